@@ -304,7 +304,7 @@ def test_scores_of_a_corpus_are_those_of_the_command(corpus, tmp_path):
     built, out = tmp_path / "docs.corpus", tmp_path / "out"
     command("topics", "build", tmp_path / "docs.mtx", "--heldout", 0.25, "--out", built, "--quiet")
     command("topics", "fit", built, "--topics", 4, "--batch", 32, "--seed", 3, "--out", out, "--quiet")
-    mine = LatentDirichletAllocation(4, batch_size=32, learning_offset=1024, max_iter=1, random_state=3).fit(built)
+    mine = LatentDirichletAllocation(4, batch_size=32, learning_offset=64, max_iter=5, random_state=3).fit(built)
     theirs = json.loads((out / "fit.json").read_text())
     assert mine.score(built) == theirs["heldout_log_predictive"] == mine.info_["heldout_log_predictive"]
     assert mine.transform(built).shape == (theirs["documents"], 4) and theirs["heldout_documents"] > 50

@@ -283,7 +283,8 @@ def fit_estimator(train, args, temper):
     from jensen.sklearn import LatentDirichletAllocation
 
     model = LatentDirichletAllocation(
-        args.topics, batch_size=args.batch, learning_offset=1024.0, max_iter=1, temper=temper, random_state=args.seed
+        args.topics, batch_size=args.batch, learning_offset=1024.0, max_iter=1, temper=temper, random_state=args.seed,
+        inference="mean-field",
     )
     start = time.perf_counter()
     model.fit(train)

@@ -126,10 +126,8 @@ fn factors_are_drawn() {
     assert!(page.contains("Factors") && desk.path("run/factors.png").exists());
 }
 
-#[test]
-fn what_ends_hot_is_mended_by_what_is_advised() {
-    let desk = Desk::new();
-    // Eight lines of four by four pixels, each on in a fifth of the pictures, and noise.
+/// Eight lines of four by four pixels, each on in a fifth of 400 pictures, and noise of variance 1/12.
+fn lines(desk: &Desk) -> String {
     let mut text = (0..16)
         .map(|k| format!("p{k}"))
         .collect::<Vec<_>>()
@@ -148,7 +146,48 @@ fn what_ends_hot_is_mended_by_what_is_advised() {
         });
         text += &(pixels.collect::<Vec<_>>().join(",") + "\n");
     }
-    let (data, out) = (file(&desk, "lines.csv", &text), desk.name("run"));
+    file(desk, "lines.csv", &text)
+}
+
+#[test]
+fn starts_at_points_find_all_factors_and_what_is_left_is_told() {
+    let desk = Desk::new();
+    let data = lines(&desk);
+    let fit = |k: &str, more: &[&str], code| {
+        let args = ["factors", "fit", &data, "-k", k, "--activation", "0.2"];
+        let noise = ["--noise-variance", "0.0833", "--json"];
+        jensen(args.iter().chain(&noise).chain(more))
+            .expect(code)
+            .json()
+    };
+    for seed in ["0", "10"] {
+        let found = fit("8", &["--seed", seed], 0);
+        let factors: Vec<Vec<f64>> = (found["factors"].as_array().unwrap().iter())
+            .map(numbers)
+            .collect();
+        for line in 0..8 {
+            let on = |pixel: usize| match line < 4 {
+                true => pixel / 4 == line,
+                false => pixel % 4 == line - 4,
+            };
+            let near = factors.iter().any(|factor| {
+                let off = |(pixel, x): (usize, &f64)| (x - f64::from(u8::from(on(pixel)))).abs();
+                factor.iter().enumerate().map(off).fold(0.0, f64::max) < 0.2
+            });
+            assert!(near, "seed {seed}, line {line}: {factors:?}");
+        }
+    }
+    // Two factors too few.
+    let poor = fit("6", &[], 4);
+    let said = poor["warnings"].to_string();
+    assert!(said.contains("times the variance of the noise"), "{said}");
+    assert!(said.contains("--starts"), "{said}");
+}
+
+#[test]
+fn what_ends_hot_is_mended_by_what_is_advised() {
+    let desk = Desk::new();
+    let (data, out) = (lines(&desk), desk.name("run"));
     let args = [
         "factors",
         "fit",

@@ -157,7 +157,10 @@ fn topics_are_shown_used_and_go_on() {
     let again = judged(&folder);
     assert_eq!(again["topic_rows"], before["topic_rows"]);
     jensen(resume.into_iter().chain(["--passes", "3"])).expect(0);
-    assert_eq!(judged(&folder)["finished"], true);
+    let longer = judged(&folder);
+    assert_eq!(longer["finished"], true);
+    // The version that began it knew no other inference.
+    assert_eq!(longer["inference"], "mean-field");
 }
 
 #[test]

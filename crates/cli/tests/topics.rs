@@ -425,15 +425,9 @@ fn collapsed_inference_leaves_no_topic_dead_and_its_proportions_are_a_matrix() {
         jensen(fit(&corpus, &out, &more)).expect(0);
         read_json(&Path::new(&out).join("fit.json"))
     };
-    let plain = found("plain", &[]);
-    let learned = [
-        "--inference",
-        "cvb0",
-        "--learn-alpha",
-        "asymmetric",
-        "--learn-eta",
-        "symmetric",
-    ];
+    let plain = found("plain", &["--inference", "mean-field"]);
+    // Collapsed inference is the default.
+    let learned = ["--learn-alpha", "asymmetric", "--learn-eta", "symmetric"];
     let collapsed = found("run", &learned);
     let used = |fit: &Value| fit["topics_in_use"].as_f64().unwrap();
     assert!(used(&collapsed) > 10.0, "{}", used(&collapsed));

@@ -208,7 +208,47 @@ mod tests {
         assert_eq!(cooling("global=inf"), None);
         assert_eq!(cooling("local"), None);
         assert_eq!(cooling("local=3"), Some(3.0));
+        // First temperatures and grids.
+        let read = |text: &str| text.parse::<Temper>().unwrap();
+        assert_eq!(
+            read("anneal=2:5"),
+            Temper::Anneal {
+                passes: 2.0,
+                from: 5.0
+            }
+        );
+        assert_eq!(
+            read("schedule=0:5,1.5:2,3:1"),
+            Temper::Schedule(vec![(0.0, 5.0), (1.5, 2.0), (3.0, 1.0)])
+        );
+        let global = GlobalTempering {
+            cooling: Some(2.0),
+            hottest: 4.0,
+            temperatures: 7,
+            ..GlobalTempering::default()
+        };
+        assert_eq!(read("global=2:4:7"), Temper::Global(global));
+        let local = LocalTempering {
+            cooling: Some(2.0),
+            temperatures: 7,
+            ..LocalTempering::default()
+        };
+        assert_eq!(read("local=2:7"), Temper::Local(local));
         for wrong in [
+            "anneal=1:0.5",
+            "anneal=1:x",
+            "anneal=1:2:3",
+            "global=1:1",
+            "global=1:4:1",
+            "global=1:4:x",
+            "global=1:4:7:8",
+            "local=1:1",
+            "local=1:7:8",
+            "schedule",
+            "schedule=1",
+            "schedule=2:3,1:1",
+            "schedule=0:0.5",
+            "schedule=0:nan",
             "none=1",
             "anneal",
             "global=0",

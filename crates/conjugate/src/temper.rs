@@ -267,39 +267,95 @@ impl Temper {
     }
 }
 
+/// What a policy may be, for messages.
+const POLICIES: &str = "expected none, anneal=PASSES[:FROM] (such as anneal=0.1 or anneal=0.1:5), schedule=PASS:T,PASS:T,…, \
+                        global[=PASSES[:HOTTEST[:TEMPERATURES]]] or local[=PASSES[:TEMPERATURES]]";
+
 impl FromStr for Temper {
     type Err = String;
 
-    /// Reads `none`, `anneal=PASSES`, `global`, `local`, and `global=PASSES` or `local=PASSES` with a cooling; `inf`
-    /// passes never cool.
+    /// Reads a policy:
+    ///
+    /// | text | policy |
+    /// | --- | --- |
+    /// | `none` | [`Temper::None`] |
+    /// | `anneal=PASSES[:FROM]` | [`Temper::Anneal`], from the mean of the default grid unless told otherwise |
+    /// | `schedule=PASS:T,PASS:T,…` | [`Temper::Schedule`] |
+    /// | `global[=PASSES[:HOTTEST[:TEMPERATURES]]]` | [`Temper::Global`] with a cooling, the hottest temperature and the size of the grid |
+    /// | `local[=PASSES[:TEMPERATURES]]` | [`Temper::Local`], likewise |
+    ///
+    /// `inf` passes never cool.
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || {
-            "expected none, anneal=PASSES (such as anneal=0.1), global, local, global=PASSES or local=PASSES".to_owned()
-        };
-        let (name, passes) = match text.split_once('=') {
+        let wrong = || POLICIES.to_owned();
+        let (name, rest) = match text.split_once('=') {
             None => (text, None),
-            Some((name, passes)) => {
-                let passes: f64 = passes.parse().map_err(|_| wrong())?;
-                // NaN is no number of passes either.
-                if passes.is_nan() || passes <= 0.0 {
-                    return Err(wrong());
-                }
-                (name, Some(passes))
-            }
+            Some((name, rest)) => (name, Some(rest)),
         };
-        match (name, passes) {
-            ("none", None) => Ok(Self::None),
-            ("anneal", Some(passes)) if passes.is_finite() => Ok(Self::anneal(passes)),
-            ("global", cooling) => Ok(Self::Global(GlobalTempering {
-                cooling,
-                ..GlobalTempering::default()
-            })),
-            ("local", cooling) => Ok(Self::Local(LocalTempering {
-                cooling,
-                ..LocalTempering::default()
-            })),
-            _ => Err(wrong()),
+        let number = |text: &str| text.parse::<f64>().map_err(|_| wrong());
+        if name == "schedule" {
+            let points = rest.ok_or_else(wrong)?.split(',').map(|point| {
+                let (pass, t) = point.split_once(':').ok_or_else(wrong)?;
+                Ok((number(pass)?, number(t)?))
+            });
+            let schedule = Self::Schedule(points.collect::<Result<_, String>>()?);
+            schedule.check()?;
+            return Ok(schedule);
         }
+        let mut values = rest.into_iter().flat_map(|rest| rest.split(':'));
+        let passes = values.next().map(number).transpose()?;
+        // NaN is no number of passes either.
+        if passes.is_some_and(|passes| passes.is_nan() || passes <= 0.0) {
+            return Err(wrong());
+        }
+        let policy = match (name, passes) {
+            ("none", None) => Self::None,
+            ("anneal", Some(passes)) if passes.is_finite() => match values.next() {
+                None => Self::anneal(passes),
+                Some(from) => Self::Anneal {
+                    passes,
+                    from: number(from)?,
+                },
+            },
+            ("global", cooling) => {
+                let usual = GlobalTempering::default();
+                let hottest = values.next().map(number).transpose()?;
+                Self::Global(GlobalTempering {
+                    cooling,
+                    hottest: hottest.unwrap_or(usual.hottest),
+                    temperatures: grid_size(values.next(), usual.temperatures)?,
+                    ..usual
+                })
+            }
+            ("local", cooling) => {
+                let usual = LocalTempering::default();
+                Self::Local(LocalTempering {
+                    cooling,
+                    temperatures: grid_size(values.next(), usual.temperatures)?,
+                    ..usual
+                })
+            }
+            _ => return Err(wrong()),
+        };
+        if values.next().is_some() {
+            return Err(wrong());
+        }
+        // Infinitely many passes of cooling are none, which is right, and is no setting that a fit has.
+        policy.clone().with_cooling(f64::INFINITY).check()?;
+        Ok(policy)
+    }
+}
+
+/// The largest number of temperatures that is not a slip of the keyboard: each costs a sum over topics or points.
+const MOST_TEMPERATURES: usize = 10_000;
+
+/// A number of temperatures; the usual one unless given.
+fn grid_size(text: Option<&str>, usual: usize) -> Result<usize, String> {
+    match text.map(str::parse) {
+        None => Ok(usual),
+        Some(Ok(size @ 2..=MOST_TEMPERATURES)) => Ok(size),
+        Some(_) => Err(format!(
+            "a grid holds 2 to {MOST_TEMPERATURES} temperatures"
+        )),
     }
 }
 

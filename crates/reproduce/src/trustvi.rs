@@ -7,7 +7,6 @@
 
 use jensen::Problem;
 use jensen::density::LogDensity;
-use jensen::math::order;
 use jensen::report::figure::{Axis, Chart, Figure, Series};
 
 use crate::contest::{Cancel, Method, Path, follow};
@@ -193,7 +192,7 @@ fn figure(
             let path = race.median(method);
             context.row(
                 What::new(format!("{title}: final bound of {}", method.name()), "nats"),
-                |_| Ok(summary(path, race).seeds(seeds)),
+                |_| Ok(summary(path, race).median_of(&ends(race, method))),
             )?;
             context.row(
                 What::new(
@@ -203,7 +202,17 @@ fn figure(
                     ),
                     "oracle calls",
                 ),
-                |_| Ok(arrival(path, race.best() - 1.0).seeds(seeds)),
+                |_| {
+                    let runs = race.of(method);
+                    let calls: Vec<f64> = (runs.iter())
+                        .filter_map(|path| Some(path.reaches(race.best() - 1.0)?.calls))
+                        .collect();
+                    let arrived = arrival(path, race.best() - 1.0);
+                    Ok(match calls.len() == runs.len() {
+                        true => arrived.median_of(&calls),
+                        false => arrived.seeds(seeds),
+                    })
+                },
             )?;
         }
     }
@@ -242,6 +251,11 @@ fn panel(
         }
     }
     chart
+}
+
+/// Final bounds of a method, one a seed.
+fn ends(race: &Race, method: Method) -> Vec<f64> {
+    race.of(method).iter().map(|path| path.end()).collect()
 }
 
 fn summary(path: &Path, race: &Race) -> Ours {
@@ -316,11 +330,11 @@ fn advi(context: &mut Context<'_>, study: &Study) -> Result<(), Failure> {
     context.row(study.what(what, "models").paper(137.0), |_| {
         Ok(Ours::value(slow.len() as f64))
     })?;
-    let faster = slow.iter().filter(|r| r.ratio() > 1.0).count() as f64;
+    let faster = slow.iter().filter(|r| r.ratio() > 1.0).count();
     let share = study
         .what("TrustVI faster than ADVI, of these", "share")
         .paper(136.0 / 137.0);
-    context.row(share, |_| Ok(Ours::value(faster / slow.len() as f64)))?;
+    context.row(share, |_| Ok(Ours::share(faster, slow.len())))?;
     for (name, share, paper) in [
         ("oracle calls of ADVI for one of TrustVI: median", 0.5, 12.0),
         (
@@ -331,37 +345,33 @@ fn advi(context: &mut Context<'_>, study: &Study) -> Result<(), Failure> {
     ] {
         let note = "the paper says at least as many";
         context.row(study.what(name, "ratio").paper(paper), |_| {
-            Ok(Ours::value(quantile(&slow, share, Runtime::ratio)).note(note))
+            Ok(quantile(&slow, share, Runtime::ratio).note(note))
         })?;
     }
     let lower = study.what(
         "oracle calls of ADVI for one of TrustVI: lower quartile",
         "ratio",
     );
-    context.row(lower, |_| {
-        Ok(Ours::value(quantile(&slow, 0.25, Runtime::ratio)))
-    })?;
+    context.row(lower, |_| Ok(quantile(&slow, 0.25, Runtime::ratio)))?;
     let seconds = study.what("seconds of ADVI for one of TrustVI: median", "ratio");
-    context.row(seconds, |_| {
-        Ok(Ours::value(quantile(&slow, 0.5, |r| r.seconds)))
-    })?;
+    context.row(seconds, |_| Ok(quantile(&slow, 0.5, |r| r.seconds)))?;
     scatter(context, study, Method::Advi, &slow)
 }
 
 fn hfsgvi(context: &mut Context<'_>, study: &Study) -> Result<(), Failure> {
     let all = corpus(context, study, Method::Hfsgvi)?;
     let (failed, pairs): (Vec<_>, Vec<_>) = all.into_iter().partition(|pair| pair.overflowed);
-    let count = (failed.len() + pairs.len()) as f64;
+    let count = failed.len() + pairs.len();
     let what = study
         .what("HFSGVI fails by overflow", "share")
         .paper(23.0 / 183.0);
     let names: Vec<&str> = failed.iter().map(|pair| pair.name.as_str()).collect();
     context.row(what, |_| {
-        Ok(Ours::value(failed.len() as f64 / count).note(names.join(", ")))
+        Ok(Ours::share(failed.len(), count).note(names.join(", ")))
     })?;
     outcomes(context, study, Method::Hfsgvi, &pairs, [0.67, 0.32, 0.01])?;
     let slow = runtimes(&pairs);
-    let faster = slow.iter().filter(|r| r.ratio() > 1.0).count() as f64;
+    let faster = slow.iter().filter(|r| r.ratio() > 1.0).count();
     let share = study
         .what("TrustVI faster than HFSGVI", "share")
         .paper(61.0 / 115.0);
@@ -369,13 +379,9 @@ fn hfsgvi(context: &mut Context<'_>, study: &Study) -> Result<(), Failure> {
         "of {} models on which HFSGVI takes at least five iterations",
         slow.len()
     );
-    context.row(share, |_| {
-        Ok(Ours::value(faster / slow.len() as f64).note(note))
-    })?;
+    context.row(share, |_| Ok(Ours::share(faster, slow.len()).note(note)))?;
     let median = study.what("oracle calls of HFSGVI for one of TrustVI: median", "ratio");
-    context.row(median, |_| {
-        Ok(Ours::value(quantile(&slow, 0.5, Runtime::ratio)))
-    })?;
+    context.row(median, |_| Ok(quantile(&slow, 0.5, Runtime::ratio)))?;
     scatter(context, study, Method::Hfsgvi, &slow)
 }
 
@@ -412,7 +418,7 @@ fn corpus(context: &mut Context<'_>, study: &Study, other: Method) -> Result<Vec
         for method in [other, Method::Trust] {
             let what = format!("{}: final bound of {}", entry.name, method.name());
             context.row(study.what(what, "nats"), |_| {
-                Ok(summary(race.median(method), &race).seeds(seeds))
+                Ok(summary(race.median(method), &race).median_of(&ends(&race, method)))
             })?;
         }
         let runs = race.of(other);
@@ -459,8 +465,7 @@ fn outcomes(
                 group.join(", ")
             };
             let note = format!("{} of {} models; {listed}", group.len(), pairs.len());
-            Ok(Ours::value(group.len() as f64 / pairs.len() as f64)
-                .note(note.trim_end_matches("; ")))
+            Ok(Ours::share(group.len(), pairs.len()).note(note.trim_end_matches("; ")))
         })?;
     }
     Ok(())
@@ -503,11 +508,10 @@ fn runtimes(pairs: &[Pair]) -> Vec<Runtime> {
         .collect()
 }
 
-/// The quantile of a figure, interpolated linearly; NaN without runtimes.
-fn quantile(runtimes: &[Runtime], share: f64, figure: impl Fn(&Runtime) -> f64) -> f64 {
-    let mut figures: Vec<f64> = runtimes.iter().map(figure).collect();
-    figures.sort_by(f64::total_cmp);
-    order::quantile(&figures, share)
+/// The quantile of a figure; no value without runtimes.
+fn quantile(runtimes: &[Runtime], share: f64, figure: impl Fn(&Runtime) -> f64) -> Ours {
+    let figures: Vec<f64> = runtimes.iter().map(figure).collect();
+    Ours::quantile(&figures, share)
 }
 
 /// Oracle calls of both methods, a point a model.

@@ -28,7 +28,7 @@ class FactorialMixture(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     activation : float
         Prior probability of a factor to be on.
     n_init, temper, max_iter, tol, random_state, threads
-        As for ``BayesianGaussianMixture``.
+        As for ``BayesianGaussianMixture``; starts are 5 unless given, and 1 is enough with a temperature policy.
 
     Attributes
     ----------
@@ -42,6 +42,7 @@ class FactorialMixture(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     noise_variance: float = 1.0
     factor_variance: float = 1.0
     activation: float = 0.3
+    n_init: int = 5
 
     _kind = "factors"
 

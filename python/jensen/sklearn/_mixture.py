@@ -36,8 +36,8 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
     n_init : int
         Starts, of which the one with the best bound is kept.
     temper : str
-        Temperature policy: ``"none"``, ``"anneal=ITERATIONS"``, ``"global"`` or ``"local"``, the latter two with
-        ``=ITERATIONS`` too.
+        Temperature policy as of the command: ``"none"``, ``"anneal=ITERATIONS[:FROM]"``, ``"schedule=ITERATION:T,…"``,
+        ``"global[=ITERATIONS[:HOTTEST[:TEMPERATURES]]]"`` or ``"local[=ITERATIONS[:TEMPERATURES]]"``.
     batch_size : int, optional
         Points of a minibatch; without it every iteration uses all points.
     max_iter : int

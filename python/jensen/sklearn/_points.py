@@ -36,7 +36,7 @@ class Points(Judged):
         raise NotImplementedError
 
     def _method(self) -> dict[str, Any]:
-        return {"temper": self.temper, "max_iters": self.max_iter, "tolerance": float(self.tol)}
+        return {"temper": self.temper, "max_iters": self.max_iter, "tolerance": float(self.tol), "starts": 1}
 
     def _request(self, seed: int) -> str:
         return encode({self._kind: {**self._own(), "points": {**self._method(), "seed": seed}}})

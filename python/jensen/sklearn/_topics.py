@@ -33,22 +33,22 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     n_components : int
         Number of topics.
     doc_topic_prior, topic_word_prior : float, optional
-        Dirichlet parameters of topic and word proportions; ``1 / n_components`` unless given, and
-        ``5 / n_components`` and 0.05 with collapsed inference.
+        Dirichlet parameters of topic and word proportions; ``5 / n_components``, at most 0.1, and 0.05 unless
+        given; ``1 / n_components`` both with the mean field.
     learn_alpha, learn_eta : str
         ``"fixed"``, or ``"symmetric"`` to learn one number for all topics (words) after the first pass; that of topics
         may be ``"asymmetric"``, a number for each.
     inference : str, optional
-        ``"mean-field"``, unless said otherwise, or ``"cvb0"``, collapsed variational inference of zeroth order, which
-        finds more topics and goes with no temperature policy.
+        ``"cvb0"``, collapsed variational inference of zeroth order, or ``"mean-field"``, which finds fewer topics and is
+        the default with a temperature policy, as collapsed inference goes with none.
     start : str, optional
-        ``"random"``, or ``"documents"`` to start at words of documents that are unlike each other; the latter with
-        collapsed inference.
+        ``"documents"`` to start at words of documents that are unlike each other, or ``"random"``; the latter is the
+        mean field's default.
     mean_change_tol : float
         A document's local step ends when its expected counts move by less than this share of its tokens.
     temper : str
-        Temperature policy: ``"none"``, ``"anneal=PASSES"``, ``"global"`` or ``"local"``, the latter two with
-        ``=PASSES`` too.
+        Temperature policy as of the command: ``"none"``, ``"anneal=PASSES[:FROM]"``, ``"schedule=PASS:T,…"``,
+        ``"global[=PASSES[:HOTTEST[:TEMPERATURES]]]"`` or ``"local[=PASSES[:TEMPERATURES]]"``.
     max_iter : float
         Passes over the documents; fractions are allowed.
     batch_size : int

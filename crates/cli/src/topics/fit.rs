@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use jensen::conjugate::lda::Inference;
 use jensen::data::Artefact;
 use jensen::data::corpus::{BuildSettings, Corpus, Split};
 use jensen::study::{Place, folder, request};
@@ -102,17 +101,13 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
             "the number of topics cannot change in an update: the fit has {topics}"
         )));
     }
-    let made_by = match model.topics.inference {
-        Inference::Cvb0 => "cvb0",
-        Inference::MeanField => "mean-field",
-    };
     let flags = TopicsRequest {
         // The old priors as numbers: K does not change, and neither may they.
         alpha: Some(model.topics.mean_alpha().to_string()),
         eta: Some(model.topics.eta.to_string()),
         topics: Some(topics),
         // Topics are gone on with as they were made.
-        inference: Some(made_by.to_owned()),
+        inference: Some(model.topics.inference.name().to_owned()),
         // A schedule was for the first fit; an update starts from topics that are in place.
         temper: Some(args.flags.temper.clone().unwrap_or_else(|| "none".into())),
         passes: Some(args.flags.passes.unwrap_or(1.0)),

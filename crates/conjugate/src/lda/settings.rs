@@ -38,6 +38,16 @@ pub enum Inference {
     Cvb0,
 }
 
+impl Inference {
+    /// Its name in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MeanField => "mean-field",
+            Self::Cvb0 => "cvb0",
+        }
+    }
+}
+
 /// Where topics start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

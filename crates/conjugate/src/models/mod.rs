@@ -10,7 +10,7 @@ mod mixture;
 mod tests;
 
 pub use discrete::{Bernoullis, Multinomials};
-pub use factorial::{FactorialMixture, FactorialSettings};
+pub use factorial::{FactorialMixture, FactorialSettings, FactorialStart};
 pub use gaussian::{Covariance, GaussianPrior, Gaussians};
 pub use hmm::HiddenMarkov;
 pub use mixture::{Completed, Components, Mixture, MixtureScratch, Predictive};

@@ -275,6 +275,7 @@ fn fit<C: Components>(
         candidates: starts(&request.points, &[(model, 0.0)])?,
         points,
         score: &|_, _| None,
+        doubt: &|_, _| None,
         describe: &|_, lambda| {
             let emissions: Vec<Emission> = (0..k)
                 .map(|i| emission(model.emissions(), model.state(lambda, i)))

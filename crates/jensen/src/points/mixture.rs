@@ -173,6 +173,7 @@ fn fit<C: Components>(
             let k = models[size].parts().len();
             score(&Mixture::new(&heldout, k, concentration), lambda)
         },
+        doubt: &|_, _| None,
         describe: &|size, lambda| {
             let model = &models[size];
             let k = model.parts().len();

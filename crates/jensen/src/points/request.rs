@@ -18,9 +18,10 @@ use crate::study::words;
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct PointRequest {
-    /// Temperature: none, anneal=PASSES (falls to 1 in so many passes or iterations), global (one, inferred) or local
-    /// (one a point, inferred); global=PASSES and local=PASSES are 1 after so many, `inf` never. Plain global cools in 50
-    /// iterations, or in one pass with --batch [default: none]
+    /// Temperature: none, anneal=PASSES[:FROM] (falls to 1 in so many passes or iterations), schedule=PASS:T,PASS:T,… (linear
+    /// in between), global (one, inferred) or local (one a point, inferred); global=PASSES[:HOTTEST[:TEMPERATURES]] and
+    /// local=PASSES[:TEMPERATURES] are 1 after so many, `inf` never. Plain global cools in 50 iterations, or in one pass with
+    /// --batch [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = words::temper, help_heading = "Method"))]
     pub temper: Option<String>,
     /// Points of a minibatch; without it every iteration uses all points
@@ -50,7 +51,8 @@ pub struct PointRequest {
     /// Seed of every random number; same seed, same bits, on any number of threads [default: 0]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", help_heading = "Run"))]
     pub seed: Option<u64>,
-    /// Starts, with seeds that follow each other, of which the one with the best bound is kept [default: 1]
+    /// Starts, with seeds that follow each other, of which the one with the best bound is kept [default: 1, and 5 of factors
+    /// without a temperature policy]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Run"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starts: Option<u64>,

@@ -5,7 +5,7 @@ use jensen_conjugate::fit::{ModelFit, fit};
 use jensen_conjugate::model::ConjugateModel;
 use jensen_conjugate::several::{BestFit, Candidate, Ended, fit_best, identity_of_several};
 use jensen_report::figure::{Axis, Chart, Figure, Image, ImageGrid, Series};
-use jensen_run::{Budget, Clock, Control, Identity, Outcome, Record};
+use jensen_run::{Budget, Clock, Control, Identity, Outcome, Reason, Record};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -123,6 +123,8 @@ pub(super) struct PointStudy<'a, M, R> {
     pub(super) score: &'a dyn Fn(usize, &[f64]) -> Score,
     /// Says what globals of a model mean.
     pub(super) describe: &'a dyn Fn(usize, &[f64]) -> Described,
+    /// Says what of the globals of a model speaks against them, if anything.
+    pub(super) doubt: &'a dyn Fn(usize, &[f64]) -> Option<Reason>,
 }
 
 /// Every model, with the credit that its bound has where models are compared, from every start asked for.
@@ -158,6 +160,8 @@ pub struct Made {
     pub score: Score,
     /// What the globals mean.
     pub described: Described,
+    /// What of them speaks against the fit.
+    pub doubt: Option<Reason>,
     /// Which candidate it is, and how all of them ended, where there were several.
     pub candidates: Option<(usize, Vec<Ended>)>,
 }
@@ -183,6 +187,7 @@ impl<M: ConjugateModel, R> PointStudy<'_, M, R> {
         Made {
             score: (self.score)(size, &fit.lambda),
             described: (self.describe)(size, &fit.lambda),
+            doubt: (self.doubt)(size, &fit.lambda),
             fit,
             candidates: None,
         }
@@ -321,13 +326,15 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
         evidence
             .against
             .extend(fit.verdict(described.rows, &described.order));
+        if let Some(doubt) = &made.output.doubt {
+            evidence.against.against(doubt.clone());
+        }
         evidence.notes.extend(self.remarks(&made.output));
         if !fit.elbo.is_finite() {
             let reason = format!("the bound is {}", fit.elbo);
-            evidence.against.against(jensen_run::Reason::new(
-                reason,
-                "Check the scale of the data.",
-            ));
+            evidence
+                .against
+                .against(Reason::new(reason, "Check the scale of the data."));
         }
         evidence
     }
@@ -338,6 +345,7 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
             score,
             described,
             candidates,
+            doubt: _,
         } = &made.output;
         let finite = |x: f64| x.is_finite().then_some(x);
         PointsSummary {

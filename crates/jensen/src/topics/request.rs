@@ -23,12 +23,11 @@ pub struct TopicsRequest {
     /// Number of topics
     #[cfg_attr(feature = "clap", arg(long, short = 'k', value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Model"))]
     pub topics: Option<u64>,
-    /// Dirichlet parameter of a document's topic proportions: a number, or X/K [default: 1/K, and 5/K with collapsed
-    /// inference]
+    /// Dirichlet parameter of a document's topic proportions: a number, or X/K [default: 5/K and at most 0.1,
+    /// and 1/K with the mean field]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parse_share, help_heading = "Model"))]
     pub alpha: Option<String>,
-    /// Dirichlet parameter of a topic's word proportions: a number, or X/K [default: 1/K, and 0.05 with collapsed
-    /// inference]
+    /// Dirichlet parameter of a topic's word proportions: a number, or X/K [default: 0.05, and 1/K with the mean field]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parse_share, help_heading = "Model"))]
     pub eta: Option<String>,
     /// Learn alpha after the first pass: not, one number for all topics, or one for each [default: fixed]
@@ -37,13 +36,13 @@ pub struct TopicsRequest {
     /// Learn eta after the first pass: not, or one number for all words [default: fixed]
     #[cfg_attr(feature = "clap", arg(long, value_name = "fixed|symmetric", value_parser = ["fixed", "symmetric"], help_heading = "Model"))]
     pub learn_eta: Option<String>,
-    /// Local steps: the mean field, or collapsed variational inference of zeroth order, which finds more topics and goes with
-    /// no temperature policy [default: mean-field]
-    #[cfg_attr(feature = "clap", arg(long, value_name = "mean-field|cvb0", value_parser = ["mean-field", "cvb0"], help_heading = "Method"))]
+    /// Local steps: collapsed variational inference of zeroth order, or the mean field, which finds fewer topics, has a bound and
+    /// goes with temperature policies [default: cvb0, and mean-field with a temperature policy]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "cvb0|mean-field", value_parser = ["cvb0", "mean-field"], help_heading = "Method"))]
     pub inference: Option<String>,
-    /// First topics: random ones that are all alike, or words of documents that are unlike each other [default: random, and
-    /// documents with collapsed inference]
-    #[cfg_attr(feature = "clap", arg(long, value_name = "random|documents", value_parser = ["random", "documents"], help_heading = "Method"))]
+    /// First topics: words of documents that are unlike each other, or random ones that are all alike [default: documents,
+    /// and random with the mean field]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "documents|random", value_parser = ["documents", "random"], help_heading = "Method"))]
     pub start: Option<String>,
     /// A document's local step ends when its expected counts move by less than this share of its tokens [default: 0.01]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
@@ -51,18 +50,18 @@ pub struct TopicsRequest {
     /// Largest number of sweeps over a document's words in a local step [default: 100]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Method"))]
     pub max_sweeps: Option<u64>,
-    /// Temperature: none, anneal=PASSES (falls to 1 in so many passes), global (one, inferred) or local (one a
-    /// document, inferred); global=PASSES and local=PASSES are 1 after so many, `inf` never. Plain global cools in half a
-    /// pass [default: none]
+    /// Temperature: none, anneal=PASSES[:FROM] (falls to 1 in so many passes), schedule=PASS:T,PASS:T,… (linear in between),
+    /// global (one, inferred) or local (one a document, inferred); global=PASSES[:HOTTEST[:TEMPERATURES]] and
+    /// local=PASSES[:TEMPERATURES] are 1 after so many passes, `inf` never. Plain global cools in half a pass [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = words::temper, help_heading = "Method"))]
     pub temper: Option<String>,
-    /// Passes over the documents; fractions are allowed [default: 1, and 5 with collapsed inference]
+    /// Passes over the documents; fractions are allowed [default: 5, and 1 with the mean field]
     #[cfg_attr(feature = "clap", arg(long, value_name = "P", value_parser = words::positive, help_heading = "Method"))]
     pub passes: Option<f64>,
     /// Documents of a minibatch [default: 100]
     #[cfg_attr(feature = "clap", arg(long, value_name = "B", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Method"))]
     pub batch: Option<u64>,
-    /// Delay of the step sizes (tau + t)^-kappa [default: 1024, and 64 with collapsed inference]
+    /// Delay of the step sizes (tau + t)^-kappa [default: 64, and 1024 with the mean field]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
     pub tau: Option<f64>,
     /// Forgetting rate of the step sizes, above 0.5 and at most 1 [default: 0.7]
@@ -102,6 +101,22 @@ impl TopicsRequest {
         self.words.map_or(WORDS, |words| words as usize)
     }
 
+    /// What local steps compute: collapsed inference, but for temperature policies, which are the mean field's.
+    ///
+    /// # Errors
+    /// There is no such inference.
+    pub fn inference(&self) -> Result<Inference, Error> {
+        let heated = self
+            .temper
+            .as_deref()
+            .is_some_and(|policy| policy != "none");
+        let default = match heated {
+            true => Inference::MeanField,
+            false => Inference::Cvb0,
+        };
+        Ok(named("inference", self.inference.as_deref())?.unwrap_or(default))
+    }
+
     /// The settings of the method.
     ///
     /// # Errors
@@ -112,14 +127,13 @@ impl TopicsRequest {
         })?;
         let temper = self.temper.as_deref().unwrap_or("none");
         let temper = temper.parse::<Temper>().map_err(Error::setting)?;
-        let inference =
-            named::<Inference>("inference", self.inference.as_deref())?.unwrap_or_default();
+        let inference = self.inference()?;
         let mut settings = match inference {
             Inference::MeanField => LdaSettings::new(topics as usize),
             Inference::Cvb0 => LdaSettings {
                 inference,
                 start: Start::Documents,
-                alpha: Some(ALPHA / topics as f64),
+                alpha: Some((ALPHA / topics as f64).min(MOST_ALPHA)),
                 eta: Some(ETA),
                 tau: TAU,
                 passes: PASSES,
@@ -164,6 +178,8 @@ pub(super) const COOLING: f64 = 0.5;
 
 /// Defaults of collapsed inference: α is this over K …
 const ALPHA: f64 = 5.0;
+/// … and at most this: of 3 topics of short texts α = 5/3 loses 0.14 nats a word, and of 20 topics of news a quarter 0.01 …
+const MOST_ALPHA: f64 = 0.1;
 /// … η …
 const ETA: f64 = 0.05;
 /// … the delay of the step sizes …
@@ -208,6 +224,7 @@ mod tests {
             ..TopicsRequest::default()
         };
         let settings = flags.settings().unwrap();
+        assert_eq!(settings.inference, Inference::MeanField);
         assert_eq!((settings.alpha(), settings.eta()), (0.02, 0.3));
         assert_eq!(settings.temper, Temper::anneal(0.1));
         assert_eq!(
@@ -219,10 +236,10 @@ mod tests {
             ),
             (100, 1024.0, 0.7, 1.0)
         );
-        // Collapsed inference has defaults of its own.
+        // Without a temperature policy inference is collapsed, with defaults of its own.
         let plain = TopicsRequest {
-            inference: Some("cvb0".into()),
             topics: Some(50),
+            temper: Some("none".into()),
             learn_alpha: Some("asymmetric".into()),
             tolerance: Some(0.1),
             ..TopicsRequest::default()
@@ -233,6 +250,13 @@ mod tests {
             (Inference::Cvb0, Start::Documents)
         );
         assert_eq!((collapsed.alpha(), collapsed.eta()), (0.1, 0.05));
+        for (topics, alpha) in [(3, 0.1), (500, 0.01)] {
+            let sized = TopicsRequest {
+                topics: Some(topics),
+                ..plain.clone()
+            };
+            assert_eq!(sized.settings().unwrap().alpha(), alpha);
+        }
         assert_eq!(
             (collapsed.tau, collapsed.passes, collapsed.local.tolerance),
             (64.0, 5.0, 0.1)

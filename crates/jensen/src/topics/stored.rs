@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use jensen_conjugate::lda::Inference;
 use jensen_data::corpus::Corpus;
 use jensen_data::{Artefact, RunDir, read_bytes};
 use serde::{Deserialize, Serialize};
@@ -54,7 +55,10 @@ impl TopicsRun {
 /// It is no such folder, or its request is damaged.
 pub fn open(path: &Path) -> Result<(RunDir, TopicsRun), Error> {
     let run = folder::open(path, COMMAND)?;
-    let stored = folder::read_request(&run)?;
+    let mut stored: TopicsRun = folder::read_request(&run)?;
+    // Runs of versions that knew the mean field alone, or took it unless told otherwise, do not say so.
+    let mean_field = || Inference::MeanField.name().to_owned();
+    stored.flags.inference.get_or_insert_with(mean_field);
     Ok((run, stored))
 }
 

@@ -5,7 +5,7 @@ use jensen_conjugate::lda::{
     self, Completion, Inference, LdaError, LdaFit, LdaJob, LdaSettings, LearnAlpha, Leaves,
     Predictor, RULE,
 };
-use jensen_conjugate::temper::Length;
+use jensen_conjugate::temper::{Length, Temper};
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Clock, Control, Identity, Outcome};
 
@@ -87,6 +87,8 @@ pub fn fit_topics_on<'a>(
     let settings = run.flags.settings()?;
     let simd = run.flags.simd()?;
     run.flags.simd = Some(simd.name().to_owned());
+    // What is the default may change with the version; a stored run goes on as it began.
+    run.flags.inference = Some(settings.inference.name().to_owned());
     run.digest.clone_from(&collection.digest);
     let tokens = collection.train.tokens();
     if settings.topics as f64 > tokens {
@@ -268,9 +270,12 @@ impl Study for TopicsStudy<'_> {
         let shares = made.output.fit.topics.shares();
         let (topics, used, dead) = (shares.len(), in_use(&shares), dead(&shares));
         if FEWEST * used < topics as f64 {
-            let advice = match self.settings.inference {
-                Inference::MeanField => "fit them again with `--inference cvb0`, or ask for fewer",
-                Inference::Cvb0 => "ask for fewer topics, or for more passes (--passes)",
+            let advice = match (self.settings.inference, &self.settings.temper) {
+                (Inference::Cvb0, _) => "ask for fewer topics, or for more passes (--passes)",
+                (Inference::MeanField, Temper::None) => {
+                    "fit them again with `--inference cvb0`, or ask for fewer"
+                }
+                (Inference::MeanField, _) => "fit them again without `--temper`, or ask for fewer",
             };
             evidence.notes.push(format!(
                 "{used:.0} of {topics} topics are in use (exp of the entropy of their shares of the tokens), {dead} hold less \
@@ -326,10 +331,7 @@ impl Study for TopicsStudy<'_> {
             seed: self.settings.seed,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             topic_rows: rows.clone(),
-            inference: match self.settings.inference {
-                Inference::MeanField => "mean-field".to_owned(),
-                Inference::Cvb0 => "cvb0".to_owned(),
-            },
+            inference: self.settings.inference.name().to_owned(),
             topics_in_use: in_use(&fit.topics.shares()),
             dead_topics: dead(&fit.topics.shares()),
             learned_alpha: match self.settings.learn_alpha {

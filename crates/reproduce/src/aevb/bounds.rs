@@ -211,13 +211,11 @@ fn measure(
             .map(|point| [0, 1, 2].map(|which| middle(point, which)))
             .collect();
         let [samples, train, test] = curve.last().copied().unwrap_or([f64::NAN; 3]);
-        let ends: Vec<String> = legs
-            .iter()
-            .filter_map(|leg| Some(format!("{:.2}", leg.last()?[2])))
-            .collect();
+        let ends: Vec<f64> = legs.iter().filter_map(|leg| Some(leg.last()?[2])).collect();
+        let listed: Vec<String> = ends.iter().map(|end| format!("{end:.2}")).collect();
         let seeds = match ends.len() {
             0 | 1 => String::new(),
-            _ => format!("median of the seeds' {}; ", ends.join(", ")),
+            _ => format!("median of the seeds' {}; ", listed.join(", ")),
         };
         let what = What::new(
             format!(
@@ -228,7 +226,7 @@ fn measure(
             "nats an image",
         );
         context.row(what, |_| {
-            Ok(Ours::value(test).seeds(legs.len() as u64).note(format!(
+            Ok(Ours::value(test).median_of(&ends).note(format!(
                 "{seeds}of the minibatches before: {train:.2}; {samples:.0} samples; the paper plots curves and prints no numbers"
             )))
         })?;

@@ -198,7 +198,7 @@ pub fn toy(context: &mut Context<'_>) -> Result<(), Failure> {
             "of 10",
         );
         context.row(what, |_| {
-            Ok(Ours::value(whole as f64)
+            Ok(Ours::count(whole, starts as usize)
                 .seeds(starts)
                 .note("found: root mean square difference below 0.1"))
         })?;
