@@ -344,7 +344,7 @@ impl<D> Model<D> {
                 listed(&parameters)
             )));
         }
-        if !parameters.iter().any(|name| given(name)) {
+        if !parameters.iter().any(&given) {
             return Err(Error::Input(format!(
                 "no parameter has a value: the parameters are {}",
                 listed(&parameters)

@@ -512,7 +512,7 @@ impl BoundModel {
                 let given = lookup(&name);
                 if given.is_none() && partial {
                     let origin = vec![0.0; coordinates(&part)];
-                    let (numbers, _) = constrain_part(&mut machine, &part, &origin)
+                    let (numbers, _) = constrained(&mut machine, &part, &origin)
                         .map_err(|e| fail(self.locate(&e)))?;
                     let part_value = part.ty.from_numbers(&mut numbers.into_iter());
                     z.extend(origin);
