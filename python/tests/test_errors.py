@@ -119,7 +119,7 @@ def test_wrong_files_of_programs_and_results(line, tmp_path):
         ({"exchangeable": "M"}, (ValueError, jensen.StanError)),
         ({"batch": 10}, ValueError),
         ({"init": np.zeros(5)}, (ValueError, jensen.FitError)),
-        ({"init": {"alpha": 1.0}}, ValueError),
+        ({"init": {"alfa": 1.0}}, ValueError),
         ({"memory_limit": 10}, MemoryError),
         ({"simd": "mmx"}, (TypeError, ValueError)),
         ({"threads": 0}, ValueError),

@@ -247,10 +247,18 @@ impl Fitted {
             value: best.evaluation.khat,
             threshold: best.evaluation.khat_threshold,
         };
+        let refined = self.refined().is_some_and(|refined| refined.mixed());
         let fact = |label: &str, value: String| Fact::new(label, value, "");
         let facts = vec![
             Fact::elbo(self.fit.elbo(), self.fit.elbo_se()),
-            Fact::khat(khat),
+            match refined {
+                // Beside draws that are not the approximation's its limit would be read as a warning.
+                true => Fact {
+                    aside: "of the approximation alone".to_owned(),
+                    ..Fact::khat(khat)
+                },
+                false => Fact::khat(khat),
+            },
             fact("Method", self.identity.algorithm.clone()),
             fact("Family", best.kind.to_string()),
             fact("Dimension", self.approximation().dim().to_string()),
@@ -263,9 +271,9 @@ impl Fitted {
             Section::Bound(stages(&self.history)),
             Section::Weights(Weights {
                 khat: Some(khat),
-                refined: self.refined().is_some_and(|refined| refined.mixed()),
+                refined,
                 // Weights are for draws of the approximation.
-                log_weights: match self.refined().is_some_and(|refined| refined.mixed()) {
+                log_weights: match refined {
                     true => Vec::new(),
                     false => table.log_weights(),
                 },

@@ -6,6 +6,7 @@
 //! | `model` | [`TopicModel`]: topics with the words they are made of, and their file |
 //! | `collection` | [`Collection`]: what topics are learned from, in a file or in memory |
 //! | `map` | which topics use the same words, for the page |
+//! | `exemplars` | the documents that have most of a topic, for the page |
 //! | `coherence` | [`coherence()`]: do a topic's top words occur together? |
 //! | `request` | [`TopicsRequest`]: what is asked for, with its defaults |
 //! | `study` | [`fit_topics`]: a corpus into topics, in a folder |
