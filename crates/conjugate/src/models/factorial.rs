@@ -37,7 +37,7 @@ pub enum FactorialStart {
     /// Draws of their prior, as in the paper.
     #[default]
     Prior,
-    /// What the factors before leave of points: see [`Pursuit`].
+    /// What the factors before leave of points, a factor at a time, drawn as k-means++ draws centres.
     Points,
 }
 
