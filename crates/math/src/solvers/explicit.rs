@@ -5,20 +5,28 @@ use super::{Differentiable, Point, System};
 use crate::simd::Simd;
 use crate::simd_fn;
 
-/// The coefficients of a pair of order 5 that goes on with its better solution.
+/// The coefficients of a pair that goes on with its better solution.
 pub(super) struct Pair {
+    /// The error of a step shrinks with its length to this power.
+    order: f64,
+    /// A step of length h errs for `y' = λy` by about |hλ| to the power of `order + 1`, divided by this.
+    perturbations: f64,
     nodes: &'static [f64],
     /// Row i: what the stages before stage i + 1 count in it.
     stages: &'static [&'static [f64]],
     weights: &'static [f64],
     /// Weights of the better solution less those of the other one.
     errors: &'static [f64],
+    /// Weights of a coarser error estimate, where there are two: e²/√(e² + c²/100) for an error e and a coarser one c counts.
+    correction: Option<&'static [f64]>,
     /// The last stage stands at the end of the step.
     first_same_as_last: bool,
 }
 
 /// Dormand and Prince (1980), *A family of embedded Runge-Kutta formulae*.
 pub(super) const DORMAND_PRINCE: Pair = Pair {
+    order: 5.0,
+    perturbations: 3600.0,
     nodes: &[0.0, 0.2, 0.3, 0.8, 8.0 / 9.0, 1.0, 1.0],
     stages: &[
         &[0.2],
@@ -64,12 +72,179 @@ pub(super) const DORMAND_PRINCE: Pair = Pair {
         22.0 / 525.0,
         -1.0 / 40.0,
     ],
+    correction: None,
+    first_same_as_last: true,
+};
+
+/// Dormand and Prince, order 8 (Hairer, Nørsett and Wanner, II.10): DOP853, whose error is the one of order 5 corrected by the
+/// one of order 3. The row of the last stage are its weights.
+pub(super) const DOP853: Pair = Pair {
+    order: 8.0,
+    // 1 / |1/9! − c₉| for the coefficient of its stability function.
+    perturbations: 15_615_308.0,
+    nodes: &[
+        0.0,
+        0.052_600_151_958_767_73,
+        0.078_900_227_938_151_6,
+        0.118_350_341_907_227_4,
+        0.281_649_658_092_772_6,
+        0.333_333_333_333_333_3,
+        0.25,
+        0.307_692_307_692_307_7,
+        0.651_282_051_282_051_3,
+        0.6,
+        0.857_142_857_142_857_1,
+        1.0,
+        1.0,
+    ],
+    stages: &[
+        &[0.052_600_151_958_767_73],
+        &[0.019_725_056_984_537_9, 0.059_175_170_953_613_7],
+        &[0.029_587_585_476_806_85, 0.0, 0.088_762_756_430_420_54],
+        &[
+            0.241_365_134_159_266_7,
+            0.0,
+            -0.884_549_479_328_286_1,
+            0.924_834_003_261_792,
+        ],
+        &[
+            0.037_037_037_037_037_035,
+            0.0,
+            0.0,
+            0.170_828_608_729_473_86,
+            0.125_467_687_566_822_42,
+        ],
+        &[
+            0.037_109_375,
+            0.0,
+            0.0,
+            0.170_252_211_019_544_05,
+            0.060_216_538_980_455_96,
+            -0.017_578_125,
+        ],
+        &[
+            0.037_092_000_118_504_79,
+            0.0,
+            0.0,
+            0.170_383_925_712_239_98,
+            0.107_262_030_446_373_28,
+            -0.015_319_437_748_624_402,
+            0.008_273_789_163_814_023,
+        ],
+        &[
+            0.624_110_958_716_075_7,
+            0.0,
+            0.0,
+            -3.360_892_629_446_941_4,
+            -0.868_219_346_841_726,
+            27.592_099_699_446_71,
+            20.154_067_550_477_894,
+            -43.489_884_181_069_96,
+        ],
+        &[
+            0.477_662_536_438_264_34,
+            0.0,
+            0.0,
+            -2.488_114_619_971_667_7,
+            -0.590_290_826_836_843,
+            21.230_051_448_181_193,
+            15.279_233_632_882_423,
+            -33.288_210_968_984_86,
+            -0.020_331_201_708_508_627,
+        ],
+        &[
+            -0.937_142_430_085_987_3,
+            0.0,
+            0.0,
+            5.186_372_428_844_064,
+            1.091_437_348_996_729_5,
+            -8.149_787_010_746_927,
+            -18.520_065_659_996_96,
+            22.739_487_099_350_505,
+            2.493_605_552_679_652_3,
+            -3.046_764_471_898_219_6,
+        ],
+        &[
+            2.273_310_147_516_538,
+            0.0,
+            0.0,
+            -10.534_495_466_737_25,
+            -2.000_872_058_224_862_5,
+            -17.958_931_863_118_8,
+            27.948_884_529_419_96,
+            -2.858_998_277_135_023_5,
+            -8.872_856_933_530_63,
+            12.360_567_175_794_303,
+            0.643_392_746_015_763_6,
+        ],
+        &[
+            0.054_293_734_116_568_765,
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+            4.450_312_892_752_409,
+            1.891_517_899_314_500_3,
+            -5.801_203_960_010_585,
+            0.311_164_366_957_819_9,
+            -0.152_160_949_662_516_1,
+            0.201_365_400_804_030_34,
+            0.044_710_615_727_772_59,
+        ],
+    ],
+    weights: &[
+        0.054_293_734_116_568_765,
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        4.450_312_892_752_409,
+        1.891_517_899_314_500_3,
+        -5.801_203_960_010_585,
+        0.311_164_366_957_819_9,
+        -0.152_160_949_662_516_1,
+        0.201_365_400_804_030_34,
+        0.044_710_615_727_772_59,
+        0.0,
+    ],
+    errors: &[
+        0.013_120_044_994_194_88,
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        -1.225_156_446_376_204_4,
+        -0.495_758_949_657_250_2,
+        1.664_377_182_454_986_4,
+        -0.350_328_848_749_973_66,
+        0.334_179_118_713_017_5,
+        0.081_923_206_485_115_71,
+        -0.022_355_307_863_886_294,
+        0.0,
+    ],
+    correction: Some(&[
+        -0.189_800_754_072_407_62,
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        4.450_312_892_752_409,
+        1.891_517_899_314_500_3,
+        -5.801_203_960_010_585,
+        -0.422_682_321_323_791_9,
+        -0.152_160_949_662_516_1,
+        0.201_365_400_804_030_34,
+        0.022_651_792_198_360_82,
+        0.0,
+    ]),
     first_same_as_last: true,
 };
 
 /// Cash and Karp (1990), *A variable order Runge-Kutta method for initial value problems with rapidly varying right-hand
 /// sides*.
 pub(super) const CASH_KARP: Pair = Pair {
+    order: 5.0,
+    perturbations: 3600.0,
     nodes: &[0.0, 0.2, 0.3, 0.6, 1.0, 0.875],
     stages: &[
         &[0.2],
@@ -100,6 +275,7 @@ pub(super) const CASH_KARP: Pair = Pair {
         -277.0 / 14336.0,
         512.0 / 1771.0 - 0.25,
     ],
+    correction: None,
     first_same_as_last: false,
 };
 
@@ -116,6 +292,8 @@ pub(super) struct Explicit<'a> {
     /// Errors of an attempt, and nothing, to which they are added.
     errors: Vec<f64>,
     nothing: Vec<f64>,
+    /// The coarser errors in units of the tolerance.
+    coarse: Vec<f64>,
     /// What perturbations are relative to, and the largest state.
     units: Vec<f64>,
     largest: Vec<f64>,
@@ -168,6 +346,25 @@ simd_fn! {
         }
     }
 
+    /// e²/√(e² + c²/100) of errors e and coarser ones c.
+    fn correct, correct_fn = <V>(errors: &mut [f64], coarse: &[f64]) {
+        for (error, coarse) in errors.iter_mut().zip(coarse) {
+            let size = (*error * *error + 0.01 * coarse * coarse).sqrt();
+            *error = if *error > 0.0 { *error * *error / size } else { *error };
+        }
+    }
+
+    /// `sum += term` where a step has a length, for rows of lanes.
+    fn add_where, add_where_fn = <V>(sum: &mut [f64], term: &[f64], length: &[f64]) {
+        let lanes = length.len();
+        for (sum, term) in sum.chunks_exact_mut(lanes).zip(term.chunks_exact(lanes)) {
+            for ((sum, term), length) in sum.iter_mut().zip(term).zip(length) {
+                // A place without a step keeps what it has, whatever stands in its states.
+                *sum = if *length > 0.0 { *sum + *term } else { *sum };
+            }
+        }
+    }
+
     /// `to = from + sign · unit` with `unit = |from| + largest + absolute`, for a row of lanes.
     fn nudge, nudge_fn = <V>(to: &mut [f64], units: &mut [f64], from: &[f64], largest: &[f64], scale: [f64; 2]) {
         let [absolute, sign] = scale;
@@ -197,6 +394,7 @@ impl<'a> Explicit<'a> {
             simd: Simd::Scalar,
             errors: Vec::new(),
             nothing: Vec::new(),
+            coarse: Vec::new(),
             units: Vec::new(),
             largest: Vec::new(),
             pulling: Pulling::default(),
@@ -252,12 +450,13 @@ impl Explicit<'_> {
     /// states.
     ///
     /// Where a solution is at rest, or nearly, its own error allows steps of any length, but its derivatives go on to move by
-    /// the Jacobian J, and are those of the steps taken. For `y' = λy` a pair of order 5 errs by about `(hλ)⁶ / 3600` a
-    /// step, relative to the perturbation; as much as the tolerance is allowed. ‖J‖ is estimated along one direction, with
+    /// the Jacobian J, and are those of the steps taken. For `y' = λy` a step errs by [`Pair::perturbations`], relative to the
+    /// perturbation; as much as the tolerance is allowed. ‖J‖ is estimated along one direction, with
     /// one more evaluation of the rates.
     fn longest(&mut self, system: &mut dyn System, front: &Front, longest: &mut Vec<f64>) {
         let (n, lanes) = (self.ode.states, front.lanes);
-        let most = (3600.0 * self.ode.relative).powf(1.0 / 6.0);
+        let most =
+            (self.pair.perturbations * self.ode.relative).powf(1.0 / (self.pair.order + 1.0));
         let row = |i: usize| i * lanes..(i + 1) * lanes;
         self.states[1].copy_from_slice(&front.states);
         self.largest.clear();
@@ -298,7 +497,7 @@ impl Explicit<'_> {
 
 impl Scheme for Explicit<'_> {
     fn order(&self) -> f64 {
-        5.0
+        self.pair.order
     }
 
     fn attempt(&mut self, system: &mut dyn System, front: &Front, attempt: &mut Attempt) {
@@ -343,6 +542,25 @@ impl Scheme for Explicit<'_> {
                 units,
             );
         }
+        if let Some(weights) = self.pair.correction {
+            combine(
+                self.simd,
+                &mut self.errors,
+                &self.nothing,
+                &front.trial,
+                weights,
+                &self.rates,
+            );
+            self.coarse.clear();
+            self.coarse.resize(lanes, 0.0);
+            for i in 0..self.ode.states {
+                let row = i * lanes..(i + 1) * lanes;
+                let sizes = [&attempt.states[row.clone()], &front.states[row.clone()]];
+                let units = [self.ode.absolute[i], self.ode.relative];
+                worst(self.simd, &mut self.coarse, &self.errors[row], sizes, units);
+            }
+            correct(self.simd, &mut attempt.error, &self.coarse);
+        }
         if self.pair.first_same_as_last {
             let rates = attempt.rates.get_or_insert_default();
             rates.clone_from(&self.rates[count - 1]);
@@ -383,26 +601,27 @@ impl Scheme for Explicit<'_> {
             mut here,
             mut weights,
         } = std::mem::take(&mut self.pulling);
-        pulled.resize(count, Vec::new());
+        // Behind what the stages pull stands the adjoint of the step's end, which counts by the weights of the pair.
+        pulled.resize(count + 1, Vec::new());
+        pulled[count].clear();
+        pulled[count].extend_from_slice(adjoint);
         here.resize(parameters.len(), 0.0);
         weights.resize(size, 0.0);
+        self.nothing.resize(size, 0.0);
+        let mut counts = vec![0.0; count + 1];
         for i in (0..count).rev() {
-            weights
-                .iter_mut()
-                .zip(&*adjoint)
-                .for_each(|(w, a)| *w = pair.weights[i] * a);
-            for (j, pulled) in pulled.iter().enumerate().skip(i + 1) {
-                let coefficient = pair.stages[j - 1][i];
-                weights
-                    .iter_mut()
-                    .zip(pulled)
-                    .for_each(|(w, p)| *w += coefficient * p);
+            for (j, counts) in counts.iter_mut().enumerate().take(count) {
+                *counts = if j > i { pair.stages[j - 1][i] } else { 0.0 };
             }
-            for row in weights.chunks_exact_mut(lanes) {
-                row.iter_mut()
-                    .zip(&front.trial)
-                    .for_each(|(w, length)| *w *= length);
-            }
+            counts[count] = pair.weights[i];
+            combine(
+                self.simd,
+                &mut weights,
+                &self.nothing,
+                &front.trial,
+                &counts,
+                &pulled,
+            );
             self.clock_at(front, i);
             pulled[i].resize(size, 0.0);
             let point = Point {
@@ -412,20 +631,10 @@ impl Scheme for Explicit<'_> {
                 lanes,
             };
             system.pull(point, &weights, &mut pulled[i], &mut here);
-            parameters.iter_mut().zip(&here).for_each(|(p, h)| *p += h);
+            add_where(self.simd, parameters, &here, &front.trial);
         }
-        for pulled in &pulled {
-            for (row, add) in adjoint
-                .chunks_exact_mut(lanes)
-                .zip(pulled.chunks_exact(lanes))
-            {
-                for ((a, add), length) in row.iter_mut().zip(add).zip(&front.trial) {
-                    // A place without a step keeps what it has, whatever stands in its states.
-                    if *length > 0.0 {
-                        *a += add;
-                    }
-                }
-            }
+        for pulled in &pulled[..count] {
+            add_where(self.simd, adjoint, pulled, &front.trial);
         }
         self.pulling = Pulling {
             pulled,
@@ -480,7 +689,10 @@ mod tests {
             nudge(simd, &mut to, &mut units, row, &length, [1e-6, -1e-6]);
             let mut slopes = vec![0.0; lanes];
             steepest(simd, &mut slopes, [row, &length], &units);
-            let numbers = [out, most, to, units, slopes].concat();
+            correct(simd, &mut most, &length);
+            let mut sum = base.clone();
+            add_where(simd, &mut sum, &out, &length);
+            let numbers = [out, most, to, units, slopes, sum].concat();
             // Which NaN it is does not matter.
             let bits = |x: &f64| if x.is_nan() { 0 } else { x.to_bits() };
             numbers.iter().map(bits).collect()

@@ -4,7 +4,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `ode` | initial value problems: steps, error control of each lane, the adjoint of the steps taken |
-//! | `explicit` | Runge-Kutta pairs of Dormand and Prince and of Cash and Karp |
+//! | `explicit` | Runge-Kutta pairs of Dormand and Prince (orders 5 and 8) and of Cash and Karp |
 //! | `radau` | Radau IIA collocation for stiff equations, with `collocation`, its coefficients |
 //! | `root` | systems of equations by Powell's dogleg |
 //! | `integral` | integrals over intervals that may be infinite, by the double exponential rule |
