@@ -290,3 +290,15 @@ def test_another_program_generates_at_the_draws(line):
     assert list(own) == ["alpha"] and own["alpha"] == pytest.approx(fit["alpha"], abs=1e-12)
     with pytest.raises(ValueError, match="gamma"):
         fit.generate("parameters { real gamma; } generated quantities { real x = gamma; }")
+
+
+def test_words_of_new_data_are_not_numbered_anew(line, tmp_path):
+    fit = jensen.fit(LINE, line, draws=300, seed=2)
+    program = """data { int<lower=0> N; array[N] int group; } parameters { real alpha; }
+        generated quantities { array[N] real y; for (n in 1:N) y[n] = alpha + group[n]; }"""
+    table = tmp_path / "new.csv"
+    table.write_text("group\n2\n3\n")
+    assert fit.generate(program, table)["y"][:, 0] == pytest.approx(fit["alpha"] + 2)
+    table.write_text("group\nb\nc\n")
+    with pytest.raises(ValueError, match="`group` would be numbered anew"):
+        fit.generate(program, table)

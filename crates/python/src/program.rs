@@ -403,7 +403,16 @@ pub fn generate<'py>(
         let includes = Includes::of_folders(&include);
         let mut source = Source::of(name, text, includes, values.as_ref());
         if let Some(path) = &data_file {
-            source.data = Some(DataFile::read(path)?);
+            let data = DataFile::read(path)?;
+            // What the words meant in the fit is not known here.
+            if let Some(column) = data.levels()?.keys().next() {
+                return Err(Error::Input(format!(
+                    "`{}`: the words of column `{column}` would be numbered anew, which need not be as in the fit: give \
+                     their numbers, or use the command `jensen generate` on the fit's folder",
+                    path.display()
+                )));
+            }
+            source.data = Some(data);
         }
         let build = Build {
             includes: &source.includes,

@@ -50,7 +50,7 @@ pub struct Ode {
 /// Numbers that a lane may keep of its accepted steps: 32 MiB. A lane that needs more has no gradient.
 const KEPT: usize = 1 << 22;
 
-/// Below this relative tolerance explicit steps are of order 8: at 1e-8 they are a fourth as many, and twice as dear.
+/// Below this relative tolerance explicit steps are of order 8: each takes twice the evaluations, and there are fewer.
 const HIGH_ORDER: f64 = 1e-5;
 
 /// Attempts to leave a point before it counts as stuck.
