@@ -50,9 +50,9 @@ pub struct TopicsRequest {
     /// Largest number of sweeps over a document's words in a local step [default: 100]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Method"))]
     pub max_sweeps: Option<u64>,
-    /// Temperature: none, anneal=PASSES[:FROM] (falls to 1 in so many passes), schedule=PASS:T,PASS:T,… (linear in between),
-    /// global (one, inferred) or local (one a document, inferred); global=PASSES[:HOTTEST[:TEMPERATURES]] and
-    /// local=PASSES[:TEMPERATURES] are 1 after so many passes, `inf` never. Plain global cools in half a pass [default: none]
+    /// Temperature: none, `anneal=PASSES[:FROM]` (falls to 1 in so many passes), schedule=PASS:T,PASS:T,… (linear in between),
+    /// global (one, inferred) or local (one a document, inferred); `global=PASSES[:HOTTEST[:TEMPERATURES]]` and
+    /// `local=PASSES[:TEMPERATURES]` are 1 after so many passes, `inf` never. Plain global cools in half a pass [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = words::temper, help_heading = "Method"))]
     pub temper: Option<String>,
     /// Passes over the documents; fractions are allowed [default: 5, and 1 with the mean field]
