@@ -111,6 +111,7 @@ mkdirSync(book, { recursive: true });
 for (const frame of FRAMES) {
   const tab = await opened(frame);
   await fitted(tab);
+  await tab.frameLocator('#report').locator('.verdict.good').waitFor();
   await tab.evaluate(() => window.scrollTo(0, 0));
   await tab.screenshot({ path: join(book, `playground-${frame.viewport.width}.png`) });
   await tab.context().close();
