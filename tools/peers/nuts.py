@@ -5,8 +5,8 @@
 
 Every program is fitted by `jensen fit` at default settings on one thread, then sampled by stanli's NUTS at its defaults: four
 chains one after the other, 1 000 transitions of warm-up and 1 000 of sampling each. The standard error of a mean falls with
-the root of the number of draws, so the sampling that has Jensen's standard error of every parameter's mean takes
-(stanli's error / Jensen's error)^2 times as long, for the parameter for which that is most; warm-up is added as it is.
+the root of the number of draws, so the sampling that has Jensen's standard error of every reported mean takes
+(stanli's error / Jensen's error)^2 times as long, for the scalar for which that is most; warm-up is added as it is.
 Compiling the program and generated quantities are part of both. Where either does not stand by its draws (Jensen does not
 trust the fit; R-hat of NUTS above 1.01) the ratio stands in parentheses and is left out of the median.
 """

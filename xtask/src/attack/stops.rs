@@ -149,15 +149,15 @@ fn shortest(
             line.extend(["--max-seconds".to_owned(), wait.as_secs_f64().to_string()]);
         }
         let (took, ended) = stopped(jensen, &line, stop, wait, &out)?;
-        let Some(took) = took else {
-            latest = (wait.as_millis() as usize).saturating_sub(EARLIEST) / 2;
-            continue;
-        };
         // None is a signal that came before it was listened to.
         if ended.code.is_some() {
             ended.clean()?;
         }
         valid(jensen, subject, &out, &ended)?;
+        let Some(took) = took else {
+            latest = (wait.as_millis() as usize).saturating_sub(EARLIEST) / 2;
+            continue;
+        };
         best = Some(best.map_or(took, |best| best.min(took)));
         if took.time <= LONGEST {
             break;
