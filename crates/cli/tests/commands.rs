@@ -301,6 +301,15 @@ fn a_table_is_data() {
     let other = desk.file("other.stan", "data { int K; vector[3] x; }");
     let told = jensen(["fit", &other, &table]).expect(3).stderr;
     assert!(told.contains("`K`: expected int"), "{told}");
+    // Words are groups, never measurements: a comma for a point must not become the numbers 1, 2, ….
+    for (text, place) in [
+        ("x\ty\tg\n1,5\t2.1\t1\n2,5\t4.5\t2\n", "bad.tsv:2"),
+        ("x\ty\tg\n1\t2.1\t1\nlost\t4.5\t2\n", "bad.tsv:3"),
+        ("x\ty\tg\n1\t2.1\t10\n2\t4.5\t2\n3\t4.5\tnone\n", "bad.tsv:4"),
+    ] {
+        let told = jensen(["fit", &model, &desk.file("bad.tsv", text)]).expect(3);
+        assert!(told.stderr.contains(place), "{}", told.stderr);
+    }
 }
 
 /// Two models of twenty numbers whose leave-one-out densities are known: mean known, and mean unknown.

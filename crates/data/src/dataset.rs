@@ -134,6 +134,8 @@ pub struct DataSet {
     rows: Option<usize>,
     /// Variables whose values are no data, and why.
     refused: BTreeMap<String, DataError>,
+    /// Columns of words, whose values are the words' numbers: where the first word stands.
+    words: BTreeMap<String, DataError>,
 }
 
 impl DataSet {
@@ -195,7 +197,7 @@ impl DataSet {
 
     /// The columns of a table in CSV or text; `label` names it in errors. A column of whole numbers is an array of them, one
     /// of other numbers an array of reals, NaN where a cell is empty. Words are numbered from 1 in the order of the
-    /// alphabet.
+    /// alphabet, and [`words`](Self::words) has their columns; a column of numbers and words is [refused](Self::refusal).
     pub fn from_csv(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::from_csv_like(bytes, label, &BTreeMap::new())
     }
@@ -218,7 +220,12 @@ impl DataSet {
         for column in table.columns() {
             let numbers = match &column.cells {
                 Cells::Numbers(numbers) => numbers.clone(),
+                Cells::Words(_) if column.is_mixed() => {
+                    data.refuse(column.name.clone(), column.no_numbers());
+                    continue;
+                }
                 Cells::Words(_) => {
+                    data.words.insert(column.name.clone(), column.no_numbers());
                     let codes = match levels.get(&column.name) {
                         Some(levels) => column.codes(levels)?,
                         None => column.codes(&column.levels())?,
@@ -239,6 +246,11 @@ impl DataSet {
             data.insert(&column.name, value?);
         }
         Ok(data)
+    }
+
+    /// Where the first word stands, when the values of a variable are numbers of words: they count groups and measure nothing.
+    pub fn words(&self, name: &str) -> Option<&DataError> {
+        self.words.get(name)
     }
 
     /// How many rows there are, where the data are a table.

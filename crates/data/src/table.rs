@@ -76,18 +76,38 @@ impl Column {
     pub fn numbers(&self) -> Result<&[f64], DataError> {
         match &self.cells {
             Cells::Numbers(x) => Ok(x),
-            Cells::Words(words) => Err(match &self.first_word {
-                Some(place) => DataError::Parse(place.clone()),
-                None => {
-                    let first = words.iter().position(Option::is_some).unwrap_or(0);
-                    DataError::invalid(format!(
-                        "the column `{}` holds words, expected numbers (row {}: `{}`)",
-                        self.name,
-                        first + 1,
-                        words[first].as_deref().unwrap_or("")
-                    ))
-                }
-            }),
+            Cells::Words(_) => Err(self.no_numbers()),
+        }
+    }
+
+    /// Where the first word of a column of words stands.
+    pub(crate) fn no_numbers(&self) -> DataError {
+        if let Some(place) = &self.first_word {
+            return DataError::Parse(place.clone());
+        }
+        let first = match &self.cells {
+            Cells::Numbers(_) => None,
+            Cells::Words(words) => words
+                .iter()
+                .enumerate()
+                .find_map(|(row, word)| Some((row, word.as_deref()?))),
+        };
+        let (row, word) = first.unwrap_or((0, ""));
+        DataError::invalid(format!(
+            "the column `{}` holds words, expected numbers (row {}: `{word}`)",
+            self.name,
+            row + 1,
+        ))
+    }
+
+    /// Whether a column of words has numbers as well.
+    pub(crate) fn is_mixed(&self) -> bool {
+        match &self.cells {
+            Cells::Numbers(_) => false,
+            Cells::Words(words) => words
+                .iter()
+                .flatten()
+                .any(|word| word.parse::<f64>().is_ok()),
         }
     }
 

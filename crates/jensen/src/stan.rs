@@ -628,6 +628,10 @@ impl DataSource for Source<'_> {
     fn rows(&self) -> Option<usize> {
         self.0.rows()
     }
+
+    fn words(&self, name: &str) -> Option<String> {
+        self.0.words(name).map(ToString::to_string)
+    }
 }
 
 fn input(value: &Value) -> Input<'_> {

@@ -45,6 +45,11 @@ pub trait DataSource {
     fn rows(&self) -> Option<usize> {
         None
     }
+
+    /// Where a word stands, when the numbers of that name only count words: they are indices and nothing to compute with.
+    fn words(&self, _name: &str) -> Option<String> {
+        None
+    }
 }
 
 /// No data, for programs that declare none.
@@ -92,6 +97,17 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
                 ),
             ));
         };
+        if let Some(place) = data.words(&var.name).filter(|_| !var.ty.is_int()) {
+            return Err(error(
+                span,
+                format!(
+                    "variable `{}`: expected {}, found words: {place}\nwrite numbers with a decimal point and an empty cell or NA where \
+                     there is none; a column of words can be an array of int, which then has their numbers",
+                    var.name,
+                    ty.describe()
+                ),
+            ));
+        }
         let value = build(machine, decl, &var.name, &ty, &input)?;
         machine.check_declared(decl, &value, ErrorKind::Data, span)?;
         machine.slots[decl.var.0 as usize] = Some(value.into());
