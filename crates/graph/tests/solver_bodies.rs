@@ -306,6 +306,33 @@ fn stiff_reaction() {
     );
 }
 
+/// What an implicit solve is off by stays near its tolerance, in every state: the tolerance counts the states, though the
+/// error estimate is of lower order than they are.
+#[test]
+fn stiff_errors_stay_near_their_tolerances() {
+    let x = [1.0, 0.0, 0.0, 0.04, 3e7, 1e4, 0.0, 0.1, 1.0, 40.0, 4e3];
+    let solved = |tolerance: f64| {
+        let mut solver = robertson(4, tolerance);
+        if let SolverKind::Ode(ode) = &mut solver.kind {
+            ode.absolute = vec![tolerance, 1e-4 * tolerance, tolerance];
+        }
+        let mut graph = Graph::new();
+        let z = graph.input(x.len());
+        let out = graph.solver_value(solver, z);
+        graph.set_outputs(vec![out]);
+        evaluate(&graph, &[&x], None).swap_remove(0)
+    };
+    let best = solved(1e-13);
+    for tolerance in [1e-4, 1e-6, 2e-7, 1e-8, 1e-10] {
+        let found = solved(tolerance);
+        for (k, (y, known)) in found.iter().zip(&best).enumerate() {
+            let absolute = if k % 3 == 1 { 1e-4 } else { 1.0 };
+            let off = (y - known).abs() / (tolerance * (absolute + known.abs()));
+            assert!(off < 1.0, "state {} at {tolerance:e}: {off}", k % 3);
+        }
+    }
+}
+
 /// A cube root and the point where a curve meets it, from starts that differ by lane.
 fn roots() -> Graph {
     let root = Root {

@@ -28,6 +28,8 @@ pub(super) struct Collocation {
     pub duals: Vec<Vec<Complex64>>,
     /// Weights of the stages in the error estimate.
     pub error: Vec<f64>,
+    /// Row k − 1: weights of the stages in the coefficient of power k of the polynomial through them and 0.
+    pub monomials: Vec<f64>,
 }
 
 impl Collocation {
@@ -88,6 +90,19 @@ impl Collocation {
                     .sum()
             })
             .collect();
+        let mut monomials = vec![0.0; s * s];
+        let through = Factor::of(
+            (0..s * s)
+                .map(|at| Complex64::new(nodes[at % s].powi((at / s) as i32 + 1), 0.0))
+                .collect(),
+            s,
+        );
+        for i in 0..s {
+            let mut unit = vec![Complex64::ZERO; s];
+            unit[i] = Complex64::ONE;
+            through.solve(&mut unit);
+            (0..s).for_each(|k| monomials[k * s + i] = unit[k].re);
+        }
         Collocation {
             stages: s,
             nodes,
@@ -96,6 +111,7 @@ impl Collocation {
             vectors,
             duals,
             error,
+            monomials,
         }
     }
 

@@ -14,13 +14,20 @@ pub(super) struct Pair {
     nodes: &'static [f64],
     /// Row i: what the stages before stage i + 1 count in it.
     stages: &'static [&'static [f64]],
-    weights: &'static [f64],
+    /// Weights of the better solution; none where they are those of the last stage, which then stands at the end of the step.
+    weights: Option<&'static [f64]>,
     /// Weights of the better solution less those of the other one.
     errors: &'static [f64],
     /// Weights of a coarser error estimate, where there are two: e²/√(e² + c²/100) for an error e and a coarser one c counts.
     correction: Option<&'static [f64]>,
-    /// The last stage stands at the end of the step.
-    first_same_as_last: bool,
+}
+
+impl Pair {
+    /// Weights of the better solution.
+    fn weights(&self) -> &'static [f64] {
+        self.weights
+            .unwrap_or_else(|| self.stages[self.stages.len() - 1])
+    }
 }
 
 /// Dormand and Prince (1980), *A family of embedded Runge-Kutta formulae*.
@@ -54,15 +61,7 @@ pub(super) const DORMAND_PRINCE: Pair = Pair {
             11.0 / 84.0,
         ],
     ],
-    weights: &[
-        35.0 / 384.0,
-        0.0,
-        500.0 / 1113.0,
-        125.0 / 192.0,
-        -2187.0 / 6784.0,
-        11.0 / 84.0,
-        0.0,
-    ],
+    weights: None,
     errors: &[
         71.0 / 57600.0,
         0.0,
@@ -73,11 +72,10 @@ pub(super) const DORMAND_PRINCE: Pair = Pair {
         -1.0 / 40.0,
     ],
     correction: None,
-    first_same_as_last: true,
 };
 
 /// Dormand and Prince, order 8 (Hairer, Nørsett and Wanner, II.10): DOP853, whose error is the one of order 5 corrected by the
-/// one of order 3. The row of the last stage are its weights.
+/// one of order 3.
 pub(super) const DOP853: Pair = Pair {
     order: 8.0,
     // 1 / |1/9! − c₉| for the coefficient of its stability function.
@@ -192,21 +190,7 @@ pub(super) const DOP853: Pair = Pair {
             0.044_710_615_727_772_59,
         ],
     ],
-    weights: &[
-        0.054_293_734_116_568_765,
-        0.0,
-        0.0,
-        0.0,
-        0.0,
-        4.450_312_892_752_409,
-        1.891_517_899_314_500_3,
-        -5.801_203_960_010_585,
-        0.311_164_366_957_819_9,
-        -0.152_160_949_662_516_1,
-        0.201_365_400_804_030_34,
-        0.044_710_615_727_772_59,
-        0.0,
-    ],
+    weights: None,
     errors: &[
         0.013_120_044_994_194_88,
         0.0,
@@ -237,7 +221,6 @@ pub(super) const DOP853: Pair = Pair {
         0.022_651_792_198_360_82,
         0.0,
     ]),
-    first_same_as_last: true,
 };
 
 /// Cash and Karp (1990), *A variable order Runge-Kutta method for initial value problems with rapidly varying right-hand
@@ -259,14 +242,14 @@ pub(super) const CASH_KARP: Pair = Pair {
             253.0 / 4096.0,
         ],
     ],
-    weights: &[
+    weights: Some(&[
         37.0 / 378.0,
         0.0,
         250.0 / 621.0,
         125.0 / 594.0,
         0.0,
         512.0 / 1771.0,
-    ],
+    ]),
     errors: &[
         37.0 / 378.0 - 2825.0 / 27648.0,
         0.0,
@@ -276,7 +259,6 @@ pub(super) const CASH_KARP: Pair = Pair {
         512.0 / 1771.0 - 0.25,
     ],
     correction: None,
-    first_same_as_last: false,
 };
 
 /// A pair at work on a problem.
@@ -337,7 +319,7 @@ simd_fn! {
     }
 
     /// The largest of `|error| / (absolute + relative · size)` so far, for a row of lanes; a NaN stays.
-    fn worst, worst_fn = <V>(most: &mut [f64], errors: &[f64], sizes: [&[f64]; 2], units: [f64; 2]) {
+    pub(super) fn worst, worst_fn = <V>(most: &mut [f64], errors: &[f64], sizes: [&[f64]; 2], units: [f64; 2]) {
         let [absolute, relative] = units;
         let sizes = sizes[0].iter().zip(sizes[1]);
         for ((most, error), (a, b)) in most.iter_mut().zip(errors).zip(sizes) {
@@ -355,7 +337,7 @@ simd_fn! {
     }
 
     /// `sum += term` where a step has a length, for rows of lanes.
-    fn add_where, add_where_fn = <V>(sum: &mut [f64], term: &[f64], length: &[f64]) {
+    pub(super) fn add_where, add_where_fn = <V>(sum: &mut [f64], term: &[f64], length: &[f64]) {
         let lanes = length.len();
         for (sum, term) in sum.chunks_exact_mut(lanes).zip(term.chunks_exact(lanes)) {
             for ((sum, term), length) in sum.iter_mut().zip(term).zip(length) {
@@ -442,21 +424,26 @@ impl<'a> Explicit<'a> {
     }
 }
 
+/// Perturbations are followed to 100 tolerances, but where that is more than this: they are derivatives, and weigh in gradients
+/// as a whole.
+const FOLLOWED: f64 = 1e-6;
+
 /// What perturbations are relative to the states.
 const PERTURBATION: f64 = 1e-6;
 
 impl Explicit<'_> {
-    /// The longest step with which perturbations of the states at the start of the step are followed as well as the
+    /// The longest step with which perturbations of the states at the start of the step are followed nearly as well as the
     /// states.
     ///
     /// Where a solution is at rest, or nearly, its own error allows steps of any length, but its derivatives go on to move by
     /// the Jacobian J, and are those of the steps taken. For `y' = λy` a step errs by [`Pair::perturbations`], relative to the
-    /// perturbation; as much as the tolerance is allowed. ‖J‖ is estimated along one direction, with
+    /// perturbation; as much as [`FOLLOWED`] says is allowed. ‖J‖ is estimated along one direction, with
     /// one more evaluation of the rates.
     fn longest(&mut self, system: &mut dyn System, front: &Front, longest: &mut Vec<f64>) {
         let (n, lanes) = (self.ode.states, front.lanes);
-        let most =
-            (self.pair.perturbations * self.ode.relative).powf(1.0 / (self.pair.order + 1.0));
+        let relative = self.ode.relative;
+        let allowed = (100.0 * relative).min(FOLLOWED).max(relative);
+        let most = (self.pair.perturbations * allowed).powf(1.0 / (self.pair.order + 1.0));
         let row = |i: usize| i * lanes..(i + 1) * lanes;
         self.states[1].copy_from_slice(&front.states);
         self.largest.clear();
@@ -512,14 +499,18 @@ impl Scheme for Explicit<'_> {
         attempt.states.resize(size, 0.0);
         self.errors.resize(size, 0.0);
         self.nothing.resize(size, 0.0);
-        combine(
-            self.simd,
-            &mut attempt.states,
-            &front.states,
-            &front.trial,
-            self.pair.weights,
-            &self.rates,
-        );
+        if let Some(weights) = self.pair.weights {
+            combine(
+                self.simd,
+                &mut attempt.states,
+                &front.states,
+                &front.trial,
+                weights,
+                &self.rates,
+            );
+        } else {
+            attempt.states.copy_from_slice(&self.states[count - 1]);
+        }
         combine(
             self.simd,
             &mut self.errors,
@@ -561,7 +552,7 @@ impl Scheme for Explicit<'_> {
             }
             correct(self.simd, &mut attempt.error, &self.coarse);
         }
-        if self.pair.first_same_as_last {
+        if self.pair.weights.is_none() {
             let rates = attempt.rates.get_or_insert_default();
             rates.clone_from(&self.rates[count - 1]);
         }
@@ -578,12 +569,9 @@ impl Scheme for Explicit<'_> {
         self.simd = system.simd();
         let lanes = front.lanes;
         let pair = self.pair;
+        let weights_of_end = pair.weights();
         // Stages that count in the result.
-        let count = pair
-            .weights
-            .iter()
-            .rposition(|w| *w != 0.0)
-            .map_or(0, |last| last + 1);
+        let count = weights_of_end.len();
         // The rates of the last of them are not needed.
         self.stages(system, front, 0, count - 1);
         let last = count - 1;
@@ -613,7 +601,7 @@ impl Scheme for Explicit<'_> {
             for (j, counts) in counts.iter_mut().enumerate().take(count) {
                 *counts = if j > i { pair.stages[j - 1][i] } else { 0.0 };
             }
-            counts[count] = pair.weights[i];
+            counts[count] = weights_of_end[i];
             combine(
                 self.simd,
                 &mut weights,

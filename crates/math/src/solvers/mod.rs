@@ -8,7 +8,7 @@
 //! | `radau` | Radau IIA collocation for stiff equations, with `collocation`, its coefficients |
 //! | `root` | systems of equations by Powell's dogleg |
 //! | `integral` | integrals over intervals that may be infinite, by the double exponential rule |
-//! | `linear` | small complex systems of one lane |
+//! | `linear`, `factors` | small complex systems of one lane, and of many lanes at once |
 //!
 //! A solver asks a [`System`] for rates at a block of lanes, rows of contiguous lanes, and each lane takes its own steps:
 //! its result is a function of its own numbers, whatever lanes stand beside it.
@@ -23,6 +23,7 @@ use crate::simd::Simd;
 
 mod collocation;
 mod explicit;
+mod factors;
 mod integral;
 mod linear;
 mod ode;
@@ -51,8 +52,9 @@ pub trait System {
     /// Writes the rates, as many rows as there are outputs in all copies.
     fn rate(&mut self, at: Point<'_>, out: &mut [f64]);
 
-    /// Writes ∂f/∂states of the first copy, column-major rows of lanes. It steers iterations and does not enter results,
-    /// so that differences of rates are enough: the default.
+    /// Writes ∂f/∂states of the first copy, column-major rows of lanes. While solutions have one copy it
+    /// steers iterations alone, so that differences of rates are enough: the default. Tangents and adjoints of
+    /// implicit steps take it as exact.
     fn jacobian(&mut self, at: Point<'_>, states: usize, out: &mut [f64]) {
         differences(self, at, states, out);
     }

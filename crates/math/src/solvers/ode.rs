@@ -56,7 +56,8 @@ const HIGH_ORDER: f64 = 1e-5;
 /// Attempts to leave a point before it counts as stuck.
 const SHRINKING: u32 = 60;
 
-/// The accepted steps of every lane: for each step clock, length, interval, whether it ends there, and states.
+/// The accepted steps of every lane: for each step clock, length, interval, whether it ends there, states, and the
+/// stages that its scheme gives.
 #[derive(Debug, Default)]
 pub struct Trajectory {
     steps: Vec<Vec<f64>>,
@@ -72,9 +73,9 @@ impl Trajectory {
     }
 
     /// Keeps the step that a place of the front is about to take; whether there was room.
-    fn push(&mut self, front: &Front, at: usize, lane: usize) -> bool {
+    fn push(&mut self, front: &Front, stages: &[f64], at: usize, lane: usize) -> bool {
         let steps = &mut self.steps[lane];
-        let rows = front.states.len() / front.lanes;
+        let rows = (front.states.len() + stages.len()) / front.lanes;
         if steps.len() + rows + HEAD > KEPT {
             return false;
         }
@@ -85,7 +86,9 @@ impl Trajectory {
             front.interval[at] as f64,
             ends,
         ]);
-        steps.extend((0..rows).map(|i| front.states[i * front.lanes + at]));
+        for rows in [&front.states, stages] {
+            steps.extend(rows.iter().skip(at).step_by(front.lanes));
+        }
         true
     }
 
@@ -114,6 +117,8 @@ pub struct Arguments<'a> {
 pub(super) struct Attempt {
     /// States after it.
     pub states: Vec<f64>,
+    /// States of the stages less those at the start, stage after stage, where the scheme keeps them.
+    pub stages: Vec<f64>,
     /// Its largest error in units of the tolerance; not finite where it failed.
     pub error: Vec<f64>,
     /// Rates after it, where the scheme has them.
@@ -145,12 +150,21 @@ pub(super) struct Front {
     /// Rates at `states`, where not `stale`.
     pub rates: Vec<f64>,
     stale: Vec<bool>,
+    /// Stages: forward of the last step that was taken, backward of the step at hand.
+    pub stages: Vec<f64>,
+    /// The length of the last step, by the clock of the interval at hand; 0 before the first.
+    pub before: Vec<f64>,
 }
 
 /// A way of making steps.
 pub(super) trait Scheme {
     /// The error of a step shrinks with its length to this power.
     fn order(&self) -> f64;
+
+    /// How many stages of a step are kept: for the next one, and for the way back.
+    fn stages(&self) -> usize {
+        0
+    }
 
     /// Tries the step of `front.trial` in every place that has a lane.
     fn attempt(&mut self, system: &mut dyn System, front: &Front, attempt: &mut Attempt);
@@ -236,7 +250,7 @@ impl Ode {
         }
         let mut scheme = self.scheme();
         let all: Vec<Option<usize>> = (0..x.lanes).map(Some).collect();
-        let mut front = self.front(x, all);
+        let mut front = self.front(x, all, scheme.stages());
         let mut lost = self.start(system, x, &mut front, scheme.order());
         let mut attempt = Attempt::default();
         loop {
@@ -264,7 +278,7 @@ impl Ode {
                 front.total[place] += 1;
                 if attempt.error[place] <= 1.0 {
                     let room = match kept.as_deref_mut() {
-                        Some(kept) => kept.push(&front, place, lane),
+                        Some(kept) => kept.push(&front, &attempt.stages, place, lane),
                         None => true,
                     };
                     if !room || !self.accept(x, &mut front, place, &attempt, scheme.order(), out) {
@@ -281,7 +295,7 @@ impl Ode {
     }
 
     /// A front of these lanes at the start of the first interval.
-    fn front(&self, x: Arguments<'_>, who: Vec<Option<usize>>) -> Front {
+    fn front(&self, x: Arguments<'_>, who: Vec<Option<usize>>, stages: usize) -> Front {
         let lanes = who.len();
         let fallback = who.iter().flatten().next().copied().unwrap_or(0);
         let rows = x.copies * self.states;
@@ -299,6 +313,8 @@ impl Ode {
             parameters: vec![0.0; x.copies * self.system_parameters() * lanes],
             rates: vec![0.0; rows * lanes],
             stale: vec![true; lanes],
+            stages: vec![0.0; stages * rows * lanes],
+            before: vec![0.0; lanes],
             who,
         };
         for place in 0..lanes {
@@ -347,7 +363,8 @@ impl Ode {
         let mut who: Vec<Option<usize>> = from.iter().map(|place| front.who[*place]).collect();
         who.resize(places, None);
         from.resize(places, from[0]);
-        let mut thin = self.front(x, who);
+        let stages = front.stages.len() / front.states.len();
+        let mut thin = self.front(x, who, stages);
         for (to, from) in from.into_iter().enumerate() {
             let lane = front.who[from].unwrap_or(0);
             self.enter(x, &mut thin, to, lane, front.interval[from]);
@@ -360,6 +377,10 @@ impl Ode {
             for row in 0..front.states.len() / front.lanes {
                 thin.states[row * places + to] = front.states[row * front.lanes + from];
                 thin.rates[row * places + to] = front.rates[row * front.lanes + from];
+            }
+            thin.before[to] = front.before[from];
+            for row in 0..front.stages.len() / front.lanes {
+                thin.stages[row * places + to] = front.stages[row * front.lanes + from];
             }
         }
         thin
@@ -454,6 +475,10 @@ impl Ode {
         for row in 0..front.states.len() / lanes {
             front.states[row * lanes + place] = attempt.states[row * lanes + place];
         }
+        for row in 0..front.stages.len() / lanes {
+            front.stages[row * lanes + place] = attempt.stages[row * lanes + place];
+        }
+        front.before[place] = front.trial[place];
         let most = if front.rejected[place] > 0 { 1.0 } else { 5.0 };
         front.rejected[place] = 0;
         let asked = front.trial[place] * growth(attempt.error[place], order).min(most);
@@ -492,6 +517,7 @@ impl Ode {
         front.clock[place] = 0.0;
         front.stale[place] = true;
         front.attempts[place] = 0;
+        front.before[place] *= before / now;
         let length = front.length[place] * before / now;
         front.length[place] = if length.is_finite() && length > 0.0 {
             length
@@ -515,7 +541,7 @@ impl Ode {
         out.fill(0.0);
         let mut scheme = self.scheme();
         let rows = x.copies * self.states;
-        let width = rows + HEAD;
+        let width = (1 + scheme.stages()) * rows + HEAD;
         let mut left: Vec<usize> = kept.steps.iter().map(|steps| steps.len() / width).collect();
         let weighs = |lane: usize| {
             weights
@@ -529,7 +555,8 @@ impl Ode {
                 *left = 0;
             }
         }
-        let mut front = self.front(x, (0..x.lanes).map(Some).collect());
+        let all = (0..x.lanes).map(Some).collect();
+        let mut front = self.front(x, all, scheme.stages());
         let mut adjoint = vec![0.0; rows * x.lanes];
         let mut parameters = Vec::new();
         loop {
@@ -578,8 +605,11 @@ impl Ode {
         if front.interval[place] != step[2] as usize {
             self.enter(x, front, place, lane, step[2] as usize);
         }
-        for (row, y) in step[HEAD..].iter().enumerate() {
-            front.states[row * front.lanes + place] = *y;
+        let (states, stages) = step[HEAD..].split_at(front.states.len() / front.lanes);
+        for (rows, from) in [(&mut front.states, states), (&mut front.stages, stages)] {
+            for (row, y) in from.iter().enumerate() {
+                rows[row * front.lanes + place] = *y;
+            }
         }
     }
 
@@ -660,7 +690,8 @@ impl Ode {
                 thin[row * places + to] = adjoint[row * front.lanes + from];
             }
         }
-        (self.front(x, who), thin)
+        let stages = front.stages.len() / front.states.len();
+        (self.front(x, who, stages), thin)
     }
 }
 

@@ -1,19 +1,27 @@
 //! Radau IIA steps over lanes.
 //!
 //! The stages `Zᵢ = h Σ aᵢⱼ f(y + Zⱼ)` of a step are found by simplified Newton iterations with the Jacobian at its
-//! start, split by the eigenvalues of A⁻¹ into systems of the size of the states, as in RADAU5 (Hairer and Wanner, IV.8).
-//! Rates are evaluated for all lanes at once; the small systems are factored lane by lane, since pivots differ.
+//! start, split by the eigenvalues of A⁻¹ into systems of the size of the states, as in RADAU5 (Hairer and Wanner, IV.8). They
+//! begin at the polynomial of the step before, continued (IV.8, "starting values").
 //!
-//! The adjoint of the stages solves the transposed system at the *exact* Jacobians of the stages: its residual is computed by
-//! products with the derivatives of the rates, and the factors of the step are the preconditioner of an iteration that ends
-//! at rounding. With several copies factors of the first serve all: the matrix is triangular in the copies.
-
-use num_complex::Complex64;
+//! The estimated error has the order of the stages plus one, the step one of up to twice the stages. So, as in their code
+//! RADAU, what the estimate is compared with is a tenth of the tolerance to the power of the ratio of the two orders: at
+//! 1e-8 and five stages 1.6e-6.
+//!
+//! Tangents of the stages, and their adjoint, solve a linear system with the *exact* Jacobians of the stages, which are
+//! evaluated once: the factors of the step are the preconditioner of an iteration that ends at rounding. The
+//! matrix is triangular in the copies, which are solved one after another; products with the derivatives of the rates are
+//! needed once for each copy. The way back has the stages of the way there.
+//!
+//! All of it is done in rows of lanes; an iteration goes on until its last lane is done, and leaves lanes alone that are.
 
 use super::collocation::Collocation;
-use super::linear::Factor;
+use super::explicit::{add_where, worst};
+use super::factors::Factors;
 use super::ode::{Attempt, Front, Ode, Scheme};
 use super::{Differentiable, Point, System};
+use crate::simd::Simd;
+use crate::simd_fn;
 
 /// Newton iterations for the first copy.
 const ITERATIONS: usize = 14;
@@ -24,32 +32,119 @@ const REFINEMENTS: usize = 60;
 /// From so many Newton iterations on, steps do not grow.
 const SLOW: usize = 8;
 
+/// Newton's method ends where the error that it leaves is this much of the tolerance.
+const SETTLED: f64 = 1e-3;
+
 /// Collocation at work on a problem.
 pub(super) struct Radau<'a> {
     method: &'static Collocation,
     ode: &'a Ode,
-    /// For each place, the factors of `λ/h − J` for each eigenvalue.
-    factors: Vec<Vec<Factor>>,
-}
-
-/// Stages of all places.
-struct Stages {
-    /// Zᵢ, rows of lanes.
-    z: Vec<Vec<f64>>,
-    /// How many iterations each place took; none where they did not converge.
-    iterations: Vec<Option<usize>>,
+    simd: Simd,
+    /// For each eigenvalue λ the factors of `λ/h − J`.
+    factors: Vec<Factors>,
+    /// 1/h of each place, and 0 where there is no step.
+    per: Vec<f64>,
+    /// The Jacobian at the start of the step.
+    jacobian: Vec<f64>,
+    /// The Jacobians at the stages.
+    at_stages: Vec<f64>,
+    /// Rates at the stages, all copies.
+    rates: Vec<f64>,
+    clock: Vec<f64>,
+    states: Vec<f64>,
+    /// The change of an iteration: stages of states.
+    change: Vec<f64>,
+    re: Vec<f64>,
+    im: Vec<f64>,
+    scratch: Vec<f64>,
 }
 
 /// How far the iteration of a place has come.
 #[derive(Clone, Copy, PartialEq)]
 enum Progress {
-    Going { before: f64, first_done: bool },
+    /// Under way, with the size of its last change.
+    Going(f64),
     Done,
     Failed,
 }
 
+simd_fn! {
+    /// `out += factor · row`.
+    fn add_scaled, add_scaled_fn = <V>(out: &mut [f64], factor: f64, row: &[f64]) {
+        for (out, row) in out.iter_mut().zip(row) {
+            *out += factor * row;
+        }
+    }
+
+    /// `out += re · first − im · second`.
+    fn add_real, add_real_fn = <V>(out: &mut [f64], factor: [f64; 2], parts: [&[f64]; 2]) {
+        for (out, (re, im)) in out.iter_mut().zip(parts[0].iter().zip(parts[1])) {
+            *out += factor[0] * re - factor[1] * im;
+        }
+    }
+
+    /// `out = base − per · out`, rows of lanes.
+    fn finish, finish_fn = <V>(out: &mut [f64], base: &[f64], per: &[f64]) {
+        let lanes = per.len();
+        for (out, base) in out.chunks_exact_mut(lanes).zip(base.chunks_exact(lanes)) {
+            for ((out, base), per) in out.iter_mut().zip(base).zip(per) {
+                *out = base - per * *out;
+            }
+        }
+    }
+
+    /// `out += a · x` for a matrix of each lane, column-major, or its transpose.
+    fn multiply, multiply_fn = <V>(out: &mut [f64], a: &[f64], x: &[f64], lanes: usize, transposed: bool) {
+        let n = x.len() / lanes;
+        for j in 0..n {
+            for i in 0..n {
+                let (to, from) = if transposed { (j, i) } else { (i, j) };
+                let out = out[to * lanes..(to + 1) * lanes].iter_mut();
+                let entry = &a[(j * n + i) * lanes..(j * n + i + 1) * lanes];
+                let x = &x[from * lanes..(from + 1) * lanes];
+                for ((out, a), x) in out.zip(entry).zip(x) {
+                    *out += a * x;
+                }
+            }
+        }
+    }
+
+    /// The largest size so far of rows, for each lane; a NaN stays.
+    fn peak, peak_fn = <V>(most: &mut [f64], rows: &[f64]) {
+        let lanes = most.len();
+        for row in rows.chunks_exact(lanes) {
+            for (most, x) in most.iter_mut().zip(row) {
+                let size = x.abs();
+                *most = if size > *most || size.is_nan() { size } else { *most };
+            }
+        }
+    }
+
+    /// A polynomial without a constant at `1 + node · ratio`, less its value at 1: rows of coefficients, the first power first.
+    fn continued, continued_fn = <V>(out: &mut [f64], coefficients: &[f64], node: f64, ratio: &[f64]) {
+        let lanes = ratio.len();
+        out.fill(0.0);
+        for power in coefficients.chunks_exact(lanes).rev() {
+            for ((out, c), ratio) in out.iter_mut().zip(power).zip(ratio) {
+                *out = (*out + c) * (1.0 + node * ratio);
+            }
+        }
+        for power in coefficients.chunks_exact(lanes) {
+            out.iter_mut().zip(power).for_each(|(out, c)| *out -= c);
+        }
+    }
+}
+
 fn live(front: &Front, place: usize) -> bool {
     front.who[place].is_some() && front.trial[place] > 0.0
+}
+
+/// Whether each place is under way, as 1 or 0.
+fn going(progress: &[Progress], active: &mut Vec<f64>) -> bool {
+    active.clear();
+    let is_going = |p: &Progress| f64::from(u8::from(matches!(p, Progress::Going(_))));
+    active.extend(progress.iter().map(is_going));
+    active.contains(&1.0)
 }
 
 impl<'a> Radau<'a> {
@@ -58,298 +153,359 @@ impl<'a> Radau<'a> {
         Self {
             method: Collocation::with(stages),
             ode,
+            simd: Simd::Scalar,
             factors: Vec::new(),
+            per: Vec::new(),
+            jacobian: Vec::new(),
+            at_stages: Vec::new(),
+            rates: Vec::new(),
+            clock: Vec::new(),
+            states: Vec::new(),
+            change: Vec::new(),
+            re: Vec::new(),
+            im: Vec::new(),
+            scratch: Vec::new(),
         }
+    }
+
+    /// What the estimated error is compared with, in units of the tolerance.
+    fn allowed(&self) -> f64 {
+        let stages = self.method.stages as f64;
+        let relative = self.ode.relative;
+        (0.1 * relative.powf((stages + 1.0) / (2.0 * stages) - 1.0)).max(1.0)
     }
 
     /// Factors the matrices of all places.
     fn prepare(&mut self, system: &mut dyn System, front: &Front) {
         let (n, lanes) = (self.ode.states, front.lanes);
-        let mut jacobian = vec![0.0; n * n * lanes];
+        self.simd = system.simd();
+        self.jacobian.resize(n * n * lanes, 0.0);
         let point = Point {
             clock: &front.clock,
             states: &front.states,
             parameters: &front.parameters,
             lanes,
         };
-        system.jacobian(point, n, &mut jacobian);
-        self.factors.resize(lanes, Vec::new());
-        let mut own = vec![0.0; n * n];
-        for place in (0..lanes).filter(|place| live(front, *place)) {
-            for (own, row) in own.iter_mut().zip(jacobian.chunks_exact(lanes)) {
-                *own = row[place];
+        system.jacobian(point, n, &mut self.jacobian);
+        self.per.clear();
+        self.per.extend((0..lanes).map(|place| {
+            if live(front, place) {
+                front.trial[place].recip()
+            } else {
+                0.0
             }
-            let factors = &mut self.factors[place];
-            factors.resize(self.method.eigenvalues.len(), Factor::default());
-            for (factor, value) in factors.iter_mut().zip(&self.method.eigenvalues) {
-                factor.shifted(value / front.trial[place], &own, n);
-            }
+        }));
+        let values = &self.method.eigenvalues;
+        self.factors.resize(values.len(), Factors::default());
+        for (factors, value) in self.factors.iter_mut().zip(values) {
+            factors.shifted(self.simd, *value, &self.per, &self.jacobian);
         }
     }
 
-    /// Solves with the matrix of Newton's method at one place for one copy, or with its transpose: `x` holds a vector of
-    /// states for each stage.
-    fn precondition(&self, place: usize, x: &mut [f64], transposed: bool) {
-        let n = self.ode.states;
-        let method = self.method;
-        let mut out = vec![0.0; x.len()];
-        let mut w = vec![Complex64::ZERO; n];
-        for (k, factor) in self.factors[place].iter().enumerate() {
+    /// Solves with the matrix of Newton's method, or with its transpose, what stands in `change`.
+    fn precondition(&mut self, transposed: bool) {
+        let (method, simd) = (self.method, self.simd);
+        let size = self.change.len() / method.stages;
+        self.scratch.clear();
+        self.scratch.resize(self.change.len(), 0.0);
+        for (k, factors) in self.factors.iter().enumerate() {
             let (into, from) = if transposed {
                 (&method.vectors[k], &method.duals[k])
             } else {
                 (&method.duals[k], &method.vectors[k])
             };
-            for (i, w) in w.iter_mut().enumerate() {
-                *w = (0..method.stages).map(|j| into[j] * x[j * n + i]).sum();
+            for part in [&mut self.re, &mut self.im] {
+                part.clear();
+                part.resize(size, 0.0);
             }
-            if transposed {
-                factor.solve_transposed(&mut w);
-            } else {
-                factor.solve(&mut w);
+            for (into, x) in into.iter().zip(self.change.chunks_exact(size)) {
+                add_scaled(simd, &mut self.re, into.re, x);
+                add_scaled(simd, &mut self.im, into.im, x);
             }
-            for j in 0..method.stages {
-                for (i, w) in w.iter().enumerate() {
-                    out[j * n + i] += Collocation::multiplicity(k) * (from[j] * w).re;
-                }
+            factors.solve(simd, &mut self.re, &mut self.im, transposed);
+            for (from, out) in from.iter().zip(self.scratch.chunks_exact_mut(size)) {
+                let factor = [from.re, from.im].map(|x| x * Collocation::multiplicity(k));
+                add_real(simd, out, factor, [&self.re, &self.im]);
             }
         }
-        x.copy_from_slice(&out);
+        std::mem::swap(&mut self.change, &mut self.scratch);
     }
 
-    /// The clock of stage `i`, and the states there.
-    fn stage(&self, front: &Front, z: &[f64], i: usize) -> (Vec<f64>, Vec<f64>) {
+    /// Moves the clock and the states to stage `i`; of copies behind the first the states stay.
+    fn stand(&mut self, front: &Front, z: &[f64], i: usize, copies: usize) {
         let node = self.method.nodes[i];
+        self.clock.clear();
         let clocks = front.clock.iter().zip(&front.trial);
-        let clock = clocks
-            .map(|(clock, length)| clock + node * length)
-            .collect();
-        let states = front.states.iter().zip(z).map(|(y, z)| y + z).collect();
-        (clock, states)
+        self.clock
+            .extend(clocks.map(|(clock, length)| clock + node * length));
+        let size = front.states.len();
+        self.states.clear();
+        self.states.extend_from_slice(&front.states);
+        let moved = copies * self.ode.states * front.lanes;
+        let z = &z[i * size..i * size + moved];
+        add_scaled(self.simd, &mut self.states[..moved], 1.0, z);
     }
 
-    /// Newton's method for the stages.
-    fn newton(&self, system: &mut dyn System, front: &Front) -> Stages {
-        let (n, s, lanes) = (self.ode.states, self.method.stages, front.lanes);
-        let copies = front.states.len() / (n * lanes);
-        let mut z = vec![vec![0.0; front.states.len()]; s];
-        let mut rates = z.clone();
-        let start = Progress::Going {
-            before: f64::INFINITY,
-            first_done: false,
-        };
+    fn point<'s>(&'s self, front: &'s Front) -> Point<'s> {
+        Point {
+            clock: &self.clock,
+            states: &self.states,
+            parameters: &front.parameters,
+            lanes: front.lanes,
+        }
+    }
+
+    /// Rates of all copies at all stages, where `moved` copies have moved.
+    fn evaluate(&mut self, system: &mut dyn System, front: &Front, z: &[f64], moved: usize) {
+        let mut rates = std::mem::take(&mut self.rates);
+        rates.resize(z.len(), 0.0);
+        for (i, rates) in rates.chunks_exact_mut(front.states.len()).enumerate() {
+            self.stand(front, z, i, moved);
+            system.rate(self.point(front), rates);
+        }
+        self.rates = rates;
+    }
+
+    /// The Jacobians at all stages.
+    fn linearize(&mut self, system: &mut dyn System, front: &Front, z: &[f64]) {
+        let n = self.ode.states;
+        let mut at_stages = std::mem::take(&mut self.at_stages);
+        let each = n * n * front.lanes;
+        at_stages.resize(self.method.stages * each, 0.0);
+        for (i, out) in at_stages.chunks_exact_mut(each).enumerate() {
+            self.stand(front, z, i, 1);
+            system.jacobian(self.point(front), n, out);
+        }
+        self.at_stages = at_stages;
+    }
+
+    /// `change = base − A⁻¹ x / h`, or with the transpose of A⁻¹: stages of rows of `stride`, of which those of one copy
+    /// count, which `x` begins with.
+    fn residual(&mut self, base: &[f64], x: &[f64], stride: usize, transposed: bool) {
+        let (s, simd) = (self.method.stages, self.simd);
+        let size = self.ode.states * self.per.len();
+        self.change.clear();
+        self.change.resize(s * size, 0.0);
+        for (j, out) in self.change.chunks_exact_mut(size).enumerate() {
+            for l in 0..s {
+                let at = if transposed { l * s + j } else { j * s + l };
+                let x = &x[l * stride..l * stride + size];
+                add_scaled(simd, out, self.method.inverse[at], x);
+            }
+            let base = &base[j * stride..j * stride + size];
+            finish(simd, out, base, &self.per);
+        }
+    }
+
+    /// Where the stages may be: on the polynomial of the step before, continued.
+    fn guess(&mut self, front: &Front, z: &mut [f64]) {
+        let (s, lanes) = (self.method.stages, front.lanes);
+        let size = front.states.len();
+        let ratios = front.trial.iter().zip(&front.before);
+        let ratio: Vec<f64> = ratios
+            .map(|(trial, before)| {
+                if *before > 0.0 && trial.is_finite() {
+                    trial / before
+                } else {
+                    0.0
+                }
+            })
+            .collect();
+        self.scratch.resize(s * lanes, 0.0);
+        for row in 0..self.ode.states {
+            let at = |j: usize| j * size + row * lanes..j * size + (row + 1) * lanes;
+            self.scratch.fill(0.0);
+            for (k, power) in self.scratch.chunks_exact_mut(lanes).enumerate() {
+                for i in 0..s {
+                    let weight = self.method.monomials[k * s + i];
+                    add_scaled(self.simd, power, weight, &front.stages[at(i)]);
+                }
+            }
+            for (j, node) in self.method.nodes.iter().enumerate() {
+                continued(self.simd, &mut z[at(j)], &self.scratch, *node, &ratio);
+            }
+        }
+    }
+
+    /// Newton's method for the stages of the first copy: how many iterations each place took, none where they did not
+    /// converge.
+    fn newton(
+        &mut self,
+        system: &mut dyn System,
+        front: &Front,
+        z: &mut [f64],
+    ) -> Vec<Option<usize>> {
+        let (n, lanes) = (self.ode.states, front.lanes);
+        let size = front.states.len();
         let mut progress: Vec<Progress> = (0..lanes)
             .map(|place| {
                 if live(front, place) {
-                    start
+                    Progress::Going(f64::INFINITY)
                 } else {
                     Progress::Failed
                 }
             })
             .collect();
         let mut iterations = vec![None; lanes];
-        let mut change = vec![0.0; s * n];
-        for turn in 0..ITERATIONS + REFINEMENTS {
-            if !progress.iter().any(|p| matches!(p, Progress::Going { .. })) {
+        let (mut active, mut sizes) = (Vec::new(), Vec::new());
+        self.guess(front, z);
+        for turn in 0..ITERATIONS {
+            if !going(&progress, &mut active) {
                 break;
             }
-            for i in 0..s {
-                let (clock, states) = self.stage(front, &z[i], i);
-                let point = Point {
-                    clock: &clock,
-                    states: &states,
-                    parameters: &front.parameters,
-                    lanes,
-                };
-                system.rate(point, &mut rates[i]);
-            }
-            for place in 0..lanes {
-                let Progress::Going { before, first_done } = progress[place] else {
-                    continue;
-                };
-                let (mut size, mut settled) = (0.0, true);
-                for copy in 0..copies {
-                    self.residual(front, place, copy, &z, &rates, &mut change);
-                    self.precondition(place, &mut change, false);
-                    let (mut largest, mut extent) = (0.0_f64, 0.0_f64);
-                    for j in 0..s {
-                        for i in 0..n {
-                            let at = (copy * n + i) * lanes + place;
-                            z[j][at] += change[j * n + i];
-                            let moved = change[j * n + i].abs();
-                            let unit = if copy == 0 {
-                                self.ode.unit(i, front.states[at])
-                            } else {
-                                1.0
-                            };
-                            largest = if moved.is_nan() {
-                                moved
-                            } else {
-                                largest.max(moved / unit)
-                            };
-                            extent = extent.max(z[j][at].abs()).max(front.states[at].abs());
-                        }
-                    }
-                    if copy == 0 {
-                        size = largest;
-                    } else {
-                        settled &= largest <= 1e-11 * extent;
-                    }
+            self.evaluate(system, front, z, 1);
+            let rates = std::mem::take(&mut self.rates);
+            self.residual(&rates, z, size, false);
+            self.rates = rates;
+            self.precondition(false);
+            sizes.clear();
+            sizes.resize(lanes, 0.0);
+            for (k, change) in self.change.chunks_exact(n * lanes).enumerate() {
+                for (i, change) in change.chunks_exact(lanes).enumerate() {
+                    let y = &front.states[i * lanes..(i + 1) * lanes];
+                    let units = [self.ode.absolute[i], self.ode.relative];
+                    worst(self.simd, &mut sizes, change, [y, y], units);
                 }
-                progress[place] = self.judge(turn, size, before, first_done, settled);
-                if progress[place] == Progress::Done {
-                    iterations[place] = Some(turn + 1);
+                let z = &mut z[k * size..k * size + n * lanes];
+                add_where(self.simd, z, change, &active);
+            }
+            for (place, progress) in progress.iter_mut().enumerate() {
+                if let Progress::Going(before) = *progress {
+                    *progress = self.judge(turn, sizes[place], before);
+                    if *progress == Progress::Done {
+                        iterations[place] = Some(turn + 1);
+                    }
                 }
             }
         }
-        Stages { z, iterations }
+        iterations
     }
 
-    fn judge(
-        &self,
-        turn: usize,
-        size: f64,
-        before: f64,
-        first_done: bool,
-        settled: bool,
-    ) -> Progress {
+    fn judge(&self, turn: usize, size: f64, before: f64) -> Progress {
         let rate = size / before;
-        let enough = 1e-4_f64.max(100.0 * f64::EPSILON / self.ode.relative.max(f64::EPSILON));
-        let first_done = first_done
-            || size <= 1e-3 * enough
+        let enough = SETTLED.max(100.0 * f64::EPSILON / self.ode.relative.max(f64::EPSILON));
+        let done = size <= 1e-3 * enough
             || (turn > 0 && rate < 1.0 && size * rate / (1.0 - rate) <= enough);
-        if first_done {
-            return if settled {
-                Progress::Done
-            } else if turn + 1 == ITERATIONS + REFINEMENTS || !size.is_finite() {
-                Progress::Failed
-            } else {
-                Progress::Going {
-                    before: size,
-                    first_done,
-                }
-            };
-        }
         let hopeless = !size.is_finite() || (turn > 1 && rate > 0.9) || turn + 1 >= ITERATIONS;
-        if hopeless {
+        if done {
+            Progress::Done
+        } else if hopeless {
             Progress::Failed
         } else {
-            Progress::Going {
-                before: size,
-                first_done,
-            }
+            Progress::Going(size)
         }
     }
 
-    /// `fⱼ − (A⁻¹ Z)ⱼ / h` of one place and copy.
-    fn residual(
-        &self,
-        front: &Front,
-        place: usize,
-        copy: usize,
-        z: &[Vec<f64>],
-        rates: &[Vec<f64>],
-        out: &mut [f64],
-    ) {
-        let (n, s) = (self.ode.states, self.method.stages);
-        for j in 0..s {
-            let row = &self.method.inverse[j * s..(j + 1) * s];
-            for i in 0..n {
-                let at = (copy * n + i) * front.lanes + place;
-                let sum: f64 = row.iter().zip(z).map(|(a, z)| a * z[at]).sum();
-                out[j * n + i] = rates[j][at] - sum / front.trial[place];
-            }
-        }
-    }
-
-    /// The estimated error of a step in units of the tolerance.
-    fn error(&self, front: &Front, place: usize, z: &[Vec<f64>]) -> f64 {
-        let n = self.ode.states;
-        let shift = self.method.eigenvalues[0].re / front.trial[place];
-        let mut e: Vec<Complex64> = (0..n)
-            .map(|i| {
-                let at = i * front.lanes + place;
-                let sum: f64 = self
-                    .method
-                    .error
-                    .iter()
-                    .zip(z)
-                    .map(|(w, z)| w * z[at])
-                    .sum();
-                Complex64::new(front.rates[at] + shift * sum, 0.0)
+    /// Solves `A⁻¹ x / h − J x = base` at the Jacobians of the stages for one copy, or with the transpose; in `x` places
+    /// that have failed become NaN. `base` and `x` are stages of rows of `stride`.
+    fn solve(&mut self, base: &[f64], x: &mut [f64], stride: usize, transposed: bool) {
+        let lanes = self.per.len();
+        let (n, s, simd) = (self.ode.states, self.method.stages, self.simd);
+        let size = n * lanes;
+        let mut progress: Vec<Progress> = self
+            .per
+            .iter()
+            .map(|per| {
+                if *per > 0.0 {
+                    Progress::Going(f64::INFINITY)
+                } else {
+                    Progress::Failed
+                }
             })
             .collect();
-        self.factors[place][0].solve(&mut e);
-        e.iter().enumerate().fold(0.0_f64, |most, (i, e)| {
-            let at = i * front.lanes + place;
-            let y = front.states[at];
-            let end = y + z[self.method.stages - 1][at];
-            let here = e.re.abs() / self.ode.unit(i, y.abs().max(end.abs()));
-            if here.is_nan() || most.is_nan() {
-                f64::NAN
-            } else {
-                most.max(here)
+        let (mut active, mut moved, mut extent) = (Vec::new(), Vec::new(), Vec::new());
+        for turn in 0..=REFINEMENTS {
+            if !going(&progress, &mut active) {
+                return;
             }
-        })
+            self.residual(base, x, stride, transposed);
+            for (j, out) in self.change.chunks_exact_mut(size).enumerate() {
+                let a = &self.at_stages[j * n * size..(j + 1) * n * size];
+                let x = &x[j * stride..j * stride + size];
+                multiply(simd, out, a, x, lanes, transposed);
+            }
+            self.precondition(transposed);
+            for sizes in [&mut moved, &mut extent] {
+                sizes.clear();
+                sizes.resize(lanes, 0.0);
+            }
+            peak(simd, &mut moved, &self.change);
+            for j in 0..s {
+                let x = &mut x[j * stride..j * stride + size];
+                peak(simd, &mut extent, x);
+                add_where(simd, x, &self.change[j * size..(j + 1) * size], &active);
+            }
+            for place in 0..lanes {
+                let Progress::Going(before) = progress[place] else {
+                    continue;
+                };
+                let change = if moved[place] > 0.0 {
+                    moved[place] / extent[place]
+                } else {
+                    moved[place]
+                };
+                progress[place] = if change <= 1e-13 || (change <= 1e-9 && change >= 0.5 * before) {
+                    Progress::Done
+                } else if change.is_nan() || turn == REFINEMENTS {
+                    for row in (0..s).flat_map(|j| (0..n).map(move |i| j * stride + i * lanes)) {
+                        x[row + place] = f64::NAN;
+                    }
+                    Progress::Failed
+                } else {
+                    Progress::Going(change)
+                };
+            }
+        }
     }
 
-    /// One turn of the iteration for the adjoint of the stages at one place; whether it has converged, or none if it never
-    /// will. `pulled` are the products of `nu` with the derivatives of the rates.
-    fn refine(
-        &self,
+    /// The estimated error of a step of each place in units of the tolerance.
+    fn error(&mut self, front: &Front, attempt: &mut Attempt) {
+        let (n, lanes, simd) = (self.ode.states, front.lanes, self.simd);
+        let size = n * lanes;
+        let stride = front.states.len();
+        self.re.clear();
+        self.re.resize(size, 0.0);
+        self.im.clear();
+        self.im.resize(size, 0.0);
+        let shift = -self.method.eigenvalues[0].re;
+        for (weight, z) in self.method.error.iter().zip(attempt.stages.chunks(stride)) {
+            add_scaled(simd, &mut self.re, shift * weight, &z[..size]);
+        }
+        finish(simd, &mut self.re, &front.rates[..size], &self.per);
+        self.factors[0].solve(simd, &mut self.re, &mut self.im, false);
+        attempt.error.clear();
+        attempt.error.resize(lanes, 0.0);
+        let allowed = self.allowed();
+        for i in 0..n {
+            let row = i * lanes..(i + 1) * lanes;
+            let sizes = [&attempt.states[row.clone()], &front.states[row.clone()]];
+            let units = [self.ode.absolute[i], self.ode.relative].map(|unit| allowed * unit);
+            worst(simd, &mut attempt.error, &self.re[row], sizes, units);
+        }
+    }
+
+    /// Products of the weights of the stages with the derivatives of the rates: by the states of each stage, and by
+    /// parameters in all.
+    fn products(
+        &mut self,
+        system: &mut dyn Differentiable,
         front: &Front,
-        place: usize,
-        adjoint: &[f64],
-        pulled: &[Vec<f64>],
-        nu: &mut [Vec<f64>],
-        before: &mut f64,
-    ) -> Option<bool> {
-        let (n, s, lanes) = (self.ode.states, self.method.stages, front.lanes);
-        let copies = adjoint.len() / (n * lanes);
-        let mut change = vec![0.0; copies * s * n];
-        let mut worst = 0.0_f64;
-        for copy in 0..copies {
-            let own = &mut change[copy * s * n..(copy + 1) * s * n];
-            for j in 0..s {
-                for i in 0..n {
-                    let at = (copy * n + i) * lanes + place;
-                    let sum: f64 = (0..s)
-                        .map(|l| self.method.inverse[l * s + j] * nu[l][at])
-                        .sum();
-                    let seed = if j + 1 == s { adjoint[at] } else { 0.0 };
-                    own[j * n + i] = seed - sum / front.trial[place] + pulled[j][at];
-                }
-            }
-            self.precondition(place, own, true);
-            let moved = own
-                .iter()
-                .fold(0.0_f64, |m, x| if x.is_nan() { *x } else { m.max(x.abs()) });
-            let extent = (0..s * n).fold(0.0_f64, |m, k| {
-                m.max(nu[k / n][(copy * n + k % n) * lanes + place].abs())
-            });
-            worst = if moved.is_nan() {
-                moved
-            } else if moved > 0.0 {
-                worst.max(moved / extent)
-            } else {
-                worst
-            };
-        }
-        if worst <= 1e-13 || (worst <= 1e-9 && worst >= 0.5 * *before) {
-            return Some(true);
-        }
-        if worst.is_nan() {
-            return None;
-        }
-        *before = worst;
-        for copy in 0..copies {
-            for j in 0..s {
-                for i in 0..n {
-                    nu[j][(copy * n + i) * lanes + place] += change[(copy * s + j) * n + i];
-                }
+        weights: &[f64],
+        pulled: &mut [f64],
+        mut parameters: Option<&mut [f64]>,
+    ) {
+        let size = front.states.len();
+        let copies = size / (self.ode.states * front.lanes);
+        let mut here = vec![0.0; front.parameters.len()];
+        for i in 0..self.method.stages {
+            self.stand(front, &front.stages, i, copies);
+            let stage = i * size..(i + 1) * size;
+            let into = &mut pulled[stage.clone()];
+            system.pull(self.point(front), &weights[stage], into, &mut here);
+            if let Some(parameters) = parameters.as_deref_mut() {
+                add_where(self.simd, parameters, &here, &front.trial);
             }
         }
-        Some(false)
     }
 }
 
@@ -358,30 +514,44 @@ impl Scheme for Radau<'_> {
         self.method.stages as f64 + 1.0
     }
 
+    fn stages(&self) -> usize {
+        self.method.stages
+    }
+
     fn attempt(&mut self, system: &mut dyn System, front: &Front, attempt: &mut Attempt) {
+        let size = front.states.len();
+        let own = self.ode.states * front.lanes;
         self.prepare(system, front);
-        let stages = self.newton(system, front);
-        let last = &stages.z[self.method.stages - 1];
-        let states = front.states.iter().zip(last).map(|(y, z)| y + z).collect();
-        let error = (0..front.lanes)
-            .map(|place| match stages.iterations[place] {
+        let mut z = std::mem::take(&mut attempt.stages);
+        z.clear();
+        z.resize(self.method.stages * size, 0.0);
+        let iterations = self.newton(system, front, &mut z);
+        if size > own {
+            self.linearize(system, front, &z);
+            self.evaluate(system, front, &z, 1);
+            let rates = std::mem::take(&mut self.rates);
+            for copy in (own..size).step_by(own) {
+                self.solve(&rates[copy..], &mut z[copy..], size, false);
+            }
+            self.rates = rates;
+        }
+        attempt.states.clear();
+        attempt.states.extend_from_slice(&front.states);
+        let last = &z[(self.method.stages - 1) * size..];
+        add_scaled(self.simd, &mut attempt.states, 1.0, last);
+        attempt.stages = z;
+        attempt.rates = None;
+        attempt.longest = None;
+        self.error(front, attempt);
+        for (place, error) in attempt.error.iter_mut().enumerate() {
+            *error = match iterations[place] {
                 None => f64::INFINITY,
-                Some(turns) => {
-                    let error = self.error(front, place, &stages.z);
-                    if turns >= SLOW && error <= 1.0 {
-                        error.max(0.9_f64.powf(self.order()))
-                    } else {
-                        error
-                    }
+                Some(turns) if turns >= SLOW && *error <= 1.0 => {
+                    error.max(0.9_f64.powf(self.order()))
                 }
-            })
-            .collect();
-        *attempt = Attempt {
-            states,
-            error,
-            rates: None,
-            longest: None,
-        };
+                Some(_) => *error,
+            };
+        }
     }
 
     fn pull(
@@ -391,57 +561,27 @@ impl Scheme for Radau<'_> {
         adjoint: &mut [f64],
         parameters: &mut [f64],
     ) {
-        let (n, s, lanes) = (self.ode.states, self.method.stages, front.lanes);
-        let rows = adjoint.len() / lanes;
+        let size = front.states.len();
+        let own = self.ode.states * front.lanes;
         self.prepare(system, front);
-        let stages = self.newton(system, front);
-        let mut going: Vec<bool> = (0..lanes).map(|place| live(front, place)).collect();
-        for place in (0..lanes).filter(|place| live(front, *place)) {
-            if stages.iterations[place].is_none() {
-                (0..rows).for_each(|row| adjoint[row * lanes + place] = f64::NAN);
-                going[place] = false;
+        self.linearize(system, front, &front.stages);
+        let all = self.method.stages * size;
+        let (mut nu, mut pulled) = (vec![0.0; all], vec![0.0; all]);
+        for copy in (0..size).step_by(own).rev() {
+            if copy + own < size {
+                // What copies behind this one pull at it.
+                self.products(system, front, &nu, &mut pulled, None);
             }
+            let last = all - size;
+            pulled[last + copy..][..own]
+                .iter_mut()
+                .zip(&adjoint[copy..copy + own])
+                .for_each(|(base, seed)| *base += seed);
+            self.solve(&pulled[copy..], &mut nu[copy..], size, true);
         }
-        let mut nu = vec![vec![0.0; adjoint.len()]; s];
-        let mut pulled = nu.clone();
-        let mut before = vec![f64::INFINITY; lanes];
-        for turn in 0..=REFINEMENTS {
-            if !going.contains(&true) {
-                break;
-            }
-            let mut all = vec![0.0; parameters.len()];
-            let mut here = vec![0.0; parameters.len()];
-            for i in (0..s).filter(|_| turn > 0) {
-                let (clock, states) = self.stage(front, &stages.z[i], i);
-                let point = Point {
-                    clock: &clock,
-                    states: &states,
-                    parameters: &front.parameters,
-                    lanes,
-                };
-                system.pull(point, &nu[i], &mut pulled[i], &mut here);
-                all.iter_mut().zip(&here).for_each(|(a, h)| *a += h);
-            }
-            for place in 0..lanes {
-                if !going[place] {
-                    continue;
-                }
-                let done = self.refine(front, place, adjoint, &pulled, &mut nu, &mut before[place]);
-                let stuck = done.is_none() || (done == Some(false) && turn == REFINEMENTS);
-                if stuck {
-                    (0..rows).for_each(|row| adjoint[row * lanes + place] = f64::NAN);
-                } else if done == Some(true) {
-                    for row in 0..rows {
-                        let at = row * lanes + place;
-                        adjoint[at] += pulled.iter().map(|pulled| pulled[at]).sum::<f64>();
-                    }
-                    for row in 0..parameters.len() / lanes {
-                        parameters[row * lanes + place] = all[row * lanes + place];
-                    }
-                }
-                going[place] = !stuck && done == Some(false);
-            }
+        self.products(system, front, &nu, &mut pulled, Some(parameters));
+        for pulled in pulled.chunks_exact(size) {
+            add_where(self.simd, adjoint, pulled, &front.trial);
         }
-        debug_assert_eq!(rows % n, 0);
     }
 }
