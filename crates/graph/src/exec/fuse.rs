@@ -3,7 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::exec::kernels::{MapOp, map_kernel, scatter_kernel, softplus_sum_kernel, sum_kernel};
+use crate::exec::kernels::{
+    MapOp, logistic_kernel, map_kernel, scatter_kernel, softplus_sum_kernel, sum_kernel,
+};
+use crate::exec::linear::Linear;
 use crate::exec::plan::{Arg, IndexRef, Instruction, Planner, Region, Step, Target};
 use crate::exec::stages::{KernelDraft, Sink};
 use crate::ir::{NodeId, Shape};
@@ -18,6 +21,12 @@ enum Work {
     Sink(Sink),
     /// Sums log(1 + exp(·)) of its operand.
     SumSoftplus(Sink),
+    /// Computes a node, the inverse logit of its operand, and sums log(1 + exp(·)) of it.
+    Logistic(NodeId, Sink),
+    /// Computes a node, a linear predictor.
+    Rows(NodeId),
+    /// Sums its operand by columns of data: which of the kernel's sums.
+    Columns(usize),
 }
 
 /// An instruction to be, with the nodes that it reads.
@@ -56,7 +65,7 @@ impl Registers {
 fn schedule(maps: Vec<Task>, sinks: Vec<Task>) -> Vec<Task> {
     let mut made: HashMap<NodeId, usize> = HashMap::new();
     for (time, task) in maps.iter().enumerate() {
-        if let Work::Map(id, _) = task.work {
+        if let Work::Map(id, _) | Work::Rows(id) | Work::Logistic(id, _) = task.work {
             made.insert(id, time);
         }
     }
@@ -75,7 +84,8 @@ fn schedule(maps: Vec<Task>, sinks: Vec<Task>) -> Vec<Task> {
 impl Planner<'_> {
     pub(super) fn emit_kernel(&mut self, shape: Shape, draft: KernelDraft) {
         let inside = draft.reads(self.graph, |_| true);
-        let (maps, sinks) = self.merged(&draft, &inside);
+        let linear = self.linear(shape, &draft, &inside);
+        let (maps, sinks) = self.merged(&draft, &inside, &linear);
         let tasks = schedule(maps, sinks);
         let mut last_use: HashMap<NodeId, usize> = HashMap::new();
         for (time, task) in tasks.iter().enumerate() {
@@ -84,40 +94,49 @@ impl Planner<'_> {
         let mut registers = Registers::default();
         let mut instructions = Vec::with_capacity(tasks.len());
         for (time, task) in tasks.iter().enumerate() {
-            let args: Vec<Arg> = task
-                .reads
-                .iter()
-                .map(|&read| match registers.of.get(&read) {
-                    Some(&register) => Arg {
-                        region: Region::Register(register),
-                        offset: 0,
-                        step: 1,
-                        index: None,
-                    },
-                    None => self.operand(read),
-                })
-                .collect();
+            let args = self.task_operands(task, &registers);
             // Operations read a row before they write it, so a register freed here can be the target.
             for &read in &task.reads {
                 if last_use.get(&read) == Some(&time) {
                     registers.release(read);
                 }
             }
-            let instruction = match task.work {
-                Work::Map(id, op) => {
-                    // A value is kept when something outside reads it.
-                    let kept = self.stages.uses[id.index()] > inside[&id];
-                    let target = if kept {
-                        self.kept_rows(id, shape)
-                    } else {
-                        Target::Register(registers.take(id))
-                    };
-                    self.map_instruction(op, target, &args)
+            let mut target = |planner: &mut Self, id: NodeId| {
+                // A value is kept when something outside reads it.
+                match planner.stages.uses[id.index()] > inside[&id] {
+                    true => planner.kept_rows(id, shape),
+                    false => Target::Register(registers.take(id)),
                 }
-                Work::Sink(sink) => self.sink_instruction(sink, args, false),
-                Work::SumSoftplus(sink) => self.sink_instruction(sink, args, true),
             };
-            instructions.push(instruction);
+            match task.work {
+                Work::Map(id, op) => {
+                    let target = target(self, id);
+                    instructions.push(self.map_instruction(op, target, &args));
+                }
+                Work::Rows(id) => {
+                    let (target, added) = (target(self, id), args.first().copied());
+                    let predictor = &linear.predictors[&id];
+                    instructions.extend(self.predictor_instructions(predictor, target, added));
+                }
+                Work::Logistic(id, sink) => {
+                    let target = target(self, id);
+                    let slot = self.sink_rows(sink.node);
+                    instructions.push(Instruction::Logistic {
+                        kernel: logistic_kernel(self.simd),
+                        target,
+                        slot,
+                        offset: 0,
+                        arg: args[0],
+                    });
+                }
+                Work::Sink(sink) => instructions.push(self.sink_instruction(sink, args, false)),
+                Work::SumSoftplus(sink) => {
+                    instructions.push(self.sink_instruction(sink, args, true));
+                }
+                Work::Columns(which) => {
+                    instructions.extend(self.sums_instructions(&linear.sums[which], args[0]));
+                }
+            }
         }
         self.registers = self.registers.max(registers.in_use as usize);
         self.steps.push(Step::Fused {
@@ -126,19 +145,48 @@ impl Planner<'_> {
         });
     }
 
+    /// Where an instruction to be finds its operands.
+    fn task_operands(&mut self, task: &Task, registers: &Registers) -> Vec<Arg> {
+        task.reads
+            .iter()
+            .map(|read| match registers.of.get(read) {
+                Some(&register) => Arg {
+                    region: Region::Register(register),
+                    offset: 0,
+                    step: 1,
+                    index: None,
+                },
+                None => self.operand(*read),
+            })
+            .collect()
+    }
+
     /// The operations and reductions of a kernel, multiplications merged with the one addition or reduction that uses
     /// them.
-    fn merged(&self, draft: &KernelDraft, inside: &HashMap<NodeId, u32>) -> (Vec<Task>, Vec<Task>) {
+    fn merged(
+        &self,
+        draft: &KernelDraft,
+        inside: &HashMap<NodeId, u32>,
+        linear: &Linear,
+    ) -> (Vec<Task>, Vec<Task>) {
         let graph = self.graph;
         let only_here = |id: NodeId, op: ElemOp| {
             graph.elem_op(id) == Some(op)
                 && inside.get(&id) == Some(&1)
                 && self.stages.uses[id.index()] == 1
         };
-        let mut absorbed: HashSet<NodeId> = HashSet::new();
+        let mut absorbed: HashSet<NodeId> = linear.absorbed.clone();
         let mut maps: Vec<(NodeId, Task)> = Vec::with_capacity(draft.maps.len());
         for &id in &draft.maps {
-            let op = graph.elem_op(id).expect("a map");
+            if absorbed.contains(&id) {
+                continue;
+            }
+            if let Some(predictor) = linear.predictors.get(&id) {
+                let (work, reads) = (Work::Rows(id), predictor.added.into_iter().collect());
+                maps.push((id, Task { work, reads }));
+                continue;
+            }
+            let op = graph.elem_op(id).expect("a map is elementwise or linear");
             let args = graph.args(id);
             let is_product = |which: usize| only_here(args[which], ElemOp::Mul);
             // Which operand is the product, and the operation with its factors and the other operand.
@@ -161,14 +209,29 @@ impl Planner<'_> {
             maps.push((id, Task { work, reads }));
         }
         let mut sinks = Vec::with_capacity(draft.sinks.len());
-        for &sink in &draft.sinks {
+        for (which, sums) in linear.sums.iter().enumerate() {
+            let (work, reads) = (Work::Columns(which), vec![sums.of]);
+            sinks.push(Task { work, reads });
+        }
+        for (which, &sink) in draft.sinks.iter().enumerate() {
+            if linear.taken.contains(&which) {
+                continue;
+            }
             let source = sink.source;
             if sink.map.is_none() && only_here(source, ElemOp::Log1pExp) {
                 absorbed.insert(source);
-                sinks.push(Task {
-                    work: Work::SumSoftplus(sink),
-                    reads: graph.args(source).to_vec(),
+                let reads = graph.args(source).to_vec();
+                let inverse = maps.iter_mut().find(|(id, task)| {
+                    matches!(task.work, Work::Map(_, MapOp::Elem(ElemOp::InvLogit)))
+                        && graph.args(*id) == reads
                 });
+                match inverse {
+                    Some((id, task)) => task.work = Work::Logistic(*id, sink),
+                    None => sinks.push(Task {
+                        work: Work::SumSoftplus(sink),
+                        reads,
+                    }),
+                }
                 continue;
             }
             let factors = if only_here(source, ElemOp::Mul) {
@@ -222,8 +285,9 @@ impl Planner<'_> {
         }
     }
 
-    fn sink_instruction(&mut self, sink: Sink, mut args: Vec<Arg>, softplus: bool) -> Instruction {
-        let Region::Arena(slot) = self.args_of[&sink.node].region else {
+    /// The rows into which a sum or scatter adds, zero before its first instruction.
+    pub(super) fn sink_rows(&mut self, id: NodeId) -> u32 {
+        let Region::Arena(slot) = self.args_of[&id].region else {
             unreachable!("sinks have rows")
         };
         if !std::mem::replace(&mut self.zeroed[slot as usize], true) {
@@ -234,6 +298,11 @@ impl Planner<'_> {
                 rows,
             });
         }
+        slot
+    }
+
+    fn sink_instruction(&mut self, sink: Sink, mut args: Vec<Arg>, softplus: bool) -> Instruction {
+        let slot = self.sink_rows(sink.node);
         if args.len() == 2 && args[0].is_splat() {
             args.swap(0, 1);
         }

@@ -8,6 +8,8 @@
 //! | `fuse` | instructions of one kernel |
 //! | `memory` | arena rows over lifetimes |
 //! | `kernels` | row kernels of elementwise operations |
+//! | `linear` | linear predictors of a kernel, and its sums by columns of data |
+//! | `product` | their lane kernels |
 //! | `dense` | lane kernels of matrix operations |
 //! | `program` | binding data, running blocks |
 //! | `solver` | solver steps, which run programs of their own |
@@ -16,8 +18,10 @@
 mod dense;
 mod fuse;
 mod kernels;
+mod linear;
 pub(crate) mod memory;
 mod plan;
+mod product;
 mod program;
 mod shared;
 mod solver;

@@ -12,8 +12,9 @@ use std::collections::HashMap;
 use jensen_math::simd::Simd;
 
 use crate::exec::dense::{DenseKernel, dense_kernel};
-use crate::exec::kernels::{MapKernel, ScatterKernel, SumKernel, copy_kernel};
+use crate::exec::kernels::{LogisticKernel, MapKernel, ScatterKernel, SumKernel, copy_kernel};
 use crate::exec::memory::{Slot, allocate};
+use crate::exec::product::{ColumnsKernel, RowsKernel};
 use crate::exec::solver::Call;
 use crate::exec::stages::{DenseNodes, Kernels, Role, Stages};
 use crate::ir::{Graph, NodeId, Placement, Shape};
@@ -66,7 +67,7 @@ pub(crate) enum Target {
 }
 
 /// One instruction of a fused kernel.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) enum Instruction {
     Map {
         kernel: MapKernel,
@@ -89,6 +90,115 @@ pub(crate) enum Instruction {
         args: [Arg; 2],
         arity: usize,
     },
+    /// An inverse logit, with the sum of log(1 + exp(·)) of the same operand.
+    Logistic {
+        kernel: LogisticKernel,
+        target: Target,
+        slot: u32,
+        offset: usize,
+        arg: Arg,
+    },
+    /// Linear predictors.
+    Rows {
+        kernel: RowsKernel,
+        target: Target,
+        /// A column of data and its coefficient.
+        terms: Box<[[Arg; 2]]>,
+        added: Option<Arg>,
+    },
+    /// Sums of a value by columns of data.
+    Columns {
+        kernel: ColumnsKernel,
+        arg: Arg,
+        into: Box<[ColumnSum]>,
+    },
+}
+
+/// A column of data, and the row into which a sum adds.
+#[derive(Clone, Copy)]
+pub(crate) struct ColumnSum {
+    pub column: Arg,
+    pub slot: u32,
+    pub offset: usize,
+}
+
+impl Instruction {
+    /// Calls `arg` for every operand, and `written` for the slot and offset that it writes, if that is no register.
+    fn visit(&mut self, arg: &mut dyn FnMut(&mut Arg), written: &mut dyn FnMut(u32, &mut usize)) {
+        let target_rows = |target: &mut Target, written: &mut dyn FnMut(u32, &mut usize)| {
+            if let Target::Rows { slot, offset } = target {
+                written(*slot, offset);
+            }
+        };
+        match self {
+            Self::Map {
+                args,
+                arity,
+                target,
+                ..
+            } => {
+                args[..*arity].iter_mut().for_each(arg);
+                target_rows(target, written);
+            }
+            Self::Logistic {
+                target,
+                slot,
+                offset,
+                arg: x,
+                ..
+            } => {
+                arg(x);
+                target_rows(target, written);
+                written(*slot, offset);
+            }
+            Self::Rows {
+                terms,
+                added,
+                target,
+                ..
+            } => {
+                terms.iter_mut().flatten().chain(added).for_each(arg);
+                target_rows(target, written);
+            }
+            Self::Sum {
+                args,
+                arity,
+                slot,
+                offset,
+                ..
+            }
+            | Self::Scatter {
+                args,
+                arity,
+                slot,
+                offset,
+                ..
+            } => {
+                args[..*arity].iter_mut().for_each(arg);
+                written(*slot, offset);
+            }
+            Self::Columns { arg: x, into, .. } => {
+                arg(x);
+                for sum in into {
+                    arg(&mut sum.column);
+                    written(sum.slot, &mut sum.offset);
+                }
+            }
+        }
+    }
+
+    fn streams(&self) -> bool {
+        matches!(self, Self::Rows { .. } | Self::Columns { .. })
+    }
+
+    /// Rows that it moves for each row of its kernel.
+    fn weight(&self) -> usize {
+        match self {
+            Self::Rows { terms, .. } => terms.len(),
+            Self::Columns { into, .. } => into.len(),
+            _ => 1,
+        }
+    }
 }
 
 /// One step of a plan.
@@ -145,6 +255,8 @@ pub(crate) struct Plan {
     /// The solvers, in the order of their steps.
     pub calls: Vec<Call>,
     pub outputs: Vec<(Arg, Shape)>,
+    /// Whether kernels take products with long matrices.
+    pub streams: bool,
     /// Instructions, for reports.
     pub instructions: usize,
     /// Rows moved per lane, a rough cost of one evaluation.
@@ -165,6 +277,8 @@ pub(super) struct Planner<'a> {
     pub(super) shared_len: usize,
     pub(super) registers: usize,
     pub(super) zeroed: Vec<bool>,
+    /// The number one, in every row.
+    pub(super) ones: Arg,
 }
 
 /// Plans the evaluation of a graph's outputs, with at most `records` records a batch.
@@ -183,7 +297,14 @@ pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
         shared_len: 0,
         registers: 0,
         zeroed: Vec::new(),
+        ones: Arg {
+            region: Region::Pool,
+            offset: 0,
+            step: 0,
+            index: None,
+        },
     };
+    planner.constants.push(1.0);
     planner.place_leaves();
     let (kernels, dense) = planner.stages.kernels(graph);
     planner.emit(kernels, dense);
@@ -376,6 +497,17 @@ impl Planner<'_> {
         rows
     }
 
+    /// The operand as consecutive rows, which matrix kernels read.
+    pub(super) fn plain(&mut self, id: NodeId, splat: bool) -> Arg {
+        let arg = self.operand(id);
+        let consecutive = arg.step == 1 || self.graph.shape(id).is_scalar();
+        if arg.index.is_none() && consecutive && (splat || !arg.is_splat()) {
+            arg
+        } else {
+            self.copied(id, arg)
+        }
+    }
+
     fn emit_dense(&mut self, id: NodeId) {
         let graph = self.graph;
         let shape = graph.shape(id);
@@ -403,15 +535,7 @@ impl Planner<'_> {
             self.args_of.insert(id, rows);
             return;
         }
-        let args: Vec<Arg> = parts
-            .iter()
-            .map(|&part| {
-                let arg = self.operand(part);
-                // Matrix kernels read consecutive rows.
-                let plain = arg.index.is_none() && (arg.step == 1 || graph.shape(part).is_scalar());
-                if plain { arg } else { self.copied(part, arg) }
-            })
-            .collect();
+        let args: Vec<Arg> = parts.iter().map(|&part| self.plain(part, true)).collect();
         let rows = self.new_rows(shape);
         self.zeroed.push(false);
         let Region::Arena(slot) = rows.region else {
@@ -512,7 +636,12 @@ impl Planner<'_> {
             instructions += count;
             work += rows;
         }
+        let streams = self.steps.iter().any(|step| match step {
+            Step::Fused { instructions, .. } => instructions.iter().any(Instruction::streams),
+            _ => false,
+        });
         Plan {
+            streams,
             steps: self.steps,
             pool_len: self.constants.len() + self.shared_len,
             constants: self.constants,
@@ -551,38 +680,16 @@ impl Step {
                 visit(*slot);
             }
             Step::Fused { instructions, .. } => {
-                for instruction in instructions {
-                    match instruction {
-                        Instruction::Map {
-                            target,
-                            args,
-                            arity,
-                            ..
-                        } => {
-                            args[..*arity].iter().for_each(&mut arg);
-                            if let Target::Rows { slot, .. } = target {
-                                arg(&Arg {
-                                    region: Region::Arena(*slot),
-                                    offset: 0,
-                                    step: 0,
-                                    index: None,
-                                });
-                            }
-                        }
-                        Instruction::Sum {
-                            slot, args, arity, ..
-                        }
-                        | Instruction::Scatter {
-                            slot, args, arity, ..
-                        } => {
-                            args[..*arity].iter().for_each(&mut arg);
-                            arg(&Arg {
-                                region: Region::Arena(*slot),
-                                offset: 0,
-                                step: 0,
-                                index: None,
-                            });
-                        }
+                for mut instruction in instructions.iter().cloned() {
+                    let mut slots = Vec::new();
+                    instruction.visit(&mut |operand| arg(operand), &mut |slot, _| slots.push(slot));
+                    for slot in slots {
+                        arg(&Arg {
+                            region: Region::Arena(slot),
+                            offset: 0,
+                            step: 0,
+                            index: None,
+                        });
                     }
                 }
             }
@@ -615,23 +722,9 @@ impl Step {
             }
             Step::Fused { instructions, .. } => {
                 for instruction in instructions {
-                    match instruction {
-                        Instruction::Map { target, args, .. } => {
-                            args.iter_mut().for_each(arg);
-                            if let Target::Rows { slot, offset } = target {
-                                *offset += offset_of(*slot);
-                            }
-                        }
-                        Instruction::Sum {
-                            slot, offset, args, ..
-                        }
-                        | Instruction::Scatter {
-                            slot, offset, args, ..
-                        } => {
-                            args.iter_mut().for_each(arg);
-                            *offset += offset_of(*slot);
-                        }
-                    }
+                    instruction.visit(&mut |operand| arg(operand), &mut |slot, offset| {
+                        *offset += offset_of(slot);
+                    });
                 }
             }
         }
@@ -647,7 +740,8 @@ impl Step {
                 instructions,
             } => (
                 instructions.len(),
-                instructions.len() * shape.elements(records),
+                instructions.iter().map(Instruction::weight).sum::<usize>()
+                    * shape.elements(records),
             ),
             Step::Dense { kernel, .. } => (1, kernel.work()),
             Step::Solver { call, .. } => (1, calls[*call].work()),

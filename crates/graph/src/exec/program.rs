@@ -6,6 +6,7 @@ use jensen_math::simd::{LANES, Simd};
 
 use crate::exec::kernels::Operand;
 use crate::exec::plan::{Arg, IndexRef, Instruction, Plan, Region, Step, Target, plan};
+use crate::exec::product::{COLUMNS_OF_STEP, Into};
 use crate::exec::solver::{Call, SolverScratch};
 use crate::ir::{Graph, NodeId, Placement, RecordColumn, Shape};
 use crate::ops::Op;
@@ -19,6 +20,12 @@ const CACHE_TARGET: usize = 640 * 1024;
 
 /// The widest block of lanes.
 const WIDEST: usize = 256;
+
+/// A tile where its rows meet those of a matrix: more of them share what is read and written for every column.
+const TILE_OF_PRODUCTS: usize = 1024;
+
+/// The widest block of lanes there.
+const WIDEST_PRODUCTS: usize = 64;
 
 /// The widest block where lanes are solved, each solve taking the work of hundreds of kernels.
 const WIDEST_SOLVED: usize = 64;
@@ -53,6 +60,10 @@ impl Program {
     pub fn new(graph: Graph, simd: Simd, capacity: usize) -> Self {
         let plan = plan(&graph, simd, capacity);
         let block = block_lanes(&plan, &graph);
+        let tile = match plan.streams {
+            true => TILE_OF_PRODUCTS,
+            false => TILE,
+        };
         let mut pool = plan.constants.clone();
         pool.resize(plan.pool_len, 0.0);
         let indices = vec![Vec::new(); graph.records.len()];
@@ -61,7 +72,7 @@ impl Program {
             plan: Arc::new(plan),
             simd,
             block,
-            tile_rows: (TILE / block).max(1),
+            tile_rows: (tile / block).max(1),
             records: 0,
             capacity,
             pool,
@@ -301,10 +312,10 @@ fn block_lanes(plan: &Plan, graph: &Graph) -> usize {
     let mean_rows = plan.work / plan.instructions.max(1);
     // A kernel over many rows amortises its dispatch by itself.
     let least = if mean_rows >= 8 { 16 } else { 64 };
-    let mut lanes = if plan.calls.is_empty() {
-        WIDEST
-    } else {
-        WIDEST_SOLVED
+    let mut lanes = match (plan.calls.is_empty(), plan.streams) {
+        (true, false) => WIDEST,
+        (true, true) => WIDEST_PRODUCTS,
+        (false, _) => WIDEST_SOLVED,
     };
     while lanes > least && rows * lanes * 8 > CACHE_TARGET {
         lanes /= 2;
@@ -461,6 +472,21 @@ impl Runner<'_> {
         }
     }
 
+    /// Where an instruction writes the rows from `first` on.
+    #[inline]
+    unsafe fn target(&self, target: &Target, first: usize) -> *mut f64 {
+        // SAFETY: registers and rows are inside the memory that `Program::run` made this runner of.
+        unsafe {
+            match target {
+                Target::Register(register) => {
+                    let size = self.program.tile_rows * self.program.block;
+                    self.registers.add(*register as usize * size)
+                }
+                Target::Rows { offset, .. } => self.rows.add((offset + first) * self.lanes),
+            }
+        }
+    }
+
     #[inline]
     unsafe fn instruction(&self, instruction: &Instruction, first: usize, rows: usize) {
         let lanes = self.lanes;
@@ -478,14 +504,46 @@ impl Runner<'_> {
                     for (operand, arg) in operands.iter_mut().zip(&args[..*arity]) {
                         *operand = self.operand(arg, first);
                     }
-                    let dst = match target {
-                        Target::Register(register) => {
-                            let size = self.program.tile_rows * self.program.block;
-                            self.registers.add(*register as usize * size)
-                        }
-                        Target::Rows { offset, .. } => self.rows.add((offset + first) * lanes),
-                    };
+                    let dst = self.target(target, first);
                     kernel(dst, operands.as_ptr(), rows, lanes);
+                }
+                Instruction::Logistic {
+                    kernel,
+                    target,
+                    offset,
+                    arg,
+                    ..
+                } => {
+                    let operand = self.operand(arg, first);
+                    let (dst, sum) = (self.target(target, first), self.rows.add(offset * lanes));
+                    kernel(dst, sum, &operand, rows, lanes);
+                }
+                Instruction::Rows {
+                    kernel,
+                    target,
+                    terms,
+                    added,
+                } => {
+                    let mut operands = [[Operand::NONE; 2]; COLUMNS_OF_STEP];
+                    for (operand, [column, coefficient]) in operands.iter_mut().zip(terms) {
+                        *operand = [self.operand(column, first), self.operand(coefficient, 0)];
+                    }
+                    let added = added.map_or(Operand::NONE, |arg| self.operand(&arg, first));
+                    let dst = self.target(target, first);
+                    kernel(dst, operands.as_ptr(), terms.len(), &added, rows, lanes);
+                }
+                Instruction::Columns { kernel, arg, into } => {
+                    let none = Into {
+                        column: Operand::NONE,
+                        dst: self.rows,
+                    };
+                    let mut places = [none; COLUMNS_OF_STEP];
+                    for (place, sum) in places.iter_mut().zip(into) {
+                        place.column = self.operand(&sum.column, first);
+                        place.dst = self.rows.add(sum.offset * lanes);
+                    }
+                    let arg = self.operand(arg, first);
+                    kernel(places.as_ptr(), into.len(), &arg, rows, lanes);
                 }
                 Instruction::Sum {
                     kernel,

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::exec::product::streamed;
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::{Op, ScatterMap};
 
@@ -16,9 +17,9 @@ pub(crate) enum Role {
     Leaf,
     /// Gathers and broadcasts: an operand, not a value.
     View,
-    /// An elementwise value.
+    /// An elementwise value, or a product with a long matrix by rows.
     Map,
-    /// Sums and scatters.
+    /// Sums and scatters, and sums of the rows of a long matrix.
     Sink,
     /// Everything else.
     Dense,
@@ -87,12 +88,33 @@ fn role(graph: &Graph, id: NodeId, known: bool) -> Role {
     }
 }
 
+/// What a sum or scatter reads: of a product with a long matrix the vector.
+fn sources(graph: &Graph, id: NodeId) -> &[NodeId] {
+    let args = graph.args(id);
+    match streamed(graph, id) {
+        Some(product) => {
+            let at = args.iter().position(|&arg| arg == product.vector);
+            at.map_or(args, |at| &args[at..=at])
+        }
+        None => args,
+    }
+}
+
 impl Stages {
     /// Roles, use counts and stages of what the outputs need, where everything that lanes share is
     /// known.
     pub(crate) fn new(graph: &Graph) -> Self {
         let shared = |id| graph.placement(id) != Placement::Lane;
         let mut stages = Self::unstaged(graph, graph.needed_for(graph.outputs()), shared);
+        for id in graph.ids() {
+            let dense = stages.roles[id.index()] == Role::Dense;
+            if let Some(product) = dense.then(|| streamed(graph, id)).flatten() {
+                stages.roles[id.index()] = match product.contracts {
+                    true => Role::Sink,
+                    false => Role::Map,
+                };
+            }
+        }
         stages.finish(graph, graph.outputs());
         stages
     }
@@ -159,7 +181,7 @@ impl Stages {
                     self.ready[at] = self.stage[at] + 1;
                 }
                 Role::Sink => {
-                    self.ready[at] = latest(&|source| {
+                    let sources = sources(graph, id).iter().map(|&source| {
                         let continued = if self.accumulates_into(graph, id, source) {
                             self.ready[source.index()]
                         } else {
@@ -167,6 +189,7 @@ impl Stages {
                         };
                         continued.max(self.stage_after(graph, source, graph.shape(source)) + 1)
                     });
+                    self.ready[at] = sources.max().unwrap_or(0);
                 }
                 Role::Dense => {
                     self.stage[at] = latest(&|arg| self.ready[arg.index()]);
@@ -266,7 +289,7 @@ impl Stages {
                         Op::Scatter(maps) => Some(maps),
                         _ => None,
                     };
-                    for (which, &source) in graph.args(id).iter().enumerate() {
+                    for (which, &source) in sources(graph, id).iter().enumerate() {
                         if self.accumulates_into(graph, id, source) {
                             continue;
                         }

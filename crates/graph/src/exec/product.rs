@@ -1,0 +1,256 @@
+//! Linear predictors and sums of residuals by columns of data, taken with the tiles of a kernel.
+//!
+//! A regression has N rows of K predictors with N long: X b has as many elements as there are rows, and X' r sums over
+//! them. As a chain of additions, or one pass for each column, every step reads and writes a tile; here a step takes many
+//! columns while its sums stay in registers, and neither b's products nor residuals are ever in memory along all rows.
+
+use jensen_math::simd::{F64x8, LANES, Simd};
+
+use crate::exec::kernels::Operand;
+use crate::ir::{Graph, NodeId};
+use crate::ops::Op;
+
+/// Fewer rows are taken by other steps.
+pub(crate) const SHORTEST: usize = 32;
+
+/// The most columns of a step: their coefficients, for a block of lanes, leave room in the nearest cache.
+pub(crate) const COLUMNS_OF_STEP: usize = 16;
+
+/// The most columns of a matrix that is taken by rows of tiles.
+const WIDEST: usize = 256;
+
+/// A product of a constant matrix of many rows with a vector of each lane: element (row, column) stands at
+/// `row * row_stride + column * column_stride`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Streamed {
+    pub matrix: NodeId,
+    pub vector: NodeId,
+    pub columns: usize,
+    pub row_stride: usize,
+    pub column_stride: usize,
+    /// Whether the product contracts the rows (X' r), not the columns (X b).
+    pub contracts: bool,
+}
+
+/// `id` as a product that is taken with the tiles of a kernel, if it is one.
+pub(crate) fn streamed(graph: &Graph, id: NodeId) -> Option<Streamed> {
+    let Op::MatMul(dims) = graph.op(id) else {
+        return None;
+    };
+    let &[matrix, vector] = graph.args(id) else {
+        return None;
+    };
+    let constant = |id: NodeId| matches!(graph.op(id), Op::Const(_));
+    // A row times a matrix is never made: it is the transposed matrix times a column.
+    if dims.n != 1 || !constant(matrix) || constant(vector) {
+        return None;
+    }
+    let (len, contracted) = (dims.m as usize, dims.k as usize);
+    // Along the result, and along the contraction.
+    let strides = match dims.left_transposed {
+        true => (contracted, 1),
+        false => (1, len),
+    };
+    let contracts = contracted > len;
+    let (rows, columns, strides) = match contracts {
+        true => (contracted, len, (strides.1, strides.0)),
+        false => (len, contracted, strides),
+    };
+    let long = rows >= SHORTEST && (1..=WIDEST).contains(&columns) && columns < rows;
+    long.then_some(Streamed {
+        matrix,
+        vector,
+        columns,
+        row_stride: strides.0,
+        column_stride: strides.1,
+        contracts,
+    })
+}
+
+/// `dst[r] = Σ_j terms[j][0][r] · terms[j][1] (+ added[r])` for `rows` rows of `lanes` lanes: numbers of data times one row
+/// of lanes each, without index lists.
+pub(crate) type RowsKernel =
+    unsafe fn(*mut f64, *const [Operand; 2], usize, *const Operand, usize, usize);
+
+/// A column of data, and the row of lanes into which a sum adds.
+#[derive(Clone, Copy)]
+pub(crate) struct Into {
+    pub column: Operand,
+    pub dst: *mut f64,
+}
+
+/// `into[j] += Σ_r column_j[r] · x[r]` over `rows` rows of `lanes` lanes.
+pub(crate) type ColumnsKernel = unsafe fn(*const Into, usize, *const Operand, usize, usize);
+
+/// What is added to a linear predictor, at compile time.
+trait Added {
+    const PRESENT: bool;
+    const SPLAT: bool;
+}
+
+struct Addition<const PRESENT: bool, const SPLAT: bool>;
+
+impl<const PRESENT: bool, const SPLAT: bool> Added for Addition<PRESENT, SPLAT> {
+    const PRESENT: bool = PRESENT;
+    const SPLAT: bool = SPLAT;
+}
+
+/// Rows of a predictor at a time, and columns of sums: with two vectors of lanes as many independent sums as hide the
+/// latency of the additions.
+const ROWS: usize = 4;
+const COLUMNS: usize = 8;
+
+/// `R` rows of linear predictors from `r` on, for `W` vectors of lanes from `lane` on.
+///
+/// # Safety
+/// Rows and lanes are within the operands and the destination.
+#[inline(always)]
+unsafe fn predictors<V: F64x8, A: Added, const R: usize, const W: usize>(
+    dst: *mut f64,
+    (terms, added): (&[[Operand; 2]], *const Operand),
+    r: usize,
+    lane: usize,
+    lanes: usize,
+) {
+    // SAFETY: this function requires rows and lanes that are there.
+    unsafe {
+        let mut sum = [[V::zero(); W]; R];
+        if A::PRESENT {
+            for (t, sum) in sum.iter_mut().enumerate() {
+                let row = (*added).row(r + t);
+                for (w, sum) in sum.iter_mut().enumerate() {
+                    *sum = if A::SPLAT {
+                        V::splat(*row)
+                    } else {
+                        V::load(row.add(lane + w * LANES))
+                    };
+                }
+            }
+        }
+        for [column, coefficient] in terms {
+            let mut x = [V::zero(); W];
+            for (w, x) in x.iter_mut().enumerate() {
+                *x = V::load(coefficient.base.add(lane + w * LANES));
+            }
+            let from = column.base.add(r * column.stride);
+            for (t, sum) in sum.iter_mut().enumerate() {
+                let factor = V::splat(*from.add(t * column.stride));
+                for (w, sum) in sum.iter_mut().enumerate() {
+                    *sum = factor.fma(x[w], *sum);
+                }
+            }
+        }
+        for (t, sum) in sum.iter().enumerate() {
+            for (w, sum) in sum.iter().enumerate() {
+                sum.store(dst.add((r + t) * lanes + lane + w * LANES));
+            }
+        }
+    }
+}
+
+/// Sums of `C` columns times `x`, for `W` vectors of lanes from `lane` on.
+///
+/// # Safety
+/// There are `C` columns; rows and lanes are within them and within `x`.
+#[inline(always)]
+unsafe fn sums<V: F64x8, const C: usize, const W: usize>(
+    into: &[Into],
+    x: &Operand,
+    rows: usize,
+    lane: usize,
+) {
+    // SAFETY: this function requires rows, columns and lanes that are there.
+    unsafe {
+        let mut sum = [[V::zero(); W]; C];
+        for r in 0..rows {
+            let row = x.row(r).add(lane);
+            let mut x = [V::zero(); W];
+            for (w, x) in x.iter_mut().enumerate() {
+                *x = V::load(row.add(w * LANES));
+            }
+            for (t, sum) in sum.iter_mut().enumerate() {
+                let column = &into.get_unchecked(t).column;
+                let factor = V::splat(*column.base.add(r * column.stride));
+                for (w, sum) in sum.iter_mut().enumerate() {
+                    *sum = factor.fma(x[w], *sum);
+                }
+            }
+        }
+        for (t, sum) in sum.iter().enumerate() {
+            for (w, sum) in sum.iter().enumerate() {
+                let out = into.get_unchecked(t).dst.add(lane + w * LANES);
+                V::load(out).add(*sum).store(out);
+            }
+        }
+    }
+}
+
+jensen_math::simd_fn! {
+    fn by_rows, by_rows_fn = <V, A: Added>(dst: *mut f64, terms: *const [Operand; 2], count: usize, added: *const Operand, rows: usize, lanes: usize) {
+        // SAFETY: the planner gives so many terms, of that many rows and lanes as the destination has.
+        unsafe {
+            let read = (std::slice::from_raw_parts(terms, count), added);
+            let mut lane = 0;
+            while lane + 2 * LANES <= lanes {
+                let mut r = 0;
+                while r + ROWS <= rows {
+                    predictors::<V, A, ROWS, 2>(dst, read, r, lane, lanes);
+                    r += ROWS;
+                }
+                for r in r..rows {
+                    predictors::<V, A, 1, 2>(dst, read, r, lane, lanes);
+                }
+                lane += 2 * LANES;
+            }
+            while lane < lanes {
+                for r in 0..rows {
+                    predictors::<V, A, 1, 1>(dst, read, r, lane, lanes);
+                }
+                lane += LANES;
+            }
+        }
+    }
+
+    fn by_columns, by_columns_fn = <V>(into: *const Into, count: usize, x: *const Operand, rows: usize, lanes: usize) {
+        // SAFETY: the planner gives so many columns and an operand, of that many rows and lanes.
+        unsafe {
+            let (into, x) = (std::slice::from_raw_parts(into, count), &*x);
+            let mut lane = 0;
+            while lane + 2 * LANES <= lanes {
+                let mut rest = into;
+                while rest.len() >= COLUMNS {
+                    sums::<V, COLUMNS, 2>(rest, x, rows, lane);
+                    rest = &rest[COLUMNS..];
+                }
+                while rest.len() >= 2 {
+                    sums::<V, 2, 2>(rest, x, rows, lane);
+                    rest = &rest[2..];
+                }
+                if !rest.is_empty() {
+                    sums::<V, 1, 2>(rest, x, rows, lane);
+                }
+                lane += 2 * LANES;
+            }
+            while lane < lanes {
+                for j in 0..count {
+                    sums::<V, 1, 1>(&into[j..], x, rows, lane);
+                }
+                lane += LANES;
+            }
+        }
+    }
+}
+
+/// The kernel of linear predictors, with what is added to them: nothing, a number or a row of lanes for each row.
+pub(crate) fn rows_kernel(simd: Simd, splat: Option<bool>) -> RowsKernel {
+    match splat {
+        None => by_rows_fn::<Addition<false, false>>(simd),
+        Some(false) => by_rows_fn::<Addition<true, false>>(simd),
+        Some(true) => by_rows_fn::<Addition<true, true>>(simd),
+    }
+}
+
+/// The kernel of sums by columns.
+pub(crate) fn columns_kernel(simd: Simd) -> ColumnsKernel {
+    by_columns_fn(simd)
+}

@@ -1,0 +1,204 @@
+//! Likelihoods of many rows: linear predictors and sums by columns, which kernels take together, beside the slow evaluator.
+
+mod running;
+
+use jensen_density::LogDensity;
+use jensen_graph::{ElemOp, Graph, MatMul, NodeId, evaluate};
+use jensen_math::simd::Simd;
+use running::{Results, density, run};
+
+/// Deterministic numbers in [-1, 1].
+fn number(k: usize) -> f64 {
+    (k as f64 * 0.737_373 + 0.21).sin()
+}
+
+fn numbers(count: usize, from: usize) -> Vec<f64> {
+    (0..count).map(|k| number(from + k)).collect()
+}
+
+/// A matrix of rows by predictors times the coefficients, stored by columns or by rows.
+fn product(g: &mut Graph, rows: usize, predictors: usize, by_rows: bool, slopes: NodeId) -> NodeId {
+    let table = g.vector(&numbers(rows * predictors, 5));
+    let dims = MatMul {
+        m: rows as u32,
+        k: predictors as u32,
+        n: 1,
+        left_transposed: by_rows,
+        right_transposed: false,
+    };
+    g.matmul(table, slopes, dims)
+}
+
+/// What is added to the product of a predictor.
+#[derive(Clone, Copy, Debug)]
+enum Rest {
+    Nothing,
+    Intercept,
+    Offset,
+    Groups,
+    CrossedGroups,
+}
+
+const RESTS: [Rest; 5] = [
+    Rest::Nothing,
+    Rest::Intercept,
+    Rest::Offset,
+    Rest::Groups,
+    Rest::CrossedGroups,
+];
+
+const GROUPS: usize = 4;
+
+/// A sum over rows of log1p_exp(sign · eta) and of eta exp(eta), and priors: logistic and Poisson parts that share their
+/// predictors.
+fn likelihood(rows: usize, predictors: usize, by_rows: bool, rest: Rest) -> Graph {
+    let mut g = Graph::new();
+    let z = g.input(predictors + 1 + 2 * GROUPS);
+    let slopes = g.slice(z, 0, predictors);
+    let product = product(&mut g, rows, predictors, by_rows, slopes);
+    let group = |g: &mut Graph, which: usize, step: usize| {
+        let levels = g.slice(z, predictors + 1 + which * GROUPS, GROUPS);
+        let index: Vec<u32> = (0..rows).map(|n| (n * step % GROUPS) as u32).collect();
+        g.gather(levels, &index)
+    };
+    let eta = match rest {
+        Rest::Nothing => product,
+        Rest::Intercept => {
+            let intercept = g.element(z, predictors);
+            g.add(intercept, product)
+        }
+        Rest::Offset => {
+            let offset = g.vector(&numbers(rows, 77));
+            g.add(product, offset)
+        }
+        Rest::Groups => {
+            let levels = group(&mut g, 0, 3);
+            g.add(levels, product)
+        }
+        Rest::CrossedGroups => {
+            let (one, two) = (group(&mut g, 0, 3), group(&mut g, 1, 1));
+            let inner = g.add(one, product);
+            g.add(inner, two)
+        }
+    };
+    let signs: Vec<f64> = (0..rows).map(|n| number(3 * n + 1).signum()).collect();
+    let signs = g.vector(&signs);
+    let signed = g.mul(signs, eta);
+    let away = g.elem(ElemOp::Log1pExp, &[signed]);
+    let away = g.sum(away);
+    let mean = g.exp(eta);
+    let both = g.mul(eta, mean);
+    let both = g.sum(both);
+    let squares = g.square(z);
+    let prior = g.sum(squares);
+    let total = g.add_all(&[away, both, prior]);
+    let total = g.neg(total);
+    g.set_outputs(vec![total]);
+    g
+}
+
+fn close(a: f64, b: f64, size: f64) -> bool {
+    (a - b).abs() <= 1e-11 * size
+}
+
+/// Values against the slow evaluator, gradients and products against those of the plainest instruction set, and both against
+/// differences of the slow evaluator.
+fn check(graph: &Graph, what: &str) {
+    let dim = graph.inputs()[0].len;
+    let lanes = 19;
+    let z: Vec<f64> = numbers(dim * lanes, 11).iter().map(|x| 0.3 * x).collect();
+    let v = numbers(dim * lanes, 901);
+    let mut plain: Option<Results> = None;
+    for simd in Simd::available().into_iter().rev() {
+        let density = density(graph, simd, 1);
+        let found = run(&density, &mut density.workspace(lanes), &z, &v);
+        let size = found
+            .values
+            .iter()
+            .fold(1.0, |most: f64, x| most.max(x.abs()));
+        let slow = |z: &[f64]| evaluate(graph, &[z], None)[0][0];
+        for lane in 0..lanes {
+            let own: Vec<f64> = (0..dim).map(|d| z[d * lanes + lane]).collect();
+            let value = found.values[lane];
+            assert!(close(value, slow(&own), size), "{what}, {simd}: value");
+            if lane > 2 {
+                continue;
+            }
+            for d in 0..dim {
+                let h = 1e-5;
+                let mut at = own.clone();
+                at[d] += h;
+                let above = slow(&at);
+                at[d] -= 2.0 * h;
+                let difference = (above - slow(&at)) / (2.0 * h);
+                let gradient = found.gradients[d * lanes + lane];
+                let error = (gradient - difference).abs();
+                assert!(
+                    error < 1e-6 * size,
+                    "{what}, {simd}: {gradient} {difference}"
+                );
+            }
+        }
+        let plain = plain.get_or_insert_with(|| found.clone());
+        for (a, b) in found.gradients.iter().zip(&plain.gradients) {
+            assert!(close(*a, *b, size), "{what}, {simd}: gradient {a} {b}");
+        }
+        for (a, b) in found.products.iter().zip(&plain.products) {
+            assert!(close(*a, *b, size), "{what}, {simd}: product {a} {b}");
+        }
+        // A lane alone has the bits that it has among others.
+        for lane in [0, 7, 18] {
+            let own = |rows: &[f64]| -> Vec<f64> {
+                rows.iter().skip(lane).step_by(lanes).copied().collect()
+            };
+            let alone = run(&density, &mut density.workspace(1), &own(&z), &own(&v));
+            assert_eq!(alone.values[0], found.values[lane], "{what}, {simd}");
+            assert_eq!(alone.gradients, own(&found.gradients), "{what}, {simd}");
+            assert_eq!(alone.products, own(&found.products), "{what}, {simd}");
+        }
+    }
+}
+
+/// Few and many predictors, over the ways in which products are taken, with everything that may be added to them.
+#[test]
+fn likelihoods_of_rows_agree_with_the_slow_evaluator() {
+    for (k, &predictors) in [2, 3, 8, 9, 17, 40].iter().enumerate() {
+        for (l, &rows) in [33, 50, 203].iter().enumerate() {
+            let rest = RESTS[(k + l) % RESTS.len()];
+            let by_rows = (k + l) % 2 == 1;
+            let what = format!("{rows} rows of {predictors}, {rest:?}, by rows: {by_rows}");
+            check(&likelihood(rows, predictors, by_rows, rest), &what);
+        }
+    }
+    for rest in RESTS {
+        check(&likelihood(65, 4, false, rest), &format!("{rest:?}"));
+        check(&likelihood(65, 11, true, rest), &format!("{rest:?}"));
+    }
+}
+
+/// Predictors and residuals are never in memory along the rows: a thread's memory does not grow with them.
+#[test]
+fn memory_of_a_block_does_not_grow_with_the_rows() {
+    for predictors in [4, 30] {
+        let bytes = |rows: usize| {
+            let graph = likelihood(rows, predictors, false, Rest::Groups);
+            let density = density(&graph, Simd::detect(), 1);
+            density.gradient_program().arena_bytes()
+        };
+        assert_eq!(bytes(2000), bytes(400), "{predictors} predictors");
+    }
+}
+
+/// The same bits for any number of threads.
+#[test]
+fn threads_do_not_change_bits() {
+    let graph = likelihood(500, 12, true, Rest::CrossedGroups);
+    let lanes = 200;
+    let dim = graph.inputs()[0].len;
+    let (z, v) = (numbers(dim * lanes, 3), numbers(dim * lanes, 4));
+    let with = |threads: usize| {
+        let density = density(&graph, Simd::detect(), threads);
+        run(&density, &mut density.workspace(lanes), &z, &v)
+    };
+    assert_eq!(with(1), with(3));
+}
