@@ -103,7 +103,7 @@ pub fn wheel(root: &Path) -> Result<Ended, String> {
             "maturin and zig cannot be downloaded".into(),
         ));
     }
-    let build = ["-m", "maturin", "build", "-q", "--zig"];
+    let build = ["-m", "maturin", "build", "-q", "--zig", "--profile", "dist"];
     let place = [
         "--compatibility",
         "manylinux2014",
