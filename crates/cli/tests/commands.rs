@@ -305,7 +305,10 @@ fn a_table_is_data() {
     for (text, place) in [
         ("x\ty\tg\n1,5\t2.1\t1\n2,5\t4.5\t2\n", "bad.tsv:2"),
         ("x\ty\tg\n1\t2.1\t1\nlost\t4.5\t2\n", "bad.tsv:3"),
-        ("x\ty\tg\n1\t2.1\t10\n2\t4.5\t2\n3\t4.5\tnone\n", "bad.tsv:4"),
+        (
+            "x\ty\tg\n1\t2.1\t10\n2\t4.5\t2\n3\t4.5\tnone\n",
+            "bad.tsv:4",
+        ),
     ] {
         let told = jensen(["fit", &model, &desk.file("bad.tsv", text)]).expect(3);
         assert!(told.stderr.contains(place), "{}", told.stderr);

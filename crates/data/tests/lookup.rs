@@ -158,7 +158,12 @@ fn columns_of_a_table_are_arrays() {
     let gap = data.reals("gap", &[3]).unwrap();
     assert!(gap[0] == 1.0 && gap[1].is_nan() && gap[2] == 3.0);
     assert!(data.ints("gap", &[3]).is_err());
-    assert!(data.words("school").unwrap().to_string().contains("schools.csv:2"));
+    assert!(
+        data.words("school")
+            .unwrap()
+            .to_string()
+            .contains("schools.csv:2")
+    );
     assert!(data.words("k").is_none());
     let error = DataSet::from_csv(b"a,b\n1,2\n3\n", "short.csv").unwrap_err();
     assert!(error.to_string().contains("short.csv:3"), "{error}");
@@ -169,5 +174,8 @@ fn a_column_of_numbers_and_words_is_not_numbered() {
     let data = DataSet::from_csv(b"y,n\n10,1\n2,2\nunknown,3\n", "mixed.csv").unwrap();
     assert!(data.get("y").is_none() && data.get("n").is_some());
     let why = data.refusal("y").unwrap().to_string();
-    assert!(why.contains("mixed.csv:4") && why.contains("unknown"), "{why}");
+    assert!(
+        why.contains("mixed.csv:4") && why.contains("unknown"),
+        "{why}"
+    );
 }
