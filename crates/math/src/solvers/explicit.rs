@@ -2,7 +2,7 @@
 
 use super::ode::{Attempt, Front, Ode, Scheme};
 use super::{Differentiable, Point, System};
-use crate::simd::Simd;
+use crate::simd::{F64x8, LANES, Simd};
 use crate::simd_fn;
 
 /// The coefficients of a pair that goes on with its better solution.
@@ -290,30 +290,65 @@ struct Pulling {
     weights: Vec<f64>,
 }
 
-/// Numbers of a chunk that is summed before the next one is looked at.
-const CHUNK: usize = 64;
+/// `out = base + length · Σ weight · rate` for `N` vectors of numbers from `at` on in all rows, from `lane` on in `length`.
+///
+/// # Panics
+/// Where these are not there.
+#[inline(always)]
+fn combined<V: F64x8, const N: usize>(
+    out: &mut [f64],
+    [base, length]: [&[f64]; 2],
+    weights: &[f64],
+    rates: &[Vec<f64>],
+    [at, lane]: [usize; 2],
+) {
+    let vectors = |row: &[f64], at: usize| -> [V; N] {
+        let row = &row[at..at + N * LANES];
+        // SAFETY: `N` vectors from the start of the row.
+        std::array::from_fn(
+            #[inline(always)]
+            |k| unsafe { V::load(row.as_ptr().add(k * LANES)) },
+        )
+    };
+    let mut sum = [V::zero(); N];
+    for (weight, rate) in weights.iter().zip(rates) {
+        if *weight == 0.0 {
+            continue;
+        }
+        let weight = V::splat(*weight);
+        for (sum, rate) in sum.iter_mut().zip(vectors(rate, at)) {
+            *sum = *sum + weight * rate;
+        }
+    }
+    let out = &mut out[at..at + N * LANES];
+    let (base, length) = (vectors(base, at), vectors(length, lane));
+    for k in 0..N {
+        // SAFETY: `N` vectors from the start of `out`.
+        unsafe { (base[k] + length[k] * sum[k]).store(out.as_mut_ptr().add(k * LANES)) };
+    }
+}
 
 simd_fn! {
     /// `out = base + length · Σ weight · rate`, rows of lanes.
     fn combine, combine_fn = <V>(out: &mut [f64], base: &[f64], length: &[f64], weights: &[f64], rates: &[Vec<f64>]) {
         let lanes = length.len();
-        for (k, (out, base)) in out.chunks_exact_mut(lanes).zip(base.chunks_exact(lanes)).enumerate() {
-            for (c, out) in out.chunks_mut(CHUNK).enumerate() {
-                let first = c * CHUNK;
-                out.fill(0.0);
+        for first in (0..out.len()).step_by(lanes) {
+            let mut lane = 0;
+            while lane + 4 * LANES <= lanes {
+                combined::<V, 4>(out, [base, length], weights, rates, [first + lane, lane]);
+                lane += 4 * LANES;
+            }
+            while lane + LANES <= lanes {
+                combined::<V, 1>(out, [base, length], weights, rates, [first + lane, lane]);
+                lane += LANES;
+            }
+            for (k, length) in length[lane..].iter().enumerate() {
+                let at = first + lane + k;
+                let mut sum = 0.0;
                 for (weight, rate) in weights.iter().zip(rates) {
-                    if *weight == 0.0 {
-                        continue;
-                    }
-                    let rate = &rate[k * lanes + first..][..out.len()];
-                    for (out, rate) in out.iter_mut().zip(rate) {
-                        *out += weight * rate;
-                    }
+                    sum += if *weight == 0.0 { 0.0 } else { weight * rate[at] };
                 }
-                let (base, length) = (&base[first..][..out.len()], &length[first..][..out.len()]);
-                for ((out, base), length) in out.iter_mut().zip(base).zip(length) {
-                    *out = base + length * *out;
-                }
+                out[at] = base[at] + length * sum;
             }
         }
     }
@@ -424,9 +459,9 @@ impl<'a> Explicit<'a> {
     }
 }
 
-/// Perturbations are followed to 100 tolerances, but where that is more than this: they are derivatives, and weigh in gradients
+/// Perturbations are followed to 1000 tolerances, but where that is more than this: they are derivatives, and weigh in gradients
 /// as a whole.
-const FOLLOWED: f64 = 1e-6;
+const FOLLOWED: f64 = 1e-5;
 
 /// What perturbations are relative to the states.
 const PERTURBATION: f64 = 1e-6;
@@ -442,7 +477,7 @@ impl Explicit<'_> {
     fn longest(&mut self, system: &mut dyn System, front: &Front, longest: &mut Vec<f64>) {
         let (n, lanes) = (self.ode.states, front.lanes);
         let relative = self.ode.relative;
-        let allowed = (100.0 * relative).min(FOLLOWED).max(relative);
+        let allowed = (1000.0 * relative).min(FOLLOWED).max(relative);
         let most = (self.pair.perturbations * allowed).powf(1.0 / (self.pair.order + 1.0));
         let row = |i: usize| i * lanes..(i + 1) * lanes;
         self.states[1].copy_from_slice(&front.states);
@@ -552,6 +587,13 @@ impl Scheme for Explicit<'_> {
             }
             correct(self.simd, &mut attempt.error, &self.coarse);
         }
+        // The states of the stages behind the first, which the way back begins with.
+        attempt.stages.clear();
+        if attempt.keeps {
+            for states in &self.states[1..self.pair.weights().len()] {
+                attempt.stages.extend_from_slice(states);
+            }
+        }
         if self.pair.weights.is_none() {
             let rates = attempt.rates.get_or_insert_default();
             rates.clone_from(&self.rates[count - 1]);
@@ -572,18 +614,20 @@ impl Scheme for Explicit<'_> {
         let weights_of_end = pair.weights();
         // Stages that count in the result.
         let count = weights_of_end.len();
-        // The rates of the last of them are not needed.
-        self.stages(system, front, 0, count - 1);
-        let last = count - 1;
-        combine(
-            self.simd,
-            &mut self.states[last],
-            &front.states,
-            &front.trial,
-            pair.stages[last - 1],
-            &self.rates,
-        );
         let size = adjoint.len();
+        if front.stages.is_empty() {
+            // The rates of the last of them are not needed.
+            self.stages(system, front, 0, count - 1);
+            let last = count - 1;
+            combine(
+                self.simd,
+                &mut self.states[last],
+                &front.states,
+                &front.trial,
+                pair.stages[last - 1],
+                &self.rates,
+            );
+        }
         let Pulling {
             mut pulled,
             mut here,
@@ -612,9 +656,14 @@ impl Scheme for Explicit<'_> {
             );
             self.clock_at(front, i);
             pulled[i].resize(size, 0.0);
+            let states = match front.stages.is_empty() {
+                true => &self.states[i][..],
+                false if i == 0 => &front.states,
+                false => &front.stages[(i - 1) * size..i * size],
+            };
             let point = Point {
                 clock: &self.clock,
-                states: &self.states[i],
+                states,
                 parameters: &front.parameters,
                 lanes,
             };

@@ -3,7 +3,8 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `ode` | initial value problems: steps, error control of each lane, the adjoint of the steps taken |
+//! | `ode` | initial value problems: steps, error control of each lane |
+//! | `trajectory` | the steps taken, and their adjoint |
 //! | `explicit` | Runge-Kutta pairs of Dormand and Prince (orders 5 and 8) and of Cash and Karp |
 //! | `radau` | Radau IIA collocation for stiff equations, with `collocation`, its coefficients |
 //! | `root` | systems of equations by Powell's dogleg |
@@ -29,10 +30,12 @@ mod linear;
 mod ode;
 mod radau;
 mod root;
+mod trajectory;
 
 pub use integral::{Ends, Integral, NODE};
-pub use ode::{Arguments, Method, Ode, Trajectory};
+pub use ode::{Arguments, Method, Ode};
 pub use root::Root;
+pub use trajectory::Trajectory;
 
 /// Where a [`System`] is evaluated: rows of `lanes` lanes each.
 #[derive(Clone, Copy, Debug)]

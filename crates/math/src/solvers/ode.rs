@@ -8,14 +8,17 @@
 //! *Solving Ordinary Differential Equations I*, II.4). Lanes that have arrived are taken out, so that one slow lane does
 //! not keep the others busy.
 //!
-//! *Backward.* A [`Trajectory`] keeps clock, length and states at the start of every accepted step. The adjoint of the steps,
-//! with their lengths held, is computed from the last to the first; stages are computed again. It is the exact gradient of
+//! *Backward.* A [`Trajectory`] keeps clock, length and states at the start of every accepted step, and its stages while there
+//! is room. The adjoint of the steps, with their lengths held, is computed from the last to the first. It is the exact gradient of
 //! what the forward pass returned, up to the dependence of the lengths on the arguments, which is below the tolerance. The
 //! cost does not grow with the number of parameters, but for the rows of the products themselves.
 
 use super::explicit::{CASH_KARP, DOP853, DORMAND_PRINCE, Explicit};
 use super::radau::Radau;
+use super::trajectory::Trajectory;
 use super::{Differentiable, Point, System};
+use crate::simd::Simd;
+use crate::vmath::slices;
 
 /// How steps are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,59 +50,11 @@ pub struct Ode {
     pub max_steps: u64,
 }
 
-/// Numbers that a lane may keep of its accepted steps: 32 MiB. A lane that needs more has no gradient.
-const KEPT: usize = 1 << 22;
-
 /// Below this relative tolerance explicit steps are of order 8: each takes twice the evaluations, and there are fewer.
 const HIGH_ORDER: f64 = 1e-5;
 
 /// Attempts to leave a point before it counts as stuck.
 const SHRINKING: u32 = 60;
-
-/// The accepted steps of every lane: for each step clock, length, interval, whether it ends there, states, and the
-/// stages that its scheme gives.
-#[derive(Debug, Default)]
-pub struct Trajectory {
-    steps: Vec<Vec<f64>>,
-    failed: Vec<bool>,
-}
-
-impl Trajectory {
-    fn empty(lanes: usize) -> Self {
-        Self {
-            steps: vec![Vec::new(); lanes],
-            failed: vec![false; lanes],
-        }
-    }
-
-    /// Keeps the step that a place of the front is about to take; whether there was room.
-    fn push(&mut self, front: &Front, stages: &[f64], at: usize, lane: usize) -> bool {
-        let steps = &mut self.steps[lane];
-        let rows = (front.states.len() + stages.len()) / front.lanes;
-        if steps.len() + rows + HEAD > KEPT {
-            return false;
-        }
-        let ends = f64::from(u8::from(front.ends[at]));
-        steps.extend([
-            front.clock[at],
-            front.trial[at],
-            front.interval[at] as f64,
-            ends,
-        ]);
-        for rows in [&front.states, stages] {
-            steps.extend(rows.iter().skip(at).step_by(front.lanes));
-        }
-        true
-    }
-
-    /// Numbers kept.
-    pub fn numbers(&self) -> usize {
-        self.steps.iter().map(Vec::len).sum()
-    }
-}
-
-/// What stands before the states of a kept step.
-const HEAD: usize = 4;
 
 /// Arguments of all lanes: `copies` times the rows of one.
 #[derive(Clone, Copy)]
@@ -117,7 +72,9 @@ pub struct Arguments<'a> {
 pub(super) struct Attempt {
     /// States after it.
     pub states: Vec<f64>,
-    /// States of the stages less those at the start, stage after stage, where the scheme keeps them.
+    /// Whether there is a way back.
+    pub keeps: bool,
+    /// What the scheme keeps of the stages for it, and for the next step, stage after stage.
     pub stages: Vec<f64>,
     /// Its largest error in units of the tolerance; not finite where it failed.
     pub error: Vec<f64>,
@@ -125,6 +82,24 @@ pub(super) struct Attempt {
     pub rates: Option<Vec<f64>>,
     /// The longest step that resolves perturbations, where the scheme asks for that.
     pub longest: Option<Vec<f64>>,
+    /// By how much the next step may be longer, or must be shorter: of the error.
+    growth: Vec<f64>,
+}
+
+impl Attempt {
+    /// Computes [`growth`](Self::growth).
+    fn judge(&mut self, simd: Simd, order: f64, scratch: &mut Vec<f64>) {
+        self.growth.clear();
+        self.growth
+            .extend(self.error.iter().map(|error| error.max(1e-10)));
+        scratch.resize(self.growth.len(), 0.0);
+        slices::log(simd, &self.growth, scratch);
+        scratch.iter_mut().for_each(|log| *log *= -1.0 / order);
+        slices::exp(simd, scratch, &mut self.growth);
+        for growth in &mut self.growth {
+            *growth = (0.9 * *growth).max(0.2);
+        }
+    }
 }
 
 /// Where the lanes stand that are under way, each in its place.
@@ -140,7 +115,7 @@ pub(super) struct Front {
     length: Vec<f64>,
     /// The step that is tried: not beyond the end of the interval.
     pub trial: Vec<f64>,
-    ends: Vec<bool>,
+    pub ends: Vec<bool>,
     attempts: Vec<u64>,
     /// Attempts in all intervals.
     total: Vec<u64>,
@@ -150,7 +125,8 @@ pub(super) struct Front {
     /// Rates at `states`, where not `stale`.
     pub rates: Vec<f64>,
     stale: Vec<bool>,
-    /// Stages: forward of the last step that was taken, backward of the step at hand.
+    /// Stages: forward of the last step that was taken, where the next one begins with them; backward of the step at hand,
+    /// where they were kept.
     pub stages: Vec<f64>,
     /// The length of the last step, by the clock of the interval at hand; 0 before the first.
     pub before: Vec<f64>,
@@ -161,7 +137,7 @@ pub(super) trait Scheme {
     /// The error of a step shrinks with its length to this power.
     fn order(&self) -> f64;
 
-    /// How many stages of a step are kept: for the next one, and for the way back.
+    /// How many stages of a step the next one begins with, which the way back needs too.
     fn stages(&self) -> usize {
         0
     }
@@ -218,7 +194,7 @@ impl Ode {
         }
     }
 
-    fn scheme(&self) -> Box<dyn Scheme + '_> {
+    pub(super) fn scheme(&self) -> Box<dyn Scheme + '_> {
         match self.method {
             Method::DormandPrince | Method::CashKarp if self.relative < HIGH_ORDER => {
                 Box::new(Explicit::new(&DOP853, self))
@@ -252,11 +228,15 @@ impl Ode {
         let all: Vec<Option<usize>> = (0..x.lanes).map(Some).collect();
         let mut front = self.front(x, all, scheme.stages());
         let mut lost = self.start(system, x, &mut front, scheme.order());
-        let mut attempt = Attempt::default();
+        let (mut attempt, mut scratch, mut take) = (Attempt::default(), Vec::new(), Vec::new());
+        if let Some(kept) = kept.as_deref_mut() {
+            kept.enter(&front);
+            attempt.keeps = true;
+        }
         loop {
             for place in lost.drain(..) {
                 if let (Some(lane), Some(kept)) = (front.who[place].take(), kept.as_deref_mut()) {
-                    kept.failed[lane] = true;
+                    kept.fail(lane);
                 }
             }
             let left = front.who.iter().flatten().count();
@@ -266,10 +246,20 @@ impl Ode {
             let fitting = left.next_multiple_of(system.granule());
             if fitting <= front.lanes / 2 {
                 front = self.thinned(x, &front, fitting);
+                if let Some(kept) = kept.as_deref_mut() {
+                    kept.enter(&front);
+                }
             }
             front.refresh(system);
             front.clip();
             scheme.attempt(system, &front, &mut attempt);
+            attempt.judge(system.simd(), scheme.order(), &mut scratch);
+            if let Some(kept) = kept.as_deref_mut() {
+                take.clear();
+                let attempted = front.who.iter().zip(&attempt.error);
+                take.extend(attempted.map(|(who, error)| who.is_some() && *error <= 1.0));
+                kept.push(&front, &attempt, &take, scheme.stages() > 0);
+            }
             for place in 0..front.lanes {
                 let Some(lane) = front.who[place] else {
                     continue;
@@ -277,14 +267,11 @@ impl Ode {
                 front.attempts[place] += 1;
                 front.total[place] += 1;
                 if attempt.error[place] <= 1.0 {
-                    let room = match kept.as_deref_mut() {
-                        Some(kept) => kept.push(&front, &attempt.stages, place, lane),
-                        None => true,
-                    };
-                    if !room || !self.accept(x, &mut front, place, &attempt, scheme.order(), out) {
+                    let full = kept.as_deref().is_some_and(|kept| kept.is_full(lane));
+                    if full || !self.accept(x, &mut front, place, &attempt, out) {
                         lost.push(place);
                     }
-                } else if !front.reject(place, attempt.error[place], scheme.order()) {
+                } else if !front.reject(place, &attempt) {
                     lost.push(place);
                 }
                 if front.attempts[place] > self.max_steps || front.total[place] > most {
@@ -295,7 +282,7 @@ impl Ode {
     }
 
     /// A front of these lanes at the start of the first interval.
-    fn front(&self, x: Arguments<'_>, who: Vec<Option<usize>>, stages: usize) -> Front {
+    pub(super) fn front(&self, x: Arguments<'_>, who: Vec<Option<usize>>, stages: usize) -> Front {
         let lanes = who.len();
         let fallback = who.iter().flatten().next().copied().unwrap_or(0);
         let rows = x.copies * self.states;
@@ -337,7 +324,14 @@ impl Ode {
     }
 
     /// Puts a place into an interval.
-    fn enter(&self, x: Arguments<'_>, front: &mut Front, place: usize, lane: usize, k: usize) {
+    pub(super) fn enter(
+        &self,
+        x: Arguments<'_>,
+        front: &mut Front,
+        place: usize,
+        lane: usize,
+        k: usize,
+    ) {
         front.interval[place] = k;
         for copy in 0..x.copies {
             let from = copy * self.arguments() + self.states + self.parameters + k;
@@ -465,7 +459,6 @@ impl Ode {
         front: &mut Front,
         place: usize,
         attempt: &Attempt,
-        order: f64,
         out: &mut [f64],
     ) -> bool {
         let Some(lane) = front.who[place] else {
@@ -481,7 +474,7 @@ impl Ode {
         front.before[place] = front.trial[place];
         let most = if front.rejected[place] > 0 { 1.0 } else { 5.0 };
         front.rejected[place] = 0;
-        let asked = front.trial[place] * growth(attempt.error[place], order).min(most);
+        let asked = front.trial[place] * attempt.growth[place].min(most);
         front.length[place] = if front.trial[place] < front.length[place] {
             asked.max(front.length[place])
         } else {
@@ -526,178 +519,6 @@ impl Ode {
         };
         now >= 0.0
     }
-
-    /// The products of `weights` (`copies · results` rows) with the derivatives of what [`solve`](Self::solve) gave with
-    /// this trajectory, by the first copy of the arguments: `arguments` rows. A lane that failed has NaN, unless its weights
-    /// are all 0.
-    pub fn pull(
-        &self,
-        system: &mut dyn Differentiable,
-        x: Arguments<'_>,
-        kept: &Trajectory,
-        weights: &[f64],
-        out: &mut [f64],
-    ) {
-        out.fill(0.0);
-        let mut scheme = self.scheme();
-        let rows = x.copies * self.states;
-        let width = (1 + scheme.stages()) * rows + HEAD;
-        let mut left: Vec<usize> = kept.steps.iter().map(|steps| steps.len() / width).collect();
-        let weighs = |lane: usize| {
-            weights
-                .iter()
-                .skip(lane)
-                .step_by(x.lanes)
-                .any(|w| *w != 0.0)
-        };
-        for (lane, left) in left.iter_mut().enumerate() {
-            if kept.failed[lane] || !weighs(lane) {
-                *left = 0;
-            }
-        }
-        let all = (0..x.lanes).map(Some).collect();
-        let mut front = self.front(x, all, scheme.stages());
-        let mut adjoint = vec![0.0; rows * x.lanes];
-        let mut parameters = Vec::new();
-        loop {
-            let going = front
-                .who
-                .iter()
-                .flatten()
-                .filter(|lane| left[**lane] > 0)
-                .count();
-            let fitting = going.next_multiple_of(system.granule());
-            if fitting <= front.lanes / 2 {
-                self.leave(x, &front, &adjoint, &left, out);
-                if going == 0 {
-                    break;
-                }
-                (front, adjoint) = self.narrowed(x, &front, &adjoint, &left, fitting);
-            }
-            for place in 0..front.lanes {
-                front.trial[place] = 0.0;
-                let Some(lane) = front.who[place].filter(|lane| left[*lane] > 0) else {
-                    continue;
-                };
-                left[lane] -= 1;
-                let step = &kept.steps[lane][left[lane] * width..(left[lane] + 1) * width];
-                self.load(x, &mut front, place, lane, step);
-                if step[3] != 0.0 {
-                    self.seed(x, &front, place, lane, weights, &mut adjoint);
-                }
-            }
-            parameters.clear();
-            parameters.resize(front.parameters.len(), 0.0);
-            scheme.pull(system, &front, &mut adjoint, &mut parameters);
-            self.collect(x, &front, &parameters, out);
-        }
-        for lane in (0..x.lanes).filter(|lane| kept.failed[*lane] && weighs(*lane)) {
-            out.iter_mut()
-                .skip(lane)
-                .step_by(x.lanes)
-                .for_each(|o| *o = f64::NAN);
-        }
-    }
-
-    fn load(&self, x: Arguments<'_>, front: &mut Front, place: usize, lane: usize, step: &[f64]) {
-        front.clock[place] = step[0];
-        front.trial[place] = step[1];
-        if front.interval[place] != step[2] as usize {
-            self.enter(x, front, place, lane, step[2] as usize);
-        }
-        let (states, stages) = step[HEAD..].split_at(front.states.len() / front.lanes);
-        for (rows, from) in [(&mut front.states, states), (&mut front.stages, stages)] {
-            for (row, y) in from.iter().enumerate() {
-                rows[row * front.lanes + place] = *y;
-            }
-        }
-    }
-
-    /// Adds the weights of an output to the adjoint of the states there.
-    fn seed(
-        &self,
-        x: Arguments<'_>,
-        front: &Front,
-        place: usize,
-        lane: usize,
-        weights: &[f64],
-        adjoint: &mut [f64],
-    ) {
-        for copy in 0..x.copies {
-            for i in 0..self.states {
-                let row = copy * self.results() + front.interval[place] * self.states + i;
-                adjoint[(copy * self.states + i) * front.lanes + place] +=
-                    weights[row * x.lanes + lane];
-            }
-        }
-    }
-
-    /// Adds the adjoints of the parameters of one step to those of the arguments.
-    fn collect(&self, x: Arguments<'_>, front: &Front, parameters: &[f64], out: &mut [f64]) {
-        let lanes = front.lanes;
-        for place in 0..lanes {
-            let Some(lane) = front.who[place].filter(|_| front.trial[place] > 0.0) else {
-                continue;
-            };
-            for i in 0..self.parameters {
-                out[(self.states + i) * x.lanes + lane] += parameters[i * lanes + place];
-            }
-            let time = self.states + self.parameters + front.interval[place];
-            for end in 0..2 {
-                out[(time + end) * x.lanes + lane] +=
-                    parameters[(self.parameters + end) * lanes + place];
-            }
-        }
-    }
-
-    /// Writes the adjoints of the states at the start of lanes that have none of their steps left.
-    fn leave(
-        &self,
-        x: Arguments<'_>,
-        front: &Front,
-        adjoint: &[f64],
-        left: &[usize],
-        out: &mut [f64],
-    ) {
-        for place in 0..front.lanes {
-            let Some(lane) = front.who[place].filter(|lane| left[*lane] == 0) else {
-                continue;
-            };
-            for i in 0..self.states {
-                out[i * x.lanes + lane] = adjoint[i * front.lanes + place];
-            }
-        }
-    }
-
-    /// The lanes that have steps left, in `places` places.
-    fn narrowed(
-        &self,
-        x: Arguments<'_>,
-        front: &Front,
-        adjoint: &[f64],
-        left: &[usize],
-        places: usize,
-    ) -> (Front, Vec<f64>) {
-        let from: Vec<usize> = (0..front.lanes)
-            .filter(|place| front.who[*place].is_some_and(|lane| left[lane] > 0))
-            .collect();
-        let mut who: Vec<Option<usize>> = from.iter().map(|place| front.who[*place]).collect();
-        who.resize(places, None);
-        let rows = adjoint.len() / front.lanes;
-        let mut thin = vec![0.0; rows * places];
-        for row in 0..rows {
-            for (to, from) in from.iter().enumerate() {
-                thin[row * places + to] = adjoint[row * front.lanes + from];
-            }
-        }
-        let stages = front.stages.len() / front.states.len();
-        (self.front(x, who, stages), thin)
-    }
-}
-
-/// By how much a step may grow after one with this error.
-fn growth(error: f64, order: f64) -> f64 {
-    (0.9 * error.max(1e-10).powf(-1.0 / order)).max(0.2)
 }
 
 impl Front {
@@ -742,9 +563,9 @@ impl Front {
     }
 
     /// Shortens the step of a place after a failed attempt; whether there is any use in it.
-    fn reject(&mut self, place: usize, error: f64, order: f64) -> bool {
-        let factor = if error.is_finite() {
-            growth(error, order)
+    fn reject(&mut self, place: usize, attempt: &Attempt) -> bool {
+        let factor = if attempt.error[place].is_finite() {
+            attempt.growth[place]
         } else {
             0.2
         };

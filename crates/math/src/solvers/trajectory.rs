@@ -1,0 +1,247 @@
+//! Steps that were taken, and their adjoint from the last to the first.
+
+use super::Differentiable;
+use super::ode::{Arguments, Attempt, Front, Ode};
+
+/// Numbers that a lane may keep of its accepted steps: 32 MiB. A lane that needs more has no gradient.
+const KEPT: usize = 1 << 22;
+
+/// Numbers of all lanes together, 16 MiB, behind which the stages of steps that could be computed again are not kept.
+const STAGED: usize = 1 << 21;
+
+/// Rows before the states: clock, length, interval, whether the step ends there.
+const HEAD: usize = 4;
+
+/// One attempt at a step of every lane of a front: rows of lanes. Lanes that did not take it have length 0.
+#[derive(Debug)]
+struct Block {
+    /// Which front.
+    front: usize,
+    /// [`HEAD`], states at the start, stages.
+    rows: Vec<f64>,
+}
+
+/// The accepted steps of every lane.
+#[derive(Debug, Default)]
+pub struct Trajectory {
+    /// The lane of each place, front after front.
+    fronts: Vec<Vec<Option<usize>>>,
+    blocks: Vec<Block>,
+    /// Numbers kept of each lane.
+    numbers: Vec<usize>,
+    failed: Vec<bool>,
+}
+
+impl Trajectory {
+    pub(super) fn empty(lanes: usize) -> Self {
+        Self {
+            numbers: vec![0; lanes],
+            failed: vec![false; lanes],
+            ..Self::default()
+        }
+    }
+
+    /// The blocks that follow are those of this front.
+    pub(super) fn enter(&mut self, front: &Front) {
+        self.fronts.push(front.who.clone());
+    }
+
+    /// Keeps the steps that the places which `take` theirs are about to take, with their stages where these `must` be kept
+    /// or there is room.
+    pub(super) fn push(&mut self, front: &Front, attempt: &Attempt, take: &[bool], must: bool) {
+        let lanes = front.lanes;
+        let staged = must || self.blocks.len() * (attempt.stages.len() + lanes) < STAGED;
+        let stages = if staged { &attempt.stages[..] } else { &[] };
+        let mut rows = Vec::with_capacity(HEAD * lanes + front.states.len() + stages.len());
+        rows.extend_from_slice(&front.clock);
+        let lengths = front.trial.iter().zip(take);
+        rows.extend(lengths.map(|(length, take)| if *take { *length } else { 0.0 }));
+        rows.extend(front.interval.iter().map(|k| *k as f64));
+        rows.extend(front.ends.iter().map(|ends| f64::from(u8::from(*ends))));
+        rows.extend_from_slice(&front.states);
+        rows.extend_from_slice(stages);
+        // What a lane may keep does not depend on the lanes beside it, as room for stages does.
+        let counted = front.states.len() + if must { stages.len() } else { 0 };
+        let each = HEAD + counted / lanes;
+        for (lane, _) in front.who.iter().zip(take).filter(|(_, take)| **take) {
+            if let Some(lane) = lane {
+                self.numbers[*lane] += each;
+            }
+        }
+        let front = self.fronts.len() - 1;
+        self.blocks.push(Block { front, rows });
+    }
+
+    /// Whether a lane has had more steps than there is room for.
+    pub(super) fn is_full(&self, lane: usize) -> bool {
+        self.numbers[lane] > KEPT
+    }
+
+    pub(super) fn fail(&mut self, lane: usize) {
+        self.failed[lane] = true;
+    }
+}
+
+/// Which lanes of the trajectory have a say: those that failed have none, nor those whose weights are all 0.
+fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
+    let mut weighs = vec![false; lanes];
+    for row in weights.chunks_exact(lanes) {
+        for (weighs, weight) in weighs.iter_mut().zip(row) {
+            *weighs |= *weight != 0.0;
+        }
+    }
+    let failed = weighs.iter().zip(&kept.failed);
+    failed.map(|(weighs, failed)| *weighs && !failed).collect()
+}
+
+impl Ode {
+    /// The products of `weights` (`copies · results` rows) with the derivatives of what [`solve`](Self::solve) gave with
+    /// this trajectory, by the first copy of the arguments: `arguments` rows. A lane that failed has NaN, unless its weights
+    /// are all 0.
+    pub fn pull(
+        &self,
+        system: &mut dyn Differentiable,
+        x: Arguments<'_>,
+        kept: &Trajectory,
+        weights: &[f64],
+        out: &mut [f64],
+    ) {
+        out.fill(0.0);
+        let counts = counted(kept, weights, x.lanes);
+        let mut scheme = self.scheme();
+        let rows = x.copies * self.states;
+        let all = (0..x.lanes).map(Some).collect();
+        let mut front = self.front(x, all, 0);
+        let mut adjoint = vec![0.0; rows * x.lanes];
+        let mut parameters = Vec::new();
+        let mut which = None;
+        for block in kept.blocks.iter().rev() {
+            if which != Some(block.front) {
+                let who = kept.fronts[block.front].clone();
+                let wide = self.front(x, who, 0);
+                adjoint = match which {
+                    Some(_) => widened(&front, &adjoint, &wide, x.lanes),
+                    None => vec![0.0; rows * wide.lanes],
+                };
+                (front, which) = (wide, Some(block.front));
+            }
+            if self.load(x, &mut front, &block.rows, &counts) {
+                self.seed(
+                    x,
+                    &front,
+                    &block.rows[3 * front.lanes..],
+                    weights,
+                    &mut adjoint,
+                );
+                parameters.clear();
+                parameters.resize(front.parameters.len(), 0.0);
+                scheme.pull(system, &front, &mut adjoint, &mut parameters);
+                self.collect(x, &front, &parameters, out);
+            }
+        }
+        for (place, lane) in front.who.iter().enumerate() {
+            let Some(lane) = lane.filter(|lane| counts[*lane]) else {
+                continue;
+            };
+            for i in 0..self.states {
+                out[i * x.lanes + lane] = adjoint[i * front.lanes + place];
+            }
+        }
+        let lost = |lane: usize| {
+            let own = weights.iter().skip(lane).step_by(x.lanes);
+            kept.failed[lane] && own.into_iter().any(|w| *w != 0.0)
+        };
+        for lane in (0..x.lanes).filter(|lane| lost(*lane)) {
+            let own = out.iter_mut().skip(lane).step_by(x.lanes);
+            own.for_each(|o| *o = f64::NAN);
+        }
+    }
+
+    /// Puts a front where it stood; whether any lane that counts took a step from there.
+    fn load(&self, x: Arguments<'_>, front: &mut Front, rows: &[f64], counts: &[bool]) -> bool {
+        let lanes = front.lanes;
+        let (head, rest) = rows.split_at(HEAD * lanes);
+        let (states, stages) = rest.split_at(front.states.len());
+        front.clock.copy_from_slice(&head[..lanes]);
+        front.states.copy_from_slice(states);
+        front.stages.clear();
+        front.stages.extend_from_slice(stages);
+        let mut any = false;
+        for place in 0..lanes {
+            let lane = front.who[place].filter(|lane| counts[*lane]);
+            front.trial[place] = if lane.is_some() {
+                head[lanes + place]
+            } else {
+                0.0
+            };
+            any |= front.trial[place] > 0.0;
+            let interval = head[2 * lanes + place] as usize;
+            if let Some(lane) = lane.filter(|_| front.interval[place] != interval) {
+                self.enter(x, front, place, lane, interval);
+            }
+        }
+        any
+    }
+
+    /// Adds the weights of outputs to the adjoint of the states there.
+    fn seed(
+        &self,
+        x: Arguments<'_>,
+        front: &Front,
+        ends: &[f64],
+        weights: &[f64],
+        adjoint: &mut [f64],
+    ) {
+        for place in 0..front.lanes {
+            let taken = front.trial[place] > 0.0 && ends[place] != 0.0;
+            let Some(lane) = front.who[place].filter(|_| taken) else {
+                continue;
+            };
+            for copy in 0..x.copies {
+                for i in 0..self.states {
+                    let row = copy * self.results() + front.interval[place] * self.states + i;
+                    adjoint[(copy * self.states + i) * front.lanes + place] +=
+                        weights[row * x.lanes + lane];
+                }
+            }
+        }
+    }
+
+    /// Adds the adjoints of the parameters of one step to those of the arguments.
+    fn collect(&self, x: Arguments<'_>, front: &Front, parameters: &[f64], out: &mut [f64]) {
+        let lanes = front.lanes;
+        for place in 0..lanes {
+            let Some(lane) = front.who[place].filter(|_| front.trial[place] > 0.0) else {
+                continue;
+            };
+            for i in 0..self.parameters {
+                out[(self.states + i) * x.lanes + lane] += parameters[i * lanes + place];
+            }
+            let time = self.states + self.parameters + front.interval[place];
+            for end in 0..2 {
+                out[(time + end) * x.lanes + lane] +=
+                    parameters[(self.parameters + end) * lanes + place];
+            }
+        }
+    }
+}
+
+/// The adjoint of the states of a front in the places of the one before it, which has more lanes.
+fn widened(front: &Front, adjoint: &[f64], wide: &Front, lanes: usize) -> Vec<f64> {
+    let mut place_of = vec![None; lanes];
+    for (place, lane) in wide.who.iter().enumerate() {
+        if let Some(lane) = lane {
+            place_of[*lane] = Some(place);
+        }
+    }
+    let rows = adjoint.len() / front.lanes;
+    let mut all = vec![0.0; rows * wide.lanes];
+    for (from, lane) in front.who.iter().enumerate() {
+        if let Some(to) = lane.and_then(|lane| place_of[lane]) {
+            for row in 0..rows {
+                all[row * wide.lanes + to] = adjoint[row * front.lanes + from];
+            }
+        }
+    }
+    all
+}
