@@ -41,6 +41,10 @@ AT_ZERO = [
     "chi_square_cdf(x[1] | 4)", "inv_gamma_cdf(x[1] | 2, 1)", "lognormal_lccdf(x[1] | 0, 1)", "lognormal_cdf(x[1] | 0, 1)",
     "loglogistic_cdf(x[1] | 1, 2)", "beta_cdf(x[1] | 2, 3)", "beta_cdf(1 + x[1] | 2, 3)", "beta_lccdf(x[1] | 2, 3)",
     "beta_lcdf(1 + x[1] | 2, 3)", "inv_chi_square_cdf(x[1] | 3)", "scaled_inv_chi_square_cdf(x[1] | 3, 1)",
+    "beta_lccdf(x[1] | 1, 3)", "beta_lccdf(x[1] | 1.5, 3)", "beta_lccdf(x[1] | 2, 3 + x[2])", "beta_lcdf(1 + x[1] | 2, 1)",
+    "beta_cdf(x[1] | 1, 2)", "frechet_cdf(1e-3 + x[1] | 2 + x[2], 1)",
+    "frechet_cdf(0.02 + x[1] | 2 + x[2], 1)", "frechet_cdf(0.02 + x[1] | 2, 1 + x[2])", "frechet_lccdf(0.02 + x[1] | 2 + x[2], 1)",
+    "gamma_p(2 + x[1], 0)", "gamma_p(2 + x[1], x[2])", "gamma_p(2.5 + x[2], 1e-300 + x[1])", "gamma_p(1 + x[1], 0)",
     "poisson_cdf(0 | x[1])", "binomial_lcdf(1 | 3, x[1])", "binomial_lcdf(0 | 3, x[1])", "binomial_lccdf(2 | 3, 1 + x[1])",
 ]
 

@@ -127,7 +127,19 @@ pub fn log_inc_beta<'g>(a: E<'g>, b: E<'g>, t: E<'g>) -> (E<'g>, E<'g>) {
 }
 
 fn lower_beta_tails<'g>(y: E<'g>, a: E<'g>, b: E<'g>) -> (E<'g>, E<'g>) {
-    within(y, [0.0, 1.0], |y| log_inc_beta(a, b, logit(y)))
+    let (lower, upper) = within(y, [0.0, 1.0], |y| log_inc_beta(a, b, logit(y)));
+    if y.inv_logit_argument().is_some() {
+        return (lower, upper);
+    }
+    // Where a tail is all, its logarithm goes on like the first term of the other one's series, which has the slope there.
+    let first = |at: E<'g>, gap: E<'g>, shape: E<'g>| {
+        at.select(gap, y.num(1.0)).pow(shape) * (-lbeta_of(a, b)).exp() / shape
+    };
+    let (none, all) = (y.eq(y.num(0.0)), y.eq(y.num(1.0)));
+    (
+        all.select(-first(all, 1.0 - y, b), lower),
+        none.select(-first(none, y, a), upper),
+    )
 }
 
 fn lower_uniform(d: &mut Density<'_>) -> FnResult<()> {
