@@ -73,10 +73,11 @@ fn negative_binomial(g: &mut Graph, eta: NodeId, rows: usize, shape: NodeId) -> 
     let linear = g.mul(counts, eta);
     let above = g.sub(eta, shape);
     let above = g.elem(ElemOp::Log1pExp, &[above]);
-    let size = g.add(counts, phi);
-    let rest = g.mul(size, above);
-    let each = g.sub(linear, rest);
-    g.sum(each)
+    let (weighted, plain) = (g.mul(counts, above), g.sum(above));
+    let (weighted, plain) = (g.sum(weighted), g.mul(phi, plain));
+    let rest = g.add(weighted, plain);
+    let linear = g.sum(linear);
+    g.sub(linear, rest)
 }
 
 fn normal(g: &mut Graph, eta: NodeId, rows: usize, shape: NodeId) -> NodeId {

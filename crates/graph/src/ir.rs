@@ -421,6 +421,15 @@ impl Graph {
     }
 
     pub(crate) fn intern_const(&mut self, data: &[f64]) -> ConstId {
+        self.intern(data, |data| data.into())
+    }
+
+    /// The same for a table that another graph has too: its numbers stay where they are.
+    pub(crate) fn intern_shared(&mut self, data: &Arc<[f64]>) -> ConstId {
+        self.intern(data, |_| data.clone())
+    }
+
+    fn intern(&mut self, data: &[f64], owned: impl FnOnce(&[f64]) -> Arc<[f64]>) -> ConstId {
         let key = const_key(data);
         let same = |other: &[f64]| {
             other.len() == data.len()
@@ -434,7 +443,7 @@ impl Graph {
             return id;
         }
         let id = ConstId::new(self.consts.len());
-        self.consts.push(data.into());
+        self.consts.push(owned(data));
         found.push(id);
         id
     }

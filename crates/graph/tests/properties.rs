@@ -558,7 +558,7 @@ fn elements_of_a_sum_that_repeat_are_computed_once() {
     };
     let few = logistic(600, |i| f64::from(i as u32 % 12) * 0.3 - 1.0);
     // What a sum no longer needs goes with the next pass.
-    let once = passes::compact(&passes::repeats(&few));
+    let once = passes::compact(&passes::repeats(few.clone()));
     assert_eq!(lengths(&once), [12]);
     let z = [0.4, -1.3, 0.7];
     let (all, some) = (evaluate(&few, &[&z], None), evaluate(&once, &[&z], None));
@@ -567,7 +567,7 @@ fn elements_of_a_sum_that_repeat_are_computed_once() {
         "{all:?}, {some:?}"
     );
     let many = logistic(600, |i| (i as f64 * 0.7).sin());
-    assert_eq!(lengths(&passes::repeats(&many)), [600]);
+    assert_eq!(lengths(&passes::repeats(many)), [600]);
 }
 
 #[test]

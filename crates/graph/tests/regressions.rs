@@ -202,3 +202,71 @@ fn threads_do_not_change_bits() {
     };
     assert_eq!(with(1), with(3));
 }
+
+/// Weights of a sum over rows: few values, or all of them different.
+fn weights(rows: usize, few: bool) -> Vec<f64> {
+    (0..rows)
+        .map(|n| match few {
+            true => (n * n % 5) as f64,
+            false => 3.0 * number(n),
+        })
+        .collect()
+}
+
+/// Sums of log(1 + exp(x)), plain and weighted ones as asked, of a linear predictor less one of its parameters.
+fn softplus(rows: usize, few: bool, plain: bool, weighted: usize) -> Graph {
+    let mut g = Graph::new();
+    let z = g.input(5);
+    let slopes = g.slice(z, 0, 4);
+    let eta = product(&mut g, rows, 4, false, slopes);
+    let shape = g.element(z, 4);
+    let x = g.sub(eta, shape);
+    let value = g.elem(ElemOp::Log1pExp, &[x]);
+    let squares = g.square(z);
+    let mut terms = vec![g.sum(squares)];
+    if plain {
+        let (sum, scale) = (g.sum(value), g.exp(shape));
+        terms.push(g.mul(scale, sum));
+    }
+    for k in 0..weighted {
+        let mut weights = weights(rows, few);
+        weights.rotate_left(k);
+        let weights = g.vector(&weights);
+        let weighed = g.mul(weights, value);
+        terms.push(g.sum(weighed));
+    }
+    let total = g.add_all(&terms);
+    let total = g.neg(total);
+    g.set_outputs(vec![total]);
+    g
+}
+
+#[test]
+fn weighted_sums_of_softplus_agree_with_the_slow_evaluator() {
+    for rows in [7, 33, 203] {
+        for few in [true, false] {
+            for (plain, weighted) in [(true, 1), (false, 1), (true, 0), (true, 2)] {
+                let what = format!("{rows} rows, few: {few}, plain: {plain}, weighted: {weighted}");
+                check(&softplus(rows, few, plain, weighted), &what);
+            }
+        }
+    }
+}
+
+/// A row far out counts as it would alone, and nothing that is no number is lost.
+#[test]
+fn weighted_sums_of_softplus_keep_far_rows() {
+    let graph = softplus(50, true, true, 1);
+    for simd in Simd::available() {
+        let density = density(&graph, simd, 1);
+        let mut ws = density.workspace(1);
+        let at = |x: f64| [0.1, x, -0.2, 0.3, 0.0];
+        for x in [40.0, 900.0, -1200.0] {
+            let found = run(&density, &mut ws, &at(x), &[0.0; 5]);
+            let wanted = evaluate(&graph, &[&at(x)], None)[0][0];
+            assert!(close(found.values[0], wanted, wanted.abs()), "{x}, {simd}");
+        }
+        let nan = run(&density, &mut ws, &at(f64::NAN), &[0.0; 5]);
+        assert!(nan.values[0].is_nan());
+    }
+}

@@ -321,6 +321,30 @@ fn special_values_follow_the_c_library() {
     }
 }
 
+/// The cheaper exponential against the other one, and its levels against each other.
+#[test]
+fn exponentials_of_negative_numbers() {
+    let x: Vec<f64> = (0..5000).map(|k| -708.0 * f64::from(k) / 4999.0).collect();
+    let mut first: Option<Vec<f64>> = None;
+    for simd in Simd::available() {
+        let got = One(v::exp_of_negative).apply(simd, &x, &x);
+        for (x, got) in x.iter().zip(&got) {
+            let want = x.exp();
+            assert!(
+                (got - want).abs() <= 2.0 * ulp(want),
+                "{x:e} on {simd}: {got:e}"
+            );
+        }
+        if simd != Simd::Scalar {
+            assert_eq!(first.get_or_insert_with(|| got.clone()), &got, "{simd}");
+        }
+        let ends = [-708.5, f64::NEG_INFINITY, -0.0, f64::NAN];
+        let got = One(v::exp_of_negative).apply(simd, &ends, &ends);
+        assert_eq!(got[..3], [0.0, 0.0, 1.0], "{simd}");
+        assert!(got[3].is_nan(), "{simd}");
+    }
+}
+
 #[test]
 fn special_values_of_the_other_functions() {
     let (inf, nan) = (f64::INFINITY, f64::NAN);

@@ -3,11 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::exec::kernels::{
-    MapOp, logistic_kernel, map_kernel, scatter_kernel, softplus_sum_kernel, sum_kernel,
-};
+use crate::exec::kernels::{MapOp, map_kernel, scatter_kernel, sum_kernel};
 use crate::exec::linear::Linear;
 use crate::exec::plan::{Arg, IndexRef, Instruction, Planner, Region, Step, Target};
+use crate::exec::softplus::Softpluses;
 use crate::exec::stages::{KernelDraft, Sink};
 use crate::ir::{NodeId, Shape};
 use crate::ops::{ElemOp, ScatterMap};
@@ -19,10 +18,9 @@ enum Work {
     Map(NodeId, MapOp),
     /// Reduces its operands.
     Sink(Sink),
-    /// Sums log(1 + exp(·)) of its operand.
-    SumSoftplus(Sink),
-    /// Computes a node, the inverse logit of its operand, and sums log(1 + exp(·)) of it.
-    Logistic(NodeId, Sink),
+    /// Sums log(1 + exp(·)) of its operand: which of the kernel's. Computes a node too where one is the inverse logit of
+    /// that operand.
+    Softplus(usize, Option<NodeId>),
     /// Computes a node, a linear predictor.
     Rows(NodeId),
     /// Sums its operand by columns of data: which of the kernel's sums.
@@ -65,7 +63,7 @@ impl Registers {
 fn schedule(maps: Vec<Task>, sinks: Vec<Task>) -> Vec<Task> {
     let mut made: HashMap<NodeId, usize> = HashMap::new();
     for (time, task) in maps.iter().enumerate() {
-        if let Work::Map(id, _) | Work::Rows(id) | Work::Logistic(id, _) = task.work {
+        if let Work::Map(id, _) | Work::Rows(id) | Work::Softplus(_, Some(id)) = task.work {
             made.insert(id, time);
         }
     }
@@ -84,8 +82,9 @@ fn schedule(maps: Vec<Task>, sinks: Vec<Task>) -> Vec<Task> {
 impl Planner<'_> {
     pub(super) fn emit_kernel(&mut self, shape: Shape, draft: KernelDraft) {
         let inside = draft.reads(self.graph, |_| true);
-        let linear = self.linear(shape, &draft, &inside);
-        let (maps, sinks) = self.merged(&draft, &inside, &linear);
+        let softpluses = self.softpluses(&draft, &inside);
+        let linear = self.linear(shape, &draft, &inside, &softpluses.taken);
+        let (maps, sinks) = self.merged(&draft, &inside, &linear, &softpluses);
         let tasks = schedule(maps, sinks);
         let mut last_use: HashMap<NodeId, usize> = HashMap::new();
         for (time, task) in tasks.iter().enumerate() {
@@ -118,21 +117,12 @@ impl Planner<'_> {
                     let predictor = &linear.predictors[&id];
                     instructions.extend(self.predictor_instructions(predictor, target, added));
                 }
-                Work::Logistic(id, sink) => {
-                    let target = target(self, id);
-                    let slot = self.sink_rows(sink.node);
-                    instructions.push(Instruction::Logistic {
-                        kernel: logistic_kernel(self.simd),
-                        target,
-                        slot,
-                        offset: 0,
-                        arg: args[0],
-                    });
+                Work::Softplus(which, inverse) => {
+                    let target = inverse.map(|id| target(self, id));
+                    let softplus = &softpluses.found[&which];
+                    instructions.push(self.softplus_instruction(softplus, &args, target));
                 }
-                Work::Sink(sink) => instructions.push(self.sink_instruction(sink, args, false)),
-                Work::SumSoftplus(sink) => {
-                    instructions.push(self.sink_instruction(sink, args, true));
-                }
+                Work::Sink(sink) => instructions.push(self.sink_instruction(sink, args)),
                 Work::Columns(which) => {
                     instructions.extend(self.sums_instructions(&linear.sums[which], args[0]));
                 }
@@ -168,6 +158,7 @@ impl Planner<'_> {
         draft: &KernelDraft,
         inside: &HashMap<NodeId, u32>,
         linear: &Linear,
+        softpluses: &Softpluses,
     ) -> (Vec<Task>, Vec<Task>) {
         let graph = self.graph;
         let only_here = |id: NodeId, op: ElemOp| {
@@ -176,6 +167,7 @@ impl Planner<'_> {
                 && self.stages.uses[id.index()] == 1
         };
         let mut absorbed: HashSet<NodeId> = linear.absorbed.clone();
+        absorbed.extend(&softpluses.absorbed);
         let mut maps: Vec<(NodeId, Task)> = Vec::with_capacity(draft.maps.len());
         for &id in &draft.maps {
             if absorbed.contains(&id) {
@@ -214,26 +206,27 @@ impl Planner<'_> {
             sinks.push(Task { work, reads });
         }
         for (which, &sink) in draft.sinks.iter().enumerate() {
-            if linear.taken.contains(&which) {
-                continue;
-            }
-            let source = sink.source;
-            if sink.map.is_none() && only_here(source, ElemOp::Log1pExp) {
-                absorbed.insert(source);
-                let reads = graph.args(source).to_vec();
+            if let Some(softplus) = softpluses.found.get(&which) {
                 let inverse = maps.iter_mut().find(|(id, task)| {
                     matches!(task.work, Work::Map(_, MapOp::Elem(ElemOp::InvLogit)))
-                        && graph.args(*id) == reads
+                        && graph.args(*id) == [softplus.x]
                 });
+                let reads = softplus.reads();
                 match inverse {
-                    Some((id, task)) => task.work = Work::Logistic(*id, sink),
+                    Some((id, task)) => {
+                        let work = Work::Softplus(which, Some(*id));
+                        *task = Task { work, reads };
+                    }
                     None => sinks.push(Task {
-                        work: Work::SumSoftplus(sink),
+                        work: Work::Softplus(which, None),
                         reads,
                     }),
                 }
+            }
+            if linear.taken.contains(&which) || softpluses.taken.contains(&which) {
                 continue;
             }
+            let source = sink.source;
             let factors = if only_here(source, ElemOp::Mul) {
                 Some(graph.args(source).to_vec())
             } else if only_here(source, ElemOp::Square) {
@@ -301,7 +294,7 @@ impl Planner<'_> {
         slot
     }
 
-    fn sink_instruction(&mut self, sink: Sink, mut args: Vec<Arg>, softplus: bool) -> Instruction {
+    fn sink_instruction(&mut self, sink: Sink, mut args: Vec<Arg>) -> Instruction {
         let slot = self.sink_rows(sink.node);
         if args.len() == 2 && args[0].is_splat() {
             args.swap(0, 1);
@@ -316,10 +309,7 @@ impl Planner<'_> {
         let args = [args[0], *args.get(1).unwrap_or(&args[0])];
         match sink.map {
             None => Instruction::Sum {
-                kernel: match softplus {
-                    true => softplus_sum_kernel(self.simd),
-                    false => sum_kernel(self.simd, second),
-                },
+                kernel: sum_kernel(self.simd, second),
                 slot,
                 offset: 0,
                 args,

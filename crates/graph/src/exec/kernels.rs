@@ -53,9 +53,6 @@ pub(crate) type MapKernel = unsafe fn(*mut f64, *const Operand, usize, usize);
 /// `dst += Σ_r a[r] · b[r]` over one row of lanes.
 pub(crate) type SumKernel = unsafe fn(*mut f64, *const Operand, usize, usize);
 
-/// `dst[r] = inv_logit(a[r])` and `sum += Σ_r log1p_exp(a[r])`.
-pub(crate) type LogisticKernel = unsafe fn(*mut f64, *mut f64, *const Operand, usize, usize);
-
 /// `dst[index[r]] += a[r] · b[r]`; destination rows are `lanes` apart.
 pub(crate) type ScatterKernel = unsafe fn(*mut f64, *const u32, *const Operand, usize, usize);
 
@@ -165,40 +162,6 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// `dst += Σ_r log(1 + exp(a[r]))`.
-    fn softplus_sum, softplus_sum_fn = <V>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: the planner gives an operand with that many rows and lanes, and a destination of one row.
-        unsafe {
-            let a = *args;
-            let mut lane = 0;
-            while lane + 2 * LANES <= lanes {
-                softplus_rows::<V, 2>(dst.add(lane), &a, rows, lane);
-                lane += 2 * LANES;
-            }
-            while lane < lanes {
-                softplus_rows::<V, 1>(dst.add(lane), &a, rows, lane);
-                lane += LANES;
-            }
-        }
-    }
-
-    /// `dst[r] = 1 / (1 + exp(-a[r]))` and `sum += Σ_r log(1 + exp(a[r]))`, which share the exponential.
-    fn logistic, logistic_fn = <V>(dst: *mut f64, sum: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
-        // SAFETY: the planner gives an operand and a destination with that many rows and lanes, and a row for the sum.
-        unsafe {
-            let a = *args;
-            let mut lane = 0;
-            while lane + 2 * LANES <= lanes {
-                logistic_rows::<V, 2>(dst.add(lane), sum.add(lane), &a, rows, lane, lanes);
-                lane += 2 * LANES;
-            }
-            while lane < lanes {
-                logistic_rows::<V, 1>(dst.add(lane), sum.add(lane), &a, rows, lane, lanes);
-                lane += LANES;
-            }
-        }
-    }
-
     fn scatter, scatter_fn = <V, F: Product, M: Splats>(dst: *mut f64, index: *const u32, args: *const Operand, rows: usize, lanes: usize) {
         // SAFETY: the planner gives operands with that many rows and lanes; the verifier saw that every index is a
         // row of the destination.
@@ -233,98 +196,6 @@ jensen_math::simd_fn! {
                     lane += LANES;
                 }
             }
-        }
-    }
-}
-
-/// Factors below 2 whose product is far from overflow.
-const FACTORS: usize = 512;
-
-/// Adds Σ_r log(1 + exp(a[r])) of `W` vectors of lanes: the positive parts, and one logarithm of the product of all
-/// 1 + exp(−|a[r]|), which costs a multiplication where a logarithm of each would cost as much as the rest.
-///
-/// # Safety
-/// `a` has that many rows, and rows and destination `W` vectors from `lane` on.
-#[inline(always)]
-unsafe fn softplus_rows<V: F64x8, const W: usize>(
-    dst: *mut f64,
-    a: &Operand,
-    rows: usize,
-    lane: usize,
-) {
-    let mut sum = [V::zero(); W];
-    let mut from = 0;
-    while from < rows {
-        let to = rows.min(from + FACTORS);
-        let mut product = [V::splat(1.0); W];
-        for r in from..to {
-            // SAFETY: a row of the operand, as this function requires.
-            let row = unsafe { a.row(r) };
-            for k in 0..W {
-                // SAFETY: `W` vectors from `lane` on are within the row, as this function requires.
-                let x = unsafe { V::load(row.add(lane + k * LANES)) };
-                product[k] = product[k].fma(vm::exp(-x.abs()), product[k]);
-                sum[k] = sum[k].add(x.max(V::zero()));
-            }
-        }
-        for (sum, product) in sum.iter_mut().zip(product) {
-            *sum = sum.add(vm::log(product));
-        }
-        from = to;
-    }
-    for (k, sum) in sum.into_iter().enumerate() {
-        // SAFETY: `W` vectors of the destination, as this function requires.
-        unsafe {
-            let out = dst.add(k * LANES);
-            V::load(out).add(sum).store(out);
-        }
-    }
-}
-
-/// The rows of [`logistic`] for `W` vectors of lanes; the sum as in [`softplus_rows`].
-///
-/// # Safety
-/// `a` has that many rows, and rows and destinations `W` vectors from `lane` on.
-#[inline(always)]
-unsafe fn logistic_rows<V: F64x8, const W: usize>(
-    dst: *mut f64,
-    sum_at: *mut f64,
-    a: &Operand,
-    rows: usize,
-    lane: usize,
-    lanes: usize,
-) {
-    let one = V::splat(1.0);
-    let mut sum = [V::zero(); W];
-    let mut from = 0;
-    while from < rows {
-        let to = rows.min(from + FACTORS);
-        let mut product = [one; W];
-        for r in from..to {
-            // SAFETY: a row of the operand, as this function requires.
-            let row = unsafe { a.row(r) };
-            for k in 0..W {
-                // SAFETY: `W` vectors from `lane` on are within the rows, as this function requires.
-                unsafe {
-                    let x = V::load(row.add(lane + k * LANES));
-                    let e = vm::exp(-x.abs());
-                    product[k] = product[k].fma(e, product[k]);
-                    sum[k] = sum[k].add(x.max(V::zero()));
-                    let p = V::select(x.ge(V::zero()), one, e).div(one.add(e));
-                    p.store(dst.add(r * lanes + k * LANES));
-                }
-            }
-        }
-        for (sum, product) in sum.iter_mut().zip(product) {
-            *sum = sum.add(vm::log(product));
-        }
-        from = to;
-    }
-    for (k, sum) in sum.into_iter().enumerate() {
-        // SAFETY: `W` vectors of the sum's row, as this function requires.
-        unsafe {
-            let out = sum_at.add(k * LANES);
-            V::load(out).add(sum).store(out);
         }
     }
 }
@@ -480,16 +351,6 @@ pub(crate) fn sum_kernel(simd: Simd, second: Option<bool>) -> SumKernel {
         Some(false) => sum_fn::<Pair, Mask<false, false, false>>(simd),
         Some(true) => sum_fn::<Pair, Mask<false, true, false>>(simd),
     }
-}
-
-/// The kernel of a sum of log(1 + exp(a)).
-pub(crate) fn softplus_sum_kernel(simd: Simd) -> SumKernel {
-    softplus_sum_fn(simd)
-}
-
-/// The kernel of an inverse logit, with the sum of log(1 + exp(a)).
-pub(crate) fn logistic_kernel(simd: Simd) -> LogisticKernel {
-    logistic_fn(simd)
 }
 
 /// The kernel of a scatter of `a` or, with a second operand (splat or not), of `a · b`.

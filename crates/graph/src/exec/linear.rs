@@ -45,12 +45,13 @@ pub(super) struct Linear {
 }
 
 impl Planner<'_> {
-    /// Finds the linear parts of a kernel whose values are read `inside` it so often.
+    /// Finds the linear parts of a kernel whose values are read `inside` it so often, but sums that are `elsewhere`.
     pub(super) fn linear(
         &self,
         shape: Shape,
         draft: &KernelDraft,
         inside: &HashMap<NodeId, u32>,
+        elsewhere: &HashSet<usize>,
     ) -> Linear {
         let mut found = Linear::default();
         if !shape.record && (shape.len as usize) < SHORTEST {
@@ -66,12 +67,12 @@ impl Planner<'_> {
                 found.predictors.insert(id, predictor);
             }
         }
-        self.find_sums(draft, &alone, &mut found);
+        self.find_sums(draft, &alone, elsewhere, &mut found);
         found
     }
 
     /// A column of data and a value of each lane, where `id` is their product.
-    fn factors(&self, id: NodeId) -> Option<(NodeId, NodeId)> {
+    pub(super) fn factors(&self, id: NodeId) -> Option<(NodeId, NodeId)> {
         let graph = self.graph;
         if graph.elem_op(id) != Some(ElemOp::Mul) {
             return None;
@@ -129,10 +130,17 @@ impl Planner<'_> {
     }
 
     /// Sums of one value by at least two columns, and products with matrices.
-    fn find_sums(&self, draft: &KernelDraft, alone: &impl Fn(NodeId) -> bool, found: &mut Linear) {
+    fn find_sums(
+        &self,
+        draft: &KernelDraft,
+        alone: &impl Fn(NodeId) -> bool,
+        elsewhere: &HashSet<usize>,
+        found: &mut Linear,
+    ) {
         let graph = self.graph;
         let mut by_value: BTreeMap<NodeId, Vec<(usize, Column)>> = BTreeMap::new();
-        for (which, sink) in draft.sinks.iter().enumerate() {
+        let sinks = draft.sinks.iter().enumerate();
+        for (which, sink) in sinks.filter(|(which, _)| !elsewhere.contains(which)) {
             let of = by_value.entry(sink.source);
             if let Some(product) = streamed(graph, sink.node) {
                 let columns = 0..product.columns;

@@ -10,6 +10,7 @@
 //! | `kernels` | row kernels of elementwise operations |
 //! | `linear` | linear predictors of a kernel, and its sums by columns of data |
 //! | `product` | their lane kernels |
+//! | `softplus` | sums of log(1 + exp(·)) of a kernel, with their lane kernels |
 //! | `dense` | lane kernels of matrix operations |
 //! | `program` | binding data, running blocks |
 //! | `solver` | solver steps, which run programs of their own |
@@ -24,6 +25,7 @@ mod plan;
 mod product;
 mod program;
 mod shared;
+mod softplus;
 mod solver;
 pub(crate) mod stages;
 

@@ -12,9 +12,10 @@ use std::collections::HashMap;
 use jensen_math::simd::Simd;
 
 use crate::exec::dense::{DenseKernel, dense_kernel};
-use crate::exec::kernels::{LogisticKernel, MapKernel, ScatterKernel, SumKernel, copy_kernel};
+use crate::exec::kernels::{MapKernel, ScatterKernel, SumKernel, copy_kernel};
 use crate::exec::memory::{Slot, allocate};
 use crate::exec::product::{ColumnsKernel, RowsKernel};
+use crate::exec::softplus::SoftplusKernel;
 use crate::exec::solver::Call;
 use crate::exec::stages::{DenseNodes, Kernels, Role, Stages};
 use crate::ir::{Graph, NodeId, Placement, Shape};
@@ -90,13 +91,14 @@ pub(crate) enum Instruction {
         args: [Arg; 2],
         arity: usize,
     },
-    /// An inverse logit, with the sum of log(1 + exp(·)) of the same operand.
-    Logistic {
-        kernel: LogisticKernel,
-        target: Target,
-        slot: u32,
-        offset: usize,
-        arg: Arg,
+    /// Sums of log(1 + exp(·)), plain and weighted by the second operand, and inverse logits of the first one.
+    Softplus {
+        kernel: SoftplusKernel,
+        target: Option<Target>,
+        /// Slots and offsets.
+        sums: [Option<(u32, usize)>; 2],
+        args: [Arg; 2],
+        arity: usize,
     },
     /// Linear predictors.
     Rows {
@@ -140,16 +142,20 @@ impl Instruction {
                 args[..*arity].iter_mut().for_each(arg);
                 target_rows(target, written);
             }
-            Self::Logistic {
+            Self::Softplus {
                 target,
-                slot,
-                offset,
-                arg: x,
+                sums,
+                args,
+                arity,
                 ..
             } => {
-                arg(x);
-                target_rows(target, written);
-                written(*slot, offset);
+                args[..*arity].iter_mut().for_each(arg);
+                if let Some(target) = target {
+                    target_rows(target, written);
+                }
+                for (slot, offset) in sums.iter_mut().flatten() {
+                    written(*slot, offset);
+                }
             }
             Self::Rows {
                 terms,

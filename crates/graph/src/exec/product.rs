@@ -95,10 +95,8 @@ impl<const PRESENT: bool, const SPLAT: bool> Added for Addition<PRESENT, SPLAT> 
     const SPLAT: bool = SPLAT;
 }
 
-/// Rows of a predictor at a time, and columns of sums: with two vectors of lanes as many independent sums as hide the
-/// latency of the additions.
+/// Rows of a predictor at a time.
 const ROWS: usize = 4;
-const COLUMNS: usize = 8;
 
 /// `R` rows of linear predictors from `r` on, for `W` vectors of lanes from `lane` on.
 ///
@@ -185,27 +183,83 @@ unsafe fn sums<V: F64x8, const C: usize, const W: usize>(
     }
 }
 
+/// All rows of linear predictors, for `W` vectors of lanes from `lane` on.
+///
+/// # Safety
+/// Rows and lanes are within the operands and the destination.
+#[inline(always)]
+unsafe fn rows_of_predictors<V: F64x8, A: Added, const W: usize>(
+    dst: *mut f64,
+    read: (&[[Operand; 2]], *const Operand),
+    lane: usize,
+    [rows, lanes]: [usize; 2],
+) {
+    let mut r = 0;
+    // SAFETY: this function requires rows and lanes that are there.
+    unsafe {
+        while r + ROWS <= rows {
+            predictors::<V, A, ROWS, W>(dst, read, r, lane, lanes);
+            r += ROWS;
+        }
+        for r in r..rows {
+            predictors::<V, A, 1, W>(dst, read, r, lane, lanes);
+        }
+    }
+}
+
+/// Sums of all columns, for `W` vectors of lanes from `lane` on: so many columns at a time as leave sums in registers, and no
+/// single one at the end, which would wait for every addition.
+///
+/// # Safety
+/// Rows and lanes are within the columns and within `x`.
+#[inline(always)]
+unsafe fn by_some_columns<V: F64x8, const W: usize>(
+    mut into: &[Into],
+    x: &Operand,
+    rows: usize,
+    lane: usize,
+) {
+    while !into.is_empty() {
+        let count = match (V::REGISTERS, into.len()) {
+            (1, n @ ..=10) => n,
+            (1, n @ 11..=15) => n.div_ceil(2),
+            (1, _) => 8,
+            (_, n @ ..=6) => n,
+            (_, 7 | 8) => 4,
+            _ => 5,
+        };
+        // SAFETY: this function requires rows, columns and lanes that are there.
+        unsafe {
+            match count {
+                1 => sums::<V, 1, W>(into, x, rows, lane),
+                2 => sums::<V, 2, W>(into, x, rows, lane),
+                3 => sums::<V, 3, W>(into, x, rows, lane),
+                4 => sums::<V, 4, W>(into, x, rows, lane),
+                5 => sums::<V, 5, W>(into, x, rows, lane),
+                6 => sums::<V, 6, W>(into, x, rows, lane),
+                7 => sums::<V, 7, W>(into, x, rows, lane),
+                8 => sums::<V, 8, W>(into, x, rows, lane),
+                9 => sums::<V, 9, W>(into, x, rows, lane),
+                _ => sums::<V, 10, W>(into, x, rows, lane),
+            }
+        }
+        into = &into[count..];
+    }
+}
+
 jensen_math::simd_fn! {
     fn by_rows, by_rows_fn = <V, A: Added>(dst: *mut f64, terms: *const [Operand; 2], count: usize, added: *const Operand, rows: usize, lanes: usize) {
         // SAFETY: the planner gives so many terms, of that many rows and lanes as the destination has.
         unsafe {
             let read = (std::slice::from_raw_parts(terms, count), added);
             let mut lane = 0;
-            while lane + 2 * LANES <= lanes {
-                let mut r = 0;
-                while r + ROWS <= rows {
-                    predictors::<V, A, ROWS, 2>(dst, read, r, lane, lanes);
-                    r += ROWS;
-                }
-                for r in r..rows {
-                    predictors::<V, A, 1, 2>(dst, read, r, lane, lanes);
-                }
+            // As many sums as registers hold, and hide the latency of an addition.
+            while V::REGISTERS == 1 && lane + 2 * LANES <= lanes {
+                rows_of_predictors::<V, A, 2>(dst, read, lane, [rows, lanes]);
                 lane += 2 * LANES;
             }
             while lane < lanes {
-                for r in 0..rows {
-                    predictors::<V, A, 1, 1>(dst, read, r, lane, lanes);
-                }
+                rows_of_predictors::<V, A, 1>(dst, read, lane, [rows, lanes]);
                 lane += LANES;
             }
         }
@@ -216,25 +270,12 @@ jensen_math::simd_fn! {
         unsafe {
             let (into, x) = (std::slice::from_raw_parts(into, count), &*x);
             let mut lane = 0;
-            while lane + 2 * LANES <= lanes {
-                let mut rest = into;
-                while rest.len() >= COLUMNS {
-                    sums::<V, COLUMNS, 2>(rest, x, rows, lane);
-                    rest = &rest[COLUMNS..];
-                }
-                while rest.len() >= 2 {
-                    sums::<V, 2, 2>(rest, x, rows, lane);
-                    rest = &rest[2..];
-                }
-                if !rest.is_empty() {
-                    sums::<V, 1, 2>(rest, x, rows, lane);
-                }
+            while V::REGISTERS == 1 && lane + 2 * LANES <= lanes {
+                by_some_columns::<V, 2>(into, x, rows, lane);
                 lane += 2 * LANES;
             }
             while lane < lanes {
-                for j in 0..count {
-                    sums::<V, 1, 1>(&into[j..], x, rows, lane);
-                }
+                by_some_columns::<V, 1>(into, x, rows, lane);
                 lane += LANES;
             }
         }

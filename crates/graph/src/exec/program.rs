@@ -507,16 +507,20 @@ impl Runner<'_> {
                     let dst = self.target(target, first);
                     kernel(dst, operands.as_ptr(), rows, lanes);
                 }
-                Instruction::Logistic {
+                Instruction::Softplus {
                     kernel,
                     target,
-                    offset,
-                    arg,
+                    sums,
+                    args,
                     ..
                 } => {
-                    let operand = self.operand(arg, first);
-                    let (dst, sum) = (self.target(target, first), self.rows.add(offset * lanes));
-                    kernel(dst, sum, &operand, rows, lanes);
+                    let operands = [self.operand(&args[0], first), self.operand(&args[1], first)];
+                    let dst = target.map_or(std::ptr::null_mut(), |to| self.target(&to, first));
+                    let sums = sums.map(|sum| match sum {
+                        Some((_, offset)) => self.rows.add(offset * lanes),
+                        None => std::ptr::null_mut(),
+                    });
+                    kernel(dst, sums, operands.as_ptr(), rows, lanes);
                 }
                 Instruction::Rows {
                     kernel,

@@ -67,7 +67,8 @@ pub(crate) fn import(graph: &Graph, id: NodeId, map: &[Option<NodeId>], out: &mu
         let Op::Const(table) = graph.op(id) else {
             unreachable!()
         };
-        return out.vector(&graph.const_data(table).clone());
+        let shared = out.intern_shared(graph.const_data(table));
+        return out.push(Op::Const(shared), &[], graph.shape(id));
     }
     out.rebuild(op, &args, graph.shape(id))
 }

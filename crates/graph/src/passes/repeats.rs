@@ -20,26 +20,26 @@ const SAMPLE: usize = 512;
 const MOST: usize = 4096;
 
 /// The same outputs with the elements of sums that repeat computed once.
-pub fn repeats(graph: &Graph) -> Graph {
+pub fn repeats(graph: Graph) -> Graph {
     let needed = graph.needed_for(graph.outputs());
     let sums = graph
         .ids()
         .filter(|id| needed[id.index()] && graph.op(*id) == Op::Sum);
     let repeated: HashMap<NodeId, Once> = sums
         .filter_map(|id| {
-            let region = Region::of(graph, graph.args(id)[0])?;
-            Some((id, region.once(graph)?))
+            let region = Region::of(&graph, graph.args(id)[0])?;
+            Some((id, region.once(&graph)?))
         })
         .collect();
     if repeated.is_empty() {
-        return graph.clone();
+        return graph;
     }
     let mut out = graph.like();
     let mut map: Vec<Option<NodeId>> = vec![None; graph.len()];
     for id in graph.ids().filter(|id| needed[id.index()]) {
         map[id.index()] = Some(match repeated.get(&id) {
-            Some(once) => once.sum(graph, &map, &mut out, graph.args(id)[0]),
-            None => import(graph, id, &map, &mut out),
+            Some(once) => once.sum(&graph, &map, &mut out, graph.args(id)[0]),
+            None => import(&graph, id, &map, &mut out),
         });
     }
     let outputs = graph.outputs().iter();

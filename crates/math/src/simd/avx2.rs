@@ -40,16 +40,20 @@ pub(super) fn sum4(x: __m256d) -> f64 {
     v!(_mm_cvtsd_f64(_mm_add_sd(pair, _mm_unpackhi_pd(pair, pair))))
 }
 
+/// `2^n` of `1.5 * 2^52 + 1023 + n`, which has n in the low bits of its significand: the shift drops everything above.
+#[inline(always)]
+fn high_power(sum: __m256d) -> __m256d {
+    v!(_mm256_castsi256_pd(_mm256_slli_epi64::<52>(
+        _mm256_castpd_si256(sum)
+    )))
+}
+
 /// `2^n` for integral `n` in `[-1022, 1023]`.
 #[inline(always)]
 fn pow2(n: __m256d) -> __m256d {
-    // Adding 1.5 * 2^52 leaves n in the low bits of the significand; the shift drops everything above.
-    let shifted = v!(_mm256_add_pd(
+    high_power(v!(_mm256_add_pd(
         n,
         _mm256_set1_pd(6_755_399_441_055_744.0 + 1023.0)
-    ));
-    v!(_mm256_castsi256_pd(_mm256_slli_epi64::<52>(
-        _mm256_castpd_si256(shifted)
     )))
 }
 
@@ -149,6 +153,7 @@ lane_operators!(Avx2Lanes, add, sub, mul, div, neg);
 impl F64x8 for Avx2Lanes {
     type Mask = Avx2Mask;
     type Single = super::single::avx2::Avx2Singles;
+    const REGISTERS: usize = 2;
 
     #[inline(always)]
     fn splat(x: f64) -> Self {
@@ -230,6 +235,11 @@ impl F64x8 for Avx2Lanes {
     #[inline(always)]
     fn scale_pow2(self, n: Self) -> Self {
         Self(scale_half(self.0, n.0), scale_half(self.1, n.1))
+    }
+
+    #[inline(always)]
+    fn pow2_of_sum(self) -> Self {
+        Self(high_power(self.0), high_power(self.1))
     }
 
     #[inline(always)]

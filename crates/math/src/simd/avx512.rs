@@ -51,6 +51,7 @@ lane_operators!(Avx512Lanes, add, sub, mul, div, neg);
 impl F64x8 for Avx512Lanes {
     type Mask = __mmask8;
     type Single = super::single::avx512::Avx512Singles;
+    const REGISTERS: usize = 1;
 
     #[inline(always)]
     fn splat(x: f64) -> Self {
@@ -125,6 +126,12 @@ impl F64x8 for Avx512Lanes {
     #[inline(always)]
     fn scale_pow2(self, n: Self) -> Self {
         Self(v!(_mm512_scalef_pd(self.0, n.0)))
+    }
+
+    #[inline(always)]
+    fn pow2_of_sum(self) -> Self {
+        let bits = v!(_mm512_castpd_si512(self.0));
+        Self(v!(_mm512_castsi512_pd(_mm512_slli_epi64::<52>(bits))))
     }
 
     #[inline(always)]

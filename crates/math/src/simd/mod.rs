@@ -55,6 +55,10 @@ pub trait F64x8:
     /// The single-precision lanes of the same instruction set.
     type Single: F32x16;
 
+    /// Registers that one value takes. There are 32 of them where it is one, and 16 elsewhere: what a kernel keeps in
+    /// registers follows from it.
+    const REGISTERS: usize;
+
     /// The same number in every lane.
     fn splat(x: f64) -> Self;
 
@@ -102,6 +106,9 @@ pub trait F64x8:
 
     /// `self * 2^n` for integral `|n| <= 2000`, rounded once; `|self|` is 0, infinite, NaN or in `[2^-500, 2^500]`.
     fn scale_pow2(self, n: Self) -> Self;
+
+    /// `2^n` for `self = 1.5 * 2^52 + 1023 + n` with integral `n` in `[-1022, 1023]`: the sum that rounds to `n`.
+    fn pow2_of_sum(self) -> Self;
 
     /// `(e, m)` with `self = m * 2^e` and `m` in `[0.75, 1.5)` for positive finite `self`, subnormals included;
     /// `(-inf, 1)` for either zero and `(inf, 1)` for infinity; `m` is NaN for negative numbers and NaN.

@@ -69,10 +69,15 @@ fn product_error(a: f64, b: f64, p: f64) -> f64 {
     ((ah * bh - p) + ah * bl + al * bh) + al * bl
 }
 
+/// `2^n` of `1.5 * 2^52 + 1023 + n`, which has n in the low bits of its significand: the shift drops everything above.
+#[inline(always)]
+fn high_power(sum: f64) -> f64 {
+    f64::from_bits(sum.to_bits() << 52)
+}
+
 #[inline(always)]
 fn pow2(n: f64) -> f64 {
-    // The low bits of the shifted significand hold n + 1023; the shift by 52 drops everything above.
-    f64::from_bits((n + (6_755_399_441_055_744.0 + 1023.0)).to_bits() << 52)
+    high_power(n + (6_755_399_441_055_744.0 + 1023.0))
 }
 
 #[inline(always)]
@@ -116,6 +121,7 @@ lane_operators!(
 impl F64x8 for ScalarLanes {
     type Mask = [bool; LANES];
     type Single = super::single::scalar::ScalarSingles;
+    const REGISTERS: usize = 4;
 
     #[inline(always)]
     fn splat(x: f64) -> Self {
@@ -199,6 +205,11 @@ impl F64x8 for ScalarLanes {
     #[inline(always)]
     fn scale_pow2(self, n: Self) -> Self {
         zip(self, n, scale)
+    }
+
+    #[inline(always)]
+    fn pow2_of_sum(self) -> Self {
+        map(self, high_power)
     }
 
     #[inline(always)]

@@ -193,6 +193,17 @@ impl Kernel for Exponents {
     }
 }
 
+struct Powers([f64; LANES]);
+
+impl Kernel for Powers {
+    type Output = [f64; LANES];
+
+    #[inline(always)]
+    fn run<V: F64x8>(self) -> Self::Output {
+        V::from_array(self.0).pow2_of_sum().to_array()
+    }
+}
+
 #[test]
 fn exponents_split_and_scale() {
     let x = [
@@ -233,6 +244,11 @@ fn exponents_split_and_scale() {
         );
         assert!([3, 4, 5, 7].iter().all(|&i| m[i].is_nan()), "{simd}: {m:?}");
         assert_eq!((e[6], m[6]), (1.0, 1.0), "{simd}");
+    }
+    let n = [-1022.0, -1021.0, -52.0, -1.0, 0.0, 1.0, 1000.0, 1023.0];
+    for simd in Simd::available() {
+        let sums = n.map(|n| 6_755_399_441_055_744.0 + 1023.0 + n);
+        assert_eq!(simd.run(Powers(sums)), n.map(f64::exp2), "{simd}");
     }
     let x = [1.3, 1.7, -1.1, 1.9, 1.0, 1.25, 1.5, f64::NAN];
     for n in [

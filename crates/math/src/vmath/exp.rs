@@ -48,6 +48,21 @@ pub fn exp<V: F64x8>(x: V) -> V {
     (t + V::splat(1.0)).scale_pow2(n)
 }
 
+/// `e^x` for `x <= 0`, and 0 below -708, where results are next to `2^-1022`: cheaper than [`exp`]. Error below 1.
+#[inline(always)]
+pub fn exp_of_negative<V: F64x8>(x: V) -> V {
+    let least = V::splat(-708.0);
+    let bias = V::splat(6_755_399_441_055_744.0 + 1023.0);
+    let a = least.max(x);
+    // Adding the bias rounds to an integer, and leaves it where a power of 2 is made of it.
+    let sum = a.fma(V::splat(LOG2_E), bias);
+    let n = sum - bias;
+    let r = n.fma(V::splat(-LN2_LOW), n.fma(V::splat(-LN2_HIGH), a));
+    let t = (r * r).fma(poly(r, &EXP), r);
+    let power = (t + V::splat(1.0)) * sum.pow2_of_sum();
+    V::select(x.lt(least), V::zero(), power)
+}
+
 /// `2^x`. Error below 1.5.
 #[inline(always)]
 pub fn exp2<V: F64x8>(x: V) -> V {

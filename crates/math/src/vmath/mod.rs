@@ -17,7 +17,7 @@ pub mod single;
 pub mod slices;
 mod trig;
 
-pub use exp::{cosh, exp, exp2, expm1, inv_logit, sinh, tanh};
+pub use exp::{cosh, exp, exp_of_negative, exp2, expm1, inv_logit, sinh, tanh};
 pub(crate) use gamma::stirling;
 pub use gamma::{digamma, digamma_step, lbeta, lgamma, lgamma_step, trigamma, trigamma_step};
 pub use log::{

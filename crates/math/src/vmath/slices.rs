@@ -68,7 +68,7 @@ macro_rules! binary {
 }
 
 unary! {
-    exp, exp_fn; exp2, exp2_fn; expm1, expm1_fn;
+    exp, exp_fn; exp_of_negative, exp_of_negative_fn; exp2, exp2_fn; expm1, expm1_fn;
     log, log_fn; log2, log2_fn; log10, log10_fn; log1p, log1p_fn; log1m, log1m_fn;
     sin, sin_fn; cos, cos_fn; tan, tan_fn; asin, asin_fn; acos, acos_fn; atan, atan_fn;
     sinh, sinh_fn; cosh, cosh_fn; tanh, tanh_fn; asinh, asinh_fn; acosh, acosh_fn; atanh, atanh_fn;

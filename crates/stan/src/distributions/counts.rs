@@ -397,6 +397,12 @@ pub fn neg_binomial_2_log<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>, phi: E<
     }
     let excess = (eta - log_phi).log1p_exp();
     d.term(&location, y * eta);
-    d.term(&all, -((y + phi) * excess));
+    if phi.len() == 1 {
+        // Both sums are of one vector, of which they take the logarithms together.
+        d.term(&all, -(y * excess));
+        d.term(&all, -(phi * excess));
+    } else {
+        d.term(&all, -((y + phi) * excess));
+    }
     d.term(&all, -(y * log_phi));
 }

@@ -185,20 +185,22 @@ fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lowe
     drop(lower);
     let mut scattered = tape.scattered.into_inner();
     let mut graph = tape.graph.into_inner();
-    graph.set_outputs(vec![output]);
+    let roots = scattered
+        .iter()
+        .flat_map(|one| [one.values, one.location, one.scale]);
+    let roots: Vec<NodeId> = std::iter::once(output).chain(roots).collect();
     if turned {
         // Columns of turns are left behind.
-        let roots = scattered
-            .iter()
-            .flat_map(|one| [one.values, one.location, one.scale]);
-        let roots: Vec<NodeId> = std::iter::once(output).chain(roots).collect();
-        graph = passes::repeats(&passes::settled(&graph, &roots));
-        let made = graph.outputs().to_vec();
-        for (one, ids) in scattered.iter_mut().zip(made[1..].chunks_exact(3)) {
-            (one.values, one.location, one.scale) = (ids[0], ids[1], ids[2]);
-        }
-        graph.set_outputs(vec![made[0]]);
+        graph = passes::settled(&graph, &roots);
+    } else {
+        graph.set_outputs(roots);
     }
+    graph = passes::repeats(graph);
+    let made = graph.outputs().to_vec();
+    for (one, ids) in scattered.iter_mut().zip(made[1..].chunks_exact(3)) {
+        (one.values, one.location, one.scale) = (ids[0], ids[1], ids[2]);
+    }
+    graph.set_outputs(vec![made[0]]);
     Ok(Lowered {
         graph,
         dim,
