@@ -42,6 +42,7 @@ fn ode(method: Method, (states, parameters, times): (usize, usize, usize), toler
         relative: tolerance,
         absolute: vec![tolerance; states],
         max_steps: 100_000,
+        fixed_times: false,
     }
 }
 
@@ -574,5 +575,33 @@ fn malformed_solvers_are_refused() {
             .expect_err(to)
             .to_string();
         assert!(error.contains(expected), "{to}: {error}");
+    }
+}
+
+/// Derivatives by all else are the same where times are said to be data; by those they are 0.
+#[test]
+fn times_that_are_data_have_no_derivatives() {
+    for method in METHODS {
+        let both = [false, true].map(|fixed| {
+            let mut solver = predators(method, 2, 1e-8);
+            if let SolverKind::Ode(ode) = &mut solver.kind {
+                ode.fixed_times = fixed;
+            }
+            let graph = density(solver, 8, &[0.05; 4], predator_arguments);
+            let density = GraphDensity::new(&graph, Execution::default());
+            let (value, mut gradient) = value_grad(&density, &PREDATOR_POINT, 1);
+            let times = gradient.split_off(6);
+            let mut direction = [0.3; 8];
+            direction[6..].fill(0.0);
+            let mut product = product(&density, &PREDATOR_POINT, &direction);
+            product.truncate(6);
+            (value, gradient, product, times)
+        });
+        let [asked, fixed] = both;
+        assert_eq!(asked.0, fixed.0, "{method:?}");
+        assert_close("gradient", &fixed.1, &asked.1, 1e-11);
+        assert_close("product", &fixed.2, &asked.2, 1e-9);
+        assert!(asked.3.iter().all(|x| *x != 0.0), "{method:?}");
+        assert_eq!(fixed.3, [0.0; 2], "{method:?}");
     }
 }

@@ -77,7 +77,7 @@ impl Roles<Graph> {
                     let inputs = (1..3).map(|slot| graph.input_node(slot)).collect();
                     (graph, inputs)
                 };
-                pull(graph, &inputs)
+                pull(graph, &inputs, wanted(&solver.kind))
             }),
         }
     }
@@ -122,8 +122,19 @@ fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
     (graph, vec![states, parameters, dy, dp])
 }
 
-/// Products of weights, one more input for each output, with derivatives by `inputs`.
-fn pull(mut graph: Graph, inputs: &[NodeId]) -> Graph {
+/// Of how many parameters of the first copy derivatives are asked for alone, if not of all parameters of all copies: of a
+/// differential equation, the ends of the interval count where times are no data.
+fn wanted(kind: &SolverKind) -> Option<usize> {
+    match kind {
+        SolverKind::Ode(ode) if ode.fixed_times => Some(ode.parameters),
+        SolverKind::Ode(ode) => Some(ode.system_parameters()),
+        SolverKind::Root(_) | SolverKind::Integral(_) => None,
+    }
+}
+
+/// Products of weights, one more input for each output, with derivatives by `inputs`: states and parameters of each copy. Of
+/// parameters those that are `wanted`, and 0 for the others.
+fn pull(mut graph: Graph, inputs: &[NodeId], wanted: Option<usize>) -> Graph {
     let outputs = graph.outputs().to_vec();
     let terms: Vec<NodeId> = outputs
         .into_iter()
@@ -135,7 +146,22 @@ fn pull(mut graph: Graph, inputs: &[NodeId]) -> Graph {
         })
         .collect();
     let total = graph.add_all(&terms);
-    let gradients = graph.gradient(total, inputs);
+    let mut gradients = graph.gradient(total, inputs);
+    if let Some(wanted) = wanted {
+        for (copy, of_parameters) in gradients
+            .chunks_exact_mut(2)
+            .map(|pair| &mut pair[1])
+            .enumerate()
+        {
+            let wanted = if copy == 0 { wanted } else { 0 };
+            let rest = graph.shape(*of_parameters).len as usize - wanted;
+            let (some, none) = (
+                graph.slice(*of_parameters, 0, wanted),
+                graph.vector(&vec![0.0; rest]),
+            );
+            *of_parameters = graph.concat(&[some, none]);
+        }
+    }
     graph.set_outputs(gradients);
     passes::compact(&graph)
 }

@@ -1,7 +1,7 @@
 //! Solvers in the text form: a table entry whose body is a graph between braces.
 //!
 //! ```text
-//! s0 = ode method=dormand_prince states=2 parameters=4 times=20 relative=1e-6 max_steps=1000000 absolute=[1e-6, 1e-6] {
+//! s0 = ode method=dormand_prince states=2 parameters=4 times=20 relative=1e-6 max_steps=1000000 times_are=data absolute=[1e-6, 1e-6] {
 //!   in0 = lane [1]
 //!   …
 //! }
@@ -41,13 +41,14 @@ pub(super) fn write(solver: &Solver, most: usize, f: &mut fmt::Formatter<'_>) ->
         SolverKind::Ode(ode) => {
             write!(
                 f,
-                "ode method={} states={} parameters={} times={} relative={} max_steps={} absolute=",
+                "ode method={} states={} parameters={} times={} relative={} max_steps={} times_are={} absolute=",
                 method_name(ode.method),
                 ode.states,
                 ode.parameters,
                 ode.times,
                 Number(ode.relative),
-                ode.max_steps
+                ode.max_steps,
+                if ode.fixed_times { "data" } else { "arguments" }
             )?;
             write_list(&ode.absolute, usize::MAX, f, |x, f| {
                 write!(f, "{}", Number(*x))
@@ -137,6 +138,7 @@ impl Open {
                 times: words.field("times")? as usize,
                 relative: words.number("relative")?,
                 max_steps: words.count("max_steps")?,
+                fixed_times: words.choice("times_are", &[(true, "data"), (false, "arguments")])?,
                 absolute,
             }),
             "root" => SolverKind::Root(Root {

@@ -48,6 +48,8 @@ pub struct Ode {
     pub absolute: Vec<f64>,
     /// Most steps between two output times, rejected ones included.
     pub max_steps: u64,
+    /// Whether all times are data: products with derivatives by them are 0 then, and cost nothing.
+    pub fixed_times: bool,
 }
 
 /// Below this relative tolerance explicit steps are of order 8: each takes twice the evaluations, and there are fewer.

@@ -185,6 +185,7 @@ impl OdeForm {
             relative: self.tolerance,
             absolute: vec![self.tolerance; states],
             max_steps: self.max_steps,
+            fixed_times: false,
         };
         if states == 0 {
             return Err(FnError::invalid(format!("{name}: there are no states")));

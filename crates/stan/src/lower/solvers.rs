@@ -258,9 +258,10 @@ impl<'p, 'g> Lower<'p, 'g> {
         }
         let rest = call.rest(form.rest, form.count);
         let (mut parts, m) = self.passed_on(rest);
-        let ode = form
+        let mut ode = form
             .ode(call.name, (n, m, count), &|k| call.setting(k))
             .map_err(at)?;
+        ode.fixed_times = [1, 2].iter().all(|k| call.values[*k].known().is_some());
         if count == 0 {
             return Ok(Value::Array(Vec::new()).into());
         }
