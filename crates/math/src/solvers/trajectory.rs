@@ -49,6 +49,9 @@ impl Trajectory {
     /// Keeps the steps that the places which `take` theirs are about to take, with their stages where these `must` be kept
     /// or there is room.
     pub(super) fn push(&mut self, front: &Front, attempt: &Attempt, take: &[bool], must: bool) {
+        if !take.contains(&true) {
+            return;
+        }
         let lanes = front.lanes;
         let staged = must || self.blocks.len() * (attempt.stages.len() + lanes) < STAGED;
         let stages = if staged { &attempt.stages[..] } else { &[] };
@@ -244,4 +247,97 @@ fn widened(front: &Front, adjoint: &[f64], wide: &Front, lanes: usize) -> Vec<f6
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Method, Point, System};
+    use super::*;
+
+    /// y' = (ω y₂, −ω y₁).
+    struct Oscillator;
+
+    impl System for Oscillator {
+        fn rate(&mut self, at: Point<'_>, out: &mut [f64]) {
+            for i in 0..at.lanes {
+                let [omega, a, b] = [0, 1, 2].map(|k| at.parameters[k * at.lanes + i]);
+                let speed = (b - a) * omega;
+                out[i] = speed * at.states[at.lanes + i];
+                out[at.lanes + i] = -speed * at.states[i];
+            }
+        }
+    }
+
+    impl Differentiable for Oscillator {
+        fn pull(
+            &mut self,
+            at: Point<'_>,
+            weights: &[f64],
+            states: &mut [f64],
+            parameters: &mut [f64],
+        ) {
+            let lanes = at.lanes;
+            for i in 0..lanes {
+                let [omega, a, b] = [0, 1, 2].map(|k| at.parameters[k * lanes + i]);
+                let [y, z] = [0, 1].map(|k| at.states[k * lanes + i]);
+                let [w, v] = [0, 1].map(|k| weights[k * lanes + i]);
+                states[i] = -(b - a) * omega * v;
+                states[lanes + i] = (b - a) * omega * w;
+                let turn = w * z - v * y;
+                parameters[i] = (b - a) * turn;
+                parameters[lanes + i] = -omega * turn;
+                parameters[2 * lanes + i] = omega * turn;
+            }
+        }
+    }
+
+    /// The adjoint goes through steps whose stages were not kept as through those whose stages were.
+    #[test]
+    fn steps_beyond_the_room_for_stages_are_computed_again() {
+        let (lanes, end) = (64, 2000.0);
+        let ode = Ode {
+            method: Method::DormandPrince,
+            states: 2,
+            parameters: 1,
+            times: 1,
+            relative: 1e-10,
+            absolute: vec![1e-10; 2],
+            max_steps: 1_000_000,
+            fixed_times: false,
+        };
+        let omegas: Vec<f64> = (0..lanes).map(|i| 1.0 + 0.01 * i as f64).collect();
+        let mut rows = vec![0.0; lanes];
+        for row in [
+            vec![1.0; lanes],
+            omegas.clone(),
+            vec![0.0; lanes],
+            vec![end; lanes],
+        ] {
+            rows.extend(row);
+        }
+        let x = Arguments {
+            rows: &rows,
+            copies: 1,
+            lanes,
+        };
+        let (mut out, mut kept) = (vec![0.0; 2 * lanes], Trajectory::default());
+        ode.solve(&mut Oscillator, x, &mut out, Some(&mut kept), u64::MAX);
+        let staged =
+            |block: &&Block| block.rows.len() > (HEAD + 2) * kept.fronts[block.front].len();
+        let count = kept.blocks.iter().filter(staged).count();
+        assert!(0 < count && count < kept.blocks.len(), "{count}");
+        let mut weights = vec![1.0; lanes];
+        weights.resize(2 * lanes, 0.0);
+        let mut slopes = vec![0.0; ode.arguments() * lanes];
+        ode.pull(&mut Oscillator, x, &kept, &weights, &mut slopes);
+        for (i, omega) in omegas.iter().enumerate() {
+            let angle = omega * end;
+            assert!((out[i] - angle.sin()).abs() < 1e-6, "{omega}");
+            let (found, expected) = (slopes[2 * lanes + i], end * angle.cos());
+            assert!(
+                (found - expected).abs() < 1e-4 * end,
+                "{omega}: {found}, {expected}"
+            );
+        }
+    }
 }
