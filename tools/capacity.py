@@ -3,10 +3,10 @@
     python tools/capacity.py            the table of the book
     python tools/capacity.py --check    measured runs against what is predicted: exit code 1 beyond 20 %
 
-A step is simulated as `jensen.distributed.fit_topics` makes it: the driver sends λ, each worker takes the next leaf as soon as
-it is free, parts come back over the driver's link and are added up over the tree, and the driver makes the global step. Five
-constants are measured on one core (AVX2, 2 GHz class), by least squares over runs of K = 20, 50 and 100 topics and minibatches of
-1024 to 16 384 documents of 20 tokens, a sixth (`UNPACK`) over 992 calls of leaves at K = 500 and 14 000 words; the rest is what the user says of the machines.
+A step is simulated as `jensen.distributed.fit_topics` makes it: the driver sends λ, each worker takes the next block of leaves as
+soon as it is free and adds its leaves up, parts of blocks come back over the driver's link and are added up over the tree, and the
+driver makes the global step. The constants are measured on one core (AVX2, 2 GHz class), by least squares over runs of K = 20, 50
+and 100 topics and minibatches of 1024 to 16 384 documents of 20 tokens; the rest is what the user says of the machines.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from dataclasses import dataclass
 TOKEN, TOKEN_TOPIC = 0.042e-6, 7.1e-9
 #: Of a global step, an element of λ; of adding up and reading parts, an element.
 GLOBAL, PART = 8e-9, 2e-9
-#: Of what a leaf unpacks in a step where it is worked at by another process, an element of λ.
-UNPACK = 2.3e-9
 #: Of opening the corpus and the last held-out score of a hundredth of it, a document of the corpus.
 ONCE = 0.63e-6
 
@@ -79,22 +77,31 @@ def processor_seconds(corpus: Corpus, run: Run) -> float:
     return ONCE * corpus.documents + local + steps * run.topics * corpus.words * GLOBAL + steps * run.leaves * part * PART
 
 
+def block_size(leaves: int, workers: int) -> int:
+    """Leaves of a block: the power of two that leaves the busiest worker the fewest leaves, and of these the largest."""
+    sizes = [1 << bits for bits in range(leaves.bit_length())]
+    return min(reversed(sizes), key=lambda size: math.ceil(math.ceil(leaves / size) / workers) * size)
+
+
 def step(corpus: Corpus, run: Run, cluster: Cluster) -> float:
     """Seconds of one step."""
     everywhere = 4.0 * corpus.words * run.topics
-    part = distinct(corpus.words, run.share * corpus.tokens) * run.topics
+    block = block_size(run.leaves, cluster.workers)
+    leaf = distinct(corpus.words, run.share * corpus.tokens) * run.topics
+    part = distinct(corpus.words, block * run.share * corpus.tokens) * run.topics
     # λ goes to every machine over the driver's link, one after the other.
     arrival = [cluster.latency + (machine + 1) * everywhere / cluster.network for machine in range(cluster.machines)]
     free = [arrival[worker % cluster.machines] for worker in range(cluster.workers)]
     heapq.heapify(free)
-    work = run.share * corpus.tokens * (TOKEN + TOKEN_TOPIC * run.topics) + corpus.words * run.topics * UNPACK
+    work = block * (run.share * corpus.tokens * (TOKEN + TOKEN_TOPIC * run.topics) + leaf * PART)
     link = 0.0
-    for _ in range(run.leaves):
+    blocks = math.ceil(run.leaves / block)
+    for _ in range(blocks):
         done = heapq.heappop(free) + cluster.latency + work
         heapq.heappush(free, done)
         # Parts share the link in the order in which they are done.
         link = max(link, done) + 4 * part / cluster.network
-    return link + run.leaves * part * PART + corpus.words * run.topics * GLOBAL
+    return link + blocks * part * PART + corpus.words * run.topics * GLOBAL
 
 
 def seconds(corpus: Corpus, run: Run, cluster: Cluster) -> float:

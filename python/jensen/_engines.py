@@ -13,6 +13,9 @@ from concurrent import futures
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, Literal, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from . import _jensen
 from ._extra import extra
 
@@ -33,6 +36,14 @@ class Engine(Protocol):
 
     def share(self, value: Any) -> Any:
         """Makes a value ready to be an argument of many calls."""
+
+    def begin(self) -> None:
+        """Has workers start while the driver does something else, where they start by calls."""
+
+    def room(self, size: int) -> Room | None:
+        """Memory of so many bytes that is an argument of calls, and an array of bytes for whoever has it; ``None`` where workers
+        see no memory of the driver's.
+        """
 
     def submit(self, call: tuple[Any, ...], home: int | None = None) -> Any:
         """Starts ``leaf(*call)``. Calls of one home go to one worker, one after the other, where the engine can say which: what
@@ -106,6 +117,12 @@ class _Executed:
     def share(self, value: Any) -> Any:
         return value
 
+    def begin(self) -> None:
+        pass
+
+    def room(self, size: int) -> Room | None:
+        return None
+
     def submit(self, call: tuple[Any, ...], home: int | None = None) -> futures.Future[Any]:
         return self.executor.submit(leaf, *call)
 
@@ -142,6 +159,37 @@ class _InMemory:
 
     def __reduce__(self) -> tuple[Any, tuple[str, int]]:
         return _received, (self._name, self._size)
+
+
+class Room:
+    """Shared memory for as long as this object lives, to be written and read by all who have it; at a worker it is an array."""
+
+    def __init__(self, size: int) -> None:
+        from multiprocessing.shared_memory import SharedMemory
+
+        self.size = size
+        self._block = SharedMemory(create=True, size=size)
+        self._free = weakref.finalize(self, _free, self._block)
+
+    def array(self) -> NDArray[np.uint8]:
+        """It must be gone before this object is."""
+        buffer: Any = self._block.buf
+        return np.frombuffer(buffer, np.uint8, self.size)
+
+    def __reduce__(self) -> tuple[Any, tuple[str, int]]:
+        return _entered, (self._block.name, self.size)
+
+
+#: Rooms that this process has mapped, by their names: those of a run are the same in every step.
+_mapped: dict[str, Any] = {}
+
+
+def _entered(name: str, size: int) -> NDArray[np.uint8]:
+    if name not in _mapped:
+        from multiprocessing.shared_memory import SharedMemory
+
+        _mapped[name] = SharedMemory(name=name)
+    return np.frombuffer(_mapped[name].buf, np.uint8, size)
 
 
 def _free(block: Any) -> None:
@@ -184,6 +232,14 @@ class _Local(_Executed, AbstractContextManager["_Local"]):
         if isinstance(value, bytes) and len(value) >= LARGE and _has_room(len(value)):
             return _InMemory(value)
         return value
+
+    def begin(self) -> None:
+        # One call starts them all.
+        self._executors[None] = self._processes(None)
+        self._executors[None].submit(os.getpid)
+
+    def room(self, size: int) -> Room | None:
+        return Room(size) if size >= LARGE and _has_room(size) else None
 
     def _processes(self, home: int | None) -> futures.Executor:
         import multiprocessing
@@ -266,6 +322,12 @@ class _Ray(AbstractContextManager["_Ray"]):
 
     def share(self, value: Any) -> Any:
         return self._ray.put(value)
+
+    def begin(self) -> None:
+        pass
+
+    def room(self, size: int) -> Room | None:
+        return None
 
     def submit(self, call: tuple[Any, ...], home: int | None = None) -> Any:
         if home is None:

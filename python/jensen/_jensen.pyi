@@ -139,13 +139,20 @@ Columns = Sequence[tuple[str, list[float]]]
 def fit_topics(
     documents: Documents, start: Topics | None, request: str, threads: int | None
 ) -> tuple[str, Array, list[float], float, int, float, list[str] | None, bool]: ...
-def leaf_step(corpus: Path, number: int, digest: str, ask: bytes, share: Sequence[int]) -> bytes: ...
+def leaf_step(
+    corpus: Path,
+    ask: npt.NDArray[np.uint8],
+    block: Sequence[tuple[int, str, Sequence[int]]],
+    answer: npt.NDArray[np.uint8] | None,
+) -> npt.NDArray[np.uint8] | int: ...
 def fit_corpus(
     corpus: Path,
     request: str,
     out: Path | None,
     resume: bool,
-    solve: Callable[[bytes, list[tuple[int, str, list[int]]]], list[bytes]],
+    workers: int,
+    room: Callable[[int], npt.NDArray[np.uint8]],
+    solve: Callable[[list[list[tuple[int, str, list[int]]]]], list[npt.NDArray[np.uint8]]],
     threads: int | None,
 ) -> str: ...
 def record_step(program: str, path: str, digest: str, ask: bytes, share: bytes) -> bytes: ...

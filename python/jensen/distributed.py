@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _engines, _jensen
 from ._data import Data, paths_of, read_program, split_data
@@ -95,7 +96,7 @@ def fit_topics(
 
     In every step the leaves solve their shares of the minibatch; their statistics are added up over a fixed tree of leaves.
     The results are those of ``jensen topics fit`` of the same corpus, bit for bit, for any engine and number of workers. A
-    worker that is killed costs its share again. All machines see the corpus under the same path.
+    worker that is killed costs its block of leaves again. All machines see the corpus under the same path.
 
     Args:
         corpus: The folder of a corpus; one of a single file has one leaf.
@@ -117,20 +118,58 @@ def fit_topics(
         if workplace is None:
             return {}
 
-        def solve(ask: bytes, shares: list[tuple[int, str, list[int]]]) -> list[bytes]:
-            shared = workplace.share(ask)
-            parts: dict[int, bytes] = {}
-            calls = [(path, number, digest, shared, share) for number, digest, share in shares]
-            for at, part in _engines.each(workplace, "leaf_step", calls):
-                if isinstance(part, _engines.Lost):
-                    raise RuntimeError(
-                        f"leaf {shares[at][0]} has cost {_engines.TRIES} workers ({part}): go on with resume=True when they are back"
-                    )
-                parts[at] = part
-            return [parts[at] for at in range(len(calls))]
-
-        summary = _jensen.fit_corpus(path, request, out, resume, solve, threads)
+        workplace.begin()
+        step = _TopicsStep(workplace, path)
+        summary = _jensen.fit_corpus(
+            path, request, out, resume, workplace.workers, step.room, step.solve, threads
+        )
         return json.loads(summary)  # type: ignore[no-any-return]
+
+
+#: A block of leaves: of each its number, its digest and the documents of its share.
+Block = list[tuple[int, str, list[int]]]
+
+
+class _TopicsStep:
+    """What workers are asked in a step, and what they answer: in memory that they see where the engine has such, which stays
+    from step to step.
+    """
+
+    def __init__(self, workplace: _engines.Engine, corpus: str) -> None:
+        self._workplace, self._corpus = workplace, corpus
+        self._ask: _engines.Room | None = None
+        self._answers: list[_engines.Room | None] = []
+        self._sent: Any = None
+
+    def room(self, size: int) -> NDArray[np.uint8]:
+        """Where what all are asked is written."""
+        if self._ask is None or self._ask.size != size:
+            self._answers.clear()
+            self._ask = self._workplace.room(size)
+        self._sent = np.empty(size, np.uint8) if self._ask is None else None
+        return self._sent if self._ask is None else self._ask.array()
+
+    def _answer(self, block: int) -> _engines.Room | None:
+        while self._ask is not None and len(self._answers) <= block:
+            # Room for statistics of all words, and more than their documents' bounds take.
+            self._answers.append(self._workplace.room(self._ask.size + self._ask.size // 4))
+        return None if self._ask is None else self._answers[block]
+
+    def solve(self, blocks: list[Block]) -> list[NDArray[np.uint8]]:
+        """The parts of blocks of leaves."""
+        shared = self._workplace.share(self._sent) if self._ask is None else self._ask
+        calls = [(self._corpus, shared, block, self._answer(at)) for at, block in enumerate(blocks)]
+        parts: dict[int, NDArray[np.uint8]] = {}
+        for at, part in _engines.each(self._workplace, "leaf_step", calls):
+            if isinstance(part, _engines.Lost):
+                first, last = blocks[at][0][0], blocks[at][-1][0]
+                which = f"leaf {first} has" if first == last else f"leaves {first} to {last} have"
+                raise RuntimeError(
+                    f"{which} cost {_engines.TRIES} workers ({part}): go on with resume=True when they are back"
+                )
+            answer = self._answer(at)
+            parts[at] = answer.array()[:part] if isinstance(part, int) and answer is not None else part
+        return [parts[at] for at in range(len(calls))]
 
 
 def fit_records(

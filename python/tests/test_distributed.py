@@ -298,6 +298,15 @@ def test_a_killed_worker_costs_its_share_again(corpus, natively, engine, request
     assert killer.killed > 0
 
 
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("room", [True, False])
+def test_blocks_are_the_same_with_and_without_shared_memory(corpus, natively, workers, room, tmp_path, monkeypatch):
+    monkeypatch.setattr(_engines, "LARGE", 1)
+    monkeypatch.setattr(_engines, "_has_room", lambda size: room)
+    distributed.fit_topics(corpus, **TOPICS, temper="global", workers=workers, out=tmp_path / "fit")
+    assert learned(tmp_path / "fit") == natively["global"]
+
+
 def test_a_lost_leaf_stops_the_run_and_it_goes_on(corpus, natively, tmp_path, monkeypatch):
     plain, made = _engines.each, []
 
@@ -309,7 +318,7 @@ def test_a_lost_leaf_stops_the_run_and_it_goes_on(corpus, natively, tmp_path, mo
 
     call = {**TOPICS, "temper": "local", "workers": 1, "out": tmp_path / "fit"}
     monkeypatch.setattr(_engines, "each", each)
-    with pytest.raises(RuntimeError, match=r"leaf \d has cost 5 workers \(the machine is gone\)"):
+    with pytest.raises(RuntimeError, match=r"leaves 0 to 3 have cost 5 workers \(the machine is gone\)"):
         distributed.fit_topics(corpus, **call)
     assert not (tmp_path / "fit" / "fit.json").exists()
     distributed.fit_topics(corpus, **call, resume=True)

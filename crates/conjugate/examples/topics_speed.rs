@@ -127,7 +127,8 @@ fn main() {
         let (first, last) = (&trace[0], &trace[trace.len() - 1]);
         let seconds = (last.seconds - first.seconds) * trace.len() as f64
             / (trace.len() as f64 - 1.0).max(1.0);
-        let heldout = fit.heldout.expect("a score");
+        let predictor = lda::Predictor::new(&fit.topics, lda::RULE, job.simd);
+        let heldout = predictor.completion(&heldout, job.settings.seed);
         let sweeps: f64 = trace
             .iter()
             .filter_map(|r| r.fields["sweeps"].as_f64())

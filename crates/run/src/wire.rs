@@ -1,45 +1,74 @@
 //! Arrays as bytes: each with its length before it, little-endian.
 
-/// Writes arrays.
-#[derive(Default)]
-pub struct Writer(Vec<u8>);
+/// Writes arrays into memory of the right size.
+pub struct Writer<'a> {
+    /// None while the size is counted.
+    memory: Option<&'a mut [u8]>,
+    written: usize,
+}
 
-impl Writer {
-    fn put<const N: usize>(&mut self, length: usize, each: impl Iterator<Item = [u8; N]>) {
-        self.0.reserve(8 + N * length);
-        self.0.extend((length as u64).to_le_bytes());
-        each.for_each(|x| self.0.extend(x));
+/// How many bytes `write` makes.
+pub fn size(write: impl Fn(&mut Writer<'_>)) -> usize {
+    let mut writer = Writer {
+        memory: None,
+        written: 0,
+    };
+    write(&mut writer);
+    writer.written
+}
+
+/// What `write` makes, into memory of that [`size`].
+pub fn fill(memory: &mut [u8], write: impl Fn(&mut Writer<'_>)) {
+    let memory = Some(memory);
+    write(&mut Writer { memory, written: 0 });
+}
+
+/// What `write` makes.
+pub fn bytes(write: impl Fn(&mut Writer<'_>)) -> Vec<u8> {
+    let mut out = vec![0; size(&write)];
+    fill(&mut out, write);
+    out
+}
+
+impl Writer<'_> {
+    fn put<const N: usize, T: Copy>(&mut self, x: &[T], bytes: impl Fn(T) -> [u8; N]) {
+        let start = self.written;
+        self.written += 8 + N * x.len();
+        let Some(memory) = &mut self.memory else {
+            return;
+        };
+        let out = &mut memory[start..self.written];
+        let (length, out) = out.split_at_mut(8);
+        length.copy_from_slice(&(x.len() as u64).to_le_bytes());
+        // Element by element into what is there already: a copy, where appending is a loop with a check in it.
+        for (out, &x) in out.as_chunks_mut().0.iter_mut().zip(x) {
+            *out = bytes(x);
+        }
     }
 
     /// Text.
     pub fn text(&mut self, text: &str) {
-        self.put(text.len(), text.bytes().map(|x| [x]));
+        self.put(text.as_bytes(), |x| [x]);
     }
 
     /// Whole numbers of 64 bits.
     pub fn counts(&mut self, x: &[u64]) {
-        self.put(x.len(), x.iter().map(|x| x.to_le_bytes()));
+        self.put(x, u64::to_le_bytes);
     }
 
     /// Whole numbers of 32 bits.
     pub fn numbers(&mut self, x: &[u32]) {
-        self.put(x.len(), x.iter().map(|x| x.to_le_bytes()));
+        self.put(x, u32::to_le_bytes);
     }
 
     /// Numbers in single precision.
     pub fn singles(&mut self, x: &[f32]) {
-        self.put(x.len(), x.iter().map(|x| x.to_le_bytes()));
+        self.put(x, f32::to_le_bytes);
     }
 
     /// Numbers.
     pub fn reals(&mut self, x: &[f64]) {
-        self.put(x.len(), x.iter().map(|x| x.to_le_bytes()));
-    }
-
-    /// The bytes.
-    #[must_use]
-    pub fn done(self) -> Vec<u8> {
-        self.0
+        self.put(x, f64::to_le_bytes);
     }
 }
 
@@ -108,6 +137,14 @@ impl<'a> Reader<'a> {
             .iter()
             .map(|x| f32::from_le_bytes(*x))
             .collect())
+    }
+
+    /// Numbers in single precision, as their bytes lie there.
+    ///
+    /// # Errors
+    /// There is no such array.
+    pub fn singles_in_place(&mut self) -> Result<&'a [[u8; 4]], String> {
+        self.array()
     }
 
     /// Numbers.

@@ -8,7 +8,7 @@ use jensen_run::Record;
 use rayon::prelude::*;
 
 use super::globals::{CHUNK, LdaGlobals};
-use super::leaves::{Ask, Leaves, LocalLeaves, Part, ends, shares, sum_of};
+use super::leaves::{Ask, Leaves, LocalLeaves, Part, ends, shares};
 use super::local::Spec;
 use super::powers::{Knots, PowerTable, power_table};
 use super::settings::{LdaSettings, LearnAlpha, Start};
@@ -185,9 +185,8 @@ impl Engine for LdaEngine<'_> {
             heat,
             measure,
         };
-        let parts = self.leaves.solve(&ask, &shares);
-        let parts = parts.map_err(|why| self.lost = Some(why)).ok()?;
-        self.part = sum_of(parts, globals.stride)?;
+        let sum = self.leaves.solve(&ask, &shares);
+        self.part = sum.map_err(|why| self.lost = Some(why)).ok()?;
         // Leaves have listed their documents one after the other.
         if measure.bound {
             let by_leaf = std::mem::take(&mut self.part.bounds);

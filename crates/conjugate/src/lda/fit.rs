@@ -12,7 +12,6 @@ use super::engine::LdaEngine;
 use super::globals::LdaGlobals;
 use super::leaves::{Leaves, LocalLeaves};
 use super::local::Spec;
-use super::predict::{Completion, Predictor, RULE};
 use super::settings::LdaSettings;
 use super::topics::Topics;
 use crate::documents::Documents;
@@ -23,7 +22,7 @@ use crate::engine::{Engine, Heat, Measure};
 pub struct LdaJob<'a> {
     /// The documents to learn from.
     pub documents: &'a dyn Documents,
-    /// Documents to score by; they are not learned from.
+    /// Documents to score by along the run; they are not learned from.
     pub heldout: Option<&'a dyn Documents>,
     /// Topics to go on from, over the same vocabulary or the beginning of it.
     pub start: Option<&'a Topics>,
@@ -51,8 +50,6 @@ pub struct LdaFit {
     pub documents: u64,
     /// Empty documents that were skipped, counted likewise.
     pub skipped: u64,
-    /// The held-out score.
-    pub heldout: Option<Completion>,
 }
 
 /// Why topics could not be fitted.
@@ -160,16 +157,12 @@ pub fn fit_on<'a>(
         let topics = state
             .globals
             .to_topics(settings.inference, before + iterations, population);
-        let heldout = job.heldout.map(|heldout| {
-            Predictor::new(&topics, RULE, job.simd).completion(heldout, settings.seed)
-        });
         LdaFit {
             elbo,
             elbo_se,
             temperature: 1.0 / state.inverse,
             documents: state.used,
             skipped: state.skipped,
-            heldout,
             topics,
         }
     });

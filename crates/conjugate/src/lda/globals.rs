@@ -94,28 +94,26 @@ impl LdaGlobals {
         Self::of_mass(from.alpha.clone(), from.terms, from.eta, mass)
     }
 
-    /// Globals of their parts; none where these do not go together.
-    pub(crate) fn of_rows(
+    /// Globals of their parts, of whose λ only the sums are here.
+    pub(crate) fn without_rows(
         alpha: Vec<f64>,
         terms: usize,
         eta: f64,
         decay: f64,
-        mass: Vec<f32>,
         totals: Vec<f64>,
-    ) -> Option<Self> {
+    ) -> Self {
         let topics = alpha.len();
-        let stride = padded(topics);
-        (mass.len() == terms * stride && totals.len() == topics).then_some(Self {
+        Self {
             topics,
             terms,
             alpha,
             eta,
-            stride,
+            stride: padded(topics),
             decay,
             steps: 0,
-            mass,
+            mass: Vec::new(),
             totals,
-        })
+        }
     }
 
     /// λ as a result.

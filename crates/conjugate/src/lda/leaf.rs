@@ -41,9 +41,32 @@ struct Slot {
     found: Found,
 }
 
+/// The rows of λ − η before decay, of padded topics.
+#[derive(Clone, Copy)]
+pub(crate) enum Lambda<'a> {
+    /// Numbers.
+    Here(&'a [f32]),
+    /// Their bytes as they were sent, of any alignment.
+    Sent(&'a [[u8; 4]]),
+}
+
+impl Lambda<'_> {
+    /// The row of a term, which may be copied to `scratch`.
+    fn row<'a>(&'a self, term: usize, stride: usize, scratch: &'a mut Vec<f32>) -> &'a [f32] {
+        let range = term * stride..(term + 1) * stride;
+        match self {
+            Self::Here(rows) => &rows[range],
+            Self::Sent(rows) => {
+                scratch.clear();
+                scratch.extend(rows[range].iter().map(|x| f32::from_le_bytes(*x)));
+                scratch
+            }
+        }
+    }
+}
+
 /// What solves shares, and the memory that it uses again.
-pub(crate) struct LeafSolver<'a> {
-    documents: &'a dyn Documents,
+pub(crate) struct LeafSolver {
     spec: Spec,
     batch: Vec<Slot>,
     solvers: Vec<Solver>,
@@ -68,11 +91,10 @@ pub(crate) struct LeafSolver<'a> {
     grid: Grid,
 }
 
-impl<'a> LeafSolver<'a> {
-    pub fn new(documents: &'a dyn Documents, spec: Spec) -> Self {
-        let terms = documents.terms();
+impl LeafSolver {
+    /// One for documents over so many terms.
+    pub fn new(terms: usize, spec: Spec) -> Self {
         Self {
-            documents,
             spec,
             batch: Vec::new(),
             solvers: vec![Solver::default(); PIECES],
@@ -94,11 +116,10 @@ impl<'a> LeafSolver<'a> {
     }
 
     /// Reads the documents and lists their words.
-    fn gather(&mut self, batch: &[usize]) {
+    fn gather(&mut self, documents: &dyn Documents, batch: &[usize]) {
         if self.batch.len() < batch.len() {
             self.batch.resize_with(batch.len(), Slot::default);
         }
-        let documents = self.documents;
         self.batch[..batch.len()]
             .par_iter_mut()
             .zip(batch)
@@ -144,7 +165,14 @@ impl<'a> LeafSolver<'a> {
     }
 
     /// Makes the rows `exp(power (Elogβ − m))` of the batch's words, and keeps their logarithms if asked to.
-    fn prepare(&mut self, spec: &Spec, globals: &LdaGlobals, power: f64, keep: bool) {
+    fn prepare(
+        &mut self,
+        spec: &Spec,
+        globals: &LdaGlobals,
+        lambda: Lambda<'_>,
+        power: f64,
+        keep: bool,
+    ) {
         totals_log(globals, spec, &mut self.psi, &mut self.psi32);
         let collapsed = spec.collapsed();
         let stride = globals.stride;
@@ -154,9 +182,9 @@ impl<'a> LeafSolver<'a> {
         self.maxima.resize(words, 0.0);
         let (scale, eta) = (globals.decay as f32, globals.eta as f32);
         let (psi, terms) = (&self.psi32, &self.terms);
-        let source = |slot: usize| {
-            let term = terms[slot] as usize;
-            &globals.mass[term * stride..(term + 1) * stride]
+        let log_row = |slot: usize, scratch: &mut Vec<f32>, out: &mut [f32]| {
+            let source = lambda.row(terms[slot] as usize, stride, scratch);
+            kernel::log_row(simd, source, scale, eta, collapsed, psi, out)
         };
         let rows = self.rows.par_chunks_exact_mut(stride).zip(&mut self.maxima);
         let power = power as f32;
@@ -165,17 +193,18 @@ impl<'a> LeafSolver<'a> {
             rows.zip(self.logs.par_chunks_exact_mut(stride))
                 .enumerate()
                 .with_min_len(CHUNK)
-                .for_each(|(slot, ((row, m), logs))| {
-                    *m = kernel::log_row(simd, source(slot), scale, eta, collapsed, psi, logs);
+                .for_each_init(Vec::new, |scratch, (slot, ((row, m), logs))| {
+                    *m = log_row(slot, scratch, logs);
                     kernel::exp_scaled(simd, logs, power, row);
                 });
         } else {
-            rows.enumerate()
-                .with_min_len(CHUNK)
-                .for_each(|(slot, (row, m))| {
-                    *m = kernel::log_row(simd, source(slot), scale, eta, collapsed, psi, row);
+            rows.enumerate().with_min_len(CHUNK).for_each_init(
+                Vec::new,
+                |scratch, (slot, (row, m))| {
+                    *m = log_row(slot, scratch, row);
                     kernel::exp_in_place(simd, power, row);
-                });
+                },
+            );
         }
     }
 
@@ -270,15 +299,20 @@ impl<'a> LeafSolver<'a> {
         sums
     }
 
-    /// The part of documents by number.
-    pub fn solve(
+    /// The part of documents by number; `lambda` has the rows of the globals.
+    pub fn part(
         &mut self,
+        documents: &dyn Documents,
         globals: &LdaGlobals,
+        lambda: Lambda<'_>,
         batch: &[usize],
         heat: &Heat<'_, PowerTable>,
         measure: Measure,
     ) -> Part {
-        self.gather(batch);
+        if batch.is_empty() {
+            return Part::default();
+        }
+        self.gather(documents, batch);
         let first = match heat {
             Heat::Uniform(inverse) => *inverse,
             Heat::Local { first, .. } => *first,
@@ -292,7 +326,7 @@ impl<'a> LeafSolver<'a> {
         let by_words = measure.energy && uniform;
         // Expected counts are products of factors.
         let factors = uniform && !spec.collapsed();
-        self.prepare(&spec, globals, first, by_words);
+        self.prepare(&spec, globals, lambda, first, by_words);
         let stride = globals.stride;
         let prior = Prior::of(&globals.alpha);
         let rows = Rows {

@@ -8,10 +8,10 @@
 //! the seam: [`LocalLeaves`] solves here, [`leaf_step`] over [`Ask::encode`] is what other implementations have called.
 
 use jensen_run::tree_sum;
-use jensen_run::wire::{Reader, Writer};
+use jensen_run::wire::{self, Reader, Writer};
 
 use super::globals::LdaGlobals;
-use super::leaf::LeafSolver;
+use super::leaf::{Lambda, LeafSolver};
 use super::local::Spec;
 use super::powers::PowerTable;
 use super::settings::Inference;
@@ -43,16 +43,18 @@ pub struct Part {
 
 /// Whoever makes the local steps of batches.
 pub trait Leaves {
-    /// The parts of all leaves, in their order; `shares` has the numbers of each leaf's documents, counted within the leaf.
+    /// The sum over the tree of the parts of all leaves; `shares` has the numbers of each leaf's documents, counted within the
+    /// leaf.
     ///
     /// # Errors
     /// A leaf did not answer, with the reason. The step is then as one that never began.
-    fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Vec<Part>, String>;
+    fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String>;
 }
 
 /// All leaves of documents that are at hand.
 pub(crate) struct LocalLeaves<'a> {
-    solver: LeafSolver<'a>,
+    documents: &'a dyn Documents,
+    solver: LeafSolver,
     starts: Vec<usize>,
 }
 
@@ -60,24 +62,34 @@ impl<'a> LocalLeaves<'a> {
     pub fn new(documents: &'a dyn Documents, spec: Spec) -> Self {
         let ends = ends(documents);
         Self {
-            solver: LeafSolver::new(documents, spec),
+            documents,
+            solver: LeafSolver::new(documents.terms(), spec),
             starts: std::iter::once(0).chain(ends).collect(),
         }
+    }
+
+    /// The parts of all leaves, in their order.
+    pub fn parts(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Vec<Part> {
+        let lambda = Lambda::Here(&ask.globals.mass);
+        let shares = shares.iter().zip(&self.starts);
+        let parts = shares.map(|(share, start)| {
+            let numbers: Vec<usize> = share.iter().map(|number| start + number).collect();
+            (self.solver).part(
+                self.documents,
+                ask.globals,
+                lambda,
+                &numbers,
+                ask.heat,
+                ask.measure,
+            )
+        });
+        parts.collect()
     }
 }
 
 impl Leaves for LocalLeaves<'_> {
-    fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Vec<Part>, String> {
-        let shares = shares.iter().zip(&self.starts);
-        let parts = shares.map(|(share, start)| {
-            if share.is_empty() {
-                return Part::default();
-            }
-            let numbers: Vec<usize> = share.iter().map(|number| start + number).collect();
-            self.solver
-                .solve(ask.globals, &numbers, ask.heat, ask.measure)
-        });
-        Ok(parts.collect())
+    fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String> {
+        Ok(sum_of(self.parts(ask, shares), ask.globals.stride))
     }
 }
 
@@ -106,9 +118,10 @@ pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<u
     (shares, places.concat())
 }
 
-/// The sum of the parts of all leaves.
-pub(crate) fn sum_of(parts: Vec<Part>, stride: usize) -> Option<Part> {
-    tree_sum(parts, |first, second| first.plus(&second, stride))
+/// The sum over the tree of the parts of leaves, or of blocks of them: blocks of equal size that is a power of two, the last
+/// of which may be cut short, are added up as their leaves are.
+pub(crate) fn sum_of(parts: Vec<Part>, stride: usize) -> Part {
+    tree_sum(parts, |first, second| first.plus(&second, stride)).unwrap_or_default()
 }
 
 impl Part {
@@ -155,9 +168,18 @@ impl Part {
         }
     }
 
-    /// The part as bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = Writer::default();
+    /// How many bytes [`encode`](Self::encode) makes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        wire::size(|out| self.write(out))
+    }
+
+    /// The part as bytes, into memory of that [`size`](Self::size).
+    pub fn encode(&self, memory: &mut [u8]) {
+        wire::fill(memory, |out| self.write(out));
+    }
+
+    fn write(&self, out: &mut Writer<'_>) {
         let sums = &self.sums;
         out.counts(&[
             sums.points as u64,
@@ -170,7 +192,6 @@ impl Part {
         out.reals(&self.excess);
         out.numbers(&self.terms);
         out.singles(&self.statistics);
-        out.done()
     }
 
     /// Reads bytes that [`encode`](Self::encode) made.
@@ -201,13 +222,32 @@ impl Part {
 }
 
 impl Ask<'_> {
-    /// What all leaves are asked, as bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = Writer::default();
+    /// How many bytes [`encode`](Self::encode) makes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        wire::size(|out| self.write(out))
+    }
+
+    /// What all leaves are asked, as bytes, into memory of that [`size`](Self::size): λ is copied once, to where it is read.
+    pub fn encode(&self, memory: &mut [u8]) {
+        wire::fill(memory, |out| self.write(out));
+    }
+
+    /// The sum of parts of blocks of these leaves, in the order of the blocks.
+    ///
+    /// # Errors
+    /// The bytes are not parts.
+    pub fn sum<'b>(&self, blocks: impl Iterator<Item = &'b [u8]>) -> Result<Part, String> {
+        let parts: Result<Vec<Part>, String> = blocks.map(Part::decode).collect();
+        Ok(sum_of(parts?, self.globals.stride))
+    }
+
+    fn write(&self, out: &mut Writer<'_>) {
         let (spec, globals) = (&self.spec, self.globals);
         out.text(spec.simd.name());
         out.counts(&[
             spec.topics as u64,
+            globals.terms as u64,
             spec.rule.max_iterations as u64,
             u64::from(spec.collapsed()),
             u64::from(spec.learns),
@@ -216,7 +256,6 @@ impl Ask<'_> {
         ]);
         out.reals(&[spec.rule.tolerance, globals.eta, globals.decay]);
         out.reals(&globals.alpha);
-        out.singles(&globals.mass);
         out.reals(&globals.totals);
         match *self.heat {
             Heat::Uniform(inverse) => out.reals(&[inverse]),
@@ -232,64 +271,138 @@ impl Ask<'_> {
                 out.singles(&table.total);
             }
         }
-        out.done()
+        out.singles(&globals.mass);
     }
 }
 
-/// The work of a leaf: the part of a share of its documents, of what [`Ask::encode`] made. The same arguments give the same
-/// bits anywhere.
+/// How many leaves a block has for so many workers, a power of two: that with which the worker who has most to do has the fewest
+/// leaves, and of these the largest, as each block costs a message.
+#[must_use]
+pub fn block_size(leaves: usize, workers: usize) -> usize {
+    let most = |block: usize| leaves.div_ceil(block).div_ceil(workers.max(1)) * block;
+    let sizes = (0..usize::BITS).map(|bits| 1usize << bits);
+    let sizes: Vec<usize> = sizes.take_while(|size| *size < 2 * leaves).collect();
+    let best = sizes.into_iter().rev().min_by_key(|block| most(*block));
+    best.unwrap_or(1)
+}
+
+/// The work of a block of leaves: the sum of the parts of shares of their documents, of what [`Ask::encode`] made. The same
+/// arguments give the same bits anywhere.
 ///
 /// # Errors
 /// The bytes are not such, are of another vocabulary, or ask for instructions that this machine lacks.
-pub fn leaf_step(documents: &dyn Documents, ask: &[u8], share: &[usize]) -> Result<Part, String> {
-    let mut read = Reader::new(ask);
-    let simd = read.text()?.parse().map_err(|error| format!("{error}"))?;
-    let [topics, max_iterations, collapsed, learns, energy, bound] = read.counts()?;
-    let [tolerance, eta, decay] = read.fixed_reals()?;
-    let alpha = read.reals()?;
-    let topics = topics as usize;
-    let terms = documents.terms();
-    let globals = LdaGlobals::of_rows(alpha, terms, eta, decay, read.singles()?, read.reals()?)
-        .filter(|globals| globals.topics == topics)
-        .ok_or("the leaf has another vocabulary than the driver")?;
-    let (table, grid);
-    let heat = match read.reals()?[..] {
-        [inverse] => Heat::Uniform(inverse),
-        [floor, first] => {
-            grid = read.reals()?;
-            table = PowerTable {
-                powers: read.singles()?,
-                total: read.singles()?,
-            };
-            Heat::Local {
-                grid: &grid,
+pub fn block_step(leaves: &[(&dyn Documents, &[usize])], ask: &[u8]) -> Result<Part, String> {
+    let asked = Asked::decode(ask)?;
+    let globals = &asked.globals;
+    let heat = match &asked.heat {
+        SentHeat::Uniform(inverse) => Heat::Uniform(*inverse),
+        SentHeat::Local {
+            grid,
+            floor,
+            first,
+            table,
+        } => Heat::Local {
+            grid,
+            floor: *floor,
+            first: *first,
+            table,
+        },
+    };
+    let mut solver = LeafSolver::new(globals.terms, asked.spec);
+    let mut parts = Vec::with_capacity(leaves.len());
+    for &(documents, share) in leaves {
+        if documents.terms() != globals.terms {
+            return Err("the leaf has another vocabulary than the driver".to_owned());
+        }
+        if let Some(number) = share.iter().find(|number| **number >= documents.len()) {
+            return Err(format!("the leaf has no document {number}"));
+        }
+        let lambda = Lambda::Sent(asked.lambda);
+        parts.push(solver.part(documents, globals, lambda, share, &heat, asked.measure));
+    }
+    Ok(sum_of(parts, globals.stride))
+}
+
+/// An [`Ask`] at the other end.
+struct Asked<'a> {
+    spec: Spec,
+    /// All but λ.
+    globals: LdaGlobals,
+    lambda: &'a [[u8; 4]],
+    heat: SentHeat,
+    measure: Measure,
+}
+
+enum SentHeat {
+    Uniform(f64),
+    Local {
+        grid: Vec<f64>,
+        floor: f64,
+        first: f64,
+        table: PowerTable,
+    },
+}
+
+impl<'a> Asked<'a> {
+    fn decode(ask: &'a [u8]) -> Result<Self, String> {
+        const DAMAGED: &str = "what the leaf was asked is damaged";
+        let mut read = Reader::new(ask);
+        let simd = read.text()?.parse().map_err(|error| format!("{error}"))?;
+        let [
+            topics,
+            terms,
+            max_iterations,
+            collapsed,
+            learns,
+            energy,
+            bound,
+        ] = read.counts()?;
+        let [tolerance, eta, decay] = read.fixed_reals()?;
+        let (alpha, totals) = (read.reals()?, read.reals()?);
+        let heat = match read.reals()?[..] {
+            [inverse] => SentHeat::Uniform(inverse),
+            [floor, first] => SentHeat::Local {
+                grid: read.reals()?,
                 floor,
                 first,
-                table: &table,
-            }
+                table: PowerTable {
+                    powers: read.singles()?,
+                    total: read.singles()?,
+                },
+            },
+            _ => return Err(DAMAGED.to_owned()),
+        };
+        let lambda = read.singles_in_place()?;
+        let globals = LdaGlobals::without_rows(alpha, terms as usize, eta, decay, totals);
+        let (topics, rows) = (topics as usize, globals.terms.checked_mul(globals.stride));
+        if globals.topics != topics || globals.totals.len() != topics || rows != Some(lambda.len())
+        {
+            return Err(DAMAGED.to_owned());
         }
-        _ => return Err("what the leaf was asked is damaged".to_owned()),
-    };
-    if let Some(number) = share.iter().find(|number| **number >= documents.len()) {
-        return Err(format!("the leaf has no document {number}"));
+        let spec = Spec {
+            simd,
+            topics,
+            inference: if collapsed > 0 {
+                Inference::Cvb0
+            } else {
+                Inference::MeanField
+            },
+            learns: learns > 0,
+            rule: super::LocalRule {
+                tolerance,
+                max_iterations: max_iterations as usize,
+            },
+        };
+        let measure = Measure {
+            energy: energy > 0,
+            bound: bound > 0,
+        };
+        Ok(Self {
+            spec,
+            globals,
+            lambda,
+            heat,
+            measure,
+        })
     }
-    let spec = Spec {
-        simd,
-        topics,
-        inference: if collapsed > 0 {
-            Inference::Cvb0
-        } else {
-            Inference::MeanField
-        },
-        learns: learns > 0,
-        rule: super::LocalRule {
-            tolerance,
-            max_iterations: max_iterations as usize,
-        },
-    };
-    let measure = Measure {
-        energy: energy > 0,
-        bound: bound > 0,
-    };
-    Ok(LeafSolver::new(documents, spec).solve(&globals, share, &heat, measure))
 }

@@ -42,6 +42,46 @@ impl Documents for Divided {
     }
 }
 
+/// What leaves elsewhere are asked.
+fn sent(ask: &Ask<'_>) -> Vec<u8> {
+    let mut bytes = vec![0; ask.size()];
+    ask.encode(&mut bytes);
+    bytes
+}
+
+/// A part on its way back.
+fn answer(part: &Part) -> Vec<u8> {
+    let mut bytes = vec![0; part.size()];
+    part.encode(&mut bytes);
+    bytes
+}
+
+/// The parts of blocks of so many leaves, as bytes to and from another machine.
+fn elsewhere(
+    documents: &Divided,
+    ask: &Ask<'_>,
+    shares: &[Vec<usize>],
+    block: usize,
+) -> Result<Vec<Part>, String> {
+    let mut start = 0;
+    let leaves: Vec<DocumentRange<'_>> = (documents.leaves().into_iter())
+        .map(|size| {
+            start += size;
+            DocumentRange::new(documents, start - size, start)
+        })
+        .collect();
+    let bytes = sent(ask);
+    let blocks = leaves.chunks(block).zip(shares.chunks(block));
+    blocks
+        .map(|(leaves, shares)| {
+            let leaves: Vec<(&dyn Documents, &[usize])> = (leaves.iter().zip(shares))
+                .map(|(leaf, share)| (leaf as &dyn Documents, share.as_slice()))
+                .collect();
+            Part::decode(&answer(&block_step(&leaves, &bytes)?))
+        })
+        .collect()
+}
+
 /// The parts of a batch of all documents, of each leaf.
 fn parts(documents: &Divided, settings: &LdaSettings) -> (Vec<Part>, usize) {
     let engine = LdaEngine::new(documents, None, settings, Simd::detect());
@@ -61,19 +101,18 @@ fn parts(documents: &Divided, settings: &LdaSettings) -> (Vec<Part>, usize) {
         .iter()
         .map(|size| (0..*size).collect())
         .collect();
-    let made = LocalLeaves::new(documents, spec)
-        .solve(&ask, &shares)
-        .unwrap();
-    // What travels is what stays.
-    let mut start = 0;
-    for (part, size) in made.iter().zip(documents.leaves()) {
-        let leaf = DocumentRange::new(documents, start, start + size);
-        let share: Vec<usize> = (0..size).collect();
-        let elsewhere = leaf_step(&leaf, &ask.encode(), &share).unwrap();
-        assert_eq!(Part::decode(&elsewhere.encode()).unwrap(), *part);
-        assert!(Part::decode(&part.encode()[..9]).is_err());
-        start += size;
+    let made = LocalLeaves::new(documents, spec).parts(&ask, &shares);
+    // What travels is what stays, of blocks of any size that is a power of two.
+    for block in [1usize, 2, 4, 8] {
+        let sums: Vec<Part> = (made.chunks(block))
+            .map(|parts| sum_of(parts.to_vec(), globals.stride))
+            .collect();
+        assert_eq!(elsewhere(documents, &ask, &shares, block).unwrap(), sums);
     }
+    assert!(Part::decode(&answer(&made[0])[..9]).is_err());
+    let mut cut = sent(&ask);
+    cut.pop();
+    assert!(block_step(&[], &cut).is_err());
     (made, globals.stride)
 }
 
@@ -86,7 +125,7 @@ fn sums_over_the_tree_are_those_of_any_number_of_workers_and_plain_ones_are_not(
             leaves,
         };
         let (parts, stride) = parts(&documents, &s);
-        let tree = sum_of(parts.clone(), stride).unwrap();
+        let tree = sum_of(parts.clone(), stride);
         assert_eq!(tree.sums.points + tree.sums.skipped, 300);
         // Workers that add up the leaves that they hold, one after the other, and their sums likewise.
         let plain = |workers: usize| {
@@ -94,7 +133,7 @@ fn sums_over_the_tree_are_those_of_any_number_of_workers_and_plain_ones_are_not(
             let chain = |parts: &[Part]| {
                 let (first, rest) = parts.split_first().unwrap();
                 rest.iter().fold(first.clone(), |sum, part| {
-                    sum_of(vec![sum, part.clone()], stride).unwrap()
+                    sum_of(vec![sum, part.clone()], stride)
                 })
             };
             chain(&held.map(chain).collect::<Vec<_>>())
@@ -103,9 +142,16 @@ fn sums_over_the_tree_are_those_of_any_number_of_workers_and_plain_ones_are_not(
         let agree = sums.iter().all(|sum| *sum == sums[0]);
         assert_eq!(agree, leaves <= 2, "{leaves} leaves");
         // The tree has no workers in it: whoever made the parts, and in whatever order, they are put in their places.
-        let again = sum_of(parts.clone(), stride).unwrap();
+        let again = sum_of(parts.clone(), stride);
         assert_eq!(tree, again);
     }
+}
+
+#[test]
+fn blocks_leave_no_worker_more_than_needed() {
+    let sizes = [(16, 2), (16, 3), (16, 16), (16, 40), (5, 2), (4, 1), (1, 4)];
+    let sizes = sizes.map(|(leaves, workers)| block_size(leaves, workers));
+    assert_eq!(sizes, [8, 2, 1, 1, 1, 4, 1]);
 }
 
 #[test]
@@ -115,7 +161,7 @@ fn a_fit_whose_leaves_fail_goes_on_from_its_last_whole_step() {
         left: usize,
     }
     impl Leaves for Failing<'_> {
-        fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Vec<Part>, String> {
+        fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String> {
             self.left = self.left.checked_sub(1).ok_or("gone")?;
             self.inner.solve(ask, shares)
         }
@@ -163,17 +209,10 @@ fn collapsed_fits_with_learned_priors_are_the_same_by_leaves_elsewhere() {
     /// Asks as bytes, as another machine would get them.
     struct Elsewhere<'a>(&'a Divided);
     impl Leaves for Elsewhere<'_> {
-        fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Vec<Part>, String> {
-            let mut start = 0;
-            let sizes = self.0.leaves().into_iter().zip(shares);
-            sizes
-                .map(|(size, share)| {
-                    let leaf = DocumentRange::new(self.0, start, start + size);
-                    start += size;
-                    let part = leaf_step(&leaf, &ask.encode(), share)?;
-                    Part::decode(&part.encode())
-                })
-                .collect()
+        fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String> {
+            let parts = elsewhere(self.0, ask, shares, 2)?;
+            let bytes: Vec<Vec<u8>> = parts.iter().map(answer).collect();
+            ask.sum(bytes.iter().map(Vec::as_slice))
         }
     }
     let documents = Divided {

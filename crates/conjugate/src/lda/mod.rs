@@ -37,7 +37,7 @@ mod topics;
 pub use engine::LdaEngine;
 pub use fit::{LdaError, LdaFit, LdaJob, fit, fit_on, identity, planned_iterations};
 pub use globals::LdaGlobals;
-pub use leaves::{Ask, Leaves, Part, leaf_step};
+pub use leaves::{Ask, Leaves, Part, block_size, block_step};
 pub use powers::PowerTable;
 pub use predict::{Completion, Predictor, PredictorScratch, RULE};
 pub use settings::{Inference, LdaSettings, LearnAlpha, LocalRule, Start};

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use jensen_data::DataSet;
 use jensen_density::{Lanes, LanesMut, RecordDensity};
 use jensen_run::tree_sum;
-use jensen_run::wire::{Reader, Writer};
+use jensen_run::wire::{self, Reader};
 use serde::{Deserialize, Serialize};
 
 use super::table::{LEAF, RecordTable};
@@ -182,10 +182,9 @@ impl RecordLeaves {
             .enumerate()
             .filter(|(_, runs)| !runs.is_empty());
         let shares = shares.map(|(leaf, runs)| {
-            let mut out = Writer::default();
-            out.numbers(&runs);
             let Leaf { path, digest, .. } = &self.leaves[leaf];
-            (leaf, path.as_path(), digest.as_str(), out.done())
+            let share = wire::bytes(|out| out.numbers(&runs));
+            (leaf, path.as_path(), digest.as_str(), share)
         });
         shares.collect()
     }
@@ -237,17 +236,18 @@ impl RecordLeaves {
         v: Option<Lanes<'_>>,
     ) -> Result<Vec<f64>, Error> {
         let held = *self.held.lock().unwrap_or_else(PoisonError::into_inner) == batch;
-        let mut ask = Writer::default();
-        ask.counts(&[
-            what as u64,
-            z.rows() as u64,
-            z.lanes() as u64,
-            u64::from(held),
-        ]);
-        ask.reals(z.as_slice());
-        ask.reals(v.as_ref().map_or(&[], Lanes::as_slice));
+        let ask = wire::bytes(|ask| {
+            ask.counts(&[
+                what as u64,
+                z.rows() as u64,
+                z.lanes() as u64,
+                u64::from(held),
+            ]);
+            ask.reals(z.as_slice());
+            ask.reals(v.as_ref().map_or(&[], Lanes::as_slice));
+        });
         let shares = self.shares(batch);
-        let answers = self.steps.solve(&ask.done(), &shares)?;
+        let answers = self.steps.solve(&ask, &shares)?;
         // A leaf without a share has its place in the tree.
         let mut parts = vec![Vec::new(); self.leaves.len()];
         for ((leaf, ..), answer) in shares.iter().zip(&answers) {
@@ -332,9 +332,7 @@ pub fn record_step(leaf: &BlockModel, ask: &[u8], share: &[u8]) -> Result<Vec<u8
         return Err(error);
     }
     values.append(&mut matrix);
-    let mut out = Writer::default();
-    out.reals(&values);
-    Ok(out.done())
+    Ok(wire::bytes(|out| out.reals(&values)))
 }
 
 impl Records for RecordLeaves {

@@ -155,12 +155,7 @@ impl TopicsStudy<'_> {
                 .start
                 .map_or(self.collection.tokeniser, |start| start.tokeniser),
         };
-        let heldout = self.collection.heldout.as_deref();
-        let completion = if heldout.is_some_and(|heldout| heldout.len() > SCORED) {
-            score(self.collection, &model, self.settings.seed, self.simd)
-        } else {
-            fit.heldout
-        };
+        let completion = score(self.collection, &model, self.settings.seed, self.simd);
         let rows = rows(&model, self.run.flags.words(), self.train());
         TopicsMade {
             fit,

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jensen::Error;
+use jensen::conjugate::documents::Documents;
 use jensen::conjugate::lda::{self, Ask, Leaves, Part};
 use jensen::data::corpus::{Corpus, CorpusFile, leaves};
 use jensen::study::{Around, MEMORY_LIMIT, Place, request};
 use jensen::topics::stored::{self, TopicsRun};
 use jensen::topics::{Collection, LeafDocuments, TopicsRequest, fit_topics_on};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use super::{computed, read_request};
 use crate::error::raise;
@@ -42,73 +43,102 @@ fn leaf(corpus: &Path, number: usize, digest: &str) -> Result<Arc<CorpusFile>, E
     Ok(Arc::clone(open.entry(key).or_insert(Arc::new(file))))
 }
 
-/// The step of a leaf: its part, of a share of its documents.
+/// A leaf of a block: its number, its digest and the documents of its share.
+type LeafShare = (usize, String, Vec<usize>);
+
+/// The step of a block of leaves: the sum of their parts. `ask` is read where it lies; the part is written into `answer`, where
+/// that is given and large enough, and is then the number of its bytes.
 #[pyfunction]
 pub fn leaf_step<'py>(
     py: Python<'py>,
     corpus: PathBuf,
-    number: usize,
-    digest: &str,
-    ask: &[u8],
-    share: Vec<usize>,
-) -> PyResult<Bound<'py, PyBytes>> {
+    ask: PyReadonlyArray1<'py, u8>,
+    block: Vec<LeafShare>,
+    answer: Option<PyReadwriteArray1<'py, u8>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let ask = ask.as_slice()?;
     let part = computed(py, Some(1), || {
-        let file = leaf(&corpus, number, digest)?;
-        let part = lda::leaf_step(&LeafDocuments(&file), ask, &share);
-        file.check_unchanged()?;
-        Ok(part.map_err(Error::Input)?.encode())
+        let files: Result<Vec<_>, Error> = (block.iter())
+            .map(|(number, digest, _)| leaf(&corpus, *number, digest))
+            .collect();
+        let files = files?;
+        let documents: Vec<LeafDocuments<'_>> = files.iter().map(|f| LeafDocuments(f)).collect();
+        let leaves: Vec<(&dyn Documents, &[usize])> = (documents.iter().zip(&block))
+            .map(|(leaf, (.., share))| (leaf as &dyn Documents, share.as_slice()))
+            .collect();
+        let part = lda::block_step(&leaves, ask);
+        files.iter().try_for_each(|file| file.check_unchanged())?;
+        part.map_err(Error::Input)
     })?;
-    Ok(PyBytes::new(py, &part))
+    let size = part.size();
+    if let Some(mut answer) = answer
+        && let Some(memory) = answer.as_slice_mut()?.get_mut(..size)
+    {
+        part.encode(memory);
+        return Ok(size.into_pyobject(py)?.into_any());
+    }
+    let mut bytes = vec![0; size];
+    part.encode(&mut bytes);
+    Ok(PyArray1::from_vec(py, bytes).into_any())
 }
 
-/// Leaves that a function of Python has solved.
+/// Leaves that functions of Python have solved.
 struct Elsewhere<'a> {
     corpus: &'a Corpus,
-    /// Of what all are asked and a list of leaves, each its number, digest and share, to their parts.
+    /// Calls that are worked at at a time.
+    workers: usize,
+    /// Of a number of bytes, to an array of them in which what all are asked is written.
+    room: &'a Py<PyAny>,
+    /// Of a list of blocks to their parts.
     solve: &'a Py<PyAny>,
-    /// What the function raised.
+    /// What a function raised.
     raised: &'a Mutex<Option<PyErr>>,
 }
 
 impl Elsewhere<'_> {
-    fn call(&self, ask: &[u8], shares: &[Vec<usize>]) -> PyResult<Vec<Vec<u8>>> {
+    fn call(&self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> PyResult<Result<Part, String>> {
         Python::attach(|py| {
+            let memory = self.room.call1(py, (ask.size(),))?;
+            let mut memory: PyReadwriteArray1<'_, u8> = memory.extract(py)?;
+            ask.encode(memory.as_slice_mut()?);
+            drop(memory);
             let files = shares.iter().zip(self.corpus.leaves()).enumerate();
-            let asked: Vec<(usize, &str, &Vec<usize>)> = files
-                .filter(|(_, (share, _))| !share.is_empty())
+            let leaves: Vec<(usize, &str, &Vec<usize>)> = files
                 .map(|(number, (share, file))| (number, file.digest(), share))
                 .collect();
-            let parts = self.solve.call1(py, (PyBytes::new(py, ask), asked))?;
-            parts.extract(py)
+            let block = lda::block_size(leaves.len(), self.workers);
+            let blocks: Vec<&[_]> = leaves.chunks(block).collect();
+            let parts = self.solve.call1(py, (blocks,))?;
+            let parts: Vec<PyReadonlyArray1<'_, u8>> = parts.extract(py)?;
+            let bytes: Result<Vec<&[u8]>, _> = parts.iter().map(|part| part.as_slice()).collect();
+            let bytes = bytes?;
+            Ok(py.detach(|| ask.sum(bytes.into_iter())))
         })
     }
 }
 
 impl Leaves for Elsewhere<'_> {
-    fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Vec<Part>, String> {
-        let answers = self.call(&ask.encode(), shares).map_err(|error| {
+    fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String> {
+        self.call(ask, shares).map_err(|error| {
             let said = error.to_string();
             *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             said
-        })?;
-        let mut answers = answers.iter();
-        let parts = shares.iter().map(|share| match share.is_empty() {
-            true => Ok(Part::default()),
-            false => Part::decode(answers.next().map_or(&[], Vec::as_slice)),
-        });
-        parts.collect()
+        })?
     }
 }
 
 /// Learns topics from a corpus, in a folder where one is named: `fit.json`.
 #[pyfunction]
-#[pyo3(signature = (corpus, request, out, resume, solve, threads))]
+#[pyo3(signature = (corpus, request, out, resume, workers, room, solve, threads))]
+#[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn fit_corpus(
     py: Python<'_>,
     corpus: PathBuf,
     request: &str,
     out: Option<PathBuf>,
     resume: bool,
+    workers: usize,
+    room: Py<PyAny>,
     solve: Py<PyAny>,
     threads: Option<usize>,
 ) -> PyResult<String> {
@@ -137,6 +167,8 @@ pub fn fit_corpus(
         let collection = Collection::of_corpus(&corpus);
         let leaves = Elsewhere {
             corpus: &corpus,
+            workers,
+            room: &room,
             solve: &solve,
             raised: &raised,
         };
