@@ -144,7 +144,7 @@ pub fn metadata(root: &Path) -> Result<Value, String> {
 pub fn metadata_of(root: &Path, flags: &[&str]) -> Result<Value, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--offline"])
+        .args(["metadata", "--format-version", "1"])
         .args(flags)
         .current_dir(root)
         .output()

@@ -294,12 +294,9 @@ impl<E: Engine> Driver<E> {
                 Heat::Local {
                     grid: &grid,
                     floor,
-                    // The last batch's mean saves sweeps. Before a point is looked at every temperature is as likely as
-                    // any other; starting hotter than that, a hot batch would keep all later ones hot.
-                    first: state
-                        .inverse
-                        .max(grid.iter().sum::<f64>() / grid.len() as f64)
-                        .max(floor),
+                    // The last batch's mean saves sweeps. Before a point is looked at the prior alone speaks of its
+                    // temperature; starting hotter than that, a hot batch would keep all later ones hot.
+                    first: state.inverse.max(grid.mean()).max(floor),
                     table,
                 }
             }
@@ -356,8 +353,8 @@ impl<E: Engine> Algorithm for Driver<E> {
             }
             Temper::Local(local) => {
                 let grid = local.grid();
-                state.inverse = grid.iter().sum::<f64>() / grid.len() as f64;
-                state.table = Some(self.engine.table(&state.globals, &grid, seed));
+                state.inverse = grid.mean();
+                state.table = Some(self.engine.table(&state.globals, &grid.values, seed));
             }
             _ => {}
         }
@@ -446,7 +443,7 @@ impl<E: Engine> Driver<E> {
                 let stale = batch_mode || state.moved >= local.refresh;
                 if done > 0 && floor < 1.0 && stale {
                     state.moved = 0.0;
-                    let grid = local.grid();
+                    let grid = local.grid().values;
                     state.table =
                         Some(self.engine.table(&state.globals, &grid, self.settings.seed));
                 }

@@ -6,6 +6,8 @@
 
 use jensen_run::{Record, Snapshot};
 
+use crate::temper::InverseTemperatures;
+
 /// How the likelihood of the points of a batch is weighed.
 #[derive(Clone, Copy, Debug)]
 pub enum Heat<'a, T> {
@@ -13,8 +15,8 @@ pub enum Heat<'a, T> {
     Uniform(f64),
     /// One for every point, inferred: the grid of inverse temperatures, and the expected log normalisers.
     Local {
-        /// Inverse temperatures, ascending from 0 to 1.
-        grid: &'a [f64],
+        /// What a point may have.
+        grid: &'a InverseTemperatures,
         /// The smallest that a point may end with.
         floor: f64,
         /// Where a point's search for its own begins.

@@ -148,14 +148,15 @@ fn solve<M: ConjugateModel>(
         } => {
             let normalisers = table.row(model.size(point));
             let mut inverse = *first;
-            let mut r = vec![0.0; grid.len()];
+            let mut r = vec![0.0; grid.values.len()];
             let mut local = model.local(expected, point, inverse, memory, scratch);
             for _ in 0..ROUNDS {
-                for ((r, s), c) in r.iter_mut().zip(*grid).zip(normalisers) {
-                    *r = s * local.energy - c;
+                let weights = grid.values.iter().zip(normalisers).zip(&grid.log_prior);
+                for (r, ((s, c), prior)) in r.iter_mut().zip(weights) {
+                    *r = s * local.energy - c + prior;
                 }
                 softmax(&mut r);
-                let mean: f64 = r.iter().zip(*grid).map(|(r, s)| r * s).sum();
+                let mean: f64 = r.iter().zip(&grid.values).map(|(r, s)| r * s).sum();
                 let next = mean.max(*floor);
                 let moved = (next - inverse).abs();
                 inverse = next;

@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::policy::softmax;
+
 /// The grid of temperatures of global variational tempering.
 ///
 /// Stochastic fits begin with r uniform over it, as the paper's do. Batch ascent, whose random start is forgotten only
@@ -43,6 +45,10 @@ impl Default for GlobalTempering {
 pub struct LocalTempering {
     /// Number M of inverse temperatures, evenly spaced in [0, 1] with both ends; at least 2.
     pub temperatures: usize,
+    /// a and b of the prior Beta(a, b) of a continuous 1/T, both at least 1, whose integrals are the trapezoidal rule's
+    /// with the M inverse temperatures as nodes. Without it 1/T is one of the M, as likely as any other.
+    #[serde(default)]
+    pub beta: Option<(f64, f64)>,
     /// The expected log normalisers are refreshed when the step sizes since the last time add up to this: in so far the
     /// globals have changed. Batch fits refresh them in every iteration.
     pub refresh: f64,
@@ -54,6 +60,7 @@ impl Default for LocalTempering {
     fn default() -> Self {
         Self {
             temperatures: 100,
+            beta: None,
             refresh: 0.3,
             cooling: None,
         }
@@ -261,6 +268,13 @@ impl Temper {
                             .to_owned(),
                     );
                 }
+                if let Some((a, b)) = l.beta
+                    && !(a.is_finite() && b.is_finite() && a >= 1.0 && b >= 1.0)
+                {
+                    return Err(format!(
+                        "the beta prior of inverse temperatures takes two numbers of at least 1, not {a} and {b}"
+                    ));
+                }
                 Ok(())
             }
         }
@@ -269,7 +283,7 @@ impl Temper {
 
 /// What a policy may be, for messages.
 const POLICIES: &str = "expected none, anneal=PASSES[:FROM] (such as anneal=0.1 or anneal=0.1:5), schedule=PASS:T,PASS:T,…, \
-                        global[=PASSES[:HOTTEST[:TEMPERATURES]]] or local[=PASSES[:TEMPERATURES]]";
+                        global[=PASSES[:HOTTEST[:TEMPERATURES]]] or local[=PASSES[:TEMPERATURES[:A:B]]]";
 
 impl FromStr for Temper {
     type Err = String;
@@ -282,7 +296,7 @@ impl FromStr for Temper {
     /// | `anneal=PASSES[:FROM]` | [`Temper::Anneal`], from the mean of the default grid unless told otherwise |
     /// | `schedule=PASS:T,PASS:T,…` | [`Temper::Schedule`] |
     /// | `global[=PASSES[:HOTTEST[:TEMPERATURES]]]` | [`Temper::Global`] with a cooling, the hottest temperature and the size of the grid |
-    /// | `local[=PASSES[:TEMPERATURES]]` | [`Temper::Local`], likewise |
+    /// | `local[=PASSES[:TEMPERATURES[:A:B]]]` | [`Temper::Local`], likewise; with A and B of a beta prior continuous |
     ///
     /// `inf` passes never cool.
     fn from_str(text: &str) -> Result<Self, String> {
@@ -328,9 +342,15 @@ impl FromStr for Temper {
             }
             ("local", cooling) => {
                 let usual = LocalTempering::default();
+                let temperatures = grid_size(values.next(), usual.temperatures)?;
+                let beta = match values.next() {
+                    None => None,
+                    Some(a) => Some((number(a)?, number(values.next().ok_or_else(wrong)?)?)),
+                };
                 Self::Local(LocalTempering {
                     cooling,
-                    temperatures: grid_size(values.next(), usual.temperatures)?,
+                    temperatures,
+                    beta,
                     ..usual
                 })
             }
@@ -369,10 +389,46 @@ impl GlobalTempering {
     }
 }
 
+/// Inverse temperatures that a point may have, with their prior.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InverseTemperatures {
+    /// Ascending from 0 to 1.
+    pub values: Vec<f64>,
+    /// log π_m, up to one number for all of them.
+    pub log_prior: Vec<f64>,
+}
+
+impl InverseTemperatures {
+    /// The prior mean: where a point begins that has not been looked at.
+    pub fn mean(&self) -> f64 {
+        let mut prior = self.log_prior.clone();
+        softmax(&mut prior);
+        prior.iter().zip(&self.values).map(|(p, s)| p * s).sum()
+    }
+}
+
 impl LocalTempering {
-    /// The inverse temperatures, ascending from 0 to 1.
-    pub fn grid(&self) -> Vec<f64> {
-        let last = (self.temperatures.max(2) - 1) as f64;
-        (0..self.temperatures).map(|m| m as f64 / last).collect()
+    /// The inverse temperatures of the grid and their prior: all alike, or the weights of the trapezoidal rule times
+    /// the density of the beta prior.
+    pub fn grid(&self) -> InverseTemperatures {
+        let last = self.temperatures.max(2) - 1;
+        let values: Vec<f64> = (0..=last).map(|m| m as f64 / last as f64).collect();
+        let log_prior = match self.beta {
+            None => vec![0.0; values.len()],
+            Some((a, b)) => {
+                // 0 · log 0 is the density's exponent at an end that it does not vanish at.
+                let power = |x: f64, n: f64| if n == 0.0 { 0.0 } else { n * x.ln() };
+                let density = |(m, &s): (usize, &f64)| {
+                    let end = if m == 0 || m == last {
+                        0.5f64.ln()
+                    } else {
+                        0.0
+                    };
+                    end + power(s, a - 1.0) + power(1.0 - s, b - 1.0)
+                };
+                values.iter().enumerate().map(density).collect()
+            }
+        };
+        InverseTemperatures { values, log_prior }
     }
 }

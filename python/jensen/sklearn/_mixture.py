@@ -37,7 +37,7 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
         Starts, of which the one with the best bound is kept.
     temper : str
         Temperature policy as of the command: ``"none"``, ``"anneal=ITERATIONS[:FROM]"``, ``"schedule=ITERATION:T,…"``,
-        ``"global[=ITERATIONS[:HOTTEST[:TEMPERATURES]]]"`` or ``"local[=ITERATIONS[:TEMPERATURES]]"``.
+        ``"global[=ITERATIONS[:HOTTEST[:TEMPERATURES]]]"`` or ``"local[=ITERATIONS[:TEMPERATURES[:A:B]]]"``.
     batch_size : int, optional
         Points of a minibatch; without it every iteration uses all points.
     max_iter : int

@@ -48,7 +48,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         A document's local step ends when its expected counts move by less than this share of its tokens.
     temper : str
         Temperature policy as of the command: ``"none"``, ``"anneal=PASSES[:FROM]"``, ``"schedule=PASS:T,…"``,
-        ``"global[=PASSES[:HOTTEST[:TEMPERATURES]]]"`` or ``"local[=PASSES[:TEMPERATURES]]"``.
+        ``"global[=PASSES[:HOTTEST[:TEMPERATURES]]]"`` or ``"local[=PASSES[:TEMPERATURES[:A:B]]]"``.
     max_iter : float
         Passes over the documents; fractions are allowed.
     batch_size : int

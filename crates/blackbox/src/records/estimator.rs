@@ -27,6 +27,8 @@ pub enum RecordEstimator {
     },
     /// The joint control variate (Wang, Geffner and Domke 2024), with SAGA's table.
     Joint,
+    /// The joint control variate for the mean alone, as in the paper: the spread's gradient is `naive`'s.
+    JointMean,
     /// The joint control variate with one anchor for all records, as in SVRG.
     JointSvrg,
     /// The joint control variate with the likelihood itself for its approximation: the draw is
@@ -36,26 +38,28 @@ pub enum RecordEstimator {
 }
 
 /// The names that can be read.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "naive",
     "stl",
     "cv",
     "inc",
     "ens",
     "joint",
+    "joint-mean",
     "joint-svrg",
     "joint-exact",
 ];
 
 impl RecordEstimator {
     /// Every estimator, `ens` with equal weights.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Naive,
         Self::Stl,
         Self::Cv,
         Self::Inc,
         Self::Ens { beta: 0.5 },
         Self::Joint,
+        Self::JointMean,
         Self::JointSvrg,
         Self::JointExact,
     ];
@@ -69,8 +73,9 @@ impl RecordEstimator {
             Self::Inc => NAMES[3],
             Self::Ens { .. } => NAMES[4],
             Self::Joint => NAMES[5],
-            Self::JointSvrg => NAMES[6],
-            Self::JointExact => NAMES[7],
+            Self::JointMean => NAMES[6],
+            Self::JointSvrg => NAMES[7],
+            Self::JointExact => NAMES[8],
         }
     }
 
@@ -95,9 +100,20 @@ impl RecordEstimator {
     /// Whether the prior's expansion is subtracted.
     pub(crate) fn prior_expansion(self) -> f64 {
         match self {
-            Self::Joint | Self::JointSvrg | Self::JointExact => 1.0,
+            Self::JointExact => 1.0,
+            other if other.expands_stored() => 1.0,
             other => other.expansion(),
         }
+    }
+
+    /// Whether an expansion at what is remembered of a record is subtracted.
+    pub(crate) fn expands_stored(self) -> bool {
+        matches!(self, Self::Joint | Self::JointMean | Self::JointSvrg)
+    }
+
+    /// Whether every record's own last mean is remembered, by what of it the model needs.
+    pub(crate) fn remembers_means(self) -> bool {
+        matches!(self, Self::Joint | Self::JointMean)
     }
 
     /// Whether anything is remembered between iterations.

@@ -29,7 +29,8 @@ use crate::reduce::axpy;
 /// | `naive`, `stl` | | |
 /// | `cv` | | `−∇²log p(μ) δ − b ∇²ℓₙ(μ) δ` |
 /// | `joint` | `G − b ∇ℓₙ(μⁿ)`, `G = Σₘ ∇ℓₘ(μᵐ)` | `−∇²log p(μ) δ − b ∇²ℓₙ(μⁿ) δ` |
-/// | `joint-svrg` | the same with one μ̃ for every μⁿ | likewise |
+/// | `joint-mean` | | `G − b ∇ℓₙ(μⁿ) − ∇²log p(μ) δ − b ∇²ℓₙ(μⁿ) δ` |
+/// | `joint-svrg` | as `joint` with one μ̃ for every μⁿ | likewise |
 ///
 /// and `inc` adds `Σₘ J(ωᵐ)ᵀ ∇ℓₘ(T(ωᵐ, ε)) − b J(ωⁿ)ᵀ ∇ℓₙ(T(ωⁿ, ε))` to all of ω. For the mean,
 /// where J is the identity, these are Eqs. 5, 9 and 13 of Wang, Geffner and Domke (2024), for the
@@ -47,7 +48,8 @@ use crate::reduce::axpy;
 ///   records at any draw, so it serves the spread as well. Where the diagonal is at hand (one linear
 ///   predictor, a mean-field family: `diag ∇²ℓₙ(μⁿ) = Aₙ² ℓₙ''`) the second-order part serves it, too:
 ///   `joint` and `joint-svrg` add `σ² ⊙ Σₘ diag ∇²ℓₘ(μᵐ) − δ ⊙ b ∇²ℓₙ(μⁿ) δ` to the part for log σ. Elsewhere
-///   noise of second order in δ is left there, which no batch averages out.
+///   noise of second order in δ is left there, which no batch averages out. `joint-mean` leaves the spread
+///   alone, as the paper does.
 ///
 /// `joint-exact` is `joint` whose approximation is the likelihood itself. Where that sees one linear
 /// predictor, ηₙ is normal under a mean-field q, `Aₙμ` and `Aₙ²σ²` being mean and variance, and the
@@ -254,7 +256,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
                 return Table::nothing();
             }
             RecordEstimator::Inc | RecordEstimator::Ens { .. } => Store::Slots(Slots::new(n, true)),
-            RecordEstimator::Joint => match linear {
+            RecordEstimator::Joint | RecordEstimator::JointMean => match linear {
                 Some(width) => Store::Predictors(vec![0.0; n * width]),
                 None => Store::Slots(Slots::new(n, false)),
             },
@@ -341,10 +343,9 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         if request.estimator.incremental() > 0.0 {
             self.add_incremental(request, table);
         }
-        if matches!(
-            request.estimator,
-            RecordEstimator::Joint | RecordEstimator::JointSvrg
-        ) {
+        if request.estimator == RecordEstimator::JointMean {
+            axpy(1.0, &table.sum, &mut self.correction);
+        } else if request.estimator.expands_stored() {
             for (row, sum) in self.gradient.chunks_exact_mut(draws).zip(&table.sum) {
                 row.iter_mut().for_each(|g| *g += sum);
             }

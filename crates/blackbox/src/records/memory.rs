@@ -49,8 +49,8 @@ pub fn footprint<D: RecordDensity>(
     let numbers = match (estimator, width) {
         (RecordEstimator::Naive | RecordEstimator::Stl | RecordEstimator::Cv, _) => 0,
         (RecordEstimator::Inc | RecordEstimator::Ens { .. }, _) => slots * parameters + d + n,
-        (RecordEstimator::Joint, Some(width)) => n * width + 2 * d,
-        (RecordEstimator::Joint, None) => {
+        (RecordEstimator::Joint | RecordEstimator::JointMean, Some(width)) => n * width + 2 * d,
+        (RecordEstimator::Joint | RecordEstimator::JointMean, None) => {
             let kept = touched(density, batches).map_or(d, |touched| touched + touched / 2);
             slots * kept + d + n
         }
@@ -135,17 +135,18 @@ pub fn admit<D: RecordDensity>(
     match limit {
         Some(limit) if footprint.total() > limit => Err(RecordError::Memory {
             what: match estimator {
-                RecordEstimator::Joint if density.linear().is_some() => {
+                _ if estimator.remembers_means() && density.linear().is_some() => {
                     "the predictors of all records and the state of the optimiser"
                 }
                 RecordEstimator::Joint => "the snapshots of the estimator `joint`",
+                RecordEstimator::JointMean => "the snapshots of the estimator `joint-mean`",
                 RecordEstimator::Inc => "the snapshots of the estimator `inc`",
                 RecordEstimator::Ens { .. } => "the snapshots of the estimator `ens`",
                 _ => "parameters, gradients and the state of the optimiser",
             },
             needed: footprint.total(),
             limit,
-            svrg: (estimator == RecordEstimator::Joint && density.linear().is_none()).then(|| {
+            svrg: (estimator.remembers_means() && density.linear().is_none()).then(|| {
                 let svrg = RecordEstimator::JointSvrg;
                 self::footprint(density, family, svrg, batches, draws).total()
             }),

@@ -75,6 +75,8 @@ struct Parts<'l> {
     estimator: RecordEstimator,
     /// Whether the expansion at the stored entries is subtracted. Their table is complete then.
     joint: bool,
+    /// Whether it is subtracted from the gradient of the mean alone, in the column of `control`.
+    mean_alone: bool,
     /// The view that gives a diagonal, where the table keeps one. Every draw's column then carries its own
     /// expansion, which serves the spread as well.
     view: Option<&'l dyn LinkExpectations>,
@@ -92,15 +94,13 @@ impl<'l> Parts<'l> {
         draws: usize,
     ) -> Self {
         let estimator = request.estimator;
-        let joint = matches!(
-            estimator,
-            RecordEstimator::Joint | RecordEstimator::JointSvrg
-        );
+        let joint = estimator.expands_stored();
         let view = linear.expectations().filter(|_| !table.diagonal.is_empty());
         Self {
             draws,
             estimator,
             joint,
+            mean_alone: estimator == RecordEstimator::JointMean,
             view,
             control: estimator.expansion() > 0.0 || (joint && view.is_none()),
             // Slots of `inc` hold ω; they have no sum that changes.
@@ -234,7 +234,7 @@ impl Predictors {
         for (out, row) in out_rows.zip(self.first.chunks_exact(draws)) {
             out[..draws].copy_from_slice(row);
         }
-        if parts.joint {
+        if parts.joint && !parts.mean_alone {
             for (out, stored) in self.rest.chunks_exact_mut(columns).zip(&self.stored) {
                 out[..draws].iter_mut().for_each(|x| *x -= stored);
             }
@@ -267,6 +267,9 @@ impl Predictors {
                 LanesMut::new(&mut self.second, rows, 1),
             );
             self.second.iter_mut().for_each(|x| *x *= factor);
+            if parts.mean_alone {
+                crate::reduce::axpy(-1.0, &self.stored, &mut self.second);
+            }
             set_column(&self.second, draws, columns, &mut self.rest);
             calls += 2;
         }

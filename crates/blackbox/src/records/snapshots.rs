@@ -105,11 +105,12 @@ impl<D: RecordDensity> Gradients<'_, D> {
         let weight = self.density.records() as f64 / batch.len() as f64;
         let visit = request.visit && table.has_sums();
         let s = &mut self.snapshots;
-        let (Store::Slots(slots), RecordEstimator::Joint, true) =
-            (&table.store, request.estimator, table.complete)
-        else {
+        let Store::Slots(slots) = &table.store else {
             return;
         };
+        if !(request.estimator.remembers_means() && table.complete) {
+            return;
+        }
         let groups = slots.group(batch.iter().copied());
         let spreads: Vec<Vec<f64>> = groups
             .iter()
@@ -141,8 +142,12 @@ impl<D: RecordDensity> Gradients<'_, D> {
             &mut s.first,
             &mut s.second,
         );
-        for (row, first) in self.gradient.chunks_exact_mut(draws).zip(&s.first) {
-            row.iter_mut().for_each(|g| *g -= weight * first);
+        if request.estimator == RecordEstimator::JointMean {
+            axpy(-weight, &s.first, &mut self.correction);
+        } else {
+            for (row, first) in self.gradient.chunks_exact_mut(draws).zip(&s.first) {
+                row.iter_mut().for_each(|g| *g -= weight * first);
+            }
         }
         axpy(-weight, &s.second, &mut self.correction);
         if visit {

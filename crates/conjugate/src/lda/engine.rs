@@ -280,7 +280,7 @@ impl Engine for LdaEngine<'_> {
 
     fn log_partition(&self, inverse: &[f64], _draws: usize, _seed: u64) -> Partition {
         let documents = self.documents;
-        let model = partition::Prior {
+        let model = partition::Sizes {
             topics: self.settings.topics,
             terms: documents.terms(),
             alpha: self.settings.alpha(),

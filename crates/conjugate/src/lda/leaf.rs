@@ -19,6 +19,7 @@ use super::powers::{Grid, Knots, PowerTable, gamma_ratios};
 use super::settings::Inference;
 use crate::documents::{Bag, Documents};
 use crate::engine::{Heat, Measure, Sums};
+use crate::temper::InverseTemperatures;
 
 /// Number of pieces in which the documents of a batch are solved.
 const PIECES: usize = 16;
@@ -111,7 +112,7 @@ impl LeafSolver {
             psi: Vec::new(),
             psi32: Vec::new(),
             knots: OnceLock::new(),
-            grid: Grid::new(&[]),
+            grid: Grid::new(&InverseTemperatures::default()),
         }
     }
 

@@ -17,6 +17,7 @@ use super::powers::PowerTable;
 use super::settings::Inference;
 use crate::documents::Documents;
 use crate::engine::{Heat, Measure, Sums};
+use crate::temper::InverseTemperatures;
 
 /// What all leaves are asked in a step.
 #[derive(Clone, Copy)]
@@ -266,7 +267,8 @@ impl Ask<'_> {
                 table,
             } => {
                 out.reals(&[floor, first]);
-                out.reals(grid);
+                out.reals(&grid.values);
+                out.reals(&grid.log_prior);
                 out.singles(&table.powers);
                 out.singles(&table.total);
             }
@@ -336,7 +338,7 @@ struct Asked<'a> {
 enum SentHeat {
     Uniform(f64),
     Local {
-        grid: Vec<f64>,
+        grid: InverseTemperatures,
         floor: f64,
         first: f64,
         table: PowerTable,
@@ -362,7 +364,10 @@ impl<'a> Asked<'a> {
         let heat = match read.reals()?[..] {
             [inverse] => SentHeat::Uniform(inverse),
             [floor, first] => SentHeat::Local {
-                grid: read.reals()?,
+                grid: InverseTemperatures {
+                    values: read.reals()?,
+                    log_prior: read.reals()?,
+                },
                 floor,
                 first,
                 table: PowerTable {

@@ -25,7 +25,7 @@ mod leaves;
 #[cfg(test)]
 mod leaves_tests;
 mod local;
-mod partition;
+pub mod partition;
 mod powers;
 mod predict;
 mod settings;

@@ -21,15 +21,22 @@
 //! function of a count, and the J-fold sum of such counts must be n. With tokens spread evenly over topics, which is where
 //! symmetric priors put the weight, log C is D such averages over θ and K over topics, each of D N / K tokens.
 
-use jensen_math::special;
+use jensen_math::{rng, special};
+use rayon::prelude::*;
 
+use crate::draws::log_dirichlet;
 use crate::engine::Partition;
 
 /// The sizes and priors that log C depends on.
-pub(crate) struct Prior {
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// K.
     pub topics: usize,
+    /// V.
     pub terms: usize,
+    /// Dirichlet parameter of topic proportions.
     pub alpha: f64,
+    /// Dirichlet parameter of a topic's word probabilities.
     pub eta: f64,
     /// D.
     pub documents: f64,
@@ -38,7 +45,7 @@ pub(crate) struct Prior {
 }
 
 /// See the module's text. The lower bound is Jensen's with the averages inside the powers: N D log E[Σ_k θ_k^s h_k].
-pub(crate) fn log_partition(prior: &Prior, inverse: &[f64]) -> Partition {
+pub fn log_partition(prior: &Sizes, inverse: &[f64]) -> Partition {
     let (n, d) = (prior.tokens, prior.documents);
     let (k, v) = (prior.topics, prior.terms);
     let a_topic = n * d / k as f64;
@@ -51,6 +58,79 @@ pub(crate) fn log_partition(prior: &Prior, inverse: &[f64]) -> Partition {
         partition.lower.push(n * d * first);
     }
     partition
+}
+
+const DRAWS: rng::Purpose = rng::Purpose::new("conjugate").fold("lda partition");
+
+/// log C(T) by simple Monte Carlo, as the paper has it, in the log domain: `draws` draws of β, and for each as many of θ,
+/// which all documents share. In nats; `lower` is the mean over draws of c, the logarithm inside both averages.
+///
+/// It is what the comparison of the module's text is with, and no more: both averages are of powers so high that the
+/// largest draw decides them. Cost: the draws times K V powers, and their square times K.
+pub fn log_partition_by_draws(
+    prior: &Sizes,
+    inverse: &[f64],
+    draws: usize,
+    seed: u64,
+) -> Partition {
+    let (k, v) = (prior.topics, prior.terms);
+    let mut log_theta = vec![0.0; draws * k];
+    for (j, row) in log_theta.chunks_exact_mut(k).enumerate() {
+        let mut stream = rng::Stream::new(seed, DRAWS, 0, j as u64);
+        log_dirichlet(&vec![prior.alpha; k], &mut stream, row);
+    }
+    // Rows over the inverse temperatures: log h_k of every draw.
+    let of_draw = |r: usize| -> Vec<Vec<f64>> {
+        let mut rows = vec![vec![0.0; k]; inverse.len()];
+        let mut log_beta = vec![0.0; v];
+        let parameters = vec![prior.eta; v];
+        let mut stream = rng::Stream::new(seed, DRAWS, 1, r as u64);
+        for topic in 0..k {
+            log_dirichlet(&parameters, &mut stream, &mut log_beta);
+            for (row, s) in rows.iter_mut().zip(inverse) {
+                let powers: Vec<f64> = log_beta.iter().map(|l| s * l).collect();
+                row[topic] = special::log_sum_exp_slice(&powers);
+            }
+        }
+        rows
+    };
+    // c of every draw, a row a draw.
+    let conditional: Vec<Vec<[f64; 2]>> = (0..draws)
+        .into_par_iter()
+        .map(|r| {
+            let rows = of_draw(r);
+            let pairs = rows.iter().zip(inverse);
+            pairs
+                .map(|(log_h, s)| {
+                    let tokens = log_theta.chunks_exact(k).map(|theta| {
+                        let terms: Vec<f64> =
+                            theta.iter().zip(log_h).map(|(t, h)| s * t + h).collect();
+                        prior.tokens * special::log_sum_exp_slice(&terms)
+                    });
+                    let of_document: Vec<f64> = tokens.collect();
+                    let mean = of_document.iter().sum::<f64>() / draws as f64;
+                    [
+                        prior.documents * log_mean_exp(&of_document),
+                        prior.documents * mean,
+                    ]
+                })
+                .collect()
+        })
+        .collect();
+    let column =
+        |m: usize, i: usize| -> Vec<f64> { conditional.iter().map(|row| row[m][i]).collect() };
+    let mean = |x: Vec<f64>| x.iter().sum::<f64>() / x.len() as f64;
+    Partition {
+        log_c: (0..inverse.len())
+            .map(|m| log_mean_exp(&column(m, 0)))
+            .collect(),
+        lower: (0..inverse.len()).map(|m| mean(column(m, 1))).collect(),
+    }
+}
+
+/// log of the mean of exponentials.
+fn log_mean_exp(x: &[f64]) -> f64 {
+    special::log_sum_exp_slice(x) - (x.len() as f64).ln()
 }
 
 /// log E[Σ_j p_j^s] for p from a symmetric Dirichlet.
@@ -262,7 +342,7 @@ mod tests {
     #[test]
     fn log_c_is_exact_for_one_topic_and_close_for_two() {
         let inverse = [1.0, 0.7, 0.4, 0.1];
-        let one = Prior {
+        let one = Sizes {
             topics: 1,
             terms: 3,
             alpha: 1.0,
@@ -275,7 +355,7 @@ mod tests {
             assert!((c - enumerated(3, 0.5, 6, s)).abs() < 1e-9);
         }
         // Two topics over two terms with uniform priors: θ and β are uniform on segments.
-        let two = Prior {
+        let two = Sizes {
             topics: 2,
             terms: 2,
             alpha: 1.0,
@@ -310,8 +390,44 @@ mod tests {
     }
 
     #[test]
+    fn draws_find_a_small_log_c_and_miss_that_of_a_corpus() {
+        let inverse = [1.0, 0.7, 0.4];
+        let small = Sizes {
+            topics: 3,
+            terms: 4,
+            alpha: 1.0,
+            eta: 1.0,
+            documents: 1.0,
+            tokens: 2.0,
+        };
+        let (exact, drawn) = (
+            log_partition(&small, &inverse),
+            log_partition_by_draws(&small, &inverse, 2_000, 1),
+        );
+        assert!(drawn.log_c[0].abs() < 1e-12 && drawn.lower[0].abs() < 1e-12);
+        for m in 1..3 {
+            let (exact, drawn, lower) = (exact.log_c[m], drawn.log_c[m], drawn.lower[m]);
+            // Topics share their words' counts, which the series takes to be even: hence not closer.
+            assert!((drawn - exact).abs() < 0.02 * exact, "{exact} {drawn}");
+            assert!(lower < drawn);
+        }
+        let corpus = Sizes {
+            topics: 50,
+            terms: 500,
+            alpha: 0.02,
+            eta: 0.02,
+            documents: 1_000.0,
+            tokens: 60.0,
+        };
+        let tokens = corpus.documents * corpus.tokens;
+        let exact = log_partition(&corpus, &[0.5]).log_c[0] / tokens;
+        let drawn = log_partition_by_draws(&corpus, &[0.5], 30, 1).log_c[0] / tokens;
+        assert!(drawn < exact - 0.05, "{exact} {drawn}");
+    }
+
+    #[test]
     fn log_c_grows_with_temperature_at_the_size_of_a_corpus() {
-        let prior = Prior {
+        let prior = Sizes {
             topics: 500,
             terms: 8000,
             alpha: 0.002,

@@ -18,6 +18,7 @@ use rayon::prelude::*;
 use super::globals::LdaGlobals;
 use super::kernel;
 use super::kernel::{WIDTH, padded};
+use crate::temper::InverseTemperatures;
 
 /// The sums for every topic, rows over the nodes, and their total over topics.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,27 +56,27 @@ pub(crate) fn nodes() -> &'static [f32; WIDTH] {
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
     /// The inverse temperatures as they were given.
-    given: Vec<f64>,
+    given: InverseTemperatures,
     /// The same, with zeros in the padding.
     pub inverse: Vec<f32>,
-    /// 0, and a huge negative number in the padding.
+    /// log π, and a huge negative number for none and in the padding.
     pub log_prior: Vec<f32>,
     /// A row over the grid for every node.
     pub weights: Vec<f32>,
 }
 
 impl Grid {
-    pub fn new(given: &[f64]) -> Self {
-        let stride = padded(given.len());
+    pub fn new(given: &InverseTemperatures) -> Self {
+        let stride = padded(given.values.len());
         let mut grid = Self {
-            given: given.to_vec(),
+            given: given.clone(),
             inverse: vec![0.0; stride],
             log_prior: vec![-1e30; stride],
             weights: vec![0.0; WIDTH * stride],
         };
-        for (m, &s) in given.iter().enumerate() {
+        for (m, (&s, &prior)) in given.values.iter().zip(&given.log_prior).enumerate() {
             grid.inverse[m] = s as f32;
-            grid.log_prior[m] = 0.0;
+            grid.log_prior[m] = prior.max(-1e30) as f32;
             let x = s.sqrt() * (WIDTH - 1) as f64;
             let first = (x as usize).clamp(1, WIDTH - 3) - 1;
             let u = x - (first + 1) as f64;
@@ -94,8 +95,8 @@ impl Grid {
     }
 
     /// Whether this is the grid of these inverse temperatures.
-    pub fn is_of(&self, given: &[f64]) -> bool {
-        self.given == given
+    pub fn is_of(&self, given: &InverseTemperatures) -> bool {
+        self.given == *given
     }
 }
 

@@ -502,18 +502,32 @@ fn a_local_temperature_maximises_its_objective() {
     }
     let table = power_table(&globals, &Knots::new(simd));
     let beta = log_beta(&globals);
-    let grid = LocalTempering::default().grid();
-    let heat = Heat::Local {
-        grid: &grid,
-        floor: 0.0,
-        first: 0.5,
-        table: &table,
+    let discrete = LocalTempering::default();
+    // A continuous 1/T whose prior pulls it upwards, and one that pulls it down.
+    let beta_prior = |a, b| LocalTempering {
+        beta: Some((a, b)),
+        ..discrete.clone()
     };
     let measure = Measure {
         energy: true,
         bound: false,
     };
-    for d in 0..4 {
+    let policies = [
+        discrete.clone(),
+        beta_prior(40.0, 1.0),
+        beta_prior(1.0, 80.0),
+    ];
+    let cases = policies
+        .iter()
+        .flat_map(|policy| (0..4).map(move |d| (policy, d)));
+    for (policy, d) in cases {
+        let grid = policy.grid();
+        let heat = Heat::Local {
+            grid: &grid,
+            floor: 0.0,
+            first: 0.5,
+            table: &table,
+        };
         let sums = engine
             .local_steps(&mut globals, &[d], &heat, measure)
             .unwrap();
@@ -525,9 +539,14 @@ fn a_local_temperature_maximises_its_objective() {
         let lambda = globals.to_topics(Inference::MeanField, 0, 0.0);
         let totals = lambda.totals();
         let gamma_total: f64 = slow.gamma.iter().sum();
-        let mut logs: Vec<f64> = grid
-            .iter()
-            .map(|&s| {
+        // The posterior mean of 1/T, for a continuous one by a rule ten times as fine.
+        let finer = LocalTempering {
+            temperatures: if policy.beta.is_some() { 991 } else { 100 },
+            ..policy.clone()
+        };
+        let grid = finer.grid();
+        let mut logs: Vec<f64> = (grid.values.iter().zip(&grid.log_prior))
+            .map(|(&s, prior)| {
                 let power = |x: f64, total: f64| {
                     (lgamma(x + s) - lgamma(x) + lgamma(total) - lgamma(total + s)).exp()
                 };
@@ -539,12 +558,16 @@ fn a_local_temperature_maximises_its_objective() {
                         power(slow.gamma[k], gamma_total) * words
                     })
                     .sum();
-                s * slow.energy - bag.tokens() * sum.ln()
+                s * slow.energy - bag.tokens() * sum.ln() + prior
             })
             .collect();
         crate::policy::softmax(&mut logs);
-        let next: f64 = logs.iter().zip(&grid).map(|(r, s)| r * s).sum();
-        assert!((next - tau).abs() < 0.015, "{d}: {tau} {next}");
+        let next: f64 = logs.iter().zip(&grid.values).map(|(r, s)| r * s).sum();
+        assert!(
+            (next - tau).abs() < 0.015,
+            "{d}: {tau} {next} {:?}",
+            policy.beta
+        );
     }
 }
 
@@ -564,7 +587,7 @@ fn normalisers_between_nodes_are_interpolated() {
             .map(|j| f64::from(grid.weights[j * stride + m]) * values(f64::from(nodes()[j])))
             .sum()
     };
-    for (m, &s) in given.iter().enumerate() {
+    for (m, &s) in given.values.iter().enumerate() {
         let exact = values(s);
         // Near 0 the prior makes it steep, and no document has a temperature there.
         let allowed = if s < 0.1 { 0.2 } else { 0.02 };
@@ -576,6 +599,7 @@ fn normalisers_between_nodes_are_interpolated() {
     let (energy, tokens, total) = (-7.0 * 60.0, 60.0, 61.0);
     let powers: [f32; WIDTH] = std::array::from_fn(|j| values(f64::from(nodes()[j])).exp() as f32);
     let mut r: Vec<f64> = given
+        .values
         .iter()
         .map(|&s| {
             let theta = lgamma(total) - lgamma(total + s);
@@ -583,7 +607,7 @@ fn normalisers_between_nodes_are_interpolated() {
         })
         .collect();
     crate::policy::softmax(&mut r);
-    let exact: f64 = r.iter().zip(&given).map(|(r, s)| r * s).sum();
+    let exact: f64 = r.iter().zip(&given.values).map(|(r, s)| r * s).sum();
     let found = kernel::mean_inverse(
         simd,
         &powers,

@@ -250,6 +250,32 @@ fn snapshots_and_predictors_agree() {
 }
 
 #[test]
+fn the_mean_alone_is_controlled_by_joint_mean() {
+    let omega: Vec<f64> = numbers(31, 14);
+    let batches = Batches::new(8, 30, 7).unwrap();
+    let family: Arc<dyn Family> = Arc::new(MeanField::new(7));
+    let model = Opaque(matches(30, 7), false);
+    let of = |estimator| {
+        let mut gradients = Gradients::new(&model, family.clone(), 1, 7);
+        one_estimate(&mut gradients, estimator, &batches, &omega)
+    };
+    let [naive, joint, mean] = [
+        RecordEstimator::Naive,
+        RecordEstimator::Joint,
+        RecordEstimator::JointMean,
+    ]
+    .map(of);
+    assert_close(&mean[..7], &joint[..7], 1e-12, "the mean");
+    assert_close(&mean[7..], &naive[7..], 1e-12, "the spread");
+    assert!(
+        joint[7..]
+            .iter()
+            .zip(&naive[7..])
+            .any(|(a, b)| (a - b).abs() > 1e-3)
+    );
+}
+
+#[test]
 fn estimators_in_turn_do_not_disturb_each_other() {
     let estimators = [RecordEstimator::Joint, RecordEstimator::JointExact];
     for model in [logistic(30, 7), matches(30, 7)] {

@@ -20,7 +20,7 @@ use crate::study::words;
 pub struct PointRequest {
     /// Temperature: none, `anneal=PASSES[:FROM]` (falls to 1 in so many passes or iterations), schedule=PASS:T,PASS:T,… (linear
     /// in between), global (one, inferred) or local (one a point, inferred); `global=PASSES[:HOTTEST[:TEMPERATURES]]` and
-    /// `local=PASSES[:TEMPERATURES]` are 1 after so many, `inf` never. Plain global cools in 50 iterations, or in one pass with
+    /// `local=PASSES[:TEMPERATURES[:A:B]]` are 1 after so many, `inf` never. Plain global cools in 50 iterations, or in one pass with
     /// --batch [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = words::temper, help_heading = "Method"))]
     pub temper: Option<String>,

@@ -198,6 +198,7 @@ fn estimator(name: EstimatorName) -> RecordEstimator {
         EstimatorName::Inc => RecordEstimator::Inc,
         EstimatorName::Ens => RecordEstimator::Ens { beta: 0.5 },
         EstimatorName::Joint => RecordEstimator::Joint,
+        EstimatorName::JointMean => RecordEstimator::JointMean,
         EstimatorName::JointSvrg => RecordEstimator::JointSvrg,
         EstimatorName::JointExact => RecordEstimator::JointExact,
     }

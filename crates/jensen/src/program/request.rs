@@ -57,6 +57,8 @@ pub enum EstimatorName {
     Ens,
     /// Minibatches: the joint control variate, against both kinds of noise
     Joint,
+    /// Minibatches: joint for the mean alone, as its paper has it
+    JointMean,
     /// Minibatches: the joint control variate with one anchor an epoch, in little memory
     JointSvrg,
     /// Minibatches: joint with the draws integrated out; one linear predictor a record, mean-field

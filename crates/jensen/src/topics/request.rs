@@ -52,7 +52,7 @@ pub struct TopicsRequest {
     pub max_sweeps: Option<u64>,
     /// Temperature: none, `anneal=PASSES[:FROM]` (falls to 1 in so many passes), schedule=PASS:T,PASS:T,… (linear in between),
     /// global (one, inferred) or local (one a document, inferred); `global=PASSES[:HOTTEST[:TEMPERATURES]]` and
-    /// `local=PASSES[:TEMPERATURES]` are 1 after so many passes, `inf` never. Plain global cools in half a pass [default: none]
+    /// `local=PASSES[:TEMPERATURES[:A:B]]` are 1 after so many passes, `inf` never. Plain global cools in half a pass [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = words::temper, help_heading = "Method"))]
     pub temper: Option<String>,
     /// Passes over the documents; fractions are allowed [default: 5, and 1 with the mean field]

@@ -5,7 +5,7 @@
 //! | `tasks` | the six tasks: data, models, the paper's figures |
 //! | `runs` | optimisation runs and the bound along them |
 //! | `variance` | Table 1, Figures 1 and 2 |
-//! | `traces` | Figures 3 and 8 |
+//! | `traces` | Figures 3, 4, 6, 7 and 8 |
 //! | `times` | Table 3 |
 //! | `dropout` | Figure 5: the generic form |
 
@@ -110,6 +110,30 @@ pub const EXPERIMENT: Experiment = Experiment {
             about: "the same for MovieLens",
             from: Scale::Quick,
             run: traces::movielens,
+        },
+        Piece {
+            name: "figure6-mnist",
+            about: "Adam against SGD on MNIST, with Figure 7's runs",
+            from: Scale::Paper,
+            run: traces::optimisers_mnist,
+        },
+        Piece {
+            name: "figure6-ppca",
+            about: "the same for PPCA",
+            from: Scale::Paper,
+            run: traces::optimisers_ppca,
+        },
+        Piece {
+            name: "figure6-tennis",
+            about: "the same for Tennis",
+            from: Scale::Paper,
+            run: traces::optimisers_tennis,
+        },
+        Piece {
+            name: "figure6-movielens",
+            about: "the same for MovieLens",
+            from: Scale::Paper,
+            run: traces::optimisers_movielens,
         },
         Piece {
             name: "table3-mnist",

@@ -34,7 +34,7 @@ impl From<RecordError> for Failure {
 pub(super) enum Method {
     /// An estimator under SGD or Adam.
     Estimator(RecordEstimator, Rule),
-    /// SMISO with α = 0.9.
+    /// SMISO.
     Smiso,
 }
 
@@ -194,10 +194,13 @@ pub(super) fn run(
     })
 }
 
+/// The paper's α of SMISO.
+pub(super) const SMISO_ALPHA: f64 = 0.9;
+
 /// SMISO with the paper's α.
 pub(super) fn smiso(gamma: f64, batch: usize) -> SmisoSettings {
     SmisoSettings {
-        alpha: 0.9,
+        alpha: SMISO_ALPHA,
         gamma: Some(gamma),
         batch,
         draws: 1,

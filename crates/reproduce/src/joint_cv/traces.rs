@@ -1,4 +1,4 @@
-//! Figures 3 and 8: the bound against iterations and seconds.
+//! Figures 3, 4, 6, 7 and 8: the bound against iterations and seconds.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use jensen::blackbox::Rule;
 use jensen::blackbox::records::{Batches, RecordEstimator};
 use jensen::report::figure::{Axis, Chart, Figure, Series};
 
-use super::runs::{Method, Plan, Trace, run};
+use super::runs::{Method, Plan, SMISO_ALPHA, Trace, run};
 use super::tasks::{ADAM_STEPS, RecordModel, SGD_STEPS, Task};
 use super::times::milliseconds;
 use crate::context::Context;
@@ -27,10 +27,15 @@ pub(super) fn methods(task: &Task, scale: Scale) -> Result<Vec<Method>, Failure>
     if task.name != "PPCA" || paper {
         estimators.push(RecordEstimator::Joint);
     }
+    if task.single && paper {
+        estimators.push(RecordEstimator::JointMean);
+    }
+    // Figure 4 is about the small tasks.
+    if !task.single || (task.small && paper) {
+        estimators.push(RecordEstimator::JointSvrg);
+    }
     if task.single {
         estimators.push(RecordEstimator::JointExact);
-    } else {
-        estimators.push(RecordEstimator::JointSvrg);
     }
     let mut methods: Vec<Method> = estimators
         .into_iter()
@@ -69,13 +74,43 @@ const POINTS: [u64; 2] = [10, 24];
 /// The same where it is cheap.
 const POINTS_SMALL: [u64; 2] = [40, 80];
 
-/// The runs of a method: by step size, averaged over seeds.
+/// The runs of a method with one step size.
+struct Curve {
+    step: f64,
+    /// The mean over seeds of the bound at each point; `None` where a run had diverged.
+    mean: Vec<Option<f64>>,
+    /// The last bound of each seed.
+    ends: Vec<Option<f64>>,
+}
+
+impl Curve {
+    fn of(step: f64, traces: &[Trace]) -> Self {
+        let mean = (0..traces[0].iterations.len())
+            .map(|i| {
+                let bounds: Option<Vec<f64>> = traces.iter().map(|t| t.elbo[i]).collect();
+                bounds.map(|b| b.iter().sum::<f64>() / traces.len() as f64)
+            })
+            .collect();
+        let ends = traces.iter().map(|t| t.elbo.last().copied().flatten());
+        Self {
+            step,
+            mean,
+            ends: ends.collect(),
+        }
+    }
+
+    /// The last of the mean bounds.
+    fn last(&self) -> Option<f64> {
+        self.mean.last().copied().flatten()
+    }
+}
+
+/// The runs of a method by step size.
 struct Runs {
     iterations: Vec<u64>,
     /// Seconds an iteration.
     seconds: f64,
-    /// Step size and mean bound at each point; `None` where a run had diverged.
-    curves: Vec<(f64, Vec<Option<f64>>)>,
+    curves: Vec<Curve>,
 }
 
 impl Runs {
@@ -83,7 +118,7 @@ impl Runs {
     fn best(&self) -> Vec<Option<f64>> {
         (0..self.iterations.len())
             .map(|i| {
-                let at = self.curves.iter().filter_map(|(_, curve)| curve[i]);
+                let at = self.curves.iter().filter_map(|curve| curve.mean[i]);
                 at.reduce(f64::max)
             })
             .collect()
@@ -93,12 +128,12 @@ impl Runs {
         self.best().last().copied().flatten()
     }
 
-    /// The step size that ends highest.
-    fn last_step(&self) -> Option<f64> {
+    /// The runs with the step size that ends highest.
+    fn highest(&self) -> Option<&Curve> {
         let ends = self.curves.iter();
-        let ends = ends.filter_map(|(step, curve)| Some((*step, curve.last().copied()??)));
+        let ends = ends.filter_map(|curve| Some((curve, curve.last()?)));
         ends.max_by(|a, b| a.1.total_cmp(&b.1))
-            .map(|(step, _)| step)
+            .map(|(curve, _)| curve)
     }
 
     /// The point at which the bound first reaches `level`.
@@ -114,23 +149,80 @@ fn seeds_of(method: &str, seeds: u64) -> u64 {
     if method == "inc" { 1 } else { seeds }
 }
 
+/// Everything that a figure shows of a task: methods with their step sizes.
+struct Lineup {
+    methods: Vec<(Method, Vec<f64>)>,
+    seeds: u64,
+    /// The figure whose runs these are, by which they are kept.
+    figure: &'static str,
+}
+
+impl Lineup {
+    /// Figure 3.
+    fn best(context: &Context<'_>, task: &Task) -> Result<Self, Failure> {
+        let scale = context.scale();
+        let all = methods(task, scale)?.into_iter();
+        Ok(Self {
+            methods: all
+                .map(|method| (method, steps(task, method, scale).to_vec()))
+                .collect(),
+            seeds: context.pick(1, task.seeds),
+            figure: "figure3",
+        })
+    }
+
+    /// Figure 7: SGD with the step sizes that SMISO's γ amount to, α |B| γ / N (Eq. 26), from one seed.
+    fn plain(task: &Task, records: usize) -> Result<Self, Failure> {
+        let rule: Rule = "sgd".parse().map_err(Failure::Method)?;
+        let joint = if task.name == "MovieLens" {
+            RecordEstimator::JointSvrg
+        } else {
+            RecordEstimator::Joint
+        };
+        let scale = SMISO_ALPHA * task.batch as f64 / records as f64;
+        let steps: Vec<f64> = task.smiso.iter().map(|gamma| scale * gamma).collect();
+        let estimators = [RecordEstimator::Naive, RecordEstimator::Cv, joint];
+        let method = |estimator| (Method::Estimator(estimator, rule), steps.clone());
+        Ok(Self {
+            methods: estimators.into_iter().map(method).collect(),
+            seeds: 1,
+            figure: "figure7",
+        })
+    }
+
+    /// What Figure 6 sets beside it: the same estimators as in Figure 3, and SMISO, from one seed.
+    fn adaptive(context: &Context<'_>, task: &Task) -> Result<Self, Failure> {
+        let mut lineup = Self::best(context, task)?;
+        lineup.seeds = 1;
+        lineup.methods.retain(|(method, _)| match method {
+            Method::Smiso => true,
+            Method::Estimator(estimator, _) => match estimator {
+                RecordEstimator::Naive | RecordEstimator::Cv => true,
+                RecordEstimator::Joint => task.name != "MovieLens",
+                RecordEstimator::JointSvrg => task.name == "MovieLens",
+                _ => false,
+            },
+        });
+        Ok(lineup)
+    }
+}
+
 /// All runs of a task by method.
 fn runs_of(
     context: &mut Context<'_>,
     model: &RecordModel,
     task: &Task,
+    lineup: &Lineup,
 ) -> Result<Vec<(&'static str, Runs)>, Failure> {
-    let scale = context.scale();
-    let seeds = context.pick(1, task.seeds);
     let epochs = context.pick(task.epochs[0], task.epochs[1]);
     let points = if task.small { POINTS_SMALL } else { POINTS };
     let epoch = Batches::new(1, model.size().0, task.batch)?.per_epoch() as u64;
     let mut plans = Vec::new();
-    for method in methods(task, scale)? {
-        for &step in steps(task, method, scale) {
-            for seed in 1..=seeds_of(method.name(), seeds) {
+    for (method, steps) in &lineup.methods {
+        for &step in steps {
+            for seed in 1..=seeds_of(method.name(), lineup.seeds) {
                 plans.push(Plan {
-                    method,
+                    method: *method,
                     step,
                     batch: task.batch,
                     spread: task.spread,
@@ -147,7 +239,8 @@ fn runs_of(
         &plans,
         |plan| {
             let (method, step) = (plan.method.name(), plan.step);
-            format!("figure3-{}-{method}-{step:e}-{}", task.name, plan.seed)
+            let figure = lineup.figure;
+            format!("{figure}-{}-{method}-{step:e}-{}", task.name, plan.seed)
         },
         |plan| run(model, plan, &stopped),
     )?;
@@ -158,12 +251,6 @@ fn runs_of(
         let (here, rest) = traces.split_at(plans.len());
         traces = rest;
         let (method, first) = (plans[0].method.name(), &here[0]);
-        let curve = (0..first.iterations.len())
-            .map(|i| {
-                let bounds: Option<Vec<f64>> = here.iter().map(|t| t.elbo[i]).collect();
-                bounds.map(|b| b.iter().sum::<f64>() / here.len() as f64)
-            })
-            .collect();
         if found.last().is_none_or(|(name, _)| *name != method) {
             let runs = Runs {
                 iterations: first.iterations.clone(),
@@ -173,7 +260,7 @@ fn runs_of(
             found.push((method, runs));
         }
         if let Some((_, runs)) = found.last_mut() {
-            runs.curves.push((plans[0].step, curve));
+            runs.curves.push(Curve::of(plans[0].step, here));
         }
     }
     Ok(found)
@@ -185,23 +272,29 @@ fn line<'c>(name: &str, x: impl Iterator<Item = f64> + 'c, y: &'c [Option<f64>])
     Series::line(name, points.collect::<Vec<_>>())
 }
 
+/// The lowest bound that is shown: early ones are far away and would hide the rest.
+fn lowest(all: &[(&'static str, Runs)]) -> Option<f64> {
+    let (_, naive) = all.iter().find(|(name, _)| *name == "naive")?;
+    let best = naive.best();
+    let end = best.last().copied().flatten()?;
+    let early = best.get(best.len() / 4).copied().flatten()?;
+    Some(early - 0.2 * (end - early).abs())
+}
+
+/// The bounds that are not below the lowest that is shown.
+fn visible(bounds: &[Option<f64>], lowest: Option<f64>) -> Vec<Option<f64>> {
+    let seen = |b: &f64| lowest.is_none_or(|lowest| *b >= lowest);
+    bounds.iter().map(|b| b.filter(seen)).collect()
+}
+
 /// The panels of Figures 3 and 8 for one task, with their rows.
 fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
     let task = Task::named(name)?;
     let model = (task.load)(context)?;
-    let all = runs_of(context, &model, task)?;
-    // Early bounds are far away and would hide the rest.
-    let naive = all.iter().find(|(name, _)| *name == "naive");
-    let lowest = naive.and_then(|(_, runs)| {
-        let best = runs.best();
-        let end = best.last().copied().flatten()?;
-        let early = best.get(best.len() / 4).copied().flatten()?;
-        Some(early - 0.2 * (end - early).abs())
-    });
-    let shown = |y: &[Option<f64>]| -> Vec<Option<f64>> {
-        let visible = |b: &f64| lowest.is_none_or(|lowest| *b >= lowest);
-        y.iter().map(|b| b.filter(visible)).collect()
-    };
+    let lineup = Lineup::best(context, task)?;
+    let all = runs_of(context, &model, task, &lineup)?;
+    let lowest = lowest(&all);
+    let shown = |y: &[Option<f64>]| visible(y, lowest);
     let axis = || Axis::new("bound (nats)");
     let mut iterations = Chart::new(format!("{name}, best step size"))
         .x(Axis::new("iteration"))
@@ -219,10 +312,10 @@ fn task(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
         seconds = seconds.series(line(name, at.map(|t| t * runs.seconds), &best));
         // Those of SMISO are on another scale.
         if *name != "smiso" {
-            let ends = runs.curves.iter().filter_map(|(step, curve)| {
-                let end = shown(&[curve.last().copied()?])[0]?;
-                Some((*step, end))
-            });
+            let ends = runs
+                .curves
+                .iter()
+                .filter_map(|curve| Some((curve.step, shown(&[curve.last()])[0]?)));
             steps = steps.series(Series::line(*name, ends.collect::<Vec<_>>()).marked());
         }
     }
@@ -244,15 +337,7 @@ fn rows(
     let seeds = context.pick(1, task.seeds);
     for (name, runs) in all {
         let what = format!("Figure 3, {}: final bound of {name}", task.name);
-        context.row(What::new(what, "nats"), |_| {
-            let iterations = runs.iterations.last().copied().unwrap_or(0);
-            Ok(match (runs.last(), runs.last_step()) {
-                (Some(last), Some(step)) => Ours::value(last).seeds(seeds_of(name, seeds)).note(
-                    format!("best step size, {step:e}, after {iterations} iterations"),
-                ),
-                _ => Ours::none("every step size diverged"),
-            })
-        })?;
+        context.row(What::new(what, "nats"), |_| Ok(final_bound(runs)))?;
     }
     let runs: BTreeMap<&str, &Runs> = all.iter().map(|(name, runs)| (*name, runs)).collect();
     let Some(naive) = runs.get("naive") else {
@@ -265,10 +350,21 @@ fn rows(
             runs.iterations[i] as f64 * runs.seconds
         }),
     ];
-    for name in ["cv", "inc", "joint", "joint-svrg", "joint-exact"] {
+    for name in [
+        "cv",
+        "inc",
+        "joint",
+        "joint-mean",
+        "joint-svrg",
+        "joint-exact",
+    ] {
         let Some(other) = runs.get(name) else {
             continue;
         };
+        let what = format!("Figure 3, {}: {name} above naive at the end", task.name);
+        context.row(What::new(what, "nats"), |_| {
+            Ok(gap(other, naive).unwrap_or_else(|| Ours::none("every step size diverged")))
+        })?;
         for (measure, of) in measures {
             let what = format!(
                 "Figure 3, {}: {measure} of naive over those in which {name} reaches its final bound",
@@ -289,6 +385,85 @@ fn rows(
         }
     }
     Ok(())
+}
+
+/// The last bound with the best step size, with its standard error over seeds.
+fn final_bound(runs: &Runs) -> Ours {
+    let Some(curve) = runs.highest() else {
+        return Ours::none("every step size diverged");
+    };
+    let ends: Vec<f64> = curve.ends.iter().copied().flatten().collect();
+    let iterations = runs.iterations.last().copied().unwrap_or(0);
+    Ours::mean_of(&ends).note(format!(
+        "best step size, {:e}, after {iterations} iterations",
+        curve.step
+    ))
+}
+
+/// How far runs end above others, each at its own best step size, seed by seed where they share seeds.
+fn gap(runs: &Runs, other: &Runs) -> Option<Ours> {
+    let (ours, theirs) = (runs.highest()?, other.highest()?);
+    let pairs = ours.ends.iter().zip(&theirs.ends);
+    let gaps: Vec<f64> = pairs.filter_map(|(a, b)| Some((*a)? - (*b)?)).collect();
+    Some(Ours::mean_of(&gaps).note("best step sizes, seed by seed"))
+}
+
+/// Figures 6 and 7 for one task: Adam against SGD.
+fn optimisers(context: &mut Context<'_>, name: &str) -> Result<(), Failure> {
+    let task = Task::named(name)?;
+    let model = (task.load)(context)?;
+    let adaptive = Lineup::adaptive(context, task)?;
+    let plain = Lineup::plain(task, model.size().0)?;
+    let adam = runs_of(context, &model, task, &adaptive)?;
+    let sgd = runs_of(context, &model, task, &plain)?;
+    let mut chart = Chart::new(format!("{name}, best step size"))
+        .x(Axis::new("iteration"))
+        .y(Axis::new("bound (nats)"));
+    let lowest = lowest(&adam).zip(lowest_end(&sgd)).map(|(a, b)| a.min(b));
+    for (optimiser, all) in [("adam", &adam), ("sgd", &sgd)] {
+        for (number, (method, runs)) in all.iter().enumerate() {
+            let shown = visible(&runs.best(), lowest);
+            let at = runs.iterations.iter().map(|&t| t as f64);
+            let (label, colour, dashed) = match *method {
+                "smiso" => ("smiso".to_owned(), 3, false),
+                method => (format!("{method}, {optimiser}"), number, optimiser == "sgd"),
+            };
+            let line = line(&label, at, &shown).colour(colour);
+            chart = chart.series(if dashed { line.dashed() } else { line });
+            let what = if *method == "smiso" {
+                format!("Figure 7, {name}: final bound of smiso")
+            } else if optimiser == "sgd" {
+                format!("Figure 7, {name}: final bound of {method} with SGD")
+            } else {
+                format!("Figure 6, {name}: final bound of {method} with Adam, one seed")
+            };
+            context.row(What::new(what, "nats"), |_| Ok(final_bound(runs)))?;
+        }
+    }
+    let figure = Figure::new(format!("The bound of {name} with Adam and with SGD")).panel(chart);
+    context.figure(&format!("figure6-{}", name.to_lowercase()), &figure)
+}
+
+/// The lowest last bound of a figure's methods.
+fn lowest_end(all: &[(&'static str, Runs)]) -> Option<f64> {
+    let ends = all.iter().filter_map(|(_, runs)| runs.last());
+    ends.reduce(f64::min)
+}
+
+pub(super) fn optimisers_mnist(context: &mut Context<'_>) -> Result<(), Failure> {
+    optimisers(context, "MNIST")
+}
+
+pub(super) fn optimisers_ppca(context: &mut Context<'_>) -> Result<(), Failure> {
+    optimisers(context, "PPCA")
+}
+
+pub(super) fn optimisers_tennis(context: &mut Context<'_>) -> Result<(), Failure> {
+    optimisers(context, "Tennis")
+}
+
+pub(super) fn optimisers_movielens(context: &mut Context<'_>) -> Result<(), Failure> {
+    optimisers(context, "MovieLens")
 }
 
 pub(super) fn sonar(context: &mut Context<'_>) -> Result<(), Failure> {

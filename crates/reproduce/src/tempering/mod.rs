@@ -3,7 +3,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `surfaces` | Figure 1: the objective of a mixture at four temperatures |
-//! | `topics` | Figure 2: topic models of abstracts and of news, every policy |
+//! | `topics` | Figure 2: topic models of abstracts and of news, every policy; log C(T) |
 //! | `factors` | Figures 3 and 4: factorial mixtures of small images and of faces |
 //!
 //! The paper prints curves and no numbers, so that no row has a figure of the paper beside ours. Its text leaves open the
@@ -29,6 +29,12 @@ pub const EXPERIMENT: Experiment = Experiment {
             about: "the annealed objective of two Gaussians at T = 20, 13, 8.5 and 1",
             from: Scale::Quick,
             run: surfaces::figure1,
+        },
+        Piece {
+            name: "normaliser",
+            about: "log C(T) of the abstracts: the series, the paper's hundred draws, and bounds",
+            from: Scale::Quick,
+            run: topics::normaliser,
         },
         Piece {
             name: "figure2-arxiv",
