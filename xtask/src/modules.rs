@@ -216,7 +216,7 @@ const CONJUGATE: [Storey; 13] = [
     // Drivers know engines by their trait alone.
     Storey {
         modules: &["engine"],
-        may_use: &[],
+        may_use: &["temper"],
     },
     Storey {
         modules: &["driver"],
@@ -224,7 +224,7 @@ const CONJUGATE: [Storey; 13] = [
     },
     Storey {
         modules: &["lda"],
-        may_use: &["documents", "temper", "policy", "engine", "driver"],
+        may_use: &["documents", "draws", "temper", "policy", "engine", "driver"],
     },
     Storey {
         modules: &["model"],

@@ -611,6 +611,25 @@ fn a_centred_fit_goes_on_where_it_was_stopped() {
 }
 
 #[test]
+fn a_run_that_had_no_time_to_choose_a_centring_chooses_when_it_goes_on() {
+    let desk = Desk::new();
+    let model = desk.file("model.stan", FUNNEL);
+    let (whole, stopped) = (desk.name("whole"), desk.name("stopped"));
+    let usual = ["fit", model.as_str(), "--seed", "3", "-q", "--out"];
+    jensen(usual.iter().chain(&[whole.as_str()])).expect(0);
+    // A quarter of this is no time for the first fit, on any machine.
+    let short = [stopped.as_str(), "--max-seconds", "0.001"];
+    jensen(usual.iter().chain(&short)).expect(4);
+    let stored = read_json(&desk.path("stopped/run.json"));
+    assert!(stored.to_string().contains("\"centring\":null"), "{stored}");
+    jensen(["fit", "--resume", &stopped, "-q", "--max-seconds", "300"]).expect(0);
+    assert_eq!(
+        draws_of(&desk.path("whole")),
+        draws_of(&desk.path("stopped"))
+    );
+}
+
+#[test]
 fn parameters_of_trustvi_are_flags() {
     let desk = Desk::new();
     let (model, data) = corpus("kidscore_momhs");

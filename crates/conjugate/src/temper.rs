@@ -2,9 +2,8 @@
 
 use std::str::FromStr;
 
+use jensen_math::special;
 use serde::{Deserialize, Serialize};
-
-use crate::policy::softmax;
 
 /// The grid of temperatures of global variational tempering.
 ///
@@ -401,9 +400,9 @@ pub struct InverseTemperatures {
 impl InverseTemperatures {
     /// The prior mean: where a point begins that has not been looked at.
     pub fn mean(&self) -> f64 {
-        let mut prior = self.log_prior.clone();
-        softmax(&mut prior);
-        prior.iter().zip(&self.values).map(|(p, s)| p * s).sum()
+        let total = special::log_sum_exp_slice(&self.log_prior);
+        let pairs = self.log_prior.iter().zip(&self.values);
+        pairs.map(|(prior, s)| (prior - total).exp() * s).sum()
     }
 }
 

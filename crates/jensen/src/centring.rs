@@ -6,6 +6,7 @@
 //! group's location and scale (of an element that is non-centred by hand, to the prior's share). Posterior, names and draws are the user's whatever the powers.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use jensen_blackbox::{
     FamilyChoice, FamilyKind, Init, Method, RefineSettings, RefineWhen, Settings, StartSettings,
@@ -94,7 +95,7 @@ impl Centring {
 
 impl Model {
     /// The centring that mean fields fitted under `control` suggest; empty where the program has no group, or none that
-    /// gains by it. `None` where a fit was interrupted.
+    /// gains by it. `None` where a fit was stopped before it had an answer.
     ///
     /// The second fit is of what the first suggests: of a funnel as it stands a mean field sees little.
     pub fn choose_centring(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
@@ -110,7 +111,7 @@ impl Model {
             let (mean, sd) = match pilot {
                 Pilot::Found(mean, sd) => (mean, sd),
                 Pilot::Nothing => return Some(Centring::default()),
-                Pilot::Interrupted => return None,
+                Pilot::Stopped => return None,
             };
             chosen = chosen.next(&hierarchy.at(&mean), &sd);
             if chosen.is_empty() {
@@ -152,10 +153,10 @@ impl Model {
 enum Pilot {
     /// The mean on the program's own coordinates, and the standard deviations on the recentred ones.
     Found(Vec<f64>, Vec<f64>),
-    /// It cannot be had, or was not finished in its time: what is reached in a time is not the same twice.
+    /// It cannot be had.
     Nothing,
-    /// The user wants to stop.
-    Interrupted,
+    /// The user wants to stop, or its time is up: what is reached until then is not the same twice.
+    Stopped,
 }
 
 /// A program over recentred coordinates: the same posterior, with the same names.
@@ -189,14 +190,18 @@ impl CentredModel<'_> {
             ..Control::new(control.budget, control.clock, &mut silent)
         };
         let Ok(pilot) = fit(&self.density, &settings, &Subject::default(), &mut control) else {
-            return Pilot::Nothing;
+            let cancelled = control.cancel.is_some_and(|c| c.load(Ordering::Relaxed));
+            return match cancelled {
+                true => Pilot::Stopped,
+                false => Pilot::Nothing,
+            };
         };
         match pilot.status {
-            Status::Interrupted { .. } => Pilot::Interrupted,
-            Status::BudgetReached {
+            Status::Interrupted { .. }
+            | Status::BudgetReached {
                 limit: Limit::Seconds(_),
                 ..
-            } => Pilot::Nothing,
+            } => Pilot::Stopped,
             _ => {
                 let found = pilot.approximation();
                 Pilot::Found(self.ways.forward(&found.mean()), found.sd())

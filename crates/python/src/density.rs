@@ -308,6 +308,7 @@ fn fit<D: TwiceDifferentiable>(
     };
     let data = DataSet::new();
     let study = FitStudy {
+        resumable: true,
         problem: &problem,
         options: &options,
         request,

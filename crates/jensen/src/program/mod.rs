@@ -427,7 +427,15 @@ impl Program {
         around: Around<'_>,
     ) -> Result<(Fitted, FitSummary), Error> {
         let centring = self.centring.get().cloned();
+        if centring.is_none() {
+            around.observer.note(
+                "there was no time to choose how groups are centred, so they are taken as written; a run that goes on \
+                 chooses, and begins anew",
+            );
+        }
         let study = FitStudy {
+            // What goes on is to end as what was never stopped, which has a centring.
+            resumable: centring.is_some(),
             problem,
             options,
             request: Stored::of(&self.source, &self.request, init.clone(), centring)?,

@@ -25,6 +25,8 @@ pub struct FitStudy<'a, P, R> {
     pub inputs: Vec<(&'static str, &'a [u8])>,
     /// How long the run may be.
     pub budget: Budget,
+    /// Whether it can be gone on with. Without checkpoints it begins anew instead.
+    pub resumable: bool,
     /// What the report says besides.
     pub about: About,
     /// The data, for readers of the draws.
@@ -84,7 +86,8 @@ impl<P: Problem, R: Serialize> Study for FitStudy<'_, P, R> {
         FitCourse::default()
     }
 
-    fn run(&mut self, control: Control<'_>) -> Result<Outcome<Fitted>, Error> {
+    fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<Fitted>, Error> {
+        control.store = control.store.filter(|_| self.resumable);
         let fitted = fit_with(self.problem, self.options, control);
         if let Some(error) = self.problem.failure() {
             return Err(error);
