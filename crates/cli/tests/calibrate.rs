@@ -129,3 +129,29 @@ fn what_is_no_simulator_is_refused() {
         assert!(outcome.stderr.contains(word), "{}", outcome.stderr);
     }
 }
+
+#[test]
+fn covariates_of_a_table_bring_their_number_of_rows() {
+    let desk = Desk::new();
+    let data = "data { int<lower=0> N; vector[N] x; ";
+    let model = format!(
+        "{data} vector[N] y; }} parameters {{ real b; }} model {{ b ~ normal(0, 1); y ~ normal(b * x, 1); }}"
+    );
+    let simulator = format!(
+        "{data} }} generated quantities {{ real b = normal_rng(0, 1); array[N] real y = normal_rng(b * x, 1); }}"
+    );
+    let line = [
+        "fit".to_owned(),
+        desk.file("model.stan", &model),
+        desk.file("covariates.csv", "x\n-1.5\n0.5\n2\n"),
+        "--simulator".to_owned(),
+        desk.file("simulate.stan", &simulator),
+    ];
+    let more = ["--calibrate", "60", "--seed", "1"];
+    let outcome = jensen(line.iter().map(String::as_str).chain(more)).expect(0);
+    assert!(
+        outcome.stdout.contains("calibrated: all ranks"),
+        "{}",
+        outcome.stdout
+    );
+}

@@ -631,6 +631,18 @@ impl Program {
         }
     }
 
+    /// Whether data of this declaration are the length of a variable of the data block that is known by its name: the
+    /// rows of a table, where that variable is one of its columns.
+    pub fn is_length(&self, decl: &Decl, known: impl Fn(&str) -> bool) -> bool {
+        let sized = |other: &Decl| match &other.ty {
+            SizedType::Vector(n) | SizedType::RowVector(n) | SizedType::Array(n, _) => {
+                n.kind == ExprKind::Var(decl.var) && known(&self.var(other.var).name)
+            }
+            _ => false,
+        };
+        decl.ty == SizedType::Int && self.data.iter().any(sized)
+    }
+
     /// `file:line:column` of the start of a span, for messages.
     pub fn location(&self, span: Span) -> String {
         let file = &self.files[span.file.0 as usize];

@@ -20,6 +20,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use jensen_data::{DataFile, DataSet, DrawsTable, Value};
+use jensen_stan::program::Decl;
 use serde::Serialize;
 
 pub(crate) use ranks::ranks;
@@ -60,7 +61,7 @@ pub fn simulate(
     seed: u64,
     build: &Build<'_>,
 ) -> Result<Vec<Task>, Error> {
-    let base = match &simulator.data {
+    let mut base = match &simulator.data {
         Some(file) => file.parse()?,
         None => DataSet::new(),
     };
@@ -88,7 +89,7 @@ pub fn simulate(
             made.rejection.unwrap_or_default()
         )));
     }
-    let wanted = data_names(fits)?;
+    let wanted = data_names(fits, &mut base)?;
     if !made
         .variables
         .iter()
@@ -156,18 +157,24 @@ fn with(data: &DataSet, name: &str, value: Value) -> DataSet {
     out
 }
 
-/// The names of a program's data block.
-fn data_names(fits: &Fits) -> Result<Vec<String>, Error> {
+/// The names of a program's data block. Where the data are a table, its number of rows is added under the names that the
+/// program has for it.
+fn data_names(fits: &Fits, data: &mut DataSet) -> Result<Vec<String>, Error> {
     let includes = Includes::of_texts(fits.includes.clone());
     let checked = stan::check(&fits.text, &fits.model, &includes);
     let Some(program) = &checked.program else {
         return Err(Error::Input(checked.render(false)));
     };
-    let names = program
-        .data
-        .iter()
-        .map(|decl| program.var(decl.var).name.clone());
-    Ok(names.collect())
+    let name = |decl: &Decl| program.var(decl.var).name.clone();
+    if let Some(rows) = data.rows() {
+        let is_length = |decl: &&Decl| program.is_length(decl, |known| data.get(known).is_some());
+        let lengths: Vec<String> = program.data.iter().filter(is_length).map(name).collect();
+        for length in lengths {
+            let value = Value::ints(Vec::new(), vec![rows as i64]).map_err(Error::Data)?;
+            data.insert(length, value);
+        }
+    }
+    Ok(program.data.iter().map(name).collect())
 }
 
 /// What ranks say of one scalar.

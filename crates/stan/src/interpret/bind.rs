@@ -3,7 +3,7 @@
 use num_complex::Complex64;
 
 use super::machine::Machine;
-use crate::program::{Decl, ExprKind, Program, SizedType, Span};
+use crate::program::{Decl, Program, SizedType, Span};
 use crate::spelling;
 use crate::value::error::{ErrorKind, Eval, EvalError};
 use crate::value::sized::Sized;
@@ -118,13 +118,7 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
 /// The rows of a table, where a declaration without a column of its own is the length of one that has.
 fn length_of_columns(program: &Program, decl: &Decl, data: &dyn DataSource) -> Option<i32> {
     let rows = i32::try_from(data.rows()?).ok()?;
-    let sizes = |other: &&Decl| match &other.ty {
-        SizedType::Vector(n) | SizedType::RowVector(n) | SizedType::Array(n, _) => {
-            n.kind == ExprKind::Var(decl.var) && data.get(&program.var(other.var).name).is_some()
-        }
-        _ => false,
-    };
-    let is_length = decl.ty == SizedType::Int && program.data.iter().any(|other| sizes(&other));
+    let is_length = program.is_length(decl, |name| data.get(name).is_some());
     is_length.then_some(rows)
 }
 
