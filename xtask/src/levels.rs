@@ -7,10 +7,11 @@ use crate::arrows::Package;
 use crate::sources::{files, shown};
 
 /// Files and folders that may call `Simd::detect`, each with its reason.
-const PLACES: [(&str, &str); 16] = [
+const PLACES: [(&str, &str); 17] = [
     // Nothing is fused there, so that all levels give the same bits.
     ("crates/math/src/reduce.rs", SAME_BITS),
     ("crates/blackbox/src/optimiser.rs", SAME_BITS),
+    ("crates/blackbox/src/family/hubs.rs", SAME_BITS),
     // Settings of a library, which the command sets by its flag.
     ("crates/blackbox/src/settings.rs", DEFAULT),
     ("crates/graph/src/density.rs", DEFAULT),

@@ -258,7 +258,7 @@ const CONJUGATE: [Storey; 13] = [
     },
 ];
 
-const BLACKBOX: [Storey; 10] = [
+const BLACKBOX: [Storey; 11] = [
     Storey {
         modules: &[
             "error",
@@ -308,11 +308,15 @@ const BLACKBOX: [Storey; 10] = [
             "newton",
         ],
     },
+    Storey {
+        modules: &["locals"],
+        may_use: &["calls", "family"],
+    },
     // Methods and their list: each names what it is planned with.
     Storey {
         modules: &[
-            "method", "settings", "advi", "bbvi", "saa", "natural", "hfsgvi", "moments", "trust",
-            "records",
+            "method", "settings", "advi", "bbvi", "saa", "natural", "nested", "hfsgvi", "moments",
+            "trust", "records",
         ],
         may_use: &[
             "calls",
@@ -328,6 +332,7 @@ const BLACKBOX: [Storey; 10] = [
             "certificate",
             "starts",
             "refine",
+            "locals",
         ],
     },
     Storey {

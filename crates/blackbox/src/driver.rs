@@ -8,7 +8,7 @@
 //! Methods of minibatches take the same way: their starts, and the place where a richer family begins,
 //! come from a sample of the records where there are many, see [`Prepared`].
 
-use jensen_density::TwiceDifferentiable;
+use jensen_density::{LogDensity, TwiceDifferentiable};
 use jensen_run::{Algorithm, Archive, ArchiveError, Interrupt, Record, Snapshot, Status, Step};
 
 use crate::agreement::Agreement;
@@ -17,7 +17,7 @@ use crate::certificate::certify;
 use crate::error::FitError;
 use crate::evaluation::{Evaluation, Heir, evaluate_until};
 use crate::falloff::flat_coordinate;
-use crate::family::{FamilyKind, Space, Sparse};
+use crate::family::{Conditional, FamilyKind, Space, Sparse};
 use crate::method::{Beginning, Engine, Method, StoredState, restore};
 use crate::noise::NoiseSource;
 use crate::oracle::{Estimate, Oracle};
@@ -34,6 +34,12 @@ const FULL_RANK_LIMIT: usize = 400;
 
 /// Smallest dimension at which it is the one of sparse precision.
 const SPARSE_FROM: usize = 100;
+
+/// Smallest dimension at which locals given hubs come first, where the density has hubs.
+const CONDITIONAL_FROM: usize = 100;
+
+/// Most places of their factor, a coordinate.
+const CONDITIONAL_FILL: usize = 32;
 
 /// That has at most this part of the parameters of a full covariance.
 const SPARSE_PART: usize = 4;
@@ -133,6 +139,8 @@ pub struct Driver<'a, D: TwiceDifferentiable> {
     settings: Settings,
     source: NoiseSource,
     interrupt: &'a Interrupt<'a>,
+    /// Whether locals given hubs come first, without starts: see [`begins_conditional`].
+    conditional: bool,
     /// What works at the present stage, by the family and name of that stage.
     engaged: Option<(FamilyKind, &'static str, Engaged<'a>)>,
 }
@@ -149,6 +157,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             density,
             records,
             interrupt,
+            conditional: records.is_none() && begins_conditional(density, &settings),
             source: NoiseSource::new(settings.seed, settings.simd),
             settings,
             engaged: None,
@@ -180,6 +189,14 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
                 let family = kind.build(Space::of(self.density));
                 family.begins_at().unwrap_or(kind)
             }
+        }
+    }
+
+    /// The family that the run begins with: the first one, or what saves it where it is found.
+    fn opening_kind(&self) -> FamilyKind {
+        match self.conditional {
+            true => FamilyKind::Conditional,
+            false => self.first_kind(),
         }
     }
 
@@ -428,7 +445,9 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             return Some((asked, self.first_method(asked), omega));
         }
         let ended = Some((method, status.clone(), iteration));
-        let first = state.results.is_empty() && self.settings.family == FamilyChoice::Auto;
+        let first = state.results.is_empty()
+            && state.kind == self.first_kind()
+            && self.settings.family == FamilyChoice::Auto;
         let richer = first.then(|| self.richer()).flatten();
         let heir = richer.map_or(Heir::None, |_| Heir::Richer);
         let result = self.result(state.kind, omega, ended, heir, &mut state.calls);
@@ -492,6 +511,48 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Some((kind, self.first_method(kind), omega))
     }
 
+    /// The search from several starts.
+    fn begin_starts(&mut self) -> Result<Stage, Status> {
+        let kind = self.first_kind();
+        let mut starts = self.starts();
+        let Engaged::Starts(search) = &mut starts else {
+            unreachable!("just made");
+        };
+        let state = search.init()?;
+        self.engaged = Some((kind, "starts", starts));
+        Ok(Stage::Starts(state))
+    }
+
+    /// The usual way, where what would have saved it found no answer.
+    fn fall_back(&mut self, state: &mut DriverState, iteration: u64) -> Option<Status> {
+        match self.begin_starts() {
+            Ok(stage) => {
+                state.stage = stage;
+                state.kind = self.first_kind();
+                state.before = iteration;
+                state.calls_before = state.calls;
+                None
+            }
+            Err(failure) => {
+                state.stage = Stage::Done;
+                Some(failure)
+            }
+        }
+    }
+
+    /// Where a run begins that has no starts.
+    fn opening_point(&self) -> Result<Vec<f64>, Status> {
+        let found = match &self.settings.start.init {
+            Init::Point(point) => Some(point.clone()),
+            Init::Zero if !self.conditional => Some(vec![0.0; self.density.dim()]),
+            Init::Zero | Init::Random => self.first_finite_point(),
+        };
+        found.ok_or_else(|| Status::Diverged {
+            at: 0,
+            reason: "no random starting point has a finite log density and gradient".into(),
+        })
+    }
+
     /// Goes on to the stage after the present one, which ended with `status`.
     fn advance(
         &mut self,
@@ -499,6 +560,9 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         iteration: u64,
         status: Status,
     ) -> Option<Status> {
+        if self.conditional && state.kind == self.opening_kind() && !status.is_converged() {
+            return self.fall_back(state, iteration);
+        }
         let next = self.next(state, iteration, &status);
         let begun = next.map(|(kind, method, omega)| (kind, self.begin(kind, method, omega)));
         match begun {
@@ -521,6 +585,19 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             }
         }
     }
+}
+
+/// Whether the policy begins with locals given hubs and without starts: of many coordinates, most of which meet few others but
+/// a handful of hubs, a mean field says little, and starts of it take longest.
+pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> bool {
+    let dim = density.dim();
+    settings.is_policy()
+        && settings.start.starts.is_none()
+        && dim >= CONDITIONAL_FROM
+        && Conditional::suits(
+            &Space::of(density),
+            SPARSE_PLACES.min(dim * CONDITIONAL_FILL),
+        )
 }
 
 /// Coordinates of a start's mean.
@@ -557,29 +634,17 @@ impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {
     type Output = DriverOutput;
 
     fn init(&mut self) -> Result<DriverState, Status> {
-        let kind = self.first_kind();
-        let starts = self.settings.method.has_starts() && self.settings.start.starts != Some(0);
+        let kind = self.opening_kind();
+        let method = self.first_method(kind);
+        let starts = method.has_starts() && self.settings.start.starts != Some(0);
         let stage = if starts {
-            let mut starts = self.starts();
-            let Engaged::Starts(search) = &mut starts else {
-                unreachable!("just made");
-            };
-            let state = search.init()?;
-            self.engaged = Some((kind, "starts", starts));
-            Stage::Starts(state)
+            self.begin_starts()?
         } else {
-            let point = match &self.settings.start.init {
-                Init::Point(point) => point.clone(),
-                Init::Zero => vec![0.0; self.density.dim()],
-                Init::Random => self.first_finite_point().ok_or_else(|| Status::Diverged {
-                    at: 0,
-                    reason: "no random starting point has a finite log density and gradient".into(),
-                })?,
-            };
+            let point = self.opening_point()?;
             let unit = vec![0.0; point.len()];
             let family = kind.build(Space::of(self.density));
             let omega = family.diagonal(&point, &unit);
-            self.begin(kind, self.first_method(kind), omega)?
+            self.begin(kind, method, omega)?
         };
         Ok(DriverState {
             stage,

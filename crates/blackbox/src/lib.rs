@@ -21,6 +21,7 @@
 //! | `advi` | ADVI exactly as Stan defines it |
 //! | `bbvi` | estimator × family × optimiser, averaged iterates |
 //! | `moments` | mixtures by adaptive importance sampling |
+//! | `nested`, `locals` | Laplace's method for locals given hubs, then for the hubs |
 //! | `objective`, `newton` | the sample-average bound and its trust-region Newton minimiser |
 //! | `linear_response` | covariances at a mean-field optimum |
 //! | `calls` | [`Calls`]: oracle calls and lane evaluations |
@@ -56,9 +57,11 @@ pub mod family;
 mod fit;
 mod hfsgvi;
 mod linear_response;
+mod locals;
 mod method;
 mod moments;
 mod natural;
+mod nested;
 mod newton;
 mod noise;
 mod objective;
@@ -87,7 +90,7 @@ pub use approximation::{Approximation, Draws, LoadError};
 pub use bbvi::{Bbvi, BbviSettings, BbviState};
 pub use calls::{CHANGE_BATCH, Calls, GRADIENT_BATCH, PRODUCT_BATCH};
 pub use certificate::{Certificate, certify};
-pub use driver::{Driver, DriverOutput, DriverState, FamilyResult};
+pub use driver::{Driver, DriverOutput, DriverState, FamilyResult, begins_conditional};
 pub use error::FitError;
 pub use evaluation::{
     Evaluation, evaluate, importance_weighted_bound, log_weights, resample, summarize,
@@ -100,6 +103,7 @@ pub use linear_response::{
 };
 pub use method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState, StoredState};
 pub use moments::{MomentsSettings, MomentsState};
+pub use nested::{NestedSettings, NestedState};
 pub use newton::{Effort, Newton, NewtonStep};
 pub use noise::{NoisePurpose, NoiseSource};
 pub use objective::Objective;

@@ -18,6 +18,7 @@ use crate::family::{Family, FamilyKind, Smoothness};
 use crate::hfsgvi::HfsgviSettings;
 use crate::moments::MomentsSettings;
 use crate::natural::NaturalSettings;
+use crate::nested::NestedSettings;
 use crate::noise::NoiseSource;
 use crate::records::{MinibatchSettings, Prepared, SmisoSettings};
 use crate::saa::SaaSettings;
@@ -320,6 +321,8 @@ methods! {
         Saa(SaaSettings),
         /// Natural-gradient steps with second derivatives, after a robust start: families of sparse precision.
         Natural(NaturalSettings),
+        /// Nested Laplace approximations, from the initial point: locals given hubs.
+        Nested(NestedSettings),
         /// Moments of weighted draws, from a Gaussian's answer: mixtures.
         Moments(MomentsSettings),
         /// ADVI as Stan defines it, from the initial point, without a robust start.

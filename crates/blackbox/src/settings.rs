@@ -9,6 +9,7 @@ use crate::family::{FamilyKind, Smoothness};
 use crate::method::{Method, MethodSettings};
 use crate::moments::MomentsSettings;
 use crate::natural::NaturalSettings;
+use crate::nested::NestedSettings;
 use crate::refine::RefineSettings;
 use crate::saa::SaaSettings;
 use crate::starts::StartSettings;
@@ -53,13 +54,15 @@ impl MethodSettings for AutoSettings {
     }
 
     /// Mean fields by TrustVI, and by Newton rounds where its rule does not hold in the end, as for funnels and
-    /// kinks; sparse precisions by natural gradients; mixtures by the moments of weighted draws; flows by
+    /// kinks; sparse precisions by natural gradients; locals given hubs by nested Laplace
+    /// approximations; mixtures by the moments of weighted draws; flows by
     /// stochastic gradients of many draws; other richer families by those rounds from the beginning.
     fn plan(&self, kind: FamilyKind) -> Vec<Method> {
         let rounds = self.saa.plan(kind);
         match kind {
             FamilyKind::MeanField => [vec![self.trust.into()], rounds].concat(),
             FamilyKind::Sparse => NaturalSettings::default().plan(kind),
+            FamilyKind::Conditional => NestedSettings::default().plan(kind),
             FamilyKind::Mixture { .. } => MomentsSettings::default().plan(kind),
             FamilyKind::Flow { .. } => BbviSettings::of_flows().plan(kind),
             _ => rounds,
@@ -71,7 +74,8 @@ impl MethodSettings for AutoSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FamilyChoice {
-    /// Mean-field first; when its k̂ is too large, full-rank (up to 400 dimensions) or low-rank,
+    /// From 100 dimensions on locals given hubs, where a few coordinates are neighbours of most others
+    /// ([`begins_conditional`](crate::begins_conditional)). Else mean-field first; when its k̂ is too large, full-rank (up to 400 dimensions) or low-rank,
     /// started from it; where starts find other modes that are no relabelling, a mixture (up to 64 dimensions). All are
     /// reported.
     Auto,

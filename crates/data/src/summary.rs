@@ -50,7 +50,7 @@ pub struct FitSummary {
     /// The algorithm: `advi`, `trust`, ….
     #[serde(default)]
     pub method: String,
-    /// The approximating family: `meanfield`, `fullrank`, `sparse`, `lowrank=R`.
+    /// The approximating family: `meanfield`, `fullrank`, `sparse`, `conditional`, `lowrank=R`.
     #[serde(default)]
     pub family: String,
     /// Draws behind the parameter summaries.

@@ -88,22 +88,25 @@ fn dependence(
             index.iter().map(|&i| args[0][i as usize]).collect()
         }
         Op::Scatter(maps) => {
-            let mut out = vec![0; len];
+            // What meets in one place is joined at once: one after the other costs the square of its number.
+            let mut met = vec![Vec::new(); len];
             for (arg, map) in args.iter().zip(maps) {
                 match map {
                     ScatterMap::Index(index) => {
                         for (&to, &set) in graph.index_data(index).iter().zip(*arg) {
-                            out[to as usize] = sets.union(out[to as usize], set);
+                            met[to as usize].push(set);
                         }
                     }
                     ScatterMap::All | ScatterMap::Record(_) => {
-                        for (out, &set) in out.iter_mut().zip(*arg) {
-                            *out = sets.union(*out, set);
+                        for (met, &set) in met.iter_mut().zip(*arg) {
+                            met.push(set);
                         }
                     }
                 }
             }
-            out
+            met.iter()
+                .map(|met| sets.all([&met[..]].into_iter()))
+                .collect()
         }
         Op::Concat => args.concat(),
         Op::CumSum { reverse } => {

@@ -14,8 +14,10 @@
 //!
 //! Sums over lanes have a fixed order; results do not depend on threads.
 
+mod conditional;
 mod flow;
 mod full_rank;
+mod hubs;
 mod low_rank;
 mod mean_field;
 pub(crate) mod mixture;
@@ -31,6 +33,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::positive;
 use crate::noise::NoiseSource;
 
+pub use conditional::Conditional;
+pub(crate) use conditional::Passes;
 pub use flow::Flow;
 pub use full_rank::FullRank;
 pub use low_rank::LowRank;
@@ -92,6 +96,7 @@ macro_rules! families {
             pub fn parameters(self, space: &Space) -> usize {
                 match self {
                     Self::Sparse => Sparse::parameters_on(space),
+                    Self::Conditional => self.build(space.clone()).parameters(),
                     _ => self.build(space.dim).parameters(),
                 }
             }
@@ -174,6 +179,8 @@ families! {
     } => "lowrank",
     /// A precision that is sparse where the density has no mixed second derivatives.
     Sparse => "sparse",
+    /// A sparse precision of locals whose means, scales and regressions depend on hubs.
+    Conditional => "conditional",
     /// Up to so many Gaussians of any covariance.
     Mixture {
         /// Number of components.

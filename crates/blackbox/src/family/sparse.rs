@@ -148,24 +148,6 @@ impl Sparse {
         }
     }
 
-    /// The average negated Hessian at the places, from products with the colours' directions.
-    fn gathered(&self, products: &[f64]) -> Vec<f64> {
-        let mut out = vec![0.0; self.symbolic.places()];
-        for j in 0..self.dim() {
-            let c = self.symbolic.coordinate(j);
-            out[self.symbolic.diagonal(j)] = self.colouring.element(products, c, c);
-            let neighbours = self.pattern.as_ref().map(|pattern| pattern.neighbours(c));
-            for (p, i) in self.symbolic.below(j) {
-                let other = self.symbolic.coordinate(i);
-                // The factor fills in where the density has no derivative.
-                if neighbours.is_none_or(|list| list.binary_search(&(other as u32)).is_ok()) {
-                    out[p] = self.colouring.element(products, c, other);
-                }
-            }
-        }
-        out
-    }
-
     /// A Cholesky factor of the matrix, made definite by adding multiples of `ridge` to its diagonal.
     fn definite(&self, matrix: &[f64], ridge: &[f64]) -> Option<Vec<f64>> {
         let mut share = 0.0;
@@ -288,7 +270,10 @@ impl Family for Sparse {
         let ridge: Vec<f64> = (0..dim)
             .map(|j| 1.0 / inverse[self.symbolic.diagonal(j)])
             .collect();
-        let wanted = self.definite(&self.gathered(products), &ridge)?;
+        let wanted = self.definite(
+            &(self.symbolic).gathered(&self.colouring, self.pattern.as_deref(), products),
+            &ridge,
+        )?;
         let precision = self.symbolic.square(&wanted);
         let mut turned = self.ordered(gradient, 1);
         self.symbolic.solve(&wanted, &mut turned, 1);

@@ -4,13 +4,36 @@ use std::sync::Arc;
 
 use jensen_density::{Lanes, LanesMut, Pattern};
 
-use super::{Family, FamilyKind, Space};
+use super::{Conditional, Family, FamilyKind, Space};
 use crate::noise::{NoisePurpose, NoiseSource};
 
 const DIM: usize = 4;
 const LANES: usize = 6;
 
 fn families() -> Vec<Arc<dyn Family>> {
+    let mut families = affine();
+    families.extend(conditionals().map(|family| Arc::new(family) as Arc<dyn Family>));
+    families
+}
+
+/// Locals given one hub, that do not meet; a chain of locals given a hub; one given two.
+fn conditionals() -> [Conditional; 3] {
+    let lists = vec![vec![1, 3], vec![0, 2, 3], vec![1, 3], vec![0, 1, 2]];
+    let chain = || Space {
+        dim: DIM,
+        pattern: Some(Arc::new(Pattern::new(lists.clone()))),
+    };
+    let star = Conditional::new(star());
+    assert_eq!(star.hubs(), [2]);
+    [
+        star,
+        Conditional::with_hubs(chain(), vec![3]),
+        Conditional::with_hubs(chain(), vec![0, 3]),
+    ]
+}
+
+/// Those that are affine maps of their noise.
+fn affine() -> Vec<Arc<dyn Family>> {
     [
         FamilyKind::MeanField,
         FamilyKind::FullRank,
@@ -192,7 +215,7 @@ fn dense_log_density(family: &dyn Family, omega: &[f64], z: &[f64]) -> f64 {
 
 #[test]
 fn log_density_and_score_agree_with_dense_algebra() {
-    for family in families() {
+    for family in affine() {
         let omega = random_omega(&*family);
         let noise = normals(family.noise_dim(), LANES, 0);
         let noise = Lanes::new(&noise, family.noise_dim(), LANES);
@@ -225,7 +248,7 @@ fn log_density_and_score_agree_with_dense_algebra() {
 #[test]
 fn entropy_is_minus_the_mean_log_density() {
     // E log q = −H; with ½ε² replaced by its mean, log_density at zero noise gives it exactly.
-    for family in families() {
+    for family in affine() {
         let omega = random_omega(&*family);
         let zero = vec![0.0; family.noise_dim()];
         let mean = family.mean(&omega).to_vec();
@@ -451,8 +474,125 @@ fn a_flow_pulls_gradients_back_to_its_networks() {
 }
 
 #[test]
+fn locals_given_hubs_have_the_density_of_their_draws() {
+    for family in conditionals() {
+        let omega = random_omega(&family);
+        let noise = normals(DIM, LANES, 0);
+        let z = placed(&family, &omega, &noise, LANES);
+        let density = |noise: &[f64]| {
+            let mut out = vec![0.0; LANES];
+            let noise = Lanes::new(noise, DIM, LANES);
+            family.log_density(&omega, noise, noise, &mut out);
+            out
+        };
+        fn view(x: &[f64]) -> Lanes<'_> {
+            Lanes::new(x, DIM, LANES)
+        }
+        let mut score = vec![0.0; DIM * LANES];
+        let out = LanesMut::new(&mut score, DIM, LANES);
+        family.score(&omega, view(&noise), view(&z), out);
+        let grad = normals(DIM, LANES, 2);
+        let (mut drawn, mut pulled) = (vec![0.0; DIM * LANES], vec![0.0; DIM * LANES]);
+        let passes = family.passes(
+            &omega,
+            view(&noise),
+            &mut LanesMut::new(&mut drawn, DIM, LANES),
+        );
+        assert_eq!(drawn, z);
+        let out = LanesMut::new(&mut pulled, DIM, LANES);
+        family.pull_density(&omega, &passes, view(&grad), out);
+        let h = 1e-5;
+        let mut jacobians = vec![[0.0; DIM * DIM]; LANES];
+        for k in 0..DIM {
+            let moved = |by: f64| {
+                let mut noise = noise.clone();
+                let row = noise[k * LANES..(k + 1) * LANES].iter_mut();
+                row.for_each(|e| *e += by);
+                noise
+            };
+            let (up, down) = (moved(h), moved(-h));
+            let at = |noise: &[f64]| placed(&family, &omega, noise, LANES);
+            let (z_up, z_down) = (at(&up), at(&down));
+            let (log_up, log_down) = (density(&up), density(&down));
+            let (det_up, det_down) = (
+                family.log_dets(&omega, view(&up)),
+                family.log_dets(&omega, view(&down)),
+            );
+            for l in 0..LANES {
+                let mut by_score = 0.0;
+                let mut by_grad = (det_up[l] - det_down[l]) / (2.0 * h);
+                for i in 0..DIM {
+                    let slope = (z_up[i * LANES + l] - z_down[i * LANES + l]) / (2.0 * h);
+                    by_score += score[i * LANES + l] * slope;
+                    by_grad += grad[i * LANES + l] * slope;
+                    jacobians[l][i * DIM + row_of(&family, k)] = slope;
+                }
+                let slope = (log_up[l] - log_down[l]) / (2.0 * h);
+                assert!((by_score - slope).abs() < 1e-6, "{by_score} {slope}");
+                let found = pulled[k * LANES + l];
+                assert!((by_grad - found).abs() < 1e-6, "{by_grad} {found}");
+            }
+        }
+        for (l, (jacobian, log_q)) in jacobians.iter().zip(density(&noise)).enumerate() {
+            let gram = |i: usize, j: usize| {
+                let row = |i: usize| &jacobian[i * DIM..(i + 1) * DIM];
+                row(i).iter().zip(row(j)).map(|(a, b)| a * b).sum::<f64>()
+            };
+            let gram: Vec<f64> = (0..DIM * DIM).map(|at| gram(at / DIM, at % DIM)).collect();
+            let factor = crate::dense::cholesky(&gram, DIM).unwrap();
+            let log_det: f64 = (0..DIM).map(|i| factor[i * DIM + i].ln()).sum();
+            let square: f64 = (0..DIM).map(|k| noise[k * LANES + l].powi(2)).sum();
+            let constant = DIM as f64 * jensen_math::constants::HALF_LOG_TWO_PI;
+            let expected = -0.5 * square - constant - log_det;
+            assert!((log_q - expected).abs() < 1e-7, "{log_q} {expected}");
+        }
+    }
+}
+
+/// The coordinate of a row of the noise.
+fn row_of(family: &Conditional, row: usize) -> usize {
+    let mut order = family.hubs().iter().chain(family.locals());
+    *order.nth(row).unwrap()
+}
+
+#[test]
+fn moments_of_locals_given_hubs_are_those_of_draws() {
+    for family in conditionals() {
+        // Where scales depend on the hubs as far as they do in fits: tails of more are not known from draws.
+        let plain = family.diagonal(&[0.3, -1.0, 2.0, 0.1], &[0.2, -0.4, 0.0, 0.5]);
+        let random = random_omega(&family);
+        let pairs = plain.iter().zip(&random);
+        let omega: Vec<f64> = pairs.map(|(p, r)| 0.6 * p + 0.4 * r).collect();
+        // 200 000 draws know a mean to .003 sd, an sd and the entropy to .003.
+        let count = 200_000;
+        let noise = normals(DIM, count, 5);
+        let draws = placed(&family, &omega, &noise, count);
+        let (mean, sd) = (family.mean(&omega), family.marginal_sd(&omega));
+        for (i, (mean, sd)) in mean.iter().zip(&sd).enumerate() {
+            let own = jensen_math::sum::Moments::of(&draws[i * count..(i + 1) * count]);
+            let (own_mean, own_sd) = (own.mean(), own.variance().sqrt());
+            assert!((own_mean - mean).abs() < 0.015 * sd, "{own_mean} {mean}");
+            assert!((own_sd / sd - 1.0).abs() < 0.02, "{own_sd} {sd}");
+        }
+        let mut log_q = vec![0.0; count];
+        let view = Lanes::new(&noise, DIM, count);
+        family.log_density(&omega, view, view, &mut log_q);
+        let entropy = -log_q.iter().sum::<f64>() / count as f64;
+        assert!((entropy - family.entropy(&omega)).abs() < 0.02);
+    }
+}
+
+#[test]
 fn family_names_parse_back() {
-    for text in ["meanfield", "fullrank", "lowrank=7", "mixture=3", "flow=4"] {
+    for text in [
+        "meanfield",
+        "fullrank",
+        "lowrank=7",
+        "sparse",
+        "conditional",
+        "mixture=3",
+        "flow=4",
+    ] {
         assert_eq!(text.parse::<FamilyKind>().unwrap().to_string(), text);
     }
     assert_eq!(

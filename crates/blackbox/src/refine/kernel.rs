@@ -38,6 +38,9 @@ const LONGEST: usize = 1024;
 const GRAIN: usize = 1 << 14;
 const LEAST_LANES: usize = 32;
 
+/// Numbers of a part beyond which there are more parts than threads: a dozen such matrices are read at every step.
+const STRIP: usize = 1 << 19;
+
 /// How to move.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stride {
@@ -212,7 +215,8 @@ fn trajectory<D: LogDensity>(
     let sizes: Vec<f64> = sizes.iter().map(|h| h * shrink).collect();
     let steps = steps * GROWTH.pow(level);
     let most = (momentum.len() * steps / GRAIN).min(lanes / LEAST_LANES);
-    let parts = most.clamp(1, rayon::current_num_threads());
+    let strips = rayon::current_num_threads().max(momentum.len() / STRIP);
+    let parts = most.clamp(1, strips);
     let width = lanes.div_ceil(parts).next_multiple_of(LANES);
     let parts: Vec<Arrival> = target
         .evaluators(lanes.div_ceil(width), width)

@@ -1,12 +1,17 @@
-//! The affine map `z = m + A x` under which a fitted Gaussian is standard normal and the posterior nearly so.
+//! The map under which a fitted approximation is standard normal and the posterior nearly so: `z = m + A x` of a Gaussian, and
+//! of locals given hubs their own map from the noise, whose Jacobian differs from place to place.
 //!
 //! A is the family's own square root of its covariance: the standard deviations, the Cholesky factor, or for
 //! `D² + U Uᵀ` the matrix `D (I + V M Vᵀ)` with `V = D⁻¹ U`, `Vᵀ V = Q Λ Qᵀ` and
 //! `M = Q diag(1/(1 + √(1 + λ))) Qᵀ`, which is square where the family's own map from its noise is not.
 
+use std::sync::Arc;
+
+use jensen_density::{Lanes, LanesMut};
+
 use crate::approximation::Approximation;
 use crate::dense::solve_lower_lanes;
-use crate::family::{FamilyKind, FullRank, Sparse};
+use crate::family::{Conditional, Family, FamilyKind, FullRank, Passes, Sparse};
 use crate::reduce::{affine_row, axpy, combine, dot, sum};
 
 /// Passes of Jacobi rotations; four are enough for any matrix of a few dozen rows.
@@ -325,6 +330,25 @@ pub(super) struct Map {
     mean: Vec<f64>,
     roots: Vec<Root>,
     log_det: f64,
+    /// What comes after the roots, in the place of the mean, where the family's map is not affine.
+    bent: Option<Bent>,
+}
+
+/// A member of the family of locals given hubs.
+#[derive(Clone, Debug)]
+struct Bent {
+    family: Arc<Conditional>,
+    omega: Arc<Vec<f64>>,
+}
+
+/// Where a map puts particles.
+pub(super) struct Placed {
+    /// The draws, `dim × lanes`.
+    pub z: Vec<f64>,
+    /// Of a map that is not affine, the way there.
+    passes: Option<Passes>,
+    /// Log of the Jacobian determinant of each.
+    pub log_det: Vec<f64>,
 }
 
 impl Map {
@@ -366,6 +390,18 @@ impl Map {
                     mean,
                     log_det: root.log_det(),
                     roots: vec![root],
+                    bent: None,
+                };
+            }
+            FamilyKind::Conditional => {
+                return Self {
+                    mean: Vec::new(),
+                    log_det: 0.0,
+                    roots: Vec::new(),
+                    bent: Some(Bent {
+                        family: Arc::new(Conditional::new(approximation.family().space())),
+                        omega: Arc::new(omega.to_vec()),
+                    }),
                 };
             }
         };
@@ -373,6 +409,7 @@ impl Map {
             mean: approximation.mean().to_vec(),
             log_det: root.log_det(),
             roots: vec![root],
+            bent: None,
         }
     }
 
@@ -387,31 +424,89 @@ impl Map {
             mean: self.mean.clone(),
             roots,
             log_det,
+            bent: self.bent.clone(),
         }
     }
 
-    /// Log of the map's Jacobian determinant.
+    /// Number of hubs, which come first among the coordinates; none of an affine map.
+    pub(super) fn hubs(&self) -> usize {
+        self.bent
+            .as_ref()
+            .map_or(0, |bent| bent.family.hubs().len())
+    }
+
+    /// Whether it costs no more than there are coordinates, or places of a sparse factor.
+    pub(super) fn is_sparse(&self) -> bool {
+        let sparse = |root: &Root| matches!(root, Root::Diagonal(_) | Root::Precision(_));
+        self.roots.iter().all(sparse)
+    }
+
+    /// Log of the Jacobian determinant of the roots, which is the same everywhere.
     pub(super) fn log_det(&self) -> f64 {
         self.log_det
     }
 
-    /// The draws at `x` (`dim × lanes`).
-    pub(super) fn place(&self, x: &[f64], lanes: usize) -> Vec<f64> {
+    /// Log of the map's Jacobian determinant at each lane of `x` (`dim × lanes`).
+    pub(super) fn log_dets(&self, x: &[f64], lanes: usize) -> Vec<f64> {
+        match &self.bent {
+            None => vec![self.log_det; lanes],
+            Some(_) => self.bent_log_dets(&self.rooted(x, lanes), lanes),
+        }
+    }
+
+    fn bent_log_dets(&self, inner: &[f64], lanes: usize) -> Vec<f64> {
+        let Some(Bent { family, omega }) = &self.bent else {
+            return vec![self.log_det; lanes];
+        };
+        let noise = Lanes::new(inner, inner.len() / lanes, lanes);
+        let mut out = family.log_dets(omega, noise);
+        out.iter_mut().for_each(|d| *d += self.log_det);
+        out
+    }
+
+    /// What the roots make of `x`.
+    fn rooted(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut z = x.to_vec();
         for root in self.roots.iter().rev() {
             z = root.times(&z, lanes);
         }
-        for (row, mean) in z.chunks_mut(lanes).zip(&self.mean) {
-            row.iter_mut().for_each(|z| *z += mean);
-        }
         z
     }
 
-    /// `out = ∂/∂x` from the gradient at the draws.
-    pub(super) fn pull(&self, grad: &[f64], lanes: usize, out: &mut [f64]) {
-        let (first, rest) = self.roots.split_first().expect("a map has a root");
-        first.transposed_times(grad, lanes, out);
-        for root in rest {
+    /// The draws at `x` (`dim × lanes`).
+    pub(super) fn place(&self, x: &[f64], lanes: usize) -> Placed {
+        let mut inner = self.rooted(x, lanes);
+        let log_det = self.bent_log_dets(&inner, lanes);
+        let Some(Bent { family, omega }) = &self.bent else {
+            for (row, mean) in inner.chunks_mut(lanes).zip(&self.mean) {
+                row.iter_mut().for_each(|z| *z += mean);
+            }
+            return Placed {
+                z: inner,
+                passes: None,
+                log_det,
+            };
+        };
+        let dim = family.dim();
+        let mut z = vec![0.0; inner.len()];
+        let noise = Lanes::new(&inner, dim, lanes);
+        let passes = family.passes(omega, noise, &mut LanesMut::new(&mut z, dim, lanes));
+        Placed {
+            z,
+            passes: Some(passes),
+            log_det,
+        }
+    }
+
+    /// `out = ∂/∂x` of log density and log Jacobian, from the gradient of the former at the draws.
+    pub(super) fn pull(&self, placed: &Placed, grad: &[f64], lanes: usize, out: &mut [f64]) {
+        out.copy_from_slice(grad);
+        if let (Some(Bent { family, omega }), Some(passes)) = (&self.bent, &placed.passes) {
+            let dim = family.dim();
+            let by_noise = LanesMut::new(out, dim, lanes);
+            family.pull_density(omega, passes, Lanes::new(grad, dim, lanes), by_noise);
+        }
+        for root in &self.roots {
             let given = out.to_vec();
             root.transposed_times(&given, lanes, out);
         }
@@ -500,13 +595,14 @@ mod tests {
             for whitening in whitenings {
                 let map = whitening.as_ref().map_or(base.clone(), |w| base.after(w));
                 let x = wave(dim * lanes, 1.3);
-                let z = map.place(&x, lanes);
-                let back = origin(&map, &z, lanes);
+                let placed = map.place(&x, lanes);
+                let z = &placed.z;
+                let back = origin(&map, z, lanes);
                 assert!(x.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-11));
                 // ⟨g, A x⟩ = ⟨Aᵀ g, x⟩, lane by lane added up.
                 let (g, mut pulled) = (wave(dim * lanes, 1.1), vec![0.0; dim * lanes]);
-                map.pull(&g, lanes, &mut pulled);
-                let centre = map.place(&vec![0.0; dim * lanes], lanes);
+                map.pull(&placed, &g, lanes, &mut pulled);
+                let centre = map.place(&vec![0.0; dim * lanes], lanes).z;
                 let moved: Vec<f64> = z.iter().zip(&centre).map(|(z, c)| z - c).collect();
                 assert!((dot(&g, &moved) - dot(&pulled, &x)).abs() < 1e-11);
                 if let Some(w) = whitening {

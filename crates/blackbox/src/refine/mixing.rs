@@ -102,6 +102,14 @@ impl Ensemble {
         }
     }
 
+    /// The relative standard error of a quantity's standard deviation.
+    pub(super) fn error_of_spread(&self, draws: &[f64]) -> f64 {
+        let (mean, _) = mean_se(draws);
+        let squares: Vec<f64> = draws.iter().map(|x| (x - mean) * (x - mean)).collect();
+        let variance = sum(&squares) / squares.len() as f64;
+        0.5 * self.judge(&squares).mcse() / variance
+    }
+
     /// The worse of a quantity and its squared distance from its mean, so that spreads have mixed too.
     pub fn judge_with_spread(&self, draws: &[f64]) -> Mixing {
         let (mean, _) = mean_se(draws);
@@ -220,6 +228,21 @@ mod tests {
             assert!(mixing.ess < 1.3 * 40.0 * 128.0);
             assert!((mixing.sd - 1.0).abs() < 0.05);
         }
+    }
+
+    #[test]
+    fn tails_make_spreads_vague() {
+        // Of normals 1/√(2n); of their cubes, with E x¹² / (E x⁶)² = 46, ½ √(45/n).
+        let draws = normals(80, 2);
+        let count = draws.len() as f64;
+        let own = ENSEMBLE.error_of_spread(&draws);
+        assert!((own * (2.0 * count).sqrt() - 1.0).abs() < 0.3, "{own}");
+        let cubes: Vec<f64> = draws.iter().map(|x| x.powi(3)).collect();
+        let own = ENSEMBLE.error_of_spread(&cubes);
+        assert!(
+            (own / (0.5 * (45.2 / count).sqrt()) - 1.0).abs() < 0.5,
+            "{own}"
+        );
     }
 
     #[test]

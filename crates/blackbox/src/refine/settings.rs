@@ -76,6 +76,12 @@ impl RefineSettings {
         limit.max(affordable.min(CHEAP * limit))
     }
 
+    /// Gradients that a refinement is allowed at least where the way to the coordinates costs no more than they are many, as of
+    /// sparse precisions: those of a hundred and fifty transitions, whose steps the dimension's fourth root shortens.
+    pub(super) fn least(&self, dim: usize) -> u64 {
+        (self.max_gradients as f64 / 12.0 * (dim as f64 / SCALED as f64).powf(0.25)) as u64
+    }
+
     /// Whether these are the defaults, which are not written: runs stored before there was refinement stay the same.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
@@ -113,6 +119,8 @@ mod tests {
         assert_eq!(settings.limit(20, Some(1 << 40)), most);
         assert_eq!(settings.limit(1000, Some(1000)), most / 10);
         let between = settings.limit(25, Some(1231));
+        assert_eq!(settings.least(100), most / 12);
+        assert_eq!(settings.least(1_000_000), 10 * (most / 12) + 6);
         assert!(
             most < between && between < CHEAP * most,
             "{between} gradients"

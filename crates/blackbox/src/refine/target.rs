@@ -3,7 +3,7 @@
 //! The base is the multivariate t with [`FREEDOM`] degrees of freedom in the coordinates in which the
 //! approximation is standard normal: its tails cover a posterior's that are heavier than q's, and it costs a
 //! posterior that is normal there `O(log d)` nats, where wider standard deviations cost `O(d)`. At inverse
-//! temperature β the target is `(1 − β) log t(x) + β log p(m + A x) |A|`.
+//! temperature β the target is `(1 − β) log t(x) + β (log p(z) + log |∂z/∂x|)`.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_math::special::lgamma;
@@ -22,7 +22,7 @@ pub(super) struct Cloud {
     pub x: Vec<f64>,
     /// `∂/∂x log p`, as `x`; zero where the value is not finite.
     pub grad: Vec<f64>,
-    /// `log p(m + A x) + log |A|`; −∞ where the density is zero or undefined.
+    /// `log p(z) + log |∂z/∂x|`; −∞ where the density is zero or undefined.
     pub log_p: Vec<f64>,
 }
 
@@ -165,24 +165,25 @@ impl<D: LogDensity> Evaluator<'_, D> {
     /// Makes values and gradients those of the cloud's positions.
     pub(super) fn evaluate(&mut self, cloud: &mut Cloud) {
         let (dim, lanes) = (self.density.dim(), cloud.lanes());
-        let z = self.map.place(&cloud.x, lanes);
-        let mut grad = vec![0.0; z.len()];
+        let placed = self.map.place(&cloud.x, lanes);
+        let mut grad = vec![0.0; placed.z.len()];
         self.density.value_grad(
             self.workspace,
-            Lanes::new(&z, dim, lanes),
+            Lanes::new(&placed.z, dim, lanes),
             &mut cloud.log_p,
             LanesMut::new(&mut grad, dim, lanes),
         );
-        self.map.pull(&grad, lanes, &mut cloud.grad);
+        self.map.pull(&placed, &grad, lanes, &mut cloud.grad);
         let mut defined: Vec<bool> = cloud.log_p.iter().map(|p| p.is_finite()).collect();
         for row in cloud.grad.chunks(lanes) {
             for (defined, g) in defined.iter_mut().zip(row) {
                 *defined &= g.is_finite();
             }
         }
-        for (value, defined) in cloud.log_p.iter_mut().zip(&defined) {
+        for ((value, log_det), defined) in cloud.log_p.iter_mut().zip(&placed.log_det).zip(&defined)
+        {
             *value = match defined {
-                true => *value + self.map.log_det(),
+                true => *value + log_det,
                 false => f64::NEG_INFINITY,
             };
         }

@@ -2,6 +2,7 @@
 
 use jensen_density::Pattern;
 
+use super::colouring::Colouring;
 use super::ordering::minimum_degree;
 
 /// The places of a lower triangular factor, by columns: coordinate `order[j]` is column and row j. Column j has the
@@ -102,6 +103,29 @@ impl Symbolic {
     /// The row of a place.
     pub(crate) fn row(&self, place: usize) -> u32 {
         self.rows[place]
+    }
+
+    /// A symmetric matrix of the pattern at the places, from its products with the colours' directions.
+    pub(crate) fn gathered(
+        &self,
+        colouring: &Colouring,
+        pattern: Option<&Pattern>,
+        products: &[f64],
+    ) -> Vec<f64> {
+        let mut out = vec![0.0; self.places()];
+        for j in 0..self.dim() {
+            let c = self.coordinate(j);
+            out[self.diagonal(j)] = colouring.element(products, c, c);
+            let neighbours = pattern.map(|pattern| pattern.neighbours(c));
+            for (p, i) in self.below(j) {
+                let other = self.coordinate(i);
+                // The factor fills in where the matrix has no element.
+                if neighbours.is_none_or(|list| list.binary_search(&(other as u32)).is_ok()) {
+                    out[p] = colouring.element(products, c, other);
+                }
+            }
+        }
+        out
     }
 
     /// Rows of a column, its own first.

@@ -30,7 +30,9 @@ pub use trust::TrustRequest;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use jensen_blackbox::{Approximation, FitError, Init, RefinedDraws, Settings, Subject};
+use jensen_blackbox::{
+    Approximation, FitError, Init, RefinedDraws, Settings, Subject, begins_conditional,
+};
 use jensen_data::{Coordinates, DataFile, DataSet, FitSummary};
 use jensen_density::{AllRecords, Variable};
 use jensen_run::{Budget, Control, Silent};
@@ -375,7 +377,11 @@ impl Program {
         if self.centring.get().is_some() {
             return;
         }
-        let centring = match self.request.has_centring(settings) {
+        // Locals given hubs are the same to a family that knows what hubs do to them, however they are taken.
+        let wanted = self.request.has_centring(settings)
+            && (self.request.centring.is_some()
+                || !begins_conditional(model.graph_density(), settings));
+        let centring = match wanted {
             true => {
                 let mut silent = Silent;
                 // However many iterations are asked for: a short run is the beginning of a long one.

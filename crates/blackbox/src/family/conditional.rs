@@ -1,0 +1,790 @@
+//! Gaussians of locals given hubs: ω = (mean and lower factor of the hubs, then a row of weights for each mean of a local and
+//! each place of the locals' factor).
+//!
+//! Hubs are the coordinates with many second-order neighbours, as scales and locations of hierarchies and of series have;
+//! they get any covariance, `z_h = μ + A x`. Given them the locals are Gaussian (Tan, Bhaskaran and Nott, *Conditionally
+//! structured variational Gaussian approximation with importance weights*, Statistics and Computing 30, 2020): with ε standard
+//! normal, from the last in the order of elimination up,
+//!
+//! ```text
+//! z_j = m_j + y_j,    y_j = e^(−a_j) ε_j − Σ_i r_ij y_i    (i after j, at the places of a sparse Cholesky factor),
+//! ```
+//!
+//! so that the precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse where the density has no second
+//! derivative. Means, logarithms of scales and regressions each are a weighted sum of features of x: 1, x itself, so that a scale
+//! follows a funnel into its neck as far as it goes, and products of `s(x) = x / √(1 + x²/c²)`, which bend near the middle and
+//! are bounded far out. Of regressions s takes the place of x: one beyond 1 in size would explode along a chain.
+//!
+//! The Jacobian is triangular, so that the density is exact, and moments of the features are integrals over one normal.
+
+use std::sync::Arc;
+
+use jensen_density::{Lanes, LanesMut, Pattern};
+use jensen_math::constants::HALF_LOG_TWO_PI;
+use rayon::prelude::*;
+
+use super::hubs::{
+    Featured, Features, MOST_HUBS, Row, WIDTH, add_products, hubs_of, nodes, pull_noise, solve,
+    spread, weighted,
+};
+use super::mean_field::standard_normal;
+use super::{Curvature, Family, FamilyKind, Space};
+use crate::reduce::{dot, sum};
+use crate::sparse::{Colouring, Symbolic};
+
+/// Gaussians of locals given hubs.
+#[derive(Clone, Debug)]
+pub struct Conditional {
+    space: Space,
+    /// Coordinates of the hubs, and of the locals in the order of elimination.
+    hubs: Vec<usize>,
+    locals: Vec<usize>,
+    features: Features,
+    symbolic: Arc<Symbolic>,
+    /// Which of the locals' directions show their Hessian, and the pattern of that.
+    colouring: Arc<Colouring>,
+    pattern: Option<Arc<Pattern>>,
+}
+
+/// Of a block of lanes: what was computed on the way to the draws.
+struct Pass {
+    x: Vec<Row>,
+    features: Featured,
+    noise: Vec<Row>,
+    /// `z − m` and `e^(−a)` of the locals.
+    y: Vec<Row>,
+    scale: Vec<Row>,
+}
+
+/// Of many lanes.
+pub(crate) struct Passes(Vec<Pass>);
+
+impl Conditional {
+    /// The family on a space; where that tells no pattern, or one without hubs, all coordinates are locals.
+    pub fn new(space: Space) -> Self {
+        let mut hubs = space.pattern.as_deref().map_or_else(Vec::new, hubs_of);
+        hubs.truncate(MOST_HUBS);
+        Self::with_hubs(space, hubs)
+    }
+
+    /// The family with these hubs.
+    pub(super) fn with_hubs(space: Space, mut hubs: Vec<usize>) -> Self {
+        hubs.sort_unstable();
+        let others: Vec<usize> = (0..space.dim)
+            .filter(|i| hubs.binary_search(i).is_err())
+            .collect();
+        let pattern = (space.pattern.as_deref()).map(|pattern| among(pattern, &others));
+        let (symbolic, colouring) = match &pattern {
+            Some(pattern) => (
+                Symbolic::new(pattern, usize::MAX).expect("no limit"),
+                Colouring::new(pattern),
+            ),
+            None => (Symbolic::dense(others.len()), Colouring::full(others.len())),
+        };
+        Self {
+            locals: (0..others.len())
+                .map(|j| others[symbolic.coordinate(j)])
+                .collect(),
+            features: Features::new(hubs.len()),
+            symbolic: Arc::new(symbolic),
+            colouring: Arc::new(colouring),
+            pattern: pattern.map(Arc::new),
+            hubs,
+            space,
+        }
+    }
+
+    /// Whether a density of this space has hubs, no more than this family takes, and given them a factor of at most so many
+    /// places.
+    pub fn suits(space: &Space, most: usize) -> bool {
+        let Some(pattern) = space.pattern.as_deref() else {
+            return false;
+        };
+        let mut hubs = hubs_of(pattern);
+        if hubs.is_empty() || hubs.len() > MOST_HUBS {
+            return false;
+        }
+        hubs.sort_unstable();
+        let others: Vec<usize> = (0..space.dim)
+            .filter(|i| hubs.binary_search(i).is_err())
+            .collect();
+        Symbolic::new(&among(pattern, &others), most).is_some()
+    }
+
+    /// Coordinates of the hubs.
+    pub(crate) fn hubs(&self) -> &[usize] {
+        &self.hubs
+    }
+
+    /// Coordinates of the locals, in the order of elimination.
+    pub(crate) fn locals(&self) -> &[usize] {
+        &self.locals
+    }
+
+    pub(crate) fn features(&self) -> &Features {
+        &self.features
+    }
+
+    pub(crate) fn symbolic(&self) -> &Symbolic {
+        &self.symbolic
+    }
+
+    /// Directions, `dim × columns`, whose Hessian products show the locals' part of the Hessian.
+    pub(crate) fn local_directions(&self) -> Vec<f64> {
+        let own = self.colouring.directions();
+        let columns = own.len().checked_div(self.locals.len()).unwrap_or(0);
+        let mut out = vec![0.0; self.space.dim * columns];
+        for (j, &c) in self.locals.iter().enumerate() {
+            let row = self.symbolic.coordinate(j);
+            out[c * columns..(c + 1) * columns]
+                .copy_from_slice(&own[row * columns..(row + 1) * columns]);
+        }
+        out
+    }
+
+    /// The locals' part of a matrix at the places, from its products with these directions (`dim × columns`).
+    pub(crate) fn gathered(&self, products: &[f64]) -> Vec<f64> {
+        let columns = products.len() / self.space.dim;
+        let mut own = vec![0.0; self.locals.len() * columns];
+        for (j, &c) in self.locals.iter().enumerate() {
+            let row = self.symbolic.coordinate(j);
+            own[row * columns..(row + 1) * columns]
+                .copy_from_slice(&products[c * columns..(c + 1) * columns]);
+        }
+        self.symbolic
+            .gathered(&self.colouring, self.pattern.as_deref(), &own)
+    }
+
+    /// Where the weights begin, those of the means first, then those of the places.
+    fn start(&self) -> usize {
+        let k = self.hubs.len();
+        k + k * (k + 1) / 2
+    }
+
+    /// ω from the hubs' Gaussian (A as a full square) and rows of weights.
+    pub(crate) fn member(&self, mean: &[f64], factor: &[f64], weights: &[f64]) -> Vec<f64> {
+        let k = self.hubs.len();
+        let rows = (0..k).flat_map(|i| factor[i * k..=i * k + i].iter().copied());
+        let mut omega: Vec<f64> = mean.to_vec();
+        omega.extend(rows);
+        omega.extend_from_slice(weights);
+        omega
+    }
+
+    /// Place of an element of A.
+    fn element(&self, i: usize, k: usize) -> usize {
+        self.hubs.len() + i * (i + 1) / 2 + k
+    }
+
+    /// Weights of means, and of places.
+    fn weights<'a>(&self, omega: &'a [f64]) -> (&'a [f64], &'a [f64]) {
+        omega[self.start()..].split_at(self.locals.len() * self.features.count())
+    }
+
+    /// The sum of the weights of all log scales.
+    fn stretch(&self, omega: &[f64]) -> Vec<f64> {
+        let (f, (_, places)) = (self.features.count(), self.weights(omega));
+        let mut out = vec![0.0; f];
+        for j in 0..self.locals.len() {
+            let p = self.symbolic.diagonal(j);
+            for (out, t) in out.iter_mut().zip(&places[p * f..(p + 1) * f]) {
+                *out += t;
+            }
+        }
+        out
+    }
+
+    /// Log of the determinant of A.
+    fn hub_log_det(&self, omega: &[f64]) -> f64 {
+        let diagonal = (0..self.hubs.len()).map(|i| omega[self.element(i, i)].abs().ln());
+        diagonal.sum()
+    }
+
+    /// The log Jacobian at every lane of the noise.
+    pub(crate) fn log_dets(&self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
+        let (stretch, constant) = (self.stretch(omega), self.hub_log_det(omega));
+        let mut x = vec![0.0; self.hubs.len()];
+        let each = (0..noise.lanes()).map(|l| {
+            x.iter_mut()
+                .enumerate()
+                .for_each(|(k, x)| *x = noise.row(k)[l]);
+            let features = self.features.at(&x);
+            constant
+                - stretch
+                    .iter()
+                    .zip(features)
+                    .map(|(t, f)| t * f)
+                    .sum::<f64>()
+        });
+        each.collect()
+    }
+
+    /// Rows of a block of lanes, the last lanes zero where there are no more.
+    fn block(rows: Lanes<'_>, which: impl Iterator<Item = usize>, first: usize) -> Vec<Row> {
+        let width = WIDTH.min(rows.lanes() - first);
+        let row = |i| {
+            let mut out = [0.0; WIDTH];
+            out[..width].copy_from_slice(&rows.row(i)[first..first + width]);
+            out
+        };
+        which.map(row).collect()
+    }
+
+    /// Works on blocks of lanes, over threads.
+    fn blocks<T: Send>(lanes: usize, work: impl Fn(usize) -> T + Sync) -> Vec<(usize, usize, T)> {
+        let firsts: Vec<usize> = (0..lanes).step_by(WIDTH).collect();
+        let each = firsts
+            .into_par_iter()
+            .map(|first| (first, WIDTH.min(lanes - first), work(first)));
+        each.collect()
+    }
+
+    /// Writes the rows of hubs, then of locals, of blocks.
+    fn place(&self, blocks: Vec<(usize, usize, Vec<Row>)>, out: &mut LanesMut<'_>) {
+        for (first, width, rows) in blocks {
+            for (&c, row) in self.hubs.iter().chain(&self.locals).zip(&rows) {
+                out.row_mut(c)[first..first + width].copy_from_slice(&row[..width]);
+            }
+        }
+    }
+
+    /// Rows of the hubs, then of the locals.
+    fn ordered(&self, rows: Lanes<'_>, first: usize) -> (Vec<Row>, Vec<Row>) {
+        let of = |which: &[usize]| Self::block(rows, which.iter().copied(), first);
+        (of(&self.hubs), of(&self.locals))
+    }
+
+    fn pass(&self, omega: &[f64], noise: Lanes<'_>, first: usize) -> Pass {
+        let (k, n) = (self.hubs.len(), self.locals.len());
+        let x = Self::block(noise, 0..k, first);
+        let mut pass = Pass {
+            features: self.features.rows(&x),
+            noise: Self::block(noise, k..k + n, first),
+            x,
+            y: vec![[0.0; WIDTH]; n],
+            scale: vec![[0.0; WIDTH]; n],
+        };
+        solve(
+            &self.symbolic,
+            self.weights(omega).1,
+            &pass.features,
+            &pass.noise,
+            &mut pass.y,
+            &mut pass.scale,
+        );
+        pass
+    }
+
+    /// `μ + A x`.
+    fn hub_rows(&self, omega: &[f64], shift: bool, x: &[Row]) -> Vec<Row> {
+        let row = |i: usize| {
+            let mut out = [if shift { omega[i] } else { 0.0 }; WIDTH];
+            for (k, x) in x.iter().enumerate().take(i + 1) {
+                let a = omega[self.element(i, k)];
+                out.iter_mut().zip(x).for_each(|(out, x)| *out += a * x);
+            }
+            out
+        };
+        (0..self.hubs.len()).map(row).collect()
+    }
+
+    /// Draws of a block: hubs, then locals.
+    fn draws(&self, omega: &[f64], pass: &Pass) -> Vec<Row> {
+        let (f, (means, _)) = (self.features.count(), self.weights(omega));
+        let mut out = self.hub_rows(omega, true, &pass.x);
+        for (theta, y) in means.chunks(f).zip(&pass.y) {
+            let mut row = weighted(theta, &pass.features.plain);
+            row.iter_mut().zip(y).for_each(|(z, y)| *z += y);
+            out.push(row);
+        }
+        out
+    }
+
+    /// Derivatives by the noise, hubs then locals, from those by the draws; with those of the log Jacobian where `stretched`.
+    fn pulled(
+        &self,
+        omega: &[f64],
+        pass: &Pass,
+        (hubs, mut locals): (Vec<Row>, Vec<Row>),
+        stretched: Option<&[f64]>,
+    ) -> Vec<Row> {
+        let (f, (means, places)) = (self.features.count(), self.weights(omega));
+        let mut by_feature = Featured {
+            plain: vec![[0.0; WIDTH]; f],
+            bounded: vec![[0.0; WIDTH]; f],
+        };
+        if let Some(stretch) = stretched {
+            spread(stretch, &[-1.0; WIDTH], &mut by_feature.plain);
+        }
+        for (theta, grad) in means.chunks(f).zip(&locals) {
+            spread(theta, grad, &mut by_feature.plain);
+        }
+        pull_noise(
+            &self.symbolic,
+            places,
+            &pass.features,
+            &pass.noise,
+            &pass.y,
+            &pass.scale,
+            &mut locals,
+            &mut by_feature,
+        );
+        let mut out = self.hubs_transposed(omega, &hubs);
+        self.features.pull(&pass.x, &by_feature, &mut out);
+        out.append(&mut locals);
+        out
+    }
+
+    /// `Aᵀ g`.
+    fn hubs_transposed(&self, omega: &[f64], grad: &[Row]) -> Vec<Row> {
+        let mut out = vec![[0.0; WIDTH]; self.hubs.len()];
+        for (i, row) in grad.iter().enumerate() {
+            let a = &omega[self.element(i, 0)..=self.element(i, i)];
+            spread(a, row, &mut out);
+        }
+        out
+    }
+
+    /// The draws of noise, and what [`pull_density`](Self::pull_density) needs of the way to them.
+    pub(crate) fn passes(&self, omega: &[f64], noise: Lanes<'_>, z: &mut LanesMut<'_>) -> Passes {
+        let blocks = Self::blocks(noise.lanes(), |first| {
+            let pass = self.pass(omega, noise, first);
+            (self.draws(omega, &pass), pass)
+        });
+        let mut draws = Vec::with_capacity(blocks.len());
+        let mut passes = Vec::with_capacity(blocks.len());
+        for (first, width, (rows, pass)) in blocks {
+            draws.push((first, width, rows));
+            passes.push(pass);
+        }
+        self.place(draws, z);
+        Passes(passes)
+    }
+
+    /// `out = ∂/∂x (log p + log |∂z/∂x|)` where the noise was x, from the gradient of log p at the draws.
+    pub(crate) fn pull_density(
+        &self,
+        omega: &[f64],
+        passes: &Passes,
+        grad: Lanes<'_>,
+        mut out: LanesMut<'_>,
+    ) {
+        let stretch = self.stretch(omega);
+        let blocks = Self::blocks(grad.lanes(), |first| {
+            let pass = &passes.0[first / WIDTH];
+            self.pulled(omega, pass, self.ordered(grad, first), Some(&stretch))
+        });
+        for (first, width, rows) in blocks {
+            for (i, row) in rows.iter().enumerate() {
+                out.row_mut(i)[first..first + width].copy_from_slice(&row[..width]);
+            }
+        }
+    }
+
+    /// Adjoints of the rows of weights of places, of a gradient by the draws.
+    fn adjoints(&self, values: &[Row], pass: &Pass, grad: &[Row]) -> (Vec<Row>, Vec<Row>) {
+        let mut by_y = grad.to_vec();
+        let mut out = vec![[0.0; WIDTH]; self.symbolic.places()];
+        for j in 0..self.locals.len() {
+            let own = by_y[j];
+            let p = self.symbolic.diagonal(j);
+            for l in 0..WIDTH {
+                out[p][l] = -own[l] * pass.scale[j][l] * pass.noise[j][l];
+            }
+            for (p, i) in self.symbolic.below(j) {
+                for l in 0..WIDTH {
+                    by_y[i][l] -= values[p][l] * own[l];
+                    out[p][l] = -own[l] * pass.y[i][l];
+                }
+            }
+        }
+        (by_y, out)
+    }
+
+    /// Values of the places' rows.
+    fn values(&self, omega: &[f64], features: &Featured) -> Vec<Row> {
+        let (_, places) = self.weights(omega);
+        let f = self.features.count();
+        let mut out: Vec<Row> = places
+            .chunks(f)
+            .map(|theta| weighted(theta, &features.bounded))
+            .collect();
+        for j in 0..self.locals.len() {
+            let p = self.symbolic.diagonal(j);
+            out[p] = weighted(&places[p * f..(p + 1) * f], &features.plain);
+        }
+        out
+    }
+
+    /// Tangents of y, for a direction.
+    fn tangents(&self, values: &[Row], turned: &[Row], pass: &Pass) -> Vec<Row> {
+        let mut out = vec![[0.0; WIDTH]; self.locals.len()];
+        for j in (0..self.locals.len()).rev() {
+            let p = self.symbolic.diagonal(j);
+            let mut own = [0.0; WIDTH];
+            for l in 0..WIDTH {
+                own[l] = -turned[p][l] * pass.scale[j][l] * pass.noise[j][l];
+            }
+            for (p, i) in self.symbolic.below(j) {
+                for l in 0..WIDTH {
+                    own[l] -= turned[p][l] * pass.y[i][l] + values[p][l] * out[i][l];
+                }
+            }
+            out[j] = own;
+        }
+        out
+    }
+
+    /// `out[row, f] += Σ_lanes adjoint φ_f` for the rows of weights of places.
+    fn add_weights(&self, features: &Featured, adjoints: &[Row], out: &mut [f64]) {
+        add_products(&features.bounded, adjoints, out);
+        let f = self.features.count();
+        for j in 0..self.locals.len() {
+            let p = self.symbolic.diagonal(j);
+            let own = &mut out[p * f..(p + 1) * f];
+            own.fill(0.0);
+            add_products(&features.plain, &adjoints[p..=p], own);
+        }
+    }
+
+    /// The locals' factor where the hubs are at x.
+    fn factor_at(&self, omega: &[f64], x: &[f64]) -> Vec<f64> {
+        let (f, (_, places)) = (self.features.count(), self.weights(omega));
+        let (plain, bounded) = (self.features.at(x), self.features.bounded_at(x));
+        let mut factor: Vec<f64> = places.chunks(f).map(|theta| dot(theta, &bounded)).collect();
+        for j in 0..self.locals.len() {
+            let p = self.symbolic.diagonal(j);
+            factor[p] = dot(&places[p * f..(p + 1) * f], &plain).exp();
+            for (q, _) in self.symbolic.below(j) {
+                factor[q] *= factor[p];
+            }
+        }
+        factor
+    }
+
+    /// Variances of the hubs.
+    fn hub_variances(&self, omega: &[f64]) -> Vec<f64> {
+        let row = |i: usize| &omega[self.element(i, 0)..=self.element(i, i)];
+        (0..self.hubs.len()).map(|i| dot(row(i), row(i))).collect()
+    }
+}
+
+/// The pattern among some coordinates, numbered by their place in the list.
+fn among(pattern: &Pattern, which: &[usize]) -> Pattern {
+    let mut number = vec![u32::MAX; pattern.dim()];
+    for (j, &i) in which.iter().enumerate() {
+        number[i] = j as u32;
+    }
+    let list = |i: &usize| {
+        let near = pattern.neighbours(*i).iter();
+        near.map(|&n| number[n as usize])
+            .filter(|n| *n != u32::MAX)
+            .collect()
+    };
+    Pattern::new(which.iter().map(list).collect())
+}
+
+impl Family for Conditional {
+    fn kind(&self) -> FamilyKind {
+        FamilyKind::Conditional
+    }
+    fn space(&self) -> Space {
+        self.space.clone()
+    }
+    fn dim(&self) -> usize {
+        self.space.dim
+    }
+    fn noise_dim(&self) -> usize {
+        self.dim()
+    }
+    fn parameters(&self) -> usize {
+        let rows = self.locals.len() + self.symbolic.places();
+        self.start() + rows * self.features.count()
+    }
+    fn free_rows(&self) -> usize {
+        self.dim()
+    }
+    fn uses_curvature(&self) -> bool {
+        false
+    }
+    fn diagonal(&self, mean: &[f64], log_sd: &[f64]) -> Vec<f64> {
+        let (k, n, f) = (self.hubs.len(), self.locals.len(), self.features.count());
+        let mut omega = vec![0.0; self.parameters()];
+        for (i, &c) in self.hubs.iter().enumerate() {
+            omega[i] = mean[c];
+            let own = self.element(i, i);
+            omega[own] = log_sd[c].exp();
+        }
+        debug_assert!(k + n == self.dim());
+        let start = self.start();
+        for (j, &c) in self.locals.iter().enumerate() {
+            omega[start + j * f] = mean[c];
+            omega[start + (n + self.symbolic.diagonal(j)) * f] = -log_sd[c];
+        }
+        omega
+    }
+    fn mean(&self, omega: &[f64]) -> Vec<f64> {
+        let (features, (means, _)) = (self.features.means(), self.weights(omega));
+        let mut out = vec![0.0; self.dim()];
+        for (&c, mean) in self.hubs.iter().zip(omega) {
+            out[c] = *mean;
+        }
+        for (&c, theta) in self.locals.iter().zip(means.chunks(features.len())) {
+            out[c] = dot(theta, &features);
+        }
+        out
+    }
+    /// Of the locals, the variance of their means, and the mean of their variances over the hubs.
+    fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
+        let nodes = nodes(self.hubs.len());
+        let each: Vec<Vec<f64>> = nodes
+            .par_iter()
+            .map(|(x, weight)| {
+                let inverse = self.symbolic.selected_inverse(&self.factor_at(omega, x));
+                let own = (0..self.locals.len()).map(|j| inverse[self.symbolic.diagonal(j)]);
+                own.map(|variance| weight * variance).collect()
+            })
+            .collect();
+        let (variances, (means, _)) = (self.features.variances(), self.weights(omega));
+        let mut out = vec![0.0; self.dim()];
+        for (&c, variance) in self.hubs.iter().zip(self.hub_variances(omega)) {
+            out[c] = variance.sqrt();
+        }
+        for ((j, &c), theta) in self
+            .locals
+            .iter()
+            .enumerate()
+            .zip(means.chunks(variances.len()))
+        {
+            let own: Vec<f64> = each.iter().map(|each| each[j]).collect();
+            let of_mean: f64 = theta.iter().zip(&variances).map(|(t, v)| t * t * v).sum();
+            out[c] = (of_mean + sum(&own)).sqrt();
+        }
+        out
+    }
+    fn entropy(&self, omega: &[f64]) -> f64 {
+        let stretch = dot(&self.stretch(omega), &self.features.means());
+        self.dim() as f64 * (0.5 + HALF_LOG_TWO_PI) + self.hub_log_det(omega) - stretch
+    }
+    fn add_entropy_gradient(&self, omega: &[f64], out: &mut [f64]) {
+        for i in 0..self.hubs.len() {
+            let own = self.element(i, i);
+            out[own] += 1.0 / omega[own];
+        }
+        let means = self.features.means();
+        let first = self.start() + self.locals.len() * means.len();
+        for j in 0..self.locals.len() {
+            let at = first + self.symbolic.diagonal(j) * means.len();
+            for (out, mean) in out[at..at + means.len()].iter_mut().zip(&means) {
+                *out -= mean;
+            }
+        }
+    }
+    fn add_entropy_hvp(&self, omega: &[f64], direction: &[f64], out: &mut [f64]) {
+        for i in 0..self.hubs.len() {
+            let own = self.element(i, i);
+            out[own] -= direction[own] / (omega[own] * omega[own]);
+        }
+    }
+    fn transform(&self, omega: &[f64], noise: Lanes<'_>, mut z: LanesMut<'_>) {
+        let blocks = Self::blocks(noise.lanes(), |first| {
+            self.draws(omega, &self.pass(omega, noise, first))
+        });
+        self.place(blocks, &mut z);
+    }
+    fn push(&self, omega: &[f64], direction: &[f64], noise: Lanes<'_>, mut out: LanesMut<'_>) {
+        let blocks = Self::blocks(noise.lanes(), |first| {
+            let pass = self.pass(omega, noise, first);
+            let (values, turned) = (
+                self.values(omega, &pass.features),
+                self.values(direction, &pass.features),
+            );
+            let tangents = Pass {
+                y: self.tangents(&values, &turned, &pass),
+                ..pass
+            };
+            self.draws(direction, &tangents)
+        });
+        self.place(blocks, &mut out);
+    }
+    fn pull(&self, omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]) {
+        let (means, n) = (self.start(), self.locals.len());
+        let blocks = Self::blocks(noise.lanes(), |first| {
+            let pass = self.pass(omega, noise, first);
+            let (hubs, locals) = self.ordered(grad, first);
+            let values = self.values(omega, &pass.features);
+            let (_, adjoints) = self.adjoints(&values, &pass, &locals);
+            let mut own = vec![0.0; omega.len()];
+            for (i, g) in hubs.iter().enumerate() {
+                own[i] = sum(g);
+                for (k, x) in pass.x.iter().enumerate().take(i + 1) {
+                    own[self.element(i, k)] = dot(g, x);
+                }
+            }
+            let (of_means, of_places) = own[means..].split_at_mut(n * self.features.count());
+            add_products(&pass.features.plain, &locals, of_means);
+            self.add_weights(&pass.features, &adjoints, of_places);
+            own
+        });
+        for (_, _, block) in blocks {
+            out.iter_mut().zip(block).for_each(|(out, x)| *out += x);
+        }
+    }
+    fn pull_second(
+        &self,
+        omega: &[f64],
+        direction: &[f64],
+        noise: Lanes<'_>,
+        grad: Lanes<'_>,
+        out: &mut [f64],
+    ) {
+        let (start, n) = (self.start(), self.locals.len());
+        let blocks = Self::blocks(noise.lanes(), |first| {
+            let pass = self.pass(omega, noise, first);
+            let (_, locals) = self.ordered(grad, first);
+            let (values, turned) = (
+                self.values(omega, &pass.features),
+                self.values(direction, &pass.features),
+            );
+            let tangents = self.tangents(&values, &turned, &pass);
+            let (by_y, _) = self.adjoints(&values, &pass, &locals);
+            let adjoints = self.turned_adjoints(&values, &turned, &pass, &by_y, &tangents);
+            let mut own = vec![0.0; omega.len()];
+            let (_, of_places) = own[start..].split_at_mut(n * self.features.count());
+            self.add_weights(&pass.features, &adjoints, of_places);
+            own
+        });
+        for (_, _, block) in blocks {
+            out.iter_mut().zip(block).for_each(|(out, x)| *out += x);
+        }
+    }
+    fn log_density(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, out: &mut [f64]) {
+        let constant = -(self.dim() as f64) * HALF_LOG_TWO_PI;
+        standard_normal(noise, constant, out);
+        for (out, log_det) in out.iter_mut().zip(self.log_dets(omega, noise)) {
+            *out -= log_det;
+        }
+    }
+    /// With `g = ∇_z log q`, `−ε − ∇_ε log |∂z/∂ε| = (∂z/∂ε)ᵀ g`: of the locals `g = −L ε`, then the hubs.
+    fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
+        let (k, stretch) = (self.hubs.len(), self.stretch(omega));
+        let blocks = Self::blocks(noise.lanes(), |first| {
+            let pass = self.pass(omega, noise, first);
+            let values = self.values(omega, &pass.features);
+            let mut locals = vec![[0.0; WIDTH]; self.locals.len()];
+            for j in 0..self.locals.len() {
+                let mut own = [0.0; WIDTH];
+                for l in 0..WIDTH {
+                    own[l] = pass.noise[j][l] / pass.scale[j][l];
+                    locals[j][l] -= own[l];
+                }
+                for (p, i) in self.symbolic.below(j) {
+                    for l in 0..WIDTH {
+                        locals[i][l] -= values[p][l] * own[l];
+                    }
+                }
+            }
+            let still = vec![[0.0; WIDTH]; k];
+            let mut hubs = self.pulled(omega, &pass, (still, locals.clone()), Some(&stretch));
+            hubs.truncate(k);
+            for (g, x) in hubs.iter_mut().zip(&pass.x) {
+                g.iter_mut().zip(x).for_each(|(g, x)| *g = -x - *g);
+            }
+            // Aᵀ g from the last row up.
+            for i in (0..k).rev() {
+                let pivot = omega[self.element(i, i)];
+                hubs[i].iter_mut().for_each(|g| *g /= pivot);
+                let own = hubs[i];
+                for (j, row) in hubs.iter_mut().enumerate().take(i) {
+                    let a = omega[self.element(i, j)];
+                    row.iter_mut().zip(&own).for_each(|(g, own)| *g -= a * own);
+                }
+            }
+            hubs.append(&mut locals);
+            hubs
+        });
+        self.place(blocks, &mut out);
+    }
+    /// The Fisher information where the hubs are at their mean, without what couples features, or regressions of one column.
+    fn precondition(
+        &self,
+        omega: &[f64],
+        _curvature: Option<&Curvature>,
+        residual: &[f64],
+        out: &mut [f64],
+    ) {
+        let (k, n, f) = (self.hubs.len(), self.locals.len(), self.features.count());
+        let variances = self.hub_variances(omega);
+        for (i, variance) in variances.iter().enumerate() {
+            out[i] = variance * residual[i];
+            for j in 0..=i {
+                let at = self.element(i, j);
+                out[at] = variance * residual[at] / if i == j { 2.0 } else { 1.0 };
+            }
+        }
+        let factor = self.factor_at(omega, &vec![0.0; k]);
+        let inverse = self.symbolic.selected_inverse(&factor);
+        let (means, variances) = (self.features.means(), self.features.variances());
+        let start = self.start();
+        for c in 0..f {
+            let square = means[c] * means[c] + variances[c];
+            let mut step: Vec<f64> = (0..n).map(|j| residual[start + j * f + c]).collect();
+            self.symbolic.solve(&factor, &mut step, 1);
+            self.symbolic.solve_transposed(&factor, &mut step, 1);
+            for (j, step) in step.iter().enumerate() {
+                out[start + j * f + c] = step / square;
+                let p = self.symbolic.diagonal(j);
+                let at = |p: usize| start + (n + p) * f + c;
+                out[at(p)] = residual[at(p)] / (2.0 * square);
+                for (q, i) in self.symbolic.below(j) {
+                    let of_y = inverse[self.symbolic.diagonal(i)] * factor[p] * factor[p];
+                    out[at(q)] = residual[at(q)] / (of_y * square);
+                }
+            }
+        }
+    }
+    fn shrink(&self, omega: &[f64], factor: f64) -> Vec<f64> {
+        let mut shrunk = omega.to_vec();
+        let (k, n, f, start) = (
+            self.hubs.len(),
+            self.locals.len(),
+            self.features.count(),
+            self.start(),
+        );
+        shrunk[k..start].iter_mut().for_each(|a| *a *= factor);
+        for j in 0..n {
+            shrunk[start + (n + self.symbolic.diagonal(j)) * f] -= factor.ln();
+        }
+        shrunk
+    }
+}
+
+impl Conditional {
+    /// How the places' adjoints change in a direction, at a fixed gradient.
+    fn turned_adjoints(
+        &self,
+        values: &[Row],
+        turned: &[Row],
+        pass: &Pass,
+        by_y: &[Row],
+        tangents: &[Row],
+    ) -> Vec<Row> {
+        let mut change = vec![[0.0; WIDTH]; self.locals.len()];
+        let mut out = vec![[0.0; WIDTH]; self.symbolic.places()];
+        for j in 0..self.locals.len() {
+            let (own, moved) = (by_y[j], change[j]);
+            let p = self.symbolic.diagonal(j);
+            for l in 0..WIDTH {
+                let stretched = pass.scale[j][l] * pass.noise[j][l];
+                out[p][l] = stretched * (own[l] * turned[p][l] - moved[l]);
+            }
+            for (p, i) in self.symbolic.below(j) {
+                for l in 0..WIDTH {
+                    change[i][l] -= turned[p][l] * own[l] + values[p][l] * moved[l];
+                    out[p][l] = -moved[l] * pass.y[i][l] - own[l] * tangents[i][l];
+                }
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,324 @@
+//! What locals given hubs are made of: which coordinates are hubs, the features of their places, and sums of features over blocks
+//! of lanes.
+
+use jensen_density::Pattern;
+use jensen_math::simd::Simd;
+
+use crate::noise::{NoisePurpose, NoiseSource};
+use crate::reduce::{dot, sum};
+use crate::sparse::Symbolic;
+
+/// Coordinates with so many times more neighbours than the median are hubs, and the most of them there may be.
+const MANY: usize = 3;
+pub(super) const MOST_HUBS: usize = 24;
+
+/// Most hubs of which products of two are features; of more, squares alone.
+const PAIRED: usize = 4;
+
+/// Standard deviations at which s bends.
+const BEND: f64 = 3.0;
+
+/// Lanes worked on together.
+pub(super) const WIDTH: usize = 32;
+
+/// Most hubs over which variances of locals are averaged by the trapezoidal rule, with nodes at whole numbers up to so far out;
+/// of more, at so many places that are always the same.
+const LATTICE: usize = 3;
+const FAR: i32 = 5;
+const PLACES: usize = 512;
+
+/// A number of each lane of a block.
+pub(super) type Row = [f64; WIDTH];
+
+/// A number of every feature, or a derivative by it, in the lanes of a block: for means and scales, and for regressions.
+#[derive(Clone, Debug)]
+pub(super) struct Featured {
+    pub plain: Vec<Row>,
+    pub bounded: Vec<Row>,
+}
+
+/// What means, scales and regressions depend on.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Features {
+    hubs: usize,
+    products: Vec<(usize, usize)>,
+    /// `E s²` and `E s⁴`.
+    moments: (f64, f64),
+}
+
+impl Features {
+    pub(super) fn new(hubs: usize) -> Self {
+        let all = (0..hubs).flat_map(|k| (k..hubs).map(move |l| (k, l)));
+        // The trapezoidal rule is exact to rounding for what falls off so fast.
+        let (mut total, mut second, mut fourth) = (0.0, 0.0, 0.0);
+        for i in -400..=400 {
+            let x = f64::from(i) / 40.0;
+            let (weight, s) = ((-0.5 * x * x).exp(), bent(x).0);
+            total += weight;
+            second += weight * s * s;
+            fourth += weight * s.powi(4);
+        }
+        Self {
+            hubs,
+            products: all.filter(|(k, l)| k == l || hubs <= PAIRED).collect(),
+            moments: (second / total, fourth / total),
+        }
+    }
+
+    /// Their number.
+    pub(crate) fn count(&self) -> usize {
+        1 + self.hubs + self.products.len()
+    }
+
+    /// Their values at one place of the hubs.
+    pub(crate) fn at(&self, x: &[f64]) -> Vec<f64> {
+        let products = self
+            .products
+            .iter()
+            .map(|&(k, l)| bent(x[k]).0 * bent(x[l]).0);
+        std::iter::once(1.0)
+            .chain(x.iter().copied())
+            .chain(products)
+            .collect()
+    }
+
+    /// The values of which regressions are sums.
+    pub(crate) fn bounded_at(&self, x: &[f64]) -> Vec<f64> {
+        let mut out = self.at(x);
+        for (feature, x) in out[1..].iter_mut().zip(x) {
+            *feature = bent(*x).0;
+        }
+        out
+    }
+
+    pub(super) fn rows(&self, x: &[Row]) -> Featured {
+        let mut out = Featured {
+            plain: vec![[0.0; WIDTH]; self.count()],
+            bounded: Vec::new(),
+        };
+        let mut lane = vec![0.0; self.hubs];
+        for l in 0..WIDTH {
+            lane.iter_mut().zip(x).for_each(|(to, row)| *to = row[l]);
+            let values = out.plain.iter_mut().zip(self.at(&lane));
+            values.for_each(|(row, value)| row[l] = value);
+        }
+        out.bounded.clone_from(&out.plain);
+        for (row, x) in out.bounded[1..].iter_mut().zip(x) {
+            row.iter_mut().zip(x).for_each(|(s, x)| *s = bent(*x).0);
+        }
+        out
+    }
+
+    /// `out += ` derivatives by x, from those by the features; what regressions are sums of comes together with the others but
+    /// for s itself.
+    pub(super) fn pull(&self, x: &[Row], by: &Featured, out: &mut [Row]) {
+        for (((out, plain), bounded), x) in (out.iter_mut().zip(&by.plain[1..]))
+            .zip(&by.bounded[1..])
+            .zip(x)
+        {
+            for l in 0..WIDTH {
+                out[l] += plain[l] + bounded[l] * bent(x[l]).1;
+            }
+        }
+        let products = 1 + self.hubs;
+        let by_feature: Vec<Row> = (by.plain.iter().zip(&by.bounded))
+            .map(|(plain, bounded)| std::array::from_fn(|l| plain[l] + bounded[l]))
+            .collect();
+        for (&(k, l), by) in self.products.iter().zip(&by_feature[products..]) {
+            for lane in 0..WIDTH {
+                let ((own, slope), (other, steepness)) = (bent(x[k][lane]), bent(x[l][lane]));
+                out[k][lane] += by[lane] * slope * other;
+                out[l][lane] += by[lane] * own * steepness;
+            }
+        }
+    }
+
+    /// Their means under standard normal x.
+    pub(super) fn means(&self) -> Vec<f64> {
+        let mut out = vec![0.0; self.count()];
+        out[0] = 1.0;
+        for (&(k, l), mean) in self.products.iter().zip(&mut out[1 + self.hubs..]) {
+            *mean = if k == l { self.moments.0 } else { 0.0 };
+        }
+        out
+    }
+
+    /// Their variances: no two are correlated.
+    pub(super) fn variances(&self) -> Vec<f64> {
+        let mut out = vec![1.0; self.count()];
+        out[0] = 0.0;
+        let (second, fourth) = self.moments;
+        for (&(k, l), variance) in self.products.iter().zip(&mut out[1 + self.hubs..]) {
+            *variance = if k == l {
+                fourth - second * second
+            } else {
+                second * second
+            };
+        }
+        out
+    }
+}
+
+/// `s(x)` and its slope.
+fn bent(x: f64) -> (f64, f64) {
+    let r = 1.0 / (1.0 + (x / BEND) * (x / BEND)).sqrt();
+    (x * r, r * r * r)
+}
+
+/// The hubs of a pattern: coordinates with [`MANY`] times as many neighbours as the median.
+pub(super) fn hubs_of(pattern: &Pattern) -> Vec<usize> {
+    let degree = |i: &usize| pattern.neighbours(*i).len();
+    let mut degrees: Vec<usize> = (0..pattern.dim()).map(|i| degree(&i)).collect();
+    degrees.sort_unstable();
+    let median = degrees.get(degrees.len() / 2).copied().unwrap_or(0);
+    let mut hubs: Vec<usize> = (0..pattern.dim())
+        .filter(|i| degree(i) >= MANY * median.max(1))
+        .collect();
+    hubs.sort_by_key(|i| (std::cmp::Reverse(degree(i)), *i));
+    hubs
+}
+
+/// `θ · φ` in every lane.
+#[inline(always)]
+pub(super) fn weighted(theta: &[f64], features: &[Row]) -> Row {
+    let mut out = [0.0; WIDTH];
+    for (t, row) in theta.iter().zip(features) {
+        for (out, x) in out.iter_mut().zip(row) {
+            *out += t * x;
+        }
+    }
+    out
+}
+
+/// `out += θ adjoint`.
+#[inline(always)]
+pub(super) fn spread(theta: &[f64], adjoint: &Row, out: &mut [Row]) {
+    for (t, row) in theta.iter().zip(out) {
+        for (out, x) in row.iter_mut().zip(adjoint) {
+            *out += t * x;
+        }
+    }
+}
+
+/// From the last local up: `scale = e^(−a)` and y.
+pub(super) fn solve(
+    symbolic: &Symbolic,
+    theta: &[f64],
+    features: &Featured,
+    noise: &[Row],
+    y: &mut [Row],
+    scale: &mut [Row],
+) {
+    solve_kernel(Simd::detect(), symbolic, theta, features, noise, y, scale);
+}
+
+/// From the derivatives by y those by the noise, in their place; `by_feature` grows by those by the features.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "all that was computed on the way there"
+)]
+pub(super) fn pull_noise(
+    symbolic: &Symbolic,
+    theta: &[f64],
+    features: &Featured,
+    noise: &[Row],
+    y: &[Row],
+    scale: &[Row],
+    grad: &mut [Row],
+    by_feature: &mut Featured,
+) {
+    pull_kernel(
+        Simd::detect(),
+        symbolic,
+        theta,
+        features,
+        noise,
+        y,
+        scale,
+        grad,
+        by_feature,
+    );
+}
+
+// Plain loops, in which no multiply-add is fused: all levels give the same bits.
+jensen_math::simd_fn! {
+    fn solve_kernel, solve_kernel_fn = <V>(symbolic: &Symbolic, theta: &[f64], features: &Featured, noise: &[Row], y: &mut [Row], scale: &mut [Row]) {
+        let _ = std::marker::PhantomData::<V>;
+        let f = features.plain.len();
+        for j in (0..symbolic.dim()).rev() {
+            let p = symbolic.diagonal(j);
+            let mut own = weighted(&theta[p * f..(p + 1) * f], &features.plain);
+            own.iter_mut().for_each(|a| *a = (-*a).exp());
+            scale[j] = own;
+            own.iter_mut().zip(&noise[j]).for_each(|(x, e)| *x *= e);
+            for (p, i) in symbolic.below(j) {
+                let r = weighted(&theta[p * f..(p + 1) * f], &features.bounded);
+                for ((own, r), y) in own.iter_mut().zip(&r).zip(&y[i]) {
+                    *own -= r * y;
+                }
+            }
+            y[j] = own;
+        }
+    }
+
+    fn pull_kernel, pull_kernel_fn = <V>(symbolic: &Symbolic, theta: &[f64], features: &Featured, noise: &[Row], y: &[Row], scale: &[Row], grad: &mut [Row], by_feature: &mut Featured) {
+        let _ = std::marker::PhantomData::<V>;
+        let f = features.plain.len();
+        for j in 0..symbolic.dim() {
+            let own = grad[j];
+            let p = symbolic.diagonal(j);
+            let (mut by_noise, mut adjoint) = ([0.0; WIDTH], [0.0; WIDTH]);
+            for l in 0..WIDTH {
+                by_noise[l] = own[l] * scale[j][l];
+                adjoint[l] = -by_noise[l] * noise[j][l];
+            }
+            spread(&theta[p * f..(p + 1) * f], &adjoint, &mut by_feature.plain);
+            for (p, i) in symbolic.below(j) {
+                let weights = &theta[p * f..(p + 1) * f];
+                let r = weighted(weights, &features.bounded);
+                for l in 0..WIDTH {
+                    grad[i][l] -= r[l] * own[l];
+                    adjoint[l] = -own[l] * y[i][l];
+                }
+                spread(weights, &adjoint, &mut by_feature.bounded);
+            }
+            grad[j] = by_noise;
+        }
+    }
+}
+
+/// Places of so many standard normals, with weights that add up to 1.
+pub(super) fn nodes(k: usize) -> Vec<(Vec<f64>, f64)> {
+    if k > LATTICE {
+        let source = NoiseSource::new(0, Simd::Scalar);
+        let x = source.matched(NoisePurpose::Final, 0, k, PLACES);
+        let at = |place| (0..k).map(|i| x[i * PLACES + place]).collect();
+        return (0..PLACES)
+            .map(|place| (at(place), 1.0 / PLACES as f64))
+            .collect();
+    }
+    let mut places = vec![Vec::new()];
+    for _ in 0..k {
+        let longer = places.iter().flat_map(|place: &Vec<f64>| {
+            (-FAR..=FAR).map(|i| [&place[..], &[f64::from(i)]].concat())
+        });
+        places = longer.collect();
+    }
+    places.retain(|place| dot(place, place) <= f64::from(FAR * FAR));
+    let masses: Vec<f64> = places.iter().map(|x| (-0.5 * dot(x, x)).exp()).collect();
+    let total = sum(&masses);
+    places
+        .into_iter()
+        .zip(masses)
+        .map(|(x, mass)| (x, mass / total))
+        .collect()
+}
+
+/// `out[row, f] += Σ_lanes adjoint φ_f`.
+pub(super) fn add_products(features: &[Row], adjoints: &[Row], out: &mut [f64]) {
+    for (adjoint, out) in adjoints.iter().zip(out.chunks_mut(features.len())) {
+        for (feature, out) in features.iter().zip(out) {
+            *out += dot(adjoint, feature);
+        }
+    }
+}

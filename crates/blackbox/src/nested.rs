@@ -1,0 +1,595 @@
+//! Laplace's method nested: locals given hubs, then the hubs (Rue, Martino and Chopin, *Approximate Bayesian inference for
+//! latent Gaussian models by using integrated nested Laplace approximations*, 2009, section 3; for any density whose pattern has
+//! hubs).
+//!
+//! At a place of the hubs the locals' mode and the Hessian there give the log mass over the locals by Laplace's method, which
+//! where these are Gaussian is exact. Newton steps with differences climb to the mode of that mass, which a funnel has where
+//! its density has none. From there rounds of places are drawn from the hubs' Gaussian, widened; their masses are weights by
+//! which its mean and covariance become those of the mass; and when these stand still, means, log scales and regressions of
+//! the locals at the places of the last round, by least squares on the family's features, are the answer. Nothing is random
+//! but the places, whose first two moments are exact.
+
+use jensen_density::TwiceDifferentiable;
+use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
+use serde::{Deserialize, Serialize};
+
+use crate::calls::Calls;
+use crate::dense::{cholesky, eigen_symmetric, solve_lower, solve_lower_transposed};
+use crate::error::{FitError, positive};
+use crate::family::{Conditional, FamilyKind};
+use crate::locals::{Climber, LocalMode};
+use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
+use crate::noise::{NoisePurpose, NoiseSource};
+use crate::psis::psis;
+use crate::reduce::{axpy, dot};
+
+/// Settings of the steps.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NestedSettings {
+    /// What another step to the hubs' mode may gain where it is found, in nats.
+    pub tolerance: f64,
+    /// Places of the hubs of a round.
+    pub places: usize,
+    /// Largest number of iterations.
+    pub max_iterations: u64,
+}
+
+impl Default for NestedSettings {
+    fn default() -> Self {
+        Self {
+            tolerance: 0.01,
+            places: 128,
+            max_iterations: 60,
+        }
+    }
+}
+
+/// Parts of a step that are tried together.
+const SHARES: [f64; 5] = [1.0, 0.5, 0.25, 0.1, 0.02];
+
+/// Longest step in a coordinate.
+const LONGEST: f64 = 2.0;
+
+/// Steps of differences, in standard deviations, and their limits.
+const DIFFERENCE: f64 = 0.3;
+const DIFFERENCES: (f64, f64) = (1e-4, 0.3);
+
+/// Standard deviations of the places, in those of the hubs.
+const WIDER: f64 = 1.3;
+
+/// Rounds of places at most, and the move of the mean in standard deviations at which they stand still.
+const ROUNDS: u64 = 4;
+const STILL: f64 = 0.1;
+
+/// Fewest of the places, a feature, that tell it.
+const TOLD: usize = 2;
+
+impl MethodSettings for NestedSettings {
+    const NAME: &'static str = "nested";
+    const STARTS: bool = false;
+
+    fn validate(&self) -> Result<(), String> {
+        positive([
+            ("tolerance", self.tolerance),
+            ("places", self.places as f64),
+            ("max_iterations", self.max_iterations as f64),
+        ])
+    }
+
+    fn lanes(&self, _dim: usize) -> usize {
+        self.places
+    }
+
+    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
+        vec![(*self).into()]
+    }
+}
+
+impl Fitting for NestedSettings {
+    type State = NestedState;
+
+    fn begin<'a, D: TwiceDifferentiable>(
+        &self,
+        at: Beginning<'a, D>,
+    ) -> Result<Box<dyn Engine + 'a>, FitError> {
+        if at.family.kind() != FamilyKind::Conditional {
+            return Err(FitError::Setting(format!(
+                "nested Laplace approximations are for the family `{}`, not for `{}`",
+                FamilyKind::Conditional,
+                at.family.kind()
+            )));
+        }
+        Ok(Box::new(Nested {
+            density: at.density,
+            family: Conditional::new(at.family.space()),
+            source: at.source,
+            settings: *self,
+            start: at.omega,
+            stream: at.stream,
+        }))
+    }
+}
+
+/// The algorithm; its output is ω.
+struct Nested<'a, D: TwiceDifferentiable> {
+    density: &'a D,
+    family: Conditional,
+    source: NoiseSource,
+    settings: NestedSettings,
+    start: Vec<f64>,
+    stream: u64,
+}
+
+/// State of the algorithm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NestedState {
+    omega: Vec<f64>,
+    /// Where the hubs are, and the locals' mode there.
+    hubs: Vec<f64>,
+    locals: Vec<f64>,
+    /// Steps of differences.
+    differences: Vec<f64>,
+    /// Lower factor of the hubs' covariance; empty before their mode is found.
+    factor: Vec<f64>,
+    /// Rounds of places.
+    rounds: u64,
+    calls: Calls,
+}
+
+impl MethodState for NestedState {
+    fn omega(&self) -> &[f64] {
+        &self.omega
+    }
+
+    fn calls(&self) -> Calls {
+        self.calls
+    }
+}
+
+/// Log mass of the hubs around a place by differences.
+struct Quadratic {
+    value: f64,
+    gradient: Vec<f64>,
+    /// Negated.
+    hessian: Vec<f64>,
+}
+
+/// Places of the hubs with what was found there.
+struct Places {
+    /// Coordinates of each in the hubs' Gaussian.
+    x: Vec<Vec<f64>>,
+    modes: Vec<LocalMode>,
+    /// Normalised weights of the hubs' mass, smoothed, and the share of the places that they leave.
+    weights: Vec<f64>,
+    share: f64,
+}
+
+impl<D: TwiceDifferentiable> Nested<'_, D> {
+    fn count(&self) -> usize {
+        self.family.hubs().len()
+    }
+
+    /// The mass at the stencil around the hubs; `None` where it is not to be had.
+    fn quadratic(
+        &self,
+        climber: &mut Climber<'_, D>,
+        state: &mut NestedState,
+    ) -> Option<Quadratic> {
+        let k = self.count();
+        let mut moves = vec![vec![]];
+        for i in 0..k {
+            moves.push(vec![(i, 1.0)]);
+            moves.push(vec![(i, -1.0)]);
+        }
+        for i in 0..k {
+            for j in 0..i {
+                moves.push(vec![(i, 1.0), (j, 1.0)]);
+            }
+        }
+        let starts = moves.iter().map(|moves| {
+            let mut hubs = state.hubs.clone();
+            for &(i, sign) in moves {
+                hubs[i] += sign * state.differences[i];
+            }
+            (hubs, state.locals.clone())
+        });
+        // The others begin where the first one ends.
+        let starts: Vec<_> = starts.collect();
+        let centre = climber.modes(vec![starts[0].clone()]).pop()??;
+        state.locals = centre.at.clone();
+        let others = starts[1..]
+            .iter()
+            .map(|(hubs, _)| (hubs.clone(), centre.at.clone()));
+        let found: Option<Vec<LocalMode>> = climber.modes(others.collect()).into_iter().collect();
+        let found = found?;
+        let (own, at) = (centre.log_mass, |m: usize| found[m - 1].log_mass);
+        let d = &state.differences;
+        let mut gradient = vec![0.0; k];
+        let mut hessian = vec![0.0; k * k];
+        let mut corner = 1 + 2 * k;
+        for i in 0..k {
+            let (up, down) = (at(1 + 2 * i), at(2 + 2 * i));
+            gradient[i] = (up - down) / (2.0 * d[i]);
+            hessian[i * k + i] = -(up + down - 2.0 * own) / (d[i] * d[i]);
+        }
+        for i in 0..k {
+            for j in 0..i {
+                let mixed = at(corner) - at(1 + 2 * i) - at(1 + 2 * j) + own;
+                corner += 1;
+                hessian[i * k + j] = -mixed / (d[i] * d[j]);
+                hessian[j * k + i] = hessian[i * k + j];
+            }
+        }
+        let numbers = gradient.iter().chain(&hessian);
+        let finite = numbers.fold(own.is_finite(), |fine, x| fine & x.is_finite());
+        finite.then_some(Quadratic {
+            value: own,
+            gradient,
+            hessian,
+        })
+    }
+
+    /// A step towards the hubs' mode, and how that ended where it did.
+    fn climb(
+        &self,
+        state: &mut NestedState,
+        climber: &mut Climber<'_, D>,
+    ) -> (f64, f64, Option<String>) {
+        let k = self.count();
+        let Some(quadratic) = self.quadratic(climber, state) else {
+            let smallest = state
+                .differences
+                .iter()
+                .copied()
+                .fold(f64::INFINITY, f64::min);
+            state.differences.iter_mut().for_each(|d| *d *= 0.2);
+            let failure = (smallest < 1e-3 * DIFFERENCES.1).then(|| {
+                "the locals' mode is not to be had near some place of the hubs".to_owned()
+            });
+            return (f64::NEG_INFINITY, f64::INFINITY, failure);
+        };
+        let (values, vectors) = eigen_symmetric(&quadratic.hessian, k);
+        let largest = values.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
+        let mut step = vec![0.0; k];
+        for (value, vector) in values.iter().zip(vectors.chunks(k)) {
+            let curvature = value.abs().max(1e-6 * largest).max(1e-3);
+            axpy(
+                dot(vector, &quadratic.gradient) / curvature,
+                vector,
+                &mut step,
+            );
+        }
+        let longest = step.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
+        if longest > LONGEST {
+            step.iter_mut().for_each(|s| *s *= LONGEST / longest);
+        }
+        let predicted = 0.5 * dot(&step, &quadratic.gradient);
+        for (i, d) in state.differences.iter_mut().enumerate() {
+            let sd = 1.0 / quadratic.hessian[i * k + i].abs().sqrt();
+            *d = (DIFFERENCE * sd).clamp(DIFFERENCES.0, DIFFERENCES.1);
+        }
+        let concave = cholesky(&quadratic.hessian, k);
+        if let Some(precision) = concave.filter(|_| predicted < self.settings.tolerance) {
+            state.factor = root_of_inverse(&precision, k);
+            return (quadratic.value, predicted, None);
+        }
+        let trials = SHARES.iter().map(|share| {
+            let mut hubs = state.hubs.clone();
+            axpy(*share, &step, &mut hubs);
+            (hubs, state.locals.clone())
+        });
+        let trials: Vec<_> = trials.collect();
+        let found = climber.modes(trials.clone());
+        let mut best: Option<(usize, f64)> = None;
+        for (t, mode) in found.iter().enumerate() {
+            let mass = mode
+                .as_ref()
+                .map_or(f64::NEG_INFINITY, |mode| mode.log_mass);
+            if mass > best.map_or(quadratic.value, |(_, mass)| mass) {
+                best = Some((t, mass));
+            }
+        }
+        let Some((t, mass)) = best else {
+            return (
+                quadratic.value,
+                predicted,
+                Some(format!(
+                    "no step raises the hubs' mass, which promises {predicted:.2} nats"
+                )),
+            );
+        };
+        state.hubs = trials[t].0.clone();
+        if let Some(mode) = &found[t] {
+            state.locals = mode.at.clone();
+        }
+        (mass, predicted, None)
+    }
+
+    /// A round of places around the hubs' Gaussian.
+    fn places(&self, state: &NestedState, climber: &mut Climber<'_, D>) -> Places {
+        let (k, fewest) = (self.count(), TOLD * self.family.features().count());
+        let count = self.settings.places.max(2 * fewest).next_multiple_of(2);
+        let key = (self.stream << 32) | (1 << 31) | state.rounds;
+        let noise = match k {
+            0 => Vec::new(),
+            _ => self.source.matched(NoisePurpose::Sample, key, k, count),
+        };
+        let x: Vec<Vec<f64>> = (0..count)
+            .map(|l| (0..k).map(|i| WIDER * noise[i * count + l]).collect())
+            .collect();
+        let starts = x
+            .iter()
+            .map(|x| (place(&state.hubs, &state.factor, x), state.locals.clone()));
+        let modes = climber.modes(starts.collect());
+        let found = x
+            .into_iter()
+            .zip(modes)
+            .filter_map(|(x, mode)| Some((x, mode?)));
+        let (x, modes): (Vec<Vec<f64>>, Vec<LocalMode>) = found.unzip();
+        let raw: Vec<f64> = x
+            .iter()
+            .zip(&modes)
+            .map(|(x, mode)| mode.log_mass + 0.5 * dot(x, x) / (WIDER * WIDER))
+            .collect();
+        let weights: Vec<f64> = if raw.is_empty() {
+            Vec::new()
+        } else {
+            psis(&raw, 1.0)
+                .log_weights
+                .iter()
+                .map(|w| w.exp())
+                .collect()
+        };
+        let share = 1.0 / weights.iter().map(|w| w * w).sum::<f64>() / count as f64;
+        Places {
+            x,
+            modes,
+            weights,
+            share,
+        }
+    }
+
+    /// The hubs' Gaussian with the moments of the weighted places; how far the mean moves, in standard deviations.
+    fn matched(&self, state: &NestedState, places: &Places) -> Option<(Vec<f64>, Vec<f64>, f64)> {
+        let k = self.count();
+        let mut mean = vec![0.0; k];
+        for (x, w) in places.x.iter().zip(&places.weights) {
+            axpy(*w, x, &mut mean);
+        }
+        let mut covariance = vec![0.0; k * k];
+        for (x, w) in places.x.iter().zip(&places.weights) {
+            for i in 0..k {
+                for j in 0..k {
+                    covariance[i * k + j] += w * (x[i] - mean[i]) * (x[j] - mean[j]);
+                }
+            }
+        }
+        // Few places that are left tell little of a covariance.
+        let left = places.share * places.x.len() as f64;
+        let own = (left / (left + 4.0 * k as f64)).min(1.0);
+        for i in 0..k {
+            for j in 0..k {
+                let before = f64::from(u8::from(i == j));
+                covariance[i * k + j] = own * covariance[i * k + j] + (1.0 - own) * before;
+            }
+        }
+        let inner = cholesky(&covariance, k)?;
+        let moved = mean.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
+        let hubs = place(&state.hubs, &state.factor, &mean);
+        Some((hubs, product(&state.factor, &inner, k), moved))
+    }
+
+    /// ω with the locals' weights by least squares at the places, whose coordinates are in the Gaussian `before`, for hubs of
+    /// the Gaussian (`hubs`, `factor`).
+    fn fitted(
+        &self,
+        before: &NestedState,
+        hubs: &[f64],
+        factor: &[f64],
+        places: &Places,
+    ) -> Option<Vec<f64>> {
+        let features = self.family.features();
+        let f = features.count();
+        let placed = places.x.iter().map(|x| {
+            let mut own = place(&before.hubs, &before.factor, x);
+            axpy(-1.0, hubs, &mut own);
+            solve_lower(factor, &mut own);
+            own
+        });
+        let placed: Vec<Vec<f64>> = placed.collect();
+        if placed.len() < TOLD * f {
+            return None;
+        }
+        let plain = shares(placed.iter().map(|x| features.at(x)).collect())?;
+        let bounded = shares(placed.iter().map(|x| features.bounded_at(x)).collect())?;
+        let symbolic = self.family.symbolic();
+        let local = self.family.locals().len();
+        let mut weights = vec![0.0; (local + symbolic.places()) * f];
+        for ((mode, solved), bounded) in places.modes.iter().zip(&plain).zip(&bounded) {
+            for (value, row) in mode.at.iter().zip(weights.chunks_mut(f)) {
+                axpy(*value, solved, row);
+            }
+            let of_places = &mut weights[local * f..];
+            for j in 0..local {
+                let p = symbolic.diagonal(j);
+                let own = mode.factor[p];
+                axpy(own.ln(), solved, &mut of_places[p * f..(p + 1) * f]);
+                for (p, _) in symbolic.below(j) {
+                    axpy(
+                        mode.factor[p] / own,
+                        bounded,
+                        &mut of_places[p * f..(p + 1) * f],
+                    );
+                }
+            }
+        }
+        Some(self.family.member(hubs, factor, &weights))
+    }
+
+    /// One round of places, and whether it was the last.
+    fn round(
+        &self,
+        state: &mut NestedState,
+        climber: &mut Climber<'_, D>,
+    ) -> Result<(f64, bool), String> {
+        let places = self.places(state, climber);
+        let (hubs, factor, moved) = self
+            .matched(state, &places)
+            .ok_or("the hubs' mass has no covariance")?;
+        state.rounds += 1;
+        let last = state.rounds >= ROUNDS || moved < STILL;
+        if last {
+            state.omega = self
+                .fitted(state, &hubs, &factor, &places)
+                .ok_or("the locals' mode was found at too few places of the hubs")?;
+        }
+        (state.hubs, state.factor) = (hubs, factor);
+        Ok((places.share, last))
+    }
+}
+
+/// What each place adds to a weight for a unit of what is fitted by least squares, from the features there.
+fn shares(rows: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
+    let f = rows[0].len();
+    let mut gram = vec![0.0; f * f];
+    for row in &rows {
+        for (i, x) in row.iter().enumerate() {
+            axpy(*x, row, &mut gram[i * f..(i + 1) * f]);
+        }
+    }
+    (0..f).for_each(|i| gram[i * f + i] *= 1.0 + 1e-9);
+    let root = cholesky(&gram, f)?;
+    let solved = rows.into_iter().map(|mut row| {
+        solve_lower(&root, &mut row);
+        solve_lower_transposed(&root, &mut row);
+        row
+    });
+    Some(solved.collect())
+}
+
+/// `mean + A x`, A a lower triangle as a full square.
+fn place(mean: &[f64], factor: &[f64], x: &[f64]) -> Vec<f64> {
+    let k = mean.len();
+    (0..k)
+        .map(|i| mean[i] + dot(&factor[i * k..=i * k + i], &x[..=i]))
+        .collect()
+}
+
+/// `A B` of two lower triangles.
+fn product(a: &[f64], b: &[f64], k: usize) -> Vec<f64> {
+    let mut out = vec![0.0; k * k];
+    for i in 0..k {
+        for j in 0..=i {
+            out[i * k + j] = (j..=i).map(|m| a[i * k + m] * b[m * k + j]).sum();
+        }
+    }
+    out
+}
+
+/// The lower factor of the covariance, from that of the precision.
+fn root_of_inverse(precision: &[f64], k: usize) -> Vec<f64> {
+    let mut covariance = vec![0.0; k * k];
+    for i in 0..k {
+        let mut unit = vec![0.0; k];
+        unit[i] = 1.0;
+        solve_lower(precision, &mut unit);
+        solve_lower_transposed(precision, &mut unit);
+        covariance[i * k..(i + 1) * k].copy_from_slice(&unit);
+    }
+    cholesky(&covariance, k).unwrap_or_else(|| {
+        let mut diagonal = vec![0.0; k * k];
+        (0..k).for_each(|i| diagonal[i * k + i] = covariance[i * k + i].max(0.0).sqrt());
+        diagonal
+    })
+}
+
+impl<D: TwiceDifferentiable> Algorithm for Nested<'_, D> {
+    type State = NestedState;
+    type Output = Vec<f64>;
+
+    fn init(&mut self) -> Result<NestedState, Status> {
+        use crate::family::Family;
+        let mean = self.family.mean(&self.start);
+        let of = |which: &[usize]| which.iter().map(|&c| mean[c]).collect::<Vec<f64>>();
+        Ok(NestedState {
+            omega: self.start.clone(),
+            hubs: of(self.family.hubs()),
+            locals: of(self.family.locals()),
+            differences: vec![0.1; self.count()],
+            factor: Vec::new(),
+            rounds: 0,
+            calls: Calls::default(),
+        })
+    }
+
+    fn step(&mut self, state: &mut NestedState, iteration: u64) -> Step {
+        let mut climber = Climber::new(self.density, &self.family);
+        let searching = state.factor.len() < self.count() * self.count();
+        let mut record = Record::default();
+        let stalled = |reason: String| Status::Stalled {
+            at: iteration,
+            reason,
+        };
+        let status;
+        if searching {
+            let (mass, predicted, failure) = self.climb(state, &mut climber);
+            record = record.with("log_mass", mass).with("predicted", predicted);
+            status = failure.map(stalled);
+        } else {
+            match self.round(state, &mut climber) {
+                Err(failure) => status = Some(stalled(failure)),
+                Ok((share, last)) => {
+                    record = record.with("share", share);
+                    status = last.then(|| Status::Converged {
+                        evidence: Evidence {
+                            rule: format!(
+                                "nested Laplace approximations at {} places of {} hubs",
+                                self.settings.places,
+                                self.count()
+                            ),
+                            remaining: None,
+                            standard_error: None,
+                        },
+                    });
+                }
+            }
+        }
+        state.calls += climber.calls;
+        let record = state.calls.on(record);
+        let late = iteration >= self.settings.max_iterations;
+        let status = status.or_else(|| {
+            late.then(|| stalled(format!("{iteration} steps have not found the hubs' mode")))
+        });
+        Step { record, status }
+    }
+
+    fn output(&mut self, state: &NestedState) -> Vec<f64> {
+        state.omega.clone()
+    }
+}
+
+impl Snapshot for NestedState {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.put("omega", &self.omega);
+        archive.put("hubs", &self.hubs);
+        archive.put("locals", &self.locals);
+        archive.put("differences", &self.differences);
+        archive.put("factor", &self.factor);
+        archive.set("rounds", self.rounds);
+        archive.set("calls", self.calls);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        Ok(Self {
+            omega: archive.vec("omega")?,
+            hubs: archive.vec("hubs")?,
+            locals: archive.vec("locals")?,
+            differences: archive.vec("differences")?,
+            factor: archive.vec("factor")?,
+            rounds: archive.get("rounds")?,
+            calls: archive.get("calls")?,
+        })
+    }
+}
