@@ -35,8 +35,9 @@ const FULL_RANK_LIMIT: usize = 400;
 /// Smallest dimension at which it is the one of sparse precision.
 const SPARSE_FROM: usize = 100;
 
-/// Smallest dimension at which locals given hubs come first, where the density has hubs.
-const CONDITIONAL_FROM: usize = 100;
+/// Smallest dimension at which locals given hubs come first, where the density has hubs. Below it starts cost seconds at
+/// most, and they see other modes, which one beginning does not.
+const CONDITIONAL_FROM: usize = 500;
 
 /// Most places of their factor, a coordinate.
 const CONDITIONAL_FILL: usize = 32;

@@ -115,9 +115,9 @@ fn run(density: &Funnel, settings: &Settings, budget: u64, resume: Option<Checkp
 }
 
 /// A funnel of many coordinates, few of them observed.
-fn large() -> Funnel {
+fn large(locals: usize) -> Funnel {
     Funnel {
-        locals: 120,
+        locals,
         observed: vec![1.3, -0.4, 2.1, 0.2, -2.8, 0.9, -1.1, 0.3],
     }
 }
@@ -179,14 +179,10 @@ fn a_funnel_is_met_exactly() {
 
 #[test]
 fn the_policy_takes_locals_given_hubs_in_many_coordinates() {
-    let funnel = large();
+    let funnel = large(520);
     let settings = Settings::default();
     assert!(begins_conditional(&funnel, &settings));
-    let small = Funnel {
-        locals: 11,
-        observed: Vec::new(),
-    };
-    assert!(!begins_conditional(&small, &settings));
+    assert!(!begins_conditional(&large(120), &settings));
     let fit = run(&funnel, &settings, 1000, None).fit;
     assert!(fit.trusted(), "{:?}", fit.warnings());
     assert!(fit.starts.is_empty());
@@ -217,8 +213,9 @@ fn the_policy_takes_locals_given_hubs_in_many_coordinates() {
 
 #[test]
 fn resuming_and_threads_change_no_bit() {
-    let funnel = large();
+    let funnel = large(120);
     let settings = Settings {
+        family: FamilyChoice::Only(FamilyKind::Conditional),
         refine: RefineSettings {
             max_gradients: 40_000,
             ..RefineSettings::of(RefineWhen::Always)

@@ -1,6 +1,6 @@
 //! What a fit says of itself: the summary for scripts and the report for people.
 
-use jensen_blackbox::{AdviSettings, AdviStop, Method};
+use jensen_blackbox::{AdviSettings, AdviStop, FamilyKind, Method};
 use jensen_data::{
     AdviConfig, ElboPoint, FitSummary, ParameterSummary, Seconds, StanCsvComments, StanCsvHeader,
 };
@@ -157,6 +157,12 @@ impl Fitted {
                     result.kind, e.elbo.mean, e.elbo.standard_error, e.khat
                 ));
             }
+        }
+        if self.fit.starts.is_empty() && self.fit.best().kind == FamilyKind::Conditional {
+            remarks.push(
+                "other modes were not looked for, as a fit of so many coordinates begins at one place; `--family sparse` looks for them"
+                    .to_owned(),
+            );
         }
         remarks.extend(self.labelling());
         remarks.extend(self.model_remarks.iter().cloned());
