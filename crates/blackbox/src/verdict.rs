@@ -40,17 +40,18 @@ impl Fit {
             .chain(far_away(best))
             .chain(self.refined.as_ref().and_then(not_mixed));
         let mixed = self.refined.as_ref().filter(|refined| refined.mixed());
+        let others: Vec<(&OtherMode, bool)> = (modes.iter().zip(self.mirrored()))
+            .filter(|(mode, _)| !mixed.is_some_and(|refined| visited(refined, mode)))
+            .filter(|(mode, _)| mixed.is_some() || !self.covers(mode))
+            .collect();
+        let other_modes = [false, true].map(|mirrored| {
+            let of_kind = others.iter().filter(|(_, kind)| *kind == mirrored);
+            other_modes(of_kind.map(|(mode, _)| *mode), mirrored)
+        });
         let reasons = of_the_approximation
             .filter(|_| mixed.is_none())
             .chain(no_end(best))
-            .chain(
-                modes
-                    .iter()
-                    .zip(self.mirrored())
-                    .filter(|(mode, _)| !mixed.is_some_and(|refined| visited(refined, mode)))
-                    .filter(|(mode, _)| mixed.is_some() || !self.covers(mode))
-                    .map(|(mode, mirrored)| another_mode(mode, mirrored)),
-            )
+            .chain(other_modes.into_iter().flatten())
             .chain(many_optima(&self.starts))
             .chain(self.objections.iter().cloned());
         reasons.for_each(|reason| verdict.against(reason));
@@ -220,21 +221,39 @@ fn no_end(result: &FamilyResult) -> Option<Reason> {
     })
 }
 
-fn another_mode(mode: &OtherMode, mirrored: bool) -> Reason {
+/// Nats by which optima differ that are as high as each other.
+const LEVEL: f64 = 0.005;
+
+/// Modes that the fit does not cover, of which the highest is told.
+fn other_modes<'a>(
+    modes: impl Iterator<Item = &'a OtherMode> + Clone,
+    mirrored: bool,
+) -> Option<Reason> {
+    let mode = (modes.clone()).min_by(|a, b| a.below.total_cmp(&b.below))?;
+    let more = match modes.clone().count() - 1 {
+        0 => String::new(),
+        more => format!(" ({more} more in others)"),
+    };
     let text = format!(
-        "another start ended in a different optimum, {:.1} standard deviations away in coordinate {} and only {:.2} \
+        "another start ended in a different optimum{more}, {:.1} standard deviations away in coordinate {} and only {:.2} \
          nats lower: the posterior has several modes and the fit covers one",
         mode.distance,
         mode.coordinate + 1,
         mode.below
     );
-    match mirrored {
+    let level = modes.filter(|mode| mode.below.abs() < LEVEL).count();
+    Some(match mirrored {
+        false if level > 1 => Reason::new(
+            text,
+            "Optima as high as each other are often a line along which nothing bounds the parameters, such as two intercepts that \
+             only enter as a sum: give each of them a proper prior, or leave one out.",
+        ),
         true => Reason::new(
             format!("{text}; the density is the same when signs change"),
             "If the sign has no meaning, as of loadings and factors, fix it: declare one of them positive.",
         ),
         false => Reason::bare(text),
-    }
+    })
 }
 
 fn many_optima(starts: &[StartOutcome]) -> Option<Reason> {
