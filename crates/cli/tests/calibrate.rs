@@ -147,7 +147,8 @@ fn covariates_of_a_table_bring_their_number_of_rows() {
         "--simulator".to_owned(),
         desk.file("simulate.stan", &simulator),
     ];
-    let more = ["--calibrate", "60", "--seed", "1"];
+    let out = desk.name("out");
+    let more = ["--calibrate", "60", "--seed", "1", "--out", out.as_str()];
     let outcome = jensen(line.iter().map(String::as_str).chain(more)).expect(0);
     assert!(
         outcome.stdout.contains("calibrated: all ranks"),
