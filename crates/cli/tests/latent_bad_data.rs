@@ -273,12 +273,19 @@ fn what_has_a_remedy_is_fitted_and_the_remedy_is_told() {
         ("region.csv", "region,y\n1,2\n2,3\n3,4\n4,1\n5,2\n"),
         ("pieces.graph", "5\n1 1 2\n2 1 1\n3 1 4\n4 1 3\n5 0\n"),
         ("empty.csv", "x,y\n0.1,0\n0.2,2\n0.3,0\n0.4,\n"),
+        ("towns.csv", "x,town,y\n0.1,Bonn,0\n0.2,Ulm,1\n0.3,Ulm,0\n"),
         ("three.csv", "x,y\n1,0\n2,1\n3,1\n"),
         ("singular.csv", "1,1,0\n1,1,0\n0,0,1\n"),
     ] {
         desk.file(name, text);
     }
-    let cases: [(&str, &str, &str, &[&str]); 4] = [
+    let cases: [(&str, &str, &str, &[&str]); 5] = [
+        (
+            "bernoulli",
+            "gp(rbf, variance=1, lengthscale=1)",
+            "towns.csv",
+            &["columns of words are no inputs of `gp`: town; add a term such as iid(on=town)"],
+        ),
         (
             "bernoulli",
             "gp(rbf, variance=1, lengthscale=1)",

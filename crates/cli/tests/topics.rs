@@ -461,16 +461,25 @@ fn collapsed_inference_leaves_no_topic_dead_and_its_proportions_are_a_matrix() {
     let lines = predict(&["--min-proportion", "0"]);
     let (csv, npy) = (desk.name("theta.csv"), desk.name("theta.npy"));
     predict(&["--out", &csv]);
-    predict(&["--out", &npy]);
+    let written = ["topics", "predict", &run, &text, "--quiet", "--out", &npy];
+    jensen(written).expect(0);
+    let refused = jensen(written.iter().chain(&["--id", "id"]).copied()).expect(2);
+    assert!(
+        refused.stderr.contains("numbers alone"),
+        "{}",
+        refused.stderr
+    );
     let table = fs::read_to_string(&csv).unwrap();
     let mut rows = table.lines();
-    assert!(rows.next().unwrap().starts_with("topic0,topic1,"));
-    let rows: Vec<Vec<f32>> = rows
-        .map(|row| row.split(',').map(|x| x.parse().unwrap()).collect())
-        .collect();
+    assert!(rows.next().unwrap().starts_with("id,topic0,topic1,"));
+    let (ids, rows): (Vec<&str>, Vec<Vec<f32>>) = rows
+        .map(|row| row.split_once(',').unwrap())
+        .map(|(id, row)| (id, row.split(',').map(|x| x.parse().unwrap()).collect()))
+        .unzip();
     assert_eq!(rows.len(), lines.lines().count());
-    for (row, line) in rows.iter().zip(lines.lines()) {
-        let shares = proportions(line).1;
+    for ((id, row), line) in ids.iter().zip(&rows).zip(lines.lines()) {
+        let (name, shares) = proportions(line);
+        assert_eq!(*id, name);
         let pairs = row.iter().zip(&shares);
         let total: f32 = row.iter().sum();
         assert!((total - 1.0).abs() < 1e-5);

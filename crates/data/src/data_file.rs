@@ -31,7 +31,8 @@ pub struct DataFile {
 }
 
 impl DataFile {
-    /// Reads a file; the extension decides on the format, or else the first character.
+    /// Reads a file; the extension decides on the format, or else what is in it: a brace begins JSON, an arrow among the
+    /// first characters makes an R dump, and anything else is a table.
     ///
     /// # Errors
     /// When it cannot be read, or its name says that it is something else.
@@ -58,8 +59,9 @@ impl DataFile {
             "json" => DataFormat::Json,
             "csv" | "tsv" => DataFormat::Csv,
             "r" | "rdump" | "dump" => DataFormat::Rdump,
-            _ if first_character(&bytes) == Some(b'{') => DataFormat::Json,
-            _ => DataFormat::Rdump,
+            _ if matches!(first_character(&bytes), Some(b'{' | b'[')) => DataFormat::Json,
+            _ if assigns(&bytes) => DataFormat::Rdump,
+            _ => DataFormat::Csv,
         };
         Ok(Self {
             name: path.display().to_string(),
@@ -119,6 +121,12 @@ impl DataFile {
             _ => self.parse_apart(),
         }
     }
+}
+
+/// Whether the beginning of a text assigns to variables, as an R dump does.
+fn assigns(bytes: &[u8]) -> bool {
+    let beginning = &bytes[..bytes.len().min(4096)];
+    beginning.windows(2).any(|pair| pair == b"<-")
 }
 
 fn first_character(bytes: &[u8]) -> Option<u8> {

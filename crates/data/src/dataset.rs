@@ -144,8 +144,7 @@ impl DataSet {
         Self::default()
     }
 
-    /// Reads a data file: `*.json` is Stan JSON; `*.csv` and `*.tsv` are tables; `*.R`, `*.r`, `*.Rdump`, `*.dump` is an R dump; anything else is
-    /// JSON if its first character is `{`, an R dump otherwise.
+    /// Reads a data file, in the format that [`DataFile::read`] finds.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         DataFile::read(path)?.parse()
     }
@@ -196,8 +195,8 @@ impl DataSet {
     }
 
     /// The columns of a table in CSV or text; `label` names it in errors. A column of whole numbers is an array of them, one
-    /// of other numbers an array of reals, NaN where a cell is empty. Words are numbered from 1 in the order of the
-    /// alphabet, and [`words`](Self::words) has their columns; a column of numbers and words is [refused](Self::refusal).
+    /// of other numbers an array of reals. Words are numbered from 1 in the order of the
+    /// alphabet, and [`words`](Self::words) has their columns; a column of numbers and words is [refused](Self::refusal), as is one with a cell that has no value.
     pub fn from_csv(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::from_csv_like(bytes, label, &BTreeMap::new())
     }
@@ -218,6 +217,10 @@ impl DataSet {
             ..Self::default()
         };
         for column in table.columns() {
+            if let Some(place) = &column.first_gap {
+                data.refuse(column.name.clone(), DataError::Parse(place.clone()));
+                continue;
+            }
             let numbers = match &column.cells {
                 Cells::Numbers(numbers) => numbers.clone(),
                 Cells::Words(_) if column.is_mixed() => {
@@ -230,8 +233,12 @@ impl DataSet {
                         Some(levels) => column.codes(levels)?,
                         None => column.codes(&column.levels())?,
                     };
-                    let number = |code: Option<usize>| code.map_or(f64::NAN, |k| (k + 1) as f64);
-                    codes.into_iter().map(number).collect()
+                    // No cell is without a word here.
+                    codes
+                        .into_iter()
+                        .flatten()
+                        .map(|k| (k + 1) as f64)
+                        .collect()
                 }
             };
             let whole = |x: &f64| x.fract() == 0.0 && x.abs() <= WHOLE;

@@ -57,6 +57,8 @@ pub struct Column {
     pub cells: Cells,
     /// For words read from a file: where the first cell stands that is no number.
     pub(crate) first_word: Option<Box<ParseError>>,
+    /// For a column read from a file: where the first cell stands that has no value.
+    pub(crate) first_gap: Option<Box<ParseError>>,
 }
 
 impl Column {
@@ -66,6 +68,7 @@ impl Column {
             name: name.into(),
             cells,
             first_word: None,
+            first_gap: None,
         }
     }
 

@@ -12,6 +12,10 @@ use crate::table::{Cells, Column, Table};
 /// Words that stand for a missing value, whatever their case.
 pub const MISSING: [&str; 6] = ["na", "n/a", "nan", "null", ".", "?"];
 
+/// What a cell without a value is told where every row needs one.
+const NO_VALUE: &str = "a value in every row, and there is none here: leave such rows out, or give the missing values \
+                        parameters of their own";
+
 /// Whether the first row names the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Header {
@@ -42,8 +46,9 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
     let text = Text::new(text, label);
     let mut names: Option<Vec<String>> = None;
     let mut columns: Vec<Vec<f64>> = Vec::new();
-    // The place of the first cell of a column that is no number.
+    // The places of the first cell of a column that is no number, and of the first one without a value.
     let mut words: Vec<Option<usize>> = Vec::new();
+    let mut gaps: Vec<Option<usize>> = Vec::new();
     let mut width = 0;
     let mut body = false;
     text.rows(&mut |row| {
@@ -51,6 +56,7 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
             width = row.len();
             columns = vec![Vec::new(); width];
             words = vec![None; width];
+            gaps = vec![None; width];
             let titles = match header {
                 Header::Yes => true,
                 Header::No => false,
@@ -74,11 +80,16 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
             ));
         }
         body = true;
-        for ((cell, numbers), word) in row.iter().zip(&mut columns).zip(&mut words) {
+        let places = words.iter_mut().zip(&mut gaps);
+        for ((cell, numbers), (word, gap)) in row.iter().zip(&mut columns).zip(places) {
+            let missing = is_missing(&cell.text);
+            if missing && gap.is_none() {
+                *gap = Some(cell.at);
+            }
             if word.is_some() {
                 continue;
             }
-            if is_missing(&cell.text) {
+            if missing {
                 numbers.push(f64::NAN);
             } else if let Ok(x) = cell.text.parse() {
                 numbers.push(x);
@@ -111,17 +122,21 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
     let columns = names
         .into_iter()
         .zip(columns)
-        .zip(words.into_iter().zip(found))
-        .map(|((name, numbers), (word, found))| match word {
-            None => Column::new(name, Cells::Numbers(numbers)),
-            Some(at) => Column {
-                first_word: Some(Box::new(text.place(
-                    at,
-                    format!("the column `{name}` needs numbers, and this is none"),
-                ))),
+        .zip(words.into_iter().zip(found).zip(gaps))
+        .map(|((name, numbers), ((word, found), gap))| {
+            let place = |at, what: &str| {
+                let message = format!("the column `{name}` needs {what}");
+                Box::new(text.place(at, message))
+            };
+            Column {
+                first_word: word.map(|at| place(at, "numbers, and this is none")),
+                first_gap: gap.map(|at| place(at, NO_VALUE)),
+                cells: match word {
+                    None => Cells::Numbers(numbers),
+                    Some(_) => Cells::Words(found),
+                },
                 name,
-                cells: Cells::Words(found),
-            },
+            }
         })
         .collect();
     Table::new(label, columns)

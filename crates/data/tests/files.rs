@@ -348,11 +348,16 @@ fn data_files_are_recognised_by_name_or_content() {
         ("d.Rdump", "N <- 1"),
         ("json", "\n {\"N\": 1}"),
         ("plain", "N <- 1"),
+        ("dumped.txt", "\"N\" <-\n1"),
     ] {
         let path = dir.path().join(name);
         fs::write(&path, text).unwrap();
         assert_eq!(DataSet::read(&path).unwrap().int("N").unwrap(), 1, "{name}");
     }
+    let table = dir.path().join("table.txt");
+    fs::write(&table, "y n\n1.5 1\n2.5 2\n").unwrap();
+    let table = DataSet::read(&table).unwrap();
+    assert_eq!(*table.reals("y", &[2]).unwrap(), [1.5, 2.5]);
 }
 
 #[cfg(unix)]

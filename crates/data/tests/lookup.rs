@@ -155,9 +155,13 @@ fn columns_of_a_table_are_arrays() {
     assert_eq!(*data.reals("y", &[3]).unwrap(), [28.5, -3.0, 7.0]);
     // Words by the alphabet: Andover, Choate.
     assert_eq!(data.ints("school", &[3]).unwrap(), [2, 1, 2]);
-    let gap = data.reals("gap", &[3]).unwrap();
-    assert!(gap[0] == 1.0 && gap[1].is_nan() && gap[2] == 3.0);
-    assert!(data.ints("gap", &[3]).is_err());
+    // A column with an empty cell is no data, and its place is told to a program that asks for it.
+    assert!(data.get("gap").is_none());
+    let why = data.refusal("gap").unwrap().to_string();
+    assert!(
+        why.contains("schools.csv:3:14") && why.contains("a value in every row"),
+        "{why}"
+    );
     assert!(
         data.words("school")
             .unwrap()

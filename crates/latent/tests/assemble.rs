@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use jensen_latent::prior::{Graph, Source, Spec, assemble};
+use jensen_latent::prior::{Graph, Inputs, Source, Spec, assemble};
 use jensen_latent::{Covariance, Dense, Design, Query, Sparse};
 
 /// A table in memory: numbers, words, and a path of five regions under the name `path`.
@@ -57,8 +57,11 @@ impl Source for Sheet {
         Ok(self.words.contains_key(column))
     }
 
-    fn inputs(&self) -> Vec<String> {
-        self.numbers.keys().map(|k| (*k).to_owned()).collect()
+    fn inputs(&self) -> Inputs {
+        Inputs {
+            columns: self.numbers.keys().map(|k| (*k).to_owned()).collect(),
+            words: self.words.keys().map(|k| (*k).to_owned()).collect(),
+        }
     }
 
     fn graph(&self, file: &str) -> Result<Graph, String> {

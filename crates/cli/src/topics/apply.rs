@@ -51,8 +51,14 @@ pub fn predict(args: &PredictArgs) -> CommandResult {
     start_threads(args.threads)?;
     let (folder, fitted) = stored::open(&args.dir)?;
     let model = stored::model(&folder)?;
+    let corpus = corpus(&args.inputs, &model)?;
+    if args.id.is_some() && corpus.is_some() {
+        return Err(Failure::usage(
+            "--id: a corpus keeps no names of documents; give the texts that it was built from",
+        ));
+    }
     let job = Prediction {
-        corpus: corpus(&args.inputs, &model)?,
+        corpus,
         predictor: Predictor::new(&model.topics, RULE, fitted.flags.simd()?),
         topics: model.topics.topics,
         least: args.min_proportion,
@@ -141,12 +147,21 @@ impl Prediction<'_> {
         path: &Path,
         format: RowFormat,
     ) -> Result<Skipped, Failure> {
+        if args.id.is_some() && format == RowFormat::Npy {
+            return Err(Failure::usage(
+                "--id: a NumPy array has numbers alone; name a file that ends in .csv or .jsonl",
+            ));
+        }
         // How many rows there are stands before them and is known after them; they need not fit in memory.
         let mut spool = tempfile::tempfile()
             .map_err(|error| Failure::output(format!("no temporary file: {error}")))?;
+        let mut ids: Vec<Option<String>> = Vec::new();
         let mut rows = 0;
         let visited = self.visit(args, &mut |documents| {
             rows += documents.len();
+            if args.id.is_some() {
+                ids.extend(documents.iter().map(|new| new.id.clone()));
+            }
             let bytes = self.thetas(documents);
             spool.write_all(&bytes).map_err(Stop::Output)
         });
@@ -154,15 +169,20 @@ impl Prediction<'_> {
             Stop::Input(failure) => failure,
             Stop::Output(error) => Failure::output(error),
         })?;
-        let names: Vec<String> = (0..self.topics).map(|k| format!("topic{k}")).collect();
+        let topics = (0..self.topics).map(|k| format!("topic{k}"));
+        let names: Vec<String> = args.id.clone().into_iter().chain(topics).collect();
         write_rows(&Place::Rows(path, format), rows, &names, &mut |out| {
             spool.rewind()?;
             let mut bytes = vec![0; 4 * self.topics];
             let mut spool = BufReader::with_capacity(1 << 16, &mut spool);
-            for _ in 0..rows {
+            for i in 0..rows {
                 spool.read_exact(&mut bytes)?;
                 let row = bytes.as_chunks().0.iter();
-                out.write(&row.map(|x| f32::from_le_bytes(*x)).collect::<Vec<f32>>())?;
+                let row: Vec<f32> = row.map(|x| f32::from_le_bytes(*x)).collect();
+                match ids.get(i) {
+                    Some(id) => out.write_named(id.as_deref().unwrap_or_default(), &row)?,
+                    None => out.write(&row)?,
+                }
             }
             Ok(())
         })?;

@@ -294,7 +294,7 @@ pub struct PredictArgs {
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]
     pub input: InputFlags,
-    /// Field of a JSON line that names the document
+    /// Field of a JSON line that names the document; the first column of a matrix in CSV
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub id: Option<String>,
     /// Leave out smaller proportions

@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::marker::PhantomData;
 
+use crate::table_csv::quoted;
+
 /// A format for rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFormat {
@@ -74,7 +76,10 @@ impl<'w, T: Number> RowWriter<'w, T> {
     ) -> io::Result<Self> {
         let width = names.len();
         match format {
-            RowFormat::Csv => writeln!(out, "{}", names.join(","))?,
+            RowFormat::Csv => {
+                let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+                writeln!(out, "{}", names.join(","))?;
+            }
             RowFormat::Npy => {
                 let mut header = format!(
                     "{{'descr': '{}', 'fortran_order': False, 'shape': ({rows}, {width}), }}",
@@ -114,16 +119,31 @@ impl<'w, T: Number> RowWriter<'w, T> {
             }
             RowFormat::Csv => {
                 for row in rows.chunks_exact(self.width) {
-                    let mut between = "";
-                    for x in row {
-                        write!(self.out, "{between}{x}")?;
-                        between = ",";
-                    }
-                    writeln!(self.out)?;
+                    self.cells("", row)?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Writes one row behind a cell that names it, which the header has a name for, too. A NumPy array has no place for it.
+    ///
+    /// # Errors
+    /// When it cannot be written, or the format is no CSV.
+    pub fn write_named(&mut self, name: &str, row: &[T]) -> io::Result<()> {
+        if self.format != RowFormat::Csv {
+            return Err(io::Error::other("rows have names in CSV alone"));
+        }
+        write!(self.out, "{}", quoted(name))?;
+        self.cells(",", row)
+    }
+
+    fn cells(&mut self, mut between: &str, row: &[T]) -> io::Result<()> {
+        for x in row {
+            write!(self.out, "{between}{x}")?;
+            between = ",";
+        }
+        writeln!(self.out)
     }
 }
 

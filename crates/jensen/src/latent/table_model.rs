@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use jensen_data::{Adjacency, Cells, Symmetric, Table};
 use jensen_latent::prior::{
-    Assembled, Fresh, Graph, Index, Reader, Replicated, Setting, Source, Spec, assemble,
+    Assembled, Fresh, Graph, Index, Inputs, Reader, Replicated, Setting, Source, Spec, assemble,
     named_columns, replicate_covariance, replicate_design, replicate_query,
 };
 use jensen_latent::{
@@ -73,12 +73,17 @@ impl Source for View<'_> {
         Ok(matches!(column.cells, Cells::Words(_)))
     }
 
-    fn inputs(&self) -> Vec<String> {
-        let columns = self.table.columns().iter();
-        columns
-            .filter(|c| matches!(c.cells, Cells::Numbers(_)) && !self.taken.contains(&c.name))
-            .map(|c| c.name.clone())
-            .collect()
+    fn inputs(&self) -> Inputs {
+        let mut inputs = Inputs::default();
+        let free = self.table.columns().iter();
+        for column in free.filter(|c| !self.taken.contains(&c.name)) {
+            let list = match column.cells {
+                Cells::Numbers(_) => &mut inputs.columns,
+                Cells::Words(_) => &mut inputs.words,
+            };
+            list.push(column.name.clone());
+        }
+        inputs
     }
 
     fn graph(&self, file: &str) -> Result<Graph, String> {

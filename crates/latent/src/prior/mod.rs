@@ -37,7 +37,7 @@ pub use field::Field;
 pub use gp::{Factor, GaussianProcess};
 pub use graph::{Graph, Lattice};
 pub use kernel::Shape;
-pub use place::{Covariate, Index, Source};
+pub use place::{Covariate, Index, Inputs, Source};
 pub use read::{Piece, Reader};
 pub use replicated::{Replicated, replicate_covariance, replicate_design, replicate_query};
 pub use setting::Setting;

@@ -7,6 +7,15 @@ use rayon::prelude::*;
 use super::graph::{Graph, Lattice};
 use crate::{Dense, Sparse};
 
+/// Columns that have no other part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inputs {
+    /// Numeric ones: inputs of a Gaussian process that names none.
+    pub columns: Vec<String>,
+    /// Those of words, which are no inputs.
+    pub words: Vec<String>,
+}
+
 /// The tables and files that a specification names. Errors are messages for the user.
 pub trait Source {
     /// Number of rows.
@@ -30,8 +39,8 @@ pub trait Source {
     /// There is no such column.
     fn holds_words(&self, column: &str) -> Result<bool, String>;
 
-    /// The inputs of a Gaussian process that names none: numeric columns that have no other part.
-    fn inputs(&self) -> Vec<String>;
+    /// The inputs of a Gaussian process that names none.
+    fn inputs(&self) -> Inputs;
 
     /// The graph in a file.
     ///

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::field::Field;
 use super::graph::{Graph, Lattice};
 use super::kernel::Shape;
-use super::place::{Covariate, Index, Source, check, complete, complete_words};
+use super::place::{Covariate, Index, Inputs, Source, check, complete, complete_words};
 use super::read::{Piece, Reader};
 use super::setting::Setting;
 use super::spec::SpecError;
@@ -49,7 +49,7 @@ impl Builder<'_, '_> {
     ) -> Result<Building, SpecError> {
         let known = self.known;
         let (reader, body) = match known.term.name {
-            "gp" => self.gp()?,
+            "gp" => self.gp(notes)?,
             "covariance" => self.covariance(notes)?,
             "iid" => {
                 known.at_most(0)?;
@@ -117,7 +117,7 @@ impl Builder<'_, '_> {
         })
     }
 
-    fn gp(&self) -> Result<(Reader, Body), SpecError> {
+    fn gp(&self, notes: &mut Vec<String>) -> Result<(Reader, Body), SpecError> {
         let known = self.known;
         known.at_most(1)?;
         let words = known.words();
@@ -141,7 +141,18 @@ impl Builder<'_, '_> {
                 }
                 words.iter().map(|w| w.text.clone()).collect()
             }
-            None => self.source.inputs(),
+            None => {
+                let Inputs { columns, words } = self.source.inputs();
+                if !words.is_empty() {
+                    notes.push(format!(
+                        "columns of words are no inputs of `{}`: {}; add a term such as iid(on={}) for an effect of each word",
+                        self.label,
+                        words.join(", "),
+                        words[0]
+                    ));
+                }
+                columns
+            }
         };
         if columns.is_empty() {
             return Err(known.misused("no numeric column is left as input; name some with `on=`"));
