@@ -145,6 +145,9 @@ def leaf_step(
     block: Sequence[tuple[int, str, Sequence[int]]],
     answer: npt.NDArray[np.uint8] | None,
 ) -> npt.NDArray[np.uint8] | int: ...
+def heldout_step(
+    corpus: Path, ask: npt.NDArray[np.uint8], seed: int, pieces: Sequence[tuple[int, str, int, int, int]]
+) -> Array: ...
 def fit_corpus(
     corpus: Path,
     request: str,
@@ -153,6 +156,7 @@ def fit_corpus(
     workers: int,
     room: Callable[[int], npt.NDArray[np.uint8]],
     solve: Callable[[list[list[tuple[int, str, list[int]]]]], list[npt.NDArray[np.uint8]]],
+    score: Callable[[int, list[list[tuple[int, str, int, int, int]]]], list[Array]],
     threads: int | None,
 ) -> str: ...
 def record_step(program: str, path: str, digest: str, ask: bytes, share: bytes) -> bytes: ...

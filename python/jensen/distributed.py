@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -121,13 +121,16 @@ def fit_topics(
         workplace.begin()
         step = _TopicsStep(workplace, path)
         summary = _jensen.fit_corpus(
-            path, request, out, resume, workplace.workers, step.room, step.solve, threads
+            path, request, out, resume, workplace.workers, step.room, step.solve, step.score, threads
         )
         return json.loads(summary)  # type: ignore[no-any-return]
 
 
 #: A block of leaves: of each its number, its digest and the documents of its share.
 Block = list[tuple[int, str, list[int]]]
+
+#: Held-out documents of a leaf: its number, its digest, the first of them, how many, and the first's number among all.
+Piece = tuple[int, str, int, int, int]
 
 
 class _TopicsStep:
@@ -142,8 +145,8 @@ class _TopicsStep:
         self._sent: Any = None
 
     def room(self, size: int) -> NDArray[np.uint8]:
-        """Where what all are asked is written."""
-        if self._ask is None or self._ask.size != size:
+        """Where what all are asked is written, in the first bytes."""
+        if self._ask is None or self._ask.size < size:
             self._answers.clear()
             self._ask = self._workplace.room(size)
         self._sent = np.empty(size, np.uint8) if self._ask is None else None
@@ -155,18 +158,36 @@ class _TopicsStep:
             self._answers.append(self._workplace.room(self._ask.size + self._ask.size // 4))
         return None if self._ask is None else self._answers[block]
 
-    def solve(self, blocks: list[Block]) -> list[NDArray[np.uint8]]:
-        """The parts of blocks of leaves."""
-        shared = self._workplace.share(self._sent) if self._ask is None else self._ask
-        calls = [(self._corpus, shared, block, self._answer(at)) for at, block in enumerate(blocks)]
-        parts: dict[int, NDArray[np.uint8]] = {}
-        for at, part in _engines.each(self._workplace, "leaf_step", calls):
-            if isinstance(part, _engines.Lost):
-                first, last = blocks[at][0][0], blocks[at][-1][0]
+    def _asked(self) -> Any:
+        return self._workplace.share(self._sent) if self._ask is None else self._ask
+
+    def _each(
+        self, function: str, calls: list[tuple[Any, ...]], leaves: list[list[int]]
+    ) -> Iterator[tuple[int, Any]]:
+        """The calls' numbers and what they gave; those that are lost are errors that name their leaves."""
+        for at, found in _engines.each(self._workplace, function, calls):
+            if isinstance(found, _engines.Lost):
+                first, last = leaves[at][0], leaves[at][-1]
                 which = f"leaf {first} has" if first == last else f"leaves {first} to {last} have"
                 raise RuntimeError(
-                    f"{which} cost {_engines.TRIES} workers ({part}): go on with resume=True when they are back"
+                    f"{which} cost {_engines.TRIES} workers ({found}): go on with resume=True when they are back"
                 )
+            yield at, found
+
+    def score(self, seed: int, calls: list[list[Piece]]) -> list[NDArray[np.float64]]:
+        """The scores of pieces of held-out documents."""
+        shared = self._asked()
+        leaves = [[number for number, *_ in pieces] for pieces in calls]
+        found = dict(self._each("heldout_step", [(self._corpus, shared, seed, pieces) for pieces in calls], leaves))
+        return [found[at] for at in range(len(calls))]
+
+    def solve(self, blocks: list[Block]) -> list[NDArray[np.uint8]]:
+        """The parts of blocks of leaves."""
+        shared = self._asked()
+        calls = [(self._corpus, shared, block, self._answer(at)) for at, block in enumerate(blocks)]
+        parts: dict[int, NDArray[np.uint8]] = {}
+        leaves = [[number for number, *_ in block] for block in blocks]
+        for at, part in self._each("leaf_step", calls, leaves):
             answer = self._answer(at)
             parts[at] = answer.array()[:part] if isinstance(part, int) and answer is not None else part
         return [parts[at] for at in range(len(calls))]

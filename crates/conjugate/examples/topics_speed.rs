@@ -113,6 +113,7 @@ fn main() {
         let job = LdaJob {
             documents: &train,
             heldout: Some(&heldout),
+            scored: usize::MAX,
             start: None,
             settings,
             simd: Simd::detect(),
@@ -127,8 +128,7 @@ fn main() {
         let (first, last) = (&trace[0], &trace[trace.len() - 1]);
         let seconds = (last.seconds - first.seconds) * trace.len() as f64
             / (trace.len() as f64 - 1.0).max(1.0);
-        let predictor = lda::Predictor::new(&fit.topics, lda::RULE, job.simd);
-        let heldout = predictor.completion(&heldout, job.settings.seed);
+        let heldout = fit.completion.expect("documents are held out");
         let sweeps: f64 = trace
             .iter()
             .filter_map(|r| r.fields["sweeps"].as_f64())

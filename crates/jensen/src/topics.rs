@@ -41,6 +41,7 @@
 //! let job = LdaJob {
 //!     documents: &documents,
 //!     heldout: None,
+//!     scored: usize::MAX,
 //!     start: None,
 //!     settings: LdaSettings { batch: 10, tau: 1.0, passes: 10.0, ..LdaSettings::new(2) },
 //!     simd: Simd::detect(),
@@ -124,28 +125,37 @@ impl Documents for CorpusDocuments<'_> {
     }
 }
 
-/// The documents for training of one leaf of a corpus.
+/// A part of one leaf of a corpus.
 #[derive(Clone, Copy, Debug)]
-pub struct LeafDocuments<'a>(pub &'a CorpusFile);
+pub struct LeafDocuments<'a> {
+    leaf: &'a CorpusFile,
+    part: Split,
+}
+
+impl<'a> LeafDocuments<'a> {
+    /// The part of the leaf.
+    pub fn new(leaf: &'a CorpusFile, part: Split) -> Self {
+        Self { leaf, part }
+    }
+}
 
 impl Documents for LeafDocuments<'_> {
     fn len(&self) -> usize {
-        self.0.documents(Split::Train)
+        self.leaf.documents(self.part)
     }
 
     fn terms(&self) -> usize {
-        self.0.terms()
+        self.leaf.terms()
     }
 
     fn tokens(&self) -> f64 {
-        self.0.tokens(Split::Train) as f64
+        self.leaf.tokens(self.part) as f64
     }
 
     fn read(&self, index: usize, bag: &mut Bag) {
         bag.clear();
-        self.0.visit(Split::Train, index, |term, count| {
-            bag.push(term, count as f32)
-        });
+        self.leaf
+            .visit(self.part, index, |term, count| bag.push(term, count as f32));
     }
 }
 

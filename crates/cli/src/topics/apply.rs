@@ -4,7 +4,7 @@ use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use jensen::conjugate::documents::Bag;
-use jensen::conjugate::lda::{Completion, Predictor, PredictorScratch, RULE};
+use jensen::conjugate::lda::{self, Completion, Predictor, PredictorScratch, RULE};
 use jensen::data::corpus::{BuildSettings, Corpus, Document, NewDocument, Skipped, Split, stream};
 use jensen::data::{DataError, RowFormat, write_atomic};
 use jensen::topics::{Collection, CorpusDocuments, TopicModel, TopicRow, bag, rows, score, stored};
@@ -313,13 +313,13 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
             remark_left_out(&built);
         }
         let documents = CorpusDocuments::new(&corpus, Split::Train);
-        let predictor = Predictor::new(&model.topics, RULE, simd);
         let names: Vec<String> = args
             .inputs
             .iter()
             .map(|path| path.display().to_string())
             .collect();
-        (predictor.completion(&documents, seed), names.join(", "))
+        let completion = lda::completion(&model.topics, &documents, seed, simd);
+        (completion, names.join(", "))
     };
     if args.json {
         let answer = json!({

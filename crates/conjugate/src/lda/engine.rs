@@ -11,8 +11,10 @@ use super::globals::{CHUNK, LdaGlobals};
 use super::leaves::{Ask, Leaves, LocalLeaves, Part, ends, shares};
 use super::local::Spec;
 use super::powers::{Knots, PowerTable, power_table};
+use super::score::{self, Completion};
 use super::settings::{LdaSettings, LearnAlpha, Start};
-use super::{kernel, partition, predict, start};
+use super::topics::Topics;
+use super::{kernel, partition, start};
 use crate::documents::Documents;
 use crate::engine::{Engine, Heat, Measure, Partition, Sums};
 
@@ -20,6 +22,8 @@ use crate::engine::{Engine, Heat, Measure, Partition, Sums};
 pub struct LdaEngine<'a> {
     documents: &'a dyn Documents,
     heldout: Option<&'a dyn Documents>,
+    /// Held-out documents that are scored along the run, the first ones.
+    scored: usize,
     settings: LdaSettings,
     spec: Spec,
     leaves: Box<dyn Leaves + 'a>,
@@ -39,11 +43,11 @@ impl<'a> LdaEngine<'a> {
         settings: &LdaSettings,
         simd: Simd,
     ) -> Self {
-        let leaves = LocalLeaves::new(documents, Spec::of(settings, simd));
+        let leaves = LocalLeaves::new(documents, heldout, Spec::of(settings, simd));
         Self::with_leaves(documents, heldout, settings, simd, Box::new(leaves))
     }
 
-    /// The same, whose local steps are made by `leaves`.
+    /// The same, whose local steps and scores are made by `leaves`.
     pub fn with_leaves(
         documents: &'a dyn Documents,
         heldout: Option<&'a dyn Documents>,
@@ -55,6 +59,7 @@ impl<'a> LdaEngine<'a> {
             ends: ends(documents),
             documents,
             heldout,
+            scored: heldout.map_or(0, Documents::len),
             spec: Spec::of(settings, simd),
             settings: settings.clone(),
             leaves,
@@ -63,9 +68,46 @@ impl<'a> LdaEngine<'a> {
         }
     }
 
+    /// The same, which scores at most so many held-out documents along the run.
+    pub fn scoring(self, most: usize) -> Self {
+        Self {
+            scored: self.scored.min(most),
+            ..self
+        }
+    }
+
     /// The bounds of the documents of the last batch; 0 for those without words.
     pub(crate) fn bounds(&self) -> &[f64] {
         &self.part.bounds
+    }
+
+    /// Document completion over the first `count` held-out documents.
+    fn completion(&mut self, globals: &LdaGlobals, count: usize) -> Option<Completion> {
+        let heldout = self.heldout.filter(|_| count > 0)?;
+        let spec = score::spec(
+            self.settings.inference,
+            self.settings.topics,
+            self.spec.simd,
+        );
+        let ask = Ask {
+            spec,
+            globals,
+            heat: &Heat::Uniform(1.0),
+            measure: Measure::default(),
+        };
+        let seed = self.settings.seed;
+        let scores = self.leaves.score(&ask, seed, count).unwrap_or_else(|why| {
+            // The step is made, and its record must be whole: the run ends before the next one.
+            self.lost = Some(why);
+            score::here(&ask, heldout, seed, count)
+        });
+        Some(Completion::of(&scores))
+    }
+
+    /// Document completion over all held-out documents, where there are any.
+    pub(crate) fn whole_completion(&mut self, topics: &Topics) -> Option<Completion> {
+        let count = self.heldout?.len();
+        self.completion(&LdaGlobals::of(topics), count)
     }
 
     /// A stochastic step of Minka's fixed points for the Dirichlet parameters that are learned (Minka 2000, Eq. 55): with
@@ -177,6 +219,9 @@ impl Engine for LdaEngine<'_> {
         heat: &Heat<'_, PowerTable>,
         measure: Measure,
     ) -> Option<Sums> {
+        if self.lost.is_some() {
+            return None;
+        }
         globals.with_alpha(self.settings.alpha());
         let (shares, places) = shares(&self.ends, batch);
         let ask = Ask {
@@ -185,6 +230,7 @@ impl Engine for LdaEngine<'_> {
             heat,
             measure,
         };
+        self.leaves.done(std::mem::take(&mut self.part));
         let sum = self.leaves.solve(&ask, &shares);
         self.part = sum.map_err(|why| self.lost = Some(why)).ok()?;
         // Leaves have listed their documents one after the other.
@@ -296,12 +342,9 @@ impl Engine for LdaEngine<'_> {
     }
 
     fn score(&mut self, globals: &LdaGlobals, record: Record) -> Record {
-        let Some(heldout) = self.heldout else {
+        let Some(completion) = self.completion(globals, self.scored) else {
             return record;
         };
-        let topics = globals.to_topics(self.settings.inference, 0, 0.0);
-        let predictor = predict::Predictor::new(&topics, predict::RULE, self.spec.simd);
-        let completion = predictor.completion(heldout, self.settings.seed);
         record
             .with("heldout_log_predictive", completion.log_predictive)
             .with("heldout_standard_error", completion.standard_error)

@@ -12,6 +12,7 @@ use super::engine::LdaEngine;
 use super::globals::LdaGlobals;
 use super::leaves::{Leaves, LocalLeaves};
 use super::local::Spec;
+use super::score::Completion;
 use super::settings::LdaSettings;
 use super::topics::Topics;
 use crate::documents::Documents;
@@ -24,6 +25,8 @@ pub struct LdaJob<'a> {
     pub documents: &'a dyn Documents,
     /// Documents to score by along the run; they are not learned from.
     pub heldout: Option<&'a dyn Documents>,
+    /// How many of them are scored along the run, the first ones; at its end all are.
+    pub scored: usize,
     /// Topics to go on from, over the same vocabulary or the beginning of it.
     pub start: Option<&'a Topics>,
     /// Settings.
@@ -46,6 +49,10 @@ pub struct LdaFit {
     pub elbo_se: f64,
     /// The last temperature, 1 / E[1/T]; for local tempering that of the last batch's mean inverse temperature.
     pub temperature: f64,
+    /// The score of all held-out documents.
+    pub completion: Option<Completion>,
+    /// Seconds that the bound and this score took.
+    pub evaluate_seconds: f64,
     /// Documents that were learned from, counted again in every pass.
     pub documents: u64,
     /// Empty documents that were skipped, counted likewise.
@@ -107,7 +114,11 @@ pub fn identity(job: &LdaJob<'_>) -> Identity {
 /// # Errors
 /// When settings, documents and start do not go together, or a checkpoint belongs to another run.
 pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit>, LdaError> {
-    let leaves = LocalLeaves::new(job.documents, Spec::of(&job.settings, job.simd));
+    let leaves = LocalLeaves::new(
+        job.documents,
+        job.heldout,
+        Spec::of(&job.settings, job.simd),
+    );
     fit_on(job, Box::new(leaves), control)
 }
 
@@ -122,7 +133,8 @@ pub fn fit_on<'a>(
 ) -> Result<Outcome<LdaFit>, LdaError> {
     check(job).map_err(LdaError::Input)?;
     let settings = &job.settings;
-    let engine = LdaEngine::with_leaves(job.documents, job.heldout, settings, job.simd, leaves);
+    let engine = LdaEngine::with_leaves(job.documents, job.heldout, settings, job.simd, leaves)
+        .scoring(job.scored);
     let before = job.start.map_or(0, |start| start.steps);
     let driver_settings = DriverSettings {
         mode: Mode::Stochastic {
@@ -152,14 +164,18 @@ pub fn fit_on<'a>(
     let population = settings.population.unwrap_or(job.documents.len() as f64);
     let iterations = outcome.iterations;
     let output = outcome.output.map(|mut state| {
+        let begun = control.clock.seconds();
         state.globals.with_alpha(settings.alpha());
         let (elbo, elbo_se) = bound(&mut driver.engine, &mut state.globals, settings, population);
         let topics = state
             .globals
             .to_topics(settings.inference, before + iterations, population);
+        let completion = driver.engine.whole_completion(&topics);
         LdaFit {
             elbo,
             elbo_se,
+            completion,
+            evaluate_seconds: control.clock.seconds() - begun,
             temperature: 1.0 / state.inverse,
             documents: state.used,
             skipped: state.skipped,

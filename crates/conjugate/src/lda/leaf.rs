@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use super::globals::{CHUNK, LdaGlobals};
 use super::kernel;
 use super::kernel::WIDTH;
-use super::leaves::Part;
+use super::leaves::{Part, Spare};
 use super::local::{Found, LocalHeat, Prior, Rows, Solver, Spec, Want};
 use super::powers::{Grid, Knots, PowerTable, gamma_ratios};
 use super::settings::Inference;
@@ -53,7 +53,7 @@ pub(crate) enum Lambda<'a> {
 
 impl Lambda<'_> {
     /// The row of a term, which may be copied to `scratch`.
-    fn row<'a>(&'a self, term: usize, stride: usize, scratch: &'a mut Vec<f32>) -> &'a [f32] {
+    pub fn row<'a>(&'a self, term: usize, stride: usize, scratch: &'a mut Vec<f32>) -> &'a [f32] {
         let range = term * stride..(term + 1) * stride;
         match self {
             Self::Here(rows) => &rows[range],
@@ -63,6 +63,45 @@ impl Lambda<'_> {
                 scratch
             }
         }
+    }
+}
+
+/// The rows E log β − m (log E β − m where inference is collapsed) of some words.
+pub(crate) struct LogRows<'a> {
+    spec: &'a Spec,
+    lambda: Lambda<'a>,
+    stride: usize,
+    scale: f32,
+    eta: f32,
+    /// What [`totals_log`] makes.
+    psi: &'a [f32],
+    terms: &'a [u32],
+}
+
+impl<'a> LogRows<'a> {
+    pub fn of(
+        spec: &'a Spec,
+        globals: &LdaGlobals,
+        lambda: Lambda<'a>,
+        psi: &'a [f32],
+        terms: &'a [u32],
+    ) -> Self {
+        Self {
+            spec,
+            lambda,
+            stride: globals.stride,
+            scale: globals.decay as f32,
+            eta: globals.eta as f32,
+            psi,
+            terms,
+        }
+    }
+
+    /// Writes the row of the word with this number and returns its m.
+    pub fn make(&self, word: usize, scratch: &mut Vec<f32>, out: &mut [f32]) -> f32 {
+        let source = (self.lambda).row(self.terms[word] as usize, self.stride, scratch);
+        let (simd, collapsed) = (self.spec.simd, self.spec.collapsed());
+        kernel::log_row(simd, source, self.scale, self.eta, collapsed, self.psi, out)
     }
 }
 
@@ -82,6 +121,8 @@ pub(crate) struct LeafSolver {
     logs: Vec<f32>,
     maxima: Vec<f32>,
     statistics: Vec<f32>,
+    /// Memory for statistics.
+    pub spare: Spare,
     /// Where each word of the batch occurs: (document, position), ordered by word.
     occurrences: Vec<(u32, u32)>,
     starts: Vec<u32>,
@@ -107,6 +148,7 @@ impl LeafSolver {
             logs: Vec::new(),
             maxima: Vec::new(),
             statistics: Vec::new(),
+            spare: Spare::default(),
             occurrences: Vec::new(),
             starts: Vec::new(),
             psi: Vec::new(),
@@ -114,6 +156,11 @@ impl LeafSolver {
             knots: OnceLock::new(),
             grid: Grid::new(&InverseTemperatures::default()),
         }
+    }
+
+    /// Whether it is one for documents over so many terms.
+    pub fn fits(&self, terms: usize, spec: Spec) -> bool {
+        self.slots.len() == terms && self.spec == spec
     }
 
     /// Reads the documents and lists their words.
@@ -175,18 +222,10 @@ impl LeafSolver {
         keep: bool,
     ) {
         totals_log(globals, spec, &mut self.psi, &mut self.psi32);
-        let collapsed = spec.collapsed();
-        let stride = globals.stride;
-        let simd = self.spec.simd;
-        let words = self.terms.len();
+        let (simd, stride, words) = (self.spec.simd, globals.stride, self.terms.len());
         self.rows.resize(words * stride, 0.0);
         self.maxima.resize(words, 0.0);
-        let (scale, eta) = (globals.decay as f32, globals.eta as f32);
-        let (psi, terms) = (&self.psi32, &self.terms);
-        let log_row = |slot: usize, scratch: &mut Vec<f32>, out: &mut [f32]| {
-            let source = lambda.row(terms[slot] as usize, stride, scratch);
-            kernel::log_row(simd, source, scale, eta, collapsed, psi, out)
-        };
+        let logs_of = LogRows::of(spec, globals, lambda, &self.psi32, &self.terms);
         let rows = self.rows.par_chunks_exact_mut(stride).zip(&mut self.maxima);
         let power = power as f32;
         if keep {
@@ -195,14 +234,14 @@ impl LeafSolver {
                 .enumerate()
                 .with_min_len(CHUNK)
                 .for_each_init(Vec::new, |scratch, (slot, ((row, m), logs))| {
-                    *m = log_row(slot, scratch, logs);
+                    *m = logs_of.make(slot, scratch, logs);
                     kernel::exp_scaled(simd, logs, power, row);
                 });
         } else {
             rows.enumerate().with_min_len(CHUNK).for_each_init(
                 Vec::new,
                 |scratch, (slot, (row, m))| {
-                    *m = log_row(slot, scratch, row);
+                    *m = logs_of.make(slot, scratch, row);
                     kernel::exp_in_place(simd, power, row);
                 },
             );
@@ -224,7 +263,7 @@ impl LeafSolver {
     fn collect(&mut self, stride: usize, factors: bool) {
         let (simd, rows) = (self.spec.simd, &self.rows);
         let (batch, starts, occurrences) = (&self.batch, &self.starts, &self.occurrences);
-        self.statistics.resize(self.terms.len() * stride, 0.0);
+        self.statistics = self.spare.take(self.terms.len() * stride);
         self.statistics
             .par_chunks_exact_mut(stride)
             .enumerate()

@@ -3,17 +3,19 @@
 //! A corpus has a fixed number of leaves, which belongs to the corpus and not to the machines. In every step each leaf
 //! solves its share of the batch ([`leaf_step`], a pure function of documents, globals and share) and leaves a [`Part`]:
 //! statistics, sums, bounds. The parts of all leaves are added up over one binary tree of leaves, so that bits depend on the
-//! leaves alone: not on who solved which, in which order they answered, or whether one was asked twice. Whoever drives owns
-//! everything else: order of documents, temperatures, global step, trace and checkpoints, held-out scores. [`Leaves`] is
-//! the seam: [`LocalLeaves`] solves here, [`leaf_step`] over [`Ask::encode`] is what other implementations have called.
+//! leaves alone: not on who solved which, in which order they answered, or whether one was asked twice. Scores of held-out
+//! documents need no tree: each is a number of its own ([`score_step`]). Whoever drives owns everything else: order of documents,
+//! temperatures, global step, trace and checkpoints. [`Leaves`] is the seam: [`LocalLeaves`] works here, [`block_step`] and
+//! [`score_step`] over [`Ask::encode`] are what other implementations have called.
 
-use jensen_run::tree_sum;
 use jensen_run::wire::{self, Reader, Writer};
+use rayon::prelude::*;
 
-use super::globals::LdaGlobals;
+use super::globals::{CHUNK, LdaGlobals};
 use super::leaf::{Lambda, LeafSolver};
 use super::local::Spec;
 use super::powers::PowerTable;
+use super::score::{self, Piece, Score, scores};
 use super::settings::Inference;
 use crate::documents::Documents;
 use crate::engine::{Heat, Measure, Sums};
@@ -50,47 +52,82 @@ pub trait Leaves {
     /// # Errors
     /// A leaf did not answer, with the reason. The step is then as one that never began.
     fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String>;
+
+    /// Takes a part back that is used up: its memory can be used again.
+    fn done(&mut self, _part: Part) {}
+
+    /// The scores of the first `count` held-out documents at the globals of `ask`, in their order.
+    ///
+    /// # Errors
+    /// As [`solve`](Self::solve).
+    fn score(&mut self, ask: &Ask<'_>, seed: u64, count: usize) -> Result<Vec<Score>, String>;
 }
 
 /// All leaves of documents that are at hand.
 pub(crate) struct LocalLeaves<'a> {
     documents: &'a dyn Documents,
+    heldout: Option<&'a dyn Documents>,
     solver: LeafSolver,
     starts: Vec<usize>,
 }
 
 impl<'a> LocalLeaves<'a> {
-    pub fn new(documents: &'a dyn Documents, spec: Spec) -> Self {
+    pub fn new(
+        documents: &'a dyn Documents,
+        heldout: Option<&'a dyn Documents>,
+        spec: Spec,
+    ) -> Self {
         let ends = ends(documents);
         Self {
             documents,
+            heldout,
             solver: LeafSolver::new(documents.terms(), spec),
             starts: std::iter::once(0).chain(ends).collect(),
         }
     }
 
-    /// The parts of all leaves, in their order.
-    pub fn parts(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Vec<Part> {
-        let lambda = Lambda::Here(&ask.globals.mass);
-        let shares = shares.iter().zip(&self.starts);
-        let parts = shares.map(|(share, start)| {
+    /// The part of each leaf, in their order, as it is made.
+    fn each(
+        &mut self,
+        ask: &Ask<'_>,
+        shares: &[Vec<usize>],
+        mut found: impl FnMut(Part, &mut Spare),
+    ) {
+        for (share, start) in shares.iter().zip(&self.starts) {
             let numbers: Vec<usize> = share.iter().map(|number| start + number).collect();
-            (self.solver).part(
-                self.documents,
-                ask.globals,
-                lambda,
-                &numbers,
-                ask.heat,
-                ask.measure,
-            )
-        });
-        parts.collect()
+            let lambda = Lambda::Here(&ask.globals.mass);
+            let (globals, heat) = (ask.globals, ask.heat);
+            let part =
+                (self.solver).part(self.documents, globals, lambda, &numbers, heat, ask.measure);
+            found(part, &mut self.solver.spare);
+        }
+    }
+
+    /// The parts of all leaves.
+    #[cfg(test)]
+    pub fn parts(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Vec<Part> {
+        let mut parts = Vec::new();
+        self.each(ask, shares, |part, _| parts.push(part));
+        parts
     }
 }
 
 impl Leaves for LocalLeaves<'_> {
     fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String> {
-        Ok(sum_of(self.parts(ask, shares), ask.globals.stride))
+        let (mut sum, stride) = (Sum::default(), ask.globals.stride);
+        self.each(ask, shares, |part, spare| sum.push(part, stride, spare));
+        Ok(sum.finish(stride, &mut self.solver.spare))
+    }
+
+    fn done(&mut self, part: Part) {
+        self.solver.spare.done(part);
+    }
+
+    fn score(&mut self, ask: &Ask<'_>, seed: u64, count: usize) -> Result<Vec<Score>, String> {
+        let Some(documents) = self.heldout else {
+            return Ok(Vec::new());
+        };
+        Ok(score::here(ask, documents, seed, count))
     }
 }
 
@@ -119,54 +156,107 @@ pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<u
     (shares, places.concat())
 }
 
-/// The sum over the tree of the parts of leaves, or of blocks of them: blocks of equal size that is a power of two, the last
-/// of which may be cut short, are added up as their leaves are.
-pub(crate) fn sum_of(parts: Vec<Part>, stride: usize) -> Part {
-    tree_sum(parts, |first, second| first.plus(&second, stride)).unwrap_or_default()
+/// Memory of statistics that is used again: as much as λ a leaf, which a system hands out page by page. It decides nothing.
+#[derive(Default)]
+pub struct Spare(Vec<Vec<f32>>);
+
+impl Spare {
+    /// So many numbers of any value.
+    pub(crate) fn take(&mut self, length: usize) -> Vec<f32> {
+        let mut memory = self.0.pop().unwrap_or_default();
+        memory.resize(length, 0.0);
+        memory
+    }
+
+    pub(crate) fn put(&mut self, memory: Vec<f32>) {
+        if memory.capacity() > 0 {
+            self.0.push(memory);
+        }
+    }
+
+    /// Takes a part back that is used up.
+    pub fn done(&mut self, part: Part) {
+        self.put(part.statistics);
+    }
+}
+
+/// The sum over the tree of the parts of leaves, or of blocks of them, one after the other: blocks of equal size that is a power
+/// of two, the last of which may be cut short, are added up as their leaves are. Of S parts log S sums are held at a time.
+#[derive(Default)]
+pub(crate) struct Sum {
+    /// Sums of neighbours, with the heights of their nodes, which fall.
+    nodes: Vec<(u32, Part)>,
+}
+
+impl Sum {
+    pub fn push(&mut self, part: Part, stride: usize, spare: &mut Spare) {
+        let (mut height, mut sum) = (0, part);
+        while let Some((_, before)) = self.nodes.pop_if(|(above, _)| *above == height) {
+            sum = before.plus(sum, stride, spare);
+            height += 1;
+        }
+        self.nodes.push((height, sum));
+    }
+
+    /// What is left at the end goes up beside what it meets, as a part without a neighbour does.
+    pub fn finish(mut self, stride: usize, spare: &mut Spare) -> Part {
+        let (_, mut sum) = self.nodes.pop().unwrap_or_default();
+        while let Some((_, before)) = self.nodes.pop() {
+            sum = before.plus(sum, stride, spare);
+        }
+        sum
+    }
 }
 
 impl Part {
     /// The sum of two parts: words of either.
-    fn plus(mut self, other: &Self, stride: usize) -> Self {
+    pub(crate) fn plus(mut self, other: Self, stride: usize, spare: &mut Spare) -> Self {
+        /// No row.
+        const NONE: usize = usize::MAX;
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
-        let mut statistics = Vec::with_capacity(self.statistics.len() + other.statistics.len());
-        let row = |at: usize| at * stride..(at + 1) * stride;
+        let mut sources = Vec::with_capacity(terms.capacity());
         let (mut i, mut j) = (0, 0);
         while i < self.terms.len() || j < other.terms.len() {
             let mine = self.terms.get(i).copied().unwrap_or(u32::MAX);
             let theirs = other.terms.get(j).copied().unwrap_or(u32::MAX);
             terms.push(mine.min(theirs));
-            let start = statistics.len();
-            if mine <= theirs {
-                statistics.extend_from_slice(&self.statistics[row(i)]);
-                i += 1;
-            }
-            if theirs <= mine {
-                let added = &other.statistics[row(j)];
-                if theirs == mine {
-                    for (sum, x) in statistics[start..].iter_mut().zip(added) {
-                        *sum += x;
-                    }
-                } else {
-                    statistics.extend_from_slice(added);
-                }
-                j += 1;
-            }
+            sources.push((
+                if mine <= theirs { i } else { NONE },
+                if theirs <= mine { j } else { NONE },
+            ));
+            i += usize::from(mine <= theirs);
+            j += usize::from(theirs <= mine);
         }
+        let mut statistics = spare.take(terms.len() * stride);
+        let row = |at: usize| at * stride..(at + 1) * stride;
+        statistics
+            .par_chunks_exact_mut(stride)
+            .zip(&sources)
+            .with_min_len(CHUNK)
+            .for_each(|(sum, &source)| match source {
+                (i, NONE) => sum.copy_from_slice(&self.statistics[row(i)]),
+                (NONE, j) => sum.copy_from_slice(&other.statistics[row(j)]),
+                (i, j) => {
+                    let pairs = self.statistics[row(i)]
+                        .iter()
+                        .zip(&other.statistics[row(j)]);
+                    for (sum, (x, y)) in sum.iter_mut().zip(pairs) {
+                        *sum = x + y;
+                    }
+                }
+            });
         self.sums.merge(&other.sums);
         self.bounds.extend_from_slice(&other.bounds);
         if self.excess.is_empty() {
-            self.excess.clone_from(&other.excess);
+            self.excess = other.excess;
         } else {
             for (sum, x) in self.excess.iter_mut().zip(&other.excess) {
                 *sum += x;
             }
         }
-        Self {
-            terms,
-            statistics,
-            ..self
-        }
+        spare.put(std::mem::replace(&mut self.statistics, statistics));
+        spare.put(other.statistics);
+        Self { terms, ..self }
     }
 
     /// How many bytes [`encode`](Self::encode) makes.
@@ -199,7 +289,7 @@ impl Part {
     ///
     /// # Errors
     /// They are not such.
-    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
+    pub fn decode(bytes: &[u8], spare: &mut Spare) -> Result<Self, String> {
         let mut read = Reader::new(bytes);
         let [points, skipped, unconverged, sweeps] = read.counts()?;
         let [size, energy, bound, inverse] = read.fixed_reals()?;
@@ -217,7 +307,14 @@ impl Part {
             bounds: read.reals()?,
             excess: read.reals()?,
             terms: read.numbers()?,
-            statistics: read.singles()?,
+            statistics: {
+                let sent = read.singles_in_place()?;
+                let mut statistics = spare.take(sent.len());
+                for (x, bytes) in statistics.iter_mut().zip(sent) {
+                    *x = f32::from_le_bytes(*bytes);
+                }
+                statistics
+            },
         })
     }
 }
@@ -238,9 +335,16 @@ impl Ask<'_> {
     ///
     /// # Errors
     /// The bytes are not parts.
-    pub fn sum<'b>(&self, blocks: impl Iterator<Item = &'b [u8]>) -> Result<Part, String> {
-        let parts: Result<Vec<Part>, String> = blocks.map(Part::decode).collect();
-        Ok(sum_of(parts?, self.globals.stride))
+    pub fn sum<'b>(
+        &self,
+        blocks: impl Iterator<Item = &'b [u8]>,
+        spare: &mut Spare,
+    ) -> Result<Part, String> {
+        let (mut sum, stride) = (Sum::default(), self.globals.stride);
+        for block in blocks {
+            sum.push(Part::decode(block, spare)?, stride, spare);
+        }
+        Ok(sum.finish(stride, spare))
     }
 
     fn write(&self, out: &mut Writer<'_>) {
@@ -293,7 +397,11 @@ pub fn block_size(leaves: usize, workers: usize) -> usize {
 ///
 /// # Errors
 /// The bytes are not such, are of another vocabulary, or ask for instructions that this machine lacks.
-pub fn block_step(leaves: &[(&dyn Documents, &[usize])], ask: &[u8]) -> Result<Part, String> {
+pub fn block_step(
+    leaves: &[(&dyn Documents, &[usize])],
+    ask: &[u8],
+    memory: &mut BlockMemory,
+) -> Result<Part, String> {
     let asked = Asked::decode(ask)?;
     let globals = &asked.globals;
     let heat = match &asked.heat {
@@ -310,19 +418,66 @@ pub fn block_step(leaves: &[(&dyn Documents, &[usize])], ask: &[u8]) -> Result<P
             table,
         },
     };
-    let mut solver = LeafSolver::new(globals.terms, asked.spec);
-    let mut parts = Vec::with_capacity(leaves.len());
+    let solver = memory.solver(globals.terms, asked.spec);
+    let mut sum = Sum::default();
     for &(documents, share) in leaves {
-        if documents.terms() != globals.terms {
-            return Err("the leaf has another vocabulary than the driver".to_owned());
-        }
+        check(globals, documents)?;
         if let Some(number) = share.iter().find(|number| **number >= documents.len()) {
             return Err(format!("the leaf has no document {number}"));
         }
         let lambda = Lambda::Sent(asked.lambda);
-        parts.push(solver.part(documents, globals, lambda, share, &heat, asked.measure));
+        let part = solver.part(documents, globals, lambda, share, &heat, asked.measure);
+        sum.push(part, globals.stride, &mut solver.spare);
     }
-    Ok(sum_of(parts, globals.stride))
+    Ok(sum.finish(globals.stride, &mut solver.spare))
+}
+
+/// What [`block_step`] uses again from step to step: it decides nothing.
+#[derive(Default)]
+pub struct BlockMemory(Option<LeafSolver>);
+
+impl BlockMemory {
+    fn solver(&mut self, terms: usize, spec: Spec) -> &mut LeafSolver {
+        let kept = self.0.take().filter(|solver| solver.fits(terms, spec));
+        self.0
+            .insert(kept.unwrap_or_else(|| LeafSolver::new(terms, spec)))
+    }
+
+    /// Takes a part back that is used up.
+    pub fn done(&mut self, part: Part) {
+        if let Some(solver) = &mut self.0 {
+            solver.spare.done(part);
+        }
+    }
+}
+
+/// The scores of pieces of held-out documents, one piece after the other, at the globals of what [`Ask::encode`] made.
+///
+/// # Errors
+/// As [`block_step`].
+pub fn score_step(pieces: &[Piece<'_>], ask: &[u8], seed: u64) -> Result<Vec<Score>, String> {
+    let asked = Asked::decode(ask)?;
+    let mut found = Vec::new();
+    for piece in pieces {
+        check(&asked.globals, piece.documents)?;
+        if piece.first + piece.count > piece.documents.len() {
+            return Err(format!(
+                "the leaf has no held-out document {}",
+                piece.first + piece.count - 1
+            ));
+        }
+        let lambda = Lambda::Sent(asked.lambda);
+        found.extend(scores(&asked.spec, &asked.globals, lambda, seed, piece));
+    }
+    Ok(found)
+}
+
+fn check(globals: &LdaGlobals, documents: &dyn Documents) -> Result<(), String> {
+    if documents.terms() == globals.terms {
+        Ok(())
+    } else {
+        Err("the leaf has another vocabulary than the driver".to_owned())
+    }
 }
 
 /// An [`Ask`] at the other end.

@@ -1,9 +1,9 @@
 //! Work by leaves: the tree, what travels, and leaves that do not answer.
 
 use jensen_math::simd::Simd;
-use jensen_run::{Budget, Control};
+use jensen_run::{Budget, Control, Record, tree_sum};
 
-use super::leaves::{LocalLeaves, sum_of};
+use super::leaves::{LocalLeaves, Sum};
 use super::local::Spec;
 use super::tests::{corpus, settings};
 use super::*;
@@ -42,6 +42,30 @@ impl Documents for Divided {
     }
 }
 
+/// The sum over the tree of parts, all at once.
+fn sum_of(parts: Vec<Part>, stride: usize) -> Part {
+    tree_sum(parts, |first, second| {
+        first.plus(second, stride, &mut Spare::default())
+    })
+    .unwrap_or_default()
+}
+
+#[test]
+fn a_sum_part_by_part_is_that_over_the_tree() {
+    for leaves in 1..=11 {
+        let documents = Divided {
+            documents: corpus(100, 20),
+            leaves,
+        };
+        let (made, stride) = parts(&documents, &settings(4));
+        let (mut sum, mut spare) = (Sum::default(), Spare::default());
+        for part in made.clone() {
+            sum.push(part, stride, &mut spare);
+        }
+        assert_eq!(sum.finish(stride, &mut spare), sum_of(made, stride));
+    }
+}
+
 /// What leaves elsewhere are asked.
 fn sent(ask: &Ask<'_>) -> Vec<u8> {
     let mut bytes = vec![0; ask.size()];
@@ -71,13 +95,18 @@ fn elsewhere(
         })
         .collect();
     let bytes = sent(ask);
+    let mut memory = BlockMemory::default();
     let blocks = leaves.chunks(block).zip(shares.chunks(block));
     blocks
         .map(|(leaves, shares)| {
             let leaves: Vec<(&dyn Documents, &[usize])> = (leaves.iter().zip(shares))
                 .map(|(leaf, share)| (leaf as &dyn Documents, share.as_slice()))
                 .collect();
-            Part::decode(&answer(&block_step(&leaves, &bytes)?))
+            // The memory of one block is that of the next.
+            let part = block_step(&leaves, &bytes, &mut memory)?;
+            let answered = Part::decode(&answer(&part), &mut Spare::default());
+            memory.done(part);
+            answered
         })
         .collect()
 }
@@ -101,7 +130,7 @@ fn parts(documents: &Divided, settings: &LdaSettings) -> (Vec<Part>, usize) {
         .iter()
         .map(|size| (0..*size).collect())
         .collect();
-    let made = LocalLeaves::new(documents, spec).parts(&ask, &shares);
+    let made = LocalLeaves::new(documents, None, spec).parts(&ask, &shares);
     // What travels is what stays, of blocks of any size that is a power of two.
     for block in [1usize, 2, 4, 8] {
         let sums: Vec<Part> = (made.chunks(block))
@@ -109,10 +138,10 @@ fn parts(documents: &Divided, settings: &LdaSettings) -> (Vec<Part>, usize) {
             .collect();
         assert_eq!(elsewhere(documents, &ask, &shares, block).unwrap(), sums);
     }
-    assert!(Part::decode(&answer(&made[0])[..9]).is_err());
+    assert!(Part::decode(&answer(&made[0])[..9], &mut Spare::default()).is_err());
     let mut cut = sent(&ask);
     cut.pop();
-    assert!(block_step(&[], &cut).is_err());
+    assert!(block_step(&[], &cut, &mut BlockMemory::default()).is_err());
     (made, globals.stride)
 }
 
@@ -165,7 +194,13 @@ fn a_fit_whose_leaves_fail_goes_on_from_its_last_whole_step() {
             self.left = self.left.checked_sub(1).ok_or("gone")?;
             self.inner.solve(ask, shares)
         }
+
+        fn score(&mut self, ask: &Ask<'_>, seed: u64, count: usize) -> Result<Vec<Score>, String> {
+            self.left = self.left.checked_sub(1).ok_or("gone")?;
+            self.inner.score(ask, seed, count)
+        }
     }
+    let heldout = corpus(40, 20);
     let documents = Divided {
         documents: corpus(300, 20),
         leaves: 4,
@@ -177,44 +212,83 @@ fn a_fit_whose_leaves_fail_goes_on_from_its_last_whole_step() {
     ] {
         let mut s = settings(3);
         s.temper = temper;
+        s.evaluations_per_pass = 19.0;
         let job = LdaJob {
             documents: &documents,
-            heldout: None,
+            heldout: Some(&heldout),
+            scored: 30,
             start: None,
             settings: s.clone(),
             simd: Simd::detect(),
             data_hash: String::new(),
         };
         let clock = || 0.0;
-        let mut silent = jensen_run::Silent;
         let control = || Budget::iterations(8);
-        let whole = fit(&job, &mut Control::new(control(), &clock, &mut silent)).unwrap();
-        let mut kept: Vec<Vec<u8>> = Vec::new();
-        let mut stopped = Control::new(control(), &clock, &mut silent);
-        stopped.store = Some(&mut kept);
-        let inner = LocalLeaves::new(&documents, Spec::of(&s, job.simd));
-        let lost = fit_on(&job, Box::new(Failing { inner, left: 5 }), &mut stopped);
-        assert!(matches!(lost, Err(LdaError::Lost(why)) if why == "gone"));
-        let checkpoint = jensen_run::Checkpoint::decode(kept.last().unwrap()).unwrap();
-        assert_eq!(checkpoint.iteration, 5);
-        let mut resumed = Control::new(control(), &clock, &mut silent);
-        resumed.resume = Some(checkpoint);
-        let resumed = fit(&job, &mut resumed).unwrap().output.unwrap();
-        assert_eq!(resumed.topics, whole.output.unwrap().topics);
+        let mut records: Vec<Record> = Vec::new();
+        let whole = fit(&job, &mut Control::new(control(), &clock, &mut records)).unwrap();
+        let whole = whole.output.unwrap();
+        let is_scored = |record: &Record| record.fields.contains_key("heldout_log_predictive");
+        let scored: Vec<bool> = records.iter().map(is_scored).collect();
+        assert!(scored.contains(&true));
+        // They are lost in a local step of a step, or in its score.
+        let mut lost_in_scores = 0;
+        for left in 0..12 {
+            let mut kept: Vec<Vec<u8>> = Vec::new();
+            let mut trace: Vec<Record> = Vec::new();
+            let mut stopped = Control::new(control(), &clock, &mut trace);
+            stopped.store = Some(&mut kept);
+            let inner = LocalLeaves::new(&documents, Some(&heldout), Spec::of(&s, job.simd));
+            let lost = fit_on(&job, Box::new(Failing { inner, left }), &mut stopped);
+            assert!(matches!(lost, Err(LdaError::Lost(why)) if why == "gone"));
+            let checkpoint = jensen_run::Checkpoint::decode(kept.last().unwrap()).unwrap();
+            let done = checkpoint.iteration as usize;
+            let asked = done + scored[..done].iter().filter(|scored| **scored).count();
+            assert!(asked == left || asked == left + 1, "{asked} of {left}");
+            lost_in_scores += usize::from(asked == left + 1);
+            let mut resumed = Control::new(control(), &clock, &mut trace);
+            resumed.resume = Some(checkpoint);
+            let resumed = fit(&job, &mut resumed).unwrap().output.unwrap();
+            assert_eq!(resumed.topics, whole.topics);
+            assert_eq!(resumed.completion, whole.completion);
+            assert_eq!(trace, records);
+        }
+        assert!(lost_in_scores > 0);
     }
 }
 
 #[test]
 fn collapsed_fits_with_learned_priors_are_the_same_by_leaves_elsewhere() {
     /// Asks as bytes, as another machine would get them.
-    struct Elsewhere<'a>(&'a Divided);
+    struct Elsewhere<'a>(&'a Divided, &'a MemoryDocuments);
     impl Leaves for Elsewhere<'_> {
         fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String> {
             let parts = elsewhere(self.0, ask, shares, 2)?;
             let bytes: Vec<Vec<u8>> = parts.iter().map(answer).collect();
-            ask.sum(bytes.iter().map(Vec::as_slice))
+            ask.sum(bytes.iter().map(Vec::as_slice), &mut Spare::default())
+        }
+
+        fn score(&mut self, ask: &Ask<'_>, seed: u64, count: usize) -> Result<Vec<Score>, String> {
+            let bytes = sent(ask);
+            let mut found = Vec::new();
+            for first in (0..count).step_by(7) {
+                let piece = |first: usize, count: usize| Piece {
+                    documents: self.1,
+                    first,
+                    count,
+                    number: first as u64,
+                };
+                let size = 7.min(count - first);
+                let pieces = [
+                    piece(first, size / 2),
+                    piece(first + size / 2, size - size / 2),
+                ];
+                found.extend(score_step(&pieces, &bytes, seed)?);
+                assert!(score_step(&[piece(count, 1)], &bytes, seed).is_err());
+            }
+            Ok(found)
         }
     }
+    let heldout = corpus(40, 20);
     let documents = Divided {
         documents: corpus(300, 20),
         leaves: 4,
@@ -225,28 +299,35 @@ fn collapsed_fits_with_learned_priors_are_the_same_by_leaves_elsewhere() {
         learn_alpha: LearnAlpha::Asymmetric,
         learn_eta: true,
         passes: 2.0,
+        evaluations_per_pass: 2.0,
         ..settings(3)
     };
     let job = LdaJob {
         documents: &documents,
-        heldout: None,
+        heldout: Some(&heldout),
+        scored: 40,
         start: None,
         settings: s,
         simd: Simd::detect(),
         data_hash: String::new(),
     };
     let clock = || 0.0;
-    let mut silent = jensen_run::Silent;
     let budget = || Budget::iterations(u64::MAX);
-    let here = fit(&job, &mut Control::new(budget(), &clock, &mut silent)).unwrap();
-    let leaves = Box::new(Elsewhere(&documents));
-    let there = fit_on(
-        &job,
-        leaves,
-        &mut Control::new(budget(), &clock, &mut silent),
-    )
-    .unwrap();
-    let (here, there) = (here.output.unwrap(), there.output.unwrap());
+    let (mut trace_here, mut trace_there): (Vec<Record>, Vec<Record>) = Default::default();
+    let mut control = Control::new(budget(), &clock, &mut trace_here);
+    let here = fit(&job, &mut control).unwrap().output.unwrap();
+    let leaves = Box::new(Elsewhere(&documents, &heldout));
+    let mut control = Control::new(budget(), &clock, &mut trace_there);
+    let there = fit_on(&job, leaves, &mut control).unwrap().output.unwrap();
+    assert_eq!(trace_here, trace_there);
+    let scored = trace_here.last().unwrap().fields["heldout_log_predictive"].as_f64();
+    let whole = there.completion.unwrap();
+    assert!((scored.unwrap() - whole.log_predictive).abs() < 1e-6);
+    assert_eq!(here.completion, Some(whole));
+    assert_eq!(
+        whole,
+        completion(&there.topics, &heldout, job.settings.seed, job.simd)
+    );
     assert_eq!((here.topics, here.elbo), (there.topics.clone(), there.elbo));
     assert!(there.topics.alpha[0] != there.topics.alpha[1]);
 }

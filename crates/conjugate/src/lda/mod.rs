@@ -5,7 +5,8 @@
 //! | `settings` | [`LdaSettings`] |
 //! | `fit` | [`LdaJob`], [`fit`]: settings and corpus to topics |
 //! | `topics` | [`Topics`]: q(β) |
-//! | `predict` | [`Predictor`]: proportions of new documents, document completion |
+//! | `predict` | [`Predictor`]: proportions of new documents |
+//! | `score` | [`Completion`]: how well topics predict held-out words |
 //! | `start` | topics to start from, of documents that are unlike each other |
 //! | `engine` | batches and global steps |
 //! | [`Leaves`] in `leaves` | the seam: where local steps are made, and how parts are added up |
@@ -28,6 +29,7 @@ mod local;
 pub mod partition;
 mod powers;
 mod predict;
+mod score;
 mod settings;
 mod start;
 #[cfg(test)]
@@ -37,8 +39,9 @@ mod topics;
 pub use engine::LdaEngine;
 pub use fit::{LdaError, LdaFit, LdaJob, fit, fit_on, identity, planned_iterations};
 pub use globals::LdaGlobals;
-pub use leaves::{Ask, Leaves, Part, block_size, block_step};
+pub use leaves::{Ask, BlockMemory, Leaves, Part, Spare, block_size, block_step, score_step};
 pub use powers::PowerTable;
-pub use predict::{Completion, Predictor, PredictorScratch, RULE};
+pub use predict::{Predictor, PredictorScratch, RULE};
+pub use score::{Completion, Piece, Score, completion};
 pub use settings::{Inference, LdaSettings, LearnAlpha, LocalRule, Start};
 pub use topics::Topics;

@@ -361,6 +361,7 @@ fn collapsed_inference_from_documents_finds_planted_topics_that_others_merge() {
         let job = LdaJob {
             documents: &documents,
             heldout: Some(&heldout),
+            scored: usize::MAX,
             start: None,
             settings: s,
             simd: Simd::detect(),
@@ -397,10 +398,7 @@ fn collapsed_inference_from_documents_finds_planted_topics_that_others_merge() {
         ..collapsed.clone()
     };
     let (plain, collapsed, learned) = (run(plain), run(collapsed), run(learned));
-    let score = |fit: &LdaFit| {
-        let predictor = Predictor::new(&fit.topics, RULE, Simd::detect());
-        predictor.completion(&heldout, 0).log_predictive
-    };
+    let score = |fit: &LdaFit| fit.completion.unwrap().log_predictive;
     assert!(
         found(&collapsed.topics) >= 18,
         "{}",
@@ -712,8 +710,7 @@ fn completion_equals_an_exact_computation() {
         total += (n - seen) * p.ln();
         words += n - seen;
     }
-    let predictor = Predictor::new(&topics, RULE, Simd::detect());
-    let completion = predictor.completion(&documents, 5);
+    let completion = completion(&topics, &documents, 5, Simd::detect());
     assert!((completion.log_predictive - total / words).abs() < 1e-4);
     assert_eq!(
         (completion.words, completion.documents, completion.skipped),
@@ -839,6 +836,7 @@ fn fits_find_the_topics_and_go_on_from_them() {
         let job = LdaJob {
             documents: &documents,
             heldout: Some(&heldout),
+            scored: usize::MAX,
             start,
             settings: s.clone(),
             simd: Simd::detect(),
@@ -876,8 +874,7 @@ fn fits_find_the_topics_and_go_on_from_them() {
         more.topics.steps,
         found.topics.steps + outcome_steps(&documents, &s)
     );
-    let score =
-        |fit: &LdaFit| Predictor::new(&fit.topics, RULE, Simd::detect()).completion(&heldout, 0);
+    let score = |fit: &LdaFit| completion(&fit.topics, &heldout, 0, Simd::detect());
     let (a, b) = (score(&more), score(&found));
     assert!((a.log_predictive - b.log_predictive).abs() < 0.05);
 }
@@ -898,6 +895,7 @@ fn unfit_input_is_named() {
         let job = LdaJob {
             documents,
             heldout: None,
+            scored: usize::MAX,
             start: None,
             settings: s,
             simd: Simd::detect(),

@@ -1,9 +1,8 @@
 //! A corpus into topics.
 
-use jensen_conjugate::documents::{DocumentRange, Documents};
+use jensen_conjugate::documents::Documents;
 use jensen_conjugate::lda::{
     self, Completion, Inference, LdaError, LdaFit, LdaJob, LdaSettings, LearnAlpha, Leaves,
-    Predictor, RULE,
 };
 use jensen_conjugate::temper::{Length, Temper};
 use jensen_math::simd::Simd;
@@ -50,11 +49,9 @@ pub struct TopicsMade {
     pub fit: LdaFit,
     /// The topics with their words.
     pub model: TopicModel,
-    /// The score of all held-out documents.
-    pub completion: Option<Completion>,
     /// The topics in numbers.
     pub rows: Vec<TopicRow>,
-    /// Seconds that scores and coherence took.
+    /// Seconds that the bound, scores and coherence took.
     pub evaluate_seconds: f64,
 }
 
@@ -117,7 +114,7 @@ pub fn score(
     simd: Simd,
 ) -> Option<Completion> {
     let heldout = collection.heldout.as_deref()?;
-    Some(Predictor::new(&model.topics, RULE, simd).completion(heldout, seed))
+    Some(lda::completion(&model.topics, heldout, seed, simd))
 }
 
 impl TopicsStudy<'_> {
@@ -128,10 +125,10 @@ impl TopicsStudy<'_> {
     fn with_job<T>(&self, each: impl FnOnce(&LdaJob<'_>) -> T) -> T {
         let train = self.train();
         let heldout = self.collection.heldout.as_deref();
-        let scored = heldout.map(|heldout| DocumentRange::new(heldout, 0, SCORED));
         each(&LdaJob {
             documents: train,
-            heldout: scored.as_ref().map(|scored| scored as &dyn Documents),
+            heldout,
+            scored: SCORED,
             start: self.start.map(|start| &start.topics),
             settings: LdaSettings {
                 // The passes are the budget: a run may be resumed for more of them.
@@ -155,14 +152,12 @@ impl TopicsStudy<'_> {
                 .start
                 .map_or(self.collection.tokeniser, |start| start.tokeniser),
         };
-        let completion = score(self.collection, &model, self.settings.seed, self.simd);
         let rows = rows(&model, self.run.flags.words(), self.train());
         TopicsMade {
+            evaluate_seconds: fit.evaluate_seconds + (clock.seconds() - begun),
             fit,
             model,
-            completion,
             rows,
-            evaluate_seconds: clock.seconds() - begun,
         }
     }
 }
@@ -277,7 +272,7 @@ impl Study for TopicsStudy<'_> {
                  than a tenth of an even share: {advice}"
             ));
         }
-        if made.output.completion.is_none() {
+        if made.output.fit.completion.is_none() {
             evidence.notes.push(
                 "no documents are held out, so the topics are not scored: build the corpus with --heldout 0.01".to_owned(),
             );
@@ -288,11 +283,11 @@ impl Study for TopicsStudy<'_> {
     fn summary(&self, made: &Finished<Self>, judgement: Judgement) -> TopicsSummary {
         let TopicsMade {
             fit,
-            completion,
             rows,
             evaluate_seconds,
             ..
         } = &made.output;
+        let completion = &fit.completion;
         let temper = &self.run.flags.temper;
         TopicsSummary {
             judgement,

@@ -1,4 +1,4 @@
-//! Topics of a corpus whose leaves are worked at elsewhere: the step of a leaf, and the driver's fit.
+//! Topics of a corpus whose leaves are worked at elsewhere: the step of leaves, scores of held-out documents, and the driver's fit.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jensen::Error;
 use jensen::conjugate::documents::Documents;
-use jensen::conjugate::lda::{self, Ask, Leaves, Part};
-use jensen::data::corpus::{Corpus, CorpusFile, leaves};
+use jensen::conjugate::lda::{self, Ask, BlockMemory, Leaves, Part, Piece, Score, Spare};
+use jensen::data::corpus::{Corpus, CorpusFile, Split, leaves};
 use jensen::study::{Around, MEMORY_LIMIT, Place, request};
 use jensen::topics::stored::{self, TopicsRun};
 use jensen::topics::{Collection, LeafDocuments, TopicsRequest, fit_topics_on};
@@ -46,6 +46,9 @@ fn leaf(corpus: &Path, number: usize, digest: &str) -> Result<Arc<CorpusFile>, E
 /// A leaf of a block: its number, its digest and the documents of its share.
 type LeafShare = (usize, String, Vec<usize>);
 
+/// Of the steps of this process.
+static MEMORY: Mutex<Option<BlockMemory>> = Mutex::new(None);
+
 /// The step of a block of leaves: the sum of their parts. `ask` is read where it lies; the part is written into `answer`, where
 /// that is given and large enough, and is then the number of its bytes.
 #[pyfunction]
@@ -62,11 +65,14 @@ pub fn leaf_step<'py>(
             .map(|(number, digest, _)| leaf(&corpus, *number, digest))
             .collect();
         let files = files?;
-        let documents: Vec<LeafDocuments<'_>> = files.iter().map(|f| LeafDocuments(f)).collect();
+        let documents: Vec<LeafDocuments<'_>> = (files.iter())
+            .map(|file| LeafDocuments::new(file, Split::Train))
+            .collect();
         let leaves: Vec<(&dyn Documents, &[usize])> = (documents.iter().zip(&block))
             .map(|(leaf, (.., share))| (leaf as &dyn Documents, share.as_slice()))
             .collect();
-        let part = lda::block_step(&leaves, ask);
+        let mut memory = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+        let part = lda::block_step(&leaves, ask, memory.get_or_insert_default());
         files.iter().try_for_each(|file| file.check_unchanged())?;
         part.map_err(Error::Input)
     })?;
@@ -75,11 +81,69 @@ pub fn leaf_step<'py>(
         && let Some(memory) = answer.as_slice_mut()?.get_mut(..size)
     {
         part.encode(memory);
+        let mut memory = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.get_or_insert_default().done(part);
         return Ok(size.into_pyobject(py)?.into_any());
     }
     let mut bytes = vec![0; size];
     part.encode(&mut bytes);
     Ok(PyArray1::from_vec(py, bytes).into_any())
+}
+
+/// Held-out documents of a leaf: its number, its digest, the first of them, how many, and the first's number among all.
+type HeldoutPiece = (usize, String, usize, usize, u64);
+
+/// The scores of pieces of held-out documents, one after the other: of each document its log probability and the number of its
+/// words. `ask` is read where it lies.
+#[pyfunction]
+pub fn heldout_step<'py>(
+    py: Python<'py>,
+    corpus: PathBuf,
+    ask: PyReadonlyArray1<'py, u8>,
+    seed: u64,
+    pieces: Vec<HeldoutPiece>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let ask = ask.as_slice()?;
+    let scores = computed(py, Some(1), || {
+        let files: Result<Vec<_>, Error> = (pieces.iter())
+            .map(|(number, digest, ..)| leaf(&corpus, *number, digest))
+            .collect();
+        let files = files?;
+        let documents: Vec<LeafDocuments<'_>> = (files.iter())
+            .map(|file| LeafDocuments::new(file, Split::Heldout))
+            .collect();
+        let asked: Vec<Piece<'_>> = (documents.iter().zip(&pieces))
+            .map(|(documents, &(.., first, count, number))| Piece {
+                documents,
+                first,
+                count,
+                number,
+            })
+            .collect();
+        let scores = lda::score_step(&asked, ask, seed);
+        files.iter().try_for_each(|file| file.check_unchanged())?;
+        scores.map_err(Error::Input)
+    })?;
+    let numbers = scores.iter().flat_map(|s| [s.log_probability, s.words]);
+    Ok(PyArray1::from_iter(py, numbers))
+}
+
+/// Documents of a call for held-out scores: enough that the rows of their words are few beside their sweeps.
+const HELDOUT: usize = 64;
+
+/// Held-out documents `first .. first + count` of a corpus, by leaf.
+fn pieces(corpus: &Corpus, first: usize, count: usize) -> Vec<HeldoutPiece> {
+    let (mut start, mut found) = (0, Vec::new());
+    for (number, file) in corpus.leaves().iter().enumerate() {
+        let end = start + file.documents(Split::Heldout);
+        let (from, to) = (first.max(start), (first + count).min(end));
+        if from < to {
+            let digest = file.digest().to_owned();
+            found.push((number, digest, from - start, to - from, from as u64));
+        }
+        start = end;
+    }
+    found
 }
 
 /// Leaves that functions of Python have solved.
@@ -91,17 +155,56 @@ struct Elsewhere<'a> {
     room: &'a Py<PyAny>,
     /// Of a list of blocks to their parts.
     solve: &'a Py<PyAny>,
+    /// Of a seed and a list of lists of pieces to their scores.
+    score: &'a Py<PyAny>,
+    spare: Spare,
     /// What a function raised.
     raised: &'a Mutex<Option<PyErr>>,
 }
 
 impl Elsewhere<'_> {
-    fn call(&self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> PyResult<Result<Part, String>> {
+    /// Writes what all are asked.
+    fn write(&self, py: Python<'_>, ask: &Ask<'_>) -> PyResult<()> {
+        let size = ask.size();
+        let memory = self.room.call1(py, (size,))?;
+        let mut memory: PyReadwriteArray1<'_, u8> = memory.extract(py)?;
+        ask.encode(&mut memory.as_slice_mut()?[..size]);
+        Ok(())
+    }
+
+    fn scores(&self, ask: &Ask<'_>, seed: u64, count: usize) -> PyResult<Vec<Score>> {
         Python::attach(|py| {
-            let memory = self.room.call1(py, (ask.size(),))?;
-            let mut memory: PyReadwriteArray1<'_, u8> = memory.extract(py)?;
-            ask.encode(memory.as_slice_mut()?);
-            drop(memory);
+            self.write(py, ask)?;
+            let firsts = (0..count).step_by(HELDOUT);
+            let calls: Vec<Vec<HeldoutPiece>> = firsts
+                .map(|first| pieces(self.corpus, first, HELDOUT.min(count - first)))
+                .collect();
+            let scores = self.score.call1(py, (seed, calls))?;
+            let scores: Vec<PyReadonlyArray1<'_, f64>> = scores.extract(py)?;
+            let mut found = Vec::with_capacity(count);
+            for scores in &scores {
+                let pairs = scores.as_slice()?.as_chunks().0.iter();
+                found.extend(pairs.map(|&[log_probability, words]| Score {
+                    log_probability,
+                    words,
+                }));
+            }
+            Ok(found)
+        })
+    }
+
+    /// What a function raised, kept for the end.
+    fn kept<T>(&self, found: PyResult<T>) -> Result<T, String> {
+        found.map_err(|error| {
+            let said = error.to_string();
+            *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            said
+        })
+    }
+
+    fn call(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> PyResult<Result<Part, String>> {
+        Python::attach(|py| {
+            self.write(py, ask)?;
             let files = shares.iter().zip(self.corpus.leaves()).enumerate();
             let leaves: Vec<(usize, &str, &Vec<usize>)> = files
                 .map(|(number, (share, file))| (number, file.digest(), share))
@@ -112,24 +215,30 @@ impl Elsewhere<'_> {
             let parts: Vec<PyReadonlyArray1<'_, u8>> = parts.extract(py)?;
             let bytes: Result<Vec<&[u8]>, _> = parts.iter().map(|part| part.as_slice()).collect();
             let bytes = bytes?;
-            Ok(py.detach(|| ask.sum(bytes.into_iter())))
+            let spare = &mut self.spare;
+            Ok(py.detach(|| ask.sum(bytes.into_iter(), spare)))
         })
     }
 }
 
 impl Leaves for Elsewhere<'_> {
     fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String> {
-        self.call(ask, shares).map_err(|error| {
-            let said = error.to_string();
-            *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-            said
-        })?
+        let found = self.call(ask, shares);
+        self.kept(found)?
+    }
+
+    fn done(&mut self, part: Part) {
+        self.spare.done(part);
+    }
+
+    fn score(&mut self, ask: &Ask<'_>, seed: u64, count: usize) -> Result<Vec<Score>, String> {
+        self.kept(self.scores(ask, seed, count))
     }
 }
 
 /// Learns topics from a corpus, in a folder where one is named: `fit.json`.
 #[pyfunction]
-#[pyo3(signature = (corpus, request, out, resume, workers, room, solve, threads))]
+#[pyo3(signature = (corpus, request, out, resume, workers, room, solve, score, threads))]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn fit_corpus(
     py: Python<'_>,
@@ -140,6 +249,7 @@ pub fn fit_corpus(
     workers: usize,
     room: Py<PyAny>,
     solve: Py<PyAny>,
+    score: Py<PyAny>,
     threads: Option<usize>,
 ) -> PyResult<String> {
     let flags: TopicsRequest = read_request(request)?;
@@ -170,6 +280,8 @@ pub fn fit_corpus(
             workers,
             room: &room,
             solve: &solve,
+            score: &score,
+            spare: Spare::default(),
             raised: &raised,
         };
         let run = TopicsRun {

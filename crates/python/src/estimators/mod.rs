@@ -32,6 +32,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(topics::topic_proportions, module)?)?;
     module.add_function(wrap_pyfunction!(topics::topic_completion, module)?)?;
     module.add_function(wrap_pyfunction!(leaves::leaf_step, module)?)?;
+    module.add_function(wrap_pyfunction!(leaves::heldout_step, module)?)?;
     module.add_function(wrap_pyfunction!(leaves::fit_corpus, module)?)?;
     module.add_function(wrap_pyfunction!(points::fit_points, module)?)?;
     module.add_function(wrap_pyfunction!(points::explain_points, module)?)?;

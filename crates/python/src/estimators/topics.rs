@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use jensen::Error;
-use jensen::conjugate::documents::{Bag, Documents as _, MemoryDocuments};
-use jensen::conjugate::lda::{Inference, Predictor, RULE, Topics};
+use jensen::conjugate::documents::{Bag, Documents, MemoryDocuments};
+use jensen::conjugate::lda::{self, Inference, Predictor, RULE, Topics};
 use jensen::data::corpus::{Corpus, Split};
 use jensen::study::words;
 use jensen::topics::stored::TopicsRun;
@@ -224,12 +224,14 @@ pub fn topic_completion(
     let given = Given::extract(documents)?;
     let known = Known::of(model);
     let score = computed(py, threads, || {
-        let predictor = Predictor::new(&known.topics, RULE, words::simd(None)?);
+        let simd = words::simd(None)?;
+        let score =
+            |documents: &dyn Documents| lda::completion(&known.topics, documents, seed, simd);
         Ok(match &given {
-            Given::Rows(rows) => predictor.completion(rows, seed),
+            Given::Rows(rows) => score(rows),
             Given::File(path) => {
                 let corpus = known.open(path)?;
-                predictor.completion(&CorpusDocuments::new(&corpus, Split::Heldout), seed)
+                score(&CorpusDocuments::new(&corpus, Split::Heldout))
             }
         })
     })?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jensen::conjugate::documents::Documents;
 use jensen::conjugate::lda::partition::{Sizes, log_partition, log_partition_by_draws};
-use jensen::conjugate::lda::{self, LdaJob, LdaSettings, Predictor, RULE};
+use jensen::conjugate::lda::{self, LdaJob, LdaSettings};
 use jensen::conjugate::temper::{GlobalTempering, LocalTempering, Temper};
 use jensen::data::corpus::sources::SourceSettings;
 use jensen::data::corpus::{BuildSettings, Corpus, Format, Sources, Split, build};
@@ -340,6 +340,7 @@ fn run(
     let job = LdaJob {
         documents: &train,
         heldout: Some(&heldout),
+        scored: usize::MAX,
         start: None,
         settings: LdaSettings {
             passes,
@@ -364,10 +365,8 @@ fn run(
     let fitted = outcome
         .output
         .ok_or_else(|| Failure::Method(outcome.status.to_string()))?;
-    if heldout.is_empty() {
-        return Err(Failure::Method("no document was held out".to_owned()));
-    }
-    let score = Predictor::new(&fitted.topics, RULE, job.simd).completion(&heldout, seed);
+    let score = (fitted.completion)
+        .ok_or_else(|| Failure::Method("no document was held out".to_owned()))?;
     let curve = |name: &str| -> Vec<(f64, f64)> {
         let number = |record: &Record, name: &str| record.fields.get(name).and_then(|x| x.as_f64());
         records

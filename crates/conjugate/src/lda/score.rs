@@ -1,0 +1,293 @@
+//! How well topics predict words that they have not seen.
+//!
+//! What is found in a held-out document depends on the topics, the seed and the document's number alone, so that documents may
+//! be scored in any division: in pieces of this process, or by whoever makes the local steps of the leaves.
+
+use jensen_math::rng::{Purpose, Stream};
+use jensen_math::simd::Simd;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::globals::{CHUNK, LdaGlobals};
+use super::kernel;
+use super::leaf::{Lambda, LogRows, totals_log};
+use super::leaves::Ask;
+use super::local::{Prior, Rows, Solver, Spec};
+use super::predict::{RULE, means};
+use super::settings::Inference;
+use super::topics::Topics;
+use crate::documents::{Bag, Documents};
+use crate::engine::{Heat, Measure};
+
+const SPLIT: Purpose = Purpose::new("split of held-out words");
+
+/// Document completion: half of a document's words, chosen by a seeded shuffle, give q(θ); the others are scored with
+/// log Σ_k `E[θ_k]` `E[β_kv]`, under the untempered model (Hoffman et al. 2013).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Completion {
+    /// Mean log predictive probability, natural logarithm, in nats per scored word.
+    pub log_predictive: f64,
+    /// Its standard error over documents.
+    pub standard_error: f64,
+    /// Words that were scored.
+    pub words: u64,
+    /// Documents that were scored.
+    pub documents: u64,
+    /// Documents with fewer than two words, which cannot be split.
+    pub skipped: u64,
+}
+
+/// What a held-out document's words have.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Score {
+    /// Log predictive probability of the scored words, in nats.
+    pub log_probability: f64,
+    /// How many were scored: none of a document that cannot be split.
+    pub words: f64,
+}
+
+/// Documents whose words' rows are made together: a row of many words is made once, and memory stays small.
+const TOGETHER: usize = 1024;
+
+/// Documents that are solved one after the other.
+const PIECE: usize = 16;
+
+impl Completion {
+    /// exp(−log predictive): the perplexity per word.
+    pub fn perplexity(&self) -> f64 {
+        (-self.log_predictive).exp()
+    }
+
+    /// Of the scores of all documents, in their order.
+    pub(crate) fn of(scores: &[Score]) -> Self {
+        let words: f64 = scores.iter().map(|s| s.words).sum();
+        let total: f64 = scores.iter().map(|s| s.log_probability).sum();
+        let used = scores.iter().filter(|s| s.words > 0.0).count();
+        let mean = total / words;
+        let squares = |s: &Score| (s.log_probability - mean * s.words).powi(2);
+        let squares: f64 = scores.iter().map(squares).sum();
+        // The delta method for a ratio of means, with the correction for one estimated mean.
+        let correction = used as f64 / (used as f64 - 1.0);
+        Self {
+            log_predictive: mean,
+            standard_error: (squares * correction).sqrt() / words,
+            words: words as u64,
+            documents: used as u64,
+            skipped: (scores.len() - used) as u64,
+        }
+    }
+}
+
+/// Document completion over documents. The split of document `i` depends on the seed and `i` alone.
+pub fn completion(topics: &Topics, documents: &dyn Documents, seed: u64, simd: Simd) -> Completion {
+    let globals = LdaGlobals::of(topics);
+    let ask = Ask {
+        spec: spec(topics.inference, topics.topics, simd),
+        globals: &globals,
+        heat: &Heat::Uniform(1.0),
+        measure: Measure::default(),
+    };
+    Completion::of(&here(&ask, documents, seed, documents.len()))
+}
+
+/// The scores of the first `count` documents, by this process.
+pub(crate) fn here(
+    ask: &Ask<'_>,
+    documents: &dyn Documents,
+    seed: u64,
+    count: usize,
+) -> Vec<Score> {
+    let piece = Piece {
+        documents,
+        first: 0,
+        count,
+        number: 0,
+    };
+    let lambda = Lambda::Here(&ask.globals.mass);
+    scores(&ask.spec, ask.globals, lambda, seed, &piece)
+}
+
+/// What held-out documents are solved with.
+pub(crate) fn spec(inference: Inference, topics: usize, simd: Simd) -> Spec {
+    Spec {
+        simd,
+        topics,
+        inference,
+        learns: false,
+        rule: RULE,
+    }
+}
+
+/// Held-out documents that are neighbours.
+#[derive(Clone, Copy)]
+pub struct Piece<'a> {
+    /// Whose documents they are.
+    pub documents: &'a dyn Documents,
+    /// The first of them there.
+    pub first: usize,
+    /// How many they are.
+    pub count: usize,
+    /// The number of the first among all held-out documents.
+    pub number: u64,
+}
+
+/// The scores of a piece; `lambda` has the rows of the globals.
+pub(crate) fn scores(
+    spec: &Spec,
+    globals: &LdaGlobals,
+    lambda: Lambda<'_>,
+    seed: u64,
+    piece: &Piece<'_>,
+) -> Vec<Score> {
+    let (mut psi, mut psi32) = (Vec::new(), Vec::new());
+    totals_log(globals, spec, &mut psi, &mut psi32);
+    let prior = Prior::of(&globals.alpha);
+    let totals: Vec<f64> = globals.lambda_totals().collect();
+    let mut slots = vec![0; globals.terms];
+    let mut scores = Vec::with_capacity(piece.count);
+    for done in (0..piece.count).step_by(TOGETHER) {
+        let halves = halves(globals.terms, seed, piece, done);
+        let mut terms: Vec<u32> = halves
+            .iter()
+            .flat_map(|(seen, _)| seen.terms.iter().copied())
+            .collect();
+        terms.sort_unstable();
+        terms.dedup();
+        for (slot, &term) in terms.iter().enumerate() {
+            slots[term as usize] = slot as u32;
+        }
+        let (values, maxima) = rows(spec, globals, lambda, &psi32, &terms);
+        let rows = Rows {
+            prior: &prior,
+            values: &values,
+            maxima: &maxima,
+        };
+        let found: Vec<Vec<Score>> = halves
+            .par_chunks(PIECE)
+            .map_init(Scorer::default, |scorer, halves| {
+                let score = |half: &(Bag, Vec<u32>)| {
+                    scorer.score(spec, globals, lambda, rows, (&slots, &totals), half)
+                };
+                halves.iter().map(score).collect()
+            })
+            .collect();
+        scores.extend(found.into_iter().flatten());
+    }
+    scores
+}
+
+/// Documents of a piece, [`TOGETHER`] at most from `done` on, in halves.
+fn halves(terms: usize, seed: u64, piece: &Piece<'_>, done: usize) -> Vec<(Bag, Vec<u32>)> {
+    let end = piece.count.min(done + TOGETHER);
+    (done..end)
+        .into_par_iter()
+        .map_init(Bag::new, |bag, i| {
+            piece.documents.read(piece.first + i, bag);
+            split(bag, terms, seed, piece.number + i as u64)
+        })
+        .collect()
+}
+
+/// The rows exp(E log β − m) of words, and m.
+fn rows(
+    spec: &Spec,
+    globals: &LdaGlobals,
+    lambda: Lambda<'_>,
+    psi: &[f32],
+    terms: &[u32],
+) -> (Vec<f32>, Vec<f32>) {
+    let logs = LogRows::of(spec, globals, lambda, psi, terms);
+    let mut values = vec![0.0; terms.len() * globals.stride];
+    let mut maxima = vec![0.0; terms.len()];
+    values
+        .par_chunks_exact_mut(globals.stride)
+        .zip(&mut maxima)
+        .enumerate()
+        .with_min_len(CHUNK)
+        .for_each_init(Vec::new, |scratch, (word, (row, m))| {
+            *m = logs.make(word, scratch, row);
+            kernel::exp_in_place(spec.simd, 1.0, row);
+        });
+    (values, maxima)
+}
+
+/// Memory that scores use again.
+#[derive(Default)]
+struct Scorer {
+    solver: Solver,
+    slots: Vec<u32>,
+    expected: Vec<f32>,
+    /// `E[θ_k]` / Σ_v λ_kv.
+    weights: Vec<f64>,
+    row: Vec<f32>,
+}
+
+impl Scorer {
+    fn score(
+        &mut self,
+        spec: &Spec,
+        globals: &LdaGlobals,
+        lambda: Lambda<'_>,
+        rows: Rows<'_>,
+        (slots, totals): (&[u32], &[f64]),
+        (seen, rest): &(Bag, Vec<u32>),
+    ) -> Score {
+        if seen.is_empty() {
+            return Score::default();
+        }
+        self.slots.clear();
+        let own = seen.terms.iter().map(|term| slots[*term as usize]);
+        self.slots.extend(own);
+        self.weights.resize(globals.topics, 0.0);
+        means(
+            spec,
+            &globals.alpha,
+            rows,
+            (&self.slots, &seen.counts),
+            (&mut self.solver, &mut self.expected),
+            &mut self.weights,
+        );
+        for (weight, total) in self.weights.iter_mut().zip(totals) {
+            *weight /= total;
+        }
+        // λ is η more than its row: what that adds is the same for all words.
+        let least = globals.eta * self.weights.iter().sum::<f64>();
+        let mut log_probability = 0.0;
+        for &term in rest {
+            let row = lambda.row(term as usize, globals.stride, &mut self.row);
+            let pairs = self.weights.iter().zip(row);
+            let counted: f64 = pairs.map(|(weight, &m)| weight * f64::from(m)).sum();
+            log_probability += (least + globals.decay * counted).ln();
+        }
+        Score {
+            log_probability,
+            words: rest.len() as f64,
+        }
+    }
+}
+
+/// Splits the tokens of known terms into halves by a shuffle: a bag of the first (rounded down) and a list of the others.
+/// Counts are rounded to whole tokens. Both are empty when there are fewer than two tokens.
+fn split(bag: &Bag, terms: usize, seed: u64, index: u64) -> (Bag, Vec<u32>) {
+    let mut tokens = Vec::new();
+    for (&term, &n) in bag.terms.iter().zip(&bag.counts) {
+        if (term as usize) < terms {
+            tokens.extend(std::iter::repeat_n(term, n.round() as usize));
+        }
+    }
+    if tokens.len() < 2 {
+        return (Bag::new(), Vec::new());
+    }
+    Stream::new(seed, SPLIT, 0, index).shuffle(&mut tokens);
+    let rest = tokens.split_off(tokens.len() / 2);
+    tokens.sort_unstable();
+    let mut seen = Bag::new();
+    for term in tokens {
+        if seen.terms.last() == Some(&term) {
+            *seen.counts.last_mut().expect("a count for every term") += 1.0;
+        } else {
+            seen.push(term, 1.0);
+        }
+    }
+    (seen, rest)
+}
