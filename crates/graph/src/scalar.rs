@@ -183,7 +183,7 @@ fn solved(solver: &Solver, pass: Pass, args: &[&[f64]], len: usize) -> Vec<f64> 
         &mut roles,
         args,
         1,
-        &mut None,
+        &mut solver::Kept::default(),
         (false, &mut out),
     );
     out

@@ -14,6 +14,7 @@
 //! | `dense` | lane kernels of matrix operations |
 //! | `program` | binding data, running blocks |
 //! | `solver` | solver steps, which run programs of their own |
+//! | `tape` | those programs where they are small: straight code over rows |
 //! | `shared` | shared inputs and sums over lanes |
 
 mod dense;
@@ -28,6 +29,7 @@ mod shared;
 mod softplus;
 mod solver;
 pub(crate) mod stages;
+mod tape;
 
 pub use program::{Arena, Program};
 pub use shared::SharedProgram;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use jensen_math::simd::{LANES, Simd};
 
 use crate::exec::program::{Arena, Program};
+use crate::exec::tape::{Tape, TapeArena};
+use crate::ir::Graph;
 use crate::ops::{Pass, Solver};
 use crate::passes;
-use crate::solver::{self, Engine, Memo, Roles};
+use crate::solver::{self, Engine, Kept, Roles};
 
 /// A planned pass of a solver.
 pub(crate) struct Call {
@@ -15,7 +17,7 @@ pub(crate) struct Call {
     /// The same with looser tolerances.
     rough: Solver,
     pass: Pass,
-    programs: Roles<Program>,
+    programs: Roles<Code>,
     /// Lanes that are solved together.
     group: usize,
     /// The memo that it shares with another pass of the same arguments.
@@ -28,36 +30,87 @@ const RUNS: usize = 200;
 /// Scratch memory of the solvers of a program.
 #[derive(Default)]
 pub(crate) struct SolverScratch {
-    arenas: Vec<Roles<Arena>>,
-    /// For each memo one a group of lanes; emptied when a program starts.
-    memos: Vec<Vec<Option<Memo>>>,
+    arenas: Vec<Roles<Memory>>,
+    /// For each memo one a group of lanes; forgotten when a program starts.
+    memos: Vec<Vec<Kept>>,
     /// Whether solvers are rough.
     rough: bool,
 }
 
-struct Running<'a> {
-    program: &'a Program,
-    arena: &'a mut Arena,
+/// What evaluates a body: straight code where it can be taken apart into numbers.
+enum Code {
+    Tape(Tape),
+    Program(Program),
+}
+
+/// Its scratch memory.
+enum Memory {
+    Tape(TapeArena),
+    Program(Arena),
+}
+
+impl Code {
+    fn new(graph: &Graph, simd: Simd) -> Self {
+        let outputs = graph.outputs().iter();
+        let lens = outputs.map(|id| graph.shape(*id).len as usize).collect();
+        let tape = passes::scalarise(graph).and_then(|numbers| Tape::new(&numbers, lens, simd));
+        match tape {
+            Some(tape) => Self::Tape(tape),
+            None => Self::Program(Program::new(passes::optimise(graph), simd, 0)),
+        }
+    }
+
+    fn block(&self) -> usize {
+        match self {
+            Self::Tape(tape) => tape.block(),
+            Self::Program(program) => program.block(),
+        }
+    }
+
+    fn work(&self) -> usize {
+        match self {
+            Self::Tape(tape) => tape.work(),
+            Self::Program(program) => program.work(),
+        }
+    }
+
+    fn memory(&self, rough: bool) -> Memory {
+        match self {
+            Self::Tape(tape) => Memory::Tape(tape.arena()),
+            Self::Program(program) => Memory::Program(program.arena(rough)),
+        }
+    }
+}
+
+enum Running<'a> {
+    Tape(&'a Tape, &'a mut TapeArena),
+    Program(&'a Program, &'a mut Arena),
 }
 
 impl Engine for Running<'_> {
     const GRANULE: usize = LANES;
 
     fn simd(&self) -> Simd {
-        self.program.simd()
+        match self {
+            Self::Tape(tape, _) => tape.simd(),
+            Self::Program(program, _) => program.simd(),
+        }
     }
 
     fn run(&mut self, inputs: &[&[f64]], lanes: usize, outputs: &mut [&mut [f64]]) {
-        self.program.run(self.arena, inputs, lanes);
+        let (program, arena) = match self {
+            Self::Tape(tape, arena) => return tape.run(arena, inputs, lanes, outputs),
+            Self::Program(program, arena) => (program, arena),
+        };
+        program.run(arena, inputs, lanes);
         let mut which = 0;
         for out in outputs {
             let mut rows = &mut **out;
             while !rows.is_empty() {
-                let (own, rest) = rows.split_at_mut(self.program.output_len(which) * lanes);
-                self.program
-                    .output(self.arena, inputs, which, lanes, |i, row| {
-                        own[i * lanes..(i + 1) * lanes].copy_from_slice(row);
-                    });
+                let (own, rest) = rows.split_at_mut(program.output_len(which) * lanes);
+                program.output(arena, inputs, which, lanes, |i, row| {
+                    own[i * lanes..(i + 1) * lanes].copy_from_slice(row);
+                });
                 (rows, which) = (rest, which + 1);
             }
         }
@@ -67,15 +120,8 @@ impl Engine for Running<'_> {
 impl Call {
     /// Plans a pass.
     pub fn new(solver: Arc<Solver>, pass: Pass, simd: Simd) -> Self {
-        let programs = Roles::of(&solver, pass).map(|graph| {
-            let by_numbers = passes::scalarise(graph);
-            Program::new(
-                by_numbers.unwrap_or_else(|| passes::optimise(graph)),
-                simd,
-                0,
-            )
-        });
-        let group = programs.iter().map(Program::block).min().unwrap_or(LANES);
+        let programs = Roles::of(&solver, pass).map(|graph| Code::new(graph, simd));
+        let group = programs.iter().map(Code::block).min().unwrap_or(LANES);
         Self {
             rough: solver.roughly(),
             solver,
@@ -88,7 +134,7 @@ impl Call {
 
     /// Rows of lanes that one run moves, roughly.
     pub fn work(&self) -> usize {
-        RUNS * self.programs.iter().map(Program::work).sum::<usize>()
+        RUNS * self.programs.iter().map(Code::work).sum::<usize>()
     }
 
     /// Whether a backward pass of these arguments can use what this one computes.
@@ -112,7 +158,7 @@ impl Call {
         SolverScratch {
             arenas: calls
                 .iter()
-                .map(|call| call.programs.map(|program| program.arena(rough)))
+                .map(|call| call.programs.map(|program| program.memory(rough)))
                 .collect(),
             memos: (0..memos.map_or(0, |last| last + 1))
                 .map(|_| Vec::new())
@@ -148,7 +194,7 @@ impl Call {
             Some(memo) => &mut scratch.memos[memo],
             None => &mut none,
         };
-        memos.resize_with(groups, || None);
+        memos.resize_with(groups, Kept::default);
         if groups == 1 {
             let views: Vec<&[f64]> = args.iter().map(Vec::as_slice).collect();
             let into = (self.memo.is_some(), out);
@@ -184,16 +230,17 @@ impl Call {
     }
 }
 
-fn engine<'a>(program: &'a Option<Program>, arena: &'a mut Option<Arena>) -> Option<Running<'a>> {
-    Some(Running {
-        program: program.as_ref()?,
-        arena: arena.as_mut()?,
-    })
+fn engine<'a>(program: &'a Option<Code>, memory: &'a mut Option<Memory>) -> Option<Running<'a>> {
+    match (program.as_ref()?, memory.as_mut()?) {
+        (Code::Tape(tape), Memory::Tape(arena)) => Some(Running::Tape(tape, arena)),
+        (Code::Program(program), Memory::Program(arena)) => Some(Running::Program(program, arena)),
+        _ => unreachable!("memory of the same code"),
+    }
 }
 
 impl SolverScratch {
     /// Forgets what the last run computed.
     pub fn forget(&mut self) {
-        self.memos.iter_mut().for_each(Vec::clear);
+        self.memos.iter_mut().flatten().for_each(Kept::forget);
     }
 }

@@ -265,6 +265,28 @@ pub(crate) enum Memo {
     Levels(Vec<u32>),
 }
 
+/// What a pass has kept, and whether it still counts: what does not is memory for the next one.
+#[derive(Default)]
+pub(crate) struct Kept {
+    memo: Option<Memo>,
+    stale: bool,
+}
+
+impl Kept {
+    /// Forgets what was kept.
+    pub fn forget(&mut self) {
+        self.stale = true;
+    }
+
+    /// The steps that no longer count.
+    fn old_steps(&mut self) -> Trajectory {
+        match self.memo.take() {
+            Some(Memo::Steps(steps)) => steps,
+            _ => Trajectory::default(),
+        }
+    }
+}
+
 fn body<E: Engine>(roles: &mut Roles<E>, copies: usize) -> Body<'_, E> {
     let rate = if copies == 2 {
         &mut roles.moving
@@ -279,20 +301,20 @@ fn body<E: Engine>(roles: &mut Roles<E>, copies: usize) -> Body<'_, E> {
     }
 }
 
-/// Solves for all copies: `results` rows each into `out`, and what the way back needs where `keep`.
+/// Solves for all copies: `results` rows each into `out`, and what the way back needs where it is to `keep` that, in the
+/// memory of earlier steps.
 pub(crate) fn forward<E: Engine>(
     solver: &Solver,
     roles: &mut Roles<E>,
     x: Arguments<'_>,
     out: &mut [f64],
-    keep: bool,
+    (keep, mut steps): (bool, Trajectory),
 ) -> Option<Memo> {
     match &solver.kind {
         SolverKind::Ode(ode) => {
-            let mut kept = Trajectory::default();
-            let into = keep.then_some(&mut kept);
+            let into = keep.then_some(&mut steps);
             Ode::solve(ode, &mut body(roles, x.copies), x, out, into, ode.longest());
-            keep.then_some(Memo::Steps(kept))
+            keep.then_some(Memo::Steps(steps))
         }
         SolverKind::Root(root) => {
             let (y, moved) = out.split_at_mut(root.unknowns * x.lanes);
@@ -333,14 +355,14 @@ pub(crate) fn backward<E: Engine>(
     }
 }
 
-/// One pass: arguments and result are rows of lanes. A memo of the same arguments is used, or made where `keep`.
+/// One pass: arguments and result are rows of lanes. What was kept of the same arguments is used, or made where `keep`.
 pub(crate) fn run<E: Engine>(
     solver: &Solver,
     pass: Pass,
     roles: &mut Roles<E>,
     args: &[&[f64]],
     lanes: usize,
-    memo: &mut Option<Memo>,
+    kept: &mut Kept,
     (keep, out): (bool, &mut [f64]),
 ) {
     let joined;
@@ -357,9 +379,11 @@ pub(crate) fn run<E: Engine>(
         copies,
         lanes,
     };
-    if memo.is_none() || !pass.pulls() {
+    if kept.stale || kept.memo.is_none() || !pass.pulls() {
         let mut results = vec![0.0; copies * solver.results() * lanes];
-        *memo = forward(solver, roles, x, &mut results, keep || pass.pulls());
+        let keep = (keep || pass.pulls(), kept.old_steps());
+        kept.memo = forward(solver, roles, x, &mut results, keep);
+        kept.stale = false;
         if !pass.pulls() {
             out.copy_from_slice(&results[(copies - 1) * solver.results() * lanes..]);
             return;
@@ -374,6 +398,6 @@ pub(crate) fn run<E: Engine>(
         }
         _ => args[1],
     };
-    let memo = memo.as_ref().expect("made above");
+    let memo = kept.memo.as_ref().expect("made above");
     backward(solver, roles, x, memo, weights, out);
 }

@@ -224,7 +224,7 @@ impl Ode {
     ) {
         out.fill(f64::NAN);
         if let Some(kept) = kept.as_deref_mut() {
-            *kept = Trajectory::empty(x.lanes);
+            kept.begin(x.lanes);
         }
         let mut scheme = self.scheme();
         let all: Vec<Option<usize>> = (0..x.lanes).map(Some).collect();

@@ -1,5 +1,7 @@
 //! Steps that were taken, and their adjoint from the last to the first.
 
+use std::ops::Range;
+
 use super::Differentiable;
 use super::ode::{Arguments, Attempt, Front, Ode};
 
@@ -17,8 +19,8 @@ const HEAD: usize = 4;
 struct Block {
     /// Which front.
     front: usize,
-    /// [`HEAD`], states at the start, stages.
-    rows: Vec<f64>,
+    /// Its rows among those of all blocks: [`HEAD`], states at the start, stages.
+    rows: Range<usize>,
 }
 
 /// The accepted steps of every lane.
@@ -27,18 +29,23 @@ pub struct Trajectory {
     /// The lane of each place, front after front.
     fronts: Vec<Vec<Option<usize>>>,
     blocks: Vec<Block>,
+    /// The rows of all blocks.
+    rows: Vec<f64>,
     /// Numbers kept of each lane.
     numbers: Vec<usize>,
     failed: Vec<bool>,
 }
 
 impl Trajectory {
-    pub(super) fn empty(lanes: usize) -> Self {
-        Self {
-            numbers: vec![0; lanes],
-            failed: vec![false; lanes],
-            ..Self::default()
-        }
+    /// Forgets all steps, but not the memory that they stood in, unless that is large: asking the system for it anew took a
+    /// fifth of gradients.
+    pub(super) fn begin(&mut self, lanes: usize) {
+        self.fronts.clear();
+        self.blocks.clear();
+        self.rows.clear();
+        self.rows.shrink_to(STAGED);
+        for_all(&mut self.numbers, lanes, 0);
+        for_all(&mut self.failed, lanes, false);
     }
 
     /// The blocks that follow are those of this front.
@@ -55,7 +62,7 @@ impl Trajectory {
         let lanes = front.lanes;
         let staged = must || self.blocks.len() * (attempt.stages.len() + lanes) < STAGED;
         let stages = if staged { &attempt.stages[..] } else { &[] };
-        let mut rows = Vec::with_capacity(HEAD * lanes + front.states.len() + stages.len());
+        let (first, rows) = (self.rows.len(), &mut self.rows);
         rows.extend_from_slice(&front.clock);
         let lengths = front.trial.iter().zip(take);
         rows.extend(lengths.map(|(length, take)| if *take { *length } else { 0.0 }));
@@ -71,7 +78,7 @@ impl Trajectory {
                 self.numbers[*lane] += each;
             }
         }
-        let front = self.fronts.len() - 1;
+        let (front, rows) = (self.fronts.len() - 1, first..rows.len());
         self.blocks.push(Block { front, rows });
     }
 
@@ -83,6 +90,12 @@ impl Trajectory {
     pub(super) fn fail(&mut self, lane: usize) {
         self.failed[lane] = true;
     }
+}
+
+/// Makes a list one value for each lane.
+fn for_all<T: Clone>(list: &mut Vec<T>, lanes: usize, value: T) {
+    list.clear();
+    list.resize(lanes, value);
 }
 
 /// Which lanes of the trajectory have a say: those that failed have none, nor those whose weights are all 0.
@@ -128,14 +141,9 @@ impl Ode {
                 };
                 (front, which) = (wide, Some(block.front));
             }
-            if self.load(x, &mut front, &block.rows, &counts) {
-                self.seed(
-                    x,
-                    &front,
-                    &block.rows[3 * front.lanes..],
-                    weights,
-                    &mut adjoint,
-                );
+            let rows = &kept.rows[block.rows.clone()];
+            if self.load(x, &mut front, rows, &counts) {
+                self.seed(x, &front, &rows[3 * front.lanes..], weights, &mut adjoint);
                 parameters.clear();
                 parameters.resize(front.parameters.len(), 0.0);
                 scheme.pull(system, &front, &mut adjoint, &mut parameters);
