@@ -62,6 +62,7 @@ MODELS = {
     "one_compartment_elimination": ("simulated", "one_compartment"),
     "soil_carbon_feedback": ("simulated", "soil_carbon"),
     "robertson_rates": ("simulated", "robertson"),
+    "robertson_conserved": ("simulated", "robertson"),
     "repression_steady_state": ("simulated", "repression"),
     "survival_hazard_integral": ("simulated", "survival_hazard"),
     "unemployment_autoregression": ("ARM/Ch.8/unemployment", "N y y_lag"),

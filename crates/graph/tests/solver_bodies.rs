@@ -307,6 +307,61 @@ fn stiff_reaction() {
     );
 }
 
+/// The same reaction as residuals, the last one of which conserves mass: values as above, and every pass.
+#[test]
+fn stiff_reaction_that_conserves_mass() {
+    let residuals = |times: usize, tolerance: f64| {
+        let mut ode = ode(Method::Implicit, (3, 6, times), tolerance);
+        ode.absolute = vec![1e-10, 1e-14, 1e-10];
+        let body = body([1, 6, 8], |g, _, both, p| {
+            let [a, b, c, da, db] = [0, 1, 2, 3, 4].map(|i| g.element(both, i));
+            let [k1, k2, k3, start, end] = [0, 1, 2, 6, 7].map(|i| g.element(p, i));
+            let extent = g.sub(end, start);
+            let [da, db] = [da, db].map(|d| g.div(d, extent));
+            let slow = g.mul(k1, a);
+            let bc = g.mul(b, c);
+            let back = g.mul(k3, bc);
+            let bb = g.square(b);
+            let fast = g.mul(k2, bb);
+            let gain = g.sub(back, slow);
+            let spent = g.add(gain, fast);
+            let all = [a, b, c].into_iter().reduce(|x, y| g.add(x, y));
+            let one = g.constant(1.0);
+            let (first, second) = (g.sub(da, gain), g.add(db, spent));
+            let third = g.sub(all.expect("three states"), one);
+            g.concat(&[first, second, third])
+        });
+        let kind = SolverKind::Ode(ode);
+        Solver { kind, body }
+    };
+    let mut graph = Graph::new();
+    let z = graph.input(13);
+    let out = graph.solver_value(residuals(3, 1e-9), z);
+    graph.set_outputs(vec![out]);
+    let mut x = vec![1.0, 0.0, 0.0, 0.04, 3e7, 1e4, -0.04, 0.04, 0.0];
+    x.extend([0.0, 0.4, 40.0, 4e5]);
+    let found = evaluate(&graph, &[&x], None).swap_remove(0);
+    let known = [0.985_172_113_860_5, 0.715_827_068_8, 4.938_3e-3];
+    for (k, y) in known.into_iter().enumerate() {
+        let off = (found[3 * k] / y - 1.0).abs();
+        assert!(off < 2e-4, "at time {k}: {} and {y}", found[3 * k]);
+        let total: f64 = found[3 * k..3 * k + 3].iter().sum();
+        assert!((total - 1.0).abs() < 1e-12, "at time {k}: {total} in all");
+    }
+    let scale: Vec<f64> = [1.0, 2e4, 1.0].repeat(3);
+    let graph = density(residuals(3, 1e-9), 3, &scale, |g, z| {
+        let rates = g.exp(z);
+        let before = g.vector(&[1.0, 0.0, 0.0]);
+        let slow = g.element(rates, 0);
+        let away = g.neg(slow);
+        let none = g.constant(0.0);
+        let times = g.vector(&[0.0, 0.4, 40.0, 400.0]);
+        g.concat(&[before, rates, away, slow, none, times])
+    });
+    let z = [0.04_f64.ln(), 3e7_f64.ln(), 1e4_f64.ln()];
+    check("Robertson with mass", &graph, &z, 1e-5);
+}
+
 /// What an implicit solve is off by stays near its tolerance, in every state: the tolerance counts the states, though the
 /// error estimate is of lower order than they are.
 #[test]

@@ -28,10 +28,6 @@ fn what_nothing_computes_is_said_with_its_place() {
     let eigen =
         "parameters { matrix[2,2] M; }\nmodel {\n  target += sum(get_real(eigenvalues(M)));\n}";
     assert_eq!(places(eigen), [(3, 26)]);
-    let dae = "functions { vector r(real t, vector y, vector yp, real a) { return yp + a * y; } }\n\
-        parameters { real<lower=0> a; }\n\
-        model { target += dae(r, [1]', [-a]', 0, {1.0}, a)[1][1]; }";
-    assert_eq!(places(dae), [(3, 19)]);
     // In a function, once it is called from where it cannot be computed.
     let within = "functions { real f(matrix m) {\n  return sum(get_real(eigenvalues(m)));\n} }\n";
     assert_eq!(places(&format!("{within}model {{}}")), []);

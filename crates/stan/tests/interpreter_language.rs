@@ -537,8 +537,8 @@ fn recursion_fits_the_stack() {
 
 #[test]
 fn unsupported_functions_are_named() {
-    let source = "functions { vector f(real t, vector y, vector v) { return y - v; } }
-        generated quantities { array[1] vector[1] r = dae(f, [1.0]', [1.0]', 0.0, {1.0}); }";
+    let source =
+        "generated quantities { complex_vector[1] r = eigenvalues(to_complex([[1]], [[2]])); }";
     let model = bind(source, "{}").expect("a model");
     let e = model
         .constrain_with(
@@ -551,7 +551,7 @@ fn unsupported_functions_are_named() {
     assert_eq!(e.kind, ErrorKind::Unsupported);
     assert_eq!(
         e.message,
-        "function `dae` is known but not supported yet by the interpreter"
+        "function `eigenvalues` is known but not supported yet by the interpreter"
     );
 }
 

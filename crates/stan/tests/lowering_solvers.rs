@@ -61,6 +61,31 @@ model {
 }
 ";
 
+const ALGEBRAIC: &str = "functions {
+  vector reaction(real t, vector y, vector yp, vector k, data real total) {
+    return [yp[1] + k[1] * y[1] - k[2] * y[2] * y[3],
+            yp[2] - k[1] * y[1] + k[2] * y[2] * y[3] + k[3] * square(y[2]),
+            sum(y) - total]';
+  }
+  vector creeping(real t, vector y, vector yp, real a, vector b) {
+    return [yp[1] + 0.1 * yp[1] ^ 3 + a * y[1] - sin(t) * y[2], y[2] * (1 + b[2] * square(y[1])) - b[1]]';
+  }
+  vector decay(real t, vector y, vector yp, real a, vector b, array[] real seasons, int twice) {
+    return [yp[1] + a * y[1] - (twice ? 2 : 1) * b[1] * sin(t) * seasons[1],
+            yp[2] - a * y[1] + b[2] * y[2] / (1 + square(y[2]))]';
+  }
+}
+data { array[3] real ts; array[2] real seasons; }
+parameters { real<lower=0> a; vector<lower=0>[3] b; real<lower=0> y0; }
+model {
+  CALL
+  for (n in 1:3) target += normal_lpdf(y[n] | 0.3 * n, 0.5);
+  a ~ normal(0, 1);
+  b ~ normal(0, 1);
+  y0 ~ normal(1, 1);
+}
+";
+
 const DATA: &str = r#"{"ts": [0.4, 1.5, 4.0], "seasons": [0.7, 2.0], "x_r": [0.2, 0.4], "x_i": [2, 1],
     "xs": [[0.1, 0.5], [1.5, -0.3]], "is": [[1], [3]]}"#;
 
@@ -205,6 +230,114 @@ fn differential_equations() {
     for call in equations() {
         check(&DECAY.replace("CALL", &call));
     }
+}
+
+/// Equations without derivatives, equations that are no rates, an equation with rates written so, and times that are equal.
+#[test]
+fn differential_algebraic_equations() {
+    for call in [
+        "array[3] vector[3] y = dae(reaction, [1, 0, 0]', [-b[1], b[1], 0]', 0, ts, b, 1);",
+        "array[3] vector[3] y = dae_tol(reaction, [y0, 0, 2 - y0]', [-b[1] * y0, b[1] * y0, 0]', 0, ts, 1e-9, 1e-11, 10000, b, 2);",
+        "array[3] vector[2] y = dae(creeping, [y0, b[1] / (1 + b[2] * square(y0))]', [0, 0]', 0.1, ts, a, b[1:2]);",
+        "array[3] vector[2] y = dae_tol(creeping, [0.3, b[1] / (1 + b[2] * 0.09)]', [0, 0]', 0, {1, 1, 2}, 1e-10, 1e-10, 10000, 0.8, b[1:2]);",
+        "array[3] vector[2] y = dae(decay, [y0, a]', [-a * y0, 0]', 0, ts, a, b[1:2], seasons, 1);",
+    ] {
+        check(&ALGEBRAIC.replace("CALL", call));
+    }
+}
+
+/// An equation written with residuals has the solution of the one with rates.
+#[test]
+fn rates_as_residuals() {
+    let rates = DECAY.replace(
+        "CALL",
+        "array[3] vector[2] y = ode_bdf(decay, y0, 0, ts, a, b, seasons, 1); target += 0 * gap;",
+    );
+    let residuals = rates
+        .replace("vector y, real a", "vector y, vector yp, real a")
+        .replace("return d;", "return yp - d;")
+        .replace("ode_bdf(decay, y0,", "dae(decay, y0, [0, 0]',");
+    let z = [0.2, -0.3, 0.1, 0.4, -0.2, 0.3];
+    let of = |source: &str| {
+        let model = bind(source, DATA).unwrap_or_else(|e| panic!("{e}"));
+        let lowered = lower(&model, LowerOptions::default()).expect("a graph");
+        let density = GraphDensity::new(&lowered.graph, Execution::default());
+        let (mut value, mut slopes) = ([0.0], vec![0.0; z.len()]);
+        let mut ws = density.workspace(1);
+        let into = LanesMut::new(&mut slopes, z.len(), 1);
+        density.value_grad(&mut ws, Lanes::new(&z, z.len(), 1), &mut value, into);
+        (value, slopes)
+    };
+    let (found, expected) = (of(&residuals), of(&rates));
+    assert_close("value", &found.0, &expected.0, 1e-8);
+    assert_close("gradient", &found.1, &expected.1, 1e-7);
+}
+
+/// Closed forms, in transformed data and in generated quantities, and what is said of a start that is not consistent or finite.
+#[test]
+fn algebraic_equations_are_interpreted() {
+    let source = "functions {
+  vector f(real t, vector y, vector yp, real k) { return [yp[1] + k * y[1], y[2] - square(y[1]) - t]'; }
+}
+transformed data {
+  array[2] vector[2] y = dae(f, [2, 4]', [-1, 7]', 0, {1.0, 3.0}, 0.5);
+}
+parameters { real<lower=0> k; }
+model { k ~ normal(y[1, 1], 1); }
+generated quantities {
+  array[2] vector[2] z = dae_tol(f, [2, 4]', [-2 * k, 0]', 0, {1.0, 3.0}, 1e-11, 1e-11, 10000, k);
+  real first = y[2, 2];
+}
+";
+    let model = bind(source, "{}").unwrap();
+    let mut out = Vec::new();
+    model
+        .constrain(&[0.2], DrawKey { seed: 1, index: 0 }, &mut out)
+        .unwrap();
+    let k = 0.2_f64.exp();
+    // The states at 1 and 3, by element first.
+    let y = |k: f64, t: f64| [2.0 * (-k * t).exp(), 4.0 * (-2.0 * k * t).exp() + t];
+    let ([a, b], [c, d]) = (y(k, 1.0), y(k, 3.0));
+    assert_close("a draw", &out, &[k, a, c, b, d, y(0.5, 3.0)[1]], 1e-8);
+    for (from, to, said) in [
+        (
+            "[2, 4]', [-1, 7]'",
+            "[2, 5]', [-1, 7]'",
+            "the initial state must satisfy",
+        ),
+        (
+            "[2, 4]', [-1, 7]'",
+            "[2, 0.0 / 0]', [-1, 7]'",
+            "initial state[2] is NaN, but must be finite!",
+        ),
+        (
+            "[-1, 7]'",
+            "[-1, 7, 0]'",
+            "3 derivatives at the start for 2 states",
+        ),
+        (
+            "0, {1.0, 3.0}, 0.5",
+            "1.5, {1.0, 3.0}, 0.5",
+            "later than the initial time",
+        ),
+    ] {
+        let told = bind(&source.replace(from, to), "{}")
+            .map(|_| ())
+            .unwrap_err();
+        assert!(told.to_string().contains(said), "{told}");
+    }
+    // A draw whose start is not consistent is rejected.
+    let source = "functions { vector f(real t, vector y, vector yp, real k) { return [yp[1] + k * y[1], y[2] - y[1]]'; } }
+parameters { real k; }
+model { target += dae(f, [1, 1 + k]', [-k, 0]', 0, {1.0}, k)[1, 2]; }
+";
+    let model = bind(source, "{}").unwrap();
+    let lowered = lower(&model, LowerOptions::default()).expect("a graph");
+    let density = GraphDensity::new(&lowered.graph, Execution::default());
+    let (mut values, mut ws) = ([0.0; 2], density.workspace(2));
+    density.value(&mut ws, Lanes::new(&[0.0, 0.5], 1, 2), &mut values);
+    assert_close("the first draw", &values[..1], &[1.0], 1e-9);
+    assert!(!values[1].is_finite(), "{}", values[1]);
 }
 
 #[test]

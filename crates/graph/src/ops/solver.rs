@@ -13,7 +13,7 @@
 //!
 //! How they are computed: [`crate::solver`].
 
-use jensen_math::solvers::{Integral, NODE, Ode, Root};
+use jensen_math::solvers::{Integral, Method, NODE, Ode, Root};
 
 use crate::ir::{Graph, Input, Placement};
 
@@ -33,7 +33,8 @@ pub struct Solver {
 #[derive(Clone, Debug, PartialEq)]
 pub enum SolverKind {
     /// x: states at the start, parameters, first time, output times; result: the states at each output time. The body has a
-    /// clock that runs from 0 to 1 between times and the two times behind the parameters.
+    /// clock that runs from 0 to 1 between times and the two times behind the parameters. With [`Method::Implicit`] it gives
+    /// residuals of states and, behind them, their derivatives by the clock.
     Ode(Ode),
     /// x: where the search begins, parameters; result: a root. The body has no clock.
     Root(Root),
@@ -107,7 +108,10 @@ impl Solver {
     /// Lengths of the body's clock, states and parameters, and of its rates.
     pub fn extents(&self) -> ([usize; 3], usize) {
         match &self.kind {
-            SolverKind::Ode(ode) => ([1, ode.states, ode.system_parameters()], ode.states),
+            SolverKind::Ode(ode) => {
+                let each = if ode.method == Method::Implicit { 2 } else { 1 };
+                ([1, each * ode.states, ode.system_parameters()], ode.states)
+            }
             SolverKind::Root(root) => ([0, root.unknowns, root.parameters], root.unknowns),
             SolverKind::Integral(integral) => ([NODE, 0, integral.parameters], 1),
         }
@@ -156,6 +160,11 @@ impl Solver {
         match &self.kind {
             SolverKind::Ode(ode) if ode.absolute.len() != ode.states => {
                 return Some("one absolute tolerance for each state".into());
+            }
+            SolverKind::Ode(ode)
+                if ode.method == Method::Implicit && ode.parameters < ode.states =>
+            {
+                return Some("derivatives at the start stand last among the parameters".into());
             }
             SolverKind::Integral(integral) if integral.parameters < 2 => {
                 return Some("limits stand first among the parameters of an integral".into());

@@ -60,7 +60,7 @@ impl Roles<Graph> {
     /// The graphs of a pass.
     pub fn of(solver: &Solver, pass: Pass) -> Self {
         let implicit = match &solver.kind {
-            SolverKind::Ode(ode) => ode.method == Method::Radau,
+            SolverKind::Ode(ode) => matches!(ode.method, Method::Radau | Method::Implicit),
             SolverKind::Root(_) => true,
             SolverKind::Integral(_) => false,
         };
@@ -83,7 +83,7 @@ impl Roles<Graph> {
     }
 }
 
-/// ∂rates/∂states, column by column.
+/// ∂rates/∂states, column by column; where rates are residuals, columns of the states' derivatives follow.
 fn jacobian(body: &Graph) -> Graph {
     let mut graph = body.clone();
     let rates = graph.outputs()[0];

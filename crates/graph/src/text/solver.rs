@@ -18,10 +18,11 @@ use super::{Number, Words, read_list, read_number, write_graph, write_list};
 use crate::ir::Graph;
 use crate::ops::{Solver, SolverKind};
 
-const METHODS: [(Method, &str); 3] = [
+const METHODS: [(Method, &str); 4] = [
     (Method::DormandPrince, "dormand_prince"),
     (Method::CashKarp, "cash_karp"),
     (Method::Radau, "radau"),
+    (Method::Implicit, "implicit"),
 ];
 
 fn method_name(method: Method) -> &'static str {

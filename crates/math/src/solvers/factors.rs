@@ -190,6 +190,29 @@ impl Factors {
                 *im += shift.im * per;
             }
         }
+        self.factor(simd, lanes);
+    }
+
+    /// Factors `shift · per · mass + a` for real matrices, as above.
+    pub fn pencil(&mut self, simd: Simd, shift: Complex64, per: &[f64], [a, mass]: [&[f64]; 2]) {
+        let lanes = per.len();
+        self.n = (a.len() / lanes.max(1)).isqrt();
+        self.re.clear();
+        self.im.clear();
+        for (a, mass) in a.chunks_exact(lanes).zip(mass.chunks_exact(lanes)) {
+            let real = a.iter().zip(mass).zip(per);
+            self.re
+                .extend(real.map(|((a, mass), per)| a + shift.re * per * mass));
+            let imaginary = mass.iter().zip(per);
+            self.im
+                .extend(imaginary.map(|(mass, per)| shift.im * per * mass));
+        }
+        self.factor(simd, lanes);
+    }
+
+    /// Factors what stands in this.
+    fn factor(&mut self, simd: Simd, lanes: usize) {
+        let n = self.n;
         self.pivots.resize(n * lanes, 0.0);
         self.largest.resize(lanes, 0.0);
         eliminate(

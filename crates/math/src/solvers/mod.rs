@@ -7,6 +7,7 @@
 //! | `trajectory` | the steps taken, and their adjoint |
 //! | `explicit` | Runge-Kutta pairs of Dormand and Prince (orders 5 and 8) and of Cash and Karp |
 //! | `radau` | Radau IIA collocation for stiff equations, with `collocation`, its coefficients |
+//! | `implicit` | what is different where equations are `F(t, y, y′) = 0` |
 //! | `root` | systems of equations by Powell's dogleg |
 //! | `integral` | integrals over intervals that may be infinite, by the double exponential rule |
 //! | `linear`, `factors` | small complex systems of one lane, and of many lanes at once |
@@ -25,6 +26,7 @@ use crate::simd::Simd;
 mod collocation;
 mod explicit;
 mod factors;
+mod implicit;
 mod integral;
 mod linear;
 mod ode;
@@ -33,7 +35,7 @@ mod root;
 mod trajectory;
 
 pub use integral::{Ends, Integral, NODE};
-pub use ode::{Arguments, Method, Ode};
+pub use ode::{Arguments, Method, Ode, SHORTEST};
 pub use root::Root;
 pub use trajectory::Trajectory;
 
@@ -55,7 +57,7 @@ pub trait System {
     /// Writes the rates, as many rows as there are outputs in all copies.
     fn rate(&mut self, at: Point<'_>, out: &mut [f64]);
 
-    /// Writes ∂f/∂states of the first copy, column-major rows of lanes. While solutions have one copy it
+    /// Writes ∂f/∂states of the first copy for so many states, column-major rows of lanes. While solutions have one copy it
     /// steers iterations alone, so that differences of rates are enough: the default. Tangents and adjoints of
     /// implicit steps take it as exact.
     fn jacobian(&mut self, at: Point<'_>, states: usize, out: &mut [f64]) {
@@ -79,10 +81,10 @@ pub trait Differentiable: System {
     fn pull(&mut self, at: Point<'_>, weights: &[f64], states: &mut [f64], parameters: &mut [f64]);
 }
 
-/// Forward differences of the rates of a system with one copy.
+/// Forward differences of the rates of a system with one copy, by so many states.
 fn differences<S: System + ?Sized>(system: &mut S, at: Point<'_>, states: usize, out: &mut [f64]) {
     let lanes = at.lanes;
-    let rows = at.states.len() / lanes.max(1);
+    let rows = out.len() / (states * lanes).max(1);
     let mut base = vec![0.0; rows * lanes];
     let mut moved = base.clone();
     let mut place = at.states.to_vec();
@@ -106,10 +108,10 @@ fn differences<S: System + ?Sized>(system: &mut S, at: Point<'_>, states: usize,
         };
         system.rate(point, &mut moved);
         place[column.clone()].copy_from_slice(&at.states[column]);
-        for i in 0..states {
+        for i in 0..rows {
             for lane in 0..lanes {
                 let slope = (moved[i * lanes + lane] - base[i * lanes + lane]) / steps[lane];
-                out[(j * states + i) * lanes + lane] = slope;
+                out[(j * rows + i) * lanes + lane] = slope;
             }
         }
     }

@@ -29,6 +29,10 @@ pub enum Method {
     CashKarp,
     /// Radau IIA, implicit and L-stable: three stages (order 5), or five (order 9) for relative tolerances below 1e-7.
     Radau,
+    /// The same for equations `F(t, y, y′) = 0` of index 1: a system is given states and, behind them, their derivatives by
+    /// the clock, and its rates are the residuals F. Its last parameters are the derivatives by time at the start, one for
+    /// each state; results do not depend on them, but the first step does.
+    Implicit,
 }
 
 /// An initial value problem with output times.
@@ -54,6 +58,10 @@ pub struct Ode {
 
 /// Below this relative tolerance explicit steps are of order 8: each takes twice the evaluations, and there are fewer.
 const HIGH_ORDER: f64 = 1e-5;
+
+/// What an interval of a system of residuals counts at least, so that derivatives by time are finite in one between two times
+/// that are the same: its body divides by no less.
+pub const SHORTEST: f64 = 1e-30;
 
 /// Attempts to leave a point before it counts as stuck.
 const SHRINKING: u32 = 60;
@@ -114,7 +122,7 @@ pub(super) struct Front {
     /// Position in the interval, from 0 to 1.
     pub clock: Vec<f64>,
     /// The step that the error asks for.
-    length: Vec<f64>,
+    pub length: Vec<f64>,
     /// The step that is tried: not beyond the end of the interval.
     pub trial: Vec<f64>,
     pub ends: Vec<bool>,
@@ -126,7 +134,7 @@ pub(super) struct Front {
     pub parameters: Vec<f64>,
     /// Rates at `states`, where not `stale`.
     pub rates: Vec<f64>,
-    stale: Vec<bool>,
+    pub stale: Vec<bool>,
     /// Stages: forward of the last step that was taken, where the next one begins with them; backward of the step at hand,
     /// where they were kept.
     pub stages: Vec<f64>,
@@ -180,7 +188,7 @@ impl Ode {
     /// starts they took nine tenths of the time.
     pub fn longest(&self) -> u64 {
         let most = match self.method {
-            Method::Radau => 2e3,
+            Method::Radau | Method::Implicit => 2e3,
             Method::DormandPrince | Method::CashKarp => 2e4,
         };
         let share = (1e-8 / self.relative).cbrt().clamp(0.01, 10.0);
@@ -203,7 +211,7 @@ impl Ode {
             }
             Method::DormandPrince => Box::new(Explicit::new(&DORMAND_PRINCE, self)),
             Method::CashKarp => Box::new(Explicit::new(&CASH_KARP, self)),
-            Method::Radau => Box::new(Radau::new(self)),
+            Method::Radau | Method::Implicit => Box::new(Radau::new(self)),
         }
     }
 
@@ -346,7 +354,7 @@ impl Ode {
     }
 
     /// The extent of the interval that a place is in.
-    fn extent(&self, front: &Front, place: usize) -> f64 {
+    pub(super) fn extent(&self, front: &Front, place: usize) -> f64 {
         let at = |row: usize| front.parameters[row * front.lanes + place];
         at(self.parameters + 1) - at(self.parameters)
     }
@@ -390,6 +398,9 @@ impl Ode {
         front: &mut Front,
         order: f64,
     ) -> Vec<usize> {
+        if self.method == Method::Implicit {
+            return self.start_implicit(system, front);
+        }
         front.refresh(system);
         let lanes = front.lanes;
         let largest = |values: &[f64], place: usize| {
@@ -438,20 +449,19 @@ impl Ode {
             };
             front.length[place] = second.min(100.0 * first).min(1.0);
         }
-        let finite = |rows: &[f64], place: usize| {
-            rows.iter()
-                .skip(place)
-                .step_by(lanes)
-                .all(|v| v.is_finite())
-        };
         (0..lanes)
-            .filter(|place| {
-                let begins = self.extent(front, *place) > 0.0
-                    && finite(&front.states, *place)
-                    && finite(&front.rates, *place);
-                !begins || self.times == 0
-            })
+            .filter(|place| !self.begins(front, *place))
             .collect()
+    }
+
+    /// Whether there is a way to go from a finite start.
+    pub(super) fn begins(&self, front: &Front, place: usize) -> bool {
+        let finite = |rows: &[f64]| {
+            let own = rows.iter().skip(place).step_by(front.lanes);
+            own.into_iter().all(|v| v.is_finite())
+        };
+        let extends = self.times > 0 && self.extent(front, place) > 0.0;
+        extends && finite(&front.states) && finite(&front.rates)
     }
 
     /// Takes the step of a place; whether it can go on.
@@ -510,7 +520,15 @@ impl Ode {
         self.enter(x, front, place, lane, k + 1);
         let now = self.extent(front, place);
         front.clock[place] = 0.0;
-        front.stale[place] = true;
+        front.stale[place] = self.method != Method::Implicit;
+        if self.method == Method::Implicit
+            && let Some(rates) = &attempt.rates
+        {
+            let scale = now.max(SHORTEST) / before.max(SHORTEST);
+            for row in 0..front.rates.len() / lanes {
+                front.rates[row * lanes + place] = scale * rates[row * lanes + place];
+            }
+        }
         front.attempts[place] = 0;
         front.before[place] *= before / now;
         let length = front.length[place] * before / now;

@@ -13,12 +13,14 @@
 //! matrix is triangular in the copies, which are solved one after another; products with the derivatives of the rates are
 //! needed once for each copy. The way back has the stages of the way there.
 //!
+//! Equations `F(t, y, y′) = 0` are solved by the same stages; what is different for them stands in `implicit`.
+//!
 //! All of it is done in rows of lanes; an iteration goes on until its last lane is done, and leaves lanes alone that are.
 
 use super::collocation::Collocation;
 use super::explicit::{add_where, worst};
 use super::factors::Factors;
-use super::ode::{Attempt, Front, Ode, Scheme};
+use super::ode::{Attempt, Front, Method, Ode, Scheme};
 use super::{Differentiable, Point, System};
 use crate::simd::Simd;
 use crate::simd_fn;
@@ -37,23 +39,25 @@ const SETTLED: f64 = 1e-3;
 
 /// Collocation at work on a problem.
 pub(super) struct Radau<'a> {
-    method: &'static Collocation,
-    ode: &'a Ode,
-    simd: Simd,
+    pub(super) method: &'static Collocation,
+    pub(super) ode: &'a Ode,
+    /// Whether the rates of the system are residuals of states and their derivatives.
+    pub(super) implicit: bool,
+    pub(super) simd: Simd,
     /// For each eigenvalue λ the factors of `λ/h − J`.
     factors: Vec<Factors>,
     /// 1/h of each place, and 0 where there is no step.
-    per: Vec<f64>,
+    pub(super) per: Vec<f64>,
     /// The Jacobian at the start of the step.
-    jacobian: Vec<f64>,
+    pub(super) jacobian: Vec<f64>,
     /// The Jacobians at the stages.
-    at_stages: Vec<f64>,
+    pub(super) at_stages: Vec<f64>,
     /// Rates at the stages, all copies.
     rates: Vec<f64>,
-    clock: Vec<f64>,
-    states: Vec<f64>,
+    pub(super) clock: Vec<f64>,
+    pub(super) states: Vec<f64>,
     /// The change of an iteration: stages of states.
-    change: Vec<f64>,
+    pub(super) change: Vec<f64>,
     re: Vec<f64>,
     im: Vec<f64>,
     scratch: Vec<f64>,
@@ -70,7 +74,7 @@ enum Progress {
 
 simd_fn! {
     /// `out += factor · row`.
-    fn add_scaled, add_scaled_fn = <V>(out: &mut [f64], factor: f64, row: &[f64]) {
+    pub(super) fn add_scaled, add_scaled_fn = <V>(out: &mut [f64], factor: f64, row: &[f64]) {
         for (out, row) in out.iter_mut().zip(row) {
             *out += factor * row;
         }
@@ -94,7 +98,7 @@ simd_fn! {
     }
 
     /// `out += a · x` for a matrix of each lane, column-major, or its transpose.
-    fn multiply, multiply_fn = <V>(out: &mut [f64], a: &[f64], x: &[f64], lanes: usize, transposed: bool) {
+    pub(super) fn multiply, multiply_fn = <V>(out: &mut [f64], a: &[f64], x: &[f64], lanes: usize, transposed: bool) {
         let n = x.len() / lanes;
         for j in 0..n {
             for i in 0..n {
@@ -153,6 +157,7 @@ impl<'a> Radau<'a> {
         Self {
             method: Collocation::with(stages),
             ode,
+            implicit: ode.method == Method::Implicit,
             simd: Simd::Scalar,
             factors: Vec::new(),
             per: Vec::new(),
@@ -179,14 +184,6 @@ impl<'a> Radau<'a> {
     fn prepare(&mut self, system: &mut dyn System, front: &Front) {
         let (n, lanes) = (self.ode.states, front.lanes);
         self.simd = system.simd();
-        self.jacobian.resize(n * n * lanes, 0.0);
-        let point = Point {
-            clock: &front.clock,
-            states: &front.states,
-            parameters: &front.parameters,
-            lanes,
-        };
-        system.jacobian(point, n, &mut self.jacobian);
         self.per.clear();
         self.per.extend((0..lanes).map(|place| {
             if live(front, place) {
@@ -197,6 +194,22 @@ impl<'a> Radau<'a> {
         }));
         let values = &self.method.eigenvalues;
         self.factors.resize(values.len(), Factors::default());
+        if self.implicit {
+            self.linearize_start(system, front);
+            let parts: [&[f64]; 2] = self.jacobian.split_at(n * n * lanes).into();
+            for (factors, value) in self.factors.iter_mut().zip(values) {
+                factors.pencil(self.simd, *value, &self.per, parts);
+            }
+            return;
+        }
+        self.jacobian.resize(n * n * lanes, 0.0);
+        let point = Point {
+            clock: &front.clock,
+            states: &front.states,
+            parameters: &front.parameters,
+            lanes,
+        };
+        system.jacobian(point, n, &mut self.jacobian);
         for (factors, value) in self.factors.iter_mut().zip(values) {
             factors.shifted(self.simd, *value, &self.per, &self.jacobian);
         }
@@ -232,12 +245,15 @@ impl<'a> Radau<'a> {
     }
 
     /// Moves the clock and the states to stage `i`; of copies behind the first the states stay.
-    fn stand(&mut self, front: &Front, z: &[f64], i: usize, copies: usize) {
+    pub(super) fn stand(&mut self, front: &Front, z: &[f64], i: usize, copies: usize) {
         let node = self.method.nodes[i];
         self.clock.clear();
         let clocks = front.clock.iter().zip(&front.trial);
         self.clock
             .extend(clocks.map(|(clock, length)| clock + node * length));
+        if self.implicit {
+            return self.stand_with_derivatives(front, z, i, copies);
+        }
         let size = front.states.len();
         self.states.clear();
         self.states.extend_from_slice(&front.states);
@@ -246,7 +262,7 @@ impl<'a> Radau<'a> {
         add_scaled(self.simd, &mut self.states[..moved], 1.0, z);
     }
 
-    fn point<'s>(&'s self, front: &'s Front) -> Point<'s> {
+    pub(super) fn point<'s>(&'s self, front: &'s Front) -> Point<'s> {
         Point {
             clock: &self.clock,
             states: &self.states,
@@ -270,11 +286,12 @@ impl<'a> Radau<'a> {
     fn linearize(&mut self, system: &mut dyn System, front: &Front, z: &[f64]) {
         let n = self.ode.states;
         let mut at_stages = std::mem::take(&mut self.at_stages);
-        let each = n * n * front.lanes;
+        let columns = if self.implicit { 2 * n } else { n };
+        let each = n * columns * front.lanes;
         at_stages.resize(self.method.stages * each, 0.0);
         for (i, out) in at_stages.chunks_exact_mut(each).enumerate() {
             self.stand(front, z, i, 1);
-            system.jacobian(self.point(front), n, out);
+            system.jacobian(self.point(front), columns, out);
         }
         self.at_stages = at_stages;
     }
@@ -355,7 +372,11 @@ impl<'a> Radau<'a> {
             }
             self.evaluate(system, front, z, 1);
             let rates = std::mem::take(&mut self.rates);
-            self.residual(&rates, z, size, false);
+            if self.implicit {
+                self.correct(&rates, size);
+            } else {
+                self.residual(&rates, z, size, false);
+            }
             self.rates = rates;
             self.precondition(false);
             sizes.clear();
@@ -418,11 +439,15 @@ impl<'a> Radau<'a> {
             if !going(&progress, &mut active) {
                 return;
             }
-            self.residual(base, x, stride, transposed);
-            for (j, out) in self.change.chunks_exact_mut(size).enumerate() {
-                let a = &self.at_stages[j * n * size..(j + 1) * n * size];
-                let x = &x[j * stride..j * stride + size];
-                multiply(simd, out, a, x, lanes, transposed);
+            if self.implicit {
+                self.residual_of_both(base, x, stride, transposed);
+            } else {
+                self.residual(base, x, stride, transposed);
+                for (j, out) in self.change.chunks_exact_mut(size).enumerate() {
+                    let a = &self.at_stages[j * n * size..(j + 1) * n * size];
+                    let x = &x[j * stride..j * stride + size];
+                    multiply(simd, out, a, x, lanes, transposed);
+                }
             }
             self.precondition(transposed);
             for sizes in [&mut moved, &mut extent] {
@@ -472,6 +497,13 @@ impl<'a> Radau<'a> {
             add_scaled(simd, &mut self.re, shift * weight, &z[..size]);
         }
         finish(simd, &mut self.re, &front.rates[..size], &self.per);
+        if self.implicit {
+            self.scratch.clear();
+            self.scratch.resize(size, 0.0);
+            let mass = &self.jacobian[n * size..];
+            multiply(simd, &mut self.scratch, mass, &self.re, lanes, false);
+            self.re.copy_from_slice(&self.scratch);
+        }
         self.factors[0].solve(simd, &mut self.re, &mut self.im, false);
         attempt.error.clear();
         attempt.error.resize(lanes, 0.0);
@@ -494,6 +526,9 @@ impl<'a> Radau<'a> {
         pulled: &mut [f64],
         mut parameters: Option<&mut [f64]>,
     ) {
+        if self.implicit {
+            return self.products_of_both(system, front, weights, pulled, parameters);
+        }
         let size = front.states.len();
         let copies = size / (self.ode.states * front.lanes);
         let mut here = vec![0.0; front.parameters.len()];
@@ -529,7 +564,10 @@ impl Scheme for Radau<'_> {
         if size > own {
             self.linearize(system, front, &z);
             self.evaluate(system, front, &z, 1);
-            let rates = std::mem::take(&mut self.rates);
+            let mut rates = std::mem::take(&mut self.rates);
+            if self.implicit {
+                rates.iter_mut().for_each(|rate| *rate = -*rate);
+            }
             for copy in (own..size).step_by(own) {
                 self.solve(&rates[copy..], &mut z[copy..], size, false);
             }
@@ -539,8 +577,8 @@ impl Scheme for Radau<'_> {
         attempt.states.extend_from_slice(&front.states);
         let last = &z[(self.method.stages - 1) * size..];
         add_scaled(self.simd, &mut attempt.states, 1.0, last);
+        attempt.rates = self.implicit.then(|| self.derivatives(front, &z));
         attempt.stages = z;
-        attempt.rates = None;
         attempt.longest = None;
         self.error(front, attempt);
         for (place, error) in attempt.error.iter_mut().enumerate() {

@@ -13,6 +13,8 @@ use crate::value::error::{FnError, FnResult};
 pub enum Form {
     /// `ode_…` and `integrate_ode_…`
     Ode(OdeForm),
+    /// `dae` and `dae_tol`
+    Dae(DaeForm),
     /// `solve_…` and `algebra_solver…`
     Root(RootForm),
     /// `integrate_1d`
@@ -47,6 +49,15 @@ pub struct OdeForm {
     pub arrays: bool,
 }
 
+/// A differential-algebraic equation: states and their derivatives at the start, first time, output times, settings, further
+/// arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct DaeForm {
+    ode: OdeForm,
+    /// Arguments of the residuals stand from here on.
+    pub rest: usize,
+}
+
 /// A system of equations: where the search begins, settings, further arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct RootForm {
@@ -63,6 +74,8 @@ impl Form {
         match name {
             "integrate_1d" => return Some(Form::Integral),
             "map_rect" => return Some(Form::Map),
+            "dae" => return Some(Form::Dae(DaeForm::new(Settings::Default, 4))),
+            "dae_tol" => return Some(Form::Dae(DaeForm::new(Settings::Three(4), 7))),
             _ => {}
         }
         if let Some(root) = RootForm::of(name, arguments) {
@@ -129,6 +142,58 @@ impl RootForm {
             root.max_steps = steps(name, value(at + 2)?.real()?)?;
         }
         Ok(root)
+    }
+}
+
+impl DaeForm {
+    fn new(settings: Settings, rest: usize) -> DaeForm {
+        let ode = OdeForm {
+            method: Method::Implicit,
+            settings,
+            tolerance: 1e-10,
+            max_steps: 100_000_000,
+            rest,
+            count: None,
+            arrays: false,
+        };
+        DaeForm { ode, rest }
+    }
+
+    /// The problem with its settings, `value(position)` giving those, of residuals with so many parameters.
+    ///
+    /// # Errors
+    /// When a setting is out of its domain, or states and derivatives are not as many.
+    pub fn ode<'v>(
+        &self,
+        name: &str,
+        (states, derivatives, parameters, times): (usize, usize, usize, usize),
+        value: &dyn Fn(usize) -> FnResult<Cow<'v, Value>>,
+    ) -> FnResult<Ode> {
+        if derivatives != states {
+            return Err(FnError::invalid(format!(
+                "{name}: there are {derivatives} derivatives at the start for {states} states"
+            )));
+        }
+        let mut ode = self
+            .ode
+            .ode(name, (states, parameters + states, times), value)?;
+        ode.fixed_times = true;
+        Ok(ode)
+    }
+}
+
+/// Whether what a differential-algebraic equation begins with is finite, in Stan's words.
+///
+/// # Errors
+/// With the first number that is not.
+pub fn check_start(name: &str, what: &str, values: &[f64]) -> FnResult<()> {
+    match values.iter().position(|y| !y.is_finite()) {
+        Some(i) => Err(FnError::domain(format!(
+            "{name}: {what}[{}] is {}, but must be finite!",
+            i + 1,
+            values[i]
+        ))),
+        None => Ok(()),
     }
 }
 

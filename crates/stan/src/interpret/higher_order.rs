@@ -33,6 +33,9 @@ pub(crate) fn call(
         Some(Form::Ode(form)) => {
             return solvers::ode(machine, (function, name), form, &values, span);
         }
+        Some(Form::Dae(form)) => {
+            return solvers::dae(machine, (function, name), form, &values, span);
+        }
         Some(Form::Root(form)) => {
             return solvers::root(machine, (function, name), form, &values, span);
         }

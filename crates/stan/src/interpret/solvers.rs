@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use jensen_math::solvers::{Arguments, Point, System};
+use jensen_math::solvers::{Arguments, Method, Ode, Point, SHORTEST, System};
 
 use super::higher_order::invoke;
 use super::machine::Machine;
-use crate::functions::solvers::{OdeForm, RootForm, check_times};
+use crate::functions::solvers::{DaeForm, OdeForm, RootForm, check_start, check_times};
 use crate::program::{FunRef, Span};
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 use crate::value::{Operand, Value};
@@ -18,8 +18,10 @@ struct Interpreted<'a, 'm> {
     rest: Vec<Operand>,
     name: &'static str,
     span: Span,
-    /// Ends of the interval of a differential equation stand among the parameters.
+    /// Ends of the interval of a differential equation stand last among the parameters.
     clocked: bool,
+    /// Behind the states stand their derivatives by the clock, and what is computed are residuals.
+    implicit: bool,
     /// States are an array.
     arrays: bool,
     /// What ended the evaluation. A rejection is no number to the solver, which may step around it.
@@ -32,18 +34,31 @@ impl Interpreted<'_, '_> {
         let mut args = Vec::new();
         let mut extent = 1.0;
         if self.clocked {
-            extent = at.parameters[1] - at.parameters[0];
-            args.push(owned(Value::Real(at.parameters[0] + extent * at.clock[0])));
+            let [.., a, b] = *at.parameters else {
+                unreachable!("an interval has two ends")
+            };
+            extent = b - a;
+            args.push(owned(Value::Real(a + extent * at.clock[0])));
         }
+        let count = at.states.len() / if self.implicit { 2 } else { 1 };
+        let (states, derivatives) = at.states.split_at(count);
         args.push(owned(if self.arrays {
-            Value::Reals(at.states.to_vec())
+            Value::Reals(states.to_vec())
         } else {
-            Value::Vector(at.states.to_vec())
+            Value::Vector(states.to_vec())
         }));
+        if self.implicit {
+            let extent = extent.max(SHORTEST);
+            let slopes = derivatives.iter().map(|v| v / extent).collect();
+            args.push(owned(Value::Vector(slopes)));
+        }
         args.extend(self.rest.iter().cloned());
         let rates = invoke(self.machine, self.function, args, self.span)?.numbers();
-        if rates.len() != at.states.len() {
-            return Err(wrong_size(self.name, rates.len(), at.states.len()).at(self.span));
+        if rates.len() != count {
+            return Err(wrong_size(self.name, rates.len(), count).at(self.span));
+        }
+        if self.implicit {
+            return Ok(rates);
         }
         Ok(rates.into_iter().map(|rate| extent * rate).collect())
     }
@@ -94,13 +109,14 @@ pub(super) fn ode(
     let ode = form
         .ode(name, (start.len(), 0, times.len()), &setting)
         .map_err(at)?;
-    let mut system = Interpreted {
+    let system = Interpreted {
         machine,
         function,
         rest: rest(values, form.rest, form.count),
         name,
         span,
         clocked: true,
+        implicit: false,
         arrays: form.arrays,
         error: None,
     };
@@ -110,21 +126,7 @@ pub(super) fn ode(
         copies: 1,
         lanes: 1,
     };
-    let mut out = vec![0.0; ode.results()];
-    ode.solve(&mut system, x, &mut out, None, u64::MAX);
-    if let Some(error) = system.error {
-        return Err(error);
-    }
-    if let Some(k) = out.iter().position(|y| y.is_nan()) {
-        let k = k / ode.states;
-        let message = format!(
-            "{name}: no solution was found as far as output time {} (at most {} steps between times, relative tolerance {})",
-            k + 1,
-            ode.max_steps,
-            ode.relative
-        );
-        return Err(FnError::domain(message).at(span));
-    }
+    let out = solved(system, &ode, x)?;
     let state = |part: &[f64]| {
         if form.arrays {
             Value::Reals(part.to_vec())
@@ -133,6 +135,71 @@ pub(super) fn ode(
         }
     };
     Ok(Value::Array(out.chunks(ode.states).map(state).collect()))
+}
+
+/// The states at the output times of a differential-algebraic equation.
+pub(super) fn dae(
+    machine: &mut Machine<'_>,
+    (function, name): (&FunRef, &'static str),
+    form: DaeForm,
+    values: &[Operand],
+    span: Span,
+) -> Eval<Value> {
+    let [start, slopes, first, times] = [0, 1, 2, 3].map(|k| values[k].numbers());
+    let at = |e: FnError| e.at(span);
+    check_start(name, "initial state", &start).map_err(at)?;
+    check_start(name, "initial state derivative", &slopes).map_err(at)?;
+    check_times(name, first[0], &times).map_err(at)?;
+    let setting = |k: usize| Ok(Cow::Borrowed(&*values[k]));
+    let ode = form
+        .ode(name, (start.len(), slopes.len(), 0, times.len()), &setting)
+        .map_err(at)?;
+    let system = Interpreted {
+        machine,
+        function,
+        rest: rest(values, form.rest, None),
+        name,
+        span,
+        clocked: true,
+        implicit: true,
+        arrays: false,
+        error: None,
+    };
+    let rows = [start, slopes, first, times].concat();
+    let x = Arguments {
+        rows: &rows,
+        copies: 1,
+        lanes: 1,
+    };
+    let out = solved(system, &ode, x)?;
+    let state = |part: &[f64]| Value::Vector(part.to_vec());
+    Ok(Value::Array(out.chunks(ode.states).map(state).collect()))
+}
+
+/// The solution of one draw.
+fn solved(mut system: Interpreted<'_, '_>, ode: &Ode, x: Arguments<'_>) -> Eval<Vec<f64>> {
+    let (name, span) = (system.name, system.span);
+    let mut out = vec![0.0; ode.results()];
+    ode.solve(&mut system, x, &mut out, None, u64::MAX);
+    if let Some(error) = system.error {
+        return Err(error);
+    }
+    if let Some(k) = out.iter().position(|y| y.is_nan()) {
+        let k = k / ode.states;
+        let consistent = if ode.method == Method::Implicit {
+            "; the initial state must satisfy the equations without derivatives"
+        } else {
+            ""
+        };
+        let message = format!(
+            "{name}: no solution was found as far as output time {} (at most {} steps between times, relative tolerance {}){consistent}",
+            k + 1,
+            ode.max_steps,
+            ode.relative
+        );
+        return Err(FnError::domain(message).at(span));
+    }
+    Ok(out)
 }
 
 /// A root of a system of equations.
@@ -155,6 +222,7 @@ pub(super) fn root(
         name,
         span,
         clocked: false,
+        implicit: false,
         arrays: false,
         error: None,
     };

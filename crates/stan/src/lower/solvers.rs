@@ -5,10 +5,12 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use jensen_graph::{Graph, NodeId, Solver, SolverKind, passes};
-use jensen_math::solvers::{Ends, Integral, NODE};
+use jensen_math::solvers::{Ends, Integral, NODE, SHORTEST};
 
 use super::Lower;
-use crate::functions::solvers::{Form, OdeForm, RootForm, check_times, integral_tolerance};
+use crate::functions::solvers::{
+    DaeForm, Form, OdeForm, RootForm, check_start, check_times, integral_tolerance,
+};
 use crate::program::{Expr, FunRef, Level, Span, function_locals};
 use crate::symbolic::index;
 use crate::symbolic::tape::{E, Tape};
@@ -136,6 +138,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         };
         match form {
             Form::Ode(form) => self.ode(&call, form),
+            Form::Dae(form) => self.dae(&call, form),
             Form::Root(form) => self.root(&call, form),
             Form::Integral => self.integral(&call),
             Form::Map => self.map_rect(&call),
@@ -287,6 +290,55 @@ impl<'p, 'g> Lower<'p, 'g> {
         parts.extend([first, times]);
         let out = self.solved(SolverKind::Ode(ode), body, &parts);
         let mut dims = state(n);
+        dims.array.insert(0, count);
+        Ok(Sym::flat(dims, out))
+    }
+
+    fn dae(&mut self, call: &Call<'_>, form: DaeForm) -> Eval<Sym> {
+        let at = |e: FnError| e.at(call.span);
+        let tape = self.tape;
+        for (k, what) in [(0, "initial state"), (1, "initial state derivative")] {
+            if let Some(known) = call.values[k].known() {
+                check_start(call.name, what, &known.numbers()).map_err(at)?;
+            }
+        }
+        let [n, derivatives, count] = [0, 1, 3].map(|k| call.values[k].dims());
+        let (n, count) = (n.map_err(at)?.size(), count.map_err(at)?.size());
+        let derivatives = derivatives.map_err(at)?.size();
+        let first = call.setting(2).and_then(|t| t.real()).map_err(at)?;
+        let times = call.setting(3).map_err(at)?.numbers();
+        check_times(call.name, first, &times).map_err(at)?;
+        let rest = call.rest(form.rest, None);
+        let (mut parts, m) = self.passed_on(rest);
+        let ode = form
+            .ode(call.name, (n, derivatives, m, count), &|k| call.setting(k))
+            .map_err(at)?;
+        if count == 0 {
+            return Ok(Value::Array(Vec::new()).into());
+        }
+        let vector = |n: usize| Dims::leaf(Leaf::Vector(n));
+        let body = self.body([1, 2 * n, m + n + 2], |lower, [clock, both, p]| {
+            let (a, b) = (p.at(m + n), p.at(m + n + 1));
+            let extent = b - a;
+            let shortest = extent.num(SHORTEST);
+            let divisor = shortest.lt(extent).select(extent, shortest);
+            let slopes = both.slice(n, n) / divisor;
+            let mut args = vec![
+                (a + extent * clock).into(),
+                Sym::flat(vector(n), both.slice(0, n)),
+                Sym::flat(vector(n), slopes),
+            ];
+            let mut from = 0;
+            args.extend(rest.iter().map(|value| inside(value, p, &mut from)));
+            Self::rates(lower, call, &args, n)
+        })?;
+        parts.insert(0, call.values[0].e(tape).map_err(at)?);
+        parts.push(call.values[1].e(tape).map_err(at)?);
+        for k in [2, 3] {
+            parts.push(call.values[k].e(tape).map_err(at)?);
+        }
+        let out = self.solved(SolverKind::Ode(ode), body, &parts);
+        let mut dims = vector(n);
         dims.array.insert(0, count);
         Ok(Sym::flat(dims, out))
     }

@@ -93,8 +93,6 @@ const UNSUPPORTED: &[&str] = &[
     "complex_schur_decompose",
     "complex_schur_decompose_t",
     "complex_schur_decompose_u",
-    "dae",
-    "dae_tol",
     "eigendecompose",
     "eigenvalues",
     "eigenvectors",
