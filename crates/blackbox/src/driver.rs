@@ -15,7 +15,7 @@ use crate::agreement::Agreement;
 use crate::calls::Calls;
 use crate::certificate::certify;
 use crate::error::FitError;
-use crate::evaluation::{Evaluation, Heir, evaluate_until};
+use crate::evaluation::{Evaluation, Heir, evaluate_until, glance};
 use crate::falloff::flat_coordinate;
 use crate::family::{Conditional, FamilyKind, Space, Sparse};
 use crate::method::{Beginning, Engine, Method, StoredState, restore};
@@ -54,6 +54,12 @@ const FACTORS: usize = 8;
 /// Components of the mixture where there are several modes, and the largest dimension at which it is tried.
 const COMPONENTS: usize = 8;
 const MIXTURE_LIMIT: usize = 64;
+
+/// Draws on which the first family is seen where the starts ended, and the k̂ and the nats from the posterior beyond which it
+/// is left at once.
+const GLANCE: usize = 512;
+const HOPELESS: f64 = 1.0;
+const FAR: f64 = 1.0;
 
 /// One family's end.
 #[derive(Clone, Debug, PartialEq)]
@@ -429,6 +435,11 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
                 state.starts = starts.outcomes();
                 let (kind, omega, calls) = self.best_of(&state.starts);
                 state.calls += calls;
+                if let Some(richer) = self.skips_to(kind, &omega, &mut state.calls) {
+                    let ended = Some((self.first_method(kind), left_behind(iteration), iteration));
+                    let result = self.result(kind, omega, ended, Heir::Richer, &mut state.calls);
+                    return Some(self.widened(richer, result, state));
+                }
                 return Some((kind, self.first_method(kind), omega));
             }
             Stage::Method { name, state } => (*name, state.omega().to_vec()),
@@ -452,15 +463,37 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         let richer = first.then(|| self.richer()).flatten();
         let heir = richer.map_or(Heir::None, |_| Heir::Richer);
         let result = self.result(state.kind, omega, ended, heir, &mut state.calls);
-        let good = result.evaluation.is_good();
-        state.results.push(result);
-        let Some(kind) = richer.filter(|_| !good) else {
+        let Some(kind) = richer.filter(|_| !result.evaluation.is_good()) else {
+            state.results.push(result);
             return self.of_several_modes(state);
         };
-        let poorer = &state.results[0];
+        Some(self.widened(kind, result, state))
+    }
+
+    /// The richer family's stage, beginning at a poorer one's result, which is kept.
+    fn widened(
+        &self,
+        kind: FamilyKind,
+        poorer: FamilyResult,
+        state: &mut DriverState,
+    ) -> (FamilyKind, Method, Vec<f64>) {
         let (omega, calls) = self.widen(kind, poorer.kind, &poorer.omega);
         state.calls += calls;
-        Some((kind, self.first_method(kind), omega))
+        state.results.push(poorer);
+        (kind, self.first_method(kind), omega)
+    }
+
+    /// The richer family to go on with at once, where the first one is so far from the posterior at the optimum that the starts
+    /// found that no method makes it good: to find its optimum to a hundredth of a nat would be the larger part of a fit.
+    fn skips_to(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> Option<FamilyKind> {
+        if !self.settings.is_policy() || self.records.is_some() {
+            return None;
+        }
+        let richer = self.richer()?;
+        let mut oracle = Oracle::new(self.density, kind.build(Space::of(self.density)));
+        let look = glance(&mut oracle, omega, self.source, GLANCE);
+        *calls += oracle.take_calls();
+        (look.khat > HOPELESS && look.divergence() > FAR).then_some(richer)
     }
 
     /// The member of a family that stands upon a full-rank Gaussian's answer, and where starts found other modes.
@@ -599,6 +632,15 @@ pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> boo
             &Space::of(density),
             SPARSE_PLACES.min(dim * CONDITIONAL_FILL),
         )
+}
+
+/// How a family ends that is left for a richer one.
+fn left_behind(at: u64) -> Status {
+    Status::Stalled {
+        at,
+        reason: "left for a richer family where the starts found its optimum, which is far from the posterior"
+            .to_owned(),
+    }
 }
 
 /// Coordinates of a start's mean.

@@ -67,8 +67,13 @@ impl Evaluation {
 /// Largest share of draws outside the support that weights of zero make up for.
 const OUTSIDE: f64 = 0.01;
 
-/// How many times as many draws are taken where k̂ is in doubt, and where it then is near the threshold.
-const MORE: [usize; 2] = [8, 32];
+/// How many times as many draws are taken where k̂ is in doubt, and, last, where it then is near the threshold.
+const MORE: [usize; 4] = [2, 4, 8, 32];
+
+/// Standard errors of a k̂ at the threshold by which it is below it where it is clearly good, and a distance that is enough
+/// however few draws there are.
+const CLEAR: f64 = 3.0;
+const FAR_BELOW: f64 = 0.35;
 
 /// How far from its threshold k̂ may be that one more time as many draws tell which side it is on.
 const NEAR: f64 = 0.1;
@@ -122,7 +127,7 @@ fn weigh<D: LogDensity>(
     weights
 }
 
-/// Evaluates `omega` on `draws` fresh draws, on 8 times as many where these leave k̂ in doubt, and on 32
+/// Evaluates `omega` on `draws` fresh draws, on 2, 4 and 8 times as many for as long as these leave k̂ in doubt, and on 32
 /// times as many where it then is near the threshold (up to 400 dimensions). It also takes more where they cannot
 /// tell yet whether the weights move a mean or a standard deviation too far.
 ///
@@ -171,18 +176,19 @@ pub(crate) fn evaluate_until<D: LogDensity>(
     };
     let mut weights = more(0..draws, &mut moments);
     let mut evaluation = summarize(&weights, moments.agreement());
+    let last = MORE.len() - 1;
     let levels = if family.dim() <= MOST_COORDINATES {
-        2
+        MORE.len()
     } else {
-        1
+        last
     };
     for (level, factor) in MORE.iter().take(levels).enumerate() {
         let above = evaluation.khat - evaluation.khat_threshold;
-        let doubtful = match (level, heir) {
-            (0, Heir::Richer) if above > NEAR => false,
-            (0, _) => in_doubt(&evaluation),
-            (_, Heir::Richer) => (-NEAR..=0.0).contains(&above),
-            (_, Heir::None) => above.abs() <= NEAR,
+        let doubtful = match (level == last, heir) {
+            (false, Heir::Richer) if above > NEAR => false,
+            (false, _) => in_doubt(&evaluation),
+            (true, Heir::Richer) => (-NEAR..=0.0).contains(&above),
+            (true, Heir::None) => above.abs() <= NEAR,
         };
         // What k̂ refuses needs no better moments.
         let open = evaluation.khat_is_good() && evaluation.agreement.is_open();
@@ -195,13 +201,29 @@ pub(crate) fn evaluate_until<D: LogDensity>(
     evaluation
 }
 
+/// `omega` on so many draws and no more, which are none of the evaluation's.
+pub(crate) fn glance<D: LogDensity>(
+    oracle: &mut Oracle<'_, D>,
+    omega: &[f64],
+    source: NoiseSource,
+    draws: usize,
+) -> Evaluation {
+    let weights = log_weights(oracle, omega, source, NoisePurpose::Glance, 0, 0..draws);
+    summarize(&weights, Agreement::UNKNOWN)
+}
+
 /// Whether k̂ is neither clearly good nor clearly bad.
 fn in_doubt(evaluation: &Evaluation) -> bool {
     if evaluation.is_holey() {
         return false;
     }
     let variance = evaluation.elbo.standard_error.powi(2) * evaluation.draws as f64;
-    let clearly_good = evaluation.khat <= evaluation.khat_threshold - 0.35;
+    // The standard error of a shape k is (1 + k) / √m, m weights being in its tail.
+    let draws = evaluation.draws as f64;
+    let tail = (draws / 5.0).min(3.0 * draws.sqrt());
+    let error = (1.0 + evaluation.khat_threshold) / tail.sqrt();
+    let margin = (CLEAR * error).min(FAR_BELOW);
+    let clearly_good = evaluation.khat <= evaluation.khat_threshold - margin;
     let clearly_bad = evaluation.khat > 1.0 && variance > 2.0;
     !clearly_good && !clearly_bad
 }

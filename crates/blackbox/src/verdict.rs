@@ -3,9 +3,12 @@
 use jensen_run::{Reason, Status, Verdict};
 
 use crate::agreement::{MEAN_LIMIT, SD_LIMIT};
+use crate::approximation::Draws;
+use crate::dense::{cholesky, solve_lower};
 use crate::driver::FamilyResult;
 use crate::evaluation::Evaluation;
 use crate::fit::Fit;
+use crate::reduce::dot;
 use crate::refine::Refined;
 use crate::starts::{OtherMode, StartOutcome, best_start, scattered};
 
@@ -41,7 +44,11 @@ impl Fit {
             .chain(self.refined.as_ref().and_then(not_mixed));
         let mixed = self.refined.as_ref().filter(|refined| refined.mixed());
         let others: Vec<(&OtherMode, bool)> = (modes.iter().zip(self.mirrored()))
-            .filter(|(mode, _)| !mixed.is_some_and(|refined| visited(refined, mode)))
+            .filter(|(mode, _)| {
+                !mixed.is_some_and(|refined| {
+                    visited(refined, mode) || is_amid(&refined.draws, &mode.mean)
+                })
+            })
             .filter(|(mode, _)| mixed.is_some() || !self.covers(mode))
             .collect();
         let other_modes = [false, true].map(|mirrored| {
@@ -102,6 +109,39 @@ fn visited(refined: &Refined, mode: &OtherMode) -> bool {
     ensemble.judge(&near).is_good()
         && seen.iter().all(|count| *count > 0.0)
         && found >= VISITED * promised(mode)
+}
+
+/// Standard deviations of refined draws, in all coordinates together, within which an optimum lies amid them: a mean field
+/// on a ridge is so narrow that its bound has several optima where the posterior has one, and a mode that chains have not
+/// been to is further from them.
+const AMID: f64 = 3.0;
+
+/// Fewest draws a coordinate from which that distance can be told.
+const TELLING: usize = 4;
+
+/// Whether an optimum lies amid draws, by its Mahalanobis distance from their mean.
+fn is_amid(draws: &Draws, optimum: &[f64]) -> bool {
+    let (dim, count) = (draws.dim, draws.count);
+    if count < TELLING * dim {
+        return false;
+    }
+    let mut rows: Vec<Vec<f64>> = (0..dim).map(|i| draws.lanes().row(i).to_vec()).collect();
+    let mut away = optimum.to_vec();
+    for (row, away) in rows.iter_mut().zip(&mut away) {
+        let mean = row.iter().sum::<f64>() / count as f64;
+        row.iter_mut().for_each(|x| *x -= mean);
+        *away -= mean;
+    }
+    let mut covariance = vec![0.0; dim * dim];
+    for i in 0..dim {
+        for j in 0..=i {
+            covariance[i * dim + j] = dot(&rows[i], &rows[j]) / count as f64;
+        }
+    }
+    cholesky(&covariance, dim).is_some_and(|factor| {
+        solve_lower(&factor, &mut away);
+        dot(&away, &away) <= AMID * AMID
+    })
 }
 
 /// The share of the mass that the bounds of two modes give the other one.
@@ -268,4 +308,35 @@ fn many_optima(starts: &[StartOutcome]) -> Option<Reason> {
         ),
         "Start near a sensible point, or reparameterise.",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Draws along a ridge: both coordinates are a unit normal and a tenth of another, on a regular grid of quantiles.
+    fn ridge(count: usize) -> Draws {
+        let normal = |k: usize| jensen_math::special::inv_phi((k as f64 + 0.5) / count as f64);
+        let common = (0..count).map(normal);
+        let own = (0..count).map(|k| 0.1 * normal((k * 37 + 11) % count));
+        let (first, second): (Vec<f64>, Vec<f64>) =
+            common.zip(own).map(|(a, b)| (a + b, a - b)).unzip();
+        Draws {
+            z: [first, second].concat(),
+            dim: 2,
+            count,
+            log_q: vec![0.0; count],
+        }
+    }
+
+    #[test]
+    fn an_optimum_on_the_ridge_of_the_draws_is_no_other_mode() {
+        let draws = ridge(400);
+        assert!(is_amid(&draws, &[1.5, 1.5]) && is_amid(&draws, &[-2.0, -1.9]));
+        // As far from the mean in each coordinate, but where no draw is; and beyond their end.
+        assert!(!is_amid(&draws, &[1.5, -1.5]));
+        assert!(!is_amid(&draws, &[4.0, 4.0]));
+        // Too few draws to tell.
+        assert!(!is_amid(&ridge(7), &[0.0, 0.0]));
+    }
 }

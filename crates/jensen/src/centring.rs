@@ -23,8 +23,10 @@ use sha2::{Digest, Sha256};
 use crate::stan::Model;
 use crate::{Error, Problem};
 
-/// Steps of the mean field that is looked at, and of those before it.
-const STEPS: u64 = 50;
+/// Steps of the mean field that is looked at, after starts that are converged on a few draws, and its tolerance in units of
+/// the usual one. The powers are needed to a twentieth, and to know spreads to that takes a tenth of what an optimum does.
+const STEPS: u64 = 4;
+const LOOSE: f64 = 10.0;
 
 /// First fits.
 const PASSES: usize = 2;
@@ -170,10 +172,12 @@ pub struct CentredModel<'a> {
 impl CentredModel<'_> {
     /// A mean field of few steps.
     fn pilot(&self, settings: &Settings, control: &Control<'_>) -> Pilot {
+        let usual = TrustSettings::default();
         let settings = Settings {
             method: Method::Trust(TrustSettings {
                 max_iterations: STEPS,
-                ..TrustSettings::default()
+                tolerance: Some(LOOSE * usual.tolerance(self.density.dim())),
+                ..usual
             }),
             family: FamilyChoice::Only(FamilyKind::MeanField),
             refine: RefineSettings::of(RefineWhen::Never),

@@ -102,7 +102,7 @@ impl Default for TrustSettings {
             hessian_draws: PRODUCT_BATCH,
             change_draws: 64,
             max_draws: 1 << 14,
-            explicit_limit: 128,
+            explicit_limit: 400,
             tolerance: None,
             max_iterations: 200,
         }
