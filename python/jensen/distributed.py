@@ -21,7 +21,7 @@ from ._engines import EngineName
 from ._extra import extra
 from ._settings import encode
 
-__all__ = ["fit_records", "fit_topics", "folds", "map_fits"]
+__all__ = ["build_topics", "fit_records", "fit_topics", "folds", "map_fits"]
 
 
 def map_fits(
@@ -79,6 +79,57 @@ def map_fits(
         if is_file:
             _write(place, rows)
         return rows
+
+
+def build_topics(
+    inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    out: str | os.PathLike[str],
+    shards: int,
+    engine: EngineName = "local",
+    workers: int | None = None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Makes a corpus of leaves for ``fit_topics``, whose files of text are read by many processes.
+
+    Each counts the words of one input file at a time; counts are added up, the vocabulary is chosen, files are written in its words
+    and put together to leaves. The leaves have the bytes of ``jensen topics build --shards`` of the same inputs, for any engine and
+    number of workers. A worker that is killed costs its file. All machines see inputs and ``out`` under the same paths.
+
+    Args:
+        inputs: Files and folders of text or bags of words. Files are the unit: give as many as there are workers.
+        out: The folder of the corpus; an earlier corpus there is replaced.
+        shards: The number of leaves.
+        engine: As in ``map_fits``.
+        workers: Files that are read at a time, each on one thread; all processors unless given.
+        settings: The settings of ``jensen topics build``, by the names of its flags.
+
+    Returns:
+        What ``jensen topics build --json`` says; nothing on ranks of MPI that did not drive.
+    """
+    given = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
+    request = {"inputs": [os.fspath(path) for path in given], **settings}
+    # Workers have working folders of their own; the corpus names its inputs as they were given.
+    elsewhere = {**request, "inputs": [os.path.abspath(path) for path in given]}
+    for name in ("vocabulary", "stop_words"):
+        if request.get(name) not in (None, "english", "none"):
+            elsewhere[name] = os.path.abspath(request[name])
+    asked, place = encode(elsewhere), os.path.abspath(out)
+    with _engines.driver(engine, workers) as workplace:
+        if workplace is None:
+            return {}
+
+        def work(choice: str, tasks: list[str]) -> list[str]:
+            shared = workplace.share(choice)
+            answers: dict[int, str] = {}
+            calls = [(asked, place, shared, task) for task in tasks]
+            for at, answer in _engines.each(workplace, "corpus_step", calls):
+                if isinstance(answer, _engines.Lost):
+                    raise RuntimeError(f"the task {tasks[at]} has cost {_engines.TRIES} workers ({answer})")
+                answers[at] = answer
+            return [answers[at] for at in range(len(tasks))]
+
+        return json.loads(_jensen.build_corpus(encode(request), place, shards, work))  # type: ignore[no-any-return]
 
 
 def fit_topics(

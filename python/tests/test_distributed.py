@@ -177,6 +177,83 @@ def corpus(tmp_path_factory):
     return folder / "corpus"
 
 
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """Files of text of several kinds, one without documents, and the corpus that the command makes of them."""
+    folder = tmp_path_factory.mktemp("texts")
+    rng = np.random.default_rng(4)
+    words = [f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(200)]
+    for number in range(5):
+        lines = [" ".join(rng.choice(words, 12)) for _ in range(40 + 60 * number)]
+        (folder / f"text{number}.txt").write_text("\n".join([*lines, "", "the of and"]))
+    (folder / "text9.txt").write_text("")
+    objects = [json.dumps({"text": " ".join(rng.choice(words, 9))}) for _ in range(70)]
+    (folder / "more.jsonl").write_text("\n".join([*objects, json.dumps({"title": "none"})]))
+    files = [*sorted(folder.glob("*.txt")), folder / "more.jsonl"]
+    flags = ["--min-df", "3", "--max-df", "1.0", "--max-terms", "150", "--heldout", "0.1", "--seed", "5", "--shards", "7"]
+    assert command("topics", "build", *files, "--out", folder / "natively", *flags, "--quiet") == 0
+    return files, folder / "natively"
+
+
+BUILD = {"min_df": 3, "max_df": 1.0, "max_terms": 150, "heldout": 0.1, "seed": 5, "shards": 7}
+
+
+def bytes_of(folder):
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+@pytest.mark.parametrize(("engine", "workers"), [("local", 1), ("local", 2), ("local", 4), ("ray", 2)])
+def test_corpora_are_those_of_one_machine(texts, engine, workers, request, tmp_path):
+    if engine == "ray":
+        request.getfixturevalue("ray")
+    built = distributed.build_topics(texts[0], out=tmp_path / "corpus", engine=engine, workers=workers, **BUILD)
+    assert bytes_of(tmp_path / "corpus") == bytes_of(texts[1])
+    assert built["skipped"] == {"empty": 10, "not_utf8": 0, "without_text": 1}
+    assert built["terms"] == 150 and built["documents"] + built["heldout_documents"] == 870
+
+
+def test_corpora_are_the_same_with_mpi_and_relative_paths(texts, tmp_path):
+    script = tmp_path / "build.py"
+    script.write_text(
+        "import os, sys; sys.path.insert(0, sys.argv[2]); import test_distributed as t\n"
+        "t.distributed.build_topics(sys.argv[3:], out=sys.argv[1], engine='mpi', **t.BUILD)\n"
+    )
+    done = mpirun(3, script, tmp_path / "corpus", Path(__file__).parent, *texts[0])
+    assert done.returncode == 0, done.stderr
+    assert bytes_of(tmp_path / "corpus") == bytes_of(texts[1])
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
+def test_a_killed_worker_costs_its_file(texts, tmp_path):
+    # An earlier corpus in the way, of more leaves.
+    distributed.build_topics(texts[0][1], out=tmp_path / "corpus", **{**BUILD, "shards": 9})
+    for _ in range(3):
+        with Killer(2) as killer:
+            distributed.build_topics(texts[0] * 30, out=tmp_path / "many", workers=2, **BUILD)
+            distributed.build_topics(texts[0], out=tmp_path / "corpus", workers=2, **BUILD)
+        if killer.killed:
+            break
+    assert killer.killed > 0
+    assert bytes_of(tmp_path / "corpus") == bytes_of(texts[1])
+    distributed.build_topics(texts[0] * 30, out=tmp_path / "again", workers=1, **BUILD)
+    assert bytes_of(tmp_path / "many") == bytes_of(tmp_path / "again")
+
+
+def test_wrong_inputs_of_a_corpus_are_one_error(texts, tmp_path):
+    out = tmp_path / "corpus"
+    with pytest.raises(ValueError, match="no word is left"):
+        distributed.build_topics(texts[0], out=out, workers=2, shards=2, min_df=10_000)
+    with pytest.raises(ValueError, match="documents cannot be divided into 5000 shards"):
+        distributed.build_topics(texts[0], out=out, workers=2, **{**BUILD, "shards": 5000})
+    with pytest.raises((ValueError, OSError), match="gone.txt"):
+        distributed.build_topics([*texts[0], tmp_path / "gone.txt"], out=out, workers=2, **BUILD)
+    assert list(out.iterdir()) == []
+    with pytest.raises(ValueError, match="is no corpus of leaves"):
+        distributed.build_topics(texts[0], out=texts[0][0].parent, **BUILD)
+    with pytest.raises((ValueError, TypeError), match="min_dff"):
+        distributed.build_topics(texts[0], out=out, shards=2, min_dff=3)
+
+
 def command(*arguments):
     line = [sys.executable, "-m", "jensen._command", *map(str, arguments)]
     return subprocess.run(line, capture_output=True, text=True, check=False).returncode

@@ -394,3 +394,92 @@ fn an_interrupted_build_leaves_nothing() {
     assert!(error.to_string().contains("interrupted"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
+
+/// Files of a folder by name.
+fn files_of(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, std::fs::read(&path).unwrap())
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_corpus_in_pieces_has_the_bytes_of_one_that_is_divided() {
+    use jensen_data::corpus::apart::{Workshop, build_apart};
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    // A few words that every line has, and forty of each file.
+    let letter = |i: usize| char::from(b'a' + (i % 26) as u8);
+    let line = |file: usize, i: usize| {
+        let common = (0..8).map(|j| format!("all{}", letter(j)));
+        let rare = (0..5 + i % 4).map(|j| {
+            let k = (i * i + 7 * j) % 40;
+            format!("in{}{}{}", letter(file), letter(k), letter(k / 26))
+        });
+        common.chain(rare).collect::<Vec<_>>().join(" ") + "\n"
+    };
+    let mut texts = Vec::new();
+    for (number, size) in [130, 0, 1, 77].into_iter().enumerate() {
+        texts.push(path(&format!("text{number}.txt")));
+        let lines: String = (0..size).map(|i| line(number, i)).collect();
+        std::fs::write(&texts[number], lines).unwrap();
+    }
+    // Bags of two files over one list, in which a word stands twice.
+    let bags = [path("a.dat"), path("b.dat")];
+    std::fs::write(&bags[0], "2 0:1 3:2\n1 1:4\n".repeat(20)).unwrap();
+    std::fs::write(&bags[1], "3 0:1 2:2 4:1\n1 3:1\n".repeat(9)).unwrap();
+    std::fs::write(path("vocab.txt"), "one\ntwo\nthree\ntwo\nfive\n").unwrap();
+    for (inputs, table) in [
+        (&texts[..], 1_000_000),
+        // Fewer words than there are in a file, or in all files.
+        (&texts[..], 20),
+        (&texts[..], 60),
+        (&bags[..], 1_000_000),
+    ] {
+        let sources = Sources::new(inputs, &SourceSettings::default()).unwrap();
+        let mut settings = BuildSettings::new(&sources);
+        settings.vocabulary.max_df = Frequency::Share(1.0);
+        settings.vocabulary.min_df = Frequency::Documents(2);
+        (settings.heldout, settings.seed, settings.table) = (0.2, 3, table);
+        let whole = path("whole.corpus");
+        let built = build(&sources, &whole, &settings, &mut |_| true).unwrap();
+        assert_eq!(built.uncertain_below > 0, table <= 60);
+        for shards in [1, 3, 8] {
+            let (divided, apart) = (path("divided"), path("apart"));
+            Corpus::open(&whole)
+                .unwrap()
+                .divide(&divided, shards)
+                .unwrap();
+            let workshop = Workshop {
+                sources: &sources,
+                settings: &settings,
+                out: &apart,
+            };
+            let found = build_apart(&workshop, shards, &mut |choice, tasks| {
+                // Whoever is last is first.
+                let mut answers: Vec<_> = tasks
+                    .iter()
+                    .rev()
+                    .map(|task| workshop.step(choice, task))
+                    .collect();
+                answers.reverse();
+                answers
+                    .into_iter()
+                    .collect::<Result<_, _>>()
+                    .map_err(|error: DataError| error.to_string())
+            });
+            assert_eq!(found.unwrap(), built);
+            assert_eq!(files_of(&apart), files_of(&divided));
+            std::fs::remove_dir_all(divided).unwrap();
+            std::fs::remove_dir_all(apart).unwrap();
+        }
+        std::fs::remove_file(whole).unwrap();
+    }
+}

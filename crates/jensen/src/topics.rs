@@ -5,6 +5,7 @@
 //! | here | [`CorpusDocuments`]: a part of a corpus as documents; [`bag`] |
 //! | `model` | [`TopicModel`]: topics with the words they are made of, and their file |
 //! | `collection` | [`Collection`]: what topics are learned from, in a file or in memory |
+//! | `corpus` | [`CorpusRequest`]: what corpus is asked for, with its defaults |
 //! | `map` | which topics use the same words, for the page |
 //! | `exemplars` | the documents that have most of a topic, for the page |
 //! | `coherence` | [`coherence()`]: do a topic's top words occur together? |
@@ -60,6 +61,7 @@
 
 mod coherence;
 mod collection;
+mod corpus;
 mod course;
 mod exemplars;
 mod map;
@@ -75,6 +77,7 @@ use jensen_data::corpus::{Corpus, CorpusFile, Document, Split};
 
 pub use coherence::{Coherence, coherence};
 pub use collection::Collection;
+pub use corpus::CorpusRequest;
 pub use course::{Sizes, TopicsCourse};
 pub use model::{TopicModel, TopicModelError};
 pub use request::TopicsRequest;

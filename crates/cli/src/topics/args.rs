@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use jensen::data::corpus::sources::SourceSettings;
 use jensen::data::corpus::{DocumentUnit, Format, Frequency, Sources};
-use jensen::topics::TopicsRequest;
+use jensen::topics::{CorpusRequest, TopicsRequest};
 
 use crate::failure::Failure;
 use crate::terminal::Say;
@@ -68,6 +68,15 @@ pub enum UnitName {
     File,
 }
 
+impl From<UnitName> for DocumentUnit {
+    fn from(name: UnitName) -> Self {
+        match name {
+            UnitName::Line => Self::Line,
+            UnitName::File => Self::File,
+        }
+    }
+}
+
 /// How inputs are read.
 #[derive(Args)]
 pub struct InputFlags {
@@ -78,7 +87,7 @@ pub struct InputFlags {
     #[arg(
         long,
         value_name = "NAME",
-        default_value = "text",
+        default_value = CorpusRequest::FIELD,
         help_heading = "Input"
     )]
     pub field: String,
@@ -97,10 +106,7 @@ impl InputFlags {
             format: self.format.map(Format::from),
             field: self.field.clone(),
             id: id.map(str::to_owned),
-            unit: self.documents.map(|unit| match unit {
-                UnitName::Line => DocumentUnit::Line,
-                UnitName::File => DocumentUnit::File,
-            }),
+            unit: self.documents.map(DocumentUnit::from),
             vocabulary: self.vocabulary.clone(),
         };
         Sources::new(paths, &settings).map_err(|error| Failure::input(error.to_string()))
@@ -150,7 +156,7 @@ pub struct BuildArgs {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = 2,
+        default_value_t = CorpusRequest::LENGTHS[0],
         help_heading = "Vocabulary"
     )]
     pub min_length: usize,
@@ -158,12 +164,12 @@ pub struct BuildArgs {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = 30,
+        default_value_t = CorpusRequest::LENGTHS[1],
         help_heading = "Vocabulary"
     )]
     pub max_length: usize,
     /// Share of the documents to hold out, chosen by the seed
-    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    #[arg(long, value_name = "SHARE", default_value_t = CorpusRequest::HELDOUT)]
     pub heldout: f64,
     /// Seed of the choice
     #[arg(long, value_name = "S", default_value_t = 0)]
@@ -177,6 +183,27 @@ pub struct BuildArgs {
     /// No progress, no summary
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+impl BuildArgs {
+    /// What is asked for.
+    pub fn request(&self) -> CorpusRequest {
+        CorpusRequest {
+            inputs: self.inputs.clone(),
+            format: self.input.format.map(Format::from),
+            field: Some(self.input.field.clone()),
+            documents: self.input.documents.map(DocumentUnit::from),
+            vocabulary: self.input.vocabulary.clone(),
+            min_df: self.min_df,
+            max_df: self.max_df,
+            max_terms: self.max_terms,
+            stop_words: self.stop_words.clone(),
+            min_length: Some(self.min_length),
+            max_length: Some(self.max_length),
+            heldout: Some(self.heldout),
+            seed: Some(self.seed),
+        }
+    }
 }
 
 const FIT_EXAMPLES: &str = "\

@@ -6,9 +6,7 @@ use std::sync::atomic::Ordering;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jensen::data::DataError;
 use jensen::data::corpus::build::BuildProgress;
-use jensen::data::corpus::{
-    BuildSettings, Built, Corpus, Skipped, Sources, StopWords, Tokeniser, build,
-};
+use jensen::data::corpus::{BuildSettings, Built, Corpus, Skipped, Sources, build};
 
 use super::args::BuildArgs;
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
@@ -16,11 +14,8 @@ use crate::terminal::{STOP, catch_interrupts, start_threads};
 
 /// Runs the command.
 pub fn run(args: &BuildArgs) -> CommandResult {
-    if args.min_length == 0 || args.max_length < args.min_length {
-        return Err(Failure::usage(
-            "--min-length must be at least 1, and --max-length no smaller",
-        ));
-    }
+    let request = args.request();
+    request.check().map_err(Failure::usage)?;
     if args.out.exists() && !Corpus::is_corpus(&args.out) && !args.force {
         return Err(Failure::usage(format!(
             "`{}` is no corpus, and would be replaced: name another file with --out, or add --force",
@@ -28,30 +23,8 @@ pub fn run(args: &BuildArgs) -> CommandResult {
         )));
     }
     start_threads(args.threads)?;
-    let sources = args.input.sources(&args.inputs, None)?;
-    let mut settings = BuildSettings::new(&sources);
-    settings.tokeniser = Tokeniser {
-        min_length: args.min_length,
-        max_length: args.max_length,
-    };
-    let vocabulary = &mut settings.vocabulary;
-    vocabulary.min_df = args.min_df.unwrap_or(vocabulary.min_df);
-    vocabulary.max_df = args.max_df.unwrap_or(vocabulary.max_df);
-    match args.max_terms {
-        Some(0) => vocabulary.max_terms = None,
-        Some(count) => vocabulary.max_terms = Some(count),
-        None => {}
-    }
-    match args.stop_words.as_deref() {
-        Some("english") => vocabulary.stop_words = StopWords::english(),
-        Some("none") => vocabulary.stop_words = StopWords::none(),
-        Some(file) => {
-            vocabulary.stop_words = StopWords::read(Path::new(file)).map_err(input)?;
-        }
-        None => {}
-    }
-    settings.heldout = args.heldout;
-    settings.seed = args.seed;
+    let sources = request.sources()?;
+    let settings = request.settings(&sources)?;
     let quiet = args.quiet || args.json;
     let built = match args.shards {
         None => watched(&sources, &args.out, &settings, quiet)?,

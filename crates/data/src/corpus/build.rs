@@ -7,6 +7,7 @@ use foldhash::fast::FixedState;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::apart::Written;
 use super::count::{Count, LocalCounts, WordCounts};
 use super::file::Split;
 use super::sources::{Chunk, Content, Format, Skipped, Sources};
@@ -113,13 +114,7 @@ pub fn build(
     settings: &BuildSettings,
     progress: &mut dyn FnMut(BuildProgress) -> bool,
 ) -> Result<Built, DataError> {
-    if !(0.0..1.0).contains(&settings.heldout) {
-        return Err(DataError::invalid(format!(
-            "the share of documents that are held out must be at least 0 and below 1, not {}",
-            settings.heldout
-        )));
-    }
-    let extract = Extract::new(sources, settings.tokeniser);
+    check(settings)?;
     let mut watch = |pass: u8, documents: u64, total: Option<u64>| {
         if progress(BuildProgress {
             pass,
@@ -131,51 +126,128 @@ pub fn build(
             Err(DataError::invalid("interrupted: no corpus was written"))
         }
     };
-    let counted = match &settings.fixed {
-        Some(words) => Counted::fixed(words, sources),
-        None => count(sources, &extract, settings, &mut watch)?,
-    };
-    let mut built = Built {
-        inputs: sources.names(),
-        format: sources.format(),
-        terms: counted.words.len() as u64,
-        distinct_words: counted.distinct,
-        uncertain_below: counted.floor,
-        heldout: settings.heldout,
-        seed: settings.seed,
-        tokeniser: sources.words().is_none().then_some(settings.tokeniser),
-        documents: 0,
-        heldout_documents: 0,
-        tokens: 0,
-        heldout_tokens: 0,
-        tokens_left_out: 0,
-        skipped: Skipped::default(),
-    };
-    let total = counted.documents;
-    writer::write(out, |writer| {
-        let mut write = |chunk: &Chunk| {
-            let pieces = pieces(chunk, &extract, &counted)?;
-            for piece in pieces {
-                piece.write(writer, out, settings, &mut built)?;
-            }
-            Ok(())
-        };
-        each_chunk(sources, &mut write, |read| watch(2, read, total))?;
-        (built.documents, built.tokens) = writer.totals(Split::Train);
-        (built.heldout_documents, built.heldout_tokens) = writer.totals(Split::Heldout);
-        if built.documents + built.heldout_documents == 0 {
-            return Err(nothing_left(sources, &built));
+    let (total, choice) = match &settings.fixed {
+        Some(words) => (None, Choice::fixed(words)),
+        None => {
+            let (documents, tally) = tally(sources, settings, &mut |read| watch(1, read, None))?;
+            let choice = tally.choose(sources, documents, settings)?;
+            (Some(documents), choice)
         }
-        if built.documents == 0 {
+    };
+    let mut built = Built::begun(sources, settings, &choice);
+    writer::write(out, |writer| {
+        let mut watch = |read| watch(2, read, total);
+        let written = write_documents(writer, sources, settings, &choice, 0, out, &mut watch)?;
+        built.add(&written);
+        built.check(sources)?;
+        let record = built.record()?;
+        Ok((choice.words.iter().map(String::as_str), record))
+    })?;
+    Ok(built)
+}
+
+/// Refuses settings that cannot be.
+pub(crate) fn check(settings: &BuildSettings) -> Result<(), DataError> {
+    if (0.0..1.0).contains(&settings.heldout) {
+        return Ok(());
+    }
+    Err(DataError::invalid(format!(
+        "the share of documents that are held out must be at least 0 and below 1, not {}",
+        settings.heldout
+    )))
+}
+
+impl Built {
+    /// Of no documents yet.
+    pub(crate) fn begun(sources: &Sources, settings: &BuildSettings, choice: &Choice) -> Self {
+        Self {
+            inputs: sources.names(),
+            format: sources.format(),
+            terms: choice.words.len() as u64,
+            distinct_words: choice.distinct,
+            uncertain_below: choice.floor,
+            heldout: settings.heldout,
+            seed: settings.seed,
+            tokeniser: sources.words().is_none().then_some(settings.tokeniser),
+            documents: 0,
+            heldout_documents: 0,
+            tokens: 0,
+            heldout_tokens: 0,
+            tokens_left_out: 0,
+            skipped: Skipped::default(),
+        }
+    }
+
+    /// Adds what was written of further documents.
+    pub(crate) fn add(&mut self, written: &Written) {
+        let [train, heldout] = written.parts;
+        self.documents += train.0;
+        self.tokens += train.1;
+        self.heldout_documents += heldout.0;
+        self.heldout_tokens += heldout.1;
+        self.tokens_left_out += written.left_out;
+        self.skipped.add(&written.skipped);
+    }
+
+    /// Refuses a corpus without documents to learn from.
+    pub(crate) fn check(&self, sources: &Sources) -> Result<(), DataError> {
+        if self.documents + self.heldout_documents == 0 {
+            return Err(nothing_left(sources, self));
+        }
+        if self.documents == 0 {
             return Err(DataError::invalid(
                 "every document is held out: lower the share of held-out documents",
             ));
         }
-        let record =
-            serde_json::to_string(&built).map_err(|error| DataError::invalid(error.to_string()))?;
-        Ok((counted.words.iter().map(String::as_str), record))
+        Ok(())
+    }
+
+    /// What a corpus says of how it was made, as JSON.
+    pub(crate) fn record(&self) -> Result<String, DataError> {
+        serde_json::to_string(self).map_err(|error| DataError::invalid(error.to_string()))
+    }
+}
+
+/// Writes all documents of sources, before which there are `before` others.
+fn write_documents(
+    writer: &mut CorpusWriter<'_>,
+    sources: &Sources,
+    settings: &BuildSettings,
+    choice: &Choice,
+    before: u64,
+    out: &Path,
+    watch: &mut dyn FnMut(u64) -> Result<(), DataError>,
+) -> Result<Written, DataError> {
+    let extract = Extract::new(sources, settings.tokeniser);
+    let counted = Counted::of(choice, sources);
+    let mut written = Written::default();
+    let mut write = |chunk: &Chunk| {
+        for mut piece in pieces(chunk, &extract, &counted)? {
+            piece.first += before;
+            piece.write(writer, out, settings, &mut written)?;
+        }
+        Ok(())
+    };
+    written.read = each_chunk(sources, &mut write, watch)?;
+    written.parts = Split::ALL.map(|part| writer.totals(part));
+    Ok(written)
+}
+
+/// Writes the documents of sources, before which there are `before` others, into a file that is part of a corpus.
+pub(crate) fn write_part(
+    sources: &Sources,
+    settings: &BuildSettings,
+    choice: &Choice,
+    before: u64,
+    out: &Path,
+) -> Result<Written, DataError> {
+    let mut found = Written::default();
+    writer::write(out, |writer| {
+        let mut watch = |_| Ok(());
+        found = write_documents(writer, sources, settings, choice, before, out, &mut watch)?;
+        Ok((choice.words.iter().map(String::as_str), "{}".to_owned()))
     })?;
-    Ok(built)
+    Ok(found)
 }
 
 fn nothing_left(sources: &Sources, built: &Built) -> DataError {
@@ -205,7 +277,7 @@ fn nothing_left(sources: &Sources, built: &Built) -> DataError {
 fn each_chunk(
     sources: &Sources,
     work: &mut (dyn FnMut(&Chunk) -> Result<(), DataError> + Send),
-    mut watch: impl FnMut(u64) -> Result<(), DataError>,
+    watch: &mut dyn FnMut(u64) -> Result<(), DataError>,
 ) -> Result<u64, DataError> {
     let mut reader = sources.reader();
     let mut read = 0;
@@ -220,43 +292,132 @@ fn each_chunk(
     Ok(read)
 }
 
-/// The vocabulary, and how to find a word in it.
-struct Counted {
-    words: Vec<String>,
-    /// Term of a word of text.
-    terms: HashMap<Box<str>, u32, FixedState>,
-    /// Term of an old term of bags; `u32::MAX` where it is left out.
-    renumbered: Vec<u32>,
-    distinct: u64,
-    floor: u64,
-    documents: Option<u64>,
+/// The vocabulary.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    /// The words by term.
+    pub words: Vec<String>,
+    /// The number that each word had in bags, where it is known by that and not by its name.
+    pub old: Option<Vec<usize>>,
+    /// See [`Built::distinct_words`].
+    pub distinct: u64,
+    /// See [`Built::uncertain_below`].
+    pub floor: u64,
 }
 
-impl Counted {
-    fn fixed(words: &[String], sources: &Sources) -> Self {
-        let terms: HashMap<Box<str>, u32, FixedState> = (0..)
-            .zip(words)
-            .map(|(term, word)| (word.as_str().into(), term))
-            .collect();
-        let old = sources.words().unwrap_or_default();
-        let number = |word: &String| terms.get(word.as_str()).copied().unwrap_or(u32::MAX);
+impl Choice {
+    /// Exactly these words.
+    fn fixed(words: &[String]) -> Self {
         Self {
-            renumbered: old.iter().map(number).collect(),
             words: words.to_vec(),
-            terms,
-            distinct: 0,
-            floor: 0,
-            documents: None,
+            ..Self::default()
         }
     }
 }
 
-fn count(
+/// How to find a word in the vocabulary.
+struct Counted {
+    /// Term of a word of text.
+    terms: HashMap<Box<str>, u32, FixedState>,
+    /// Term of an old term of bags; `u32::MAX` where it is left out.
+    renumbered: Vec<u32>,
+}
+
+impl Counted {
+    fn of(choice: &Choice, sources: &Sources) -> Self {
+        let words = sources.words().unwrap_or_default();
+        let Some(old) = &choice.old else {
+            let terms: HashMap<Box<str>, u32, FixedState> = (0..)
+                .zip(&choice.words)
+                .map(|(term, word)| (word.as_str().into(), term))
+                .collect();
+            let number = |word: &String| terms.get(word.as_str()).copied().unwrap_or(u32::MAX);
+            return Self {
+                renumbered: words.iter().map(number).collect(),
+                terms,
+            };
+        };
+        let mut renumbered = vec![u32::MAX; words.len()];
+        for (term, &old) in (0..).zip(old) {
+            if let Some(number) = renumbered.get_mut(old) {
+                *number = term;
+            }
+        }
+        Self {
+            terms: HashMap::default(),
+            renumbered,
+        }
+    }
+}
+
+/// How often words occur.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tally {
+    /// Words of text, in no particular order, and the floor of [`WordCounts`].
+    Words(Vec<(String, Count)>, u64),
+    /// The words of bags, by their numbers there.
+    Terms(Vec<Count>),
+}
+
+impl Tally {
+    /// Itself where nothing was dropped.
+    pub(crate) fn exact(self) -> Option<Self> {
+        match self {
+            Self::Words(_, 1..) => None,
+            exact => Some(exact),
+        }
+    }
+
+    /// Chooses the vocabulary.
+    pub(crate) fn choose(
+        self,
+        sources: &Sources,
+        documents: u64,
+        settings: &BuildSettings,
+    ) -> Result<Choice, DataError> {
+        match self {
+            Self::Terms(counts) => {
+                let words = sources.words().unwrap_or_default();
+                let all: Vec<(&str, Count)> =
+                    words.iter().map(String::as_str).zip(counts).collect();
+                let old = choose(&all, documents, &settings.vocabulary)?;
+                Ok(Choice {
+                    words: old.iter().map(|&old| words[old].clone()).collect(),
+                    distinct: all.iter().filter(|word| word.1.documents > 0).count() as u64,
+                    old: Some(old),
+                    floor: 0,
+                })
+            }
+            Self::Words(mut all, floor) => {
+                let distinct = all.len() as u64;
+                let seen: Vec<(&str, Count)> = all
+                    .iter()
+                    .map(|(word, count)| (word.as_str(), *count))
+                    .collect();
+                let chosen = if documents == 0 || seen.is_empty() {
+                    Vec::new()
+                } else {
+                    choose(&seen, documents, &settings.vocabulary)?
+                };
+                let words = chosen.iter().map(|&i| std::mem::take(&mut all[i].0));
+                Ok(Choice {
+                    words: words.collect(),
+                    old: None,
+                    distinct,
+                    floor,
+                })
+            }
+        }
+    }
+}
+
+/// Counts the words of all documents, and the documents.
+pub(crate) fn tally(
     sources: &Sources,
-    extract: &Extract,
     settings: &BuildSettings,
-    watch: &mut dyn FnMut(u8, u64, Option<u64>) -> Result<(), DataError>,
-) -> Result<Counted, DataError> {
+    watch: &mut dyn FnMut(u64) -> Result<(), DataError>,
+) -> Result<(u64, Tally), DataError> {
     if let Some(words) = sources.words() {
         let mut counts = vec![Count::default(); words.len()];
         let mut work = |chunk: &Chunk| {
@@ -268,22 +429,10 @@ fn count(
             }
             Ok(())
         };
-        let documents = each_chunk(sources, &mut work, |read| watch(1, read, None))?;
-        let all: Vec<(&str, Count)> = words.iter().map(String::as_str).zip(counts).collect();
-        let chosen = choose(&all, documents, &settings.vocabulary)?;
-        let mut renumbered = vec![u32::MAX; words.len()];
-        for (term, &old) in (0..).zip(&chosen) {
-            renumbered[old] = term;
-        }
-        return Ok(Counted {
-            words: chosen.iter().map(|&old| words[old].clone()).collect(),
-            terms: HashMap::default(),
-            renumbered,
-            distinct: all.iter().filter(|word| word.1.documents > 0).count() as u64,
-            floor: 0,
-            documents: Some(documents),
-        });
+        let documents = each_chunk(sources, &mut work, watch)?;
+        return Ok((documents, Tally::Terms(counts)));
     }
+    let extract = Extract::new(sources, settings.tokeniser);
     let mut counts = WordCounts::new(settings.table);
     let mut work = |chunk: &Chunk| {
         let Content::Texts(texts) = &chunk.content else {
@@ -310,35 +459,9 @@ fn count(
         counts.shrink();
         Ok(())
     };
-    let documents = each_chunk(sources, &mut work, |read| watch(1, read, None))?;
-    let (distinct, floor) = (counts.len() as u64, counts.floor());
-    let mut all = counts.into_words();
-    let seen: Vec<(&str, Count)> = all
-        .iter()
-        .map(|(word, count)| (word.as_str(), *count))
-        .collect();
-    if documents == 0 || seen.is_empty() {
-        return Ok(Counted {
-            words: Vec::new(),
-            terms: HashMap::default(),
-            renumbered: Vec::new(),
-            distinct,
-            floor,
-            documents: Some(documents),
-        });
-    }
-    let chosen = choose(&seen, documents, &settings.vocabulary)?;
-    drop(seen);
-    let words: Vec<String> = chosen
-        .iter()
-        .map(|&i| std::mem::take(&mut all[i].0))
-        .collect();
-    Ok(Counted {
-        distinct,
-        floor,
-        documents: Some(documents),
-        ..Counted::fixed(&words, sources)
-    })
+    let documents = each_chunk(sources, &mut work, watch)?;
+    let floor = counts.floor();
+    Ok((documents, Tally::Words(counts.into_words(), floor)))
 }
 
 /// Documents as terms, ready to be written.
@@ -377,10 +500,10 @@ impl Piece {
         writer: &mut CorpusWriter<'_>,
         out: &Path,
         settings: &BuildSettings,
-        built: &mut Built,
+        written: &mut Written,
     ) -> Result<(), DataError> {
-        built.skipped.add(&self.skipped);
-        built.tokens_left_out += self.left_out;
+        written.skipped.add(&self.skipped);
+        written.left_out += self.left_out;
         let mut start = 0;
         for (number, end) in (self.first..).zip(self.ends) {
             let range = start..end;

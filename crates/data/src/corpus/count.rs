@@ -3,14 +3,23 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
+use serde::{Deserialize, Serialize};
 
 /// How often a word occurs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
     /// Documents that hold it.
     pub documents: u64,
     /// Its occurrences.
     pub tokens: u64,
+}
+
+impl Count {
+    /// Adds counts of other documents.
+    pub fn add(&mut self, other: Self) {
+        self.documents += other.documents;
+        self.tokens += other.tokens;
+    }
 }
 
 /// Counts of words, gathered chunk by chunk, in bounded memory.
@@ -74,9 +83,7 @@ impl WordCounts {
     )]
     pub fn add(&mut self, local: LocalCounts) {
         for (word, (count, _)) in local.table {
-            let entry = self.table.entry(word).or_default();
-            entry.documents += count.documents;
-            entry.tokens += count.tokens;
+            self.table.entry(word).or_default().add(count);
         }
     }
 

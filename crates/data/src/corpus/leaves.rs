@@ -3,6 +3,7 @@
 //! `leaves.json` of the folder lists the digests of the leaves; it is written last, so that a folder without it is no corpus.
 //! The documents are those of the leaves one after the other.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -103,38 +104,38 @@ impl Corpus {
     /// # Errors
     /// There are fewer documents to learn from than leaves, or the folder cannot be written.
     pub fn divide(&self, folder: &Path, count: usize) -> Result<(), DataError> {
-        let documents = self.documents(Split::Train);
-        if count == 0 || count > documents {
-            return Err(DataError::invalid(format!(
-                "{documents} documents cannot be divided into {count} shards: ask for fewer (--shards)"
-            )));
-        }
+        check_count(self.documents(Split::Train), count)?;
         create_folder(folder)?;
         let mut digests = Vec::with_capacity(count);
-        let mut document = Document::default();
         for leaf in 0..count {
-            let path = leaf_path(folder, leaf);
-            writer::write(&path, |writer| {
-                for part in Split::ALL {
-                    let all = self.documents(part);
-                    for index in all * leaf / count..all * (leaf + 1) / count {
-                        self.read(part, index, &mut document);
-                        writer
-                            .document(part, &document.terms, &document.counts)
-                            .map_err(|error| DataError::io("write", &path, &error))?;
-                    }
-                }
-                Ok((
-                    self.words().iter().map(String::as_str),
-                    self.record().to_string(),
-                ))
-            })?;
-            digests.push(CorpusFile::open(&path)?.digest().to_owned());
+            let runs = Split::ALL.map(|part| {
+                let (first, end) = share(self.documents(part), leaf, count);
+                self.runs(part, first, end)
+            });
+            let record = self.record().to_string();
+            digests.push(write_leaf(
+                folder,
+                leaf,
+                &runs.concat(),
+                self.words(),
+                &record,
+            )?);
         }
-        let version = 1;
-        let list = serde_json::to_vec(&List { version, digests });
-        let list = list.map_err(|error| DataError::invalid(error.to_string()))?;
-        write_atomic_bytes(&folder.join(LIST), &list)
+        write_list(folder, digests)
+    }
+
+    /// Documents `first .. end` of a part, by leaf.
+    fn runs(&self, part: Split, first: usize, end: usize) -> Vec<Documents<'_>> {
+        let mut start = 0;
+        let mut runs = Vec::new();
+        for (leaf, &stop) in self.leaves.iter().zip(&self.ends[part as usize]) {
+            let (from, to) = (first.max(start), end.min(stop));
+            if from < to {
+                runs.push((leaf, part, from - start..to - start));
+            }
+            start = stop;
+        }
+        runs
     }
 
     /// Removes the leaves of a folder, where another corpus is to be.
@@ -230,6 +231,58 @@ impl Corpus {
         let start = if leaf == 0 { 0 } else { ends[leaf - 1] };
         (&self.leaves[leaf], index - start)
     }
+}
+
+/// Documents of a part of a file.
+pub(crate) type Documents<'a> = (&'a CorpusFile, Split, Range<usize>);
+
+/// The share of a leaf of so many documents: from the first to before the end.
+pub(crate) fn share(documents: usize, leaf: usize, count: usize) -> (usize, usize) {
+    (documents * leaf / count, documents * (leaf + 1) / count)
+}
+
+/// Refuses more leaves than there are documents to learn from.
+pub(crate) fn check_count(documents: usize, count: usize) -> Result<(), DataError> {
+    if count == 0 || count > documents {
+        return Err(DataError::invalid(format!(
+            "{documents} documents cannot be divided into {count} shards: ask for fewer (--shards)"
+        )));
+    }
+    Ok(())
+}
+
+/// Writes a leaf of a folder, and returns its digest.
+pub(crate) fn write_leaf(
+    folder: &Path,
+    leaf: usize,
+    runs: &[Documents<'_>],
+    words: &[String],
+    record: &str,
+) -> Result<String, DataError> {
+    let path = leaf_path(folder, leaf);
+    let mut document = Document::default();
+    writer::write(&path, |writer| {
+        for (file, part, range) in runs {
+            for index in range.clone() {
+                file.read(*part, index, &mut document);
+                writer
+                    .document(*part, &document.terms, &document.counts)
+                    .map_err(|error| DataError::io("write", &path, &error))?;
+            }
+        }
+        Ok((words.iter().map(String::as_str), record.to_owned()))
+    })?;
+    Ok(CorpusFile::open(&path)?.digest().to_owned())
+}
+
+/// Writes the list of a folder's leaves, which makes it a corpus.
+pub(crate) fn write_list(folder: &Path, digests: Vec<String>) -> Result<(), DataError> {
+    let list = serde_json::to_vec(&List {
+        version: 1,
+        digests,
+    });
+    let list = list.map_err(|error| DataError::invalid(error.to_string()))?;
+    write_atomic_bytes(&folder.join(LIST), &list)
 }
 
 /// Opens one leaf of a folder, as the folder lists it.

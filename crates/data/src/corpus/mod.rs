@@ -14,8 +14,10 @@
 //! | writing and reading the file | [`writer`], [`file`](mod@file) |
 //! | a corpus of one file or of several leaves | [`leaves`] |
 //! | the two passes | [`build`](mod@build) |
+//! | the same in pieces, done elsewhere | [`apart`] |
 //! | new documents in the words of a fitted model | [`stream`](mod@stream) |
 
+pub mod apart;
 pub mod bags;
 pub mod build;
 pub mod codec;

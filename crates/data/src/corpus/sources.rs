@@ -33,6 +33,7 @@ pub enum Format {
     /// LDA-C: `pairs term:count …`, terms from 0.
     Ldac,
     /// Matrix Market coordinates, a row a document, rows in order.
+    #[serde(alias = "mtx")]
     MatrixMarket,
 }
 
@@ -215,6 +216,27 @@ impl Sources {
     /// The format of the first file.
     pub fn format(&self) -> Option<Format> {
         self.inputs.first().map(|input| input.format)
+    }
+
+    /// How many files there are.
+    pub fn files(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// One of the files alone.
+    ///
+    /// # Errors
+    /// There is no such file.
+    pub(crate) fn only(&self, file: usize) -> Result<Self, DataError> {
+        let Some(input) = self.inputs.get(file) else {
+            return Err(DataError::invalid(format!(
+                "there is no input file {file}: let all machines see the same files"
+            )));
+        };
+        Ok(Self {
+            inputs: vec![input.clone()],
+            ..self.clone()
+        })
     }
 
     /// Reads from the beginning.

@@ -9,6 +9,7 @@
 //! | `latent` | latent Gaussian models |
 //! | `neural` | auto-encoders |
 
+mod corpus;
 mod latent;
 mod leaves;
 mod neural;
@@ -31,6 +32,8 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(topics::fit_topics, module)?)?;
     module.add_function(wrap_pyfunction!(topics::topic_proportions, module)?)?;
     module.add_function(wrap_pyfunction!(topics::topic_completion, module)?)?;
+    module.add_function(wrap_pyfunction!(corpus::corpus_step, module)?)?;
+    module.add_function(wrap_pyfunction!(corpus::build_corpus, module)?)?;
     module.add_function(wrap_pyfunction!(leaves::leaf_step, module)?)?;
     module.add_function(wrap_pyfunction!(leaves::heldout_step, module)?)?;
     module.add_function(wrap_pyfunction!(leaves::fit_corpus, module)?)?;

@@ -1,0 +1,300 @@
+//! A corpus of leaves that is built in pieces, by whoever has time: the same bytes as one machine makes.
+//!
+//! A piece of work is a [`Task`], which [`Workshop::step`] does wherever the files are seen: to count the words of an input file,
+//! to write its documents in the chosen words, to put together a leaf. [`build_apart`] decides what is to be done and adds up
+//! what came back, in the order of the files, so that nothing depends on who did what. Files are the unit: a single one is read by
+//! one worker, twice.
+//!
+//! Counts are exact as long as the distinct words of all files fit into the table of [`WordCounts`](super::count::WordCounts). Where
+//! they do not, what is counted depends on the order of reading, and whoever drives counts alone.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use foldhash::fast::FixedState;
+use serde::{Deserialize, Serialize};
+
+use super::build::{self, BuildSettings, Built, Choice, Tally};
+use super::count::Count;
+use super::file::{CorpusFile, Split};
+use super::leaves::{self, Corpus};
+use super::sources::{Skipped, Sources};
+use crate::error::DataError;
+use crate::files::{create_folder, remove_file};
+
+/// A piece of work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// To count the words of an input file, by its number.
+    Count(usize),
+    /// To write the documents of an input file, before which there are so many documents, into a file of their own.
+    Write {
+        /// The number of the input file.
+        input: usize,
+        /// Documents of the files before.
+        before: u64,
+    },
+    /// To write a leaf of runs of such files, the training documents first.
+    Leaf {
+        /// The number of the leaf.
+        leaf: usize,
+        /// Where its documents are.
+        runs: Vec<Run>,
+        /// How the corpus was made, as JSON.
+        record: String,
+    },
+}
+
+/// Documents that are neighbours in the file of one input.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The number of the input file.
+    pub input: usize,
+    /// Whether they are held out.
+    pub heldout: bool,
+    /// The first document there.
+    pub first: usize,
+    /// The document after the last.
+    pub end: usize,
+}
+
+/// What a piece of work gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Documents that were read, and their words; none where there were too many to count them all.
+    Counts(u64, Option<Tally>),
+    /// What was written.
+    Written(Written),
+    /// The digest of a leaf.
+    Leaf(String),
+}
+
+/// What was written of an input file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Written {
+    /// Documents read.
+    pub read: u64,
+    /// Documents and tokens for training, then held out.
+    pub parts: [(u64, u64); 2],
+    /// See [`Built::tokens_left_out`].
+    pub left_out: u64,
+    /// See [`Built::skipped`].
+    pub skipped: Skipped,
+}
+
+/// What all pieces of work have in common.
+pub struct Workshop<'a> {
+    /// The inputs.
+    pub sources: &'a Sources,
+    /// What to build.
+    pub settings: &'a BuildSettings,
+    /// The folder of the corpus.
+    pub out: &'a Path,
+}
+
+/// How files of inputs are called while the corpus is built.
+fn part_path(out: &Path, input: usize) -> PathBuf {
+    out.join(format!("{input:06}.part.tmp"))
+}
+
+impl Workshop<'_> {
+    /// Does a piece of work; `choice` has the words once they are chosen. Runs on the present pool of threads.
+    ///
+    /// # Errors
+    /// An input cannot be read or is damaged, or a file cannot be written.
+    pub fn step(&self, choice: &Choice, task: &Task) -> Result<Answer, DataError> {
+        let (sources, settings) = (self.sources, self.settings);
+        match task {
+            Task::Count(input) => {
+                let one = sources.only(*input)?;
+                let (documents, tally) = build::tally(&one, settings, &mut |_| Ok(()))?;
+                Ok(Answer::Counts(documents, tally.exact()))
+            }
+            Task::Write { input, before } => {
+                let one = sources.only(*input)?;
+                let path = part_path(self.out, *input);
+                build::write_part(&one, settings, choice, *before, &path).map(Answer::Written)
+            }
+            Task::Leaf { leaf, runs, record } => {
+                self.leaf(choice, *leaf, runs, record).map(Answer::Leaf)
+            }
+        }
+    }
+
+    fn leaf(
+        &self,
+        choice: &Choice,
+        leaf: usize,
+        runs: &[Run],
+        record: &str,
+    ) -> Result<String, DataError> {
+        let mut inputs: Vec<usize> = runs.iter().map(|run| run.input).collect();
+        inputs.sort_unstable();
+        inputs.dedup();
+        let open = |input: &usize| CorpusFile::open(&part_path(self.out, *input));
+        let files = inputs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let runs: Option<Vec<_>> = runs
+            .iter()
+            .map(|run| {
+                let file = &files[inputs.binary_search(&run.input).ok()?];
+                let part = if run.heldout {
+                    Split::Heldout
+                } else {
+                    Split::Train
+                };
+                (run.end <= file.documents(part)).then_some((file, part, run.first..run.end))
+            })
+            .collect();
+        let runs = runs.ok_or_else(|| DataError::invalid("what a leaf is made of is damaged"))?;
+        leaves::write_leaf(self.out, leaf, &runs, &choice.words, record)
+    }
+}
+
+/// Where the documents of a leaf are: neighbours of all documents of both parts, as [`Corpus::divide`] takes them.
+fn runs(written: &[Written], leaf: usize, count: usize) -> Vec<Run> {
+    let mut runs = Vec::new();
+    for part in Split::ALL {
+        let sizes = || written.iter().map(|w| w.parts[part as usize].0 as usize);
+        let all: usize = sizes().sum();
+        let (from, to) = leaves::share(all, leaf, count);
+        let mut start = 0;
+        for (input, size) in sizes().enumerate() {
+            let (first, end) = (from.max(start), to.min(start + size));
+            if first < end {
+                runs.push(Run {
+                    input,
+                    heldout: part == Split::Heldout,
+                    first: first - start,
+                    end: end - start,
+                });
+            }
+            start += size;
+        }
+    }
+    runs
+}
+
+/// The counts of all files; none where there are too many words for one table.
+fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tally> {
+    let mut terms: Vec<Count> = Vec::new();
+    let mut table: HashMap<String, Count, FixedState> = HashMap::default();
+    for tally in tallies {
+        match tally? {
+            Tally::Terms(counts) => {
+                terms.resize(terms.len().max(counts.len()), Count::default());
+                terms
+                    .iter_mut()
+                    .zip(counts)
+                    .for_each(|(sum, count)| sum.add(count));
+            }
+            Tally::Words(words, _) => {
+                for (word, count) in words {
+                    table.entry(word).or_default().add(count);
+                }
+                if table.len() > limit {
+                    return None;
+                }
+            }
+        }
+    }
+    Some(if are_bags {
+        Tally::Terms(terms)
+    } else {
+        Tally::Words(table.into_iter().collect(), 0)
+    })
+}
+
+/// Has tasks done, and returns their answers in the order of the tasks; what it says where it cannot is for the user.
+pub type Work<'a> = &'a mut dyn FnMut(&Choice, Vec<Task>) -> Result<Vec<Answer>, String>;
+
+/// Builds a corpus of so many leaves in a folder. `work` has tasks done, wherever [`Workshop::step`] can do them, and returns
+/// their answers in the order of the tasks. The folder's files are those of [`build`](build::build) and [`Corpus::divide`], byte for
+/// byte.
+///
+/// # Errors
+/// As these have, and what `work` says.
+pub fn build_apart(
+    workshop: &Workshop<'_>,
+    shards: usize,
+    work: Work<'_>,
+) -> Result<Built, DataError> {
+    build::check(workshop.settings)?;
+    create_folder(workshop.out)?;
+    let built = pieces(workshop, shards, work);
+    for input in 0..workshop.sources.files() {
+        remove_file(&part_path(workshop.out, input))?;
+    }
+    built
+}
+
+fn pieces(workshop: &Workshop<'_>, shards: usize, work: Work<'_>) -> Result<Built, DataError> {
+    let Workshop {
+        sources,
+        settings,
+        out,
+    } = *workshop;
+    let mut work = |choice: &Choice, tasks| work(choice, tasks).map_err(DataError::invalid);
+    let wrong = || DataError::invalid("a worker answered what it was not asked");
+    let files = sources.files();
+    let mut sizes = Vec::with_capacity(files);
+    let mut tallies = Vec::with_capacity(files);
+    for answer in work(&Choice::default(), (0..files).map(Task::Count).collect())? {
+        let Answer::Counts(documents, tally) = answer else {
+            return Err(wrong());
+        };
+        sizes.push(documents);
+        tallies.push(tally);
+    }
+    let documents = sizes.iter().sum();
+    let tally = match sum(tallies, sources.words().is_some(), settings.table) {
+        Some(tally) => tally,
+        None => build::tally(sources, settings, &mut |_| Ok(()))?.1,
+    };
+    let choice = tally.choose(sources, documents, settings)?;
+    let mut before = 0;
+    let tasks = sizes.iter().enumerate().map(|(input, size)| {
+        before += size;
+        Task::Write {
+            input,
+            before: before - size,
+        }
+    });
+    let tasks = tasks.collect();
+    let mut written = Vec::with_capacity(files);
+    for (answer, size) in work(&choice, tasks)?.into_iter().zip(sizes) {
+        match answer {
+            Answer::Written(part) if part.read == size => written.push(part),
+            Answer::Written(_) => {
+                return Err(DataError::invalid(
+                    "an input was changed while it was read: build the corpus again",
+                ));
+            }
+            _ => return Err(wrong()),
+        }
+    }
+    let mut built = Built::begun(sources, settings, &choice);
+    written.iter().for_each(|part| built.add(part));
+    built.check(sources)?;
+    leaves::check_count(built.documents as usize, shards)?;
+    let record = built.record()?;
+    let tasks = (0..shards)
+        .map(|leaf| Task::Leaf {
+            leaf,
+            runs: runs(&written, leaf, shards),
+            record: record.clone(),
+        })
+        .collect();
+    // An earlier corpus goes when all but copies is done.
+    Corpus::remove_leaves(out)?;
+    let mut digests = Vec::with_capacity(shards);
+    for answer in work(&choice, tasks)? {
+        let Answer::Leaf(digest) = answer else {
+            return Err(wrong());
+        };
+        digests.push(digest);
+    }
+    leaves::write_list(out, digests)?;
+    Ok(built)
+}

@@ -1,0 +1,127 @@
+//! What corpus is asked for, with its defaults.
+
+use std::path::{Path, PathBuf};
+
+use jensen_data::corpus::sources::SourceSettings;
+use jensen_data::corpus::{
+    BuildSettings, DocumentUnit, Format, Frequency, Sources, StopWords, Tokeniser,
+};
+use serde::{Deserialize, Deserializer};
+
+use crate::Error;
+
+/// How a corpus is built; what is absent has a default.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CorpusRequest {
+    /// Files and folders of text or bags of words.
+    pub inputs: Vec<PathBuf>,
+    /// Format of the inputs; by their names unless given.
+    pub format: Option<Format>,
+    /// Field of a JSON line, or column of a Parquet file, with the text.
+    pub field: Option<String>,
+    /// What is a document of plain text: a file of a folder, a line of a file given by name, unless given.
+    pub documents: Option<DocumentUnit>,
+    /// The words of bags, one a line.
+    pub vocabulary: Option<PathBuf>,
+    /// Words of at least so many documents are kept.
+    #[serde(deserialize_with = "frequency")]
+    pub min_df: Option<Frequency>,
+    /// Words of at most so many documents are kept.
+    #[serde(deserialize_with = "frequency")]
+    pub max_df: Option<Frequency>,
+    /// So many words are kept, those in most documents; 0 keeps all.
+    pub max_terms: Option<usize>,
+    /// Words to leave out: `english`, `none` or those of a file.
+    pub stop_words: Option<String>,
+    /// Fewest letters of a word.
+    pub min_length: Option<usize>,
+    /// Most letters of a word.
+    pub max_length: Option<usize>,
+    /// Share of the documents to hold out.
+    pub heldout: Option<f64>,
+    /// Seed of their choice.
+    pub seed: Option<u64>,
+}
+
+/// A number as it is written: 1 is a document, 1.0 all of them.
+fn frequency<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Frequency>, D::Error> {
+    let number = Option::<serde_json::Number>::deserialize(from)?;
+    let frequency = number.map(|number| number.to_string().parse());
+    frequency.transpose().map_err(serde::de::Error::custom)
+}
+
+impl CorpusRequest {
+    /// Field with the text unless said otherwise.
+    pub const FIELD: &str = "text";
+    /// Fewest and most letters of a word unless said otherwise.
+    pub const LENGTHS: [usize; 2] = [2, 30];
+    /// Share of the documents held out unless said otherwise.
+    pub const HELDOUT: f64 = 0.01;
+
+    fn lengths(&self) -> [usize; 2] {
+        let [least, most] = Self::LENGTHS;
+        [
+            self.min_length.unwrap_or(least),
+            self.max_length.unwrap_or(most),
+        ]
+    }
+
+    /// Refuses lengths that no word has.
+    ///
+    /// # Errors
+    /// One sentence for the user.
+    pub fn check(&self) -> Result<(), String> {
+        let [least, most] = self.lengths();
+        if least == 0 || most < least {
+            return Err("--min-length must be at least 1, and --max-length no smaller".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The inputs.
+    ///
+    /// # Errors
+    /// As [`Sources::new`].
+    pub fn sources(&self) -> Result<Sources, Error> {
+        let settings = SourceSettings {
+            format: self.format,
+            field: self.field.clone().unwrap_or_else(|| Self::FIELD.to_owned()),
+            id: None,
+            unit: self.documents,
+            vocabulary: self.vocabulary.clone(),
+        };
+        Ok(Sources::new(&self.inputs, &settings)?)
+    }
+
+    /// What to build of the inputs.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check), and when the file of stop words cannot be read.
+    pub fn settings(&self, sources: &Sources) -> Result<BuildSettings, Error> {
+        self.check().map_err(Error::Input)?;
+        let [min_length, max_length] = self.lengths();
+        let mut settings = BuildSettings::new(sources);
+        settings.tokeniser = Tokeniser {
+            min_length,
+            max_length,
+        };
+        let vocabulary = &mut settings.vocabulary;
+        vocabulary.min_df = self.min_df.unwrap_or(vocabulary.min_df);
+        vocabulary.max_df = self.max_df.unwrap_or(vocabulary.max_df);
+        match self.max_terms {
+            Some(0) => vocabulary.max_terms = None,
+            Some(count) => vocabulary.max_terms = Some(count),
+            None => {}
+        }
+        match self.stop_words.as_deref() {
+            Some("english") => vocabulary.stop_words = StopWords::english(),
+            Some("none") => vocabulary.stop_words = StopWords::none(),
+            Some(file) => vocabulary.stop_words = StopWords::read(Path::new(file))?,
+            None => {}
+        }
+        settings.heldout = self.heldout.unwrap_or(Self::HELDOUT);
+        settings.seed = self.seed.unwrap_or_default();
+        Ok(settings)
+    }
+}
