@@ -35,7 +35,6 @@ pub fn unsupported(program: &Program) -> Vec<Diagnostic> {
     }
     search.statements(&program.transformed_data, Place::Known);
     for decl in &program.parameters {
-        search.parameter(decl);
         search.declaration(decl, Place::Density);
     }
     search.statements(&program.transformed_parameters, Place::Density);
@@ -68,20 +67,6 @@ struct Search<'p> {
 }
 
 impl<'p> Search<'p> {
-    fn parameter(&mut self, decl: &Decl) {
-        if decl.ty.unsized_type().has_complex() {
-            let var = self.program.var(decl.var);
-            self.found.push(
-                Diagnostic::error(
-                    Code::Unsupported,
-                    var.span,
-                    "complex parameters are not evaluated",
-                )
-                .help("declare real and imaginary parts, and join them with `to_complex`"),
-            );
-        }
-    }
-
     fn declaration(&mut self, decl: &'p Decl, place: Place) {
         let mut all = Vec::new();
         decl.visit(&mut |e| all.push(e));

@@ -23,8 +23,6 @@ fn places(source: &str) -> Vec<(usize, usize)> {
 
 #[test]
 fn what_nothing_computes_is_said_with_its_place() {
-    let complex = "parameters {\n  complex z;\n  array[2] complex_vector[3] v;\n  real a;\n}\nmodel { target += -abs(z) - a^2; }";
-    assert_eq!(places(complex), [(2, 11), (3, 30)]);
     let eigen =
         "parameters { matrix[2,2] M; }\nmodel {\n  target += sum(get_real(eigenvalues(M)));\n}";
     assert_eq!(places(eigen), [(3, 26)]);

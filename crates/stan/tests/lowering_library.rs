@@ -3,6 +3,7 @@
 
 mod support;
 
+use jensen_density::{DrawKey, Posterior};
 use jensen_graph::evaluate;
 use jensen_stan::interpret::BoundModel;
 use jensen_stan::lower::{LowerOptions, lower};
@@ -604,6 +605,82 @@ fn complex_numbers() {
     }
     let cases: Vec<&str> = cases.iter().map(String::as_str).collect();
     check_all(&cases);
+}
+
+/// Complex parameters: the real part of each number and its imaginary part behind it, as Stan reads them.
+#[test]
+fn complex_parameters() {
+    let source = "parameters {
+  complex z;
+  array[2] complex_vector[2] v;
+  complex_row_vector[0] none;
+  complex_matrix[2, 2] m;
+  tuple(real, complex) t;
+}
+transformed parameters { complex_vector[2] w = m * v[2] + z; }
+model {
+  target += get_real(z) + 2 * get_imag(z) + 3 * get_real(v[1][2]) + 5 * get_imag(v[2][1]);
+  target += 7 * get_real(m[2, 1]) + 11 * get_imag(m[1, 2]) + 13 * t.1 + 17 * get_imag(t.2);
+  target += -norm(z - m[1, 1]) - abs(exp(v[1][1])) - square(get_real(w[2] * conj(w[1]))) - sum(get_imag(v[2]));
+}";
+    let model = bind(source, "{}").unwrap();
+    compare(&model).unwrap_or_else(|e| panic!("{e}"));
+    let names = model.unconstrained_names();
+    let expected = "z.real z.imag v.1.1.real v.1.1.imag v.1.2.real v.1.2.imag v.2.1.real v.2.1.imag v.2.2.real \
+        v.2.2.imag m.1.1.real m.1.1.imag m.2.1.real m.2.1.imag m.1.2.real m.1.2.imag m.2.2.real m.2.2.imag t:1 \
+        t:2.real t:2.imag";
+    assert_eq!(names.join(" "), expected);
+    // Each coordinate that is named above counts its factor, where the nonlinear terms are left out.
+    let linear = source.replace("target += -norm", "target += 0 * -norm");
+    let linear = linear.replace("(v[1][1])) -", "(v[1][1])) * 0 -");
+    let linear = linear
+        .replace("- square", "- 0 * square")
+        .replace("- sum", "- 0 * sum");
+    let model = bind(&linear, "{}").unwrap();
+    let slope = |name: &str| {
+        let mut z = vec![0.25; names.len()];
+        let before = model.log_density(&z, true, false).unwrap();
+        z[names.iter().position(|n| n == name).unwrap()] += 1.0;
+        model.log_density(&z, true, false).unwrap() - before
+    };
+    for (name, factor) in [
+        ("z.real", 1.0),
+        ("z.imag", 2.0),
+        ("v.1.2.real", 3.0),
+        ("v.2.1.imag", 5.0),
+        ("m.2.1.real", 7.0),
+        ("m.1.2.imag", 11.0),
+        ("t:1", 13.0),
+        ("t:2.imag", 17.0),
+        ("t:2.real", 0.0),
+    ] {
+        assert!(
+            (slope(name) - factor).abs() < 1e-12,
+            "{name}: {}",
+            slope(name)
+        );
+    }
+    // There and back.
+    let z: Vec<f64> = (0..names.len()).map(|i| (i as f64).sin()).collect();
+    let mut out = Vec::new();
+    let key = DrawKey { seed: 1, index: 0 };
+    model.constrain(&z, key, &mut out).unwrap();
+    let mut all: Vec<(String, Vec<f64>)> = Vec::new();
+    let mut rest = &out[..];
+    for variable in model.variables() {
+        let (own, behind) = rest.split_at(variable.len());
+        all.push((variable.name.clone(), own.to_vec()));
+        rest = behind;
+    }
+    let lookup = |name: &str| {
+        let found = all.iter().find(|(known, _)| known == name);
+        found.map(|(_, numbers)| numbers.clone())
+    };
+    let back = model.unconstrain(&lookup).unwrap();
+    assert_eq!(back.len(), z.len());
+    for (a, b) in back.iter().zip(&z) {
+        assert!((a - b).abs() < 1e-15);
+    }
 }
 
 #[test]

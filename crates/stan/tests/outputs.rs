@@ -95,6 +95,13 @@ fn generated(functions: &str, body: &str) -> String {
 }
 
 #[test]
+fn complex_parameters_are_reported_as_by_the_interpreter() {
+    let source = "parameters { complex z; array[2] complex_matrix[2, 3] m; }
+        generated quantities { complex_vector[2] w = m[2] * m[1]' * [z, 1.0i]'; real size = abs(z); }";
+    assert_eq!(compare(source, "{}", 1.0), Ok(DRAWS));
+}
+
+#[test]
 fn every_draw_of_these_is_computed_by_the_graph() {
     let cases = [
         // Chains of standard numbers, and of others that wait for them.

@@ -458,16 +458,22 @@ impl Posterior for BoundModel {
                 }
                 for e in 0..each {
                     let mut index = path.clone();
+                    // A complex number has two coordinates, which are called by its parts.
+                    let (e, rows, unit) = match part.ty.is_complex() {
+                        true => (e / 2, rows / 2, [".real", ".imag"][e % 2]),
+                        false => (e, rows, ""),
+                    };
                     // Coordinates that stand for elements have their index, others are counted.
                     match leaf {
-                        Sized::Real | Sized::Int => {}
+                        Sized::Real | Sized::Int | Sized::Complex => {}
+                        Sized::ComplexMatrix(..) => index.extend([e % rows + 1, e / rows + 1]),
                         Sized::Matrix(..) if each == rows * cols => {
                             index.extend([e % rows + 1, e / rows + 1]);
                         }
                         _ => index.push(e + 1),
                     }
                     let index: String = index.iter().map(|i| format!(".{i}")).collect();
-                    names.push(format!("{base}{index}"));
+                    names.push(format!("{base}{index}{unit}"));
                 }
             }
         }

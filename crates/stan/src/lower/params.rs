@@ -14,7 +14,7 @@ use crate::value::sized::{Part, Sized, parts};
 /// Extents of a declared type.
 ///
 /// # Errors
-/// For complex numbers and tuples.
+/// For complex numbers, whose parts have extents of their own, and tuples.
 pub fn dims_of(ty: &Sized) -> FnResult<Dims> {
     let (array, inner) = ty.unwind();
     let leaf = match inner {
@@ -24,7 +24,7 @@ pub fn dims_of(ty: &Sized) -> FnResult<Dims> {
         Sized::Matrix(rows, cols) => Leaf::Matrix(*rows, *cols),
         _ => {
             return Err(FnError::unsupported(
-                "complex parameters are not supported yet in the log density",
+                "numbers of this type are not one value in the log density",
             ));
         }
     };
@@ -63,7 +63,32 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
+    /// A part of complex numbers: each is two coordinates, the real part first.
+    fn complex(part: &Part<'_>, z: E<'g>, at: &mut usize) -> Sym {
+        let (array, inner) = part.ty.unwind();
+        let leaf = match inner {
+            Sized::ComplexVector(n) => Leaf::Vector(*n),
+            Sized::ComplexRowVector(n) => Leaf::Row(*n),
+            Sized::ComplexMatrix(rows, cols) => Leaf::Matrix(*rows, *cols),
+            _ => Leaf::Scalar,
+        };
+        let dims = Dims { array, leaf };
+        let (start, size) = (*at, dims.size());
+        if size == 0 {
+            return part.ty.empty().into();
+        }
+        *at += 2 * size;
+        let pick = |which: usize| {
+            let index: Vec<u32> = (0..size).map(|k| (start + 2 * k + which) as u32).collect();
+            Sym::flat(dims.clone(), z.gather(&index))
+        };
+        Sym::complex(pick(0), pick(1))
+    }
+
     fn part(&mut self, decl: &Decl, part: &Part<'_>, z: E<'g>, at: &mut usize) -> Eval<Sym> {
+        if part.ty.is_complex() {
+            return Ok(Self::complex(part, z, at));
+        }
         let span = self.program.var(decl.var).span;
         let dims = dims_of(&part.ty).map_err(|e| e.at(span))?;
         let transform = shape_only(part.constraint);
