@@ -562,6 +562,8 @@ fn functions_of_numbers() {
 fn special_functions() {
     check_all(&[
         "target += gamma_p(p, w) + gamma_q(w, q);",
+        "target += gamma_p(p, 0) + gamma_q(q, 0) * p;",
+        "target += hypergeometric_1F0(r, u) + hypergeometric_1F0(-p, -0.9 * u);",
         "target += owens_t(v, r) + owens_t(r, x);",
         "target += lambert_w0(w) + lambert_wm1(-0.3 * t);",
         "target += inv_erfc(t) + binary_log_loss(b, t) + binary_log_loss(1, u);",

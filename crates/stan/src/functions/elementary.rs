@@ -35,6 +35,15 @@ fn fdim(x: f64, y: f64) -> f64 {
     }
 }
 
+/// (1 − z)⁻ᵃ, the sum of its binomial series, for |z| < 1.
+fn hypergeometric_1f0(a: f64, z: f64) -> f64 {
+    if z.abs() < 1.0 {
+        (-a * (-z).ln_1p()).exp()
+    } else {
+        f64::NAN
+    }
+}
+
 fn binary_log_loss(y: f64, p: f64) -> f64 {
     if y != 0.0 { -p.ln() } else { -(-p).ln_1p() }
 }
@@ -123,6 +132,7 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
     ("fmod", Map2(|x, y| x % y)),
     ("gamma_p", Map2(special::gamma_p)),
     ("gamma_q", Map2(special::gamma_q)),
+    ("hypergeometric_1F0", Map2(hypergeometric_1f0)),
     ("hypot", Map2(f64::hypot)),
     ("lbeta", Map2(lbeta)),
     ("lchoose", Map2(special::binomial_coefficient_log)),

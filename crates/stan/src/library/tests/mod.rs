@@ -97,7 +97,6 @@ const UNSUPPORTED: &[&str] = &[
     "eigenvalues",
     "eigenvectors",
     "generate_laplace_options",
-    "hypergeometric_1F0",
     "hypergeometric_2F1",
     "hypergeometric_3F2",
     "hypergeometric_pFq",

@@ -105,6 +105,11 @@ pub const BINARY: &[(&str, Binary)] = &[
             leading.num(1.0) - leading
         })
     }),
+    ("hypergeometric_1F0", |a, z| {
+        let inside = z.abs().lt(z.num(1.0));
+        let power = -a * (-inside.select(z, z.num(0.0))).op1(ElemOp::Log1p);
+        inside.select(power.exp(), z.num(f64::NAN))
+    }),
     ("hypot", |x, y| x.op2(ElemOp::Hypot, y)),
     ("lbeta", lbeta),
     ("lchoose", lchoose),
