@@ -74,6 +74,14 @@ impl<P: Problem, R: Serialize> Study for FitStudy<'_, P, R> {
         jensen_blackbox::identity(&self.options.settings, &self.problem.subject())
     }
 
+    fn budgets(&self) -> &'static [&'static str] {
+        // Up to which dimension a Hessian is formed: 128 in earlier builds.
+        &[
+            "/method/auto/trust/explicit_limit",
+            "/method/trust/explicit_limit",
+        ]
+    }
+
     fn need(&self) -> Need {
         footprint(self.problem, self.options).need(&self.options.settings.method)
     }

@@ -71,7 +71,8 @@ pub trait Study {
     /// Everything that determines the bits of a run.
     fn identity(&self) -> Identity;
 
-    /// JSON pointers to settings of the identity that only say how long a run is: it may be resumed with others.
+    /// JSON pointers to settings of the identity that only say how long a run is, or that no flag sets and another build has
+    /// otherwise: it may be resumed with others.
     fn budgets(&self) -> &'static [&'static str] {
         &[]
     }
