@@ -489,7 +489,10 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         if !self.settings.is_policy() || self.records.is_some() {
             return None;
         }
-        let richer = self.richer()?;
+        // A few factors may be worse than the mean field's own optimum.
+        let richer = self
+            .richer()
+            .filter(|kind| !matches!(kind, FamilyKind::LowRank { .. }))?;
         let mut oracle = Oracle::new(self.density, kind.build(Space::of(self.density)));
         let look = glance(&mut oracle, omega, self.source, GLANCE);
         *calls += oracle.take_calls();
