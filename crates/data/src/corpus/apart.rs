@@ -19,6 +19,7 @@ use super::count::Count;
 use super::file::{CorpusFile, Split};
 use super::leaves::{self, Corpus};
 use super::sources::{Skipped, Sources};
+use crate::atomic::sweep;
 use crate::error::DataError;
 use crate::files::{create_folder, remove_file};
 
@@ -226,6 +227,8 @@ pub fn build_apart(
     for input in 0..workshop.sources.files() {
         remove_file(&part_path(workshop.out, input))?;
     }
+    // Workers that were killed have left what they were at.
+    sweep(workshop.out)?;
     built
 }
 
