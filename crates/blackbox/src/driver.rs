@@ -435,7 +435,10 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
                 state.starts = starts.outcomes();
                 let (kind, omega, calls) = self.best_of(&state.starts);
                 state.calls += calls;
-                if let Some(richer) = self.skips_to(kind, &omega, &mut state.calls) {
+                // Short of its optimum every family is far from the posterior.
+                let settled = state.starts[best_start(&state.starts)].settled;
+                let richer = settled.then(|| self.skips_to(kind, &omega, &mut state.calls));
+                if let Some(richer) = richer.flatten() {
                     let ended = Some((self.first_method(kind), left_behind(iteration), iteration));
                     let result = self.result(kind, omega, ended, Heir::Richer, &mut state.calls);
                     return Some(self.widened(richer, result, state));
