@@ -8,24 +8,23 @@
 //! Methods of minibatches take the same way: their starts, and the place where a richer family begins,
 //! come from a sample of the records where there are many, see [`Prepared`].
 
-use jensen_density::{LogDensity, TwiceDifferentiable};
-use jensen_run::{Algorithm, Archive, ArchiveError, Interrupt, Record, Snapshot, Status, Step};
+mod stored;
 
-use crate::agreement::Agreement;
+use jensen_density::{LogDensity, TwiceDifferentiable};
+use jensen_run::{Algorithm, Interrupt, Record, Status, Step};
+
 use crate::calls::Calls;
 use crate::certificate::certify;
 use crate::error::FitError;
 use crate::evaluation::{Evaluation, Heir, evaluate_until, glance};
 use crate::falloff::flat_coordinate;
 use crate::family::{Conditional, FamilyKind, Space, Sparse};
-use crate::method::{Beginning, Engine, Method, StoredState, restore};
+use crate::method::{Beginning, Engine, Method, StoredState};
 use crate::noise::NoiseSource;
 use crate::oracle::{Estimate, Oracle};
 use crate::records::{Prepared, evaluation_draws};
 use crate::settings::{FamilyChoice, Settings};
-use crate::starts::{
-    Init, StartOutcome, Starts, StartsState, best_start, modes_of, restore_outcomes, save_outcomes,
-};
+use crate::starts::{Init, StartOutcome, Starts, StartsState, best_start, modes_of};
 use crate::symmetry::Labellings;
 use crate::widen::widen;
 
@@ -756,119 +755,5 @@ impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {
             starts,
             calls,
         }
-    }
-}
-
-impl Snapshot for DriverState {
-    fn save(&self) -> Archive {
-        let mut archive = Archive::new();
-        let inner = match &self.stage {
-            Stage::Starts(state) => state.save(),
-            Stage::Method { state, .. } => state.archive(),
-            Stage::Done => Archive::new(),
-        };
-        archive.nest("inner", inner);
-        archive.set("stage", self.stage.name());
-        archive.set("before", self.before);
-        archive.set("calls", [self.calls_before, self.calls]);
-        archive.set("kind", self.kind);
-        archive.nest("starts", save_outcomes(&self.starts));
-        archive.set("results", self.results.len());
-        for (i, result) in self.results.iter().enumerate() {
-            archive.nest(&format!("result{i}"), result.save());
-        }
-        archive
-    }
-
-    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
-        let inner = archive.nested("inner");
-        let stage: String = archive.get("stage")?;
-        let stage = match stage.as_str() {
-            "starts" => Stage::Starts(StartsState::restore(&inner)?),
-            "done" => Stage::Done,
-            name => {
-                let unknown = || ArchiveError(format!("unknown stage `{name}`"));
-                let (name, state) = restore(name, &inner).ok_or_else(unknown)?;
-                Stage::Method {
-                    name,
-                    state: state?,
-                }
-            }
-        };
-        let [calls_before, calls] = archive.get("calls")?;
-        let count: usize = archive.get("results")?;
-        let results = (0..count)
-            .map(|i| FamilyResult::restore(&archive.nested(&format!("result{i}"))))
-            .collect::<Result<_, _>>()?;
-        Ok(Self {
-            stage,
-            before: archive.get("before")?,
-            calls_before,
-            calls,
-            kind: archive.get("kind")?,
-            starts: restore_outcomes(&archive.nested("starts"))?,
-            results,
-        })
-    }
-}
-
-impl Snapshot for FamilyResult {
-    fn save(&self) -> Archive {
-        let e = &self.evaluation;
-        let mut archive = Archive::new();
-        archive.set("kind", self.kind);
-        archive.put("omega", &self.omega);
-        archive.set("status", &self.status);
-        let estimates = [
-            e.elbo.mean,
-            e.elbo.standard_error,
-            e.importance_bound.mean,
-            e.importance_bound.standard_error,
-            e.khat,
-            e.khat_threshold,
-        ];
-        archive.put("evaluation", &estimates);
-        archive.put("agreement", &e.agreement.to_numbers());
-        archive.set("draws", [e.draws, e.rejected, e.impossible]);
-        let polish: Vec<f64> = self
-            .polish
-            .iter()
-            .flat_map(|p| [p.mean, p.standard_error])
-            .collect();
-        archive.put("polish", &polish);
-        archive.set("dim", self.dim);
-        archive.set("flat", self.flat);
-        archive
-    }
-
-    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
-        let e = archive.vec_of("evaluation", 6)?;
-        // What earlier builds did not look at is not known of their results, and so they are not trusted.
-        let agreement = archive.vec_of("agreement", 6);
-        let agreement = agreement.map_or(Agreement::UNKNOWN, |x| Agreement::from_numbers(&x));
-        let [draws, rejected, impossible] = archive.get("draws")?;
-        let polish = archive.vec("polish")?;
-        let estimate = |mean, standard_error| Estimate {
-            mean,
-            standard_error,
-        };
-        Ok(Self {
-            kind: archive.get("kind")?,
-            omega: archive.vec("omega")?,
-            status: archive.get("status")?,
-            evaluation: Evaluation {
-                elbo: estimate(e[0], e[1]),
-                importance_bound: estimate(e[2], e[3]),
-                khat: e[4],
-                khat_threshold: e[5],
-                agreement,
-                draws,
-                rejected,
-                impossible,
-            },
-            polish: (polish.len() == 2).then(|| estimate(polish[0], polish[1])),
-            dim: archive.get("dim").unwrap_or_default(),
-            flat: archive.get("flat").unwrap_or_default(),
-        })
     }
 }

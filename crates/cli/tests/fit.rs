@@ -24,6 +24,28 @@ const SLOW: [&str; 6] = [
 ];
 
 #[test]
+fn a_hopeless_mean_field_is_left_where_the_starts_ended() {
+    let desk = Desk::new();
+    // Of a hierarchy of 26 dimensions the starts' mean field has k̂ above 1; of a regression it is near the posterior.
+    for (program, fitted) in [("seeds_centred", false), ("kidscore_momiq", true)] {
+        let (model, data) = corpus(program);
+        let out = desk.name(program);
+        jensen([
+            "fit", &model, &data, "--seed", "1", "--quiet", "--out", &out,
+        ])
+        .expect(0);
+        let trace = trace_of(Path::new(&out));
+        let mean_field = trace.iter().any(|record| record["stage"] == "trust");
+        assert_eq!(mean_field, fitted, "{program}");
+        // Either way the richer family has the last word.
+        assert_eq!(
+            read_json(&Path::new(&out).join("fit.json"))["family"],
+            "fullrank"
+        );
+    }
+}
+
+#[test]
 fn a_fit_answers_as_stated() {
     let (model, data) = corpus(SCHOOLS);
     let desk = Desk::new();
