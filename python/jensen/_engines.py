@@ -5,12 +5,17 @@ tells a worker's end from a call's own error; everything else is the same for al
 from __future__ import annotations
 
 import os
+import pickle
+import signal
 import socket
 import weakref
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from concurrent import futures
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass
+from multiprocessing import connection
+from multiprocessing.connection import Connection
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -108,35 +113,6 @@ def driver(engine: EngineName, workers: int | None) -> AbstractContextManager[En
     raise ValueError(f"engine is {engine!r}: expected 'local', 'ray' or 'mpi'")
 
 
-class _Executed:
-    """Calls through an executor of ``concurrent.futures``."""
-
-    executor: futures.Executor
-    workers: int
-
-    def share(self, value: Any) -> Any:
-        return value
-
-    def begin(self) -> None:
-        pass
-
-    def room(self, size: int) -> Room | None:
-        return None
-
-    def submit(self, call: tuple[Any, ...], home: int | None = None) -> futures.Future[Any]:
-        return self.executor.submit(leaf, *call)
-
-    def wait(self, handles: Collection[futures.Future[Any]]) -> Collection[futures.Future[Any]]:
-        return futures.wait(handles, return_when=futures.FIRST_COMPLETED).done
-
-    def result(self, handle: futures.Future[Any]) -> Any:
-        try:
-            return handle.result()
-        except Exception as error:
-            # Executors put the worker's trace before it, with the same message.
-            raise error from None
-
-
 #: Bytes from which what many calls are given lies in shared memory: less is as fast through their pipes.
 LARGE = 1 << 18
 
@@ -220,13 +196,86 @@ def _has_room(size: int) -> bool:
     return bool(about.f_bavail * about.f_frsize > 2 * size)
 
 
-class _Local(_Executed, AbstractContextManager["_Local"]):
+@dataclass(eq=False)
+class _Call:
+    """A call of a local worker, and what came of it."""
+
+    made: tuple[Any, ...]
+    #: What it gave, or what it ended with.
+    value: Any = None
+    error: Exception | None = None
+    ended: bool = False
+
+    def end(self, value: Any, error: Exception | None = None) -> None:
+        self.value, self.error, self.ended = value, error, True
+
+
+def _serve(pipe: Connection) -> None:
+    """What a worker process does until its driver is gone."""
+    # Interrupts are the driver's, which ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(EOFError, OSError):
+        while True:
+            try:
+                answer = True, leaf(*pipe.recv())
+            except EOFError:
+                return
+            except Exception as error:
+                answer = False, error
+            try:
+                told = pickle.dumps(answer)
+            except Exception as error:
+                told = pickle.dumps((False, RuntimeError(f"an answer cannot be sent: {error}")))
+            pipe.send_bytes(told)
+
+
+class _Process:
+    """A worker process with a pipe of its own, which ends with it, in the midst of an answer as well: an executor's workers share
+    queues, and one that is killed while it writes to them or has their lock stops its fellows and the driver.
+    """
+
+    def __init__(self) -> None:
+        import multiprocessing
+
+        # No copies of a process that may have threads.
+        spawn = multiprocessing.get_context("spawn")
+        self.pipe, theirs = spawn.Pipe()
+        self._process = spawn.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.call: _Call | None = None
+
+    def ask(self, call: _Call) -> None:
+        """Raises ``OSError`` where the process has ended."""
+        self.call = call
+        self.pipe.send(call.made)
+
+    def answer(self) -> None:
+        """Ends the call. Raises ``EOFError`` or ``OSError`` where the process has ended without an answer."""
+        call, told = self.call, self.pipe.recv_bytes()
+        assert call is not None
+        self.call = None
+        try:
+            returned, value = pickle.loads(told)
+        except Exception as error:
+            returned, value = False, error
+        call.end(*((value,) if returned else (None, value)))
+
+    def close(self) -> None:
+        self.pipe.close()
+        self._process.terminate()
+        self._process.join()
+
+
+class _Local(AbstractContextManager["_Local"]):
     """Processes of this machine."""
 
     def __init__(self, workers: int | None) -> None:
         self.workers = workers or os.cpu_count() or 1
-        # By home, or of all calls without one.
-        self._executors: dict[int | None, futures.Executor] = {}
+        self._processes: list[_Process | None] = [None] * self.workers
+        #: Calls that wait: of anybody, and of each worker.
+        self._waiting: deque[_Call] = deque()
+        self._at_home: list[deque[_Call]] = [deque() for _ in range(self.workers)]
 
     def share(self, value: Any) -> Any:
         if isinstance(value, bytes) and len(value) >= LARGE and _has_room(len(value)):
@@ -234,44 +283,76 @@ class _Local(_Executed, AbstractContextManager["_Local"]):
         return value
 
     def begin(self) -> None:
-        # One call starts them all.
-        self._executors[None] = self._processes(None)
-        self._executors[None].submit(os.getpid)
+        for place in range(self.workers):
+            self._process(place)
 
     def room(self, size: int) -> Room | None:
         return Room(size) if size >= LARGE and _has_room(size) else None
 
-    def _processes(self, home: int | None) -> futures.Executor:
-        import multiprocessing
+    def _process(self, place: int) -> _Process:
+        process = self._processes[place]
+        if process is None:
+            process = self._processes[place] = _Process()
+        return process
 
-        # No copies of a process that may have threads.
-        spawn = multiprocessing.get_context("spawn")
-        return futures.ProcessPoolExecutor(self.workers if home is None else 1, spawn)
+    def submit(self, call: tuple[Any, ...], home: int | None = None) -> _Call:
+        handle = _Call(call)
+        (self._waiting if home is None else self._at_home[home % self.workers]).append(handle)
+        return handle
 
-    def submit(self, call: tuple[Any, ...], home: int | None = None) -> futures.Future[Any]:
-        place = None if home is None else home % self.workers
-        if place not in self._executors:
-            self._executors[place] = self._processes(place)
-        try:
-            return self._executors[place].submit(leaf, *call)
-        except futures.BrokenExecutor:
-            # One that is killed takes its fellows along.
-            self._executors[place] = self._processes(place)
-            return self._executors[place].submit(leaf, *call)
+    def wait(self, handles: Collection[_Call]) -> Collection[_Call]:
+        while True:
+            self._ask()
+            done = [handle for handle in handles if handle.ended]
+            if done:
+                return done
+            asked = {process.pipe: place for place, process in enumerate(self._processes) if process and process.call}
+            for pipe in connection.wait(list(asked)):
+                place = asked[pipe]  # type: ignore[index]
+                process = self._process(place)
+                try:
+                    process.answer()
+                except (EOFError, OSError):
+                    self._lose(place)
 
-    def result(self, handle: futures.Future[Any]) -> Any:
-        try:
-            return super().result(handle)
-        except futures.BrokenExecutor as error:
-            raise Lost("a worker process ended without an answer") from error
+    def _ask(self) -> None:
+        """Gives calls to workers that have none."""
+        given: list[tuple[int, _Call]] = []
+        for place, process in enumerate(self._processes):
+            queue = self._at_home[place] or self._waiting
+            if queue and (process is None or process.call is None):
+                given.append((place, queue.popleft()))
+        # All start before the first is asked, who may have to be waited for.
+        for place, _ in given:
+            self._process(place)
+        for place, call in given:
+            try:
+                self._process(place).ask(call)
+            except OSError:
+                self._lose(place)
+
+    def _lose(self, place: int) -> None:
+        process = self._process(place)
+        self._processes[place] = None
+        if process.call is not None:
+            process.call.end(None, Lost("a worker process ended without an answer"))
+        process.close()
+
+    def result(self, handle: _Call) -> Any:
+        if handle.error is not None:
+            raise handle.error
+        return handle.value
 
     def __exit__(self, *_: object) -> None:
-        for executor in self._executors.values():
-            executor.shutdown(cancel_futures=True)
+        for process in self._processes:
+            if process is not None:
+                process.close()
 
 
-class _Mpi(_Executed, AbstractContextManager["_Mpi | None"]):
+class _Mpi(AbstractContextManager["_Mpi | None"]):
     """Ranks of MPI: the first drives, the others serve until it has ended."""
+
+    executor: futures.Executor
 
     def __init__(self, workers: int | None) -> None:
         self._stack = ExitStack()
@@ -290,6 +371,28 @@ class _Mpi(_Executed, AbstractContextManager["_Mpi | None"]):
             return None
         self.executor = executor
         return self
+
+    def share(self, value: Any) -> Any:
+        return value
+
+    def begin(self) -> None:
+        pass
+
+    def room(self, size: int) -> Room | None:
+        return None
+
+    def submit(self, call: tuple[Any, ...], home: int | None = None) -> futures.Future[Any]:
+        return self.executor.submit(leaf, *call)
+
+    def wait(self, handles: Collection[futures.Future[Any]]) -> Collection[futures.Future[Any]]:
+        return futures.wait(handles, return_when=futures.FIRST_COMPLETED).done
+
+    def result(self, handle: futures.Future[Any]) -> Any:
+        try:
+            return handle.result()
+        except Exception as error:
+            # Executors put the worker's trace before it, with the same message.
+            raise error from None
 
     def __exit__(self, *raised: Any) -> None:
         self._stack.__exit__(*raised)

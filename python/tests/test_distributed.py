@@ -375,6 +375,33 @@ def test_a_killed_worker_costs_its_share_again(corpus, natively, engine, request
     assert killer.killed > 0
 
 
+class EndsInItsAnswer:
+    """An argument that has its worker killed while it writes more than a pipe holds."""
+
+    def __reduce__(self):
+        return end_in_an_answer, ()
+
+
+def end_in_an_answer():
+    _engines._jensen.large = lambda _: bytes(50_000_000)
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGKILL)).start()
+
+
+def test_a_worker_that_is_killed_in_its_answer_is_lost():
+    with _engines.driver("local", 1) as workplace:
+        call = workplace.submit((jensen.__version__, "large", EndsInItsAnswer()))
+        workplace._ask()
+        workplace._processes[0]._process.join()
+        # A part of the answer is in the pipe.
+        assert workplace._processes[0].pipe.poll()
+        assert list(workplace.wait([call])) == [call]
+        with pytest.raises(_engines.Lost):
+            workplace.result(call)
+        # The next one is answered by a new worker.
+        with pytest.raises(ValueError, match="no fits are asked for"):
+            list(_engines.each(workplace, "plan_tasks", [([], [1])]))
+
+
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize("room", [True, False])
 def test_blocks_are_the_same_with_and_without_shared_memory(corpus, natively, workers, room, tmp_path, monkeypatch):
