@@ -13,6 +13,7 @@
 //! | `bridges` | `python` | models of PyMC and NumPyro are read, with the real packages |
 //! | `distributed` | `python` | many processes, with real Ray and real MPI over loopback |
 //! | `wheel` | `python` | a wheel for any Linux with glibc 2.17 or later, linked by zig, under `target/release-wheels` |
+//! | `binary` | `binary` | an archive with a static binary, its man pages and completions, under `target/release-binary`, makes a fit |
 //! | `book` | `book` | what pages of the book show is what the command says |
 //! | | `flags` | commands and flags that the book names are those that the command line declares |
 //! | `browser` | `browser` | reports and the playground in a headless Chromium: no errors, nothing loaded, nothing cut off, readable by all |
@@ -27,6 +28,7 @@
 
 mod arrows;
 mod attack;
+mod binary;
 mod book;
 mod browser;
 mod features;
@@ -59,13 +61,14 @@ struct Findings {
 /// A check by its name.
 type Check = (&'static str, fn(&Path) -> Result<Ended, String>);
 
-const CHECKS: [Check; 17] = [
+const CHECKS: [Check; 18] = [
     ("check", order),
     ("features", features::check),
     ("python", python::check),
     ("bridges", python::bridges),
     ("distributed", python::distributed),
     ("wheel", python::wheel),
+    ("binary", binary::build),
     ("book", book::check),
     ("browser", browser::check),
     ("pictures", browser::pictures),
