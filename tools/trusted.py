@@ -134,11 +134,12 @@ def tables(rows):
         own = [r for r in first if r["kind"] == kind]
         count = lambda f: sum(1 for r in own if f(r))
         print(f"| {kind} | {len(own)} | {count(lambda r: r['trusted'] is True)} | {count(wrong)} | {count(lambda r: r['refined'] is True)} | {count(lambda r: r['seconds'] > 60)} |")
-    bad = [r for r in first if wrong(r)]
+    bad = [r for r in rows if wrong(r)]
+    print(f"\nTrusted and wrong at any seed: {len(bad)} of {len(rows)} fits")
     if bad:
-        print("\nTrusted and wrong:\n\n| program | faults |\n| --- | --- |")
+        print("\n| program | seed | faults |\n| --- | --- | --- |")
         for r in bad:
-            print(f"| `{r['program']}` | {r['faults'] or 'improper'} |")
+            print(f"| `{r['program']}` | {r['seed']} | {r['faults'] or 'improper'} |")
     refused = [r for r in first if r["trusted"] is not True]
     classes = {}
     for r in refused:
