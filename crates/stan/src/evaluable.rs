@@ -2,6 +2,7 @@
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::distributions;
+use crate::functions::laplace::LaplaceForm;
 use crate::functions::solvers::Form;
 use crate::library;
 use crate::program::{
@@ -150,7 +151,9 @@ impl<'p> Search<'p> {
             }
         }
         let types: Vec<&Type> = args.iter().map(|arg| &arg.ty).collect();
-        let (known, density) = if passed || id.is_variadic() {
+        let (known, density) = if let Some(form) = LaplaceForm::of(name) {
+            (true, !form.draws)
+        } else if passed || id.is_variadic() {
             let there = matches!(name, "reduce_sum" | "reduce_sum_static")
                 || Form::of(name, args.len() - 1).is_some();
             (there, there)

@@ -21,6 +21,19 @@ pub fn settled(graph: &Graph, roots: &[NodeId]) -> Graph {
     out
 }
 
+/// Makes what `graph` computes again in `out`: its outputs, with these nodes for its inputs. An input without a node must
+/// be one that no output needs.
+pub fn inlined(graph: &Graph, inputs: &[Option<NodeId>], out: &mut Graph) -> Vec<NodeId> {
+    let replaced: Vec<(NodeId, NodeId)> = graph
+        .ids()
+        .filter_map(|id| match graph.op(id) {
+            Op::Input(slot) => Some((id, inputs[slot as usize]?)),
+            _ => None,
+        })
+        .collect();
+    transplant(graph, graph.outputs(), &replaced, out)
+}
+
 /// Makes `roots` of `graph` again in `out`, which has the same inputs (perhaps more) and record
 /// columns; a node listed in `replaced` becomes the given node of `out`.
 pub(crate) fn transplant(

@@ -8,7 +8,7 @@ mod reroll;
 mod scalarise;
 
 pub(crate) use compact::transplant;
-pub use compact::{compact, extract, settled};
+pub use compact::{compact, extract, inlined, settled};
 pub use repeats::repeats;
 pub use reroll::reroll;
 pub(crate) use scalarise::scalarise;

@@ -13,6 +13,7 @@ mod complex;
 mod containers;
 pub mod elementary;
 mod kernels;
+pub mod laplace;
 mod linear_algebra;
 mod products;
 pub mod random;

@@ -3,7 +3,9 @@
 use num_complex::Complex64;
 
 use super::higher_order;
+use super::laplace;
 use super::machine::Machine;
+use crate::functions::laplace::LaplaceForm;
 use crate::functions::{self, Keep};
 use crate::library;
 use crate::program::{
@@ -165,6 +167,9 @@ impl Machine<'_> {
     fn eval_call(&mut self, call: &Call, span: Span) -> Eval<Operand> {
         let drop = call.unnormalised && self.drop_constants;
         match call.callee {
+            Callee::Builtin(id) if let Some(form) = LaplaceForm::of(id.name()) => {
+                laplace::call(self, (id.name(), form), &call.args, span).map(Operand::Owned)
+            }
             Callee::Builtin(id) if takes_function(&call.args) => {
                 higher_order::call(self, id, &call.args, span).map(Operand::Owned)
             }

@@ -16,6 +16,7 @@ mod constraint;
 mod expr;
 mod higher_order;
 mod invent;
+mod laplace;
 mod machine;
 mod model;
 mod solvers;

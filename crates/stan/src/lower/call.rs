@@ -4,6 +4,7 @@ use super::Lower;
 use super::stmt::Flow;
 use crate::distributions::{self, Formula, Passed};
 use crate::functions::Keep;
+use crate::functions::laplace::LaplaceForm;
 use crate::functions::solvers::Form;
 use crate::library;
 use crate::program::{
@@ -32,6 +33,10 @@ impl Lower<'_, '_> {
     pub(super) fn call(&mut self, expr: &Expr, call: &Call) -> Eval<Sym> {
         let drop = call.unnormalised && self.drop_constants;
         match call.callee {
+            Callee::Builtin(id) if let Some(form) = LaplaceForm::of(id.name()) => {
+                self.site(expr);
+                self.laplace((id.name(), form), &call.args, expr.span, expr.id.0)
+            }
             Callee::Builtin(id)
                 if matches!(
                     call.args.first().map(|a| &a.kind),

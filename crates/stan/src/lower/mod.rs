@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | `expr`, `stmt`, `branch`, `masked`, `call`, `hoist` | the evaluator |
 //! | `solvers` | differential equations, systems of equations, integrals |
+//! | `laplace` | Laplace's approximation of latent Gaussian models |
 //! | `params`, `checks` | constrained parameters, checks of transformed ones |
 //! | `outputs`, `random` | what is reported of a draw, and its random numbers |
 //! | `records` | the axis of exchangeable records: prior and likelihood apart |
@@ -20,6 +21,7 @@ mod call;
 mod checks;
 mod expr;
 mod hoist;
+mod laplace;
 mod outputs;
 mod params;
 mod random;

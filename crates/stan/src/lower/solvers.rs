@@ -43,7 +43,7 @@ impl Call<'_> {
 }
 
 /// The parts of values that depend on parameters, as nodes one after another.
-fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
+pub(super) fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
     match value {
         Sym::Int(_) | Sym::Real(_) | Sym::Data(_) | Sym::Records(_) | Sym::Window(_) => {}
         Sym::Scalar(id) => parts.push(*id),
@@ -72,7 +72,7 @@ fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
 }
 
 /// The same value inside the body: its parts that depend on parameters are those of `p` from `at` on.
-fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
+pub(super) fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
     let each =
         |values: &[Sym], at: &mut usize| Rc::new(values.iter().map(|v| inside(v, p, at)).collect());
     match value {
@@ -146,7 +146,7 @@ impl<'p, 'g> Lower<'p, 'g> {
     }
 
     /// Lowers a body over a clock, states and parameters. Where the function rejects, its rates are NaN.
-    fn body(
+    pub(super) fn body(
         &mut self,
         inputs: [usize; 3],
         rates: impl for<'h> FnOnce(&mut Lower<'p, 'h>, [E<'h>; 3]) -> Eval<E<'h>>,
@@ -230,7 +230,7 @@ impl<'p, 'g> Lower<'p, 'g> {
     }
 
     /// The results of a solver at arguments, in parts.
-    fn solved(&self, kind: SolverKind, body: Graph, parts: &[E<'g>]) -> E<'g> {
+    pub(super) fn solved(&self, kind: SolverKind, body: Graph, parts: &[E<'g>]) -> E<'g> {
         let parts: Vec<NodeId> = parts.iter().map(|part| part.id).collect();
         let mut graph = self.tape.graph.borrow_mut();
         let x = graph.concat(&parts);

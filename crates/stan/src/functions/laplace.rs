@@ -1,0 +1,262 @@
+//! Laplace's approximation of latent Gaussian models: what its functions are called, where their arguments stand and what
+//! their settings mean, the same for both evaluators.
+//!
+//! With `θ ~ normal(0, K)`, mode θ̂ of `ll(θ) − θᵀK⁻¹θ/2` and `W = −∂²ll` at it, the logarithm of `∫ exp(ll(θ)) p(θ) dθ`
+//! is about `ll(θ̂) − θ̂ᵀK⁻¹θ̂/2 − log |I + KW|/2` (Rasmussen and Williams 2006, equation 3.32; Margossian, Vehtari, Simpson
+//! and Agrawal 2020), and θ is about normal with mean θ̂ and covariance `(K⁻¹ + W)⁻¹`. K need not be invertible here: at
+//! the mode `θ̂ = K a` with `a = ∂ll`, so that `θ̂ᵀK⁻¹θ̂ = aᵀθ̂`.
+
+use jensen_math::solvers::Root;
+
+use crate::program::{BuiltinId, Expr, ExprKind, FunRef};
+use crate::value::Value;
+use crate::value::error::{FnError, FnResult};
+
+/// Whose density the observations have given θ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Likelihood {
+    /// The function that is passed.
+    Passed,
+    /// A density of the library of counts at `θ + mean`, picked by an index for each count, with a vector of further
+    /// parameters or without.
+    Library {
+        /// The density.
+        density: &'static str,
+        /// Whether a vector stands before the mean that is picked like it.
+        dispersed: bool,
+    },
+}
+
+/// A function of the approximation.
+#[derive(Clone, Copy, Debug)]
+pub struct LaplaceForm {
+    /// Whose density.
+    pub likelihood: Likelihood,
+    /// Settings stand last.
+    tuned: bool,
+    /// θ is drawn: `laplace_latent_…`.
+    pub draws: bool,
+}
+
+/// A call's arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct LaplaceCall<'e> {
+    /// The function passed as the likelihood.
+    pub function: Option<&'e FunRef>,
+    /// Its arguments, a tuple; or those of a likelihood of the library.
+    pub likelihood: &'e [Expr],
+    /// Extent of the blocks on the Hessian's diagonal.
+    pub block: &'e Expr,
+    /// The function that gives the covariance.
+    pub covariance: &'e FunRef,
+    /// Its arguments, a tuple.
+    pub covariance_args: &'e Expr,
+    /// The tuple of settings.
+    pub settings: Option<&'e Expr>,
+}
+
+impl LaplaceForm {
+    /// The form of a function, if it is one of the approximation.
+    pub fn of(name: &str) -> Option<LaplaceForm> {
+        let (rest, draws) = match name.strip_prefix("laplace_marginal") {
+            Some(rest) => (rest.strip_suffix("_lpmf").unwrap_or(rest), false),
+            None => (
+                name.strip_prefix("laplace_latent")?.strip_suffix("_rng")?,
+                true,
+            ),
+        };
+        let (rest, tuned) = match rest.strip_prefix("_tol") {
+            Some(rest) => (rest, true),
+            None => (rest, false),
+        };
+        let library = |density, dispersed| Likelihood::Library { density, dispersed };
+        let likelihood = match rest {
+            "" => Likelihood::Passed,
+            "_bernoulli_logit" => library("bernoulli_logit_lpmf", false),
+            "_poisson_log" => library("poisson_log_lpmf", false),
+            "_neg_binomial_2_log" => library("neg_binomial_2_log_lpmf", true),
+            _ => return None,
+        };
+        Some(LaplaceForm {
+            likelihood,
+            tuned,
+            draws,
+        })
+    }
+
+    /// The arguments of a call that the checker has let through.
+    ///
+    /// # Errors
+    /// When a function is missing where one must stand.
+    pub fn arguments<'e>(&self, name: &str, args: &'e [Expr]) -> FnResult<LaplaceCall<'e>> {
+        let wrong = || FnError::invalid(format!("{name}: a function is missing"));
+        let passed = |expr: &'e Expr| match &expr.kind {
+            ExprKind::FunRef(function) => Some(function),
+            _ => None,
+        };
+        let (function, likelihood, rest) = match self.likelihood {
+            Likelihood::Passed => {
+                let [function, likelihood, rest @ ..] = args else {
+                    return Err(wrong());
+                };
+                let function = passed(function).ok_or_else(wrong)?;
+                (Some(function), std::slice::from_ref(likelihood), rest)
+            }
+            Likelihood::Library { dispersed, .. } => {
+                let count = if dispersed { 4 } else { 3 };
+                if args.len() < count {
+                    return Err(wrong());
+                }
+                let (likelihood, rest) = args.split_at(count);
+                (None, likelihood, rest)
+            }
+        };
+        let [block, covariance, covariance_args, settings @ ..] = rest else {
+            return Err(wrong());
+        };
+        Ok(LaplaceCall {
+            function,
+            likelihood,
+            block,
+            covariance: passed(covariance).ok_or_else(wrong)?,
+            covariance_args,
+            settings: settings.first().filter(|_| self.tuned),
+        })
+    }
+}
+
+/// How a mode is searched.
+#[derive(Clone, Debug)]
+pub struct LaplaceSettings {
+    /// Extent of the blocks on the Hessian's diagonal.
+    pub block: usize,
+    /// The equations `θ = K ∂ll(θ)` of so many unknowns, with no parameters yet.
+    pub root: Root,
+}
+
+/// An equation may be off by so much at least: the search ends where rounding ends it.
+const TOLERANCE: f64 = 1e-6;
+
+impl LaplaceSettings {
+    /// Of a prior with `n` unknowns; `settings` are the tuple's entries behind the start.
+    ///
+    /// # Errors
+    /// When one is out of its domain.
+    pub fn new(name: &str, n: usize, block: i32, settings: Option<&[Value]>) -> FnResult<Self> {
+        let wrong = |what: &str, x: f64, must: &str| {
+            Err(FnError::domain(format!(
+                "{name}: {what} is {x}, but must {must}"
+            )))
+        };
+        if n == 0 {
+            return Err(FnError::invalid(format!(
+                "{name}: the covariance matrix is empty"
+            )));
+        }
+        let extent = usize::try_from(block).unwrap_or(0);
+        if extent == 0 || !n.is_multiple_of(extent) {
+            let must = format!("divide {n}, the number of latent variables");
+            return wrong("the size of the Hessian's blocks", f64::from(block), &must);
+        }
+        // What Stan takes where nothing is said: `generate_laplace_options`.
+        let (mut tolerance, mut steps, mut search) = (TOLERANCE, 500.0, 1000.0);
+        if let Some(settings) = settings {
+            let [a, b, solver, c, fallthrough] = settings else {
+                return Err(FnError::invalid(format!("{name}: six settings are needed")));
+            };
+            let given = a.real()?;
+            if given.is_nan() || given <= 0.0 {
+                return wrong("the tolerance", given, "be positive");
+            }
+            (tolerance, steps, search) = (tolerance.max(given), b.real()?, c.real()?);
+            if steps < 1.0 {
+                return wrong("the largest number of steps", steps, "be positive");
+            }
+            if search < 0.0 {
+                return wrong(
+                    "the number of steps of a line search",
+                    search,
+                    "not be negative",
+                );
+            }
+            let (solver, fallthrough) = (solver.real()?, fallthrough.real()?);
+            if !(1.0..=3.0).contains(&solver) {
+                return wrong("the solver", solver, "be 1, 2 or 3");
+            }
+            if fallthrough != 0.0 && fallthrough != 1.0 {
+                return wrong("the permission to fall through", fallthrough, "be 0 or 1");
+            }
+        }
+        Ok(LaplaceSettings {
+            block: extent,
+            root: Root {
+                unknowns: n,
+                parameters: 0,
+                tolerance,
+                max_steps: (steps * (1.0 + search)) as u64,
+            },
+        })
+    }
+}
+
+/// Latent variables of a square covariance matrix.
+///
+/// # Errors
+/// When it is not square.
+pub fn latent(name: &str, (rows, cols): (usize, usize)) -> FnResult<usize> {
+    if rows == cols {
+        return Ok(rows);
+    }
+    Err(FnError::invalid(format!(
+        "{name}: the covariance matrix is {rows} by {cols}, but must be square"
+    )))
+}
+
+/// Whether a vector has one element for each latent variable.
+///
+/// # Errors
+/// When it has not.
+pub fn check_latent(name: &str, what: &str, found: usize, n: usize) -> FnResult<()> {
+    if found == n {
+        return Ok(());
+    }
+    Err(FnError::invalid(format!(
+        "{name}: {what} has {found} elements, but there are {n} latent variables"
+    )))
+}
+
+/// Places from 0 of the latent variables that counts belong to.
+///
+/// # Errors
+/// When there are not as many as counts, or one is out of range.
+pub fn places(name: &str, counts: usize, index: &Value, n: usize) -> FnResult<Vec<u32>> {
+    let index = index.numbers();
+    if index.len() != counts {
+        return Err(FnError::invalid(format!(
+            "{name}: there are {} indices for {counts} observations",
+            index.len()
+        )));
+    }
+    let place = |(k, i): (usize, &f64)| {
+        if *i >= 1.0 && *i <= n as f64 {
+            return Ok(*i as u32 - 1);
+        }
+        Err(FnError::domain(format!(
+            "{name}: index {} is {i}, but must be from 1 to {n}",
+            k + 1
+        )))
+    };
+    index.iter().enumerate().map(place).collect()
+}
+
+/// A density of the library by its name.
+///
+/// # Errors
+/// When the library has none.
+pub fn density(name: &str) -> FnResult<BuiltinId> {
+    BuiltinId::from_name(name)
+        .ok_or_else(|| FnError::invalid(format!("the library has no `{name}`")))
+}
+
+/// Jitter of the test for a mode, in units of the prior's mean variance.
+pub const JITTER: f64 = 1e-8;

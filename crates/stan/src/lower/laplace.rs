@@ -1,0 +1,333 @@
+//! Laplace's approximation of latent Gaussian models: the mode is the root of `θ = K ∂ll(θ)`, whose derivatives the
+//! operation of the graph has, and the rest is operations on it, with derivatives of the likelihood that are graphs too.
+
+use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, SolverKind, passes};
+
+use super::Lower;
+use super::solvers::{inside, unknown_parts};
+use crate::functions::laplace::{
+    JITTER, LaplaceCall, LaplaceForm, LaplaceSettings, Likelihood, check_latent, density, latent,
+    places,
+};
+use crate::program::{Callee, Expr, FunRef, Level, Span};
+use crate::symbolic::tape::E;
+use crate::symbolic::value::{Dims, Leaf, Sym};
+use crate::value::Value;
+use crate::value::error::{Eval, FnError};
+
+/// What a likelihood is evaluated with.
+struct Observed<'a> {
+    name: &'static str,
+    likelihood: Likelihood,
+    function: Option<&'a FunRef>,
+    /// Its arguments behind θ.
+    args: &'a [Sym],
+    /// Whether the function loses its constants.
+    drop: bool,
+    /// Latent variables.
+    n: usize,
+    span: Span,
+    site: u32,
+}
+
+fn vector(n: usize) -> Dims {
+    Dims::leaf(Leaf::Vector(n))
+}
+
+/// The entries of a tuple.
+fn entries(tuple: &Sym) -> Vec<Sym> {
+    match tuple {
+        Sym::Tuple(entries) => entries.to_vec(),
+        other => match other.known().as_deref() {
+            Some(Value::Tuple(entries)) => entries.iter().cloned().map(Sym::from).collect(),
+            _ => vec![other.clone()],
+        },
+    }
+}
+
+impl<'g> Lower<'_, 'g> {
+    /// The value of a call.
+    pub(super) fn laplace(
+        &mut self,
+        (name, form): (&'static str, LaplaceForm),
+        args: &[Expr],
+        span: Span,
+        site: u32,
+    ) -> Eval<Sym> {
+        let at = |e: FnError| e.at(span);
+        let tape = self.tape;
+        if form.draws {
+            let message = format!("function `{name}` is evaluated in generated quantities alone");
+            return Err(FnError::unsupported(message).at(span));
+        }
+        let call = form.arguments(name, args).map_err(at)?;
+        let covariance_args = entries(&self.expr(call.covariance_args)?);
+        let observed = match form.likelihood {
+            Likelihood::Passed => entries(&self.expr(&call.likelihood[0])?),
+            Likelihood::Library { .. } => self.exprs(call.likelihood)?,
+        };
+        let settings = match call.settings {
+            Some(expr) => Some(entries(&self.expr(expr)?)),
+            None => None,
+        };
+        let all = covariance_args.iter().chain(&observed);
+        if all
+            .chain(settings.iter().flatten())
+            .any(|v| v.has_records(tape))
+        {
+            let message = format!("records interact: {name} takes what differs by record");
+            return Err(FnError::records(message).at(span));
+        }
+        let levels = vec![Level::Param; covariance_args.len()];
+        let callee = call.covariance.callee;
+        let covariance = self.apply(callee, &covariance_args, &levels, false, span, site)?;
+        let extents = covariance.dims().map_err(at)?;
+        let Leaf::Matrix(rows, cols) = extents.leaf else {
+            return Err(FnError::invalid(format!("{name}: the covariance is no matrix")).at(span));
+        };
+        let n = latent(name, (rows, cols)).map_err(at)?;
+        let (start, found) = self.laplace_settings((name, &call), n, settings.as_deref(), span)?;
+        let observed = Observed {
+            name,
+            likelihood: form.likelihood,
+            function: call.function,
+            args: &observed,
+            drop: call.function.is_some_and(|f| f.unnormalised) && self.drop_constants,
+            n,
+            span,
+            site,
+        };
+        self.marginal(&observed, found, start, covariance.e(tape).map_err(at)?)
+    }
+
+    /// Where the search begins, and its settings.
+    fn laplace_settings(
+        &mut self,
+        (name, call): (&'static str, &LaplaceCall<'_>),
+        n: usize,
+        settings: Option<&[Sym]>,
+        span: Span,
+    ) -> Eval<(E<'g>, LaplaceSettings)> {
+        let at = |e: FnError| e.at(span);
+        let block = self.expr(call.block)?.int().map_err(at)?;
+        let Some([start, rest @ ..]) = settings else {
+            let zeros = self.tape.vector(&vec![0.0; n]);
+            return Ok((
+                zeros,
+                LaplaceSettings::new(name, n, block, None).map_err(at)?,
+            ));
+        };
+        let known: Option<Vec<Value>> = rest
+            .iter()
+            .map(|s| s.known().map(std::borrow::Cow::into_owned))
+            .collect();
+        let data = || FnError::invalid(format!("{name}: settings must be data")).at(span);
+        let known = known.ok_or_else(data)?;
+        let found = LaplaceSettings::new(name, n, block, Some(&known)).map_err(at)?;
+        let size = start.dims().map_err(at)?.size();
+        check_latent(name, "the start of the search", size, n).map_err(at)?;
+        Ok((start.e(self.tape).map_err(at)?, found))
+    }
+
+    /// The log density of the observations given θ.
+    fn of_latent(&mut self, observed: &Observed<'_>, theta: E<'g>, args: &[Sym]) -> Eval<E<'g>> {
+        let (n, span, tape) = (observed.n, observed.span, self.tape);
+        let at = |e: FnError| e.at(span);
+        let (callee, args, drop) = match observed.likelihood {
+            Likelihood::Passed => {
+                let function = observed.function.expect("a form with a function has one");
+                let theta = Sym::flat(vector(n), theta);
+                let args: Vec<Sym> = std::iter::once(theta).chain(args.iter().cloned()).collect();
+                (function.callee, args, observed.drop)
+            }
+            Likelihood::Library {
+                density: of,
+                dispersed,
+            } => {
+                let of = density(of).map_err(at)?;
+                let index = args[1].known().ok_or_else(|| {
+                    FnError::invalid(format!("{}: indices must be data", observed.name)).at(span)
+                })?;
+                let count = args[0].dims().map_err(at)?.size();
+                let index = places(observed.name, count, &index, n).map_err(at)?;
+                if count == 0 {
+                    return Ok(tape.constant(0.0));
+                }
+                let picked = |x: E<'g>| Sym::flat(vector(count), x.gather(&index));
+                for (arg, what) in args[2..].iter().zip(if dispersed {
+                    &["the vector of dispersions", "the mean"][..]
+                } else {
+                    &["the mean"][..]
+                }) {
+                    let found = arg.dims().map_err(at)?.size();
+                    check_latent(observed.name, what, found, n).map_err(at)?;
+                }
+                let mean = args[args.len() - 1].e(tape).map_err(at)?;
+                let mut passed = vec![args[0].clone(), picked(mean + theta)];
+                if dispersed {
+                    passed.push(picked(args[2].e(tape).map_err(at)?));
+                }
+                (Callee::Builtin(of), passed, false)
+            }
+        };
+        let levels = vec![Level::Param; args.len()];
+        let value = self.apply(callee, &args, &levels, drop, span, observed.site)?;
+        value.e(tape).map_err(at)
+    }
+
+    /// The marginal log density.
+    fn marginal(
+        &mut self,
+        observed: &Observed<'_>,
+        settings: LaplaceSettings,
+        start: E<'g>,
+        covariance: E<'g>,
+    ) -> Eval<Sym> {
+        let (n, tape) = (observed.n, self.tape);
+        let mut parts = Vec::new();
+        observed
+            .args
+            .iter()
+            .for_each(|value| unknown_parts(tape, value, &mut parts));
+        let mut parts: Vec<E<'g>> = parts.into_iter().map(|id| tape.e(id)).collect();
+        let m: usize = parts.iter().map(|part| part.len()).sum();
+        let known = covariance.values();
+        if known.is_none() {
+            parts.push(covariance);
+        }
+        let all = m + if known.is_none() { n * n } else { 0 };
+        let likelihood = self.body([0, n, all], |lower, [_, theta, p]| {
+            let mut from = 0;
+            let args: Vec<Sym> = observed
+                .args
+                .iter()
+                .map(|v| inside(v, p, &mut from))
+                .collect();
+            lower.of_latent(observed, theta, &args)
+        })?;
+        if likelihood
+            .ids()
+            .any(|id| matches!(likelihood.op(id), Op::Solver(..)))
+        {
+            let message = format!(
+                "{}: the likelihood solves equations of its own, of which there are no third derivatives; give it as a \
+                 function without solvers, or sample the latent variables",
+                observed.name
+            );
+            return Err(FnError::unsupported(message).at(observed.span));
+        }
+        let mut root = settings.root;
+        root.parameters = all;
+        let body = equations(&likelihood, n, m, known.as_deref());
+        let passed = tape.concat(&parts);
+        let theta = {
+            let both = [&[start][..], &parts].concat();
+            self.solved(SolverKind::Root(root), body, &both)
+        };
+        let parts = derivatives(&likelihood, n, settings.block);
+        let found = {
+            let mut graph = tape.graph.borrow_mut();
+            let inputs = [None, Some(theta.id), (all > 0).then_some(passed.id)];
+            passes::inlined(&parts, &inputs, &mut graph)
+        };
+        let found: Vec<E<'g>> = found.into_iter().map(|id| tape.e(id)).collect();
+        let [value, slope, columns @ ..] = &found[..] else {
+            unreachable!("a value, a slope and columns of the Hessian")
+        };
+        let curved = times_hessian(tape, covariance, columns, n, settings.block);
+        let unit: Vec<f64> = (0..n * n)
+            .map(|k| f64::from(u8::from(k % (n + 1) == 0)))
+            .collect();
+        let unit = tape.vector(&unit);
+        if observed.function.is_some() {
+            self.must_be_mode(covariance, curved, unit, n);
+        }
+        let quadratic = (*slope * theta).sum();
+        let determinant = (unit + curved).log_abs_det(n);
+        Ok((*value - (quadratic + determinant) * 0.5).into())
+    }
+
+    /// Rejects draws where the root is no mode: `K + KWK`, which is congruent to `K⁻¹ + W`, must be positive definite.
+    fn must_be_mode(&self, covariance: E<'g>, curved: E<'g>, unit: E<'g>, n: usize) {
+        let diagonal: Vec<u32> = (0..n as u32).map(|i| i * (n as u32 + 1)).collect();
+        let size = covariance.gather(&diagonal).sum() * (JITTER / n as f64);
+        let both = covariance + curved.matmul(covariance, n, n, n) + size * unit;
+        let factor = both.cholesky(n).sum();
+        let finite = factor.lt(factor.num(f64::INFINITY));
+        self.tape.reject_where(finite.not());
+    }
+}
+
+/// `θ − K ∂ll(θ)`, NaN where the likelihood is not finite, over the likelihood's inputs; K stands behind the first `m`
+/// parameters unless it is known.
+fn equations(likelihood: &Graph, n: usize, m: usize, known: Option<&[f64]>) -> Graph {
+    let mut graph = likelihood.clone();
+    let value = graph.outputs()[0];
+    let theta = graph.input_node(1);
+    let slope = graph.gradient(value, &[theta])[0];
+    let covariance = match known {
+        Some(values) => graph.vector(values),
+        None => {
+            let parameters = graph.input_node(2);
+            graph.slice(parameters, m, n * n)
+        }
+    };
+    let extent = n as u32;
+    let dims = MatMul {
+        m: extent,
+        k: extent,
+        n: 1,
+        left_transposed: false,
+        right_transposed: false,
+    };
+    let pulled = graph.matmul(covariance, slope, dims);
+    let off = graph.sub(theta, pulled);
+    let size = graph.elem(ElemOp::Abs, &[value]);
+    let infinity = graph.constant(f64::INFINITY);
+    let finite = graph.elem(ElemOp::Lt, &[size, infinity]);
+    let nan = graph.constant(f64::NAN);
+    let off = graph.select(finite, off, nan);
+    graph.set_outputs(vec![off]);
+    passes::compact(&graph)
+}
+
+/// The likelihood, its gradient, and sums of `block` columns of its Hessian each, which do not overlap where that has
+/// blocks of this extent.
+fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
+    let mut graph = likelihood.clone();
+    let value = graph.outputs()[0];
+    let theta = graph.input_node(1);
+    let slope = graph.gradient(value, &[theta])[0];
+    let mut outputs: Vec<NodeId> = vec![value, slope];
+    for k in 0..block {
+        let seed: Vec<f64> = (0..n)
+            .map(|i| f64::from(u8::from(i % block == k)))
+            .collect();
+        let seed = graph.vector(&seed);
+        let column = graph.tangent(&[slope], &[(theta, seed)])[0];
+        outputs.push(column.unwrap_or_else(|| graph.vector(&vec![0.0; n])));
+    }
+    graph.set_outputs(outputs);
+    passes::compact(&graph)
+}
+
+/// `K W` for the covariance K and `W = −∂²ll` in blocks.
+fn times_hessian<'g>(
+    tape: &'g crate::symbolic::tape::Tape,
+    covariance: E<'g>,
+    columns: &[E<'g>],
+    n: usize,
+    block: usize,
+) -> E<'g> {
+    if let [diagonal] = columns {
+        let column: Vec<u32> = (0..n * n).map(|k| (k / n) as u32).collect();
+        return -(covariance * diagonal.gather(&column));
+    }
+    // Row i of sum k is the entry of column k of the block that i is in.
+    let place = |k: usize, i: usize| ((i / block * block + k) * n + i) as u32;
+    let index: Vec<u32> = (0..block)
+        .flat_map(|k| (0..n).map(move |i| place(k, i)))
+        .collect();
+    let hessian = tape.concat(columns).scatter(&index, n * n);
+    -covariance.matmul(hessian, n, n, n)
+}
