@@ -33,7 +33,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     n_components : int
         Number of topics.
     doc_topic_prior, topic_word_prior : float, optional
-        Dirichlet parameters of topic and word proportions; ``5 / n_components``, at most 0.1, and 0.05 unless
+        Dirichlet parameters of topic and word proportions; ``5 / n_components``, at most 0.1 and 0.05, unless
         given; ``1 / n_components`` both with the mean field.
     learn_alpha, learn_eta : str
         ``"fixed"``, or ``"symmetric"`` to learn one number for all topics (words) after the first pass; that of topics

@@ -5,7 +5,7 @@ use jensen_report::{MappedTopic, TopicMap, TopicWord};
 
 use super::TopicModel;
 
-/// Topics on the map, the largest ones: the eigenvectors of a matrix of that size are computed.
+/// Topics on the map, the largest ones: distances of all pairs are computed.
 const MAPPED: usize = 200;
 
 /// Topics whose words are shown.
@@ -14,6 +14,11 @@ const SPELLED: usize = 60;
 /// Words of a topic that are shown, and among how many of its most probable ones they are looked for.
 const WORDS: usize = 20;
 const CANDIDATES: usize = 400;
+
+/// Vectors that are iterated for the two axes, how often at most, and by how much places still move that are settled.
+const ITERATED: usize = 12;
+const ROUNDS: usize = 500;
+const SETTLED: f64 = 1e-9;
 
 /// Weight of a word's probability in a topic against how much more probable it is there than elsewhere.
 const RELEVANCE: f64 = 0.6;
@@ -90,12 +95,91 @@ fn scaled(affinities: &[f64], n: usize) -> Vec<(f64, f64)> {
     let centred: Vec<f64> = (0..n * n)
         .map(|at| -0.5 * (squared(at / n, at % n) - means[at / n] - means[at % n] + mean))
         .collect();
-    let (values, vectors) = eigen_symmetric(&centred, n);
-    let axis = |rank: usize, i: usize| {
-        let at = n - 1 - rank;
-        values[at].max(0.0).sqrt() * vectors[at * n + i]
-    };
+    let axes = leading(&centred, n);
+    let axis = |rank: usize, i: usize| axes.get(rank).map_or(0.0, |axis| axis[i]);
     (0..n).map(|i| (axis(0, i), axis(1, i))).collect()
+}
+
+/// The eigenvectors of the two largest eigenvalues of a matrix with few negative ones, times the roots of these: by orthogonal
+/// iteration of more vectors than are wanted, which leaves out what is smaller than the last of them.
+fn leading(matrix: &[f64], n: usize) -> Vec<Vec<f64>> {
+    let width = ITERATED.min(n);
+    // Columns of the matrix, those of the largest topics.
+    let mut vectors: Vec<Vec<f64>> = matrix
+        .chunks_exact(n)
+        .take(width)
+        .map(<[f64]>::to_vec)
+        .collect();
+    let mut axes: Vec<Vec<f64>> = Vec::new();
+    for _ in 0..ROUNDS {
+        orthonormalise(&mut vectors);
+        let width = vectors.len();
+        let images: Vec<Vec<f64>> = (vectors.iter())
+            .map(|v| matrix.chunks_exact(n).map(|row| dot(row, v)).collect())
+            .collect();
+        // The best within their span (Rayleigh and Ritz).
+        let within: Vec<f64> = (0..width * width)
+            .map(|at| dot(&vectors[at / width], &images[at % width]))
+            .collect();
+        let (values, turns) = eigen_symmetric(&within, width);
+        let turned = |of: &[Vec<f64>], at: usize| -> Vec<f64> {
+            let turn = &turns[at * width..(at + 1) * width];
+            (0..n)
+                .map(|i| turn.iter().zip(of).map(|(t, v)| t * v[i]).sum())
+                .collect()
+        };
+        let found = (0..width).rev().take(2).map(|at| {
+            let mut axis = turned(&vectors, at);
+            let largest = axis
+                .iter()
+                .fold(0.0f64, |a, x| if x.abs() > a.abs() { *x } else { a });
+            let length = largest.signum() * values[at].max(0.0).sqrt();
+            axis.iter_mut().for_each(|x| *x *= length);
+            axis
+        });
+        let found: Vec<Vec<f64>> = found.collect();
+        let moved = |(a, b): (&Vec<f64>, &Vec<f64>)| {
+            a.iter()
+                .zip(b)
+                .map(|(a, b)| (a - b).abs())
+                .fold(0.0, f64::max)
+        };
+        let settled =
+            axes.len() == found.len() && axes.iter().zip(&found).all(|pair| moved(pair) < SETTLED);
+        axes = found;
+        if settled {
+            break;
+        }
+        vectors = images;
+    }
+    axes
+}
+
+/// Gram and Schmidt, twice; vectors that the others span are dropped.
+fn orthonormalise(vectors: &mut Vec<Vec<f64>>) {
+    let mut kept: Vec<Vec<f64>> = Vec::new();
+    for mut vector in vectors.drain(..) {
+        let before = dot(&vector, &vector).sqrt();
+        for _ in 0..2 {
+            for other in &kept {
+                let share = dot(&vector, other);
+                vector
+                    .iter_mut()
+                    .zip(other)
+                    .for_each(|(x, o)| *x -= share * o);
+            }
+        }
+        let length = dot(&vector, &vector).sqrt();
+        if length > 1e-10 * before {
+            vector.iter_mut().for_each(|x| *x /= length);
+            kept.push(vector);
+        }
+    }
+    *vectors = kept;
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// The most relevant words of a topic.
@@ -132,5 +216,29 @@ mod tests {
         // In a plane three points have any distances.
         assert!((apart(0, 1) - 0.05f64.sqrt()).abs() < 1e-12);
         assert!((apart(0, 2) - 1.0).abs() < 1e-12 && (apart(1, 2) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn axes_are_those_of_all_eigenvectors() {
+        // Points about a line, and a little about a plane: 40 topics whose distances lie in five dimensions.
+        let n = 40;
+        let wave =
+            |i: usize, d: usize| ((i * (2 * d + 3) + d) as f64).sin() * 0.4f64.powi(d as i32);
+        let points: Vec<[f64; 5]> = (0..n)
+            .map(|i| std::array::from_fn(|d| wave(i, d)))
+            .collect();
+        let mut matrix: Vec<f64> = (0..n * n)
+            .map(|at| dot(&points[at / n], &points[at % n]))
+            .collect();
+        (0..n).for_each(|i| matrix[i * n + i] += 1e-3);
+        let (values, vectors) = eigen_symmetric(&matrix, n);
+        for (rank, axis) in leading(&matrix, n).iter().enumerate() {
+            let at = n - 1 - rank;
+            let exact = vectors[at * n..(at + 1) * n]
+                .iter()
+                .map(|x| values[at].sqrt() * x);
+            assert!(axis.iter().zip(exact).all(|(a, b)| (a - b).abs() < 1e-8));
+        }
+        assert_eq!(leading(&[0.0; 9], 3), Vec::<Vec<f64>>::new());
     }
 }

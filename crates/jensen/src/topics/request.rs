@@ -27,7 +27,8 @@ pub struct TopicsRequest {
     /// and 1/K with the mean field]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parse_share, help_heading = "Model"))]
     pub alpha: Option<String>,
-    /// Dirichlet parameter of a topic's word proportions: a number, or X/K [default: 0.05, and 1/K with the mean field]
+    /// Dirichlet parameter of a topic's word proportions: a number, or X/K [default: 5/K and at most 0.05,
+    /// and 1/K with the mean field]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = parse_share, help_heading = "Model"))]
     pub eta: Option<String>,
     /// Learn alpha after the first pass: not, one number for all topics, or one for each [default: fixed]
@@ -134,7 +135,7 @@ impl TopicsRequest {
                 inference,
                 start: Start::Documents,
                 alpha: Some((ALPHA / topics as f64).min(MOST_ALPHA)),
-                eta: Some(ETA),
+                eta: Some((ETA / topics as f64).min(MOST_ETA)),
                 tau: TAU,
                 passes: PASSES,
                 ..LdaSettings::new(topics as usize)
@@ -180,8 +181,11 @@ pub(super) const COOLING: f64 = 0.5;
 const ALPHA: f64 = 5.0;
 /// … and at most this: of 3 topics of short texts α = 5/3 loses 0.14 nats a word, and of 20 topics of news a quarter 0.01 …
 const MOST_ALPHA: f64 = 0.1;
-/// … η …
-const ETA: f64 = 0.05;
+/// … η this over K …
+const ETA: f64 = 5.0;
+/// … and at most this: what it adds to a topic must be little beside the topic's words, which are fewer the more topics there
+/// are. Of 20 000 abstracts and 500 topics 0.05 loses 0.05 nats a word …
+const MOST_ETA: f64 = 0.05;
 /// … the delay of the step sizes …
 const TAU: f64 = 64.0;
 /// … and passes. See the table of other programs in the book, where these are compared.
