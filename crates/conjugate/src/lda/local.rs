@@ -672,17 +672,16 @@ mod tests {
 
     const TOPICS: usize = 512;
 
-    /// Rows of words each of which a few topics have, and the others a hundredth as often.
+    /// Rows of words that some of the first sixteenth of the topics have, and all others a hundredth as often.
     fn rows(words: usize) -> Vec<f32> {
         let mut stream = Stream::new(1, Purpose::new("rows of a test"), 0, 0);
-        let mut draw = || {
-            if stream.uniform() < 0.05 {
-                stream.uniform()
-            } else {
-                0.01
-            }
+        let mut draw = |topic: usize| match topic < TOPICS / 16 && stream.uniform() < 0.2 {
+            true => stream.uniform(),
+            false => 0.01,
         };
-        (0..words * TOPICS).map(|_| draw() as f32).collect()
+        (0..words * TOPICS)
+            .map(|at| draw(at % TOPICS) as f32)
+            .collect()
     }
 
     /// Expected counts by the formula, over all topics, to convergence.
