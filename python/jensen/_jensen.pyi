@@ -164,6 +164,15 @@ def fit_corpus(
     threads: int | None,
 ) -> str: ...
 def record_step(program: str, path: str, digest: str, ask: bytes, share: bytes) -> bytes: ...
+def point_step(plan: str, path: str, digest: str, ask: bytes, share: bytes) -> bytes: ...
+def fit_point_leaves(
+    files: Sequence[str],
+    request: str,
+    out: str | None,
+    resume: bool,
+    solve: Callable[[str, bytes, list[tuple[int, str, str, bytes]]], list[bytes]],
+    threads: int | None,
+) -> str: ...
 def fit_leaves(
     name: str,
     text: str,

@@ -21,7 +21,7 @@ from ._engines import EngineName
 from ._extra import extra
 from ._settings import encode
 
-__all__ = ["build_topics", "fit_records", "fit_topics", "folds", "map_fits"]
+__all__ = ["build_topics", "fit_mixture", "fit_records", "fit_topics", "folds", "map_fits"]
 
 
 def map_fits(
@@ -286,30 +286,110 @@ def fit_records(
     with _engines.driver(engine, workers) as workplace:
         if workplace is None:
             return {}
-        shared: dict[str, Any] = {}
-
-        def solve(leaf_program: str, ask: bytes, shares: list[tuple[int, str, str, bytes]]) -> list[bytes]:
-            if leaf_program not in shared:
-                shared[leaf_program] = workplace.share(leaf_program)
-            everywhere = workplace.share(ask)
-            parts: dict[int, bytes] = {}
-            calls = [(shared[leaf_program], file, digest, everywhere, share) for _, file, digest, share in shares]
-            homes = [number for number, *_ in shares]
-            for at, part in _engines.each(workplace, "record_step", calls, homes):
-                if isinstance(part, _engines.Lost):
-                    raise RuntimeError(
-                        f"the leaf {shares[at][1]!r} has cost {_engines.TRIES} workers ({part}): "
-                        "go on with resume=True when they are back"
-                    )
-                parts[at] = part
-            return [parts[at] for at in range(len(calls))]
-
+        solve = _FileSteps(workplace, "record_step")
         folders = [os.fspath(folder) for folder in include]
         place = None if out is None else os.fspath(out)
         summary = _jensen.fit_leaves(
             program, text, folders, values, path, request, place, resume, solve, threads
         )
         return json.loads(summary)  # type: ignore[no-any-return]
+
+
+class _FileSteps:
+    """What workers are asked of leaves that are files, and what they answer: a function of what every leaf is told, its file and
+    digest, what all are asked and its share.
+    """
+
+    def __init__(self, workplace: _engines.Engine, function: str) -> None:
+        self._workplace, self._function = workplace, function
+        self._shared: dict[str, Any] = {}
+
+    def __call__(self, told: str, ask: bytes, shares: list[tuple[int, str, str, bytes]]) -> list[bytes]:
+        """The answers of leaves; a share is for the leaf of this number, file and digest."""
+        workplace = self._workplace
+        if told not in self._shared:
+            self._shared[told] = workplace.share(told)
+        everywhere = workplace.share(ask)
+        parts: dict[int, bytes] = {}
+        calls = [(self._shared[told], file, digest, everywhere, share) for _, file, digest, share in shares]
+        homes = [number for number, *_ in shares]
+        for at, part in _engines.each(workplace, self._function, calls, homes):
+            if isinstance(part, _engines.Lost):
+                raise RuntimeError(
+                    f"the leaf {shares[at][1]!r} has cost {_engines.TRIES} workers ({part}): "
+                    "go on with resume=True when they are back"
+                )
+            parts[at] = part
+        return [parts[at] for at in range(len(calls))]
+
+
+def fit_mixture(
+    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    components: int | str | None = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    engine: EngineName = "local",
+    workers: int | None = None,
+    resume: bool = False,
+    threads: int | None = None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Fits a mixture to the rows of tables, each of which is a leaf that is worked at elsewhere.
+
+    In every step each leaf finds the responsibilities of its rows and answers with their statistics and its part of the bound; these
+    are added up over a fixed tree of leaves. The results are the same, bit for bit, for any engine and number of workers, and
+    whatever was killed; those of ``jensen mixture fit`` of all rows in one table differ by rounding where no rows are held out. A
+    worker that is killed costs its share again. All machines see the files under the same paths.
+
+    Args:
+        files: Tables of the same columns as ``jensen mixture fit`` reads them, one or several; of a folder all its files.
+        components: The number of components, or a range such as ``"1..10"`` from which the bound chooses.
+        out: A folder for results and checkpoints, the same as that of ``jensen mixture fit --out``.
+        engine: As in ``map_fits``.
+        workers: Leaves that are worked at at a time, each on one thread; all processors unless given.
+        resume: Goes on with the run in ``out`` from its last checkpoint.
+        threads: Threads of the driver.
+        settings: The settings of ``jensen mixture fit``, by the names of its flags.
+
+    Returns:
+        What ``fit.json`` has; nothing on ranks of MPI that did not drive.
+    """
+    tables = _tables(files)
+    if components is None and not resume:
+        raise TypeError("components is missing: give their number, or a range such as '1..10'")
+    of_all = ("kind", "covariance", "components", "concentration", "smoothing", "image")
+    own = {name for name in settings if name in of_all or name.startswith("prior_")}
+    points = {name: value for name, value in settings.items() if name not in own}
+    request = encode({"components": components, **{name: settings[name] for name in own}, "points": points})
+    with _engines.driver(engine, workers) as workplace:
+        if workplace is None:
+            return {}
+        workplace.begin()
+        place = None if out is None else os.fspath(out)
+        step = _FileSteps(workplace, "point_step")
+        summary = _jensen.fit_point_leaves(tables, request, place, resume, step, threads)
+        return json.loads(summary)  # type: ignore[no-any-return]
+
+
+def _tables(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Absolute paths, as workers have working folders of their own: files in their order, those of a folder in that of their names."""
+    given = [files] if isinstance(files, (str, os.PathLike)) else files
+    found: list[str] = []
+    for path in given:
+        place = os.path.abspath(path)
+        inside = None
+        if os.path.isdir(place):
+            # Not what other programs leave beside their tables, such as `_SUCCESS`.
+            inside = sorted(name for name in os.listdir(place) if name[0] not in "._")
+        if inside == []:
+            raise ValueError(f"the folder {os.fspath(path)!r} holds no files")
+        found += [place] if inside is None else [os.path.join(place, name) for name in inside]
+    if not found:
+        raise ValueError("no files are given")
+    twice = {path for path in found if found.count(path) > 1}
+    if twice:
+        raise ValueError(f"{min(twice)!r} is given twice: a file is one leaf")
+    return found
 
 
 def folds(data: Mapping[str, Any], k: int, *, count: str, records: Sequence[str]) -> dict[str, dict[str, Any]]:

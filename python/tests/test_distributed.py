@@ -540,6 +540,212 @@ def test_leaves_of_records_that_cannot_be_are_named(rows, tmp_path):
     refused(lambda file: None, "--method trust visits records all over", method="trust")
 
 
+MIXTURES = {
+    "full": {"covariance": "full"},
+    "diagonal": {"covariance": "diagonal", "temper": "anneal=5"},
+    "bernoulli": {"kind": "bernoulli", "batch": 90, "passes": 3.0},
+    "multinomial": {"kind": "multinomial", "temper": "global", "max_iters": 60},
+    "local": {"covariance": "diagonal", "temper": "local", "batch": 150, "passes": 3.0},
+    "starts": {"covariance": "diagonal", "starts": 3, "max_iters": 40},
+}
+SHARES = (400, 300, 700, 100, 500)
+
+
+def rows_of(kind):
+    """Rows of three components, such as ``jensen mixture fit`` can be asked for, some of which are incomplete."""
+    rng = np.random.default_rng(8)
+    of = rng.choice(3, sum(SHARES), p=[0.5, 0.3, 0.2])
+    if kind == "bernoulli":
+        x = (rng.random((len(of), 6)) < rng.uniform(0.05, 0.95, (3, 6))[of]).astype(float)
+        x[rng.random(x.shape) < 0.05] = np.nan
+        return x
+    if kind == "multinomial":
+        return np.array([rng.multinomial(12 + k, p) for k, p in zip(of, rng.dirichlet(np.ones(6), 3)[of], strict=True)], float)
+    x = rng.normal(size=(len(of), 2)) * [0.7, 1.2] + np.array([[-4.0, 0.0], [0.0, 5.0], [4.0, -1.0]])[of]
+    if kind == "full":
+        x[rng.random(x.shape) < 0.05] = np.nan
+    return x
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """For each mixture five tables of different lengths as NPY files, and one of all rows."""
+    made = {}
+    for name in MIXTURES:
+        folder = tmp_path_factory.mktemp(name)
+        x = rows_of(name)
+        np.save(folder / "all.npy", x)
+        (folder / "leaves").mkdir()
+        for at, part in enumerate(np.split(x, np.cumsum(SHARES)[:-1])):
+            np.save(folder / "leaves" / f"{at}.npy", part)
+        made[name] = folder
+    return made
+
+
+def mixed(folder):
+    """What the fit of a mixture has found, without its seconds."""
+    fit = json.loads((Path(folder) / "fit.json").read_text())
+    kept = {name: fit[name] for name in ("elbo", "heldout_log_predictive", "components", "iterations", "points", "candidates") if name in fit}
+    return (Path(folder) / "approximation.safetensors").read_bytes(), kept
+
+
+@pytest.fixture(scope="module")
+def mixtures(tables, tmp_path_factory):
+    """Fits of one worker, with rows held out."""
+    made = {}
+    for name, settings in MIXTURES.items():
+        folder = tmp_path_factory.mktemp("mixture") / name
+        distributed.fit_mixture(tables[name] / "leaves", 3, **settings, heldout=0.1, seed=4, workers=1, out=folder)
+        made[name] = mixed(folder)
+    return made
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+@pytest.mark.parametrize(("engine", "workers"), [("local", 2), ("local", 4), ("ray", 2)])
+def test_mixtures_are_the_same_for_any_workers(tables, mixtures, name, engine, workers, request, tmp_path):
+    if engine == "ray":
+        request.getfixturevalue("ray")
+    call = {**MIXTURES[name], "heldout": 0.1, "seed": 4, "engine": engine, "workers": workers}
+    distributed.fit_mixture(tables[name] / "leaves", 3, **call, out=tmp_path / "fit")
+    assert mixed(tmp_path / "fit") == mixtures[name]
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_mixtures_are_the_same_with_mpi(tables, mixtures, ranks, tmp_path):
+    script = tmp_path / "mixture.py"
+    script.write_text(
+        "import sys; sys.path.insert(0, sys.argv[3]); import test_distributed as t\n"
+        "call = {**t.MIXTURES['local'], 'heldout': 0.1, 'seed': 4}\n"
+        "t.distributed.fit_mixture(sys.argv[1], 3, **call, engine='mpi', out=sys.argv[2])\n"
+    )
+    done = mpirun(ranks, script, tables["local"] / "leaves", tmp_path / "fit", Path(__file__).parent)
+    assert done.returncode == 0, done.stderr
+    assert mixed(tmp_path / "fit") == mixtures["local"]
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_mixtures_are_those_of_one_machine_but_for_rounding(tables, name, tmp_path):
+    flags = [text for key, value in MIXTURES[name].items() for text in (f"--{key.replace('_', '-')}", value)]
+    line = [tables[name] / "all.npy", "--components", "3", *flags, "--seed", "4", "--out", tmp_path / "one", "--quiet"]
+    assert command("mixture", "fit", *line) in (0, 4)
+    one = json.loads((tmp_path / "one" / "fit.json").read_text())
+    call = {**MIXTURES[name], "seed": 4, "workers": 2, "out": tmp_path / "many"}
+    many = distributed.fit_mixture(tables[name] / "leaves", 3, **call)
+    assert many["points"] == one["points"] == sum(SHARES)
+    assert many["elbo"] == pytest.approx(one["elbo"], rel=1e-9)
+    for here, there in zip(many["components"], one["components"], strict=True):
+        assert here["weight"] == pytest.approx(there["weight"], rel=1e-6)
+    # The folder is one of the command's.
+    for folder in ("one", "many"):
+        to = tmp_path / f"{folder}.npy"
+        assert command("mixture", "predict", tmp_path / folder, tables[name] / "all.npy", "--out", to) == 0
+    one, many = (np.load(tmp_path / f"{folder}.npy") for folder in ("one", "many"))
+    assert one.shape == (sum(SHARES), 5) and np.allclose(one, many, rtol=1e-5, atol=1e-5)
+
+
+def test_starts_of_many_rows_are_those_of_one_machine(tmp_path):
+    x = np.random.default_rng(9).normal(size=(21_000, 2))
+    np.save(tmp_path / "all.npy", x)
+    for at, part in enumerate(np.split(x, [5000, 12_000])):
+        np.save(tmp_path / f"{at}.npy", part)
+    call = {"seed": 2, "max_iters": 3, "workers": 2}
+    many = distributed.fit_mixture([tmp_path / f"{at}.npy" for at in range(3)], 4, **call)
+    one = distributed.fit_mixture(tmp_path / "all.npy", 4, **call)
+    line = [tmp_path / "all.npy", "-k", "4", "--seed", "2", "--max-iters", "3", "--out", tmp_path / "fit", "--quiet"]
+    assert command("mixture", "fit", *line) == 4
+    elbo = json.loads((tmp_path / "fit" / "fit.json").read_text())["elbo"]
+    assert many["elbo"] == pytest.approx(elbo, rel=1e-11) and one["elbo"] == pytest.approx(elbo, rel=1e-11)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_a_killed_worker_costs_its_rows_again(tables, mixtures, engine, request, tmp_path):
+    if engine == "ray":
+        request.getfixturevalue("ray")
+    call = {**MIXTURES["full"], "heldout": 0.1, "seed": 4, "engine": engine, "workers": 2}
+    with Killer(2) as killer:
+        for attempt in range(20):
+            distributed.fit_mixture(tables["full"] / "leaves", 3, **call, out=tmp_path / str(attempt))
+            assert mixed(tmp_path / str(attempt)) == mixtures["full"]
+            if killer.killed >= 1:
+                break
+    assert killer.killed > 0
+
+
+@pytest.mark.parametrize("name", ["diagonal", "starts", "local"])
+@pytest.mark.parametrize("at", [2, 5, 9, -1])
+def test_a_lost_leaf_stops_a_mixture_and_it_goes_on(tables, mixtures, name, at, tmp_path, monkeypatch):
+    plain, made = _engines.each, []
+    call = {**MIXTURES[name], "heldout": 0.1, "seed": 4, "workers": 1}
+
+    def each(engine, function, calls, homes=None):
+        made.append(len(calls))
+        if len(made) == at:
+            yield 0, _engines.Lost("the machine is gone")
+        yield from plain(engine, function, calls, homes)
+
+    monkeypatch.setattr(_engines, "each", each)
+    if at < 0:
+        # The last call of all: it scores the rows held out, when the run has ended.
+        distributed.fit_mixture(tables[name] / "leaves", 3, **call)
+        at = len(made)
+        made.clear()
+    with pytest.raises(RuntimeError, match=r"0.npy' has cost 5 workers \(the machine is gone\): go on with resume"):
+        distributed.fit_mixture(tables[name] / "leaves", 3, **call, out=tmp_path / "fit")
+    assert not (tmp_path / "fit" / "fit.json").exists()
+    distributed.fit_mixture(tables[name] / "leaves", 3, **call, out=tmp_path / "fit", resume=at > 2)
+    assert mixed(tmp_path / "fit") == mixtures[name]
+
+
+def test_a_mixture_that_was_stopped_goes_on(tables, mixtures, tmp_path):
+    call = {"seed": 4, "heldout": 0.1, "workers": 2, "out": tmp_path / "fit"}
+    leaves = tables["bernoulli"] / "leaves"
+    distributed.fit_mixture(leaves, 3, **{**MIXTURES["bernoulli"], "passes": 1.0}, **call)
+    assert mixed(tmp_path / "fit") != mixtures["bernoulli"]
+    distributed.fit_mixture(leaves, passes=3.0, workers=1, out=tmp_path / "fit", resume=True)
+    assert mixed(tmp_path / "fit") == mixtures["bernoulli"]
+
+
+def test_leaves_of_mixtures_that_cannot_be_are_named(tables, tmp_path):
+    leaves = tables["diagonal"] / "leaves"
+
+    def refused(change, match, error=ValueError, **call):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        shutil.copytree(leaves, folder)
+        change(folder / "3.npy")
+        with pytest.raises(error, match=match):
+            distributed.fit_mixture(folder, **{"components": 3, "workers": 2, "out": folder / "fit", **call})
+        assert not (folder / "fit" / "fit.json").exists()
+
+    def of(array):
+        return lambda file: np.save(file, array)
+
+    incomplete = np.load(leaves / "3.npy")
+    incomplete[7, 1] = np.nan
+    nothing = lambda file: None  # noqa: E731
+    refused(of(np.zeros((4, 3))), r"3\.npy` has the columns `x1`, `x2`, `x3` \(3\), and `.*0\.npy` has `x1`, `x2` \(2\)")
+    refused(of(np.array([[1.0, np.inf]])), r"3\.npy`, row 1: the value of `x2` is not finite")
+    refused(of(incomplete), r"3\.npy`, row 8: the value of `x2` is missing; inferred temperatures", temper="global")
+    refused(lambda file: file.write_bytes(b"no table"), r"3\.npy")
+    refused(nothing, "binary components take 0 and 1", kind="bernoulli")
+    refused(nothing, "5000 components cannot be learned from 2000 points", components=5000)
+    refused(nothing, "--passes belongs to --batch", passes=2.0)
+    refused(nothing, "--smoothing belongs to binary and multinomial", smoothing=1.0)
+    refused(nothing, "expected one of `tempper`|unknown field", error=(ValueError, TypeError), tempper="none")
+    with pytest.raises(ValueError, match="is given twice"):
+        distributed.fit_mixture([leaves / "0.npy", leaves / "0.npy"], 3)
+    with pytest.raises(TypeError, match="components is missing"):
+        distributed.fit_mixture(leaves)
+    with pytest.raises((ValueError, OSError), match=r"gone\.npy"):
+        distributed.fit_mixture([leaves / "0.npy", tmp_path / "gone.npy"], 3, workers=1)
+    folder = tmp_path / "changed"
+    shutil.copytree(leaves, folder)
+    distributed.fit_mixture(folder, 3, workers=1, max_iters=2, out=tmp_path / "fit")
+    np.save(folder / "2.npy", np.load(folder / "2.npy") + 1)
+    with pytest.raises(ValueError, match="not the run that was stored"):
+        distributed.fit_mixture(folder, max_iters=9, workers=1, out=tmp_path / "fit", resume=True)
+
+
 def test_folds_leave_out_every_record_once():
     data = {"N": 5, "x": np.arange(5), "y": np.arange(10.0).reshape(5, 2), "scale": 2.0}
     made = distributed.folds(data, 2, count="N", records=["x", "y"])

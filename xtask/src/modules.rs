@@ -192,7 +192,7 @@ const GRAPH: [Storey; 13] = [
     },
 ];
 
-const CONJUGATE: [Storey; 13] = [
+const CONJUGATE: [Storey; 12] = [
     Storey {
         modules: &["documents"],
         may_use: &[],
@@ -226,13 +226,10 @@ const CONJUGATE: [Storey; 13] = [
         modules: &["lda"],
         may_use: &["documents", "draws", "temper", "policy", "engine", "driver"],
     },
+    // A model says who makes the local steps of its points, who is asked what its engine asks.
     Storey {
-        modules: &["model"],
-        may_use: &["family"],
-    },
-    Storey {
-        modules: &["pointwise"],
-        may_use: &["policy", "engine", "model"],
+        modules: &["model", "leaves", "pointwise"],
+        may_use: &["temper", "family", "policy", "engine"],
     },
     Storey {
         modules: &["fit"],
@@ -252,6 +249,7 @@ const CONJUGATE: [Storey; 13] = [
             "engine",
             "driver",
             "model",
+            "leaves",
             "pointwise",
             "fit",
         ],

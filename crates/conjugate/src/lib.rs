@@ -9,6 +9,7 @@
 //! | [`lda`] | latent Dirichlet allocation |
 //! | [`family`], [`model`] | the class: families of globals, and what a model states |
 //! | [`pointwise`] | an engine of any model whose globals are one vector |
+//! | [`leaves`] | points whose local steps are made elsewhere |
 //! | [`models`] | Gaussian, Bernoulli and multinomial mixtures, factorial mixtures, hidden Markov chains |
 //! | [`fit`](mod@fit) | fitting a model under the loop's control |
 //! | [`several`] | several starts or sizes in one run, the best of which is kept |
@@ -32,6 +33,7 @@ pub mod engine;
 pub mod family;
 pub mod fit;
 pub mod lda;
+pub mod leaves;
 pub mod model;
 pub mod models;
 pub mod pointwise;

@@ -6,11 +6,13 @@
 //! length. A model states its priors, its local step, its statistics and its normaliser; drivers and temperature
 //! policies do the rest.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use jensen_math::rng::Stream;
 
 use crate::family::Blocks;
+use crate::leaves::PointLeaves;
 
 /// What a local step found at one point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -23,6 +25,17 @@ pub struct Local {
     pub sweeps: u32,
     /// Whether an iterated local step met its rule.
     pub converged: bool,
+}
+
+/// The distinct sizes of points, ascending, with how many points have them.
+pub fn count_sizes(sizes: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
+    let mut counts: BTreeMap<u64, f64> = BTreeMap::new();
+    for size in sizes {
+        // Positive numbers sort as their bits do.
+        *counts.entry(size.to_bits()).or_default() += 1.0;
+    }
+    let pairs = counts.into_iter();
+    pairs.map(|(bits, n)| (f64::from_bits(bits), n)).collect()
 }
 
 /// A conditionally conjugate model with its data.
@@ -40,6 +53,17 @@ pub trait ConjugateModel: Sync {
     fn size(&self, point: usize) -> f64 {
         let _ = point;
         1.0
+    }
+
+    /// The distinct sizes of points, ascending, with how many points have them.
+    fn sizes(&self) -> Vec<(f64, f64)> {
+        count_sizes((0..self.points()).map(|point| self.size(point)))
+    }
+
+    /// Who makes local steps of the points, where they are not here: [`points`](Self::points) counts them all, and what takes the
+    /// number of a point is asked of none of them.
+    fn elsewhere(&self) -> Option<&dyn PointLeaves> {
+        None
     }
 
     /// The globals' families and priors.

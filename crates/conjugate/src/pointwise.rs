@@ -1,7 +1,5 @@
 //! An engine of any model whose globals are one vector.
 
-use std::collections::BTreeMap;
-
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special;
 use jensen_math::sum::Moments;
@@ -9,6 +7,7 @@ use jensen_run::{Archive, ArchiveError, Record, Snapshot};
 use rayon::prelude::*;
 
 use crate::engine::{Engine, Heat, Measure, Partition, Sums};
+use crate::leaves::{Ask, Part};
 use crate::model::{ConjugateModel, Local, twins};
 use crate::policy::softmax;
 
@@ -55,8 +54,8 @@ impl Snapshot for VectorGlobals {
 /// Expected log normalisers E_q[log ∫ p(x, z | β)^s]: a row over the grid for every size of points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NormaliserTable {
-    sizes: Vec<f64>,
-    values: Vec<f64>,
+    pub(crate) sizes: Vec<f64>,
+    pub(crate) values: Vec<f64>,
 }
 
 impl NormaliserTable {
@@ -99,18 +98,10 @@ pub struct Pointwise<'a, M: ConjugateModel> {
 impl<'a, M: ConjugateModel> Pointwise<'a, M> {
     /// An engine of a model.
     pub fn new(model: &'a M) -> Self {
-        let mut counts: BTreeMap<u64, f64> = BTreeMap::new();
-        for point in 0..model.points() {
-            // Positive numbers sort as their bits do.
-            *counts.entry(model.size(point).to_bits()).or_default() += 1.0;
-        }
         Self {
             model,
             heldout: None,
-            sizes: counts
-                .into_iter()
-                .map(|(bits, n)| (f64::from_bits(bits), n))
-                .collect(),
+            sizes: model.sizes(),
             statistics: Vec::new(),
             origin: None,
             lean: (0.0, 1.0),
@@ -170,6 +161,58 @@ fn solve<M: ConjugateModel>(
     }
 }
 
+/// The local steps of the points of a batch, added up in pieces whose borders depend on the number of points alone, and what the
+/// points remember of them, one after the other.
+pub(crate) fn solve_batch<M: ConjugateModel>(
+    model: &M,
+    expected: &[f64],
+    batch: &[usize],
+    heat: &Heat<'_, NormaliserTable>,
+    memory: &[f64],
+) -> (Part, Vec<f64>) {
+    let width = model.memory();
+    let piece = batch.len().div_ceil(PIECES).max(PIECE);
+    let pieces: Vec<(Part, Vec<f64>)> = batch
+        .par_chunks(piece)
+        .map(|points| {
+            let mut sums = Sums::default();
+            let mut statistics = vec![0.0; expected.len()];
+            let mut kept = Vec::with_capacity(points.len() * width);
+            let mut scratch = M::Scratch::default();
+            for &point in points {
+                let start = kept.len();
+                kept.extend_from_slice(&memory[point * width..(point + 1) * width]);
+                let size = model.size(point);
+                if size == 0.0 {
+                    sums.skipped += 1;
+                    continue;
+                }
+                let own = &mut kept[start..];
+                let (local, inverse) = solve(model, expected, point, heat, own, &mut scratch);
+                model.add_statistics(point, inverse, &scratch, &mut statistics);
+                sums.points += 1;
+                sums.size += size;
+                sums.energy += local.energy;
+                sums.bound += inverse * local.energy + local.entropy;
+                sums.inverse += inverse;
+                sums.unconverged += usize::from(!local.converged);
+                sums.sweeps += u64::from(local.sweeps);
+            }
+            (Part { sums, statistics }, kept)
+        })
+        .collect();
+    let mut all = Part {
+        sums: Sums::default(),
+        statistics: vec![0.0; expected.len()],
+    };
+    let mut remembered = Vec::with_capacity(batch.len() * width);
+    for (part, kept) in pieces {
+        all = all.plus(&part);
+        remembered.extend(kept);
+    }
+    (all, remembered)
+}
+
 impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
     type Globals = VectorGlobals;
     type Table = NormaliserTable;
@@ -194,59 +237,21 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
     ) -> Option<Sums> {
         let model = self.model;
         let expected = model.blocks().expectations(&globals.lambda);
+        if let Some(leaves) = model.elsewhere() {
+            let expected = &expected[..];
+            let part = leaves.solve(&Ask { expected, heat }, batch)?;
+            self.statistics = part.statistics;
+            return Some(part.sums);
+        }
+        let (part, kept) = solve_batch(model, &expected, batch, heat, &globals.memory);
+        self.statistics = part.statistics;
         let width = model.memory();
-        let memory = &globals.memory;
-        let piece = batch.len().div_ceil(PIECES).max(PIECE);
-        let pieces: Vec<(Sums, Vec<f64>, Vec<f64>)> = batch
-            .par_chunks(piece)
-            .map(|points| {
-                let mut sums = Sums::default();
-                let mut statistics = vec![0.0; expected.len()];
-                let mut kept = Vec::with_capacity(points.len() * width);
-                let mut scratch = M::Scratch::default();
-                for &point in points {
-                    let start = kept.len();
-                    kept.extend_from_slice(&memory[point * width..(point + 1) * width]);
-                    let size = model.size(point);
-                    if size == 0.0 {
-                        sums.skipped += 1;
-                        continue;
-                    }
-                    let (local, inverse) = solve(
-                        model,
-                        &expected,
-                        point,
-                        heat,
-                        &mut kept[start..],
-                        &mut scratch,
-                    );
-                    model.add_statistics(point, inverse, &scratch, &mut statistics);
-                    sums.points += 1;
-                    sums.size += size;
-                    sums.energy += local.energy;
-                    sums.bound += inverse * local.energy + local.entropy;
-                    sums.inverse += inverse;
-                    sums.unconverged += usize::from(!local.converged);
-                    sums.sweeps += u64::from(local.sweeps);
-                }
-                (sums, statistics, kept)
-            })
-            .collect();
-        let mut sums = Sums::default();
-        self.statistics.clear();
-        self.statistics.resize(expected.len(), 0.0);
-        for ((part, statistics, kept), points) in pieces.into_iter().zip(batch.chunks(piece)) {
-            sums.merge(&part);
-            for (total, x) in self.statistics.iter_mut().zip(statistics) {
-                *total += x;
-            }
-            if width > 0 {
-                for (&point, kept) in points.iter().zip(kept.chunks_exact(width)) {
-                    globals.memory[point * width..(point + 1) * width].copy_from_slice(kept);
-                }
+        if width > 0 {
+            for (&point, kept) in batch.iter().zip(kept.chunks_exact(width)) {
+                globals.memory[point * width..(point + 1) * width].copy_from_slice(kept);
             }
         }
-        Some(sums)
+        Some(part.sums)
     }
 
     fn lean(&self) -> f64 {
@@ -382,13 +387,22 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
 }
 
 fn origin<M: ConjugateModel>(model: &M, seed: u64) -> Vec<f64> {
-    model.start(&mut Stream::new(seed, START, 0, 0))
+    model.start(&mut start_stream(seed))
+}
+
+/// What the start of a seed is drawn by.
+pub(crate) fn start_stream(seed: u64) -> Stream {
+    Stream::new(seed, START, 0, 0)
 }
 
 /// E_q[log p(x, z | β)] + H(q(z)) of every point at T = 1, from a fresh start of its local step or from what points
 /// remember of their last visit, where that is given and better.
 fn point_bounds<M: ConjugateModel>(model: &M, lambda: &[f64], memory: &[f64]) -> Vec<f64> {
-    let expected = model.blocks().expectations(lambda);
+    bounds_at(model, &model.blocks().expectations(lambda), memory)
+}
+
+/// The same at E[t(β)].
+fn bounds_at<M: ConjugateModel>(model: &M, expected: &[f64], memory: &[f64]) -> Vec<f64> {
     let width = model.memory();
     (0..model.points())
         .into_par_iter()
@@ -398,7 +412,7 @@ fn point_bounds<M: ConjugateModel>(model: &M, lambda: &[f64], memory: &[f64]) ->
                 return 0.0;
             }
             let mut bound = |mut memory: Vec<f64>| {
-                let local = model.local(&expected, point, 1.0, &mut memory, scratch);
+                let local = model.local(expected, point, 1.0, &mut memory, scratch);
                 local.energy + local.entropy
             };
             let fresh = bound(vec![0.5; width]);
@@ -422,7 +436,22 @@ pub fn heldout<M: ConjugateModel>(model: &M, lambda: &[f64]) -> (f64, f64) {
 ///
 /// Iterated local steps have optima of their own; each point takes the better of that which a fresh start finds and that
 /// which goes on from its last visit.
+///
+/// NaN where the points are elsewhere and could not be reached.
 pub fn untempered_bound<M: ConjugateModel>(model: &M, globals: &VectorGlobals) -> f64 {
-    let points = point_bounds(model, &globals.lambda, &globals.memory);
-    Moments::of(&points).mean() * model.points() as f64 - model.blocks().divergence(&globals.lambda)
+    let expected = model.blocks().expectations(&globals.lambda);
+    let points = match model.elsewhere() {
+        Some(leaves) => leaves.bound(&expected).unwrap_or(f64::NAN),
+        None => bound_of_points(model, &expected, &globals.memory),
+    };
+    points - model.blocks().divergence(&globals.lambda)
+}
+
+/// The part of the points in [`untempered_bound`], given E[t(β)].
+pub(crate) fn bound_of_points<M: ConjugateModel>(
+    model: &M,
+    expected: &[f64],
+    memory: &[f64],
+) -> f64 {
+    Moments::of(&bounds_at(model, expected, memory)).mean() * model.points() as f64
 }

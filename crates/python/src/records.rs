@@ -60,12 +60,13 @@ pub fn record_step<'py>(
 }
 
 /// Leaves that a function of Python has evaluated.
-struct Elsewhere {
-    program: String,
+pub(crate) struct Elsewhere {
+    /// What a leaf needs beside its file.
+    pub program: String,
     /// Of the program, what all are asked, and a list of leaves, each its number, file, digest and share, to their parts.
-    solve: Arc<Py<PyAny>>,
+    pub solve: Arc<Py<PyAny>>,
     /// What the function raised.
-    raised: Arc<Mutex<Option<PyErr>>>,
+    pub raised: Arc<Mutex<Option<PyErr>>>,
 }
 
 impl RecordSteps for Elsewhere {

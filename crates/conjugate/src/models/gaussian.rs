@@ -37,6 +37,58 @@ impl Default for GaussianPrior {
     }
 }
 
+/// Number, mean and squared deviations from it of the known values of a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ColumnMoments {
+    /// Number of values that are not missing.
+    pub count: f64,
+    /// Their mean; 0 where there are none.
+    pub mean: f64,
+    /// Σ (x − mean)².
+    pub squares: f64,
+}
+
+impl ColumnMoments {
+    /// Those of every column of rows of `dim` numbers.
+    pub fn of(dim: usize, rows: &[f64]) -> Vec<Self> {
+        let of_column = |d: usize| {
+            let column = || rows.iter().skip(d).step_by(dim).filter(|x| !x.is_nan());
+            let count = column().count() as f64;
+            let mean = column().sum::<f64>() / count.max(1.0);
+            Self {
+                count,
+                mean,
+                squares: column().map(|x| (x - mean).powi(2)).sum(),
+            }
+        };
+        (0..dim).map(of_column).collect()
+    }
+
+    /// Those of both columns' values (Chan, Golub and LeVeque 1983).
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let count = self.count + other.count;
+        if other.count == 0.0 || self.count == 0.0 {
+            return if other.count == 0.0 { self } else { other };
+        }
+        let (step, share) = (other.mean - self.mean, other.count / count);
+        Self {
+            count,
+            mean: self.mean + step * share,
+            squares: self.squares + other.squares + step * step * share * self.count,
+        }
+    }
+
+    /// The variance, with 1 for a column that is constant: it still needs a proper prior.
+    fn variance(&self) -> f64 {
+        if self.squares > 0.0 {
+            self.squares / self.count
+        } else {
+            1.0
+        }
+    }
+}
+
 /// Gaussian components over rows of real numbers, of which NaN are missing at random.
 ///
 /// Missing values are integrated out. Where columns are independent given the component they drop out; else q has a normal
@@ -63,31 +115,23 @@ impl Gaussians {
         data: Vec<f64>,
         weights: GaussianPrior,
     ) -> Self {
-        let column = |d: usize| {
-            let values = data.iter().skip(d).step_by(dim).copied();
-            values.filter(|x| !x.is_nan())
-        };
-        let count = |d: usize| column(d).count().max(1) as f64;
-        let centre: Vec<f64> = (0..dim)
-            .map(|d| column(d).sum::<f64>() / count(d))
-            .collect();
-        let variance = (0..dim)
-            .map(|d| {
-                let squares: f64 = column(d).map(|x| (x - centre[d]).powi(2)).sum();
-                // A constant column still needs a proper prior.
-                if squares > 0.0 {
-                    squares / count(d)
-                } else {
-                    1.0
-                }
-            })
-            .collect();
+        let columns = ColumnMoments::of(dim, &data);
+        Self::with_columns(covariance, data, &columns, weights)
+    }
+
+    /// Components over `data` with the prior of rows whose columns have these moments.
+    pub fn with_columns(
+        covariance: Covariance,
+        data: Vec<f64>,
+        columns: &[ColumnMoments],
+        weights: GaussianPrior,
+    ) -> Self {
         Self {
             covariance,
-            dim,
+            dim: columns.len(),
             data,
-            centre,
-            variance,
+            centre: columns.iter().map(|column| column.mean).collect(),
+            variance: columns.iter().map(ColumnMoments::variance).collect(),
             weights,
         }
     }

@@ -6,7 +6,8 @@ use jensen_math::rng::Stream;
 use rayon::prelude::*;
 
 use crate::family::{Blocks, ExponentialFamily};
-use crate::model::{ConjugateModel, Local};
+use crate::leaves::PointLeaves;
+use crate::model::{ConjugateModel, Local, count_sizes};
 use crate::policy::softmax;
 
 /// What the components of a mixture (or the states of a chain) are, with the data they explain.
@@ -21,6 +22,28 @@ pub trait Components: Sync {
     fn size(&self, point: usize) -> f64 {
         let _ = point;
         1.0
+    }
+
+    /// See [`ConjugateModel::sizes`].
+    fn sizes(&self) -> Vec<(f64, f64)> {
+        count_sizes((0..self.points()).map(|point| self.size(point)))
+    }
+
+    /// See [`ConjugateModel::elsewhere`].
+    fn elsewhere(&self) -> Option<&dyn PointLeaves> {
+        None
+    }
+
+    /// Adds `weight` times the T(x) of all points, for starts.
+    fn add_all(&self, weight: f64, out: &mut [f64]) {
+        for point in 0..self.points() {
+            self.add(point, weight, out);
+        }
+    }
+
+    /// The points that the choice of starts looks at.
+    fn looked_at(&self, stream: &mut Stream) -> Vec<usize> {
+        looked_at(self.points(), stream).unwrap_or_else(|| (0..self.points()).collect())
     }
 
     /// Families and prior parameters of one component, block by block.
@@ -89,6 +112,22 @@ impl<C: Components> Components for &C {
         (**self).size(point)
     }
 
+    fn sizes(&self) -> Vec<(f64, f64)> {
+        (**self).sizes()
+    }
+
+    fn elsewhere(&self) -> Option<&dyn PointLeaves> {
+        (**self).elsewhere()
+    }
+
+    fn add_all(&self, weight: f64, out: &mut [f64]) {
+        (**self).add_all(weight, out);
+    }
+
+    fn looked_at(&self, stream: &mut Stream) -> Vec<usize> {
+        (**self).looked_at(stream)
+    }
+
     fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)> {
         (**self).prior()
     }
@@ -131,6 +170,12 @@ impl<C: Components> Components for &C {
 /// Points that the choice of starts looks at, at most.
 const LOOKED_AT: usize = 10_000;
 
+/// Those of so many points; None where all are looked at.
+pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>> {
+    let any = |_| stream.below(points as u64) as usize;
+    (points > LOOKED_AT).then(|| (0..LOOKED_AT).map(any).collect())
+}
+
 /// Natural parameters for `k` components to start from, one after the other: the prior and an equal share of the data each, half of
 /// it made of one point and half of the average point.
 ///
@@ -141,16 +186,9 @@ pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Strea
     let share = n as f64 / k as f64;
     let blocks = components.prior();
     let mut average: Vec<f64> = blocks.iter().flat_map(|block| block.1.clone()).collect();
-    for point in 0..n {
-        components.add(point, 0.5 * share / n as f64, &mut average);
-    }
+    components.add_all(0.5 * share / n as f64, &mut average);
     let families: Vec<ExponentialFamily> = blocks.iter().map(|block| block.0).collect();
-    let looked_at: Vec<usize> = match n <= LOOKED_AT {
-        true => (0..n).collect(),
-        false => (0..LOOKED_AT)
-            .map(|_| stream.below(n as u64) as usize)
-            .collect(),
-    };
+    let looked_at = components.looked_at(stream);
     let mut best = vec![f64::NEG_INFINITY; looked_at.len()];
     let mut out = Vec::with_capacity(k * average.len());
     for component in 0..k {
@@ -331,6 +369,14 @@ impl<C: Components> ConjugateModel for Mixture<C> {
 
     fn size(&self, point: usize) -> f64 {
         self.components.size(point)
+    }
+
+    fn sizes(&self) -> Vec<(f64, f64)> {
+        self.components.sizes()
+    }
+
+    fn elsewhere(&self) -> Option<&dyn PointLeaves> {
+        self.components.elsewhere()
     }
 
     fn blocks(&self) -> &Blocks {

@@ -274,6 +274,7 @@ fn fit<C: Components>(
         shared: &request.points,
         candidates: starts(&request.points, &[(model, 0.0)])?,
         points,
+        elsewhere: None,
         score: &|_, _| None,
         doubt: &|_, _| None,
         describe: &|_, lambda| {

@@ -112,6 +112,7 @@ pub fn fit_factors(
         shared: &request.points,
         candidates: starts(&request.points, &[(&model, 0.0)])?,
         points,
+        elsewhere: None,
         score: &|_, lambda| {
             (!points.heldout.is_empty()).then(|| pointwise::heldout(&scored, lambda))
         },

@@ -7,8 +7,9 @@ use jensen_math::sum::Moments;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 
 use super::explained::Explained;
+use super::files::PointFiles;
 use super::model::predicted;
-use super::study::{Made, PointStudy, cell, images, starts};
+use super::study::{Made, PointStudy, Score, cell, images, starts};
 use super::{
     Component, Described, Kind, MixtureModel, MixtureRequest, Parts, Picture, Points, PointsSummary,
 };
@@ -34,42 +35,61 @@ pub fn fit_mixture(
     points.check_columns()?;
     request.check()?;
     points.check_heat(&request.points)?;
+    let concentration = request.concentration();
     match request.kind.unwrap_or_default() {
         Kind::Gaussian => {
             let shape = request.covariance.unwrap_or_default();
             let train = points.gaussians_with(shape, request.prior());
             let heldout = train.with_data(points.heldout.clone());
-            let component = |gaussians: &Gaussians, lambda: &[f64], weight| Component::Gaussian {
-                mean: gaussians.mean(lambda),
-                covariance: gaussians.covariance(lambda),
-                weight,
-            };
-            fit(request, points, train, heldout, component, around)
+            let score =
+                |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
+            let component = |lambda: &[f64], weight| gaussian(&train, lambda, weight);
+            let trains = vec![&train; request.sizes().all().count()];
+            fit(request, points, &trains, &score, component, None, around)
         }
         Kind::Bernoulli => {
             let train = bernoullis(request.smoothing(), points, &points.train)?;
             let heldout = bernoullis(request.smoothing(), points, &points.heldout)?;
-            let component = |bernoullis: &Bernoullis, lambda: &[f64], weight| {
-                let probabilities = bernoullis.probabilities(lambda);
-                Component::Bernoulli {
-                    probabilities,
-                    weight,
-                }
-            };
-            fit(request, points, train, heldout, component, around)
+            let score =
+                |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
+            let component = |lambda: &[f64], weight| bernoulli(&train, lambda, weight);
+            let trains = vec![&train; request.sizes().all().count()];
+            fit(request, points, &trains, &score, component, None, around)
         }
         Kind::Multinomial => {
             let train = multinomials(request.smoothing(), points, &points.train)?;
             let heldout = multinomials(request.smoothing(), points, &points.heldout)?;
-            let component = |multinomials: &Multinomials, lambda: &[f64], weight| {
-                let proportions = multinomials.proportions(lambda);
-                Component::Multinomial {
-                    proportions,
-                    weight,
-                }
-            };
-            fit(request, points, train, heldout, component, around)
+            let score =
+                |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
+            let component = |lambda: &[f64], weight| multinomial(&train, lambda, weight);
+            let trains = vec![&train; request.sizes().all().count()];
+            fit(request, points, &trains, &score, component, None, around)
         }
+    }
+}
+
+/// A component of natural parameters.
+pub(super) fn gaussian(gaussians: &Gaussians, lambda: &[f64], weight: f64) -> Component {
+    Component::Gaussian {
+        mean: gaussians.mean(lambda),
+        covariance: gaussians.covariance(lambda),
+        weight,
+    }
+}
+
+/// The same of binary components.
+pub(super) fn bernoulli(bernoullis: &Bernoullis, lambda: &[f64], weight: f64) -> Component {
+    Component::Bernoulli {
+        probabilities: bernoullis.probabilities(lambda),
+        weight,
+    }
+}
+
+/// The same of multinomial components.
+pub(super) fn multinomial(multinomials: &Multinomials, lambda: &[f64], weight: f64) -> Component {
+    Component::Multinomial {
+        proportions: multinomials.proportions(lambda),
+        weight,
     }
 }
 
@@ -138,26 +158,28 @@ fn score<C: Components>(model: &Mixture<C>, lambda: &[f64]) -> Option<(f64, f64)
     (!logs.is_empty()).then(|| (moments.mean(), moments.standard_error()))
 }
 
-fn fit<C: Components>(
+/// Fits mixtures of all sizes asked for, each to its `trains`, and keeps the best; `score` is that of globals of so many components.
+pub(super) fn fit<C: Components>(
     request: &MixtureRequest,
     points: &Points,
-    train: C,
-    heldout: C,
-    component: impl Fn(&C, &[f64], f64) -> Component,
+    trains: &[&C],
+    score: &dyn Fn(usize, &[f64]) -> Score,
+    component: impl Fn(&[f64], f64) -> Component,
+    elsewhere: Option<&PointFiles>,
     around: Around<'_>,
 ) -> Result<Fitted, Error> {
     let sizes = request.sizes();
-    if sizes.most() > train.points() as u64 {
+    if sizes.most() > points.count() as u64 {
         return Err(Error::Input(format!(
             "{} components cannot be learned from {} points: ask for fewer",
             sizes.most(),
-            train.points()
+            points.count()
         )));
     }
-    let concentration = request.concentration.unwrap_or(1.0);
-    let models: Vec<Mixture<&C>> = sizes
-        .all()
-        .map(|k| Mixture::new(&train, k as usize, concentration))
+    let concentration = request.concentration();
+    let pairs = sizes.all().zip(trains);
+    let models: Vec<Mixture<&C>> = pairs
+        .map(|(k, train)| Mixture::new(*train, k as usize, concentration))
         .collect();
     let credited: Vec<(&Mixture<&C>, f64)> = models
         .iter()
@@ -169,10 +191,8 @@ fn fit<C: Components>(
         shared: &request.points,
         candidates: starts(&request.points, &credited)?,
         points,
-        score: &|size, lambda| {
-            let k = models[size].parts().len();
-            score(&Mixture::new(&heldout, k, concentration), lambda)
-        },
+        elsewhere,
+        score: &|size, lambda| score(models[size].parts().len(), lambda),
         doubt: &|_, _| None,
         describe: &|size, lambda| {
             let model = &models[size];
@@ -182,7 +202,7 @@ fn fit<C: Components>(
             order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
             let components: Vec<Component> = order
                 .iter()
-                .map(|&i| component(&train, model.component(lambda, i), weights[i]))
+                .map(|&i| component(model.component(lambda, i), weights[i]))
                 .collect();
             let heads = ["component", "weight"].map(str::to_owned).into_iter();
             let rows = components
@@ -247,8 +267,9 @@ fn picture(request: &MixtureRequest, points: &Points, components: &[Component]) 
     if request.kind.unwrap_or_default() != Kind::Gaussian || dim < 2 {
         return None;
     }
-    let step = points.count().div_ceil(DRAWN).max(1);
-    let drawn = points.train.chunks_exact(dim).step_by(step);
+    let rows = points.train.chunks_exact(dim);
+    let step = rows.len().div_ceil(DRAWN).max(1);
+    let drawn = rows.step_by(step);
     let means = components.iter().map(|c| (c.values()[0], c.values()[1]));
     let chart = Chart::new("Means among the points")
         .x(Axis::new(points.names[0].clone()))

@@ -7,6 +7,7 @@
 //! | `table` | [`Points`]: rows to learn from, and rows held out |
 //! | `study` | the study that all of them share |
 //! | `mixture`, `factors` | [`fit_mixture`], [`fit_factors`]: what their globals mean |
+//! | `files`, `leaves` | [`fit_mixture_files`], [`point_step`]: mixtures of rows in files that are worked at elsewhere; such a file |
 //! | `chains` | [`ChainsRequest`], [`Sequences`], [`fit_chains`]: rows in sequence |
 //! | `stored` | [`stored_globals`]: a fit as it is kept on disk |
 //! | `sizes` | [`Sizes`]: a number of components, or a range to choose from |
@@ -18,6 +19,8 @@
 mod chains;
 mod explained;
 mod factors;
+mod files;
+mod leaves;
 mod mixture;
 mod model;
 mod request;
@@ -31,6 +34,8 @@ mod table;
 pub use chains::{ChainsRequest, HMM, Sequences, decode_chains, explain_chains, fit_chains};
 pub use explained::Explained;
 pub use factors::{FACTORS, explain_factors, fit_factors};
+pub use files::fit_mixture_files;
+pub use leaves::{PointLeaf, point_step};
 pub use mixture::{Fitted, MIXTURE, explain_mixture, fit_mixture};
 pub use model::MixtureModel;
 pub use request::{FactorsRequest, Kind, MixtureRequest, PointRequest, Shape};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use jensen_conjugate::driver::{DriverSettings, Mode};
-use jensen_conjugate::models::GaussianPrior;
+use jensen_conjugate::models::{Covariance, GaussianPrior};
 use jensen_conjugate::temper::{Length, Temper};
 use jensen_run::Budget;
 use serde::{Deserialize, Serialize};
@@ -244,6 +244,11 @@ impl MixtureRequest {
         self.components.unwrap_or(Sizes::one(1))
     }
 
+    /// Dirichlet parameter of the weights.
+    pub(super) fn concentration(&self) -> f64 {
+        self.concentration.unwrap_or(1.0)
+    }
+
     /// Dirichlet parameter of multinomial and binary components.
     pub(super) fn smoothing(&self) -> f64 {
         self.smoothing.unwrap_or(0.5)
@@ -319,6 +324,15 @@ pub enum Shape {
     Full,
     /// Independent columns
     Diagonal,
+}
+
+impl From<Shape> for Covariance {
+    fn from(shape: Shape) -> Self {
+        match shape {
+            Shape::Full => Self::Full,
+            Shape::Diagonal => Self::Diagonal,
+        }
+    }
 }
 
 /// A factorial mixture: every point is a sum of binary factors and noise.

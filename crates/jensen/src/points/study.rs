@@ -5,10 +5,11 @@ use jensen_conjugate::fit::{ModelFit, fit};
 use jensen_conjugate::model::ConjugateModel;
 use jensen_conjugate::several::{BestFit, Candidate, Ended, fit_best, identity_of_several};
 use jensen_report::figure::{Axis, Chart, Figure, Image, ImageGrid, Series};
-use jensen_run::{Budget, Clock, Control, Identity, Outcome, Reason, Record};
+use jensen_run::{Budget, Clock, Control, Identity, Outcome, Reason, Record, Store};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::files::{Guarded, PointFiles};
 use super::sheet::sheet;
 use super::stored::encode;
 use super::{CandidateRow, Parts, PointRequest, Points, PointsSeconds, PointsSummary};
@@ -109,7 +110,7 @@ pub(super) fn images<'a>(
 }
 
 /// The mean log predictive density of held-out points and its standard error, where there are any.
-type Score = Option<(f64, f64)>;
+pub(super) type Score = Option<(f64, f64)>;
 
 /// A model of points, about to be fitted.
 pub(super) struct PointStudy<'a, M, R> {
@@ -117,6 +118,8 @@ pub(super) struct PointStudy<'a, M, R> {
     pub(super) request: &'a R,
     pub(super) shared: &'a PointRequest,
     pub(super) points: &'a Points,
+    /// Where the points are, if not here.
+    pub(super) elsewhere: Option<&'a PointFiles>,
     /// What is fitted, the best of which is kept: each model from every start, model by model.
     pub(super) candidates: Vec<Candidate<'a, M>>,
     /// Scores globals of a model on the held-out points.
@@ -191,6 +194,36 @@ impl<M: ConjugateModel, R> PointStudy<'_, M, R> {
             fit,
             candidates: None,
         }
+    }
+
+    /// Fits the candidates.
+    fn fitted(&self, mut control: Control<'_>) -> Result<Outcome<Made>, Error> {
+        let digest = &self.points.digest;
+        if let [
+            Candidate {
+                model, settings, ..
+            },
+        ] = &self.candidates[..]
+        {
+            let outcome = fit(*model, settings, digest, &mut control)?;
+            return Ok(Outcome {
+                output: outcome.output.map(|fit| self.made(0, fit)),
+                status: outcome.status,
+                iterations: outcome.iterations,
+                seconds: outcome.seconds,
+            });
+        }
+        let outcome = fit_best(&self.candidates, self.each(), digest, &mut control)?;
+        let made = |best: BestFit| Made {
+            candidates: Some((best.chosen, best.ended)),
+            ..self.made(best.chosen, best.fit)
+        };
+        Ok(Outcome {
+            output: outcome.output.map(made),
+            status: outcome.status,
+            iterations: outcome.iterations,
+            seconds: outcome.seconds,
+        })
     }
 
     /// What the reader should know of several fits.
@@ -279,33 +312,24 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
         Course::default()
     }
 
-    fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<Made>, Error> {
-        let digest = &self.points.digest;
-        if let [
-            Candidate {
-                model, settings, ..
-            },
-        ] = &self.candidates[..]
-        {
-            let outcome = fit(*model, settings, digest, &mut control)?;
-            return Ok(Outcome {
-                output: outcome.output.map(|fit| self.made(0, fit)),
-                status: outcome.status,
-                iterations: outcome.iterations,
-                seconds: outcome.seconds,
-            });
-        }
-        let outcome = fit_best(&self.candidates, self.each(), digest, &mut control)?;
-        let made = |best: BestFit| Made {
-            candidates: Some((best.chosen, best.ended)),
-            ..self.made(best.chosen, best.fit)
+    fn run(&mut self, control: Control<'_>) -> Result<Outcome<Made>, Error> {
+        let Some(files) = self.elsewhere else {
+            return self.fitted(control);
         };
-        Ok(Outcome {
-            output: outcome.output.map(made),
-            status: outcome.status,
-            iterations: outcome.iterations,
-            seconds: outcome.seconds,
-        })
+        let mut guarded = control.store.map(|store| Guarded { store, files });
+        let store = guarded.as_mut();
+        let outcome = self.fitted(Control {
+            budget: control.budget,
+            clock: control.clock,
+            cancel: control.cancel,
+            partial: control.partial,
+            observer: &mut *control.observer,
+            store: store.map(|store| -> &mut dyn Store { store }),
+            checkpoint_seconds: control.checkpoint_seconds,
+            resume: control.resume,
+            force_resume: control.force_resume,
+        })?;
+        files.failure().map_or(Ok(outcome), Err)
     }
 
     fn evidence(&self, made: &Finished<Self>) -> Evidence {

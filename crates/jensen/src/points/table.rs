@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use jensen_conjugate::models::{Covariance, GaussianPrior, Gaussians};
+use jensen_conjugate::models::{GaussianPrior, Gaussians};
 use jensen_data::Table;
 use jensen_math::rng::{Purpose, permutation};
 
@@ -24,6 +24,8 @@ pub struct Points {
     pub digest: String,
     /// The first value that is missing: its row, from 1, and its column.
     pub missing: Option<(usize, String)>,
+    /// How many rows there are to learn from, where they are elsewhere and those here are a sample of them.
+    pub elsewhere: Option<usize>,
 }
 
 const SPLIT: Purpose = Purpose::new("held-out points");
@@ -36,7 +38,8 @@ impl Points {
 
     /// Number of rows to learn from.
     pub fn count(&self) -> usize {
-        self.train.len() / self.dim().max(1)
+        self.elsewhere
+            .unwrap_or(self.train.len() / self.dim().max(1))
     }
 
     /// Refuses pictures of another number of pixels than there are columns.
@@ -108,11 +111,7 @@ impl Points {
 
     /// The same with a prior of their own.
     pub(super) fn gaussians_with(&self, shape: Shape, prior: GaussianPrior) -> Gaussians {
-        let covariance = match shape {
-            Shape::Full => Covariance::Full,
-            Shape::Diagonal => Covariance::Diagonal,
-        };
-        Gaussians::with_prior(covariance, self.dim(), self.train.clone(), prior)
+        Gaussians::with_prior(shape.into(), self.dim(), self.train.clone(), prior)
     }
 
     /// The columns of these names of a table, all rows to learn from.
@@ -124,7 +123,7 @@ impl Points {
             .iter()
             .map(|name| table.numbers(name))
             .collect::<Result<_, _>>()?;
-        Self::of(table, names.to_vec(), &columns, &PointRequest::default())
+        Self::of(table, names.to_vec(), &columns, &PointRequest::default(), 0)
     }
 
     /// Reads a table whose columns are all numbers; cells may be missing.
@@ -140,13 +139,21 @@ impl Points {
     /// # Errors
     /// It is empty, or has an infinite number or something else than a number somewhere.
     pub fn of_table(table: &Table, request: &PointRequest) -> Result<Self, Error> {
+        Self::of_leaf(table, request, 0)
+    }
+
+    /// The same of a leaf of this number, whose held-out rows are drawn apart from those of others.
+    ///
+    /// # Errors
+    /// As [`of_table`](Self::of_table).
+    pub fn of_leaf(table: &Table, request: &PointRequest, leaf: u64) -> Result<Self, Error> {
         let columns: Vec<&[f64]> = table
             .names()
             .iter()
             .map(|name| table.numbers(name))
             .collect::<Result<_, _>>()?;
         let names = table.names().iter().map(|n| (*n).to_owned()).collect();
-        Self::of(table, names, &columns, request)
+        Self::of(table, names, &columns, request, leaf)
     }
 
     fn of(
@@ -154,6 +161,7 @@ impl Points {
         names: Vec<String>,
         columns: &[&[f64]],
         request: &PointRequest,
+        leaf: u64,
     ) -> Result<Self, Error> {
         let source = table.source();
         let rows = table.rows();
@@ -174,7 +182,7 @@ impl Points {
                 missing = Some((row + 1, name.clone()));
             }
         }
-        let order = permutation(request.seed(), SPLIT, 0, rows);
+        let order = permutation(request.seed(), SPLIT, leaf, rows);
         let apart = (request.heldout() * rows as f64).round() as usize;
         let mut is_heldout = vec![false; rows];
         for &row in &order[..apart.min(rows - 1)] {
@@ -196,6 +204,7 @@ impl Points {
             source: source.to_owned(),
             names,
             missing,
+            elsewhere: None,
             train: gather(false),
             heldout: gather(true),
             digest: format!("{digest:016x} {rows} {}", columns.len()),

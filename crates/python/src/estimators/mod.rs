@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `topics` | topics of documents |
 //! | `leaves` | topics of a corpus whose leaves are worked at elsewhere |
+//! | `mixtures` | mixtures of rows in files that are worked at elsewhere |
 //! | `points` | mixtures, factors, chains |
 //! | `latent` | latent Gaussian models |
 //! | `neural` | auto-encoders |
@@ -12,6 +13,7 @@
 mod corpus;
 mod latent;
 mod leaves;
+mod mixtures;
 mod neural;
 mod points;
 mod topics;
@@ -37,6 +39,8 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(leaves::leaf_step, module)?)?;
     module.add_function(wrap_pyfunction!(leaves::heldout_step, module)?)?;
     module.add_function(wrap_pyfunction!(leaves::fit_corpus, module)?)?;
+    module.add_function(wrap_pyfunction!(mixtures::point_step, module)?)?;
+    module.add_function(wrap_pyfunction!(mixtures::fit_point_leaves, module)?)?;
     module.add_function(wrap_pyfunction!(points::fit_points, module)?)?;
     module.add_function(wrap_pyfunction!(points::explain_points, module)?)?;
     module.add_function(wrap_pyfunction!(latent::fit_latent, module)?)?;

@@ -1,0 +1,98 @@
+//! Components over points that are elsewhere, of which a sample is at hand.
+
+use jensen_math::rng::Stream;
+
+use crate::family::ExponentialFamily;
+use crate::leaves::PointLeaves;
+use crate::models::mixture::{Components, looked_at};
+use crate::pointwise::start_stream;
+
+/// Components over many points, all that starts and temperatures need of them, and who makes their local steps.
+pub struct Sampled<'a, C> {
+    /// Components over the points of [`sample`], with the prior of all points.
+    pub sample: &'a C,
+    /// How many points there are.
+    pub points: usize,
+    /// Σ T(x) over all of them, missing values filled in as starts do.
+    pub totals: Vec<f64>,
+    /// See [`ConjugateModel::sizes`](crate::model::ConjugateModel::sizes).
+    pub sizes: Vec<(f64, f64)>,
+    /// Who makes their local steps.
+    pub leaves: &'a dyn PointLeaves,
+}
+
+/// The points that the start of a seed looks at; None where they are all points. Other starts of a run look at the same ones.
+pub fn sample(points: usize, seed: u64) -> Option<Vec<usize>> {
+    looked_at(points, &mut start_stream(seed))
+}
+
+impl<C: Components> Components for Sampled<'_, C> {
+    fn name(&self) -> &'static str {
+        self.sample.name()
+    }
+
+    fn points(&self) -> usize {
+        self.points
+    }
+
+    fn size(&self, point: usize) -> f64 {
+        self.sample.size(point)
+    }
+
+    fn sizes(&self) -> Vec<(f64, f64)> {
+        self.sizes.clone()
+    }
+
+    fn elsewhere(&self) -> Option<&dyn PointLeaves> {
+        Some(self.leaves)
+    }
+
+    fn add_all(&self, weight: f64, out: &mut [f64]) {
+        let pairs = out.iter_mut().zip(&self.totals);
+        pairs.for_each(|(out, total)| *out += weight * total);
+    }
+
+    fn looked_at(&self, stream: &mut Stream) -> Vec<usize> {
+        // The start of the run's own seed is that of one machine, which draws its points first.
+        drop(looked_at(self.points, stream));
+        (0..self.sample.points()).collect()
+    }
+
+    fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)> {
+        self.sample.prior()
+    }
+
+    fn log_density(&self, t: &[f64], point: usize) -> f64 {
+        self.sample.log_density(t, point)
+    }
+
+    fn add(&self, point: usize, weight: f64, out: &mut [f64]) {
+        self.sample.add(point, weight, out);
+    }
+
+    fn complete(
+        &self,
+        t: &[f64],
+        point: usize,
+        inverse: f64,
+        statistics: &mut Vec<f64>,
+    ) -> Option<super::Completed> {
+        self.sample.complete(t, point, inverse, statistics)
+    }
+
+    fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
+        self.sample.log_predictive(lambda, point)
+    }
+
+    fn log_power(&self, t: &[f64], size: f64, s: f64) -> f64 {
+        self.sample.log_power(t, size, s)
+    }
+
+    fn lean(&self) -> f64 {
+        self.sample.lean()
+    }
+
+    fn partition_is_finite(&self) -> bool {
+        self.sample.partition_is_finite()
+    }
+}

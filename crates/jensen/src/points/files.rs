@@ -1,0 +1,462 @@
+//! Mixtures of points in files, each a leaf whose rows are worked at elsewhere.
+//!
+//! Whatever is asked of the leaves ([`What`]), each answers for its own rows, and the parts are added up over one binary tree of leaves,
+//! so that bits depend on the files alone. Whoever drives has a sample of the rows, with which starts are made, and all else.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use jensen_conjugate::leaves::{Ask, Part, PointLeaves};
+use jensen_conjugate::models::{ColumnMoments, Components, Sampled, sample};
+use jensen_math::sum::Moments;
+use jensen_run::wire::{self, Reader, Writer};
+use jensen_run::{Store, StoreError, tree_sum};
+
+use super::leaves::{LeafSurvey, PointPlan, Rows, What, survey_of};
+use super::mixture::{Fitted, bernoulli, fit, gaussian, multinomial};
+use super::{Component, MixtureRequest, Points};
+use crate::Error;
+use crate::blocks::{LeafShare, RecordSteps};
+use crate::study::Around;
+
+/// A leaf of a driver.
+struct Leaf {
+    path: PathBuf,
+    digest: String,
+    /// Its rows to learn from.
+    rows: usize,
+}
+
+/// The leaves of a driver.
+pub struct PointFiles {
+    leaves: Vec<Leaf>,
+    /// The first row of each leaf among all, and their number.
+    starts: Vec<usize>,
+    steps: Box<dyn RecordSteps>,
+    failed: Mutex<Option<Error>>,
+}
+
+impl PointFiles {
+    /// Why leaves did not answer, where they did not.
+    pub(super) fn failure(&self) -> Option<Error> {
+        self.failed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn count(&self) -> usize {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    /// The answers of leaves, in their order, where none has failed before.
+    fn ask(
+        &self,
+        what: What,
+        components: usize,
+        numbers: Option<Vec<Vec<usize>>>,
+        more: impl Fn(&mut Writer<'_>),
+    ) -> Option<Vec<Option<Vec<u8>>>> {
+        if self.failure().is_some() {
+            return None;
+        }
+        let ask = wire::bytes(|out| {
+            out.counts(&[what as u64, components as u64]);
+            more(out);
+        });
+        let of_leaf = |number: usize| -> Option<LeafShare<'_>> {
+            let leaf = &self.leaves[number];
+            let numbers = match &numbers {
+                // Who has no rows of a batch is not asked, as no numbers stand for all.
+                Some(numbers) if numbers[number].is_empty() && what == What::Step => return None,
+                Some(numbers) => runs(&numbers[number]),
+                None => Vec::new(),
+            };
+            let share = wire::bytes(|out| {
+                out.counts(&[number as u64]);
+                out.numbers(&numbers);
+            });
+            Some((number, leaf.path.as_path(), leaf.digest.as_str(), share))
+        };
+        let shares: Vec<LeafShare<'_>> = (0..self.leaves.len()).filter_map(of_leaf).collect();
+        match self.steps.solve(&ask, &shares) {
+            Ok(answers) => {
+                let mut all: Vec<Option<Vec<u8>>> = vec![None; self.leaves.len()];
+                for ((number, ..), answer) in shares.iter().zip(answers) {
+                    all[*number] = Some(answer);
+                }
+                Some(all)
+            }
+            Err(error) => {
+                self.fail(error);
+                None
+            }
+        }
+    }
+
+    fn fail(&self, error: Error) {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.get_or_insert(error);
+    }
+
+    /// What `read` reads of every answer; where one is damaged that is the failure.
+    fn read<T>(
+        &self,
+        answers: Vec<Option<Vec<u8>>>,
+        read: impl Fn(&mut Reader<'_>) -> Result<T, String>,
+    ) -> Option<Vec<Option<T>>> {
+        let one = |answer: Option<Vec<u8>>| {
+            answer
+                .map(|bytes| read(&mut Reader::new(&bytes)))
+                .transpose()
+        };
+        let found: Result<Vec<Option<T>>, String> = answers.into_iter().map(one).collect();
+        found
+            .map_err(|error| self.fail(Error::Input(format!("what a leaf answered: {error}"))))
+            .ok()
+    }
+
+    /// The numbers of each leaf's rows, counted within the leaf.
+    fn divided(&self, batch: &[usize]) -> Vec<Vec<usize>> {
+        let mut shares = vec![Vec::new(); self.leaves.len()];
+        for &row in batch {
+            let leaf = self.starts.partition_point(|start| *start <= row) - 1;
+            shares[leaf].push(row - self.starts[leaf]);
+        }
+        shares
+    }
+
+    /// Mean and standard error of the log predictive densities of held-out rows, in nats.
+    fn score(&self, components: usize, lambda: &[f64]) -> Option<(f64, f64)> {
+        let answers = self.ask(What::Predict, components, None, |out| out.reals(lambda))?;
+        let logs: Vec<f64> = self
+            .read(answers, |read| read.reals())?
+            .into_iter()
+            .flatten()
+            .flatten()
+            .collect();
+        let moments = Moments::of(&logs);
+        (!logs.is_empty()).then(|| (moments.mean(), moments.standard_error()))
+    }
+}
+
+/// What the leaves of a fit say before its first step.
+struct Surveyed {
+    names: Vec<String>,
+    columns: Vec<ColumnMoments>,
+    digest: String,
+}
+
+impl PointFiles {
+    /// Files as leaves, in their order, that are asked by `steps` of a plan.
+    fn surveyed(files: &[PathBuf], steps: Box<dyn RecordSteps>) -> Result<(Self, Surveyed), Error> {
+        let leaves = files.iter().map(|path| Leaf {
+            path: path.clone(),
+            digest: String::new(),
+            rows: 0,
+        });
+        let mut all = Self {
+            leaves: leaves.collect(),
+            starts: Vec::new(),
+            steps,
+            failed: Mutex::default(),
+        };
+        let answers = all.ask(What::Survey, 0, None, |_| {});
+        let found = answers.and_then(|answers| all.read(answers, survey_of));
+        let found: Vec<LeafSurvey> = found
+            .ok_or_else(|| all.why())?
+            .into_iter()
+            .flatten()
+            .collect();
+        let Some(first) = found.first() else {
+            return Err(Error::Input("no file is given".to_owned()));
+        };
+        for (leaf, survey) in all.leaves.iter().zip(&found) {
+            if survey.names != first.names {
+                return Err(Error::Input(format!(
+                    "`{}` has the columns {}, and `{}` has {}: all files of a fit have the same columns in the same order",
+                    leaf.path.display(),
+                    listed(&survey.names),
+                    files[0].display(),
+                    listed(&first.names)
+                )));
+            }
+        }
+        let names = first.names.clone();
+        let digest = found
+            .iter()
+            .map(|survey| survey.digest.as_str())
+            .collect::<Vec<_>>()
+            .join(", ");
+        let columns: Vec<Vec<ColumnMoments>> =
+            found.iter().map(|survey| survey.columns.clone()).collect();
+        let plus = |first: Vec<ColumnMoments>, second: Vec<ColumnMoments>| {
+            first
+                .into_iter()
+                .zip(second)
+                .map(|(x, y)| x.plus(y))
+                .collect()
+        };
+        let columns = tree_sum(columns, plus).unwrap_or_default();
+        if let Some(empty) = columns.iter().position(|column| column.count == 0.0) {
+            return Err(Error::Input(format!(
+                "the column `{}` holds no number to learn from in any file: leave it out",
+                names[empty]
+            )));
+        }
+        let mut start = 0;
+        for (leaf, survey) in all.leaves.iter_mut().zip(found) {
+            all.starts.push(start);
+            leaf.rows = survey.rows;
+            leaf.digest = survey.digest;
+            start += leaf.rows;
+        }
+        all.starts.push(start);
+        let survey = Surveyed {
+            names,
+            columns,
+            digest,
+        };
+        Ok((all, survey))
+    }
+
+    /// Why the leaves do not answer.
+    fn why(&self) -> Error {
+        let unknown = || Error::Input("a leaf did not answer".to_owned());
+        self.failure().unwrap_or_else(unknown)
+    }
+
+    /// Σ T(x) of all rows, the sizes of their points, and these rows, one after the other.
+    fn begun(
+        &self,
+        wanted: &[usize],
+        dim: usize,
+    ) -> Result<(Vec<f64>, Vec<(f64, f64)>, Vec<f64>), Error> {
+        let answers = self.ask(What::Begin, 0, Some(self.divided(wanted)), |_| {});
+        let read = |read: &mut Reader<'_>| Ok((read.reals()?, read.reals()?, read.reals()?));
+        let found = answers.and_then(|answers| self.read(answers, read));
+        let found = found.ok_or_else(|| self.why())?;
+        let (mut totals, mut sizes, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+        for (of_totals, of_sizes, of_rows) in found.into_iter().flatten() {
+            totals.push(of_totals);
+            sizes.extend_from_slice(of_sizes.as_chunks().0);
+            rows.push(of_rows);
+        }
+        let plus = |mut first: Vec<f64>, second: Vec<f64>| {
+            first.iter_mut().zip(&second).for_each(|(sum, x)| *sum += x);
+            first
+        };
+        let totals = tree_sum(totals, plus).unwrap_or_default();
+        let mut taken = vec![0; rows.len()];
+        let mut sampled = Vec::with_capacity(wanted.len() * dim);
+        for row in wanted {
+            let leaf = self.starts.partition_point(|start| start <= row) - 1;
+            sampled.extend_from_slice(&rows[leaf][taken[leaf]..taken[leaf] + dim]);
+            taken[leaf] += dim;
+        }
+        Ok((totals, merged_sizes(&sizes), sampled))
+    }
+}
+
+/// Distinct sizes, ascending, with all their numbers.
+fn merged_sizes(sizes: &[[f64; 2]]) -> Vec<(f64, f64)> {
+    let mut sorted = sizes.to_vec();
+    sorted.sort_by(|a, b| a[0].total_cmp(&b[0]));
+    let alike = sorted.chunk_by(|a, b| a[0] == b[0]);
+    alike
+        .map(|same| (same[0][0], same.iter().map(|pair| pair[1]).sum()))
+        .collect()
+}
+
+/// The first names of a list.
+fn listed(names: &[String]) -> String {
+    let shown: Vec<String> = names
+        .iter()
+        .take(4)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let more = if names.len() > shown.len() {
+        ", …"
+    } else {
+        ""
+    };
+    format!("{}{more} ({})", shown.join(", "), names.len())
+}
+
+/// Fits a mixture to the rows of files, each of which is a leaf that `steps` of a plan has worked at. One file gives the fit of
+/// [`fit_mixture`](super::fit_mixture) but for rounding, and so do several without held-out rows, which each leaf draws of its own.
+///
+/// # Errors
+/// As [`fit_mixture`](super::fit_mixture); files of different columns; a leaf that does not answer, from whose last checkpoint the
+/// run can go on.
+pub fn fit_mixture_files(
+    request: &MixtureRequest,
+    files: &[PathBuf],
+    steps: &dyn Fn(&str) -> Box<dyn RecordSteps>,
+    around: Around<'_>,
+) -> Result<Fitted, Error> {
+    request.check()?;
+    request.points.settings()?;
+    let mut plan = PointPlan {
+        request: request.clone(),
+        columns: Vec::new(),
+    };
+    let planned = |plan: &PointPlan| serde_json::to_string(plan).map_err(Error::input);
+    let (mut files, survey) = PointFiles::surveyed(files, steps(&planned(&plan)?))?;
+    let columns = survey.columns.iter();
+    plan.columns = columns.map(|c| [c.count, c.mean, c.squares]).collect();
+    files.steps = steps(&planned(&plan)?);
+    let count = files.count();
+    let wanted = sample(count, request.points.seed()).unwrap_or_else(|| (0..count).collect());
+    let (totals, sizes, rows) = files.begun(&wanted, survey.names.len())?;
+    let points = Points {
+        source: match &files.leaves[..] {
+            [only] => only.path.display().to_string(),
+            [first, ..] => format!(
+                "{} and {} more files",
+                first.path.display(),
+                files.leaves.len() - 1
+            ),
+            [] => String::new(),
+        },
+        names: survey.names,
+        train: rows,
+        heldout: Vec::new(),
+        digest: survey.digest,
+        missing: None,
+        elsewhere: Some(count),
+    };
+    let rows = Rows::of(request, points.clone(), &survey.columns)?;
+    let files = &files;
+    let all = Elsewhere {
+        request,
+        points: &points,
+        files,
+        totals,
+        sizes,
+    };
+    match &rows {
+        Rows::Gaussian(rows, _) => all.fit(
+            rows,
+            |lambda, weight| gaussian(rows, lambda, weight),
+            around,
+        ),
+        Rows::Bernoulli(rows, _) => all.fit(
+            rows,
+            |lambda, weight| bernoulli(rows, lambda, weight),
+            around,
+        ),
+        Rows::Multinomial(rows, _) => all.fit(
+            rows,
+            |lambda, weight| multinomial(rows, lambda, weight),
+            around,
+        ),
+    }
+}
+
+/// A fit whose rows are elsewhere, but for a sample.
+struct Elsewhere<'a> {
+    request: &'a MixtureRequest,
+    points: &'a Points,
+    files: &'a PointFiles,
+    totals: Vec<f64>,
+    sizes: Vec<(f64, f64)>,
+}
+
+impl Elsewhere<'_> {
+    fn fit<C: Components>(
+        self,
+        rows: &C,
+        component: impl Fn(&[f64], f64) -> Component,
+        around: Around<'_>,
+    ) -> Result<Fitted, Error> {
+        let leaves = self.request.sizes().all().map(|k| Asked {
+            files: self.files,
+            components: k as usize,
+        });
+        let leaves: Vec<Asked<'_>> = leaves.collect();
+        let sampled = |leaves| Sampled {
+            sample: rows,
+            points: self.points.count(),
+            totals: self.totals.clone(),
+            sizes: self.sizes.clone(),
+            leaves,
+        };
+        let all: Vec<Sampled<'_, C>> = leaves.iter().map(|leaves| sampled(leaves)).collect();
+        let score = |k: usize, lambda: &[f64]| self.files.score(k, lambda);
+        let trains: Vec<&Sampled<'_, C>> = all.iter().collect();
+        fit(
+            self.request,
+            self.points,
+            &trains,
+            &score,
+            component,
+            Some(self.files),
+            around,
+        )
+    }
+}
+
+/// The leaves as a mixture of so many components asks them.
+struct Asked<'a> {
+    files: &'a PointFiles,
+    components: usize,
+}
+
+impl PointLeaves for Asked<'_> {
+    fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part> {
+        // All rows, in whatever order, are told by a word.
+        let numbers = (batch.len() < self.files.count()).then(|| self.files.divided(batch));
+        let answers = self
+            .files
+            .ask(What::Step, self.components, numbers, |out| ask.write(out))?;
+        let parts = self.files.read(answers, Part::read)?;
+        let parts: Vec<Part> = parts.into_iter().map(Option::unwrap_or_default).collect();
+        tree_sum(parts, |first, second| {
+            if second.statistics.is_empty() {
+                first
+            } else {
+                first.plus(&second)
+            }
+        })
+    }
+
+    fn bound(&self, expected: &[f64]) -> Option<f64> {
+        let answers = self.files.ask(What::Bound, self.components, None, |out| {
+            out.reals(expected)
+        })?;
+        let parts = self.files.read(answers, |read| read.fixed_reals::<1>())?;
+        tree_sum(
+            parts.into_iter().flatten().map(|[x]| x).collect(),
+            |x, y| x + y,
+        )
+    }
+}
+
+/// Checkpoints of a run whose leaves answer: after one has failed, what was chosen may rest on an answer that is not there.
+pub(super) struct Guarded<'a> {
+    pub(super) store: &'a mut dyn Store,
+    pub(super) files: &'a PointFiles,
+}
+
+impl Store for Guarded<'_> {
+    fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        match self.files.failure() {
+            None => self.store.save(bytes),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// Numbers as runs.
+fn runs(numbers: &[usize]) -> Vec<u32> {
+    let mut runs: Vec<u32> = Vec::new();
+    for &number in numbers {
+        let number = number as u32;
+        match runs.as_chunks_mut().0.last_mut() {
+            Some([first, count]) if *first + *count == number => *count += 1,
+            _ => runs.extend([number, 1]),
+        }
+    }
+    runs
+}

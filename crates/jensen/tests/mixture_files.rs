@@ -1,0 +1,330 @@
+//! Mixtures of rows in files: the fit of one table, whoever works at the files and whatever was lost.
+#![cfg(feature = "conjugate")]
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use jensen::Error;
+use jensen::blocks::{LeafShare, RecordSteps};
+use jensen::points::{
+    Fitted, MixtureModel, MixtureRequest, PointLeaf, PointRequest, Points, fit_mixture,
+    fit_mixture_files, point_step,
+};
+use jensen::run::Silent;
+use jensen::study::{Around, MEMORY_LIMIT, Place, folder};
+
+const SHARES: [usize; 5] = [120, 80, 200, 30, 70];
+
+/// Who works at files here.
+#[derive(Clone, Copy, Default)]
+struct Workers {
+    /// They answer in the other order.
+    backwards: bool,
+    /// They remember nothing from step to step.
+    forget: bool,
+    /// The call that none answers.
+    lost: Option<usize>,
+}
+
+struct Here {
+    plan: String,
+    workers: Workers,
+    calls: Arc<AtomicUsize>,
+    kept: Mutex<Vec<Option<Arc<PointLeaf>>>>,
+}
+
+impl RecordSteps for Here {
+    fn solve(&self, ask: &[u8], shares: &[LeafShare<'_>]) -> Result<Vec<Vec<u8>>, Error> {
+        if Some(self.calls.fetch_add(1, Ordering::Relaxed)) == self.workers.lost {
+            return Err(Error::Input("the machine is gone".to_owned()));
+        }
+        let mut kept = self.kept.lock().unwrap();
+        let mut answers = vec![Vec::new(); shares.len()];
+        let mut order: Vec<usize> = (0..shares.len()).collect();
+        if self.workers.backwards {
+            order.reverse();
+        }
+        for at in order {
+            let (number, path, digest, share) = &shares[at];
+            let leaf = &mut kept[*number];
+            answers[at] = point_step(&self.plan, path, digest, ask, share, leaf)?;
+            if self.workers.forget {
+                *leaf = None;
+            }
+        }
+        Ok(answers)
+    }
+}
+
+/// Values of three groups of rows, by kind.
+fn rows(kind: &str) -> (Vec<&'static str>, Vec<String>) {
+    let wave = |n: usize| (n as f64 * 0.737_373 + 0.21).sin();
+    let row = |n: usize| {
+        let group = n * 7 % 3;
+        match kind {
+            "bernoulli" => {
+                let bit = |d: usize| u8::from(wave(5 * n + d) > [-0.8, 0.1, 0.7][(group + d) % 3]);
+                format!(
+                    "{},{},{}",
+                    bit(0),
+                    if n % 17 == 3 {
+                        String::new()
+                    } else {
+                        bit(1).to_string()
+                    },
+                    bit(2)
+                )
+            }
+            "multinomial" => {
+                let count = |d: usize| {
+                    1 + (3.0 * (1.0 + wave(3 * n + d))) as usize + 6 * usize::from(group == d)
+                };
+                format!("{},{},{}", count(0), count(1), count(2))
+            }
+            _ => {
+                let x = |d: usize| {
+                    wave(3 * n + d) + 0.5 * wave(11 * n + d) + [-3.0, 0.5, 3.0][(group + d) % 3]
+                };
+                let second = if kind == "gaps" && n % 13 == 5 {
+                    String::new()
+                } else {
+                    x(1).to_string()
+                };
+                format!("{},{second},{}", x(0), x(2))
+            }
+        }
+    };
+    (
+        vec!["a", "b", "c"],
+        (0..SHARES.iter().sum()).map(row).collect(),
+    )
+}
+
+/// One table of all rows, and a table a leaf.
+fn written(folder: &Path, kind: &str) -> (PathBuf, Vec<PathBuf>) {
+    let (names, rows) = rows(kind);
+    let write = |name: String, rows: &[String]| {
+        let path = folder.join(name);
+        std::fs::write(&path, format!("{}\n{}\n", names.join(","), rows.join("\n"))).unwrap();
+        path
+    };
+    let all = write("all.csv".to_owned(), &rows);
+    let mut start = 0;
+    let leaves = SHARES.iter().enumerate().map(|(number, share)| {
+        start += share;
+        write(format!("{number}.csv"), &rows[start - share..start])
+    });
+    let leaves = leaves.collect();
+    (all, leaves)
+}
+
+/// The fits that are tried, by the kind of their rows.
+fn requests() -> Vec<(&'static str, MixtureRequest)> {
+    let request = |kind: &str, settings: &str| {
+        let kind = match kind {
+            "bernoulli" | "multinomial" => format!("\"kind\": \"{kind}\", "),
+            _ => String::new(),
+        };
+        serde_json::from_str(&format!("{{{kind}\"components\": 3, {settings}}}")).unwrap()
+    };
+    [
+        ("gaps", r#""points": {"seed": 4}"#),
+        (
+            "gaps",
+            r#""covariance": "diagonal", "points": {"temper": "anneal=5"}"#,
+        ),
+        (
+            "whole",
+            r#""covariance": "diagonal", "points": {"starts": 3, "max_iters": 30}"#,
+        ),
+        (
+            "whole",
+            r#""points": {"temper": "local", "batch": 90, "passes": 3.0}"#,
+        ),
+        (
+            "bernoulli",
+            r#""points": {"batch": 70, "passes": 4.0, "seed": 2}"#,
+        ),
+        (
+            "multinomial",
+            r#""points": {"temper": "global", "max_iters": 70}"#,
+        ),
+    ]
+    .map(|(kind, settings)| (kind, request(kind, settings)))
+    .to_vec()
+}
+
+fn around<'a>(place: Place, observer: &'a mut Silent) -> Around<'a> {
+    Around {
+        place,
+        checkpoint_every: Some(0.0),
+        memory_limit: MEMORY_LIMIT,
+        clock: &|| 0.0,
+        cancel: None,
+        partial: false,
+        observer,
+    }
+}
+
+fn fitted(
+    request: &MixtureRequest,
+    leaves: &[PathBuf],
+    workers: Workers,
+    place: Place,
+) -> (Result<Fitted, Error>, usize) {
+    let calls: Arc<AtomicUsize> = Arc::default();
+    let steps = |plan: &str| -> Box<dyn RecordSteps> {
+        Box::new(Here {
+            plan: plan.to_owned(),
+            workers,
+            calls: Arc::clone(&calls),
+            kept: Mutex::new(vec![None; leaves.len()]),
+        })
+    };
+    let found = fit_mixture_files(request, leaves, &steps, around(place, &mut Silent));
+    (found, calls.load(Ordering::Relaxed))
+}
+
+#[test]
+fn files_are_the_fit_of_one_table_but_for_rounding() {
+    for (kind, request) in requests() {
+        let folder = tempfile::tempdir().unwrap();
+        let (all, leaves) = written(folder.path(), kind);
+        let points = Points::read(&all, &request.points).unwrap();
+        let (one, by_one) =
+            fit_mixture(&request, &points, around(Place::Nowhere, &mut Silent)).unwrap();
+        let (many, by_many) = fitted(&request, &leaves, Workers::default(), Place::Nowhere)
+            .0
+            .unwrap();
+        let error = (one.fit.elbo - many.fit.elbo).abs() / one.fit.elbo.abs();
+        assert!(
+            error < 1e-9,
+            "{kind}: {} and {}",
+            one.fit.elbo,
+            many.fit.elbo
+        );
+        for (x, y) in one.fit.lambda.iter().zip(&many.fit.lambda) {
+            assert!(
+                (x - y).abs() < 1e-5 * (1.0 + x.abs()),
+                "{kind}: {x} and {y}"
+            );
+        }
+        assert_eq!(by_many.iterations, by_one.iterations, "{kind}");
+        assert_eq!(by_many.points, 500);
+        assert_eq!(by_many.columns, ["a", "b", "c"]);
+    }
+}
+
+#[test]
+fn who_works_and_what_is_lost_changes_no_bit() {
+    for (kind, mut request) in requests() {
+        request.points.heldout = Some(0.1);
+        let folder = tempfile::tempdir().unwrap();
+        let (_, leaves) = written(folder.path(), kind);
+        let (whole, calls) = fitted(&request, &leaves, Workers::default(), Place::Nowhere);
+        let (whole, summary) = whole.unwrap();
+        assert!(summary.heldout_log_predictive.is_some_and(f64::is_finite));
+        let same = |found: &Fitted, what: &str| {
+            assert_eq!(found.0.fit.lambda, whole.fit.lambda, "{kind}: {what}");
+            assert_eq!(found.0.fit.elbo, whole.fit.elbo, "{kind}: {what}");
+            assert_eq!(
+                found.1.heldout_log_predictive,
+                summary.heldout_log_predictive
+            );
+            assert_eq!(found.1.iterations, summary.iterations, "{kind}: {what}");
+        };
+        let other = Workers {
+            backwards: true,
+            forget: true,
+            lost: None,
+        };
+        same(
+            &fitted(&request, &leaves, other, Place::Nowhere).0.unwrap(),
+            "others",
+        );
+        // The last calls are those of the bound, of its gain and of the scores.
+        let late = calls.saturating_sub(4)..calls;
+        for lost in [0, 1, 2, 5, calls / 2].into_iter().chain(late) {
+            let out = folder.path().join(format!("fit{lost}"));
+            let workers = Workers {
+                lost: Some(lost),
+                ..Workers::default()
+            };
+            let stopped = fitted(&request, &leaves, workers, Place::New(out.clone())).0;
+            let said = stopped.err().expect("nobody answered").to_string();
+            assert!(said.contains("the machine is gone"), "{said}");
+            assert!(!out.join("fit.json").exists());
+            let place = match lost {
+                // Nothing was begun.
+                0 | 1 => Place::New(out.clone()),
+                _ => Place::Resumed {
+                    folder: folder::open(&out, "mixture").unwrap(),
+                    force: false,
+                },
+            };
+            same(
+                &fitted(&request, &leaves, Workers::default(), place)
+                    .0
+                    .unwrap(),
+                &format!("call {lost} of {calls}"),
+            );
+            let stored = MixtureModel::open(&out).unwrap();
+            assert_eq!(stored.components, 3);
+            let points = Points::read(&leaves[0], &PointRequest::default()).unwrap();
+            assert_eq!(stored.explain(&points).unwrap().bounds.len(), SHARES[0]);
+        }
+    }
+}
+
+#[test]
+fn leaves_that_cannot_be_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, leaves) = written(folder.path(), "whole");
+    let (_, request) = requests().swap_remove(2);
+    let said = |request: &MixtureRequest, leaves: &[PathBuf]| {
+        let found = fitted(request, leaves, Workers::default(), Place::Nowhere).0;
+        found.err().expect("it cannot be").to_string()
+    };
+    let instead = |text: &str| {
+        let path = folder.path().join("other.csv");
+        std::fs::write(&path, text).unwrap();
+        let mut changed = leaves.clone();
+        changed[3] = path;
+        said(&request, &changed)
+    };
+    let columns = instead("a,b\n1,2\n");
+    assert!(
+        columns.contains("other.csv` has the columns `a`, `b` (2), and")
+            && columns.contains("0.csv` has `a`, `b`, `c` (3)"),
+        "{columns}"
+    );
+    assert!(
+        instead("a,b,c\n1,inf,2\n").contains("other.csv`, row 1: the value of `b` is not finite")
+    );
+    assert!(instead("a,b,c\n").contains("other.csv"));
+    let empty: Vec<PathBuf> = (0..2)
+        .map(|n| folder.path().join(format!("empty{n}.csv")))
+        .collect();
+    for path in &empty {
+        std::fs::write(path, "a,b,c\n1,,2\n3,,4\n5,,6\n").unwrap();
+    }
+    assert!(
+        said(&request, &empty).contains("the column `b` holds no number to learn from in any file")
+    );
+    let (_, binary) = requests().swap_remove(4);
+    assert!(
+        said(&binary, &leaves).contains("0.csv` holds")
+            && said(&binary, &leaves).contains("binary components take 0 and 1")
+    );
+    let many = MixtureRequest {
+        components: Some("501".parse().unwrap()),
+        ..request.clone()
+    };
+    assert!(said(&many, &leaves).contains("501 components cannot be learned from 500 points"));
+    let wrong = MixtureRequest {
+        smoothing: Some(1.0),
+        ..request
+    };
+    assert!(said(&wrong, &leaves).contains("--smoothing belongs to binary and multinomial"));
+}

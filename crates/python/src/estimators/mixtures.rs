@@ -1,0 +1,117 @@
+//! Mixtures of rows in files that are worked at elsewhere: the step of a leaf, and the driver's fit.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jensen::blocks::RecordSteps;
+use jensen::points::{MIXTURE, MixtureRequest, PointLeaf, fit_mixture_files, point_step as step};
+use jensen::study::{Around, MEMORY_LIMIT, Place, folder, request};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::{computed, read_request};
+use crate::error::raise;
+use crate::records::Elsewhere;
+use crate::watch::{Eyes, supervised};
+
+/// Bytes of rows that a process keeps from step to step; the leaf of the last step stays whatever it takes.
+const KEPT: usize = 2 << 30;
+
+/// A leaf by its settings, file and digest.
+type Key = (String, PathBuf, String);
+
+/// The leaves that this process has read, the last used last.
+static READ: Mutex<Vec<(Key, Arc<PointLeaf>)>> = Mutex::new(Vec::new());
+
+/// The step of a leaf: what is asked of a share of its rows.
+#[pyfunction]
+pub fn point_step<'py>(
+    py: Python<'py>,
+    plan: &str,
+    path: PathBuf,
+    digest: &str,
+    ask: &[u8],
+    share: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let answer = computed(py, Some(1), || {
+        let key = (plan.to_owned(), path, digest.to_owned());
+        let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = read.iter().position(|(known, _)| *known == key);
+        let mut leaf = known.map(|at| read.remove(at).1);
+        let answer = step(plan, &key.1, digest, ask, share, &mut leaf)?;
+        if let Some(leaf) = leaf {
+            let mut bytes = leaf.bytes();
+            let fits = |(_, other): &&(Key, Arc<PointLeaf>)| {
+                bytes += other.bytes();
+                bytes <= KEPT
+            };
+            let stay = read.iter().rev().take_while(fits).count();
+            let gone = read.len() - stay;
+            read.drain(..gone);
+            read.push((key, leaf));
+        }
+        Ok(answer)
+    })?;
+    Ok(PyBytes::new(py, &answer))
+}
+
+/// Fits a mixture to the rows of files, in a folder where one is named: `fit.json`.
+#[pyfunction]
+#[pyo3(signature = (files, request, out, resume, solve, threads))]
+pub fn fit_point_leaves(
+    py: Python<'_>,
+    files: Vec<PathBuf>,
+    request: &str,
+    out: Option<PathBuf>,
+    resume: bool,
+    solve: Py<PyAny>,
+    threads: Option<usize>,
+) -> PyResult<String> {
+    let given: MixtureRequest = read_request(request)?;
+    if resume && out.is_none() {
+        return Err(PyValueError::new_err(
+            "resume goes on in a folder: give out=",
+        ));
+    }
+    let solve = Arc::new(solve);
+    let raised: Arc<Mutex<Option<PyErr>>> = Arc::default();
+    let made = supervised(py, threads, None, |watch| {
+        let mut request = given;
+        let place = match &out {
+            Some(out) if resume => {
+                let folder = folder::open(out, MIXTURE)?;
+                if folder::has_request(&folder) {
+                    request = request::over(&request, &folder::read_request(&folder)?)?;
+                }
+                let force = false;
+                Place::Resumed { folder, force }
+            }
+            out => Place::new(out.as_deref()),
+        };
+        let steps = |plan: &str| -> Box<dyn RecordSteps> {
+            Box::new(Elsewhere {
+                program: plan.to_owned(),
+                solve: Arc::clone(&solve),
+                raised: Arc::clone(&raised),
+            })
+        };
+        let around = Around {
+            place,
+            checkpoint_every: None,
+            memory_limit: MEMORY_LIMIT,
+            clock: &|| watch.seconds(),
+            cancel: Some(&watch.cancel),
+            // A run that is stopped leaves its checkpoint.
+            partial: false,
+            observer: &mut Eyes(watch),
+        };
+        let (_, summary) = fit_mixture_files(&request, &files, &steps, around)?;
+        jensen::study::to_json(&summary)
+    })?;
+    let raised = raised.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match raised {
+        Some(error) => Err(error),
+        None => made.map_err(|error| raise(&error)),
+    }
+}
