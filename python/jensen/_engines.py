@@ -8,6 +8,7 @@ import os
 import pickle
 import signal
 import socket
+import threading
 import weakref
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
@@ -276,6 +277,9 @@ class _Local(AbstractContextManager["_Local"]):
         #: Calls that wait: of anybody, and of each worker.
         self._waiting: deque[_Call] = deque()
         self._at_home: list[deque[_Call]] = [deque() for _ in range(self.workers)]
+        #: Threads of a driver ask side by side; one of them reads answers, for all.
+        self._turn = threading.Condition()
+        self._is_read = False
 
     def share(self, value: Any) -> Any:
         if isinstance(value, bytes) and len(value) >= LARGE and _has_room(len(value)):
@@ -297,23 +301,39 @@ class _Local(AbstractContextManager["_Local"]):
 
     def submit(self, call: tuple[Any, ...], home: int | None = None) -> _Call:
         handle = _Call(call)
-        (self._waiting if home is None else self._at_home[home % self.workers]).append(handle)
+        with self._turn:
+            (self._waiting if home is None else self._at_home[home % self.workers]).append(handle)
         return handle
 
     def wait(self, handles: Collection[_Call]) -> Collection[_Call]:
-        while True:
-            self._ask()
-            done = [handle for handle in handles if handle.ended]
-            if done:
-                return done
-            asked = {process.pipe: place for place, process in enumerate(self._processes) if process and process.call}
-            for pipe in connection.wait(list(asked)):
-                place = asked[pipe]  # type: ignore[index]
-                process = self._process(place)
-                try:
-                    process.answer()
-                except (EOFError, OSError):
-                    self._lose(place)
+        with self._turn:
+            while True:
+                self._ask()
+                done = [handle for handle in handles if handle.ended]
+                if done:
+                    return done
+                if self._is_read:
+                    self._turn.wait()
+                else:
+                    self._read()
+
+    def _read(self) -> None:
+        """Waits for answers, while other threads may ask."""
+        asked = {process.pipe: place for place, process in enumerate(self._processes) if process and process.call}
+        self._is_read = True
+        self._turn.release()
+        try:
+            ready = connection.wait(list(asked))
+        finally:
+            self._turn.acquire()
+            self._is_read = False
+            self._turn.notify_all()
+        for pipe in ready:
+            place = asked[pipe]  # type: ignore[index]
+            try:
+                self._process(place).answer()
+            except (EOFError, OSError):
+                self._lose(place)
 
     def _ask(self) -> None:
         """Gives calls to workers that have none."""

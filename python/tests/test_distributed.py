@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent import futures
 from pathlib import Path
 
 import jensen
@@ -402,6 +403,22 @@ def test_a_worker_that_is_killed_in_its_answer_is_lost():
             list(_engines.each(workplace, "plan_tasks", [([], [1])]))
 
 
+def test_threads_of_a_driver_have_their_own_answers():
+    # A call's own error is an answer that names its call.
+    def asked(workplace, thread):
+        said = []
+        for number in range(40):
+            name = f"no_{thread}_{number}"
+            with pytest.raises(AttributeError) as error:
+                list(_engines.each(workplace, name, [()], [number]))
+            said.append(name in str(error.value))
+        return said
+
+    with _engines.driver("local", 2) as workplace, futures.ThreadPoolExecutor(4) as threads:
+        said = list(threads.map(lambda thread: asked(workplace, thread), range(4)))
+    assert all(all(own) for own in said)
+
+
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize("room", [True, False])
 def test_blocks_are_the_same_with_and_without_shared_memory(corpus, natively, workers, room, tmp_path, monkeypatch):
@@ -723,9 +740,9 @@ def test_leaves_of_mixtures_that_cannot_be_are_named(tables, tmp_path):
     incomplete = np.load(leaves / "3.npy")
     incomplete[7, 1] = np.nan
     nothing = lambda file: None  # noqa: E731
-    refused(of(np.zeros((4, 3))), r"3\.npy` has the columns `x1`, `x2`, `x3` \(3\), and `.*0\.npy` has `x1`, `x2` \(2\)")
-    refused(of(np.array([[1.0, np.inf]])), r"3\.npy`, row 1: the value of `x2` is not finite")
-    refused(of(incomplete), r"3\.npy`, row 8: the value of `x2` is missing; inferred temperatures", temper="global")
+    refused(of(np.zeros((4, 3))), r"3\.npy` has the columns `V1`, `V2`, `V3` \(3\), and `.*0\.npy` has `V1`, `V2` \(2\)")
+    refused(of(np.array([[1.0, np.inf]])), r"3\.npy`, row 1: the value of `V2` is not finite")
+    refused(of(incomplete), r"3\.npy`, row 8: the value of `V2` is missing; inferred temperatures", temper="global")
     refused(lambda file: file.write_bytes(b"no table"), r"3\.npy")
     refused(nothing, "binary components take 0 and 1", kind="bernoulli")
     refused(nothing, "5000 components cannot be learned from 2000 points", components=5000)

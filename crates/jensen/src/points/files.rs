@@ -227,11 +227,7 @@ impl PointFiles {
     }
 
     /// Σ T(x) of all rows, the sizes of their points, and these rows, one after the other.
-    fn begun(
-        &self,
-        wanted: &[usize],
-        dim: usize,
-    ) -> Result<(Vec<f64>, Vec<(f64, f64)>, Vec<f64>), Error> {
+    fn begun(&self, wanted: &[usize], dim: usize) -> Result<Begun, Error> {
         let answers = self.ask(What::Begin, 0, Some(self.divided(wanted)), |_| {});
         let read = |read: &mut Reader<'_>| Ok((read.reals()?, read.reals()?, read.reals()?));
         let found = answers.and_then(|answers| self.read(answers, read));
@@ -257,6 +253,9 @@ impl PointFiles {
         Ok((totals, merged_sizes(&sizes), sampled))
     }
 }
+
+/// What a start is made of.
+type Begun = (Vec<f64>, Vec<(f64, f64)>, Vec<f64>);
 
 /// Distinct sizes, ascending, with all their numbers.
 fn merged_sizes(sizes: &[[f64; 2]]) -> Vec<(f64, f64)> {
