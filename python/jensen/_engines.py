@@ -247,9 +247,14 @@ class _Process:
         self.call: _Call | None = None
 
     def ask(self, call: _Call) -> None:
-        """Raises ``OSError`` where the process has ended."""
+        """Raises ``OSError`` where the process has ended. What cannot be sent is the call's own error."""
+        try:
+            told = pickle.dumps(call.made)
+        except Exception as error:
+            call.end(None, error)
+            return
         self.call = call
-        self.pipe.send(call.made)
+        self.pipe.send_bytes(told)
 
     def answer(self) -> None:
         """Ends the call. Raises ``EOFError`` or ``OSError`` where the process has ended without an answer."""
