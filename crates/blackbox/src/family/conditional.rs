@@ -25,7 +25,7 @@ use rayon::prelude::*;
 
 use super::hubs::{
     Featured, Features, MOST_HUBS, Row, WIDTH, add_products, hubs_of, nodes, pull_noise, solve,
-    spread, weighted,
+    spread_all, weighted,
 };
 use super::mean_field::standard_normal;
 use super::{Curvature, Family, FamilyKind, Space};
@@ -231,21 +231,25 @@ impl Conditional {
     }
 
     /// Works on blocks of lanes, over threads.
-    fn blocks<T: Send>(lanes: usize, work: impl Fn(usize) -> T + Sync) -> Vec<(usize, usize, T)> {
+    fn blocks<T: Send>(lanes: usize, work: impl Fn(usize) -> T + Sync) -> Vec<(usize, T)> {
         let firsts: Vec<usize> = (0..lanes).step_by(WIDTH).collect();
-        let each = firsts
-            .into_par_iter()
-            .map(|first| (first, WIDTH.min(lanes - first), work(first)));
+        let each = firsts.into_par_iter().map(|first| (first, work(first)));
         each.collect()
     }
 
     /// Writes the rows of hubs, then of locals, of blocks.
-    fn place(&self, blocks: Vec<(usize, usize, Vec<Row>)>, out: &mut LanesMut<'_>) {
-        for (first, width, rows) in blocks {
+    fn place(&self, blocks: Vec<(usize, Vec<Row>)>, out: &mut LanesMut<'_>) {
+        for (first, rows) in blocks {
             for (&c, row) in self.hubs.iter().chain(&self.locals).zip(&rows) {
-                out.row_mut(c)[first..first + width].copy_from_slice(&row[..width]);
+                Self::write(row, first, out.row_mut(c));
             }
         }
+    }
+
+    /// Writes the row of a block where its lanes are, as far as there are any.
+    fn write(row: &Row, first: usize, out: &mut [f64]) {
+        let width = WIDTH.min(out.len() - first);
+        out[first..first + width].copy_from_slice(&row[..width]);
     }
 
     /// Rows of the hubs, then of the locals.
@@ -290,12 +294,13 @@ impl Conditional {
 
     /// Draws of a block: hubs, then locals.
     fn draws(&self, omega: &[f64], pass: &Pass) -> Vec<Row> {
-        let (f, (means, _)) = (self.features.count(), self.weights(omega));
+        let (means, _) = self.weights(omega);
         let mut out = self.hub_rows(omega, true, &pass.x);
-        for (theta, y) in means.chunks(f).zip(&pass.y) {
-            let mut row = weighted(theta, &pass.features.plain);
+        out.resize(self.dim(), [0.0; WIDTH]);
+        let locals = &mut out[self.hubs.len()..];
+        weighted(means, &pass.features.plain, locals);
+        for (row, y) in locals.iter_mut().zip(&pass.y) {
             row.iter_mut().zip(y).for_each(|(z, y)| *z += y);
-            out.push(row);
         }
         out
     }
@@ -314,11 +319,9 @@ impl Conditional {
             bounded: vec![[0.0; WIDTH]; f],
         };
         if let Some(stretch) = stretched {
-            spread(stretch, &[-1.0; WIDTH], &mut by_feature.plain);
+            spread_all(stretch, &[[-1.0; WIDTH]], &mut by_feature.plain);
         }
-        for (theta, grad) in means.chunks(f).zip(&locals) {
-            spread(theta, grad, &mut by_feature.plain);
-        }
+        spread_all(means, &locals, &mut by_feature.plain);
         pull_noise(
             &self.symbolic,
             places,
@@ -340,7 +343,7 @@ impl Conditional {
         let mut out = vec![[0.0; WIDTH]; self.hubs.len()];
         for (i, row) in grad.iter().enumerate() {
             let a = &omega[self.element(i, 0)..=self.element(i, i)];
-            spread(a, row, &mut out);
+            spread_all(a, &[*row], &mut out[..=i]);
         }
         out
     }
@@ -353,8 +356,8 @@ impl Conditional {
         });
         let mut draws = Vec::with_capacity(blocks.len());
         let mut passes = Vec::with_capacity(blocks.len());
-        for (first, width, (rows, pass)) in blocks {
-            draws.push((first, width, rows));
+        for (first, (rows, pass)) in blocks {
+            draws.push((first, rows));
             passes.push(pass);
         }
         self.place(draws, z);
@@ -374,9 +377,9 @@ impl Conditional {
             let pass = &passes.0[first / WIDTH];
             self.pulled(omega, pass, self.ordered(grad, first), Some(&stretch))
         });
-        for (first, width, rows) in blocks {
+        for (first, rows) in blocks {
             for (i, row) in rows.iter().enumerate() {
-                out.row_mut(i)[first..first + width].copy_from_slice(&row[..width]);
+                Self::write(row, first, out.row_mut(i));
             }
         }
     }
@@ -405,13 +408,15 @@ impl Conditional {
     fn values(&self, omega: &[f64], features: &Featured) -> Vec<Row> {
         let (_, places) = self.weights(omega);
         let f = self.features.count();
-        let mut out: Vec<Row> = places
-            .chunks(f)
-            .map(|theta| weighted(theta, &features.bounded))
-            .collect();
+        let mut out = vec![[0.0; WIDTH]; self.symbolic.places()];
+        weighted(places, &features.bounded, &mut out);
         for j in 0..self.locals.len() {
             let p = self.symbolic.diagonal(j);
-            out[p] = weighted(&places[p * f..(p + 1) * f], &features.plain);
+            weighted(
+                &places[p * f..(p + 1) * f],
+                &features.plain,
+                &mut out[p..=p],
+            );
         }
         out
     }
@@ -626,7 +631,7 @@ impl Family for Conditional {
             self.add_weights(&pass.features, &adjoints, of_places);
             own
         });
-        for (_, _, block) in blocks {
+        for (_, block) in blocks {
             out.iter_mut().zip(block).for_each(|(out, x)| *out += x);
         }
     }
@@ -654,7 +659,7 @@ impl Family for Conditional {
             self.add_weights(&pass.features, &adjoints, of_places);
             own
         });
-        for (_, _, block) in blocks {
+        for (_, block) in blocks {
             out.iter_mut().zip(block).for_each(|(out, x)| *out += x);
         }
     }

@@ -2,7 +2,8 @@
 //! of lanes.
 
 use jensen_density::Pattern;
-use jensen_math::simd::Simd;
+use jensen_math::simd::{F64x8, LANES, Simd};
+use jensen_math::vmath;
 
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{dot, sum};
@@ -178,26 +179,83 @@ pub(super) fn hubs_of(pattern: &Pattern) -> Vec<usize> {
     hubs
 }
 
+/// Registers of a row.
+const PARTS: usize = WIDTH / LANES;
+
+// Loops, and no closures: those have not the processor features of the kernels that they would be compiled into.
+
+#[inline(always)]
+fn load<V: F64x8>(row: &Row) -> [V; PARTS] {
+    let mut out = [V::splat(0.0); PARTS];
+    for (part, out) in out.iter_mut().enumerate() {
+        // SAFETY: a part of a row is that many numbers.
+        *out = unsafe { V::load(row.as_ptr().add(part * LANES)) };
+    }
+    out
+}
+
+#[inline(always)]
+fn store<V: F64x8>(parts: [V; PARTS], row: &mut Row) {
+    for (part, x) in parts.into_iter().enumerate() {
+        // SAFETY: as above.
+        unsafe { x.store(row.as_mut_ptr().add(part * LANES)) };
+    }
+}
+
+#[inline(always)]
+fn times<V: F64x8>(a: [V; PARTS], b: [V; PARTS]) -> [V; PARTS] {
+    let mut out = a;
+    for (out, b) in out.iter_mut().zip(b) {
+        *out = *out * b;
+    }
+    out
+}
+
+#[inline(always)]
+fn minus<V: F64x8>(a: [V; PARTS]) -> [V; PARTS] {
+    let mut out = a;
+    for out in &mut out {
+        *out = -*out;
+    }
+    out
+}
+
+/// `sum + factor x` in every lane.
+#[inline(always)]
+fn plus<V: F64x8>(sum: [V; PARTS], factor: [V; PARTS], x: [V; PARTS]) -> [V; PARTS] {
+    let mut out = sum;
+    for part in 0..PARTS {
+        out[part] = factor[part].fma(x[part], sum[part]);
+    }
+    out
+}
+
 /// `θ · φ` in every lane.
 #[inline(always)]
-pub(super) fn weighted(theta: &[f64], features: &[Row]) -> Row {
-    let mut out = [0.0; WIDTH];
+fn weigh<V: F64x8>(theta: &[f64], features: &[Row]) -> [V; PARTS] {
+    let mut out = [V::splat(0.0); PARTS];
     for (t, row) in theta.iter().zip(features) {
-        for (out, x) in out.iter_mut().zip(row) {
-            *out += t * x;
-        }
+        out = plus(out, [V::splat(*t); PARTS], load(row));
     }
     out
 }
 
 /// `out += θ adjoint`.
 #[inline(always)]
-pub(super) fn spread(theta: &[f64], adjoint: &Row, out: &mut [Row]) {
+fn spread<V: F64x8>(theta: &[f64], adjoint: [V; PARTS], out: &mut [Row]) {
     for (t, row) in theta.iter().zip(out) {
-        for (out, x) in row.iter_mut().zip(adjoint) {
-            *out += t * x;
-        }
+        store(plus(load(row), [V::splat(*t); PARTS], adjoint), row);
     }
+}
+
+/// `θ · φ` in every lane, for each row of weights.
+pub(super) fn weighted(thetas: &[f64], features: &[Row], out: &mut [Row]) {
+    weighted_kernel(Simd::detect(), thetas, features, out);
+}
+
+/// `out += Σ θ adjoint` over rows of weights and their adjoints.
+pub(super) fn spread_all(thetas: &[f64], adjoints: &[Row], out: &mut [Row]) {
+    spread_kernel(Simd::detect(), thetas, adjoints, out);
 }
 
 /// From the last local up: `scale = e^(−a)` and y.
@@ -240,49 +298,53 @@ pub(super) fn pull_noise(
     );
 }
 
-// Plain loops, in which no multiply-add is fused: all levels give the same bits.
 jensen_math::simd_fn! {
+    fn weighted_kernel, weighted_kernel_fn = <V>(thetas: &[f64], features: &[Row], out: &mut [Row]) {
+        for (theta, out) in thetas.chunks_exact(features.len()).zip(out) {
+            store(weigh::<V>(theta, features), out);
+        }
+    }
+
+    fn spread_kernel, spread_kernel_fn = <V>(thetas: &[f64], adjoints: &[Row], out: &mut [Row]) {
+        for (theta, adjoint) in thetas.chunks_exact(out.len()).zip(adjoints) {
+            spread(theta, load::<V>(adjoint), out);
+        }
+    }
+
     fn solve_kernel, solve_kernel_fn = <V>(symbolic: &Symbolic, theta: &[f64], features: &Featured, noise: &[Row], y: &mut [Row], scale: &mut [Row]) {
-        let _ = std::marker::PhantomData::<V>;
         let f = features.plain.len();
         for j in (0..symbolic.dim()).rev() {
             let p = symbolic.diagonal(j);
-            let mut own = weighted(&theta[p * f..(p + 1) * f], &features.plain);
-            own.iter_mut().for_each(|a| *a = (-*a).exp());
-            scale[j] = own;
-            own.iter_mut().zip(&noise[j]).for_each(|(x, e)| *x *= e);
-            for (p, i) in symbolic.below(j) {
-                let r = weighted(&theta[p * f..(p + 1) * f], &features.bounded);
-                for ((own, r), y) in own.iter_mut().zip(&r).zip(&y[i]) {
-                    *own -= r * y;
-                }
+            let mut own = minus(weigh::<V>(&theta[p * f..(p + 1) * f], &features.plain));
+            for own in &mut own {
+                *own = vmath::exp(*own);
             }
-            y[j] = own;
+            store(own, &mut scale[j]);
+            own = times(own, load(&noise[j]));
+            for (p, i) in symbolic.below(j) {
+                let r = weigh::<V>(&theta[p * f..(p + 1) * f], &features.bounded);
+                own = plus(own, minus(r), load(&y[i]));
+            }
+            store(own, &mut y[j]);
         }
     }
 
     fn pull_kernel, pull_kernel_fn = <V>(symbolic: &Symbolic, theta: &[f64], features: &Featured, noise: &[Row], y: &[Row], scale: &[Row], grad: &mut [Row], by_feature: &mut Featured) {
-        let _ = std::marker::PhantomData::<V>;
         let f = features.plain.len();
         for j in 0..symbolic.dim() {
-            let own = grad[j];
+            let own = load::<V>(&grad[j]);
             let p = symbolic.diagonal(j);
-            let (mut by_noise, mut adjoint) = ([0.0; WIDTH], [0.0; WIDTH]);
-            for l in 0..WIDTH {
-                by_noise[l] = own[l] * scale[j][l];
-                adjoint[l] = -by_noise[l] * noise[j][l];
-            }
-            spread(&theta[p * f..(p + 1) * f], &adjoint, &mut by_feature.plain);
+            let by_noise = times(own, load(&scale[j]));
+            let adjoint = minus(times(by_noise, load(&noise[j])));
+            spread(&theta[p * f..(p + 1) * f], adjoint, &mut by_feature.plain);
+            let own = minus(own);
             for (p, i) in symbolic.below(j) {
                 let weights = &theta[p * f..(p + 1) * f];
-                let r = weighted(weights, &features.bounded);
-                for l in 0..WIDTH {
-                    grad[i][l] -= r[l] * own[l];
-                    adjoint[l] = -own[l] * y[i][l];
-                }
-                spread(weights, &adjoint, &mut by_feature.bounded);
+                let r = weigh::<V>(weights, &features.bounded);
+                store(plus(load(&grad[i]), own, r), &mut grad[i]);
+                spread(weights, times(own, load(&y[i])), &mut by_feature.bounded);
             }
-            grad[j] = by_noise;
+            store(by_noise, &mut grad[j]);
         }
     }
 }

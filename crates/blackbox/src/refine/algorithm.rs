@@ -46,8 +46,9 @@ const FIRST_ROUND: usize = 16;
 /// transitions the log evidence of a normal was still off by 0.06 ± 0.02 nats.
 const SETTLE: usize = 8;
 
-/// Numbers that the recorded draws may take.
-const TAPE: usize = 1 << 22;
+/// Numbers that the recorded draws may take: with ten thousand coordinates still so many times of which draws are kept that
+/// their effective number and nested R̂ can be seen to reach their limits.
+const TAPE: usize = 1 << 24;
 
 /// Most times of which draws are kept.
 const TIMES: usize = 64;

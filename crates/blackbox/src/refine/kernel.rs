@@ -38,8 +38,9 @@ const LONGEST: usize = 1024;
 const GRAIN: usize = 1 << 14;
 const LEAST_LANES: usize = 32;
 
-/// Numbers of a part beyond which there are more parts than threads: a dozen such matrices are read at every step.
-const STRIP: usize = 1 << 19;
+/// Numbers of a part beyond which there are more parts than threads: a dozen such matrices are read at every step, and half a
+/// mebibyte of each is what stays near the processor.
+const STRIP: usize = 1 << 16;
 
 /// How to move.
 #[derive(Clone, Copy, Debug)]
