@@ -1,6 +1,6 @@
 //! `fit`: a density in, a judged approximation out.
 
-use jensen_density::TwiceDifferentiable;
+use jensen_density::{ErasedDensity, LogDensity, TwiceDifferentiable};
 use jensen_run::{Control, Identity, Interrupt, Reason, Status, run_interruptibly};
 
 use crate::approximation::Approximation;
@@ -233,6 +233,16 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
 /// ```
 pub fn fit<D: TwiceDifferentiable>(
     density: &D,
+    settings: &Settings,
+    subject: &Subject,
+    control: &mut Control<'_>,
+) -> Result<Fit, FitError> {
+    fit_erased(&ErasedDensity::new(density), settings, subject, control)
+}
+
+/// What [`fit`] does, compiled once for all densities.
+fn fit_erased(
+    density: &ErasedDensity<'_>,
     settings: &Settings,
     subject: &Subject,
     control: &mut Control<'_>,

@@ -34,7 +34,7 @@
 
 use std::fmt;
 
-use jensen_density::TwiceDifferentiable;
+use jensen_density::{ErasedDensity, LogDensity, TwiceDifferentiable};
 use jensen_run::Reason;
 
 use crate::approximation::Approximation;
@@ -148,6 +148,16 @@ const POLISH: usize = 60;
 /// When `omega` is not of a mean-field Gaussian of the density's dimension: a caller's bug.
 pub fn linear_response<D: TwiceDifferentiable>(
     density: &D,
+    omega: &[f64],
+    source: NoiseSource,
+    settings: &LinearResponseSettings,
+) -> Result<LinearResponse, LinearResponseError> {
+    respond_erased(&ErasedDensity::new(density), omega, source, settings)
+}
+
+/// What [`linear_response`] does, compiled once for all densities.
+fn respond_erased(
+    density: &ErasedDensity<'_>,
     omega: &[f64],
     source: NoiseSource,
     settings: &LinearResponseSettings,

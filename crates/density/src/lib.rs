@@ -9,7 +9,8 @@
 //! | `lanes` | borrowed views of such matrices |
 //! | `density` | [`LogDensity`], [`TwiceDifferentiable`] |
 //! | `difference` | [`Differenced`]: second derivatives by differences of gradients |
-//! | `erased` | [`ErasedRecords`]: records of any model behind a pointer |
+//! | `erased_density` | [`ErasedDensity`]: a density of any type behind a pointer |
+//! | `erased_records` | [`ErasedRecords`]: records of any model behind a pointer |
 //! | `pattern` | [`Pattern`]: which mixed second derivatives vanish |
 //! | `posterior` | [`Posterior`]: names, shapes, constrained values and generated quantities |
 //! | `records` | [`RecordDensity`], [`LinearPredictor`]: exchangeable data, one minibatch at a time |
@@ -23,7 +24,8 @@
 
 mod density;
 mod difference;
-mod erased;
+mod erased_density;
+mod erased_records;
 mod lanes;
 mod pattern;
 mod posterior;
@@ -31,7 +33,8 @@ mod records;
 
 pub use density::{LogDensity, TwiceDifferentiable};
 pub use difference::{Differenced, DifferencedWorkspace};
-pub use erased::{ErasedRecords, ErasedWorkspace};
+pub use erased_density::{DensityWorkspace, ErasedDensity};
+pub use erased_records::{ErasedRecords, ErasedWorkspace};
 pub use lanes::{Lanes, LanesMut};
 pub use pattern::Pattern;
 pub use posterior::{
