@@ -8,6 +8,7 @@
 //! - [`sum`]: sums, means and their errors,
 //! - [`reduce`]: sums and products of vectors, the same bits at every SIMD level,
 //! - [`dense`]: Cholesky factors of small dense matrices,
+//! - [`elimination`]: factors of small real matrices of many lanes,
 //! - [`order`]: quantiles and medians,
 //! - [`quadrature`]: Gauss-Hermite nodes and weights,
 //! - [`solvers`]: differential equations, systems of equations and integrals over lanes, with their derivatives.
@@ -19,6 +20,7 @@
 
 pub mod constants;
 pub mod dense;
+pub mod elimination;
 pub mod order;
 pub mod quadrature;
 pub mod reduce;

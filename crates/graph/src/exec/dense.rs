@@ -1,6 +1,7 @@
 //! Lane kernels of matrix operations, running sums and maxima: every loop runs over the matrix with
 //! the lanes innermost. Matrices are column-major rows of lanes.
 
+use jensen_math::elimination::Elimination;
 use jensen_math::simd::{F64x8, LANES, Simd};
 
 use crate::exec::kernels::Operand;
@@ -299,34 +300,44 @@ unsafe fn lane_values(operand: &Operand, splat: bool, len: usize, lane: usize) -
         .collect()
 }
 
-/// General solves and determinants pivot, which differs from lane to lane: one lane at a time.
-unsafe fn solve<M: Factors, T: Flag>(
-    dst: *mut f64,
-    args: *const Operand,
-    extents: *const Extents,
-    lanes: usize,
-) {
-    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
-    unsafe {
-        let (n, cols) = ((*extents).m, (*extents).n);
-        for lane in 0..lanes {
-            let a = lane_values(&*args, M::A, n * n, lane);
-            let b = lane_values(&*args.add(1), M::B, n * cols, lane);
-            let (x, _) = structural::solve_value(n, cols, T::ON, &a, &b);
-            for (i, x) in x.into_iter().enumerate() {
-                *dst.add(i * lanes + lane) = x;
-            }
-        }
+/// The rows of an operand one after another, of one lane where it is splat; and how many lanes.
+unsafe fn rows(operand: &Operand, splat: bool, len: usize, lanes: usize) -> (Vec<f64>, usize) {
+    let width = if splat { 1 } else { lanes };
+    let mut out = Vec::with_capacity(len * width);
+    for i in 0..len {
+        // SAFETY: rows stay within the extents, which the operand has by the contract of `Dense::run`.
+        out.extend_from_slice(unsafe {
+            std::slice::from_raw_parts(operand.base.add(i * operand.stride), width)
+        });
     }
+    (out, width)
 }
 
-unsafe fn log_abs_det(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
-    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
-    unsafe {
-        let n = (*extents).m;
-        for lane in 0..lanes {
-            let a = lane_values(&*args, false, n * n, lane);
-            *dst.add(lane) = structural::solve_value(n, 0, false, &a, &[]).1;
+jensen_math::simd_fn! {
+    fn solve, solve_fn = <V, M: Factors, T: Flag>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
+        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        unsafe {
+            let (n, cols) = ((*extents).m, (*extents).n);
+            let (a, width) = rows(&*args, M::A, n * n, lanes);
+            let (b, each) = rows(&*args.add(1), M::B, n * cols, lanes);
+            let x = std::slice::from_raw_parts_mut(dst, n * cols * lanes);
+            for (x, b) in x.chunks_exact_mut(lanes).zip(b.chunks_exact(each)) {
+                if M::B { x.fill(b[0]) } else { x.copy_from_slice(b) }
+            }
+            let mut elimination = Elimination::default();
+            elimination.factor_at::<V>(n, &a, width);
+            elimination.solve_at::<V>(x, lanes, T::ON);
+        }
+    }
+
+    fn log_abs_det, log_abs_det_fn = <V>(dst: *mut f64, args: *const Operand, extents: *const Extents, lanes: usize) {
+        // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+        unsafe {
+            let n = (*extents).m;
+            let (a, width) = rows(&*args, false, n * n, lanes);
+            let mut elimination = Elimination::default();
+            elimination.factor_at::<V>(n, &a, width);
+            elimination.log_abs_det_at::<V>(std::slice::from_raw_parts_mut(dst, lanes));
         }
     }
 }
@@ -344,16 +355,16 @@ unsafe fn eigen_sym(dst: *mut f64, args: *const Operand, extents: *const Extents
     }
 }
 
-fn solve_fn(splat: &[bool], transposed: bool) -> DenseFn {
+fn solve_kernel(simd: Simd, splat: &[bool], transposed: bool) -> DenseFn {
     match (splat[0], splat[1], transposed) {
-        (false, false, false) => solve::<Mask<false, false>, Off>,
-        (false, true, false) => solve::<Mask<false, true>, Off>,
-        (true, false, false) => solve::<Mask<true, false>, Off>,
-        (true, true, false) => solve::<Mask<true, true>, Off>,
-        (false, false, true) => solve::<Mask<false, false>, On>,
-        (false, true, true) => solve::<Mask<false, true>, On>,
-        (true, false, true) => solve::<Mask<true, false>, On>,
-        (true, true, true) => solve::<Mask<true, true>, On>,
+        (false, false, false) => solve_fn::<Mask<false, false>, Off>(simd),
+        (false, true, false) => solve_fn::<Mask<false, true>, Off>(simd),
+        (true, false, false) => solve_fn::<Mask<true, false>, Off>(simd),
+        (true, true, false) => solve_fn::<Mask<true, true>, Off>(simd),
+        (false, false, true) => solve_fn::<Mask<false, false>, On>(simd),
+        (false, true, true) => solve_fn::<Mask<false, true>, On>(simd),
+        (true, false, true) => solve_fn::<Mask<true, false>, On>(simd),
+        (true, true, true) => solve_fn::<Mask<true, true>, On>(simd),
     }
 }
 
@@ -433,8 +444,8 @@ pub(crate) fn dense_kernel(
             n,
             cols,
             transposed,
-        } => (solve_fn(splat, transposed), square(n, cols)),
-        Op::LogAbsDet { n } => (log_abs_det, square(n, n)),
+        } => (solve_kernel(simd, splat, transposed), square(n, cols)),
+        Op::LogAbsDet { n } => (log_abs_det_fn(simd), square(n, n)),
         Op::EigenSym { n } => (eigen_sym, square(n, 10 * n)),
         Op::CumSum { reverse: false } => (cumsum_fn::<Off>(simd), flat),
         Op::CumSum { reverse: true } => (cumsum_fn::<On>(simd), flat),

@@ -187,6 +187,7 @@ impl Call {
             jacobian: engine(&self.programs.jacobian, &mut arenas.jacobian),
             moving: engine(&self.programs.moving, &mut arenas.moving),
             pull: engine(&self.programs.pull, &mut arenas.pull),
+            objective: engine(&self.programs.objective, &mut arenas.objective),
         };
         let groups = lanes.div_ceil(self.group);
         let mut none = Vec::new();

@@ -25,7 +25,9 @@ const ROUGH: f64 = 1e-4;
 pub struct Solver {
     /// What is solved, and how.
     pub kind: SolverKind,
-    /// Three inputs a lane (clock, states, parameters) and one output, the rates.
+    /// Three inputs a lane (clock, states, parameters) and one output, the rates. That of a root may have two more: the
+    /// Jacobian, column-major, where it is known to be cheaper than its columns one by one, and, where the equations are those
+    /// of a maximum, what is largest there.
     pub body: Graph,
 }
 
@@ -182,9 +184,14 @@ impl Solver {
                 "the body has inputs of {found:?} elements, expected {inputs:?}"
             ));
         }
-        match self.body.outputs() {
-            [out] if self.body.shape(*out).len as usize == rates => None,
-            _ => Some(format!("the body must have one output of {rates} elements")),
+        let outputs = self.body.outputs().iter();
+        let found: Vec<usize> = outputs
+            .map(|out| self.body.shape(*out).len as usize)
+            .collect();
+        let root = matches!(self.kind, SolverKind::Root(_));
+        if found == [rates] || (root && found == [rates, rates * rates, 1]) {
+            return None;
         }
+        Some(format!("the body must have one output of {rates} elements"))
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Roles<T> {
     pub moving: Option<T>,
     /// Products of weights with derivatives of the body, or of the moving one.
     pub pull: Option<T>,
+    /// What is largest at a root.
+    pub objective: Option<T>,
 }
 
 impl<T> Roles<T> {
@@ -45,14 +47,20 @@ impl<T> Roles<T> {
             jacobian: self.jacobian.as_ref().map(&mut f),
             moving: self.moving.as_ref().map(&mut f),
             pull: self.pull.as_ref().map(&mut f),
+            objective: self.objective.as_ref().map(&mut f),
         }
     }
 
     /// All players.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        [&self.base, &self.jacobian, &self.moving, &self.pull]
-            .into_iter()
-            .flatten()
+        let all = [
+            &self.base,
+            &self.jacobian,
+            &self.moving,
+            &self.pull,
+            &self.objective,
+        ];
+        all.into_iter().flatten()
     }
 }
 
@@ -65,15 +73,20 @@ impl Roles<Graph> {
             SolverKind::Integral(_) => false,
         };
         let is_root = matches!(solver.kind, SolverKind::Root(_));
+        let rates = part(&solver.body, 0);
         Roles {
-            base: (!pass.moves() || is_root).then(|| solver.body.clone()),
-            jacobian: implicit.then(|| jacobian(&solver.body)),
-            moving: pass.moves().then(|| moving(&solver.body).0),
+            base: (!pass.moves() || is_root).then(|| rates.clone()),
+            jacobian: implicit.then(|| match solver.body.outputs() {
+                [_] => jacobian(&rates),
+                _ => part(&solver.body, 1),
+            }),
+            objective: (solver.body.outputs().len() > 2).then(|| part(&solver.body, 2)),
+            moving: pass.moves().then(|| moving(&rates).0),
             pull: pass.pulls().then(|| {
                 let (graph, inputs) = if pass.moves() {
-                    moving(&solver.body)
+                    moving(&rates)
                 } else {
-                    let mut graph = solver.body.clone();
+                    let mut graph = rates.clone();
                     let inputs = (1..3).map(|slot| graph.input_node(slot)).collect();
                     (graph, inputs)
                 };
@@ -81,6 +94,16 @@ impl Roles<Graph> {
             }),
         }
     }
+}
+
+/// What one output of a body needs.
+fn part(body: &Graph, output: usize) -> Graph {
+    if body.outputs().len() == 1 {
+        return body.clone();
+    }
+    let mut graph = body.clone();
+    graph.set_outputs(vec![body.outputs()[output]]);
+    passes::compact(&graph)
 }
 
 /// ∂rates/∂states, column by column; where rates are residuals, columns of the states' derivatives follow.
@@ -171,6 +194,7 @@ struct Body<'a, E> {
     rate: &'a mut E,
     jacobian: Option<&'a mut E>,
     pull: Option<&'a mut E>,
+    objective: Option<&'a mut E>,
     copies: usize,
 }
 
@@ -232,6 +256,15 @@ impl<E: Engine> System for Body<'_, E> {
         let inputs = Inputs::at(&at, self.copies);
         let engine = self.jacobian.as_mut().expect("implicit solvers have one");
         engine.run(&inputs.all()[..3], at.lanes, &mut [out]);
+    }
+
+    fn objective(&mut self, at: Point<'_>, out: &mut [f64]) -> bool {
+        let inputs = Inputs::at(&at, self.copies);
+        let Some(engine) = self.objective.as_mut() else {
+            return false;
+        };
+        engine.run(inputs.all(), at.lanes, &mut [out]);
+        true
     }
 
     fn granule(&self) -> usize {
@@ -297,6 +330,7 @@ fn body<E: Engine>(roles: &mut Roles<E>, copies: usize) -> Body<'_, E> {
         rate: rate.as_mut().expect("a pass has the rates of its copies"),
         jacobian: roles.jacobian.as_mut(),
         pull: roles.pull.as_mut(),
+        objective: roles.objective.as_mut(),
         copies,
     }
 }

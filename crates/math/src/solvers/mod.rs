@@ -64,6 +64,12 @@ pub trait System {
         differences(self, at, states, out);
     }
 
+    /// Writes what is largest at the root looked for, one row, where the equations are those of a maximum and this is known;
+    /// Newton's steps lead to larger values of it, where they are not too long. `false` where there is no such thing.
+    fn objective(&mut self, _at: Point<'_>, _out: &mut [f64]) -> bool {
+        false
+    }
+
     /// Lanes come in multiples of this.
     fn granule(&self) -> usize {
         1

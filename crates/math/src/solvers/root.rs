@@ -1,13 +1,20 @@
 //! Systems of equations `f(y, p) = 0`, lane by lane with rates evaluated for all lanes at once.
 //!
 //! The solution is found by Powell's dogleg steps on ‖f‖² within a trust region (Nocedal and Wright, *Numerical
-//! Optimization*, sections 4.1 and 11.2), which near a regular root are Newton's. Its derivatives follow from the implicit
-//! function theorem: they are those of the root, whatever the iteration.
+//! Optimization*, sections 4.1 and 11.2), which near a regular root are Newton's. Where the equations are those of a maximum whose
+//! objective is known, steps are Newton's, halved until the objective grows, as long as halving helps. The derivatives of
+//! the root follow from the implicit function theorem: they are those of the root, whatever the iteration.
 
-use num_complex::Complex64;
-
-use super::linear::Factor;
 use super::{Differentiable, Point, System};
+use crate::elimination::Elimination;
+
+/// Part of ‖f‖² that a step of Newton's leaves at most while rounding is not reached.
+const SHARPER: f64 = 1e-2;
+
+/// Part of Newton's step below which the objective is not followed any more, and by how much of its size rounding may
+/// make it smaller.
+const SHORTEST: f64 = 1e-6;
+const FLAT: f64 = 1e-12;
 
 /// A system of equations.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,8 +33,13 @@ pub struct Root {
 struct Search {
     y: Vec<f64>,
     f: Vec<f64>,
+    /// The objective, while steps follow it, and the part of Newton's that is taken.
+    objective: Option<f64>,
+    part: f64,
     radius: f64,
     step: Vec<f64>,
+    /// Whether the step is Newton's.
+    whole: bool,
     /// ‖f‖² that the linear model expects after the step.
     expected: f64,
     going: bool,
@@ -47,7 +59,9 @@ impl Root {
         let mut states = x[..n * lanes].to_vec();
         let mut values = vec![0.0; n * lanes];
         let mut jacobian = vec![0.0; n * n * lanes];
+        let mut objectives = vec![0.0; lanes];
         rate(system, &states, parameters, lanes, &mut values);
+        let followed = objective(system, &states, parameters, lanes, &mut objectives);
         let column = |rows: &[f64], lane: usize| -> Vec<f64> {
             rows.iter().skip(lane).step_by(lanes).copied().collect()
         };
@@ -59,6 +73,10 @@ impl Root {
                     going: f.iter().all(|f| f.is_finite()),
                     radius: 10.0 * size,
                     step: vec![0.0; n],
+                    objective: (followed && objectives[lane].is_finite())
+                        .then_some(objectives[lane]),
+                    part: 1.0,
+                    whole: false,
                     expected: 0.0,
                     failures: 0,
                     y,
@@ -66,6 +84,8 @@ impl Root {
                 }
             })
             .collect();
+        let mut factors = Elimination::default();
+        let mut newton = values.clone();
         for _ in 0..self.max_steps.max(1) {
             if !searches.iter().any(|search| search.going) {
                 break;
@@ -77,15 +97,26 @@ impl Root {
                 lanes,
             };
             system.jacobian(point, n, &mut jacobian);
+            factors.factor(system.simd(), n, &jacobian, lanes);
+            newton.fill(0.0);
+            for (lane, search) in searches.iter().enumerate().filter(|(_, s)| s.going) {
+                for (row, f) in search.f.iter().enumerate() {
+                    newton[row * lanes + lane] = -f;
+                }
+            }
+            factors.solve(system.simd(), &mut newton, lanes, false);
             for (lane, search) in searches.iter_mut().enumerate().filter(|(_, s)| s.going) {
-                search.propose(&column(&jacobian, lane));
+                search.propose(column(&newton, lane), || column(&jacobian, lane));
                 for (row, (y, step)) in search.y.iter().zip(&search.step).enumerate() {
                     states[row * lanes + lane] = y + step;
                 }
             }
             rate(system, &states, parameters, lanes, &mut values);
+            if followed {
+                objective(system, &states, parameters, lanes, &mut objectives);
+            }
             for (lane, search) in searches.iter_mut().enumerate().filter(|(_, s)| s.going) {
-                search.judge(column(&values, lane));
+                search.judge(column(&values, lane), objectives[lane], self.tolerance);
                 for (row, y) in search.y.iter().enumerate() {
                     states[row * lanes + lane] = *y;
                 }
@@ -116,16 +147,10 @@ impl Root {
         let mut rates = vec![0.0; 2 * n * lanes];
         rate(system, &states, &parameters, lanes, &mut rates);
         let factors = self.factors(system, &states, &parameters, lanes);
-        for (lane, factor) in factors.iter().enumerate() {
-            let mut b: Vec<Complex64> = (0..n)
-                .map(|i| Complex64::new(rates[(n + i) * lanes + lane], 0.0))
-                .collect();
-            factor.solve(&mut b);
-            // The factor is of −J.
-            b.iter()
-                .enumerate()
-                .for_each(|(i, b)| out[i * lanes + lane] = b.re);
+        for (out, moved) in out.iter_mut().zip(&rates[n * lanes..]) {
+            *out = -moved;
         }
+        factors.solve(system.simd(), out, lanes, false);
     }
 
     /// Products of `weights` (`copies · unknowns` rows) with the derivatives of roots `y` (and, with two copies, of their
@@ -157,18 +182,11 @@ impl Root {
         };
         for _ in 0..copies + 1 {
             system.pull(point, &bar, &mut pulled, &mut by_parameter);
-            for (lane, factor) in factors.iter().enumerate() {
-                for copy in 0..copies {
-                    let at = |i: usize| (copy * n + i) * lanes + lane;
-                    let mut rest: Vec<Complex64> = (0..n)
-                        .map(|i| Complex64::new(weights[at(i)] + pulled[at(i)], 0.0))
-                        .collect();
-                    factor.solve_transposed(&mut rest);
-                    rest.iter()
-                        .enumerate()
-                        .for_each(|(i, r)| bar[at(i)] += r.re);
-                }
+            for (pulled, weight) in pulled.iter_mut().zip(weights) {
+                *pulled += weight;
             }
+            factors.solve(system.simd(), &mut pulled, lanes, true);
+            bar.iter_mut().zip(&pulled).for_each(|(bar, x)| *bar -= x);
         }
         system.pull(point, &bar, &mut pulled, &mut by_parameter);
         out.fill(0.0);
@@ -188,14 +206,14 @@ impl Root {
         .concat()
     }
 
-    /// Factors of −J at the first copy of the states.
+    /// Factors of J at the first copy of the states.
     fn factors(
         &self,
         system: &mut dyn System,
         states: &[f64],
         parameters: &[f64],
         lanes: usize,
-    ) -> Vec<Factor> {
+    ) -> Elimination {
         let n = self.unknowns;
         let mut jacobian = vec![0.0; n * n * lanes];
         let point = Point {
@@ -205,14 +223,9 @@ impl Root {
             lanes,
         };
         system.jacobian(point, n, &mut jacobian);
-        (0..lanes)
-            .map(|lane| {
-                let own: Vec<f64> = jacobian.iter().skip(lane).step_by(lanes).copied().collect();
-                let mut factor = Factor::default();
-                factor.shifted(Complex64::ZERO, &own, n);
-                factor
-            })
-            .collect()
+        let mut factors = Elimination::default();
+        factors.factor(system.simd(), n, &jacobian, lanes);
+        factors
     }
 }
 
@@ -232,19 +245,43 @@ fn rate(
     system.rate(point, out);
 }
 
+fn objective(
+    system: &mut dyn System,
+    states: &[f64],
+    parameters: &[f64],
+    lanes: usize,
+    out: &mut [f64],
+) -> bool {
+    let point = Point {
+        clock: &[],
+        states,
+        parameters,
+        lanes,
+    };
+    system.objective(point, out)
+}
+
 fn norm(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
 impl Search {
-    /// The dogleg step within the radius, from the column-major Jacobian.
-    fn propose(&mut self, jacobian: &[f64]) {
-        let n = self.y.len();
-        let mut factor = Factor::default();
-        factor.shifted(Complex64::ZERO, jacobian, n);
-        let mut b: Vec<Complex64> = self.f.iter().map(|f| Complex64::new(*f, 0.0)).collect();
-        factor.solve(&mut b);
-        let newton: Vec<f64> = b.iter().map(|b| b.re).collect();
+    /// A part of Newton's step, or the dogleg step within the radius, from Newton's and, where that is too long, the
+    /// column-major Jacobian.
+    fn propose(&mut self, newton: Vec<f64>, jacobian: impl FnOnce() -> Vec<f64>) {
+        if self.objective.is_some() && newton.iter().all(|x| x.is_finite()) {
+            self.whole = self.part == 1.0;
+            self.step = newton.iter().map(|x| self.part * x).collect();
+            return;
+        }
+        self.objective = None;
+        self.whole = norm(&newton) <= self.radius;
+        if self.whole {
+            self.step = newton;
+            self.expected = 0.0;
+            return;
+        }
+        let (n, jacobian) = (self.y.len(), jacobian());
         let times = |x: &[f64]| -> Vec<f64> {
             (0..n)
                 .map(|i| (0..n).map(|j| jacobian[j * n + i] * x[j]).sum())
@@ -254,37 +291,33 @@ impl Search {
             .map(|j| -(0..n).map(|i| jacobian[j * n + i] * self.f[i]).sum::<f64>())
             .collect();
         let usable = newton.iter().all(|x| x.is_finite());
-        if usable && norm(&newton) <= self.radius {
-            self.step = newton;
+        let steep = norm(&slope);
+        let curved = norm(&times(&slope));
+        let along = if curved > 0.0 {
+            steep * steep / (curved * curved)
         } else {
-            let steep = norm(&slope);
-            let curved = norm(&times(&slope));
-            let along = if curved > 0.0 {
-                steep * steep / (curved * curved)
+            0.0
+        };
+        let cauchy: Vec<f64> = slope.iter().map(|s| along * s).collect();
+        let reach = norm(&cauchy);
+        self.step = if reach >= self.radius || !usable {
+            let scale = if reach > 0.0 {
+                (self.radius / reach).min(1.0)
             } else {
                 0.0
             };
-            let cauchy: Vec<f64> = slope.iter().map(|s| along * s).collect();
-            let reach = norm(&cauchy);
-            self.step = if reach >= self.radius || !usable {
-                let scale = if reach > 0.0 {
-                    (self.radius / reach).min(1.0)
-                } else {
-                    0.0
-                };
-                cauchy.iter().map(|c| scale * c).collect()
-            } else {
-                // From the Cauchy point towards Newton's, to the edge.
-                let way: Vec<f64> = newton.iter().zip(&cauchy).map(|(n, c)| n - c).collect();
-                let (a, b) = (
-                    norm(&way).powi(2),
-                    cauchy.iter().zip(&way).map(|(c, w)| c * w).sum::<f64>(),
-                );
-                let c = reach * reach - self.radius * self.radius;
-                let part = ((b * b - a * c).sqrt() - b) / a;
-                cauchy.iter().zip(&way).map(|(c, w)| c + part * w).collect()
-            };
-        }
+            cauchy.iter().map(|c| scale * c).collect()
+        } else {
+            // From the Cauchy point towards Newton's, to the edge.
+            let way: Vec<f64> = newton.iter().zip(&cauchy).map(|(n, c)| n - c).collect();
+            let (a, b) = (
+                norm(&way).powi(2),
+                cauchy.iter().zip(&way).map(|(c, w)| c * w).sum::<f64>(),
+            );
+            let c = reach * reach - self.radius * self.radius;
+            let part = ((b * b - a * c).sqrt() - b) / a;
+            cauchy.iter().zip(&way).map(|(c, w)| c + part * w).collect()
+        };
         let model = times(&self.step);
         self.expected = self
             .f
@@ -294,8 +327,13 @@ impl Search {
             .sum();
     }
 
-    /// Takes the step or shortens the radius.
-    fn judge(&mut self, f: Vec<f64>) {
+    /// Takes the step or shortens the next one.
+    fn judge(&mut self, f: Vec<f64>, objective: f64, tolerance: f64) {
+        let within = self.f.iter().all(|f| f.abs() <= tolerance);
+        if let Some(so_far) = self.objective {
+            self.follow(f, (so_far, objective), within);
+            return;
+        }
         let before: f64 = self.f.iter().map(|f| f * f).sum();
         let after: f64 = f.iter().map(|f| f * f).sum();
         let length = norm(&self.step);
@@ -312,7 +350,31 @@ impl Search {
         }
         let tiny = length <= 4.0 * f64::EPSILON * norm(&self.y);
         self.failures = if better { 0 } else { self.failures + 1 };
-        // Rounding is reached where steps do not help any more.
-        self.going = after != 0.0 && !tiny && self.failures < 40 && length > 0.0;
+        // Rounding is reached where steps do not help any more: near a root Newton's make each error the square of the last.
+        let sharper = after <= SHARPER * before;
+        let rounded = within && self.whole && !sharper;
+        self.going = after != 0.0 && !tiny && !rounded && self.failures < 40 && length > 0.0;
+    }
+
+    /// Takes a part of Newton's step where the objective grows, or halves the part.
+    fn follow(&mut self, f: Vec<f64>, (before, after): (f64, f64), within: bool) {
+        let length = norm(&self.step);
+        let tiny = length <= 4.0 * f64::EPSILON * norm(&self.y);
+        let size = |f: &[f64]| f.iter().map(|f| f * f).sum::<f64>();
+        let (so_far, then) = (size(&self.f), size(&f));
+        let grown = after >= before - FLAT * before.abs() && then.is_finite();
+        if grown && !(within && then > so_far) {
+            self.y.iter_mut().zip(&self.step).for_each(|(y, s)| *y += s);
+            self.f = f;
+            self.objective = Some(after);
+            self.part = (2.0 * self.part).min(1.0);
+        } else {
+            self.part *= 0.5;
+        }
+        let sharper = then <= SHARPER * so_far;
+        self.going = then != 0.0 && !tiny && !(within && self.whole && !sharper);
+        if self.part < SHORTEST {
+            self.objective = None;
+        }
     }
 }

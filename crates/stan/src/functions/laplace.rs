@@ -193,7 +193,7 @@ impl LaplaceSettings {
                 unknowns: n,
                 parameters: 0,
                 tolerance,
-                max_steps: (steps * (1.0 + search)) as u64,
+                max_steps: (steps + search) as u64,
             },
         })
     }

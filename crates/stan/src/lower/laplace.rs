@@ -1,7 +1,14 @@
-//! Laplace's approximation of latent Gaussian models: the mode is the root of `θ = K ∂ll(θ)`, whose derivatives the
-//! operation of the graph has, and the rest is operations on it, with derivatives of the likelihood that are graphs too.
+//! Laplace's approximation of latent Gaussian models: the mode is `θ = K a` where `f(a) = a − ∂ll(K a)` is zero, and the rest is
+//! operations on it, with derivatives of the likelihood that are graphs too.
+//!
+//! The search is Newton's on `ll(K a) − ½ aᵀ K a`; a is as large as the derivatives of the likelihood are, whatever the scale of
+//! K. The root has its derivatives from two steps `a ← a − J⁻¹ f(a)` of the chord method behind the search, in which only f
+//! depends on parameters: the root found and the inverse of the Jacobian there are numbers. Of a function whose first k
+//! derivatives at the current parameters are right such a step makes one of which k + 1 are: where parameters move by h, the
+//! new error is `(I − J⁻¹ ∂f) e`, with a first factor of order h. So values, gradients and Hessian-vector products are exact,
+//! and neither the n² parameters of the search nor its equations need derivatives of their own.
 
-use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, SolverKind, passes};
+use jensen_graph::{Graph, NodeId, Op, SolverKind, passes};
 
 use super::Lower;
 use super::solvers::{inside, unknown_parts};
@@ -10,7 +17,7 @@ use crate::functions::laplace::{
     places,
 };
 use crate::program::{Callee, Expr, FunRef, Level, Span};
-use crate::symbolic::tape::E;
+use crate::symbolic::tape::{E, Tape};
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::Value;
 use crate::value::error::{Eval, FnError};
@@ -218,77 +225,108 @@ impl<'g> Lower<'_, 'g> {
         }
         let mut root = settings.root;
         root.parameters = all;
-        let body = equations(&likelihood, n, m, known.as_deref());
+        let block = settings.block;
+        let derivatives = derivatives(&likelihood, n, block);
         let passed = tape.concat(&parts);
-        let theta = {
-            let both = [&[start][..], &parts].concat();
-            self.solved(SolverKind::Root(root), body, &both)
+        let at = |graph: &Graph, theta: E<'g>, parameters: E<'g>| -> Vec<E<'g>> {
+            let inputs = [None, Some(theta.id), (all > 0).then_some(parameters.id)];
+            let found = passes::inlined(graph, &inputs, &mut tape.graph.borrow_mut());
+            found.into_iter().map(|id| tape.e(id)).collect()
         };
-        let parts = derivatives(&likelihood, n, settings.block);
-        let found = {
-            let mut graph = tape.graph.borrow_mut();
-            let inputs = [None, Some(theta.id), (all > 0).then_some(passed.id)];
-            passes::inlined(&parts, &inputs, &mut graph)
+        let fixed = passed.pivot();
+        let unit = identity(tape, n);
+        let times = |matrix: E<'g>, x: E<'g>| matrix.matmul(x, n, n, 1);
+        // I − H K for the covariance K and the Hessian H of the likelihood in columns, where they are numbers.
+        let jacobian =
+            |found: &[E<'g>]| unit - hessian_times(tape, &found[2..], covariance.pivot(), n, block);
+        // A start of θ is one step of Newton's away from an `a`, whatever it was before.
+        let begin = match start.values() {
+            Some(zeros) if zeros.iter().all(|x| *x == 0.0) => start,
+            _ => {
+                let start = start.pivot();
+                let found = at(&derivatives, start, fixed);
+                let (slope, curved) = (found[1], hessian_times(tape, &found[2..], unit, n, block));
+                let off = slope - times(curved, start);
+                jacobian(&found).solve(off, n, 1, false)
+            }
         };
-        let found: Vec<E<'g>> = found.into_iter().map(|id| tape.e(id)).collect();
-        let [value, slope, columns @ ..] = &found[..] else {
-            unreachable!("a value, a slope and columns of the Hessian")
+        let body = equations(&derivatives, (n, m, block), known.as_deref());
+        let root = self.solved(SolverKind::Root(root), body, &[begin.pivot(), fixed]);
+        let there = at(&derivatives, times(covariance.pivot(), root), fixed);
+        let inverse = jacobian(&there).solve(unit, n, n, false);
+        let slope = {
+            let mut graph = derivatives.clone();
+            graph.set_outputs(vec![derivatives.outputs()[1]]);
+            passes::compact(&graph)
         };
-        let curved = times_hessian(tape, covariance, columns, n, settings.block);
-        let unit: Vec<f64> = (0..n * n)
-            .map(|k| f64::from(u8::from(k % (n + 1) == 0)))
-            .collect();
-        let unit = tape.vector(&unit);
-        if observed.function.is_some() {
-            self.must_be_mode(covariance, curved, unit, n);
+        let mut a = root;
+        for _ in 0..2 {
+            let off = a - at(&slope, times(covariance, a), passed)[0];
+            a = a - times(inverse, off);
         }
-        let quadratic = (*slope * theta).sum();
-        let determinant = (unit + curved).log_abs_det(n);
-        Ok((*value - (quadratic + determinant) * 0.5).into())
+        let theta = times(covariance, a);
+        let found = at(&derivatives, theta, passed);
+        let curved = unit - hessian_times(tape, &found[2..], covariance, n, block);
+        if observed.function.is_some() {
+            self.must_be_mode(covariance, curved, n);
+        }
+        let quadratic = (a * theta).sum();
+        Ok((found[0] - (quadratic + curved.log_abs_det(n)) * 0.5).into())
     }
 
-    /// Rejects draws where the root is no mode: `K + KWK`, which is congruent to `K⁻¹ + W`, must be positive definite.
-    fn must_be_mode(&self, covariance: E<'g>, curved: E<'g>, unit: E<'g>, n: usize) {
+    /// Rejects draws where the root is no mode: `K (I − H K)`, which is congruent to `K⁻¹ − H`, must be positive definite.
+    fn must_be_mode(&self, covariance: E<'g>, curved: E<'g>, n: usize) {
         let diagonal: Vec<u32> = (0..n as u32).map(|i| i * (n as u32 + 1)).collect();
         let size = covariance.gather(&diagonal).sum() * (JITTER / n as f64);
-        let both = covariance + curved.matmul(covariance, n, n, n) + size * unit;
+        let both = covariance.matmul(curved, n, n, n) + size * identity(self.tape, n);
         let factor = both.cholesky(n).sum();
         let finite = factor.lt(factor.num(f64::INFINITY));
         self.tape.reject_where(finite.not());
     }
 }
 
-/// `θ − K ∂ll(θ)`, NaN where the likelihood is not finite, over the likelihood's inputs; K stands behind the first `m`
-/// parameters unless it is known.
-fn equations(likelihood: &Graph, n: usize, m: usize, known: Option<&[f64]>) -> Graph {
-    let mut graph = likelihood.clone();
-    let value = graph.outputs()[0];
-    let theta = graph.input_node(1);
-    let slope = graph.gradient(value, &[theta])[0];
+/// `a − ∂ll(K a)`, NaN where the likelihood is not finite, its Jacobian and the objective, over the inputs of the likelihood's
+/// derivatives with a for θ; K stands behind the first `m` parameters unless it is known.
+fn equations(
+    derivatives: &Graph,
+    (n, m, block): (usize, usize, usize),
+    known: Option<&[f64]>,
+) -> Graph {
+    let tape = Tape::default();
+    let [_, a, parameters] = derivatives
+        .inputs()
+        .iter()
+        .map(|input| tape.graph.borrow_mut().input(input.len))
+        .collect::<Vec<NodeId>>()[..]
+    else {
+        unreachable!("a clock, unknowns and parameters")
+    };
+    let a = tape.e(a);
     let covariance = match known {
-        Some(values) => graph.vector(values),
-        None => {
-            let parameters = graph.input_node(2);
-            graph.slice(parameters, m, n * n)
-        }
+        Some(values) => tape.vector(values),
+        None => tape.e(parameters).slice(m, n * n),
     };
-    let extent = n as u32;
-    let dims = MatMul {
-        m: extent,
-        k: extent,
-        n: 1,
-        left_transposed: false,
-        right_transposed: false,
-    };
-    let pulled = graph.matmul(covariance, slope, dims);
-    let off = graph.sub(theta, pulled);
-    let size = graph.elem(ElemOp::Abs, &[value]);
-    let infinity = graph.constant(f64::INFINITY);
-    let finite = graph.elem(ElemOp::Lt, &[size, infinity]);
-    let nan = graph.constant(f64::NAN);
-    let off = graph.select(finite, off, nan);
-    graph.set_outputs(vec![off]);
+    let theta = covariance.matmul(a, n, n, 1);
+    let inputs = [None, Some(theta.id), Some(parameters)];
+    let found = passes::inlined(derivatives, &inputs, &mut tape.graph.borrow_mut());
+    let found: Vec<E<'_>> = found.into_iter().map(|id| tape.e(id)).collect();
+    let value = found[0];
+    let finite = value.abs().lt(tape.constant(f64::INFINITY));
+    let off = finite.select(a - found[1], tape.constant(f64::NAN));
+    let jacobian = identity(&tape, n) - hessian_times(&tape, &found[2..], covariance, n, block);
+    let objective = value - (a * theta).sum() * 0.5;
+    let outputs = vec![off.id, jacobian.id, objective.id];
+    let mut graph = tape.graph.into_inner();
+    graph.set_outputs(outputs);
     passes::compact(&graph)
+}
+
+/// The identity matrix.
+fn identity(tape: &Tape, n: usize) -> E<'_> {
+    let unit: Vec<f64> = (0..n * n)
+        .map(|k| f64::from(u8::from(k % (n + 1) == 0)))
+        .collect();
+    tape.vector(&unit)
 }
 
 /// The likelihood, its gradient, and sums of `block` columns of its Hessian each, which do not overlap where that has
@@ -311,17 +349,11 @@ fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     passes::compact(&graph)
 }
 
-/// `K W` for the covariance K and `W = −∂²ll` in blocks.
-fn times_hessian<'g>(
-    tape: &'g crate::symbolic::tape::Tape,
-    covariance: E<'g>,
-    columns: &[E<'g>],
-    n: usize,
-    block: usize,
-) -> E<'g> {
+/// `H X` for the likelihood's Hessian, sums of columns of its blocks, and an `n × n` matrix X.
+fn hessian_times<'g>(tape: &'g Tape, columns: &[E<'g>], x: E<'g>, n: usize, block: usize) -> E<'g> {
     if let [diagonal] = columns {
-        let column: Vec<u32> = (0..n * n).map(|k| (k / n) as u32).collect();
-        return -(covariance * diagonal.gather(&column));
+        let row: Vec<u32> = (0..n * n).map(|k| (k % n) as u32).collect();
+        return diagonal.gather(&row) * x;
     }
     // Row i of sum k is the entry of column k of the block that i is in.
     let place = |k: usize, i: usize| ((i / block * block + k) * n + i) as u32;
@@ -329,5 +361,5 @@ fn times_hessian<'g>(
         .flat_map(|k| (0..n).map(move |i| place(k, i)))
         .collect();
     let hessian = tape.concat(columns).scatter(&index, n * n);
-    -covariance.matmul(hessian, n, n, n)
+    hessian.matmul(x, n, n, n)
 }
