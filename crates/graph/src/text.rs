@@ -311,6 +311,11 @@ fn write_node(graph: &Graph, id: NodeId, f: &mut fmt::Formatter<'_>) -> fmt::Res
             f.write_str(flag(dims.right_transposed, " right_transposed"))?;
         }
         Op::Cholesky { n } | Op::LogAbsDet { n } | Op::EigenSym { n } => write!(f, " n={n}")?,
+        Op::Hypergeometric {
+            above,
+            below,
+            order,
+        } => write!(f, " above={above} below={below} order={order}")?,
         Op::TriSolve {
             n,
             cols,
@@ -565,6 +570,11 @@ impl Reader {
             },
             "eigen_sym" => Op::EigenSym {
                 n: words.field("n")?,
+            },
+            "hypergeometric" => Op::Hypergeometric {
+                above: words.field("above")?,
+                below: words.field("below")?,
+                order: words.field("order")?,
             },
             "solver" => {
                 let name = words.next("a solver")?;

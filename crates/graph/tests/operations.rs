@@ -341,6 +341,12 @@ fn structural_operations_have_right_derivatives() {
             let e = g.eigen_sym(a, 4);
             weigh(g, e)
         }),
+        ("hypergeometric", 6, |g, z| {
+            let e = g.exp(z);
+            let (of_e, of_z) = (g.slice(e, 0, 5), g.slice(z, 5, 1));
+            let x = g.concat(&[of_e, of_z]);
+            g.hypergeometric(x, 2, 3, 0)
+        }),
         ("select", 6, |g, z| {
             let zero = g.constant(0.0);
             let positive = g.elem(ElemOp::Lt, &[zero, z]);

@@ -344,6 +344,25 @@ unsafe fn eigen_sym(dst: *mut f64, args: *const Operand, extents: *const Extents
     }
 }
 
+unsafe fn hypergeometric(
+    dst: *mut f64,
+    args: *const Operand,
+    extents: *const Extents,
+    lanes: usize,
+) {
+    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+    unsafe {
+        let (len, above, order) = ((*extents).m, (*extents).k, (*extents).n);
+        for lane in 0..lanes {
+            let x = lane_values(&*args, false, len, lane);
+            let found = structural::hypergeometric_value(above, order, &x);
+            for (i, x) in found.into_iter().enumerate() {
+                *dst.add(i * lanes + lane) = x;
+            }
+        }
+    }
+}
+
 fn solve_fn(splat: &[bool], transposed: bool) -> DenseFn {
     match (splat[0], splat[1], transposed) {
         (false, false, false) => solve::<Mask<false, false>, Off>,
@@ -436,6 +455,22 @@ pub(crate) fn dense_kernel(
         } => (solve_fn(splat, transposed), square(n, cols)),
         Op::LogAbsDet { n } => (log_abs_det, square(n, n)),
         Op::EigenSym { n } => (eigen_sym, square(n, 10 * n)),
+        Op::Hypergeometric {
+            above,
+            below,
+            order,
+        } => {
+            let n = (above + below + 1) as usize;
+            let extents = Extents {
+                m: n,
+                k: above as usize,
+                n: order as usize,
+                left_transposed: false,
+                right_transposed: false,
+                work: 500 * n * (n * n).max(8),
+            };
+            (hypergeometric, extents)
+        }
         Op::CumSum { reverse: false } => (cumsum_fn::<Off>(simd), flat),
         Op::CumSum { reverse: true } => (cumsum_fn::<On>(simd), flat),
         Op::Max => (largest_fn(simd), flat),

@@ -121,6 +121,16 @@ pub enum Op {
         /// Extent.
         n: u32,
     },
+    /// The hypergeometric function of a vector: so many numerators, denominators and the argument. Of order 0 its value, of
+    /// order 1 its gradient, of order 2 its second derivatives, a column for each element.
+    Hypergeometric {
+        /// Numerators.
+        above: u32,
+        /// Denominators.
+        below: u32,
+        /// Which derivatives.
+        order: u32,
+    },
     /// A pass of a solver.
     Solver(SolverId, Pass),
 }
@@ -149,6 +159,7 @@ impl Op {
             Self::Solve { .. } => "solve",
             Self::LogAbsDet { .. } => "log_abs_det",
             Self::EigenSym { .. } => "eigen_sym",
+            Self::Hypergeometric { .. } => "hypergeometric",
             Self::Solver(..) => "solver",
         }
     }

@@ -66,6 +66,9 @@ pub(crate) fn value(graph: &Graph, op: Op, args: &[&[f64]], len: usize) -> Vec<f
         } => solve_value(n as usize, cols as usize, transposed, args[0], args[1]).0,
         Op::LogAbsDet { n } => vec![solve_value(n as usize, 0, false, args[0], &[]).1],
         Op::EigenSym { n } => eigen_value(n as usize, args[0]),
+        Op::Hypergeometric { above, order, .. } => {
+            hypergeometric_value(above as usize, order as usize, args[0])
+        }
         Op::Const(_)
         | Op::Input(_)
         | Op::Record(_)
@@ -132,6 +135,13 @@ pub(crate) fn eigen_value(n: usize, a: &[f64]) -> Vec<f64> {
     let (mut values, vectors) = jensen_math::dense::eigen_symmetric(&symmetric, n);
     values.extend(vectors);
     values
+}
+
+/// A hypergeometric function or its derivatives.
+pub(crate) fn hypergeometric_value(above: usize, order: usize, x: &[f64]) -> Vec<f64> {
+    let (parameters, z) = x.split_at(x.len() - 1);
+    let (a, b) = parameters.split_at(above);
+    jensen_math::special::hypergeometric(a, b, z[0], order).derivatives(order)
 }
 
 fn tri_solve_value(n: usize, cols: usize, transposed: bool, l: &[f64], b: &[f64]) -> Vec<f64> {
@@ -425,6 +435,16 @@ pub(crate) fn vjp(
             whole(g.mul(inverse, adjoint))
         }
         Op::EigenSym { n } => whole(eigen_adjoint(g, node, n as usize, adjoint)),
+        Op::Hypergeometric {
+            above,
+            below,
+            order,
+        } => whole(hypergeometric_slope(
+            g,
+            [above, below, order],
+            args[0],
+            adjoint,
+        )),
         Op::Solver(id, pass) => whole(solver_vjp(g, id, pass, &args, adjoint, which)),
         Op::Const(_) | Op::Input(_) | Op::Record(_) | Op::RecordCount | Op::Elem(_) => {
             unreachable!("leaves have no arguments and elementwise rules are in their table")
@@ -489,6 +509,34 @@ fn eigen_tangent(g: &mut Graph, node: NodeId, n: usize, tangent: NodeId) -> Node
     let turn = g.mul(gaps, inside);
     let of_vectors = g.matmul(vectors, turn, square(n, false, false));
     g.concat(&[of_values, of_vectors])
+}
+
+/// What the next derivatives make of the adjoint of a hypergeometric function, or of its gradient: they are symmetric. Third
+/// derivatives are never needed (values, gradients and Hessian-vector products stop at the second) and are NaN.
+fn hypergeometric_slope(
+    g: &mut Graph,
+    [above, below, order]: [u32; 3],
+    x: NodeId,
+    along: NodeId,
+) -> NodeId {
+    let n = g.shape(x).len as usize;
+    let next =
+        |g: &mut Graph| g.hypergeometric(x, above as usize, below as usize, order as usize + 1);
+    match order {
+        0 => {
+            let slope = next(g);
+            g.mul(slope, along)
+        }
+        1 => {
+            let dims = MatMul {
+                n: 1,
+                ..square(n, false, false)
+            };
+            let slope = next(g);
+            g.matmul(slope, along, dims)
+        }
+        _ => g.vector(&vec![f64::NAN; n]),
+    }
 }
 
 /// (A + Aᵀ)/2
@@ -619,6 +667,18 @@ pub(crate) fn jvp(g: &mut Graph, node: NodeId, tangents: &[Option<NodeId>]) -> O
             Some(g.sum(product))
         }
         Op::EigenSym { n } => Some(eigen_tangent(g, node, n as usize, tangents[0]?)),
+        Op::Hypergeometric {
+            above,
+            below,
+            order,
+        } => {
+            let tangent = tangents[0]?;
+            if order == 2 {
+                return Some(g.vector(&vec![f64::NAN; shape.len as usize]));
+            }
+            let along = hypergeometric_slope(g, [above, below, order], args[0], tangent);
+            Some(if order == 0 { g.sum(along) } else { along })
+        }
         Op::Solver(id, pass) => solver_jvp(g, id, pass, &args, tangents),
         Op::Const(_) | Op::Input(_) | Op::Record(_) | Op::RecordCount | Op::Elem(_) => {
             unreachable!("leaves have no arguments and elementwise rules are in their table")

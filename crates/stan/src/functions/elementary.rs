@@ -36,6 +36,29 @@ fn fdim(x: f64, y: f64) -> f64 {
 }
 
 /// (1 − z)⁻ᵃ, the sum of its binomial series, for |z| < 1.
+fn hypergeometric(name: &str, a: &[f64], b: &[f64], z: f64) -> FnResult<Value> {
+    let value = special::hypergeometric(a, b, z, 0).value;
+    if value.is_nan() {
+        return Err(FnError::domain(format!(
+            "{name}: has no value at a = {a:?}, b = {b:?}, z = {z}: its series does not converge there"
+        )));
+    }
+    Ok(Value::Real(value))
+}
+
+/// Refuses arguments of 3F2 that are not so many.
+///
+/// # Errors
+/// Always an invalid size.
+pub fn check_three_two(name: &str, above: usize, below: usize) -> FnResult<()> {
+    if (above, below) != (3, 2) {
+        return Err(FnError::invalid(format!(
+            "{name}: expected 3 numbers above and 2 below, found {above} and {below}"
+        )));
+    }
+    Ok(())
+}
+
 fn hypergeometric_1f0(a: f64, z: f64) -> f64 {
     if z.abs() < 1.0 {
         (-a * (-z).ln_1p()).exp()
@@ -133,6 +156,28 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
     ("gamma_p", Map2(special::gamma_p)),
     ("gamma_q", Map2(special::gamma_q)),
     ("hypergeometric_1F0", Map2(hypergeometric_1f0)),
+    (
+        "hypergeometric_2F1",
+        Pure(|x| {
+            let x = x.iter().map(|x| x.real()).collect::<FnResult<Vec<f64>>>()?;
+            hypergeometric("hypergeometric_2F1", &x[..2], &x[2..3], x[3])
+        }),
+    ),
+    (
+        "hypergeometric_3F2",
+        Pure(|x| {
+            let (a, b) = (x[0].numbers(), x[1].numbers());
+            check_three_two("hypergeometric_3F2", a.len(), b.len())?;
+            hypergeometric("hypergeometric_3F2", &a, &b, x[2].real()?)
+        }),
+    ),
+    (
+        "hypergeometric_pFq",
+        Pure(|x| {
+            let (a, b) = (x[0].numbers(), x[1].numbers());
+            hypergeometric("hypergeometric_pFq", &a, &b, x[2].real()?)
+        }),
+    ),
     ("hypot", Map2(f64::hypot)),
     ("lbeta", Map2(lbeta)),
     ("lchoose", Map2(special::binomial_coefficient_log)),

@@ -631,6 +631,11 @@ impl<'g> E<'g> {
         (both.slice(0, n), both.slice(n, n * n))
     }
 
+    /// The hypergeometric function of this vector: `above` numerators, `below` denominators and the argument.
+    pub fn hypergeometric(self, above: usize, below: usize) -> Self {
+        self.with(|g| g.hypergeometric(self.id, above, below, 0))
+    }
+
     /// Zeros of length `len` with the elements added at `index`.
     pub fn scatter(self, index: &[u32], len: usize) -> Self {
         if self.is_record() {

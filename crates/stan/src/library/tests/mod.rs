@@ -101,9 +101,6 @@ const UNSUPPORTED: &[&str] = &[
     "eigenvalues",
     "eigenvectors",
     "generate_laplace_options",
-    "hypergeometric_2F1",
-    "hypergeometric_3F2",
-    "hypergeometric_pFq",
     "wiener_lccdf_unnorm",
     "wiener_lcdf_unnorm",
 ];
