@@ -311,6 +311,10 @@ fn write_node(graph: &Graph, id: NodeId, f: &mut fmt::Formatter<'_>) -> fmt::Res
             f.write_str(flag(dims.right_transposed, " right_transposed"))?;
         }
         Op::Cholesky { n } | Op::LogAbsDet { n } | Op::EigenSym { n } => write!(f, " n={n}")?,
+        Op::Eigen { n, hermitian } => {
+            write!(f, " n={n}")?;
+            f.write_str(flag(hermitian, " hermitian"))?;
+        }
         Op::Hypergeometric {
             above,
             below,
@@ -570,6 +574,10 @@ impl Reader {
             },
             "eigen_sym" => Op::EigenSym {
                 n: words.field("n")?,
+            },
+            "eigen" => Op::Eigen {
+                n: words.field("n")?,
+                hermitian: words.flag("hermitian"),
             },
             "hypergeometric" => Op::Hypergeometric {
                 above: words.field("above")?,

@@ -205,6 +205,12 @@ pub(crate) fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
             expect(of(0), matrix(n, n)?, "the argument")?;
             expect(shape, matrix(n, n + 1)?, "the result")
         }
+        Op::Eigen { n, .. } => {
+            arity(1)?;
+            expect(of(0), matrix(n, n.saturating_mul(2))?, "the argument")?;
+            let columns = n.saturating_mul(3).saturating_add(2);
+            expect(shape, matrix(n, columns)?, "the result")
+        }
         Op::Hypergeometric {
             above,
             below,

@@ -341,6 +341,16 @@ fn structural_operations_have_right_derivatives() {
             let e = g.eigen_sym(a, 4);
             weigh(g, e)
         }),
+        ("eigen", 18, |g, z| {
+            let e = g.eigen(z, 3, false);
+            let e = g.slice(e, 0, 24);
+            weigh(g, e)
+        }),
+        ("eigen of Hermitian", 18, |g, z| {
+            let e = g.eigen(z, 3, true);
+            let e = g.slice(e, 0, 24);
+            weigh(g, e)
+        }),
         ("hypergeometric", 6, |g, z| {
             let e = g.exp(z);
             let (of_e, of_z) = (g.slice(e, 0, 5), g.slice(z, 5, 1));

@@ -1,5 +1,6 @@
 //! SIMD special functions, counter-based random streams and small numerics.
 //!
+//! - [`complex`]: eigenvalues, singular values and Schur forms of small complex matrices,
 //! - [`constants`]: logarithms of π,
 //! - [`simd`]: eight virtual lanes and dispatch at run time,
 //! - [`vmath`]: special functions on lanes and slices,
@@ -17,6 +18,7 @@
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
 )]
 
+pub mod complex;
 pub mod constants;
 pub mod dense;
 pub mod order;

@@ -28,8 +28,8 @@ fn failure(source: &str) -> (ErrorKind, String) {
 fn unsupported_constructs_are_named() {
     let cases = [
         (
-            "parameters { real x; }\nmodel { target += wiener_lcdf_unnorm(2, x, 0.1, 0.5, 1); }",
-            "model.stan:2:19: function `wiener_lcdf_unnorm` is known but not supported yet",
+            "parameters { real x; }\nmodel { target += get_real(complex_schur_decompose_t([[x, 1], [2, 3]])[1, 1]); }",
+            "model.stan:2:28: function `complex_schur_decompose_t` is known but not supported yet",
         ),
         (
             "parameters { real x; }\nmodel {\n  real y = x;\n  while (y < 3) y += 1;\n}",
@@ -77,6 +77,29 @@ fn hypergeometric_functions_say_where_they_have_no_value() {
     let lowered = lowered(source, "{}", LowerOptions::default()).expect("it is lowered");
     let at = |x: f64| evaluate(&lowered.graph, &[&[x]], None)[0][0];
     assert!(at(0.5).is_finite() && at(1.5).is_nan());
+}
+
+#[test]
+fn spectra_say_what_their_matrices_must_be() {
+    let cases = [
+        (
+            "eigenvalues([[1, 2]])",
+            "eigenvalues: the matrix is 1 × 2, but must be square",
+        ),
+        (
+            "eigenvalues([[1, 2], [not_a_number(), 1]])",
+            "eigenvalues: the matrix is not finite",
+        ),
+        (
+            "eigenvalues_sym(to_complex([[1, 2], [2, 1]], [[0, 1], [1, 0]]))",
+            "eigenvalues_sym: the matrix is not Hermitian: element [2, 1] is not the conjugate of element [1, 2]",
+        ),
+    ];
+    for (call, expected) in cases {
+        let known = format!("transformed data {{ complex_vector[2] x = {call}; }}");
+        let error = bind(&known, "{}").map(|_| ()).expect_err("no value");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
 }
 
 #[test]

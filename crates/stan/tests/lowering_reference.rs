@@ -17,6 +17,7 @@ const TOLERANCE: [f64; 3] = [1e-11, 1e-9, 1e-8];
 const REFERENCES: &[(&str, usize, bool)] = &[
     (include_str!("reference/tails.json"), 150, false),
     (include_str!("reference/hypergeometric.json"), 40, true),
+    (include_str!("reference/decompositions.json"), 30, true),
 ];
 
 /// Value, gradient and Hessian of a statement at a point, its parameters unconstrained; and the value by the interpreter.

@@ -449,6 +449,15 @@ impl Graph {
         self.structural(op, &[a], Shape::fixed(n * (n + 1)))
     }
 
+    /// Eigenvalues and eigenvectors of a complex matrix, or of its Hermitian part, as [`Op::Eigen`] lays them out.
+    pub fn eigen(&mut self, a: NodeId, n: usize, hermitian: bool) -> NodeId {
+        let op = Op::Eigen {
+            n: n as u32,
+            hermitian,
+        };
+        self.structural(op, &[a], Shape::fixed(n * (3 * n + 2)))
+    }
+
     /// The hypergeometric function of `above` numerators, `below` denominators and the argument, which stand in one vector;
     /// or its derivatives of this order.
     pub fn hypergeometric(
@@ -543,6 +552,7 @@ impl Graph {
             | Op::Solve { .. }
             | Op::LogAbsDet { .. }
             | Op::EigenSym { .. }
+            | Op::Eigen { .. }
             | Op::Hypergeometric { .. } => self.structural(op, args, shape),
             Op::Const(_)
             | Op::Input(_)

@@ -5,7 +5,7 @@ use jensen_math::simd::{F64x8, LANES, Simd};
 
 use crate::exec::kernels::Operand;
 use crate::ir::Shape;
-use crate::ops::{MatMul, Op, structural};
+use crate::ops::{MatMul, Op, spectra, structural};
 
 type DenseFn = unsafe fn(*mut f64, *const Operand, *const Extents, usize);
 
@@ -344,6 +344,24 @@ unsafe fn eigen_sym(dst: *mut f64, args: *const Operand, extents: *const Extents
     }
 }
 
+unsafe fn eigen<T: Flag>(
+    dst: *mut f64,
+    args: *const Operand,
+    extents: *const Extents,
+    lanes: usize,
+) {
+    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+    unsafe {
+        let n = (*extents).m;
+        for lane in 0..lanes {
+            let a = lane_values(&*args, false, 2 * n * n, lane);
+            for (i, x) in spectra::value(n, T::ON, &a).into_iter().enumerate() {
+                *dst.add(i * lanes + lane) = x;
+            }
+        }
+    }
+}
+
 unsafe fn hypergeometric(
     dst: *mut f64,
     args: *const Operand,
@@ -455,6 +473,13 @@ pub(crate) fn dense_kernel(
         } => (solve_fn(splat, transposed), square(n, cols)),
         Op::LogAbsDet { n } => (log_abs_det, square(n, n)),
         Op::EigenSym { n } => (eigen_sym, square(n, 10 * n)),
+        Op::Eigen { n, hermitian } => {
+            let run: DenseFn = match hermitian {
+                true => eigen::<On>,
+                false => eigen::<Off>,
+            };
+            (run, square(n, 60 * n))
+        }
         Op::Hypergeometric {
             above,
             below,

@@ -1,7 +1,7 @@
 //! Structural operations: slow values, and derivative rules as graph expressions.
 
 use crate::ir::{Graph, NodeId, Shape};
-use crate::ops::{ElemOp, MatMul, Op, Pass, ScatterMap};
+use crate::ops::{ElemOp, MatMul, Op, Pass, ScatterMap, spectra};
 
 /// Products whose small extent is at most this are written out as elementwise multiplications with
 /// constant columns, which fuse with what produces and consumes them.
@@ -66,6 +66,7 @@ pub(crate) fn value(graph: &Graph, op: Op, args: &[&[f64]], len: usize) -> Vec<f
         } => solve_value(n as usize, cols as usize, transposed, args[0], args[1]).0,
         Op::LogAbsDet { n } => vec![solve_value(n as usize, 0, false, args[0], &[]).1],
         Op::EigenSym { n } => eigen_value(n as usize, args[0]),
+        Op::Eigen { n, hermitian } => spectra::value(n as usize, hermitian, args[0]),
         Op::Hypergeometric { above, order, .. } => {
             hypergeometric_value(above as usize, order as usize, args[0])
         }
@@ -435,6 +436,9 @@ pub(crate) fn vjp(
             whole(g.mul(inverse, adjoint))
         }
         Op::EigenSym { n } => whole(eigen_adjoint(g, node, n as usize, adjoint)),
+        Op::Eigen { n, hermitian } => {
+            whole(spectra::adjoint(g, node, n as usize, hermitian, adjoint))
+        }
         Op::Hypergeometric {
             above,
             below,
@@ -667,6 +671,13 @@ pub(crate) fn jvp(g: &mut Graph, node: NodeId, tangents: &[Option<NodeId>]) -> O
             Some(g.sum(product))
         }
         Op::EigenSym { n } => Some(eigen_tangent(g, node, n as usize, tangents[0]?)),
+        Op::Eigen { n, hermitian } => Some(spectra::tangent(
+            g,
+            node,
+            n as usize,
+            hermitian,
+            tangents[0]?,
+        )),
         Op::Hypergeometric {
             above,
             below,

@@ -94,12 +94,6 @@ fn unsupported_functions() {
 }
 
 const UNSUPPORTED: &[&str] = &[
-    "complex_schur_decompose",
-    "complex_schur_decompose_t",
-    "complex_schur_decompose_u",
-    "eigendecompose",
-    "eigenvalues",
-    "eigenvectors",
     "generate_laplace_options",
     "wiener_lccdf_unnorm",
     "wiener_lcdf_unnorm",
