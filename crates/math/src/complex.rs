@@ -412,7 +412,7 @@ mod tests {
     fn matrix(n: usize, seed: f64) -> Vec<Complex64> {
         let number = |at: usize| {
             let x = at as f64 + seed;
-            Complex64::new((2.3 * x).sin(), (1.7 * x + 0.4).cos())
+            Complex64::new((2.3 * x * x).sin(), (1.7 * x * x + 0.4).cos())
         };
         (0..n * n).map(number).collect()
     }

@@ -580,6 +580,10 @@ fn transposed_inverse(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
 }
 
 /// The tangent of `node` given its arguments' tangents at full shape (`None`: zero).
+#[expect(
+    clippy::too_many_lines,
+    reason = "a rule list: the derivative of each operation"
+)]
 pub(crate) fn jvp(g: &mut Graph, node: NodeId, tangents: &[Option<NodeId>]) -> Option<NodeId> {
     let args = g.args(node).to_vec();
     let shape = g.shape(node);
