@@ -10,7 +10,7 @@
 //! - [`reduce`]: sums and products of vectors, the same bits at every SIMD level,
 //! - [`dense`]: Cholesky factors of small dense matrices,
 //! - [`order`]: quantiles and medians,
-//! - [`quadrature`]: Gauss-Hermite nodes and weights,
+//! - [`quadrature`]: nodes and weights of Gauss's rules,
 //! - [`solvers`]: differential equations, systems of equations and integrals over lanes, with their derivatives.
 
 #![cfg_attr(

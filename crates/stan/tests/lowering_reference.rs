@@ -18,6 +18,7 @@ const REFERENCES: &[(&str, usize, bool)] = &[
     (include_str!("reference/tails.json"), 150, false),
     (include_str!("reference/hypergeometric.json"), 40, true),
     (include_str!("reference/decompositions.json"), 30, true),
+    (include_str!("reference/wiener.json"), 12, true),
 ];
 
 /// Value, gradient and Hessian of a statement at a point, its parameters unconstrained; and the value by the interpreter.

@@ -131,7 +131,7 @@ impl Tape {
     }
 
     /// Notes that an operation has no form for one value a record.
-    fn no_form(&self, what: &'static str) -> E<'_> {
+    pub fn no_form(&self, what: &'static str) -> E<'_> {
         self.fault.borrow_mut().get_or_insert(what);
         self.constant(f64::NAN)
     }

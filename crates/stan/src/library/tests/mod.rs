@@ -95,6 +95,4 @@ fn unsupported_functions() {
 
 const UNSUPPORTED: &[&str] = &[
     "generate_laplace_options",
-    "wiener_lccdf_unnorm",
-    "wiener_lcdf_unnorm",
 ];
