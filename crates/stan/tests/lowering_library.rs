@@ -782,6 +782,8 @@ fn constraining_functions() {
 #[test]
 fn operators_and_containers() {
     check_all(&[
+        "tuple(vector[N], real, int, int, int, int) o = generate_laplace_options(v); target += sum(o.1 .* x) + o.2 + o.3 + o.5 * o.4 + o.6;",
+        "tuple(vector[N], real, int, int, int, int) o = generate_laplace_options(N); target += r * (sum(o.1) + o.2 + o.3 + o.4 + o.5 + o.6);",
         "target += v + x - r;",
         "target += v .* x ./ w;",
         "target += (r + v) / p;",

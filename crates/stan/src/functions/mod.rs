@@ -10,7 +10,7 @@
 //! | `random` | the stream of random numbers |
 
 mod complex;
-mod containers;
+pub mod containers;
 pub mod elementary;
 mod kernels;
 pub mod laplace;

@@ -1,5 +1,8 @@
 //! Building, cutting and joining containers.
 
+use std::rc::Rc;
+
+use crate::functions::containers::{LAPLACE_COUNTS, LAPLACE_TOLERANCE};
 use crate::symbolic::functions::{Build, Cx};
 use crate::symbolic::value::{Cell, Dims, Leaf, Sym};
 use crate::value::error::{FnResult, MAX_VALUE_BYTES, check_bytes};
@@ -17,6 +20,11 @@ pub const TABLE: &[(&str, Build)] = &[
             array: vec![n],
             leaf: Leaf::Scalar,
         })
+    }),
+    ("generate_laplace_options", |_, args| {
+        let mut all = vec![args[0].clone(), Sym::Real(LAPLACE_TOLERANCE)];
+        all.extend(LAPLACE_COUNTS.map(Sym::Int));
+        Ok(Sym::Tuple(Rc::new(all)))
     }),
     ("to_array_2d", to_array_2d),
     ("to_matrix", to_matrix),
