@@ -5,7 +5,7 @@ use jensen_math::simd::{F64x8, LANES, Simd};
 
 use crate::exec::kernels::Operand;
 use crate::ir::Shape;
-use crate::ops::{MatMul, Op, spectra, structural};
+use crate::ops::{MatMul, Op, hypergeometric, spectra, structural};
 
 type DenseFn = unsafe fn(*mut f64, *const Operand, *const Extents, usize);
 
@@ -373,7 +373,7 @@ unsafe fn hypergeometric(
         let (len, above, order) = ((*extents).m, (*extents).k, (*extents).n);
         for lane in 0..lanes {
             let x = lane_values(&*args, false, len, lane);
-            let found = structural::hypergeometric_value(above, order, &x);
+            let found = hypergeometric::value(above, order, &x);
             for (i, x) in found.into_iter().enumerate() {
                 *dst.add(i * lanes + lane) = x;
             }

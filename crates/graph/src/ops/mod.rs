@@ -7,6 +7,7 @@
 //! *Solvers* own a graph, whose rates they integrate or whose root they find; they stand in `solver`.
 
 pub mod elementwise;
+pub(crate) mod hypergeometric;
 mod range;
 mod slopes;
 mod solver;

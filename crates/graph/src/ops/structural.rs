@@ -1,7 +1,7 @@
 //! Structural operations: slow values, and derivative rules as graph expressions.
 
 use crate::ir::{Graph, NodeId, Shape};
-use crate::ops::{ElemOp, MatMul, Op, Pass, ScatterMap, spectra};
+use crate::ops::{ElemOp, MatMul, Op, Pass, ScatterMap, hypergeometric, spectra};
 
 /// Products whose small extent is at most this are written out as elementwise multiplications with
 /// constant columns, which fuse with what produces and consumes them.
@@ -68,7 +68,7 @@ pub(crate) fn value(graph: &Graph, op: Op, args: &[&[f64]], len: usize) -> Vec<f
         Op::EigenSym { n } => eigen_value(n as usize, args[0]),
         Op::Eigen { n, hermitian } => spectra::value(n as usize, hermitian, args[0]),
         Op::Hypergeometric { above, order, .. } => {
-            hypergeometric_value(above as usize, order as usize, args[0])
+            hypergeometric::value(above as usize, order as usize, args[0])
         }
         Op::Const(_)
         | Op::Input(_)
@@ -136,13 +136,6 @@ pub(crate) fn eigen_value(n: usize, a: &[f64]) -> Vec<f64> {
     let (mut values, vectors) = jensen_math::dense::eigen_symmetric(&symmetric, n);
     values.extend(vectors);
     values
-}
-
-/// A hypergeometric function or its derivatives.
-pub(crate) fn hypergeometric_value(above: usize, order: usize, x: &[f64]) -> Vec<f64> {
-    let (parameters, z) = x.split_at(x.len() - 1);
-    let (a, b) = parameters.split_at(above);
-    jensen_math::special::hypergeometric(a, b, z[0], order).derivatives(order)
 }
 
 fn tri_solve_value(n: usize, cols: usize, transposed: bool, l: &[f64], b: &[f64]) -> Vec<f64> {
@@ -443,7 +436,7 @@ pub(crate) fn vjp(
             above,
             below,
             order,
-        } => whole(hypergeometric_slope(
+        } => whole(hypergeometric::along(
             g,
             [above, below, order],
             args[0],
@@ -513,34 +506,6 @@ fn eigen_tangent(g: &mut Graph, node: NodeId, n: usize, tangent: NodeId) -> Node
     let turn = g.mul(gaps, inside);
     let of_vectors = g.matmul(vectors, turn, square(n, false, false));
     g.concat(&[of_values, of_vectors])
-}
-
-/// What the next derivatives make of the adjoint of a hypergeometric function, or of its gradient: they are symmetric. Third
-/// derivatives are never needed (values, gradients and Hessian-vector products stop at the second) and are NaN.
-fn hypergeometric_slope(
-    g: &mut Graph,
-    [above, below, order]: [u32; 3],
-    x: NodeId,
-    along: NodeId,
-) -> NodeId {
-    let n = g.shape(x).len as usize;
-    let next =
-        |g: &mut Graph| g.hypergeometric(x, above as usize, below as usize, order as usize + 1);
-    match order {
-        0 => {
-            let slope = next(g);
-            g.mul(slope, along)
-        }
-        1 => {
-            let dims = MatMul {
-                n: 1,
-                ..square(n, false, false)
-            };
-            let slope = next(g);
-            g.matmul(slope, along, dims)
-        }
-        _ => g.vector(&vec![f64::NAN; n]),
-    }
 }
 
 /// (A + Aᵀ)/2
@@ -691,7 +656,7 @@ pub(crate) fn jvp(g: &mut Graph, node: NodeId, tangents: &[Option<NodeId>]) -> O
             if order == 2 {
                 return Some(g.vector(&vec![f64::NAN; shape.len as usize]));
             }
-            let along = hypergeometric_slope(g, [above, below, order], args[0], tangent);
+            let along = hypergeometric::along(g, [above, below, order], args[0], tangent);
             Some(if order == 0 { g.sum(along) } else { along })
         }
         Op::Solver(id, pass) => solver_jvp(g, id, pass, &args, tangents),

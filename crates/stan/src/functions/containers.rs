@@ -6,15 +6,10 @@ use crate::functions::{Builtin, NamedBuiltin};
 use crate::program::Type;
 use crate::value::error::{FnError, FnResult, MAX_VALUE_BYTES, check_bytes};
 use crate::value::index::{self, Idx};
+use crate::value::laplace;
 use crate::value::{Mat, Value};
 
 use Builtin::Pure;
-
-/// The settings of embedded Laplace approximations that Stan generates (`prim/fun/generate_laplace_options.hpp`): the tolerance,
-/// and behind it the largest number of steps, the solver, the steps of a line search, and whether other solvers may follow.
-pub const LAPLACE_TOLERANCE: f64 = 1.490_12e-8;
-/// See [`LAPLACE_TOLERANCE`].
-pub const LAPLACE_COUNTS: [i32; 4] = [500, 1, 1000, 1];
 
 pub(super) const TABLE: &[NamedBuiltin] = &[
     ("append_array", Pure(append_array)),
@@ -147,8 +142,8 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
                 Value::Vector(start) => start.clone(),
                 size => vec![0.0; count(size, "generate_laplace_options: size")?],
             };
-            let mut all = vec![Value::Vector(start), Value::Real(LAPLACE_TOLERANCE)];
-            all.extend(LAPLACE_COUNTS.map(Value::Int));
+            let mut all = vec![Value::Vector(start), Value::Real(laplace::TOLERANCE)];
+            all.extend(laplace::COUNTS.map(Value::Int));
             Ok(Value::Tuple(all))
         }),
     ),

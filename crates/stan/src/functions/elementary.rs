@@ -8,7 +8,7 @@ use super::special::inv_phi_log;
 use crate::functions::{Builtin, NamedBuiltin};
 use crate::program::{BinaryOp, UnaryOp};
 use crate::value::Value;
-use crate::value::error::{FnError, FnResult};
+use crate::value::error::{FnError, FnResult, check_three_two};
 use crate::value::ops;
 use crate::value::vectorise::map3;
 
@@ -44,19 +44,6 @@ fn hypergeometric(name: &str, a: &[f64], b: &[f64], z: f64) -> FnResult<Value> {
         )));
     }
     Ok(Value::Real(value))
-}
-
-/// Refuses arguments of 3F2 that are not so many.
-///
-/// # Errors
-/// Always an invalid size.
-pub fn check_three_two(name: &str, above: usize, below: usize) -> FnResult<()> {
-    if (above, below) != (3, 2) {
-        return Err(FnError::invalid(format!(
-            "{name}: expected 3 numbers above and 2 below, found {above} and {below}"
-        )));
-    }
-    Ok(())
 }
 
 fn hypergeometric_1f0(a: f64, z: f64) -> f64 {

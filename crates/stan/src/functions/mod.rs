@@ -10,7 +10,7 @@
 //! | `random` | the stream of random numbers |
 
 mod complex;
-pub mod containers;
+mod containers;
 pub mod elementary;
 mod kernels;
 pub mod laplace;

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use crate::functions::containers::{LAPLACE_COUNTS, LAPLACE_TOLERANCE};
 use crate::symbolic::functions::{Build, Cx};
 use crate::symbolic::value::{Cell, Dims, Leaf, Sym};
 use crate::value::error::{FnResult, MAX_VALUE_BYTES, check_bytes};
+use crate::value::laplace;
 
 /// Name and builder.
 pub const TABLE: &[(&str, Build)] = &[
@@ -22,8 +22,8 @@ pub const TABLE: &[(&str, Build)] = &[
         })
     }),
     ("generate_laplace_options", |_, args| {
-        let mut all = vec![args[0].clone(), Sym::Real(LAPLACE_TOLERANCE)];
-        all.extend(LAPLACE_COUNTS.map(Sym::Int));
+        let mut all = vec![args[0].clone(), Sym::Real(laplace::TOLERANCE)];
+        all.extend(laplace::COUNTS.map(Sym::Int));
         Ok(Sym::Tuple(Rc::new(all)))
     }),
     ("to_array_2d", to_array_2d),

@@ -1,11 +1,10 @@
 //! From containers to numbers.
 
-use crate::functions::elementary::check_three_two;
 use crate::symbolic::functions::elementwise::{lmgamma, map};
 use crate::symbolic::functions::{Build, Cx};
 use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym, e_cell};
-use crate::value::error::{FnResult, check_terms};
+use crate::value::error::{FnResult, check_terms, check_three_two};
 
 /// Name and builder.
 pub const TABLE: &[(&str, Build)] = &[
