@@ -7,13 +7,11 @@ Each case is a statement of a model, its real parameters with their values, and 
 are those of densities, so that nothing is computed the way it is in Rust.
 """
 
-import json
-import sys
-
 from mpmath import *
 
+from derivatives import case, write
+
 mp.dps = 40
-STEP = mpf(10) ** -11
 
 
 def log_of(tails, which):
@@ -154,36 +152,6 @@ FUNCTIONS = [
 ]
 
 
-def case(statement, f, point):
-    names = [f"x{i}" for i in range(len(point))]
-    x = [mpf(v) for v in point]
-
-    def at(*moves):
-        moved = list(x)
-        for i, s in moves:
-            moved[i] += s * STEP
-        return mpf(f(*moved))
-
-    n = len(x)
-    middle = at()
-    gradient = [(at((i, 1)) - at((i, -1))) / (2 * STEP) for i in range(n)]
-    second = [[mpf(0)] * n for _ in range(n)]
-    for i in range(n):
-        second[i][i] = (at((i, 1)) - 2 * middle + at((i, -1))) / STEP**2
-        for j in range(i):
-            cross = sum(s * t * at((i, s), (j, t)) for s in (1, -1) for t in (1, -1))
-            second[i][j] = second[j][i] = cross / (4 * STEP**2)
-    number = lambda v: float(nstr(v, 20))
-    return {
-        "statement": f"target += {statement};",
-        "parameters": names,
-        "at": [float(v) for v in point],
-        "value": number(middle),
-        "gradient": [number(v) for v in gradient],
-        "second": [[number(v) for v in row] for row in second],
-    }
-
-
 def main():
     cases = []
     for name, known, f, points in TAILS:
@@ -199,7 +167,7 @@ def main():
     for text, f, points in FUNCTIONS:
         for point in points:
             cases.append(case(text, f, point))
-    sys.stdout.write("[\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]\n")
+    write(cases)
 
 
 main()

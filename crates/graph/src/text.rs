@@ -311,6 +311,15 @@ fn write_node(graph: &Graph, id: NodeId, f: &mut fmt::Formatter<'_>) -> fmt::Res
             f.write_str(flag(dims.right_transposed, " right_transposed"))?;
         }
         Op::Cholesky { n } | Op::LogAbsDet { n } | Op::EigenSym { n } => write!(f, " n={n}")?,
+        Op::Eigen { n, hermitian } => {
+            write!(f, " n={n}")?;
+            f.write_str(flag(hermitian, " hermitian"))?;
+        }
+        Op::Hypergeometric {
+            above,
+            below,
+            order,
+        } => write!(f, " above={above} below={below} order={order}")?,
         Op::TriSolve {
             n,
             cols,
@@ -565,6 +574,15 @@ impl Reader {
             },
             "eigen_sym" => Op::EigenSym {
                 n: words.field("n")?,
+            },
+            "eigen" => Op::Eigen {
+                n: words.field("n")?,
+                hermitian: words.flag("hermitian"),
+            },
+            "hypergeometric" => Op::Hypergeometric {
+                above: words.field("above")?,
+                below: words.field("below")?,
+                order: words.field("order")?,
             },
             "solver" => {
                 let name = words.next("a solver")?;

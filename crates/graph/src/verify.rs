@@ -205,6 +205,28 @@ pub(crate) fn verify_node(graph: &Graph, id: NodeId) -> Result<(), String> {
             expect(of(0), matrix(n, n)?, "the argument")?;
             expect(shape, matrix(n, n + 1)?, "the result")
         }
+        Op::Eigen { n, .. } => {
+            arity(1)?;
+            expect(of(0), matrix(n, n.saturating_mul(2))?, "the argument")?;
+            let columns = n.saturating_mul(3).saturating_add(2);
+            expect(shape, matrix(n, columns)?, "the result")
+        }
+        Op::Hypergeometric {
+            above,
+            below,
+            order,
+        } => {
+            arity(1)?;
+            let n = above.saturating_add(below).saturating_add(1);
+            expect(of(0), Shape::fixed(n as usize), "the argument")?;
+            let result = match order {
+                0 => Shape::SCALAR,
+                1 => Shape::fixed(n as usize),
+                2 => matrix(n, n)?,
+                _ => return Err(format!("derivatives of order {order}")),
+            };
+            expect(shape, result, "the result")
+        }
         Op::Solver(solver, pass) => {
             let solver = graph.solver(solver);
             if let Some(problem) = solver.problem() {

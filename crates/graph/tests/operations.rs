@@ -359,6 +359,32 @@ fn structural_operations_have_right_derivatives() {
 }
 
 #[test]
+fn spectra_and_hypergeometric_functions_have_right_derivatives() {
+    type Build = fn(&mut Graph, NodeId) -> NodeId;
+    let cases: [(&str, usize, Build); 3] = [
+        ("eigen", 18, |g, z| {
+            let e = g.eigen(z, 3, false);
+            let e = g.slice(e, 0, 24);
+            weigh(g, e)
+        }),
+        ("eigen of Hermitian", 18, |g, z| {
+            let e = g.eigen(z, 3, true);
+            let e = g.slice(e, 0, 24);
+            weigh(g, e)
+        }),
+        ("hypergeometric", 6, |g, z| {
+            let e = g.exp(z);
+            let (of_e, of_z) = (g.slice(e, 0, 5), g.slice(z, 5, 1));
+            let x = g.concat(&[of_e, of_z]);
+            g.hypergeometric(x, 2, 3, 0)
+        }),
+    ];
+    for (name, dim, build) in cases {
+        check(name, &density_graph(dim, build), &point(dim), 2e-6, true);
+    }
+}
+
+#[test]
 fn matrix_products_of_every_layout_have_right_derivatives() {
     for (m, k, n) in [
         (2_u32, 3_u32, 2_u32),

@@ -1,5 +1,6 @@
 //! SIMD special functions, counter-based random streams and small numerics.
 //!
+//! - [`complex`]: eigenvalues, singular values and Schur forms of small complex matrices,
 //! - [`constants`]: logarithms of π,
 //! - [`simd`]: eight virtual lanes and dispatch at run time,
 //! - [`vmath`]: special functions on lanes and slices,
@@ -10,7 +11,7 @@
 //! - [`dense`]: Cholesky factors of small dense matrices,
 //! - [`elimination`]: factors of small real matrices of many lanes,
 //! - [`order`]: quantiles and medians,
-//! - [`quadrature`]: Gauss-Hermite nodes and weights,
+//! - [`quadrature`]: nodes and weights of Gauss's rules,
 //! - [`solvers`]: differential equations, systems of equations and integrals over lanes, with their derivatives.
 
 #![cfg_attr(
@@ -18,6 +19,7 @@
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
 )]
 
+pub mod complex;
 pub mod constants;
 pub mod dense;
 pub mod elimination;

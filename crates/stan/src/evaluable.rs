@@ -7,13 +7,9 @@ use crate::functions::solvers::Form;
 use crate::library;
 use crate::program::{
     BuiltinId, Call, Callee, Decl, Expr, ExprKind, FunId, Level, Program, Span, Stmt, StmtKind,
-    Tilde, Type,
+    Tilde,
 };
 use crate::symbolic::functions;
-
-/// Functions without a form for complex matrices, in the log density; those of [`REAL_ALONE`] have none anywhere.
-const REAL_IN_DENSITIES: &[&str] = &["singular_values", "svd", "svd_U", "svd_V"];
-const REAL_ALONE: &[&str] = &["eigendecompose_sym", "eigenvalues_sym", "eigenvectors_sym"];
 
 /// Where a call stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,18 +42,10 @@ pub fn unsupported(program: &Program) -> Vec<Diagnostic> {
     search.found
 }
 
-/// Whether the interpreter computes a call of a library function with arguments of these types.
-fn computes(id: BuiltinId, types: &[&Type]) -> bool {
-    let complex = types.iter().any(|ty| ty.has_complex());
-    library::takes(id, types.len()) && !(complex && REAL_ALONE.contains(&id.name()))
-}
-
-/// Whether the graph has it, of arguments that depend on parameters.
-fn lowers(id: BuiltinId, types: &[&Type]) -> bool {
+/// Whether the graph has a library function, of arguments that depend on parameters.
+fn lowers(id: BuiltinId) -> bool {
     let name = id.name();
-    let complex = types.iter().any(|ty| ty.has_complex());
-    (distributions::formula(name).is_some() || functions::find(name).is_some())
-        && !(complex && REAL_IN_DENSITIES.contains(&name))
+    distributions::formula(name).is_some() || functions::find(name).is_some()
 }
 
 struct Search<'p> {
@@ -150,7 +138,6 @@ impl<'p> Search<'p> {
                 }
             }
         }
-        let types: Vec<&Type> = args.iter().map(|arg| &arg.ty).collect();
         let (known, density) = if let Some(form) = LaplaceForm::of(name) {
             (true, !form.draws)
         } else if passed || id.is_variadic() {
@@ -158,7 +145,7 @@ impl<'p> Search<'p> {
                 || Form::of(name, args.len() - 1).is_some();
             (there, there)
         } else {
-            (computes(id, &types), lowers(id, &types))
+            (library::takes(id, args.len()), lowers(id))
         };
         let message = if !known {
             format!("`{name}` with these arguments is not evaluated")

@@ -22,12 +22,11 @@ fn places(source: &str) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn what_nothing_computes_is_said_with_its_place() {
-    let eigen =
-        "parameters { matrix[2,2] M; }\nmodel {\n  target += sum(get_real(eigenvalues(M)));\n}";
-    assert_eq!(places(eigen), [(3, 26)]);
+fn what_no_density_computes_is_said_with_its_place() {
+    let schur = "parameters { matrix[2,2] M; }\nmodel {\n  target += sum(get_real(complex_schur_decompose_t(M)));\n}";
+    assert_eq!(places(schur), [(3, 26)]);
     // In a function, once it is called from where it cannot be computed.
-    let within = "functions { real f(matrix m) {\n  return sum(get_real(eigenvalues(m)));\n} }\n";
+    let within = "functions { real f(matrix m) {\n  return sum(get_real(complex_schur_decompose_t(m)));\n} }\n";
     assert_eq!(places(&format!("{within}model {{}}")), []);
     let called = format!("{within}parameters {{ matrix[2,2] M; }} model {{ target += f(M); }}");
     assert_eq!(places(&called), [(2, 23)]);
@@ -35,11 +34,14 @@ fn what_nothing_computes_is_said_with_its_place() {
 
 #[test]
 fn what_is_computed_of_data_alone_may_be_used_there() {
-    let source = "functions { vector f(complex_matrix m) {\n  return singular_values(m);\n} }\n\
-        transformed data { real s = sum(f(to_complex([[1, 2], [3, 4]], 0))); }\n\
+    let source = "functions { complex_matrix f(complex_matrix m) {\n  return complex_schur_decompose_t(m);\n} }\n\
+        transformed data { real s = get_real(sum(f(to_complex([[1, 2], [3, 4]], 0)))); }\n\
         parameters { real a; } model { target += -s * a^2; }";
     assert_eq!(places(source), []);
-    let of_parameters = source.replace("-s * a^2", "-sum(f(to_complex([[a, 2], [3, 4]], 0)))");
+    let of_parameters = source.replace(
+        "-s * a^2",
+        "-get_real(sum(f(to_complex([[a, 2], [3, 4]], 0))))",
+    );
     assert_eq!(places(&of_parameters), [(2, 10)]);
 }
 

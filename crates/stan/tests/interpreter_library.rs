@@ -41,3 +41,30 @@ fn reference_values() {
         failures.join("\n")
     );
 }
+
+#[test]
+fn schur_forms_multiply_to_their_matrices() {
+    let real = "[[0.5, -2, 0.1], [1.5, 1, 0.3], [0.2, 0.1, 4]]";
+    let complex = format!("to_complex({real}, [[0, 1, 2], [0.5, -1, 0.3], [1, 0, 0.2]])");
+    for (matrix, ty) in [(real, "matrix"), (complex.as_str(), "complex_matrix")] {
+        let source = format!(
+            "transformed data {{
+  {ty}[3, 3] A = {matrix};
+  complex_matrix[3, 3] U = complex_schur_decompose_u(A);
+  complex_matrix[3, 3] T = complex_schur_decompose_t(A);
+  complex_matrix[3, 3] V;
+  complex_matrix[3, 3] S;
+  (V, S) = complex_schur_decompose(A);
+}}
+parameters {{ real p; }}
+model {{
+  target += sum(abs(U * T * conj(U') - A)) + sum(abs(U * conj(U') - identity_matrix(3)));
+  target += sum(abs(U - V)) + sum(abs(T - S)) + abs(T[2, 1]) + abs(T[3, 1]) + abs(T[3, 2]);
+  target += abs(sum(diagonal(T)) - sum(eigenvalues(A)));
+}}"
+        );
+        let model = bind(&source, "{}").expect("it is computed");
+        let apart = model.log_density(&[0.0], true, true).expect("a number");
+        assert!(apart.abs() < 1e-12, "{apart}");
+    }
+}

@@ -28,8 +28,8 @@ fn failure(source: &str) -> (ErrorKind, String) {
 fn unsupported_constructs_are_named() {
     let cases = [
         (
-            "parameters { real x; }\nmodel { target += wiener_lcdf_unnorm(2, x, 0.1, 0.5, 1); }",
-            "model.stan:2:19: function `wiener_lcdf_unnorm` is known but not supported yet",
+            "parameters { real x; }\nmodel { target += get_real(complex_schur_decompose_t([[x, 1], [2, 3]])[1, 1]); }",
+            "model.stan:2:28: function `complex_schur_decompose_t` is known but not supported yet",
         ),
         (
             "parameters { real x; }\nmodel {\n  real y = x;\n  while (y < 3) y += 1;\n}",
@@ -39,15 +39,66 @@ fn unsupported_constructs_are_named() {
             "parameters { real x; }\nmodel { for (i in 1:3) { if (x > 0) break; } }",
             "model.stan:2:30: `break` and `continue` under a condition that depends on parameters",
         ),
-        (
-            "parameters { real<lower=0> x; }\nmodel { target += hypergeometric_2F1(x, 1, 2, 0.5); }",
-            "function `hypergeometric_2F1` is known but not supported yet",
-        ),
     ];
     for (source, expected) in cases {
         let (kind, message) = failure(source);
         assert_eq!(kind, ErrorKind::Unsupported, "{message}");
         assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn hypergeometric_functions_say_where_they_have_no_value() {
+    let cases = [
+        (
+            "hypergeometric_2F1(0.5, 0.25, 1.5, 2)",
+            "hypergeometric_2F1: has no value at a = [0.5, 0.25], b = [1.5], z = 2: its series does not converge there",
+        ),
+        (
+            "hypergeometric_pFq([1, 1.5, 2], [0.5], 0.1)",
+            "hypergeometric_pFq: has no value at a = [1.0, 1.5, 2.0], b = [0.5], z = 0.1",
+        ),
+        (
+            "hypergeometric_3F2([1, 1.5], [0.5], 0.1)",
+            "hypergeometric_3F2: expected 3 numbers above and 2 below, found 2 and 1",
+        ),
+    ];
+    for (call, expected) in cases {
+        let known = format!("transformed data {{ real x = {call}; }}");
+        let error = bind(&known, "{}").map(|_| ()).expect_err("no value");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    let (_, message) =
+        failure("parameters { vector[2] x; }\nmodel { target += hypergeometric_3F2(x, x, 0.5); }");
+    assert!(message.contains("found 2 and 2"), "{message}");
+    // Beyond 1 a draw is rejected.
+    let source =
+        "parameters { real x; }\nmodel { target += hypergeometric_2F1(0.5, 0.25, 1.5, x); }";
+    let lowered = lowered(source, "{}", LowerOptions::default()).expect("it is lowered");
+    let at = |x: f64| evaluate(&lowered.graph, &[&[x]], None)[0][0];
+    assert!(at(0.5).is_finite() && at(1.5).is_nan());
+}
+
+#[test]
+fn spectra_say_what_their_matrices_must_be() {
+    let cases = [
+        (
+            "eigenvalues([[1, 2]])",
+            "eigenvalues: the matrix is 1 × 2, but must be square",
+        ),
+        (
+            "eigenvalues([[1, 2], [not_a_number(), 1]])",
+            "eigenvalues: the matrix is not finite",
+        ),
+        (
+            "eigenvalues_sym(to_complex([[1, 2], [2, 1]], [[0, 1], [1, 0]]))",
+            "eigenvalues_sym: the matrix is not Hermitian: element [2, 1] is not the conjugate of element [1, 2]",
+        ),
+    ];
+    for (call, expected) in cases {
+        let known = format!("transformed data {{ complex_vector[2] x = {call}; }}");
+        let error = bind(&known, "{}").map(|_| ()).expect_err("no value");
+        assert!(error.to_string().contains(expected), "{error}");
     }
 }
 

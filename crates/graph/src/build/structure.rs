@@ -449,6 +449,33 @@ impl Graph {
         self.structural(op, &[a], Shape::fixed(n * (n + 1)))
     }
 
+    /// Eigenvalues and eigenvectors of a complex matrix, or of its Hermitian part, as [`Op::Eigen`] lays them out.
+    pub fn eigen(&mut self, a: NodeId, n: usize, hermitian: bool) -> NodeId {
+        let op = Op::Eigen {
+            n: n as u32,
+            hermitian,
+        };
+        self.structural(op, &[a], Shape::fixed(n * (3 * n + 2)))
+    }
+
+    /// The hypergeometric function of `above` numerators, `below` denominators and the argument, which stand in one vector;
+    /// or its derivatives of this order.
+    pub fn hypergeometric(
+        &mut self,
+        x: NodeId,
+        above: usize,
+        below: usize,
+        order: usize,
+    ) -> NodeId {
+        let op = Op::Hypergeometric {
+            above: above as u32,
+            below: below as u32,
+            order: order as u32,
+        };
+        let len = (above + below + 1).pow(order as u32);
+        self.structural(op, &[x], Shape::fixed(len))
+    }
+
     /// The results of a solver at its vector of arguments.
     ///
     /// # Panics
@@ -524,7 +551,9 @@ impl Graph {
             | Op::TriSolve { .. }
             | Op::Solve { .. }
             | Op::LogAbsDet { .. }
-            | Op::EigenSym { .. } => self.structural(op, args, shape),
+            | Op::EigenSym { .. }
+            | Op::Eigen { .. }
+            | Op::Hypergeometric { .. } => self.structural(op, args, shape),
             Op::Const(_)
             | Op::Input(_)
             | Op::Record(_)

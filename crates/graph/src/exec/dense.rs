@@ -6,7 +6,7 @@ use jensen_math::simd::{F64x8, LANES, Simd};
 
 use crate::exec::kernels::Operand;
 use crate::ir::Shape;
-use crate::ops::{MatMul, Op, structural};
+use crate::ops::{MatMul, Op, hypergeometric, spectra, structural};
 
 type DenseFn = unsafe fn(*mut f64, *const Operand, *const Extents, usize);
 
@@ -355,6 +355,43 @@ unsafe fn eigen_sym(dst: *mut f64, args: *const Operand, extents: *const Extents
     }
 }
 
+unsafe fn eigen<T: Flag>(
+    dst: *mut f64,
+    args: *const Operand,
+    extents: *const Extents,
+    lanes: usize,
+) {
+    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+    unsafe {
+        let n = (*extents).m;
+        for lane in 0..lanes {
+            let a = lane_values(&*args, false, 2 * n * n, lane);
+            for (i, x) in spectra::value(n, T::ON, &a).into_iter().enumerate() {
+                *dst.add(i * lanes + lane) = x;
+            }
+        }
+    }
+}
+
+unsafe fn hypergeometric(
+    dst: *mut f64,
+    args: *const Operand,
+    extents: *const Extents,
+    lanes: usize,
+) {
+    // SAFETY: loops stay within the extents, which operands and destination have by the contract of `Dense::run`.
+    unsafe {
+        let (len, above, order) = ((*extents).m, (*extents).k, (*extents).n);
+        for lane in 0..lanes {
+            let x = lane_values(&*args, false, len, lane);
+            let found = hypergeometric::value(above, order, &x);
+            for (i, x) in found.into_iter().enumerate() {
+                *dst.add(i * lanes + lane) = x;
+            }
+        }
+    }
+}
+
 fn solve_kernel(simd: Simd, splat: &[bool], transposed: bool) -> DenseFn {
     match (splat[0], splat[1], transposed) {
         (false, false, false) => solve_fn::<Mask<false, false>, Off>(simd),
@@ -447,6 +484,29 @@ pub(crate) fn dense_kernel(
         } => (solve_kernel(simd, splat, transposed), square(n, cols)),
         Op::LogAbsDet { n } => (log_abs_det_fn(simd), square(n, n)),
         Op::EigenSym { n } => (eigen_sym, square(n, 10 * n)),
+        Op::Eigen { n, hermitian } => {
+            let run: DenseFn = match hermitian {
+                true => eigen::<On>,
+                false => eigen::<Off>,
+            };
+            (run, square(n, 60 * n))
+        }
+        Op::Hypergeometric {
+            above,
+            below,
+            order,
+        } => {
+            let n = (above + below + 1) as usize;
+            let extents = Extents {
+                m: n,
+                k: above as usize,
+                n: order as usize,
+                left_transposed: false,
+                right_transposed: false,
+                work: 500 * n * (n * n).max(8),
+            };
+            (hypergeometric, extents)
+        }
         Op::CumSum { reverse: false } => (cumsum_fn::<Off>(simd), flat),
         Op::CumSum { reverse: true } => (cumsum_fn::<On>(simd), flat),
         Op::Max => (largest_fn(simd), flat),

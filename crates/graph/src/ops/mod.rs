@@ -7,9 +7,11 @@
 //! *Solvers* own a graph, whose rates they integrate or whose root they find; they stand in `solver`.
 
 pub mod elementwise;
+pub(crate) mod hypergeometric;
 mod range;
 mod slopes;
 mod solver;
+pub(crate) mod spectra;
 pub(crate) mod structural;
 
 pub use elementwise::ElemOp;
@@ -121,6 +123,25 @@ pub enum Op {
         /// Extent.
         n: u32,
     },
+    /// Eigenvalues and eigenvectors of a complex `n × n` matrix, ordered as `jensen_math::complex` says. The argument is its real
+    /// part and behind it the imaginary one; so are eigenvalues and behind them eigenvectors. Behind these stands a matrix with
+    /// 1 for the component of each vector that is chosen to be positive, and 0 elsewhere.
+    Eigen {
+        /// Extent.
+        n: u32,
+        /// Of the Hermitian part alone.
+        hermitian: bool,
+    },
+    /// The hypergeometric function of a vector: so many numerators, denominators and the argument. Of order 0 its value, of
+    /// order 1 its gradient, of order 2 its second derivatives, a column for each element.
+    Hypergeometric {
+        /// Numerators.
+        above: u32,
+        /// Denominators.
+        below: u32,
+        /// Which derivatives.
+        order: u32,
+    },
     /// A pass of a solver.
     Solver(SolverId, Pass),
 }
@@ -149,6 +170,8 @@ impl Op {
             Self::Solve { .. } => "solve",
             Self::LogAbsDet { .. } => "log_abs_det",
             Self::EigenSym { .. } => "eigen_sym",
+            Self::Eigen { .. } => "eigen",
+            Self::Hypergeometric { .. } => "hypergeometric",
             Self::Solver(..) => "solver",
         }
     }

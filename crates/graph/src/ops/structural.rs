@@ -1,7 +1,7 @@
 //! Structural operations: slow values, and derivative rules as graph expressions.
 
 use crate::ir::{Graph, NodeId, Shape};
-use crate::ops::{ElemOp, MatMul, Op, Pass, ScatterMap};
+use crate::ops::{ElemOp, MatMul, Op, Pass, ScatterMap, hypergeometric, spectra};
 
 /// Products whose small extent is at most this are written out as elementwise multiplications with
 /// constant columns, which fuse with what produces and consumes them.
@@ -66,6 +66,10 @@ pub(crate) fn value(graph: &Graph, op: Op, args: &[&[f64]], len: usize) -> Vec<f
         } => solve_value(n as usize, cols as usize, transposed, args[0], args[1]).0,
         Op::LogAbsDet { n } => vec![solve_value(n as usize, 0, false, args[0], &[]).1],
         Op::EigenSym { n } => eigen_value(n as usize, args[0]),
+        Op::Eigen { n, hermitian } => spectra::value(n as usize, hermitian, args[0]),
+        Op::Hypergeometric { above, order, .. } => {
+            hypergeometric::value(above as usize, order as usize, args[0])
+        }
         Op::Const(_)
         | Op::Input(_)
         | Op::Record(_)
@@ -425,6 +429,19 @@ pub(crate) fn vjp(
             whole(g.mul(inverse, adjoint))
         }
         Op::EigenSym { n } => whole(eigen_adjoint(g, node, n as usize, adjoint)),
+        Op::Eigen { n, hermitian } => {
+            whole(spectra::adjoint(g, node, n as usize, hermitian, adjoint))
+        }
+        Op::Hypergeometric {
+            above,
+            below,
+            order,
+        } => whole(hypergeometric::along(
+            g,
+            [above, below, order],
+            args[0],
+            adjoint,
+        )),
         Op::Solver(id, pass) => whole(solver_vjp(g, id, pass, &args, adjoint, which)),
         Op::Const(_) | Op::Input(_) | Op::Record(_) | Op::RecordCount | Op::Elem(_) => {
             unreachable!("leaves have no arguments and elementwise rules are in their table")
@@ -528,6 +545,10 @@ fn transposed_inverse(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
 }
 
 /// The tangent of `node` given its arguments' tangents at full shape (`None`: zero).
+#[expect(
+    clippy::too_many_lines,
+    reason = "a rule list: the derivative of each operation"
+)]
 pub(crate) fn jvp(g: &mut Graph, node: NodeId, tangents: &[Option<NodeId>]) -> Option<NodeId> {
     let args = g.args(node).to_vec();
     let shape = g.shape(node);
@@ -619,6 +640,25 @@ pub(crate) fn jvp(g: &mut Graph, node: NodeId, tangents: &[Option<NodeId>]) -> O
             Some(g.sum(product))
         }
         Op::EigenSym { n } => Some(eigen_tangent(g, node, n as usize, tangents[0]?)),
+        Op::Eigen { n, hermitian } => Some(spectra::tangent(
+            g,
+            node,
+            n as usize,
+            hermitian,
+            tangents[0]?,
+        )),
+        Op::Hypergeometric {
+            above,
+            below,
+            order,
+        } => {
+            let tangent = tangents[0]?;
+            if order == 2 {
+                return Some(g.vector(&vec![f64::NAN; shape.len as usize]));
+            }
+            let along = hypergeometric::along(g, [above, below, order], args[0], tangent);
+            Some(if order == 0 { g.sum(along) } else { along })
+        }
         Op::Solver(id, pass) => solver_jvp(g, id, pass, &args, tangents),
         Op::Const(_) | Op::Input(_) | Op::Record(_) | Op::RecordCount | Op::Elem(_) => {
             unreachable!("leaves have no arguments and elementwise rules are in their table")

@@ -5,6 +5,7 @@
 mod bessel;
 mod exponential;
 mod gamma;
+mod hypergeometric;
 mod incomplete;
 mod jet;
 mod normal;
@@ -24,6 +25,7 @@ pub use gamma::{
     lmgamma, log_falling_factorial, log_poisson_peak, log_rising_factorial, polygamma,
     rising_factorial, tgamma, trigamma, trigamma_step,
 };
+pub use hypergeometric::{Hypergeometric, hypergeometric};
 pub use incomplete::{gamma_p, gamma_q, inc_beta, inv_inc_beta};
 pub use jet::{Jet, log_bessel_i, log_gamma_p_q, log_inc_beta, log_student_cdf};
 pub use normal::{erf, erfc, inv_erfc, inv_phi, log_phi, log_phi_scaled, owens_t, phi, phi_approx};

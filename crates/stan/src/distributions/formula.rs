@@ -195,7 +195,10 @@ impl Formula {
         drop: bool,
     ) -> FnResult<E<'g>> {
         match self {
-            Formula::Univariate(row, suffix) => univariate(row, suffix, tape, name, args, drop),
+            Formula::Univariate(row, suffix) => match row.longer(suffix, args.len()) {
+                Some(longer) => whole(longer.lowered, tape, name, args, drop),
+                None => univariate(row, suffix, tape, name, args, drop),
+            },
             Formula::Multivariate(terms, _) => whole(terms, tape, name, args, drop),
         }
     }

@@ -8,7 +8,8 @@ use jensen_math::special::{lgamma, log_wiener, log1p_exp};
 
 use super::formula::{ABOVE_ZERO, Density, TailTerms, above, above_smoothly, within};
 use super::real_line::normal_tails;
-use super::univariate::{LOCATION, SCALE, Tails, Univariate, VARIATE};
+use super::univariate::{LOCATION, Longer, SCALE, Tails, Univariate, VARIATE};
+use super::wiener;
 use crate::functions::elementary::lmultiply;
 use crate::functions::special::ln_gamma_pq;
 use crate::symbolic::domain::Domain::{
@@ -331,7 +332,11 @@ pub static TABLE: &[Univariate] = &[
             )
         },
     )
-    .lowered(Y | A | B | C, lower_wiener),
+    .lowered(Y | A | B | C, lower_wiener)
+    .with_longer(Longer {
+        log_density: wiener::varying,
+        lowered: wiener::lower_varying,
+    }),
 ];
 
 fn inverse_gamma_tails(shape: f64, scale: f64, y: f64) -> Tails {

@@ -15,6 +15,7 @@
 //! | `regressions` | outcomes given a linear predictor |
 //! | `vectors`, `covariances` | vectors and matrices |
 //! | `hidden_markov` | functions of hidden Markov models |
+//! | `wiener` | times at which processes with varying parameters leave an interval |
 
 pub mod categories;
 mod counts;
@@ -33,6 +34,7 @@ mod skewed;
 mod trials;
 mod univariate;
 mod vectors;
+mod wiener;
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -72,7 +74,7 @@ pub fn multivariate() -> impl Iterator<Item = &'static Multivariate> {
 }
 
 /// Functions of models that are no distributions of one argument given others.
-pub const FUNCTIONS: &[NamedBuiltin] = hidden_markov::TABLE;
+pub const FUNCTIONS: &[&[NamedBuiltin]] = &[hidden_markov::TABLE, wiener::TABLE];
 
 /// How a density or distribution function is built over the graph, if it can be.
 pub fn formula(name: &str) -> Option<Formula> {
@@ -91,7 +93,11 @@ pub fn formula(name: &str) -> Option<Formula> {
                 Formula::Multivariate(terms, records),
             ))
         });
-        functions.chain(densities).collect()
+        let others = wiener::LOWERED.iter().map(|(name, terms)| {
+            let formula = Formula::Multivariate(*terms, OverRecords::All);
+            ((*name).to_owned(), formula)
+        });
+        functions.chain(densities).chain(others).collect()
     });
     formulas.get(name).copied()
 }

@@ -3,7 +3,7 @@
 use jensen_graph::Scattered;
 use jensen_math::special::log1m_exp;
 
-use super::formula::{Density, DensityTerms, TailFormula};
+use super::formula::{Density, DensityTerms, TailFormula, WholeFormula};
 use crate::functions::Keep;
 use crate::functions::random::Draws;
 use crate::program::Level;
@@ -111,6 +111,17 @@ pub struct Univariate {
     lowered: Option<Lowering<DensityTerms>>,
     /// The logs of both tails over the graph.
     lowered_tails: Option<Lowering<TailFormula>>,
+    /// The log density with more arguments.
+    longer: Option<Longer>,
+}
+
+/// A log density under the same name that takes more arguments.
+#[derive(Clone, Copy)]
+pub struct Longer {
+    /// Of known values.
+    pub log_density: fn(Keep, &[&Value]) -> FnResult<f64>,
+    /// Over the graph.
+    pub lowered: WholeFormula,
 }
 
 /// What the name of a function says it computes of its distribution.
@@ -147,6 +158,7 @@ impl Univariate {
             joint: None,
             lowered: None,
             lowered_tails: None,
+            longer: None,
         }
     }
 
@@ -186,6 +198,18 @@ impl Univariate {
         self
     }
 
+    /// Adds a log density with more arguments.
+    pub const fn with_longer(mut self, longer: Longer) -> Univariate {
+        self.longer = Some(longer);
+        self
+    }
+
+    /// The log density of so many arguments, if these are more than the outcome and the parameters.
+    pub fn longer(&self, suffix: Suffix, arguments: usize) -> Option<Longer> {
+        let more = suffix == Suffix::Density && arguments > self.params.len() + 1;
+        self.longer.filter(|_| more)
+    }
+
     /// Names and suffixes of the functions the distribution has.
     pub fn functions(&self) -> Vec<(String, Suffix)> {
         let mut suffixes = vec![Suffix::Density];
@@ -218,6 +242,9 @@ impl Univariate {
     /// # Errors
     /// When sizes do not match or an argument is outside its domain.
     pub fn call(&self, suffix: Suffix, keep: Keep, args: &[&Value]) -> FnResult<f64> {
+        if let Some(longer) = self.longer(suffix, args.len()) {
+            return (longer.log_density)(keep, args);
+        }
         let function = self.function_name(suffix);
         if args.len() != self.params.len() + 1 {
             return Err(self.other_form(&function, args.len()));

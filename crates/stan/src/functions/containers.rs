@@ -6,6 +6,7 @@ use crate::functions::{Builtin, NamedBuiltin};
 use crate::program::Type;
 use crate::value::error::{FnError, FnResult, MAX_VALUE_BYTES, check_bytes};
 use crate::value::index::{self, Idx};
+use crate::value::laplace;
 use crate::value::{Mat, Value};
 
 use Builtin::Pure;
@@ -133,6 +134,18 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
     (
         "zeros_row_vector",
         Pure(|a| constant(a, 0.0).map(Value::RowVector)),
+    ),
+    (
+        "generate_laplace_options",
+        Pure(|a| {
+            let start = match a[0] {
+                Value::Vector(start) => start.clone(),
+                size => vec![0.0; count(size, "generate_laplace_options: size")?],
+            };
+            let mut all = vec![Value::Vector(start), Value::Real(laplace::TOLERANCE)];
+            all.extend(laplace::COUNTS.map(Value::Int));
+            Ok(Value::Tuple(all))
+        }),
     ),
     (
         "zeros_vector",

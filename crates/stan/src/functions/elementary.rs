@@ -8,7 +8,7 @@ use super::special::inv_phi_log;
 use crate::functions::{Builtin, NamedBuiltin};
 use crate::program::{BinaryOp, UnaryOp};
 use crate::value::Value;
-use crate::value::error::{FnError, FnResult};
+use crate::value::error::{FnError, FnResult, check_three_two};
 use crate::value::ops;
 use crate::value::vectorise::map3;
 
@@ -36,6 +36,16 @@ fn fdim(x: f64, y: f64) -> f64 {
 }
 
 /// (1 − z)⁻ᵃ, the sum of its binomial series, for |z| < 1.
+fn hypergeometric(name: &str, a: &[f64], b: &[f64], z: f64) -> FnResult<Value> {
+    let value = special::hypergeometric(a, b, z, 0).value;
+    if value.is_nan() {
+        return Err(FnError::domain(format!(
+            "{name}: has no value at a = {a:?}, b = {b:?}, z = {z}: its series does not converge there"
+        )));
+    }
+    Ok(Value::Real(value))
+}
+
 fn hypergeometric_1f0(a: f64, z: f64) -> f64 {
     if z.abs() < 1.0 {
         (-a * (-z).ln_1p()).exp()
@@ -133,6 +143,28 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
     ("gamma_p", Map2(special::gamma_p)),
     ("gamma_q", Map2(special::gamma_q)),
     ("hypergeometric_1F0", Map2(hypergeometric_1f0)),
+    (
+        "hypergeometric_2F1",
+        Pure(|x| {
+            let x = x.iter().map(|x| x.real()).collect::<FnResult<Vec<f64>>>()?;
+            hypergeometric("hypergeometric_2F1", &x[..2], &x[2..3], x[3])
+        }),
+    ),
+    (
+        "hypergeometric_3F2",
+        Pure(|x| {
+            let (a, b) = (x[0].numbers(), x[1].numbers());
+            check_three_two("hypergeometric_3F2", a.len(), b.len())?;
+            hypergeometric("hypergeometric_3F2", &a, &b, x[2].real()?)
+        }),
+    ),
+    (
+        "hypergeometric_pFq",
+        Pure(|x| {
+            let (a, b) = (x[0].numbers(), x[1].numbers());
+            hypergeometric("hypergeometric_pFq", &a, &b, x[2].real()?)
+        }),
+    ),
     ("hypot", Map2(f64::hypot)),
     ("lbeta", Map2(lbeta)),
     ("lchoose", Map2(special::binomial_coefficient_log)),

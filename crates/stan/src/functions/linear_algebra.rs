@@ -1,5 +1,6 @@
 //! Factorisations, inverses and systems of equations.
 
+use jensen_math::complex;
 use num_complex::Complex64;
 
 use crate::functions::{Builtin, NamedBuiltin};
@@ -56,22 +57,46 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
         }),
     ),
     (
+        "complex_schur_decompose",
+        Pure(|a| {
+            let (u, t) = schur("complex_schur_decompose", a[0])?;
+            Ok(Value::Tuple(vec![u, t]))
+        }),
+    ),
+    (
+        "complex_schur_decompose_t",
+        Pure(|a| Ok(schur("complex_schur_decompose_t", a[0])?.1)),
+    ),
+    (
+        "complex_schur_decompose_u",
+        Pure(|a| Ok(schur("complex_schur_decompose_u", a[0])?.0)),
+    ),
+    (
+        "eigendecompose",
+        Pure(|a| {
+            let (values, vectors) = general("eigendecompose", a[0])?;
+            Ok(Value::Tuple(vec![vectors, values]))
+        }),
+    ),
+    ("eigenvalues", Pure(|a| Ok(general("eigenvalues", a[0])?.0))),
+    (
+        "eigenvectors",
+        Pure(|a| Ok(general("eigenvectors", a[0])?.1)),
+    ),
+    (
         "eigendecompose_sym",
         Pure(|a| {
             let (values, vectors) = symmetric("eigendecompose_sym", a[0])?;
-            Ok(Value::Tuple(vec![
-                Value::Matrix(vectors),
-                Value::Vector(values),
-            ]))
+            Ok(Value::Tuple(vec![vectors, values]))
         }),
     ),
     (
         "eigenvalues_sym",
-        Pure(|a| Ok(Value::Vector(symmetric("eigenvalues_sym", a[0])?.0))),
+        Pure(|a| Ok(symmetric("eigenvalues_sym", a[0])?.0)),
     ),
     (
         "eigenvectors_sym",
-        Pure(|a| Ok(Value::Matrix(symmetric("eigenvectors_sym", a[0])?.1))),
+        Pure(|a| Ok(symmetric("eigenvectors_sym", a[0])?.1)),
     ),
     ("generalized_inverse", Pure(generalized_inverse)),
     (
@@ -176,29 +201,16 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
         "qr_thin_R",
         Pure(|a| Ok(Value::Matrix(thin(a[0].matrix()?).1))),
     ),
-    (
-        "singular_values",
-        Pure(|a| Ok(Value::Vector(dense::svd(a[0].matrix()?).1))),
-    ),
+    ("singular_values", Pure(|a| Ok(Value::Vector(svd(a[0])?.1)))),
     (
         "svd",
         Pure(|a| {
-            let (u, s, v) = dense::svd(a[0].matrix()?);
-            Ok(Value::Tuple(vec![
-                Value::Matrix(u),
-                Value::Vector(s),
-                Value::Matrix(v),
-            ]))
+            let (u, s, v) = svd(a[0])?;
+            Ok(Value::Tuple(vec![u, Value::Vector(s), v]))
         }),
     ),
-    (
-        "svd_U",
-        Pure(|a| Ok(Value::Matrix(dense::svd(a[0].matrix()?).0))),
-    ),
-    (
-        "svd_V",
-        Pure(|a| Ok(Value::Matrix(dense::svd(a[0].matrix()?).2))),
-    ),
+    ("svd_U", Pure(|a| Ok(svd(a[0])?.0))),
+    ("svd_V", Pure(|a| Ok(svd(a[0])?.2))),
     (
         "symmetrize_from_lower_tri",
         Pure(|a| {
@@ -231,14 +243,89 @@ fn lower_triangle(name: &str, m: &Matrix) -> FnResult<Matrix> {
     ))
 }
 
-fn symmetric(name: &str, m: &Value) -> FnResult<(Vec<f64>, Matrix)> {
-    let Value::Matrix(m) = m else {
-        return Err(FnError::unsupported(format!(
-            "function `{name}` of complex matrices is known but not supported yet by the interpreter"
-        )));
+/// The numbers of a square matrix, and its extent.
+fn square(name: &str, m: &Value) -> FnResult<(Vec<Complex64>, usize)> {
+    let m = match m {
+        Value::ComplexMatrix(m) => m.clone(),
+        real => real.matrix()?.map(Complex64::from),
     };
-    dense::check_symmetric(name, m)?;
-    Ok(dense::eigen_symmetric(m))
+    let n = dense::check_square(name, &m)?;
+    if m.data().iter().any(|z| !z.is_finite()) {
+        return Err(FnError::domain(format!("{name}: the matrix is not finite")));
+    }
+    Ok((m.into_data(), n))
+}
+
+/// Eigenvalues and eigenvectors as values.
+fn spectrum(found: complex::Eigen) -> (Value, Value) {
+    let n = found.values.len();
+    (
+        Value::ComplexVector(found.values),
+        Value::ComplexMatrix(Mat::new(n, n, found.vectors)),
+    )
+}
+
+fn unfinished(name: &str) -> FnError {
+    FnError::domain(format!(
+        "{name}: the iteration for eigenvalues does not end"
+    ))
+}
+
+fn general(name: &str, m: &Value) -> FnResult<(Value, Value)> {
+    let (a, n) = square(name, m)?;
+    let found = complex::eigen(&a, n);
+    if found.values.iter().any(|z| z.is_nan()) {
+        return Err(unfinished(name));
+    }
+    Ok(spectrum(found))
+}
+
+/// U and T with A = U T Uᴴ.
+fn schur(name: &str, m: &Value) -> FnResult<(Value, Value)> {
+    let (a, n) = square(name, m)?;
+    let (u, t) = complex::schur(&a, n).ok_or_else(|| unfinished(name))?;
+    let matrix = |data| Value::ComplexMatrix(Mat::new(n, n, data));
+    Ok((matrix(u), matrix(t)))
+}
+
+/// Of a symmetric matrix, or of a Hermitian one.
+fn symmetric(name: &str, m: &Value) -> FnResult<(Value, Value)> {
+    if !matches!(m, Value::ComplexMatrix(_)) {
+        let m = m.matrix()?;
+        dense::check_symmetric(name, m)?;
+        let (values, vectors) = dense::eigen_symmetric(m);
+        return Ok((Value::Vector(values), Value::Matrix(vectors)));
+    }
+    let (a, n) = square(name, m)?;
+    for j in 0..n {
+        for i in j..n {
+            let gap = (a[j * n + i] - a[i * n + j].conj()).norm();
+            if gap > dense::SYMMETRY {
+                return Err(FnError::domain(format!(
+                    "{name}: the matrix is not Hermitian: element [{}, {}] is not the conjugate of element [{}, {}]",
+                    i + 1,
+                    j + 1,
+                    j + 1,
+                    i + 1
+                )));
+            }
+        }
+    }
+    Ok(spectrum(complex::eigen_hermitian(&a, n)))
+}
+
+/// U, singular values and V.
+fn svd(m: &Value) -> FnResult<(Value, Vec<f64>, Value)> {
+    Ok(match m {
+        Value::ComplexMatrix(m) => {
+            let (u, s, v) = dense::complex_svd(m);
+            (Value::ComplexMatrix(u), s, Value::ComplexMatrix(v))
+        }
+        real => {
+            let (u, s, v) = dense::svd(real.matrix()?);
+            (Value::Matrix(u), s, Value::Matrix(v))
+        }
+    })
 }
 
 fn fits(name: &str, n: usize, found: usize) -> FnResult<()> {

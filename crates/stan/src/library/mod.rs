@@ -38,7 +38,7 @@ fn table() -> &'static [Option<Implementation>] {
                 add(name, Implementation::Function(builtin));
             }
         }
-        for (name, builtin) in distributions::FUNCTIONS {
+        for (name, builtin) in distributions::FUNCTIONS.iter().copied().flatten() {
             add(name, Implementation::Function(*builtin));
         }
         for row in distributions::univariate() {
@@ -63,7 +63,9 @@ pub fn is_univariate(id: BuiltinId) -> bool {
 pub fn takes(id: BuiltinId, arguments: usize) -> bool {
     match implementation(id) {
         Some(Implementation::Univariate(row, Suffix::Random)) => row.params.len() == arguments,
-        Some(Implementation::Univariate(row, _)) => row.params.len() + 1 == arguments,
+        Some(Implementation::Univariate(row, suffix)) => {
+            row.params.len() + 1 == arguments || row.longer(suffix, arguments).is_some()
+        }
         Some(Implementation::Function(_)) => true,
         None => false,
     }

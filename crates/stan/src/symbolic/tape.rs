@@ -131,7 +131,7 @@ impl Tape {
     }
 
     /// Notes that an operation has no form for one value a record.
-    fn no_form(&self, what: &'static str) -> E<'_> {
+    pub fn no_form(&self, what: &'static str) -> E<'_> {
         self.fault.borrow_mut().get_or_insert(what);
         self.constant(f64::NAN)
     }
@@ -629,6 +629,24 @@ impl<'g> E<'g> {
         }
         let both = self.with(|g| g.eigen_sym(self.id, n));
         (both.slice(0, n), both.slice(n, n * n))
+    }
+
+    /// Eigenvalues and eigenvectors of the complex `n × n` matrix with this real part, or of its Hermitian part: the real and the
+    /// imaginary parts of both.
+    pub fn eigen(self, im: E<'g>, n: usize, hermitian: bool) -> [[Self; 2]; 2] {
+        if self.is_record() || im.is_record() {
+            let none = self.tape.no_form("a matrix of eigenvectors");
+            return [[none; 2]; 2];
+        }
+        let both = self.tape.concat(&[self, im]);
+        let found = both.with(|g| g.eigen(both.id, n, hermitian));
+        let parts = |start: usize, len: usize| [start, start + len].map(|at| found.slice(at, len));
+        [parts(0, n), parts(2 * n, n * n)]
+    }
+
+    /// The hypergeometric function of this vector: `above` numerators, `below` denominators and the argument.
+    pub fn hypergeometric(self, above: usize, below: usize) -> Self {
+        self.with(|g| g.hypergeometric(self.id, above, below, 0))
     }
 
     /// Zeros of length `len` with the elements added at `index`.

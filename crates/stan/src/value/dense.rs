@@ -1,5 +1,8 @@
 //! Dense linear algebra on small matrices, written for clarity: the reference the fast engine is tested against.
 
+use jensen_math::complex;
+use num_complex::Complex64;
+
 use crate::value::error::{FnError, FnResult};
 use crate::value::ops::Scalar;
 use crate::value::{Mat, Matrix};
@@ -38,7 +41,10 @@ pub fn check_square<T: Copy>(name: &str, m: &Mat<T>) -> FnResult<usize> {
     Ok(m.rows())
 }
 
-/// Whether the matrix is symmetric to 1e-8, as Stan checks it.
+/// How far symmetric elements may be apart, as Stan checks it.
+pub const SYMMETRY: f64 = 1e-8;
+
+/// Whether the matrix is symmetric to [`SYMMETRY`].
 ///
 /// # Errors
 /// When it is not (the point is rejected), or not square.
@@ -46,7 +52,7 @@ pub fn check_symmetric(name: &str, m: &Matrix) -> FnResult<usize> {
     let n = check_square(name, m)?;
     for j in 0..n {
         for i in j + 1..n {
-            if (m[(i, j)] - m[(j, i)]).abs() > 1e-8 || m[(i, j)].is_nan() {
+            if (m[(i, j)] - m[(j, i)]).abs() > SYMMETRY || m[(i, j)].is_nan() {
                 return Err(FnError::domain(format!(
                     "{name}: the matrix is not symmetric: [{},{}] is {}, but [{},{}] is {}",
                     i + 1,
@@ -325,6 +331,18 @@ pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     });
     let right = Mat::from_fn(n, n, |i, j| signs[order[j]] * v[(i, order[j])]);
     (left, order.iter().map(|j| norms[*j]).collect(), right)
+}
+
+/// The same of a complex matrix, A = U S Vᴴ. Each pair of vectors is turned such that the largest component of both is positive.
+pub fn complex_svd(a: &Mat<Complex64>) -> (Mat<Complex64>, Vec<f64>, Mat<Complex64>) {
+    let (m, n) = (a.rows(), a.cols());
+    let k = m.min(n);
+    let found = complex::svd(a.data(), m, n);
+    (
+        Mat::new(m, k, found.left),
+        found.values,
+        Mat::new(n, k, found.right),
+    )
 }
 
 /// The matrix exponential by scaling, a Taylor polynomial of degree 24 and squaring.

@@ -218,3 +218,16 @@ pub fn show_bytes(bytes: f64) -> String {
     }
     format!("{value:.3} {}", UNITS[unit])
 }
+
+/// Refuses arguments of 3F2 that are not so many.
+///
+/// # Errors
+/// Always an invalid size.
+pub fn check_three_two(name: &str, above: usize, below: usize) -> FnResult<()> {
+    if (above, below) != (3, 2) {
+        return Err(FnError::invalid(format!(
+            "{name}: expected 3 numbers above and 2 below, found {above} and {below}"
+        )));
+    }
+    Ok(())
+}

@@ -5,11 +5,13 @@
 //! | `mod` | values |
 //! | `index`, `sized`, `shape` | their parts, declared types with sizes, extents and names of elements |
 //! | `ops`, `vectorise`, `dense` | operators, functions element by element, small matrices |
+//! | `laplace` | settings of embedded Laplace approximations |
 //! | `error` | what ends an evaluation, and its limits |
 
 pub mod dense;
 pub mod error;
 pub mod index;
+pub mod laplace;
 pub mod ops;
 pub mod shape;
 pub mod sized;

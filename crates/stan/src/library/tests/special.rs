@@ -2,8 +2,10 @@
 
 use jensen_math::special::{gamma_p, gamma_q, inc_beta, inv_inc_beta, log_phi};
 
+use super::number;
 use crate::functions::special::{inv_phi_log, ln_gamma_pq, ln_inc_beta};
 use crate::value::Mat;
+use crate::value::Value;
 use crate::value::dense;
 
 fn close(a: f64, b: f64, tolerance: f64) {
@@ -89,4 +91,26 @@ fn decompositions() {
         &dense::multiply(&a, &dense::solve(&a, &dense::identity(3)).expect("square")),
         &dense::identity(3),
     );
+}
+
+/// At times between almost never and almost always, for drifts that are slow and fast.
+#[test]
+fn tails_of_exit_times_are_what_leaves_through_their_boundary() {
+    let mut worst = 0.0f64;
+    for delta in [-6.0f64, -1.5, 0.4, 2.0, 6.0] {
+        for alpha in [0.6, 1.0, 2.5] {
+            for beta in [0.1, 0.5, 0.85] {
+                for t in [0.02, 0.1, 0.4, 1.0, 3.0, 20.0] {
+                    let args = [t + 0.2, alpha, 0.2, beta, delta].map(Value::Real);
+                    let below = number("wiener_lcdf_unnorm", &args).exp();
+                    let above = number("wiener_lccdf_unnorm", &args).exp();
+                    // Of the two exponential martingales: that of the drift, and 1.
+                    let way = -2.0 * delta * alpha;
+                    let all = (way * beta).exp_m1() / way.exp_m1();
+                    worst = worst.max((below + above - all).abs() / all);
+                }
+            }
+        }
+    }
+    assert!(worst < 1e-10, "{worst:e}");
 }

@@ -6,7 +6,7 @@ use jensen_graph::ElemOp;
 
 use crate::program::BinaryOp;
 use crate::symbolic::functions::elementwise::map;
-use crate::symbolic::functions::{Build, Cx, find, operators};
+use crate::symbolic::functions::{Build, Cx, factorisations, find, operators};
 use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::error::{FnError, FnResult};
@@ -288,6 +288,11 @@ pub fn call(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
             },
             &both,
         );
+    }
+    if let [matrix] = args
+        && let Some(found) = factorisations::of_complex(cx, matrix)?
+    {
+        return Ok(found);
     }
     match (name, args) {
         ("get_real", _) => Ok(re),

@@ -1,8 +1,11 @@
 //! Building, cutting and joining containers.
 
+use std::rc::Rc;
+
 use crate::symbolic::functions::{Build, Cx};
 use crate::symbolic::value::{Cell, Dims, Leaf, Sym};
 use crate::value::error::{FnResult, MAX_VALUE_BYTES, check_bytes};
+use crate::value::laplace;
 
 /// Name and builder.
 pub const TABLE: &[(&str, Build)] = &[
@@ -17,6 +20,11 @@ pub const TABLE: &[(&str, Build)] = &[
             array: vec![n],
             leaf: Leaf::Scalar,
         })
+    }),
+    ("generate_laplace_options", |_, args| {
+        let mut all = vec![args[0].clone(), Sym::Real(laplace::TOLERANCE)];
+        all.extend(laplace::COUNTS.map(Sym::Int));
+        Ok(Sym::Tuple(Rc::new(all)))
     }),
     ("to_array_2d", to_array_2d),
     ("to_matrix", to_matrix),

@@ -24,6 +24,12 @@ pub const TABLE: &[(&str, Build)] = &[
         let (values, vectors) = cx.e(&args[0])?.eigen_sym(n);
         Ok(tuple([cx.matrix(vectors, n, n), vector(values, n)]))
     }),
+    ("eigenvalues", |cx, args| Ok(eigen(cx, &args[0], false)?.0)),
+    ("eigenvectors", |cx, args| Ok(eigen(cx, &args[0], false)?.1)),
+    ("eigendecompose", |cx, args| {
+        let (values, vectors) = eigen(cx, &args[0], false)?;
+        Ok(tuple([vectors, values]))
+    }),
     ("singular_values", |cx, args| Ok(svd(cx, &args[0])?.1)),
     ("svd_U", |cx, args| Ok(svd(cx, &args[0])?.0)),
     ("svd_V", |cx, args| Ok(svd(cx, &args[0])?.2)),
@@ -169,19 +175,12 @@ fn svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
         return Ok((empty(m, 0), vector(cx.tape.vector(&[]), 0), empty(n, 0)));
     }
     let a = cx.e(a)?;
-    let left: Vec<u32> = (0..m * n)
-        .map(|at| ((at / m + m) * size + at % m) as u32)
-        .collect();
-    let right: Vec<u32> = (0..m * n)
-        .map(|at| (at % m * size + at / m + m) as u32)
-        .collect();
+    let [left, right] = beside(m, n);
     let both = a.scatter(&left, size * size) + a.scatter(&right, size * size);
     let (values, vectors) = both.eigen_sym(size);
     let last: Vec<u32> = (0..k).map(|j| (size - 1 - j) as u32).collect();
     let part = |from: usize, rows: usize| -> E<'_> {
-        let index: Vec<u32> = (0..rows * k)
-            .map(|at| ((size - 1 - at / rows) * size + from + at % rows) as u32)
-            .collect();
+        let index = last_vectors(size, k, from, rows);
         std::f64::consts::SQRT_2 * vectors.gather(&index)
     };
     let (u, v) = (part(0, m), part(m, n));
@@ -190,6 +189,97 @@ fn svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
         vector(values.gather(&last), k),
         cx.matrix(v, n, k),
     ))
+}
+
+/// Eigenvalues and eigenvectors of a real or complex matrix, or of a Hermitian one.
+fn eigen(cx: &Cx<'_>, a: &Sym, hermitian: bool) -> FnResult<(Sym, Sym)> {
+    let [re, im] = a.as_complex();
+    let n = cx.square(&re)?;
+    let [values, vectors] = cx.e(&re)?.eigen(cx.e(&im)?, n, hermitian);
+    let [values_re, values_im] = values.map(|e| vector(e, n));
+    let [vectors_re, vectors_im] = vectors.map(|e| cx.matrix(e, n, n));
+    Ok((
+        Sym::complex(values_re, values_im),
+        Sym::complex(vectors_re, vectors_im),
+    ))
+}
+
+/// The decompositions of a complex matrix; nothing of other functions.
+///
+/// # Errors
+/// When it is not square where it must be.
+pub fn of_complex(cx: &Cx<'_>, a: &Sym) -> FnResult<Option<Sym>> {
+    Ok(Some(match cx.name {
+        "eigenvalues" => eigen(cx, a, false)?.0,
+        "eigenvectors" => eigen(cx, a, false)?.1,
+        "eigendecompose" => {
+            let (values, vectors) = eigen(cx, a, false)?;
+            tuple([vectors, values])
+        }
+        "eigenvalues_sym" => eigen(cx, a, true)?.0,
+        "eigenvectors_sym" => eigen(cx, a, true)?.1,
+        "eigendecompose_sym" => {
+            let (values, vectors) = eigen(cx, a, true)?;
+            tuple([vectors, values])
+        }
+        "singular_values" => complex_svd(cx, a)?.1,
+        "svd_U" => complex_svd(cx, a)?.0,
+        "svd_V" => complex_svd(cx, a)?.2,
+        "svd" => {
+            let (u, s, v) = complex_svd(cx, a)?;
+            tuple([u, s, v])
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// The same as [`svd`] of a complex matrix, from the Hermitian one with A and Aᴴ beside its diagonal.
+fn complex_svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
+    let [re, im] = a.as_complex();
+    let (m, n) = cx.extents(&re)?;
+    let (k, size) = (m.min(n), m + n);
+    if k == 0 {
+        let empty = |rows, cols| {
+            let part = || cx.matrix(cx.tape.vector(&[]), rows, cols);
+            Sym::complex(part(), part())
+        };
+        return Ok((empty(m, 0), vector(cx.tape.vector(&[]), 0), empty(n, 0)));
+    }
+    let (re, im) = (cx.e(&re)?, cx.e(&im)?);
+    let [left, right] = beside(m, n);
+    let real = re.scatter(&left, size * size) + re.scatter(&right, size * size);
+    let imaginary = im.scatter(&right, size * size) - im.scatter(&left, size * size);
+    let [[values, _], vectors] = real.eigen(imaginary, size, true);
+    let last: Vec<u32> = (0..k).map(|j| (size - 1 - j) as u32).collect();
+    let part = |from: usize, rows: usize| -> Sym {
+        let index = last_vectors(size, k, from, rows);
+        let [re, im] = vectors.map(|e| {
+            let part = std::f64::consts::SQRT_2 * e.gather(&index);
+            cx.matrix(part, rows, k)
+        });
+        Sym::complex(re, im)
+    };
+    Ok((part(0, m), vector(values.gather(&last), k), part(m, n)))
+}
+
+/// Places of the elements of a matrix in the square one of m + n rows: transposed below its diagonal, and above it.
+fn beside(m: usize, n: usize) -> [Vec<u32>; 2] {
+    let size = m + n;
+    [
+        (0..m * n)
+            .map(|at| ((at % m) * size + at / m + m) as u32)
+            .collect(),
+        (0..m * n)
+            .map(|at| ((at / m + m) * size + at % m) as u32)
+            .collect(),
+    ]
+}
+
+/// Places of rows of the last k eigenvectors, the last one first.
+fn last_vectors(size: usize, k: usize, from: usize, rows: usize) -> Vec<u32> {
+    (0..rows * k)
+        .map(|at| ((size - 1 - at / rows) * size + from + at % rows) as u32)
+        .collect()
 }
 
 /// (AᵀA)⁻¹Aᵀ, or Aᵀ(AAᵀ)⁻¹ of a wide matrix: for full rank.

@@ -4,10 +4,21 @@ use crate::symbolic::functions::elementwise::{lmgamma, map};
 use crate::symbolic::functions::{Build, Cx};
 use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym, e_cell};
-use crate::value::error::{FnResult, check_terms};
+use crate::value::error::{FnResult, check_terms, check_three_two};
 
 /// Name and builder.
 pub const TABLE: &[(&str, Build)] = &[
+    ("hypergeometric_2F1", |cx, args| {
+        hypergeometric(cx, &args[..2], &args[2..3], &args[3])
+    }),
+    ("hypergeometric_3F2", |cx, args| {
+        let count = |x: &Sym| cx.elements(x).map(|all| all.len());
+        check_three_two(cx.name, count(&args[0])?, count(&args[1])?)?;
+        hypergeometric(cx, &args[..1], &args[1..2], &args[2])
+    }),
+    ("hypergeometric_pFq", |cx, args| {
+        hypergeometric(cx, &args[..1], &args[1..2], &args[2])
+    }),
     ("sum", |cx, args| Ok(sum(cx, &args[0])?.into())),
     ("prod", prod),
     ("mean", mean),
@@ -57,6 +68,21 @@ pub const TABLE: &[(&str, Build)] = &[
         map(cx, &args[1..], |e| lmgamma(k, e[0]))
     }),
 ];
+
+fn hypergeometric(cx: &Cx<'_>, above: &[Sym], below: &[Sym], z: &Sym) -> FnResult<Sym> {
+    let list = |all: &[Sym]| -> FnResult<Vec<E<'_>>> {
+        let parts: Vec<_> = all
+            .iter()
+            .map(|x| cx.elements(x))
+            .collect::<FnResult<_>>()?;
+        Ok(parts.concat())
+    };
+    let (mut all, below) = (list(above)?, list(below)?);
+    let (p, q) = (all.len(), below.len());
+    all.extend(below);
+    all.push(cx.e(z)?);
+    Ok(cx.tape.concat(&all).hypergeometric(p, q).into())
+}
 
 /// Σ xᵢ
 ///

@@ -1,0 +1,44 @@
+//! Hypergeometric functions: their values and derivatives, each of which is an operation.
+
+use jensen_math::special;
+
+use crate::ir::{Graph, NodeId};
+use crate::ops::MatMul;
+
+/// A hypergeometric function or its derivatives.
+pub(crate) fn value(above: usize, order: usize, x: &[f64]) -> Vec<f64> {
+    let (parameters, z) = x.split_at(x.len() - 1);
+    let (a, b) = parameters.split_at(above);
+    special::hypergeometric(a, b, z[0], order).derivatives(order)
+}
+
+/// What the next derivatives make of the adjoint of a hypergeometric function, or of its gradient: they are symmetric. Third
+/// derivatives are never needed (values, gradients and Hessian-vector products stop at the second) and are NaN.
+pub(super) fn along(
+    g: &mut Graph,
+    [above, below, order]: [u32; 3],
+    x: NodeId,
+    along: NodeId,
+) -> NodeId {
+    let n = g.shape(x).len as usize;
+    let next =
+        |g: &mut Graph| g.hypergeometric(x, above as usize, below as usize, order as usize + 1);
+    match order {
+        0 => {
+            let slope = next(g);
+            g.mul(slope, along)
+        }
+        1 => {
+            let dims = MatMul {
+                m: n as u32,
+                k: n as u32,
+                n: 1,
+                left_transposed: false,
+                right_transposed: false,
+            };
+            let slope = next(g);
+            g.matmul(slope, along, dims)
+        }
+        _ => g.vector(&vec![f64::NAN; n]),
+    }
+}

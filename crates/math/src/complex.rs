@@ -1,0 +1,509 @@
+//! Eigenvalues, singular values and Schur forms of small complex matrices, which are column-major.
+
+pub use num_complex::Complex64;
+
+/// Steps of the QR iteration for each eigenvalue until it is given up, as in LAPACK.
+const STEPS: usize = 30;
+
+/// Components within this of the largest count as large, so that rounding does not choose among equal ones.
+const TIE: f64 = 1e-8;
+
+/// Eigenvalues and eigenvectors, one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Eigen {
+    /// Eigenvalues by ascending real parts; of equal ones, by descending imaginary parts.
+    pub values: Vec<Complex64>,
+    /// Eigenvectors of length 1, whose largest component is positive.
+    pub vectors: Vec<Complex64>,
+    /// For each vector, which of its components that is.
+    pub largest: Vec<usize>,
+}
+
+impl Eigen {
+    fn nan(n: usize) -> Self {
+        let nan = Complex64::new(f64::NAN, f64::NAN);
+        Self {
+            values: vec![nan; n],
+            vectors: vec![nan; n * n],
+            largest: vec![0; n],
+        }
+    }
+
+    /// Sorted, and with vectors that are made unique.
+    fn ordered(values: &[Complex64], vectors: &[Complex64]) -> Self {
+        let n = values.len();
+        let order = ascending(values);
+        let mut out = Self {
+            values: order.iter().map(|j| values[*j]).collect(),
+            vectors: Vec::with_capacity(n * n),
+            largest: Vec::with_capacity(n),
+        };
+        for j in order {
+            let mut column = vectors[j * n..(j + 1) * n].to_vec();
+            out.largest.push(make_unique(&mut column));
+            out.vectors.extend(column);
+        }
+        out
+    }
+}
+
+/// Places of the numbers by ascending real parts; where these are equal up to rounding, by descending imaginary parts.
+fn ascending(values: &[Complex64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|i, j| values[*i].re.total_cmp(&values[*j].re));
+    let scale = values.iter().fold(0.0, |most, z| f64::max(most, z.norm()));
+    let mut start = 0;
+    while start < order.len() {
+        let mut end = start + 1;
+        while end < order.len() && values[order[end]].re - values[order[end - 1]].re <= TIE * scale
+        {
+            end += 1;
+        }
+        order[start..end].sort_by(|i, j| values[*j].im.total_cmp(&values[*i].im));
+        start = end;
+    }
+    order
+}
+
+/// Scales to length 1 with a positive largest component, and says which that is.
+fn make_unique(column: &mut [Complex64]) -> usize {
+    let size = column.iter().fold(0.0, |most, z| f64::max(most, z.norm()));
+    let length = size
+        * column
+            .iter()
+            .map(|z| (z / size).norm_sqr())
+            .sum::<f64>()
+            .sqrt();
+    let large = |z: &Complex64| z.norm() >= (1.0 - TIE) * size;
+    let Some(at) = column.iter().position(large) else {
+        return 0;
+    };
+    let turn = column[at].conj() / (column[at].norm() * length);
+    column.iter_mut().for_each(|z| *z *= turn);
+    column[at].im = 0.0;
+    at
+}
+
+/// Unitary U and upper triangular T with A = U T Uᴴ, by Householder's reflections and the QR iteration with Wilkinson's
+/// shifts (Golub and Van Loan, Matrix Computations, 7.4 and 7.5). Nothing if A is not finite or the iteration does not end.
+pub fn schur(a: &[Complex64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64>)> {
+    if a.iter().any(|z| !z.is_finite()) {
+        return None;
+    }
+    let mut t = a.to_vec();
+    let mut u = identity(n);
+    for k in 0..n.saturating_sub(2) {
+        reflect(&mut t, &mut u, n, k);
+    }
+    let scale = t.iter().map(|z| z.norm()).fold(0.0, f64::max);
+    let mut end = n;
+    let mut steps = 0;
+    while end > 1 {
+        let last = end - 1;
+        let small = |t: &[Complex64], i: usize| {
+            let near = t[i * n + i].norm() + t[(i - 1) * n + i - 1].norm();
+            let near = if near == 0.0 { scale } else { near };
+            t[(i - 1) * n + i].norm() <= f64::EPSILON * near
+        };
+        if small(&t, last) {
+            t[(last - 1) * n + last] = Complex64::ZERO;
+            end -= 1;
+            steps = 0;
+            continue;
+        }
+        steps += 1;
+        if steps > STEPS {
+            return None;
+        }
+        let mut start = last;
+        while start > 0 && !small(&t, start) {
+            start -= 1;
+        }
+        if start > 0 {
+            t[(start - 1) * n + start] = Complex64::ZERO;
+        }
+        let shift = match steps % 10 {
+            // Where shifts go round in circles, one of another kind (LAPACK's zlahqr).
+            0 => t[last * n + last] + 0.75 * t[(last - 1) * n + last].norm(),
+            _ => wilkinson(&t, n, last),
+        };
+        sweep(&mut t, &mut u, n, start..end, shift);
+    }
+    for j in 0..n {
+        (j + 1..n).for_each(|i| t[j * n + i] = Complex64::ZERO);
+    }
+    Some((u, t))
+}
+
+fn identity(n: usize) -> Vec<Complex64> {
+    (0..n * n)
+        .map(|at| Complex64::from(f64::from(u8::from(at / n == at % n))))
+        .collect()
+}
+
+/// Makes the column k vanish from two below the diagonal on.
+fn reflect(t: &mut [Complex64], u: &mut [Complex64], n: usize, k: usize) {
+    let mut v: Vec<Complex64> = (k + 1..n).map(|i| t[k * n + i]).collect();
+    let size = v.iter().fold(0.0, |most, z| f64::max(most, z.norm()));
+    if v[1..].iter().all(|z| *z == Complex64::ZERO) {
+        return;
+    }
+    v.iter_mut().for_each(|z| *z /= size);
+    let norm = v.iter().map(|z| z.norm_sqr()).sum::<f64>().sqrt();
+    let phase = match v[0].norm() {
+        0.0 => Complex64::ONE,
+        r => v[0] / r,
+    };
+    v[0] += phase * norm;
+    let square: f64 = v.iter().map(|z| z.norm_sqr()).sum();
+    for j in 0..n {
+        let rows = &mut t[j * n + k + 1..(j + 1) * n];
+        let dot: Complex64 = v.iter().zip(&*rows).map(|(v, x)| v.conj() * x).sum();
+        let factor = dot * 2.0 / square;
+        rows.iter_mut().zip(&v).for_each(|(x, v)| *x -= factor * v);
+    }
+    for m in [t, u] {
+        for i in 0..n {
+            let dot: Complex64 = (k + 1..n).map(|j| m[j * n + i] * v[j - k - 1]).sum();
+            let factor = dot * 2.0 / square;
+            (k + 1..n).for_each(|j| m[j * n + i] -= factor * v[j - k - 1].conj());
+        }
+    }
+}
+
+/// The eigenvalue of the last two rows and columns that is closer to the last number.
+fn wilkinson(t: &[Complex64], n: usize, last: usize) -> Complex64 {
+    let at = |i: usize, j: usize| t[j * n + i];
+    let (a, d) = (at(last - 1, last - 1), at(last, last));
+    let product = at(last - 1, last) * at(last, last - 1);
+    let half = 0.5 * (a - d);
+    let root = (half * half + product).sqrt();
+    let (plus, minus) = (half + root, half - root);
+    let larger = if plus.norm() > minus.norm() {
+        plus
+    } else {
+        minus
+    };
+    if larger == Complex64::ZERO {
+        d
+    } else {
+        d - product / larger
+    }
+}
+
+/// One step of the QR iteration on these rows and columns, by rotations of neighbours.
+fn sweep(
+    t: &mut [Complex64],
+    u: &mut [Complex64],
+    n: usize,
+    rows: std::ops::Range<usize>,
+    shift: Complex64,
+) {
+    let (start, end) = (rows.start, rows.end);
+    let mut bulge = [t[start * n + start] - shift, t[start * n + start + 1]];
+    for k in start..end - 1 {
+        if k > start {
+            bulge = [t[(k - 1) * n + k], t[(k - 1) * n + k + 1]];
+        }
+        // [c, s; −s̄, c] turns the pair into its length and 0.
+        let (x, y) = (bulge[0], bulge[1]);
+        let length = x.norm().hypot(y.norm());
+        if length == 0.0 {
+            continue;
+        }
+        let (c, s) = match x.norm() {
+            0.0 => (0.0, y.conj() / y.norm()),
+            r => (r / length, x / r * y.conj() / length),
+        };
+        for j in k.saturating_sub(1)..n {
+            let (p, q) = (t[j * n + k], t[j * n + k + 1]);
+            t[j * n + k] = c * p + s * q;
+            t[j * n + k + 1] = c * q - s.conj() * p;
+        }
+        let turn = |m: &mut [Complex64], i: usize| {
+            let (p, q) = (m[k * n + i], m[(k + 1) * n + i]);
+            m[k * n + i] = c * p + s.conj() * q;
+            m[(k + 1) * n + i] = c * q - s * p;
+        };
+        (0..end.min(k + 3)).for_each(|i| turn(t, i));
+        (0..n).for_each(|i| turn(u, i));
+    }
+}
+
+/// Eigenvalues and right eigenvectors of a general matrix, from its Schur form; NaN where there is none.
+pub fn eigen(a: &[Complex64], n: usize) -> Eigen {
+    let Some((u, t)) = schur(a, n) else {
+        return Eigen::nan(n);
+    };
+    let at = |i: usize, j: usize| t[j * n + i];
+    let scale = t.iter().map(|z| z.norm()).fold(0.0, f64::max);
+    let real = a.iter().all(|z| z.im == 0.0);
+    let rounding = n as f64 * f64::EPSILON * scale;
+    let mut vectors = Vec::with_capacity(n * n);
+    for k in 0..n {
+        let mut y = vec![Complex64::ZERO; n];
+        y[k] = Complex64::ONE;
+        for i in (0..k).rev() {
+            let sum: Complex64 = (i + 1..=k).map(|j| at(i, j) * y[j]).sum();
+            let gap = at(k, k) - at(i, i);
+            // Of equal eigenvalues, vectors as if they were a rounding apart.
+            let apart = gap.norm() > f64::MIN_POSITIVE.max(f64::EPSILON * scale);
+            let gap = if apart {
+                gap
+            } else {
+                Complex64::from(f64::MIN_POSITIVE.max(f64::EPSILON * scale))
+            };
+            y[i] = sum / gap;
+        }
+        let x = (0..n).map(|i| -> Complex64 { (0..=k).map(|j| u[j * n + i] * y[j]).sum() });
+        vectors.extend(x);
+    }
+    let values: Vec<Complex64> = (0..n)
+        .map(|k| match at(k, k) {
+            // Rounding alone has made it complex.
+            z if real && z.im.abs() <= rounding => Complex64::from(z.re),
+            z => z,
+        })
+        .collect();
+    Eigen::ordered(&values, &vectors)
+}
+
+/// Eigenvalues, real and ascending, and eigenvectors of the Hermitian part of a matrix, by Jacobi rotations; NaN if it is not
+/// finite.
+pub fn eigen_hermitian(a: &[Complex64], n: usize) -> Eigen {
+    if a.iter().any(|z| !z.is_finite()) {
+        return Eigen::nan(n);
+    }
+    let mut m: Vec<Complex64> = (0..n * n)
+        .map(|at| 0.5 * (a[at] + a[at % n * n + at / n].conj()))
+        .collect();
+    let mut v = identity(n);
+    for _ in 0..100 {
+        let squares = |off: bool| -> f64 {
+            let counts = |at: &usize| !off || at / n != at % n;
+            (0..n * n).filter(counts).map(|at| m[at].norm_sqr()).sum()
+        };
+        if squares(true) <= squares(false) * 1e-34 {
+            break;
+        }
+        for p in 0..n {
+            for q in p + 1..n {
+                let size = m[q * n + p].norm();
+                if size == 0.0 {
+                    continue;
+                }
+                let phase = m[q * n + p] / size;
+                let theta = (m[q * n + q].re - m[p * n + p].re) / (2.0 * size);
+                let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
+                let c = 1.0 / t.hypot(1.0);
+                let s = t * c;
+                let columns = |m: &mut [Complex64]| {
+                    for k in 0..n {
+                        let (x, y) = (m[p * n + k], m[q * n + k]);
+                        m[p * n + k] = c * x - s * phase.conj() * y;
+                        m[q * n + k] = s * phase * x + c * y;
+                    }
+                };
+                columns(&mut m);
+                columns(&mut v);
+                for k in 0..n {
+                    let (x, y) = (m[k * n + p], m[k * n + q]);
+                    m[k * n + p] = c * x - s * phase * y;
+                    m[k * n + q] = s * phase.conj() * x + c * y;
+                }
+            }
+        }
+    }
+    let values: Vec<Complex64> = (0..n).map(|i| Complex64::from(m[i * n + i].re)).collect();
+    Eigen::ordered(&values, &v)
+}
+
+/// Singular values, descending, and k pairs of singular vectors, one after the other, where k is the smaller extent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Svd {
+    /// Left vectors of length 1.
+    pub left: Vec<Complex64>,
+    /// Singular values.
+    pub values: Vec<f64>,
+    /// Right vectors of length 1.
+    pub right: Vec<Complex64>,
+}
+
+/// A = U S Vᴴ of a matrix with m rows and n columns, by one-sided Jacobi rotations. Each pair of vectors is turned such that the
+/// largest component of both is positive. NaN where the matrix is not finite, and left vectors of singular values 0.
+pub fn svd(a: &[Complex64], m: usize, n: usize) -> Svd {
+    if m < n {
+        let flipped: Vec<Complex64> = (0..m * n).map(|at| a[at % n * m + at / n].conj()).collect();
+        let found = svd(&flipped, n, m);
+        return paired(found.right, found.values, found.left);
+    }
+    let (mut u, mut v) = (a.to_vec(), identity(n));
+    let dot = |u: &[Complex64], p: usize, q: usize| -> Complex64 {
+        (0..m).map(|i| u[p * m + i].conj() * u[q * m + i]).sum()
+    };
+    for _ in 0..100 {
+        let mut rotated = false;
+        for p in 0..n {
+            for q in p + 1..n {
+                let (pp, qq, pq) = (dot(&u, p, p).re, dot(&u, q, q).re, dot(&u, p, q));
+                let size = pq.norm();
+                if size <= 1e-16 * (pp * qq).sqrt() || size.is_nan() {
+                    continue;
+                }
+                rotated = true;
+                let (theta, phase) = ((qq - pp) / (2.0 * size), pq / size);
+                let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
+                let c = 1.0 / t.hypot(1.0);
+                for (columns, rows) in [(&mut u, m), (&mut v, n)] {
+                    for k in 0..rows {
+                        let (x, y) = (columns[p * rows + k], columns[q * rows + k]);
+                        columns[p * rows + k] = c * x - t * c * phase.conj() * y;
+                        columns[q * rows + k] = t * c * phase * x + c * y;
+                    }
+                }
+            }
+        }
+        if !rotated {
+            break;
+        }
+    }
+    let norms: Vec<f64> = (0..n).map(|j| dot(&u, j, j).re.sqrt()).collect();
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|i, j| norms[*j].total_cmp(&norms[*i]));
+    let left = order
+        .iter()
+        .flat_map(|j| u[j * m..(j + 1) * m].iter().map(|z| z / norms[*j]));
+    let right = order.iter().flat_map(|j| &v[j * n..(j + 1) * n]);
+    paired(
+        left.collect(),
+        order.iter().map(|j| norms[*j]).collect(),
+        right.copied().collect(),
+    )
+}
+
+/// Turns each pair of vectors.
+fn paired(mut left: Vec<Complex64>, values: Vec<f64>, mut right: Vec<Complex64>) -> Svd {
+    let (m, n) = match values.len() {
+        0 => (0, 0),
+        k => (left.len() / k, right.len() / k),
+    };
+    for j in 0..values.len() {
+        let (u, v) = (
+            &mut left[j * m..(j + 1) * m],
+            &mut right[j * n..(j + 1) * n],
+        );
+        let mut both = [&*u, &*v].concat();
+        let before = both.clone();
+        let at = make_unique(&mut both);
+        let turn = before[at].conj() / before[at].norm();
+        u.iter_mut().chain(v).for_each(|z| *z *= turn);
+    }
+    Svd {
+        left,
+        values,
+        right,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix(n: usize, seed: f64) -> Vec<Complex64> {
+        let number = |at: usize| {
+            let x = at as f64 + seed;
+            Complex64::new((2.3 * x * x).sin(), (1.7 * x * x + 0.4).cos())
+        };
+        (0..n * n).map(number).collect()
+    }
+
+    fn multiply(a: &[Complex64], b: &[Complex64], n: usize) -> Vec<Complex64> {
+        (0..n * n)
+            .map(|at| (0..n).map(|k| a[k * n + at % n] * b[at / n * n + k]).sum())
+            .collect()
+    }
+
+    fn adjoint(a: &[Complex64], n: usize) -> Vec<Complex64> {
+        (0..n * n).map(|at| a[at % n * n + at / n].conj()).collect()
+    }
+
+    fn far(a: &[Complex64], b: &[Complex64]) -> f64 {
+        let gaps = a.iter().zip(b).map(|(x, y)| (x - y).norm());
+        gaps.fold(
+            0.0,
+            |most: f64, x| if x > most || x.is_nan() { x } else { most },
+        )
+    }
+
+    /// Of full matrices, of a cycle, whose shifts stand still, and of one without a full set of eigenvectors.
+    #[test]
+    fn schur_forms_multiply_to_their_matrices() {
+        let mut cases: Vec<(usize, Vec<Complex64>)> =
+            (1..9).map(|n| (n, matrix(n, 0.3 * n as f64))).collect();
+        for n in [4, 7] {
+            let cycle = |at: usize| Complex64::from(f64::from((at / n + 1) % n == at % n));
+            cases.push((n, (0..n * n).map(cycle).collect()));
+        }
+        let jordan =
+            |at: usize| Complex64::from(f64::from([at % 4, at % 4 + 1].contains(&(at / 4))));
+        cases.push((4, (0..16).map(jordan).collect()));
+        cases.push((3, vec![Complex64::ZERO; 9]));
+        for (n, a) in cases {
+            let (u, t) = schur(&a, n).expect("it ends");
+            let back = multiply(&multiply(&u, &t, n), &adjoint(&u, n), n);
+            assert!(far(&back, &a) < 1e-13, "{n}: {}", far(&back, &a));
+            assert!(far(&multiply(&u, &adjoint(&u, n), n), &identity(n)) < 1e-13);
+            assert!((0..n).all(|j| (j + 1..n).all(|i| t[j * n + i] == Complex64::ZERO)));
+        }
+    }
+
+    #[test]
+    fn singular_vectors_make_their_matrices() {
+        for (m, n) in [(3, 3), (5, 2), (2, 4), (1, 1), (4, 0)] {
+            let k = m.min(n);
+            let a = &matrix(m.max(n).max(1), 0.9)[..m * n];
+            let found = svd(a, m, n);
+            let back: Vec<Complex64> = (0..m * n)
+                .map(|at| {
+                    let (i, j) = (at % m, at / m);
+                    let part = |l: usize| {
+                        found.left[l * m + i] * found.values[l] * found.right[l * n + j].conj()
+                    };
+                    (0..k).map(part).sum()
+                })
+                .collect();
+            assert!(far(&back, a) < 1e-13, "{m} × {n}: {}", far(&back, a));
+            assert!(found.values.is_sorted_by(|x, y| x >= y));
+        }
+    }
+
+    #[test]
+    fn eigenvectors_are_scaled_by_their_eigenvalues() {
+        for n in 1..9 {
+            let a = matrix(n, 0.7 * n as f64);
+            let hermitian: Vec<Complex64> = a
+                .iter()
+                .zip(adjoint(&a, n))
+                .map(|(x, y)| 0.5 * (x + y))
+                .collect();
+            for (a, found) in [(&a, eigen(&a, n)), (&hermitian, eigen_hermitian(&a, n))] {
+                let images = multiply(a, &found.vectors, n);
+                let scaled: Vec<Complex64> = (0..n * n)
+                    .map(|at| found.vectors[at] * found.values[at / n])
+                    .collect();
+                assert!(far(&images, &scaled) < 1e-12, "{n}");
+                for (j, at) in found.largest.iter().enumerate() {
+                    let column = &found.vectors[j * n..(j + 1) * n];
+                    let square: f64 = column.iter().map(|z| z.norm_sqr()).sum();
+                    assert!((square - 1.0).abs() < 1e-13);
+                    assert!(column[*at].im == 0.0 && column[*at].re > 0.0);
+                }
+                let real: Vec<f64> = found.values.iter().map(|z| z.re).collect();
+                assert!(real.is_sorted());
+            }
+        }
+        let nan = vec![Complex64::from(f64::NAN); 4];
+        assert!(eigen(&nan, 2).values.iter().all(|z| z.re.is_nan()));
+        assert!(schur(&nan, 2).is_none());
+    }
+}

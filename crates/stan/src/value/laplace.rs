@@ -1,0 +1,7 @@
+//! The settings of embedded Laplace approximations that Stan generates (`prim/fun/generate_laplace_options.hpp`).
+
+/// The tolerance.
+pub const TOLERANCE: f64 = 1.490_12e-8;
+
+/// Behind it the largest number of steps, the solver, the steps of a line search, and whether other solvers may follow.
+pub const COUNTS: [i32; 4] = [500, 1, 1000, 1];
