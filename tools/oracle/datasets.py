@@ -56,6 +56,7 @@ MODELS = {
     "eyes_mixture": ("BUGS/vol2/eyes/eyes", "N y alpha"),
     "mixture_three_components": ("BUGS/vol2/eyes/eyes", "N y"),
     "gp_poisson": ("posteriordb/gp_pois_regr", "N x k"),
+    "gp_poisson_laplace": ("posteriordb/gp_pois_regr", "N x k"),
     "lynx_hare_autoregression": ("posteriordb/hudson_lynx_hare", "N y"),
     "lynx_hare_predators": ("posteriordb/hudson_lynx_hare", "N y"),
     "boarding_school_sir": ("published", "boarding_school"),

@@ -1,4 +1,5 @@
-"""Write crates/stan/tests/reference/laplace.json: Laplace's approximation of latent Gaussian models in 60 digits.
+"""Write crates/stan/tests/reference/laplace.json and models/gp_poisson_laplace/oracle.json: Laplace's approximation of latent
+Gaussian models in 60 digits.
 
     pip install mpmath==1.3.0
     python tools/oracle/laplace.py
@@ -11,12 +12,16 @@ the formula is that of Rasmussen and Williams (2006), equation 3.32: ll(f) - f' 
 
 import json
 import pathlib
+import random
 
+import mpmath
 from mpmath import mp, mpf, matrix
 
 mp.dps = 60
 H = mpf("1e-15")
-OUT = pathlib.Path(__file__).parents[2] / "crates/stan/tests/reference/laplace.json"
+ROOT = pathlib.Path(__file__).parents[2]
+OUT = ROOT / "crates/stan/tests/reference/laplace.json"
+CORPUS = ROOT / "models/gp_poisson_laplace"
 
 
 def gradient(f, x):
@@ -40,7 +45,7 @@ def hessian(f, x):
     return out
 
 
-def marginal(ll, covariance):
+def marginal(ll, covariance, gradient=gradient, hessian=hessian):
     n = covariance.rows
     inverse = covariance ** -1
     theta = [mpf(0)] * n
@@ -136,7 +141,53 @@ CASES = {
 POINTS = [("0.7", "2.0", "0.4"), ("1.9", "0.6", "1.3")]
 
 
+def program(data, z):
+    """Value with constants and Jacobian, without the Jacobian, and with dropped constants, of the program of the corpus."""
+    length, amplitude = mp.exp(z[0]), mp.exp(z[1])
+    x, counts = [mpf(v) for v in data["x"]], data["k"]
+    n = len(x)
+    entry = lambda i, j: (amplitude ** 2 * mp.exp(-((x[i] - x[j]) / length) ** 2 / 2)
+                          + (mpf(1e-10) if i == j else 0))
+    found = marginal(lambda t: sum(poisson(k, v) for k, v in zip(counts, t)),
+                     matrix([[entry(i, j) for j in range(n)] for i in range(n)]),
+                     lambda _, t: [k - mp.exp(v) for k, v in zip(counts, t)],
+                     lambda _, t: -mp.diag([mp.exp(v) for v in t]))
+    kernel = found - amplitude ** 2 / 8 + 24 * mp.log(length) - 4 * length
+    constants = -mp.log(2 * mp.pi) / 2 - mp.log(2) + 25 * mp.log(4) - mp.loggamma(25)
+    return kernel + constants + z[0] + z[1], kernel + constants, kernel + z[0] + z[1]
+
+
+def corpus():
+    data = json.loads((CORPUS / "data.json").read_text())
+    rng = random.Random("gp_poisson_laplace")
+    drawn = [("zeros", [0.0, 0.0])]
+    drawn += [("normal(0, 0.5)", [rng.gauss(0, 0.5), rng.gauss(0, 0.5)]) for _ in range(3)]
+    drawn += [("uniform(-2, 2)", [rng.uniform(-2, 2), rng.uniform(-2, 2)]) for _ in range(3)]
+    drawn += [("near the posterior mean", [1.7, 1.05])]
+    answer = {"tool": "mpmath", "version": mpmath.__version__, "dim": 2, "names": ["length_scale", "amplitude"],
+              "constrained_names": ["length_scale", "amplitude"], "drawn": [label for label, _ in drawn],
+              "points": [z for _, z in drawn], "value": [], "gradient": [], "value_no_jacobian": [], "value_propto": [],
+              "constrained": [], "skipped": []}
+    step = mpf("1e-9")
+    for z in answer["points"]:
+        at = [mpf(v) for v in z]
+        full, plain, dropped = program(data, at)
+        moved = lambda i, h: program(data, [v + (h if k == i else 0) for k, v in enumerate(at)])[0]
+        answer["value"].append(float(full))
+        answer["gradient"].append([float((moved(i, step) - moved(i, -step)) / (2 * step)) for i in range(2)])
+        answer["value_no_jacobian"].append(float(plain))
+        answer["value_propto"].append(float(dropped))
+        answer["constrained"].append([float(mp.exp(v)) for v in at])
+    def text(value):
+        if isinstance(value, list) and value and isinstance(value[0], list):
+            return "[\n" + ",\n".join("    " + json.dumps(v) for v in value) + "\n  ]"
+        return json.dumps(value)
+    lines = ",\n".join(f"  {json.dumps(k)}: {text(v)}" for k, v in answer.items())
+    (CORPUS / "oracle.json").write_text(f"{{\n{lines}\n}}\n")
+
+
 def main():
+    corpus()
     cases = []
     for name, (call, n, ll) in CASES.items():
         for point in POINTS:
