@@ -142,6 +142,74 @@ fn a_start_far_away_finds_the_same_mode() {
     }
 }
 
+/// Poisson counts, a smooth covariance, and settings of the search.
+fn smooth_counts(counts: &str, settings: &str) -> String {
+    let call = match settings {
+        "" => "laplace_marginal_poisson_log_lpmf(y | ix, rep_vector(0, 11), 1, K, (s, l))".into(),
+        _ => format!(
+            "laplace_marginal_tol_poisson_log_lpmf(y | ix, rep_vector(0, 11), 1, K, (s, l), ({settings}))"
+        ),
+    };
+    format!(
+        "functions {{ matrix K(real s, real l) {{ return add_diag(gp_exp_quad_cov(linspaced_array(11, -10, 10), s, l), 1e-8); }} }}\n\
+         transformed data {{ array[11] int y = {{{counts}}}; array[11] int ix = linspaced_int_array(11, 1, 11); }}\n\
+         parameters {{ real s; real l; }}\nmodel {{ target += {call}; }}"
+    )
+}
+
+#[test]
+fn large_counts_and_a_smooth_covariance_have_their_mode_found() {
+    let counts = "1000000, 1100000, 1250000, 1400000, 1500000, 1450000, 1300000, 1150000, 1000000, 900000, 850000";
+    let source = smooth_counts(counts, "");
+    for at in [[5.0, 6.0], [20.0, 10.0], [5.0, 1.0]] {
+        let (value, gradient, _) = found(&source, &at);
+        assert!(value.is_finite(), "{at:?}");
+        for i in 0..2 {
+            let beside = [1e-4, -1e-4].map(|h| {
+                let mut moved = at;
+                moved[i] += h;
+                found(&source, &moved).0
+            });
+            let slope = (beside[0] - beside[1]) / 2e-4;
+            assert!(
+                error(gradient[i], slope) < 1e-4,
+                "{at:?}: {} {slope}",
+                gradient[i]
+            );
+        }
+    }
+}
+
+#[test]
+fn no_start_keeps_the_mode_of_large_counts_from_being_found() {
+    let counts = "40, 37, 29, 12, 4, 3, 9, 19, 77, 82, 33";
+    let at = [2.0, 5.0];
+    let (value, gradient, _) = found(&smooth_counts(counts, ""), &at);
+    for start in ["-6", "-3", "-1", "3", "30"] {
+        let settings = format!("rep_vector({start}, 11), 1e-6, 100, 1, 20, 1");
+        let (other, slopes, _) = found(&smooth_counts(counts, &settings), &at);
+        assert!(error(other, value) < 1e-11, "{start}: {other} {value}");
+        for (a, b) in slopes.iter().zip(&gradient) {
+            assert!(error(*a, *b) < 1e-8, "{start}: {slopes:?} {gradient:?}");
+        }
+    }
+}
+
+#[test]
+fn infinite_arguments_stay_what_they_are() {
+    let source = |factor: &str| {
+        format!(
+            "functions {{ real ll(vector theta, vector c) {{ return normal_lpdf(theta | c[1], 0.5) - 5 * theta[1] * {factor}; }}\n\
+             matrix K(real s) {{ return diag_matrix(rep_vector(s, 2)); }} }}\n\
+             parameters {{ real<lower=0> s; real e; }}\n\
+             model {{ target += laplace_marginal(ll, (append_row(e, positive_infinity()),), 1, K, (s,)); }}"
+        )
+    };
+    let at = [0.3, 0.8];
+    let (with, without) = (found(&source("exp(-c[2])"), &at), found(&source("0"), &at));
+    assert!(error(with.0, without.0) < 1e-13, "{} {}", with.0, without.0);
+}
+
 /// What both evaluators say of a call that fails for every draw.
 fn refused(call: &str) -> String {
     let (program, _) = reference();
@@ -240,6 +308,20 @@ fn what_has_no_third_derivative_is_refused_with_its_place() {
         &source[error.span.start as usize..][..17],
         "laplace_marginal("
     );
+    for likelihood in [
+        "gamma_lcdf(2 | exp(theta[1]), e)",
+        "hypergeometric_2F1(theta[1], e, 1.5, 0.3)",
+    ] {
+        let source = program
+            .replace(
+                "real counts(",
+                &format!("real rough(vector theta, real e) {{ return {likelihood} - sum(theta^2); }}\n  real counts("),
+            )
+            .replace("CALL", "laplace_marginal(rough, (e,), 1, K, (s, l, 2))");
+        let error = derivatives(&source, &[0.7, 2.0, 0.4]).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Unsupported);
+        assert!(error.message.contains("third and fourth"), "{error}");
+    }
 }
 
 #[test]

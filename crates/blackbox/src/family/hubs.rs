@@ -3,7 +3,6 @@
 
 use jensen_density::Pattern;
 use jensen_math::simd::{F64x8, LANES, Simd};
-use jensen_math::vmath;
 
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{dot, sum};
@@ -197,7 +196,7 @@ fn load<V: F64x8>(row: &Row) -> [V; PARTS] {
 #[inline(always)]
 fn store<V: F64x8>(parts: [V; PARTS], row: &mut Row) {
     for (part, x) in parts.into_iter().enumerate() {
-        // SAFETY: as above.
+        // SAFETY: a part of a row is that many numbers, to be written too.
         unsafe { x.store(row.as_mut_ptr().add(part * LANES)) };
     }
 }
@@ -225,7 +224,7 @@ fn minus<V: F64x8>(a: [V; PARTS]) -> [V; PARTS] {
 fn plus<V: F64x8>(sum: [V; PARTS], factor: [V; PARTS], x: [V; PARTS]) -> [V; PARTS] {
     let mut out = sum;
     for part in 0..PARTS {
-        out[part] = factor[part].fma(x[part], sum[part]);
+        out[part] = sum[part] + factor[part] * x[part];
     }
     out
 }
@@ -298,6 +297,7 @@ pub(super) fn pull_noise(
     );
 }
 
+// No multiply-add is fused, and exponentials are those of single numbers: all levels give the same bits.
 jensen_math::simd_fn! {
     fn weighted_kernel, weighted_kernel_fn = <V>(thetas: &[f64], features: &[Row], out: &mut [Row]) {
         for (theta, out) in thetas.chunks_exact(features.len()).zip(out) {
@@ -315,12 +315,11 @@ jensen_math::simd_fn! {
         let f = features.plain.len();
         for j in (0..symbolic.dim()).rev() {
             let p = symbolic.diagonal(j);
-            let mut own = minus(weigh::<V>(&theta[p * f..(p + 1) * f], &features.plain));
-            for own in &mut own {
-                *own = vmath::exp(*own);
+            store(weigh::<V>(&theta[p * f..(p + 1) * f], &features.plain), &mut scale[j]);
+            for a in &mut scale[j] {
+                *a = (-*a).exp();
             }
-            store(own, &mut scale[j]);
-            own = times(own, load(&noise[j]));
+            let mut own = times(load::<V>(&scale[j]), load(&noise[j]));
             for (p, i) in symbolic.below(j) {
                 let r = weigh::<V>(&theta[p * f..(p + 1) * f], &features.bounded);
                 own = plus(own, minus(r), load(&y[i]));

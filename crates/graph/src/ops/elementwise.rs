@@ -56,8 +56,10 @@ macro_rules! elementwise_table {
             Eq "eq" (x, y) out g { value: f64::from(x == y), kernel: V::select(V::eq(x, y), V::splat(1.0), V::splat(0.0)), single: V::select(V::eq(x, y), V::splat(1.0), V::zero()), range: ValueRange::between(0.0, 1.0), partials: [Zero, Zero], points: [[1.0, 2.0], [2.5, 1.0]] }
             Select "select" (c, x, y) out g { value: if c != 0.0 { x } else { y }, kernel: V::select(V::eq(c, V::splat(0.0)), y, x), single: V::select(V::eq(c, V::zero()), y, x), range: x().join(y()), partials: [Zero, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, one, zero) }, { let (one, zero) = (g.constant(1.0), g.constant(0.0)); g.select(c, zero, one) }], points: [[1.0, 2.0, 5.0], [-0.5, 2.0, 5.0]] }
 
-            // A finite number without derivative: the shift of a log-sum-exp, on which the result does not depend, or where a search begins.
+            // The shift of a log-sum-exp, on which the result does not depend: finite, without derivative.
             Pivot "pivot" (x) out g { value: if x.is_finite() { x } else { 0.0 }, kernel: V::select(x.abs().lt(V::splat(f64::INFINITY)), x, V::splat(0.0)), single: V::select(x.abs().lt(V::splat(f32::INFINITY)), x, V::zero()), partials: [Zero], points: [] }
+            // A number that counts as a constant.
+            Held "held" (x) out g { value: x, kernel: x, single: x, range: x(), partials: [Zero], points: [] }
 
             // Exponentials and logarithms.
             Exp "exp" (x) out g { value: x.exp(), kernel: vm::exp(x), single: vm::exp(x), range: ValueRange::at_least(0.0, true), harmless: [MODEST], partials: [out], points: [[-3.0], [0.1], [2.0]] }

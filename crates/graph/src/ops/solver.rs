@@ -192,6 +192,8 @@ impl Solver {
         if found == [rates] || (root && found == [rates, rates * rates, 1]) {
             return None;
         }
-        Some(format!("the body must have one output of {rates} elements"))
+        Some(format!(
+            "the body must have one output of {rates} elements, or that of a root a Jacobian and an objective beside it"
+        ))
     }
 }

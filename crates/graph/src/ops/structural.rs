@@ -156,7 +156,7 @@ fn tri_solve_value(n: usize, cols: usize, transposed: bool, l: &[f64], b: &[f64]
     x
 }
 
-/// Pivoted elimination: the solution and log |det|.
+/// Pivoted elimination: the solution and log |det|; NaN of a matrix and for a right-hand side that is not finite.
 pub(crate) fn solve_value(
     n: usize,
     cols: usize,
@@ -174,7 +174,15 @@ pub(crate) fn solve_value(
             }
         })
         .collect();
+    if a.iter().any(|x| !x.is_finite()) {
+        return (vec![f64::NAN; b.len()], f64::NAN);
+    }
     let mut x = b.to_vec();
+    for column in x.chunks_exact_mut(n.max(1)) {
+        if column.iter().any(|x| !x.is_finite()) {
+            column.fill(f64::NAN);
+        }
+    }
     let mut log_det = 0.0;
     for p in 0..n {
         let pivot = (p..n)

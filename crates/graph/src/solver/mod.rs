@@ -80,7 +80,8 @@ impl Roles<Graph> {
                 [_] => jacobian(&rates),
                 _ => part(&solver.body, 1),
             }),
-            objective: (solver.body.outputs().len() > 2).then(|| part(&solver.body, 2)),
+            objective: (pass == Pass::Value && solver.body.outputs().len() > 2)
+                .then(|| part(&solver.body, 2)),
             moving: pass.moves().then(|| moving(&rates).0),
             pull: pass.pulls().then(|| {
                 let (graph, inputs) = if pass.moves() {

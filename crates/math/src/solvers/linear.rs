@@ -1,4 +1,4 @@
-//! Factors of small complex matrices, one lane at a time: pivots differ from lane to lane.
+//! Factors of small complex matrices, one at a time, for coefficients.
 
 use num_complex::Complex64;
 

@@ -8,13 +8,14 @@
 use super::{Differentiable, Point, System};
 use crate::elimination::Elimination;
 
-/// Part of ‖f‖² that a step of Newton's leaves at most while rounding is not reached.
-const SHARPER: f64 = 1e-2;
+/// Part of ‖f‖² that a step of Newton's leaves at most while rounding is not reached; near a root of any order it leaves less.
+const SHARPER: f64 = 0.25;
 
-/// Part of Newton's step below which the objective is not followed any more, and by how much of its size rounding may
-/// make it smaller.
+/// Part of Newton's step below which the objective is not followed any more, by how much of its size rounding may make it
+/// smaller, and whole steps in which it need not grow by more before the search ends.
 const SHORTEST: f64 = 1e-6;
 const FLAT: f64 = 1e-12;
+const IDLE: u32 = 4;
 
 /// A system of equations.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +24,8 @@ pub struct Root {
     pub unknowns: usize,
     /// Number of parameters.
     pub parameters: usize,
-    /// A lane has a root where no equation is off by more than this.
+    /// A lane has a root where no equation is off by more than this; where an objective is followed, where the last step is
+    /// no larger than this beside 1 and the unknowns, whose equations may be of any scale.
     pub tolerance: f64,
     /// Most steps.
     pub max_steps: u64,
@@ -43,6 +45,8 @@ struct Search {
     /// ‖f‖² that the linear model expects after the step.
     expected: f64,
     going: bool,
+    /// Whether the steps have come to an end at the maximum of the objective.
+    settled: bool,
     failures: u32,
 }
 
@@ -71,6 +75,7 @@ impl Root {
                 let size = norm(&y).max(1.0);
                 Search {
                     going: f.iter().all(|f| f.is_finite()),
+                    settled: false,
                     radius: 10.0 * size,
                     step: vec![0.0; n],
                     objective: (followed && objectives[lane].is_finite())
@@ -123,7 +128,7 @@ impl Root {
             }
         }
         for (lane, search) in searches.iter().enumerate() {
-            let found = search.f.iter().all(|f| f.abs() <= self.tolerance);
+            let found = search.settled || search.f.iter().all(|f| f.abs() <= self.tolerance);
             for (row, y) in search.y.iter().enumerate() {
                 out[row * lanes + lane] = if found { *y } else { f64::NAN };
             }
@@ -329,11 +334,11 @@ impl Search {
 
     /// Takes the step or shortens the next one.
     fn judge(&mut self, f: Vec<f64>, objective: f64, tolerance: f64) {
-        let within = self.f.iter().all(|f| f.abs() <= tolerance);
         if let Some(so_far) = self.objective {
-            self.follow(f, (so_far, objective), within);
+            self.follow(f, (so_far, objective), tolerance);
             return;
         }
+        let within = self.f.iter().all(|f| f.abs() <= tolerance);
         let before: f64 = self.f.iter().map(|f| f * f).sum();
         let after: f64 = f.iter().map(|f| f * f).sum();
         let length = norm(&self.step);
@@ -350,31 +355,38 @@ impl Search {
         }
         let tiny = length <= 4.0 * f64::EPSILON * norm(&self.y);
         self.failures = if better { 0 } else { self.failures + 1 };
-        // Rounding is reached where steps do not help any more: near a root Newton's make each error the square of the last.
+        // Rounding is reached where steps do not help any more.
         let sharper = after <= SHARPER * before;
         let rounded = within && self.whole && !sharper;
         self.going = after != 0.0 && !tiny && !rounded && self.failures < 40 && length > 0.0;
     }
 
     /// Takes a part of Newton's step where the objective grows, or halves the part.
-    fn follow(&mut self, f: Vec<f64>, (before, after): (f64, f64), within: bool) {
-        let length = norm(&self.step);
-        let tiny = length <= 4.0 * f64::EPSILON * norm(&self.y);
-        let size = |f: &[f64]| f.iter().map(|f| f * f).sum::<f64>();
-        let (so_far, then) = (size(&self.f), size(&f));
-        let grown = after >= before - FLAT * before.abs() && then.is_finite();
-        if grown && !(within && then > so_far) {
+    fn follow(&mut self, f: Vec<f64>, (before, after): (f64, f64), tolerance: f64) {
+        let flat = FLAT * before.abs();
+        if f.iter().all(|f| f.is_finite()) && after >= before - flat {
+            let length = norm(&self.step);
             self.y.iter_mut().zip(&self.step).for_each(|(y, s)| *y += s);
             self.f = f;
-            self.objective = Some(after);
+            self.objective = Some(after.max(before));
+            let size = 1.0 + norm(&self.y);
+            self.failures = if after > before + flat {
+                0
+            } else {
+                self.failures + 1
+            };
+            // Newton's steps make each error the square of the last, and where the objective is flat to rounding they are
+            // no longer than its root.
+            let small = length <= tolerance * size;
+            let idle = self.failures >= IDLE && length <= tolerance.sqrt() * size;
+            self.settled = self.whole && (small || idle);
+            self.going = !self.settled;
             self.part = (2.0 * self.part).min(1.0);
         } else {
             self.part *= 0.5;
-        }
-        let sharper = then <= SHARPER * so_far;
-        self.going = then != 0.0 && !tiny && !(within && self.whole && !sharper);
-        if self.part < SHORTEST {
-            self.objective = None;
+            if self.part < SHORTEST {
+                self.objective = None;
+            }
         }
     }
 }

@@ -130,11 +130,11 @@ impl LaplaceForm {
 pub struct LaplaceSettings {
     /// Extent of the blocks on the Hessian's diagonal.
     pub block: usize,
-    /// The equations `θ = K ∂ll(θ)` of so many unknowns, with no parameters yet.
+    /// The equations of the mode, with so many unknowns and no parameters yet.
     pub root: Root,
 }
 
-/// An equation may be off by so much at least: the search ends where rounding ends it.
+/// The least tolerance of the search: where it ends, two more steps come to rounding.
 const TOLERANCE: f64 = 1e-6;
 
 impl LaplaceSettings {

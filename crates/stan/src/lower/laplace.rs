@@ -227,32 +227,48 @@ impl<'g> Lower<'_, 'g> {
         root.parameters = all;
         let block = settings.block;
         let derivatives = derivatives(&likelihood, n, block);
+        if ends_early(&derivatives) {
+            let message = format!(
+                "{}: the likelihood has functions without the third and fourth derivatives that gradients and \
+                 Hessian-vector products of an approximation take; sample the latent variables",
+                observed.name
+            );
+            return Err(FnError::unsupported(message).at(observed.span));
+        }
         let passed = tape.concat(&parts);
         let at = |graph: &Graph, theta: E<'g>, parameters: E<'g>| -> Vec<E<'g>> {
             let inputs = [None, Some(theta.id), (all > 0).then_some(parameters.id)];
             let found = passes::inlined(graph, &inputs, &mut tape.graph.borrow_mut());
             found.into_iter().map(|id| tape.e(id)).collect()
         };
-        let fixed = passed.pivot();
+        let fixed = passed.held();
         let unit = identity(tape, n);
         let times = |matrix: E<'g>, x: E<'g>| matrix.matmul(x, n, n, 1);
         // I − H K for the covariance K and the Hessian H of the likelihood in columns, where they are numbers.
         let jacobian =
-            |found: &[E<'g>]| unit - hessian_times(tape, &found[2..], covariance.pivot(), n, block);
-        // A start of θ is one step of Newton's away from an `a`, whatever it was before.
-        let begin = match start.values() {
-            Some(zeros) if zeros.iter().all(|x| *x == 0.0) => start,
-            _ => {
-                let start = start.pivot();
-                let found = at(&derivatives, start, fixed);
-                let (slope, curved) = (found[1], hessian_times(tape, &found[2..], unit, n, block));
-                let off = slope - times(curved, start);
-                jacobian(&found).solve(off, n, 1, false)
-            }
-        };
+            |found: &[E<'g>]| unit - hessian_times(tape, &found[2..], covariance.held(), n, block);
+        let known_start = start.values();
         let body = equations(&derivatives, (n, m, block), known.as_deref());
-        let root = self.solved(SolverKind::Root(root), body, &[begin.pivot(), fixed]);
-        let there = at(&derivatives, times(covariance.pivot(), root), fixed);
+        let begin = if known_start.is_some_and(|zeros| zeros.iter().all(|x| *x == 0.0)) {
+            start
+        } else {
+            // Newton's step from a start of θ leads to an a, whichever one θ has; where that is worse than 0, 0 is better.
+            let start = start.held();
+            let found = at(&derivatives, start, fixed);
+            let off = found[1] - times(hessian_times(tape, &found[2..], unit, n, block), start);
+            let a = jacobian(&found).solve(off, n, 1, false);
+            let objective = |a: E<'g>| {
+                let theta = times(covariance.held(), a);
+                at(&derivatives, theta, fixed)[0] - (a * theta).sum() * 0.5
+            };
+            let zeros = tape.vector(&vec![0.0; n]);
+            let (reached, least) = (objective(a), objective(zeros));
+            let usable = reached.abs().lt(reached.num(f64::INFINITY));
+            let usable = reached.lt(least).select(reached.num(0.0), usable);
+            usable.select(a, zeros)
+        };
+        let root = self.solved(SolverKind::Root(root), body, &[begin.held(), fixed]);
+        let there = at(&derivatives, times(covariance.held(), root), fixed);
         let inverse = jacobian(&there).solve(unit, n, n, false);
         let slope = {
             let mut graph = derivatives.clone();
@@ -347,6 +363,28 @@ fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     }
     graph.set_outputs(outputs);
     passes::compact(&graph)
+}
+
+/// Whether derivatives of the Hessian's columns, up to second ones, are nowhere numbers.
+fn ends_early(derivatives: &Graph) -> bool {
+    let mut graph = derivatives.clone();
+    let inputs = [1, 2].map(|slot| graph.input_node(slot));
+    let columns: Vec<NodeId> = derivatives.outputs()[2..].to_vec();
+    let sum_of = |graph: &mut Graph, nodes: &[NodeId]| {
+        let sums: Vec<NodeId> = nodes.iter().map(|node| graph.sum(*node)).collect();
+        graph.add_all(&sums)
+    };
+    let total = sum_of(&mut graph, &columns);
+    let third = graph.gradient(total, &inputs);
+    let total = sum_of(&mut graph, &third);
+    let fourth = graph.gradient(total, &inputs);
+    graph.set_outputs([third, fourth].concat());
+    let graph = passes::compact(&graph);
+    let nowhere = |id| {
+        let values = graph.constant_value(id);
+        values.is_some_and(|x| !x.is_empty() && x.iter().all(|x| x.is_nan()))
+    };
+    graph.ids().any(nowhere)
 }
 
 /// `H X` for the likelihood's Hessian, sums of columns of its blocks, and an `n × n` matrix X.

@@ -285,6 +285,8 @@ impl<'g> E<'g> {
         atan => Atan;
         /// x where finite, else 0, without derivative: the shift in a log-sum-exp, on which the result does not depend
         pivot => Pivot;
+        /// x, without derivative
+        held => Held;
     }
 
     binary! {
