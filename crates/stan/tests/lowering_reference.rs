@@ -93,7 +93,10 @@ fn values_and_derivatives_of_the_oracle() {
                 .iter()
                 .zip(&expected)
                 .map(|(a, b)| (a - b).abs() / scale);
-            let worst = worst.fold(0.0, |m: f64, e| if e.is_nan() { e } else { m.max(e) });
+            let worst = worst.fold(0.0, |m: f64, e| match m.is_nan() || e.is_nan() {
+                true => f64::NAN,
+                false => m.max(e),
+            });
             if worst.is_nan() || worst > tolerance {
                 failures.push(format!(
                     "{statement} at {at:?}: {kind} {found:?} instead of {expected:?} ({worst:e})"
