@@ -274,8 +274,16 @@ pub fn eigen_hermitian(a: &[Complex64], n: usize) -> Eigen {
     if a.iter().any(|z| !z.is_finite()) {
         return Eigen::nan(n);
     }
+    // Squares of what is large would overflow, those of what is small vanish.
+    let scale = match a
+        .iter()
+        .fold(0.0, |most, z| f64::max(most, z.re.abs().max(z.im.abs())))
+    {
+        0.0 => 1.0,
+        most => most,
+    };
     let mut m: Vec<Complex64> = (0..n * n)
-        .map(|at| 0.5 * (a[at] + a[at % n * n + at / n].conj()))
+        .map(|at| 0.5 * (a[at] / scale + a[at % n * n + at / n].conj() / scale))
         .collect();
     let mut v = identity(n);
     for _ in 0..100 {
@@ -315,7 +323,9 @@ pub fn eigen_hermitian(a: &[Complex64], n: usize) -> Eigen {
         }
     }
     let values: Vec<Complex64> = (0..n).map(|i| Complex64::from(m[i * n + i].re)).collect();
-    Eigen::ordered(&values, &v)
+    let mut found = Eigen::ordered(&values, &v);
+    found.values.iter_mut().for_each(|x| *x *= scale);
+    found
 }
 
 /// Singular values, descending, and k pairs of singular vectors, one after the other, where k is the smaller extent.
@@ -330,7 +340,9 @@ pub struct Svd {
 }
 
 /// A = U S Vᴴ of a matrix with m rows and n columns, by one-sided Jacobi rotations. Each pair of vectors is turned such that the
-/// largest component of both is positive. NaN where the matrix is not finite, and left vectors of singular values 0.
+/// largest component of both is positive. The vectors of singular values 0 are NaN on the longer side: the left ones, or the right
+/// ones of a matrix with more columns than rows. A column (a row, of the latter) that is not finite has a singular value and a
+/// vector on that side that are not finite either; the others are those of the rest of the matrix.
 pub fn svd(a: &[Complex64], m: usize, n: usize) -> Svd {
     if m < n {
         let flipped: Vec<Complex64> = (0..m * n).map(|at| a[at % n * m + at / n].conj()).collect();
@@ -477,6 +489,46 @@ mod tests {
         }
     }
 
+    /// [2, i; −i, 2] has the eigenvalues 1 and 3.
+    #[test]
+    fn eigenvalues_of_large_and_small_hermitian_matrices() {
+        let matrix = |size: f64| -> [Complex64; 4] {
+            let (two, i) = (Complex64::from(2.0 * size), Complex64::new(0.0, size));
+            [two, -i, i, two]
+        };
+        let expected = eigen_hermitian(&matrix(1.0), 2).vectors;
+        for size in [1e-300, 1e-200, 1.0, 1e200, 5e307] {
+            let found = eigen_hermitian(&matrix(size), 2);
+            for (value, factor) in found.values.iter().zip([1.0, 3.0]) {
+                assert!((value.re / size - factor).abs() < 1e-14, "{size}: {value}");
+            }
+            assert!(far(&found.vectors, &expected) < 1e-14, "{size}");
+        }
+        assert_eq!(
+            eigen_hermitian(&[Complex64::ZERO; 4], 2).values,
+            [Complex64::ZERO; 2]
+        );
+    }
+
+    #[test]
+    fn singular_vectors_that_do_not_exist() {
+        let is_nan = |x: &[Complex64]| x.iter().all(|z| z.is_nan());
+        let finite = |x: &[Complex64]| x.iter().all(|z| z.is_finite());
+        let number = Complex64::from;
+        let ones = [number(1.0); 6];
+        let tall = svd(&ones, 3, 2);
+        assert!(finite(&tall.left[..3]) && is_nan(&tall.left[3..]) && finite(&tall.right));
+        let wide = svd(&ones, 2, 3);
+        assert!(finite(&wide.right[..3]) && is_nan(&wide.right[3..]) && finite(&wide.left));
+        let broken = svd(
+            &[number(f64::NAN), number(1.0), number(3.0), number(4.0)],
+            2,
+            2,
+        );
+        assert!(broken.values[0].is_nan() && (broken.values[1] - 5.0).abs() < 1e-14);
+        assert!(is_nan(&broken.left[..2]) && finite(&broken.left[2..]));
+    }
+
     #[test]
     fn eigenvectors_are_scaled_by_their_eigenvalues() {
         for n in 1..9 {
@@ -503,6 +555,7 @@ mod tests {
             }
         }
         let nan = vec![Complex64::from(f64::NAN); 4];
+        assert!(eigen_hermitian(&nan, 2).values[0].re.is_nan());
         assert!(eigen(&nan, 2).values.iter().all(|z| z.re.is_nan()));
         assert!(schur(&nan, 2).is_none());
     }

@@ -93,7 +93,10 @@ fn values_and_derivatives_of_the_oracle() {
                 .iter()
                 .zip(&expected)
                 .map(|(a, b)| (a - b).abs() / scale);
-            let worst = worst.fold(0.0, |m: f64, e| if e.is_nan() { e } else { m.max(e) });
+            let worst = worst.fold(0.0, |m: f64, e| match m.is_nan() || e.is_nan() {
+                true => f64::NAN,
+                false => m.max(e),
+            });
             if worst.is_nan() || worst > tolerance {
                 failures.push(format!(
                     "{statement} at {at:?}: {kind} {found:?} instead of {expected:?} ({worst:e})"
@@ -107,6 +110,43 @@ fn values_and_derivatives_of_the_oracle() {
         failures.len(),
         failures.join("\n")
     );
+}
+
+/// A short range of nondecision times is its middle, up to the square of its length.
+#[test]
+fn short_ranges_of_nondecision_times() {
+    let names: Vec<String> = (0..6).map(|i| format!("x{i}")).collect();
+    let at = [0.9, 1.1, 0.2, 0.4, 0.6, 0.8];
+    let functions = [
+        "wiener_lpdf(x0 |",
+        "wiener_lcdf_unnorm(x0,",
+        "wiener_lccdf_unnorm(x0,",
+    ];
+    for function in functions {
+        for range in [1e-8, 1e-10, 1e-12] {
+            let of = |tau: String, range: f64| {
+                let statement =
+                    format!("target += {function} x1, {tau}, x3, x4, x5, 0, {range:e});");
+                derivatives(&statement, &names, &at)
+            };
+            let (value, gradient, second, interpreted) = of("x2".to_owned(), range);
+            let (expected, slope, bend, _) = of(format!("x2 + {:e}", 0.5 * range), 0.0);
+            let kinds = [
+                (vec![value, interpreted], vec![expected, expected]),
+                (gradient, slope),
+                (second.concat(), bend.concat()),
+            ];
+            for ((found, expected), tolerance) in kinds.into_iter().zip(TOLERANCE) {
+                let scale = expected.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+                for (x, y) in found.iter().zip(&expected) {
+                    assert!(
+                        (x - y).abs() <= tolerance * scale,
+                        "{function}, {range:e}: {found:?} instead of {expected:?}"
+                    );
+                }
+            }
+        }
+    }
 }
 
 #[test]

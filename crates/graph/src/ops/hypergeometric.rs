@@ -13,7 +13,8 @@ pub(crate) fn value(above: usize, order: usize, x: &[f64]) -> Vec<f64> {
 }
 
 /// What the next derivatives make of the adjoint of a hypergeometric function, or of its gradient: they are symmetric. Third
-/// derivatives are never needed (values, gradients and Hessian-vector products stop at the second) and are NaN.
+/// derivatives are not known here and are NaN. Values, gradients and Hessian-vector products need none, but Laplace
+/// approximations need those of a likelihood up to the fourth, and cannot have one with this function.
 pub(super) fn along(
     g: &mut Graph,
     [above, below, order]: [u32; 3],

@@ -249,13 +249,21 @@ fn known(of: Of, [y, alpha, tau, beta, delta, sigma, spread, range]: [f64; 8]) -
                 Range::Beyond => last.max(least),
                 _ => earliest.max(least),
             };
-            let length = high.ln() - low.ln();
+            // log(high / low), of what high is more than the one or the other low: their difference may have few digits.
+            let fall = FALL * high / (way * way);
+            let more = match piece {
+                Range::Before => fall,
+                Range::Beyond => fall.min(BEYOND * alpha * alpha / low),
+                _ => fall.min(range / low),
+            };
+            let length = more.ln_1p();
             let log_t = low.ln() + length * grid.times[i];
             let t = log_t.exp();
+            let left = -high * (length * (grid.times[i] - 1.0)).exp_m1();
             let share = match (piece, of) {
                 (Range::Within, Of::Density) => -range.ln(),
-                (Range::Within, Of::Below) => ((last - t) / range).ln(),
-                (Range::Within, Of::Above) => ((t - earliest) / range).ln(),
+                (Range::Within, Of::Below) => (left / range).ln(),
+                (Range::Within, Of::Above) => (-left / range).ln_1p(),
                 _ => 0.0,
             };
             let weight = grid.log_weights[i] + log_t + length.ln() + share;
@@ -345,15 +353,23 @@ fn unknown<'g>(cx: &Cx<'g>, of: Of, x: [E<'g>; 8]) -> E<'g> {
             Range::Beyond => last.fmax(least),
             _ => earliest.fmax(least),
         };
-        let length = high.log() - low.log();
-        let log_t = low.log() + length * cx.tape.vector(&grid.times);
+        let fall = FALL * high / (alpha * w).square();
+        let more = match piece {
+            Range::Before => fall,
+            Range::Beyond => fall.fmin(BEYOND * alpha.square() / low),
+            _ => fall.fmin(range / low),
+        };
+        let length = more.log1p();
+        let times = cx.tape.vector(&grid.times);
+        let log_t = low.log() + length * times;
         let t = log_t.exp();
+        let left = -high * (length * (times - cx.num(1.0))).expm1();
         let density = log_density_of([t, alpha, w, delta, sigma]);
         let term = density + weights + log_t + length.log();
         pieces.push(match (piece, of) {
             (Range::Within, Of::Density) => term - range.log(),
-            (Range::Within, Of::Below) => term + (last - t).log() - range.log(),
-            (Range::Within, Of::Above) => term + (t - earliest).log() - range.log(),
+            (Range::Within, Of::Below) => term + left.log() - range.log(),
+            (Range::Within, Of::Above) => term + (-left / range).log1p(),
             (Range::Before, _) => none.select(cx.num(f64::NEG_INFINITY), term),
             _ => term,
         });

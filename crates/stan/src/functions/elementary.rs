@@ -35,7 +35,7 @@ fn fdim(x: f64, y: f64) -> f64 {
     }
 }
 
-/// (1 − z)⁻ᵃ, the sum of its binomial series, for |z| < 1.
+/// pFq(a; b; z); an error, which names this function, where it has no value.
 fn hypergeometric(name: &str, a: &[f64], b: &[f64], z: f64) -> FnResult<Value> {
     let value = special::hypergeometric(a, b, z, 0).value;
     if value.is_nan() {
@@ -46,6 +46,7 @@ fn hypergeometric(name: &str, a: &[f64], b: &[f64], z: f64) -> FnResult<Value> {
     Ok(Value::Real(value))
 }
 
+/// (1 − z)⁻ᵃ, the sum of its binomial series, for |z| < 1.
 fn hypergeometric_1f0(a: f64, z: f64) -> f64 {
     if z.abs() < 1.0 {
         (-a * (-z).ln_1p()).exp()

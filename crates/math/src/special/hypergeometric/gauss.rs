@@ -1,7 +1,7 @@
 //! Gauss's function 2F1 for every z < 1.
 
 use super::number::{Number, Twofold};
-use super::{HOPELESS, Hypergeometric, LOSS, TERMS};
+use super::{HOPELESS, Hypergeometric, LOSS, TERMS, loss};
 
 /// A function of N arguments and its derivatives by them.
 #[derive(Clone, Copy)]
@@ -110,9 +110,11 @@ fn taylor<T: Number>(
     next: impl Fn(f64, Jet<T, 3>, Jet<T, 3>) -> Jet<T, 3>,
 ) -> Option<(Local<T>, f64)> {
     let [mut before, mut last] = head;
-    let mut sums: Local<T> = [before.plus(last.scale(x)), last, Jet::constant(0.0)];
+    let second = last.scale(x);
+    let mut sums: Local<T> = [before.plus(second), last, Jet::constant(0.0)];
     let mut powers = [x, T::of(1.0), T::of(0.0)];
-    let mut largest = 0.0f64;
+    let heads = before.all().chain(second.all());
+    let mut largest = heads.fold(0.0f64, |most, x| most.max(x.abs()));
     let mut quiet = 0;
     for k in 2..TERMS {
         let k = k as f64;
@@ -139,7 +141,7 @@ fn taylor<T: Number>(
         // A single coefficient may vanish.
         quiet = if done { quiet + 1 } else { 0 };
         if quiet == 2 {
-            return Some((sums, largest / sums[0].value.rounded().abs()));
+            return Some((sums, loss(largest, sums[0].value.rounded().abs())));
         }
     }
     None

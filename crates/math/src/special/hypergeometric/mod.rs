@@ -9,7 +9,7 @@
 //! | p = q + 1, −0.6 < z < 1 | the series; 2F1 for z > 0.6 by Taylor series along the way there ([`gauss`]) |
 //! | p = q + 1, −1 ≤ z ≤ −0.6 | means of partial sums, which alternate; 2F1 for z < −0.5 by Pfaff's transformation |
 //! | p = q + 1, z = 1 | Richardson's extrapolation of partial sums, where Σb > Σa |
-//! | a number of terms that ends | the series, for every z |
+//! | a number of terms that ends | their sum, for every z |
 //!
 //! Elsewhere the function has no value here and is NaN, as it is where the series needs more than a million terms.
 
@@ -70,6 +70,15 @@ pub fn hypergeometric(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeomet
     if poles.fold(f64::INFINITY, f64::min) < last || b.iter().any(|b| is_count(*b) && order > 0) {
         return Hypergeometric::nan(n);
     }
+    if order == 0
+        && let Some(value) = ended(a, b, z, last)
+    {
+        return Hypergeometric {
+            value,
+            first: Vec::new(),
+            second: Vec::new(),
+        };
+    }
     let everywhere = a.len() <= b.len() || z == 0.0;
     let within = a.len() == b.len() + 1 && z.abs() <= 1.0;
     if let ([a1, a2], [b1]) = (a, b)
@@ -77,7 +86,7 @@ pub fn hypergeometric(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeomet
     {
         return gauss::hypergeometric_2f1(*a1, *a2, *b1, z, order);
     }
-    if !everywhere && last.is_finite() && (!within || z.abs() == 1.0) {
+    if order > 0 && !everywhere && last.is_finite() && (!within || z.abs() == 1.0) {
         return polynomial(a, b, z, order, last);
     }
     match () {
@@ -112,6 +121,11 @@ fn twice(
         Some((found, loss)) if loss < HOPELESS => found,
         _ => Hypergeometric::nan(n),
     }
+}
+
+/// How much larger the largest term is than the sum. A sum of exactly 0 is believed of twice the digits alone.
+fn loss(largest: f64, sum: f64) -> f64 {
+    if sum == 0.0 { LOSS } else { largest / sum }
 }
 
 /// A term, or a sum of terms, with its derivatives.
@@ -258,14 +272,42 @@ fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hype
         }
         if done {
             let sizes = sum.all().map(|x| x.rounded().abs().max(value));
-            let loss = largest.iter().zip(sizes).map(|(most, x)| most / x);
+            let loss = largest.iter().zip(sizes).map(|(most, x)| loss(*most, x));
             return Some((sum.rounded(), loss.fold(1.0, f64::max)));
         }
     }
     None
 }
 
-/// The sum of the terms up to the one after which they vanish. It has no derivatives by what makes them vanish: those are 0.
+/// The value where the terms after this last one vanish; nothing where it has no digits left, or needs too many terms. It is
+/// summed over the common denominator, so that a sum of short numbers that is 0 is exactly 0.
+fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
+    if last > TERMS as f64 {
+        return None;
+    }
+    let [mut sum, mut term, mut below] = [Twofold::of(1.0); 3];
+    let (mut k, mut largest) = (0.0, 1.0f64);
+    while k < last && term.rounded() != 0.0 {
+        let shifted = |product, x: &f64| product * (Twofold::of(*x) + Twofold::of(k));
+        let factor = b.iter().fold(Twofold::of(k + 1.0), shifted);
+        term = a.iter().fold(term * Twofold::of(z), shifted);
+        below = below * factor;
+        sum = sum * factor + term;
+        largest = largest.max((term.rounded() / below.rounded()).abs());
+        // By a power of two, which rounds nothing.
+        let sizes = [sum, term, below].map(|x| x.rounded().abs());
+        if sizes.iter().any(|x| *x > 1e100) {
+            let less = Twofold::of(libm::exp2(-332.0));
+            [sum, term, below] = [sum, term, below].map(|x| x * less);
+        }
+        k += 1.0;
+    }
+    let value = (sum / below).rounded();
+    (value.is_finite() && loss(largest, value.abs()) < HOPELESS).then_some(value)
+}
+
+/// The sum of the terms up to the one after which they vanish. It has no derivatives by what makes them vanish: those are 0. Of
+/// order 1 or 2.
 fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     if last > TERMS as f64 {
@@ -280,9 +322,7 @@ fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeo
     let mut found = sum.rounded();
     for i in (0..a.len()).filter(|i| is_count(a[*i])) {
         for j in 0..n {
-            if order >= 1 {
-                found.first[i] = 0.0;
-            }
+            found.first[i] = 0.0;
             if order >= 2 {
                 found.second[i * n + j] = 0.0;
                 found.second[j * n + i] = 0.0;
@@ -484,5 +524,65 @@ impl Hypergeometric {
         value
             .max(all(&self.first, &other.first))
             .max(all(&self.second, &other.second))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(a: &[f64], b: &[f64], z: f64) -> f64 {
+        hypergeometric(a, b, z, 0).value
+    }
+
+    /// Poles of lower parameters that lie beyond the last term: 1 + z a b / c + …, by hand.
+    #[test]
+    fn series_that_end_before_a_pole_have_values() {
+        let close = |x: f64, y: f64| assert!((x - y).abs() <= 1e-15 * y.abs(), "{x} and {y}");
+        for (z, expected) in [(0.5, 17.0 / 12.0), (-0.8, 51.0 / 75.0), (0.9, 1.87)] {
+            close(value(&[-2.0, 1.0], &[-3.0], z), expected);
+        }
+        close(value(&[-2.0], &[-2.0], 3.0), 8.5);
+        close(value(&[-1.0, 2.0, 3.0], &[-1.0, 4.0], 2.0), 4.0);
+        assert!(value(&[-3.0, 1.0], &[-2.0], 0.5).is_nan());
+    }
+
+    #[test]
+    fn zeros_are_values() {
+        for z in [0.25, 0.5, 1.0, 4.0] {
+            assert_eq!(value(&[-1.0, 1.0 / z], &[1.0], z), 0.0, "{z}");
+        }
+        assert_eq!(value(&[-1.0, 4.0], &[3.0], 0.75), 0.0);
+        assert_eq!(value(&[-2.0, 4.0], &[3.0], 1.0), 0.0);
+        assert_eq!(value(&[-1.0], &[1.0], 1.0), 0.0);
+        assert_eq!(value(&[-1.0], &[3.0], 3.0), 0.0);
+        // Laguerre's polynomials of degree 1, L = 1 − z, and Legendre's of degree 1, 1 − 2z, have slopes −1 and −2.
+        assert_eq!(hypergeometric(&[-1.0], &[1.0], 1.0, 1).first[2], -1.0);
+        let legendre = hypergeometric(&[-1.0, 2.0], &[1.0], 0.5, 1);
+        assert_eq!((legendre.value, legendre.first[3]), (0.0, -2.0));
+    }
+
+    /// Long ones are (1 − z)ⁿ, beside a zero or not, and those whose terms cancel beyond what is kept have no value.
+    #[test]
+    fn long_series_that_end_are_binomial() {
+        for (n, z) in [(400.0, -1.5), (3.0e5, -1e-3), (40.0, 0.3), (2000.0, 1e-3)] {
+            let expected = libm::exp(n * libm::log1p(-z));
+            for found in [value(&[-n, 2.5], &[2.5], z), value(&[-n], &[], z)] {
+                assert!((found / expected - 1.0).abs() < 1e-12, "{n} {z}: {found}");
+            }
+        }
+        assert!(value(&[-400.0, 2.0, 3.0], &[2.0, 3.0], -1.5e4).is_nan());
+        assert!(value(&[-400.0], &[1.0], 400.0).is_nan());
+    }
+
+    #[test]
+    fn what_cancels_among_the_first_terms_is_summed_again() {
+        // 2F1(−1/2, 1; c; 2c) = 1 − 1 − c / (1 + c) (1 + 3c / (2 + c) + …).
+        for k in 1..50 {
+            let c = 1e-8 * f64::from(k);
+            let found = hypergeometric(&[-0.5, 1.0], &[c], 2.0 * c, 0).value;
+            let expected = -c / (1.0 + c) * (1.0 + 3.0 * c / (2.0 + c) + 2.5 * c * c);
+            assert!((found / expected - 1.0).abs() < 1e-14, "{c}: {found}");
+        }
     }
 }

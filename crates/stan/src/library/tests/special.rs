@@ -107,7 +107,9 @@ fn tails_of_exit_times_are_what_leaves_through_their_boundary() {
                     // Of the two exponential martingales: that of the drift, and 1.
                     let way = -2.0 * delta * alpha;
                     let all = (way * beta).exp_m1() / way.exp_m1();
-                    worst = worst.max((below + above - all).abs() / all);
+                    let error = (below + above - all).abs() / all;
+                    assert!(error.is_finite(), "{args:?}");
+                    worst = worst.max(error);
                 }
             }
         }
