@@ -186,6 +186,26 @@ def corpus():
     (CORPUS / "oracle.json").write_text(f"{{\n{lines}\n}}\n")
 
 
+LARGE = [1000000, 1100000, 1250000, 1400000, 1500000, 1450000, 1300000, 1150000, 1000000, 900000, 850000]
+
+
+def large():
+    """Value and gradient at amplitudes and length scales of a smooth Gaussian process for counts of a million."""
+    x = [mpf(-10 + 2 * i) for i in range(11)]
+    def of(s, l):
+        entry = lambda i, j: s ** 2 * mp.exp(-((x[i] - x[j]) / l) ** 2 / 2) + (mpf(1e-8) if i == j else 0)
+        covariance = matrix([[entry(i, j) for j in range(11)] for i in range(11)])
+        return marginal(lambda t: sum(poisson(y, v) for y, v in zip(LARGE, t)), covariance,
+                        lambda _, t: [y - mp.exp(v) for y, v in zip(LARGE, t)],
+                        lambda _, t: -mp.diag([mp.exp(v) for v in t]))
+    cases, h = [], mpf("1e-9")
+    for s, l in ((5, 6), (20, 10), (5, 1)):
+        s, l = mpf(s), mpf(l)
+        slopes = [(of(s + h, l) - of(s - h, l)) / (2 * h), (of(s, l + h) - of(s, l - h)) / (2 * h)]
+        cases.append({"point": [float(s), float(l)], "value": float(of(s, l)), "gradient": [float(v) for v in slopes]})
+    return cases
+
+
 def main():
     corpus()
     cases = []
@@ -203,7 +223,9 @@ def main():
                           "value": float(value), "gradient": [float(v) for v in slopes]})
             print(name, point, mp.nstr(value, 17), flush=True)
     lines = ",\n".join("    " + json.dumps(case) for case in cases)
-    OUT.write_text(f'{{\n  "functions": {json.dumps(FUNCTIONS)},\n  "cases": [\n{lines}\n  ]\n}}\n')
+    counts = ",\n".join("    " + json.dumps(case) for case in large())
+    OUT.write_text(f'{{\n  "functions": {json.dumps(FUNCTIONS)},\n  "cases": [\n{lines}\n  ],\n'
+                   f'  "large": [\n{counts}\n  ]\n}}\n')
 
 
 main()

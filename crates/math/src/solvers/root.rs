@@ -361,25 +361,19 @@ impl Search {
         self.going = after != 0.0 && !tiny && !rounded && self.failures < 40 && length > 0.0;
     }
 
-    /// Takes a part of Newton's step where the objective grows, or halves the part.
+    /// Takes a part of Newton's step where the objective grows, or halves the part. Near the maximum whole steps need no
+    /// objective: each makes the error the square of the last, until rounding is all there is.
     fn follow(&mut self, f: Vec<f64>, (before, after): (f64, f64), tolerance: f64) {
+        let (length, size) = (norm(&self.step), 1.0 + norm(&self.y));
+        let near = self.whole && length <= tolerance.sqrt() * size;
         let flat = FLAT * before.abs();
-        if f.iter().all(|f| f.is_finite()) && after >= before - flat {
-            let length = norm(&self.step);
+        if f.iter().all(|f| f.is_finite()) && (near || after >= before - flat) {
             self.y.iter_mut().zip(&self.step).for_each(|(y, s)| *y += s);
             self.f = f;
-            self.objective = Some(after.max(before));
-            let size = 1.0 + norm(&self.y);
-            self.failures = if after > before + flat {
-                0
-            } else {
-                self.failures + 1
-            };
-            // Newton's steps make each error the square of the last, and where the objective is flat to rounding they are
-            // no longer than its root.
-            let small = length <= tolerance * size;
-            let idle = self.failures >= IDLE && length <= tolerance.sqrt() * size;
-            self.settled = self.whole && (small || idle);
+            let grown = after > before + flat;
+            self.failures = if grown { 0 } else { self.failures + 1 };
+            self.objective = Some(if grown { after } else { before });
+            self.settled = near && (length <= tolerance * size || self.failures >= IDLE);
             self.going = !self.settled;
             self.part = (2.0 * self.part).min(1.0);
         } else {

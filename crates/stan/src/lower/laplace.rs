@@ -365,8 +365,15 @@ fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     passes::compact(&graph)
 }
 
-/// Whether derivatives of the Hessian's columns, up to second ones, are nowhere numbers.
+/// Whether derivatives of the Hessian's columns, up to second ones, have a NaN of their own: the mark of rules that end.
 fn ends_early(derivatives: &Graph) -> bool {
+    let marked = |graph: &Graph| {
+        let is_marked = |id| {
+            let values: Option<&[f64]> = graph.constant_value(id);
+            values.is_some_and(|x| x.iter().any(|x| x.is_nan()))
+        };
+        graph.ids().any(is_marked)
+    };
     let mut graph = derivatives.clone();
     let inputs = [1, 2].map(|slot| graph.input_node(slot));
     let columns: Vec<NodeId> = derivatives.outputs()[2..].to_vec();
@@ -379,12 +386,7 @@ fn ends_early(derivatives: &Graph) -> bool {
     let total = sum_of(&mut graph, &third);
     let fourth = graph.gradient(total, &inputs);
     graph.set_outputs([third, fourth].concat());
-    let graph = passes::compact(&graph);
-    let nowhere = |id| {
-        let values = graph.constant_value(id);
-        values.is_some_and(|x| !x.is_empty() && x.iter().all(|x| x.is_nan()))
-    };
-    graph.ids().any(nowhere)
+    !marked(derivatives) && marked(&passes::compact(&graph))
 }
 
 /// `H X` for the likelihood's Hessian, sums of columns of its blocks, and an `n × n` matrix X.
