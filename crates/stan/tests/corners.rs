@@ -74,3 +74,33 @@ fn reference_values() {
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
+
+/// Log densities of the graph at a point.
+fn lowered_value(source: &str, at: &[f64]) -> f64 {
+    let model = bind(source, "{}").unwrap_or_else(|e| panic!("{source}: {e:?}"));
+    let lowered = lower(&model, LowerOptions::default()).unwrap_or_else(|e| panic!("{e:?}"));
+    let density = GraphDensity::new(&lowered.graph, Execution::default());
+    let mut value = [0.0];
+    density.value(
+        &mut density.workspace(1),
+        Lanes::new(at, at.len(), 1),
+        &mut value,
+    );
+    value[0]
+}
+
+#[test]
+fn negative_binomial_counts_of_any_precision_come_to_poisson_ones() {
+    let source = |density: &str| {
+        format!(
+            "transformed data {{ array[6] int y = {{0, 3, 10, 150, 0, 22}}; vector[6] x = [0, 1, 2, 5, -1, 3]'; }}\n\
+             parameters {{ real a; real log_phi; }}\nmodel {{ target += {density}; }}"
+        )
+    };
+    let counts = source("neg_binomial_2_log_lpmf(y | a + x, exp(log_phi))");
+    let poisson = lowered_value(&source("poisson_log_lpmf(y | a + x)"), &[0.1, 0.0]);
+    for log_phi in [30.0, 35.0, 40.0, 50.0, 145.0] {
+        let value = lowered_value(&counts, &[0.1, log_phi]);
+        assert!(error(value, poisson) < 1e-9, "{log_phi}: {value} {poisson}");
+    }
+}

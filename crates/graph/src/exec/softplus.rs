@@ -2,7 +2,8 @@
 //! and negative binomial likelihoods are made of.
 //!
 //! Σ log(1 + exp(x)) is the sum of positive parts, and one logarithm of the product of all 1 + exp(−|x|): a logarithm of
-//! each would cost as much as all else. With weights, rows of the same weight share a product: counts have few values.
+//! each would cost as much as all else. Of the product what it has above 1 is kept, with all its digits where each exp(−|x|) is
+//! tiny: a precision of 10²⁰ multiplies such a sum. With weights, rows of the same weight share a product: counts have few values.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -206,13 +207,13 @@ struct Out {
     lanes: usize,
 }
 
-/// Takes rows into `positive` parts and a `product`, `W` vectors of lanes from `out.lane` on.
+/// Takes rows into `positive` parts and the `excess` of a product over 1, `W` vectors of lanes from `out.lane` on.
 ///
 /// # Safety
 /// These are rows of `a`, and of the inverse logits where they are kept.
 #[inline(always)]
 unsafe fn take<V: F64x8, F: Form, const W: usize>(
-    (positive, product): (&mut [V; W], &mut [V; W]),
+    (positive, excess): (&mut [V; W], &mut [V; W]),
     a: &Operand,
     out: Out,
     r: usize,
@@ -224,7 +225,7 @@ unsafe fn take<V: F64x8, F: Form, const W: usize>(
         for k in 0..W {
             let x = V::load(row.add(k * LANES));
             let e = vm::exp_of_negative(-x.abs());
-            product[k] = product[k].fma(e, product[k]);
+            excess[k] = excess[k].fma(e, excess[k] + e);
             positive[k] = positive[k] + x.max(V::zero());
             if F::INVERSE {
                 let p = V::select(x.ge(V::zero()), one, e) / (one + e);
@@ -262,13 +263,13 @@ unsafe fn plain_rows<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r
     let mut from = 0;
     while from < rows {
         let to = rows.min(from + FACTORS);
-        let mut product = [V::splat(1.0); W];
+        let mut excess = [V::zero(); W];
         for r in from..to {
             // SAFETY: a row, as this function requires.
-            unsafe { take::<V, F, W>((&mut sum, &mut product), a, out, r) };
+            unsafe { take::<V, F, W>((&mut sum, &mut excess), a, out, r) };
         }
-        for (sum, product) in sum.iter_mut().zip(product) {
-            *sum = *sum + vm::log(product);
+        for (sum, excess) in sum.iter_mut().zip(excess) {
+            *sum = *sum + vm::log1p(excess);
         }
         from = to;
     }
@@ -292,14 +293,14 @@ unsafe fn weighted_rows<V: F64x8, F: Form, const W: usize>(
     for run in 0..runs.count {
         let to = usize::from(runs.ends[run]);
         let weight = V::splat(runs.weights[run]);
-        let (mut sum, mut product) = ([V::zero(); W], [V::splat(1.0); W]);
+        let (mut sum, mut excess) = ([V::zero(); W], [V::zero(); W]);
         for r in &runs.rows[from..to] {
             let r = first + usize::from(*r);
             // SAFETY: a row, as this function requires.
-            unsafe { take::<V, F, W>((&mut sum, &mut product), a, out, r) };
+            unsafe { take::<V, F, W>((&mut sum, &mut excess), a, out, r) };
         }
         for k in 0..W {
-            let sum = sum[k] + vm::log(product[k]);
+            let sum = sum[k] + vm::log1p(excess[k]);
             plain[k] = plain[k] + sum;
             weighted[k] = weight.fma(sum, weighted[k]);
         }
