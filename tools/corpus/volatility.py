@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Writes a stochastic volatility model, centred, and made-up data of a thousand, three and ten thousand days.
+
+    python3 tools/corpus/volatility.py FOLDER
+    jensen fit FOLDER/volatility.stan FOLDER/1000.json
+"""
+
+import json
+import math
+import pathlib
+import random
+import sys
+
+PROGRAM = """\
+data {
+  int<lower=1> T;
+  vector[T] y;
+}
+parameters {
+  real mu;
+  real<lower=-1, upper=1> phi;
+  real<lower=0> sigma;
+  vector[T] h;
+}
+model {
+  mu ~ normal(0, 5);
+  phi ~ uniform(-1, 1);
+  sigma ~ normal(0, 1);
+  h[1] ~ normal(mu, sigma / sqrt(1 - square(phi)));
+  h[2 : T] ~ normal(mu + phi * (h[1 : T - 1] - mu), sigma);
+  y ~ normal(0, exp(h / 2));
+}
+"""
+
+MU, PHI, SIGMA = -1, 0.95, 0.25
+
+
+def days(count):
+    rng = random.Random(7)
+    h, y = MU + rng.gauss(0, SIGMA / math.sqrt(1 - PHI * PHI)), []
+    for day in range(count):
+        if day:
+            h = MU + PHI * (h - MU) + rng.gauss(0, SIGMA)
+        y.append(rng.gauss(0, math.exp(h / 2)))
+    return y
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "volatility.stan").write_text(PROGRAM)
+    for count in (1000, 3000, 10000):
+        (folder / f"{count}.json").write_text(json.dumps({"T": count, "y": days(count)}))
+
+
+main()
