@@ -30,11 +30,11 @@ use crate::reduce::axpy;
 /// | `cv` | | `−∇²log p(μ) δ − b ∇²ℓₙ(μ) δ` |
 /// | `joint` | `G − b ∇ℓₙ(μⁿ)`, `G = Σₘ ∇ℓₘ(μᵐ)` | `−∇²log p(μ) δ − b ∇²ℓₙ(μⁿ) δ` |
 /// | `joint-mean` | | `G − b ∇ℓₙ(μⁿ) − ∇²log p(μ) δ − b ∇²ℓₙ(μⁿ) δ` |
-/// | `joint-svrg` | as `joint` with one μ̃ for every μⁿ | likewise |
+/// | `joint-svrg` | as `joint` with one μ̃ for every μⁿ | `−∇²log p(μ) δ − b [∇ℓₙ(μ̃ + δ) − ∇ℓₙ(μ̃ − δ)]/2` |
 ///
 /// and `inc` adds `Σₘ J(ωᵐ)ᵀ ∇ℓₘ(T(ωᵐ, ε)) − b J(ωⁿ)ᵀ ∇ℓₙ(T(ωⁿ, ε))` to all of ω. For the mean,
 /// where J is the identity, these are Eqs. 5, 9 and 13 of Wang, Geffner and Domke (2024), for the
-/// bound itself (the paper minimises its negative; its appendix F drops the sign of k), with three
+/// bound itself (the paper minimises its negative; its appendix F drops the sign of k), with four
 /// differences that keep every expectation and lower the variance:
 ///
 /// * The prior needs no table: all of it is known in every iteration, so its expansion is taken at
@@ -51,6 +51,11 @@ use crate::reduce::axpy;
 ///   noise of second order in δ is left there, which no batch averages out. `joint-mean` leaves the spread
 ///   alone, as the paper does.
 ///
+/// * `joint-svrg` takes the odd part of the gradient around its anchor where the paper has a Hessian-vector product, which is
+///   its first order: of mean zero over any symmetric noise, however far the draw, and what it leaves, the even part, never
+///   varies more than the gradient itself, as an expansion may. A linear predictor, whose product costs next to nothing,
+///   keeps it.
+///
 /// `joint-exact` is `joint` whose approximation is the likelihood itself. Where that sees one linear
 /// predictor, ηₙ is normal under a mean-field q, `Aₙμ` and `Aₙ²σ²` being mean and variance, and the
 /// expectation that the approximation must have in closed form is one-dimensional:
@@ -62,7 +67,7 @@ use crate::reduce::axpy;
 /// prior, is not multiplied by N/B and is left.
 ///
 /// Cost of an iteration, in gradients of a batch: naive 1; cv 1 and a Hessian-vector product; joint 3 and a
-/// product, of which the linear predictor saves all but one pass forwards and two or three backwards; inc
+/// product, joint-svrg 4 in one call, of which the linear predictor saves all but one pass forwards and two or three backwards; inc
 /// N/B + 2.
 pub struct Gradients<'a, D: RecordDensity> {
     pub(super) density: &'a D,

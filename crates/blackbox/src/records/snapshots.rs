@@ -45,17 +45,22 @@ impl<D: RecordDensity> Gradients<'_, D> {
             }
             _ => None,
         };
-        let extra: Option<&[f64]> = match anchor {
-            Some(mean) => Some(mean),
-            None => visit.then_some(mean),
+        // The draws and what else the batch is asked for, in one call: lanes beside the draws cost little.
+        let extra = match anchor {
+            Some(_) => 3,
+            None => usize::from(visit),
         };
-        // The draws and one more point in one call.
-        let lanes = draws + usize::from(extra.is_some());
+        let lanes = draws + extra;
         s.points.clear();
         for (i, row) in self.z.chunks_exact(draws).enumerate() {
             s.points.extend_from_slice(row);
-            if let Some(point) = extra {
-                s.points.push(point[i]);
+            match anchor {
+                Some(at) => {
+                    let (at, shift) = (at[i], self.shift[i]);
+                    s.points.extend([at, at + shift, at - shift]);
+                }
+                None if visit => s.points.push(mean[i]),
+                None => {}
             }
         }
         s.gradient.resize(d * lanes, 0.0);
@@ -69,27 +74,28 @@ impl<D: RecordDensity> Gradients<'_, D> {
         );
         self.calls += (batch.len() * lanes) as u64;
         for (i, row) in s.gradient.chunks_exact(lanes).enumerate() {
+            let (at_draws, beside) = row.split_at(draws);
+            let stored = anchor.map_or(0.0, |_| beside[0]);
             let out = &mut self.gradient[i * draws..(i + 1) * draws];
-            let stored = anchor.map_or(0.0, |_| row[draws]);
-            for (g, x) in out.iter_mut().zip(row) {
+            for (g, x) in out.iter_mut().zip(at_draws) {
                 *g += weight * (x - stored);
             }
-            if visit && anchor.is_none() {
-                self.change.gradient[i] = row[draws];
+            if anchor.is_some() {
+                // The odd part of the gradient around the anchor: whatever its size, its mean over draws is zero.
+                self.correction[i] -= weight * 0.5 * (beside[1] - beside[2]);
+            } else if visit {
+                self.change.gradient[i] = beside[0];
             }
         }
 
         // Hessian-vector products along the mean displacement.
-        let expansion = match anchor {
-            Some(_) => 1.0,
-            None => estimator.expansion(),
-        };
-        if expansion > 0.0 {
+        let expansion = estimator.expansion();
+        if anchor.is_none() && expansion > 0.0 {
             s.first.resize(d, 0.0);
             self.density.batch_hvp(
                 &mut self.ws,
                 batch,
-                Lanes::new(anchor.map_or(mean, |m| m), d, 1),
+                Lanes::new(mean, d, 1),
                 Lanes::new(&self.shift, d, 1),
                 LanesMut::new(&mut s.first, d, 1),
             );

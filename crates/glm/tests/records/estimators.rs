@@ -62,16 +62,18 @@ fn filled_in_turn<D: RecordDensity>(
 }
 
 /// Patterns of signs under which every coordinate has mean zero and variance one, and no two are
-/// correlated: Walsh functions, all but the constant one. An expansion of second order has its expectation
-/// as their mean.
+/// correlated: Walsh functions, all but the constant one, each with its opposite. An expansion of second order
+/// has its expectation as their mean, and so has any odd function.
 fn patterns(coordinates: usize) -> Vec<Vec<f64>> {
     let count = (coordinates + 1).next_power_of_two();
     let sign = |pattern: usize, coordinate: usize| {
         let odd = (pattern & (coordinate + 1)).count_ones() % 2 == 1;
         if odd { -1.0 } else { 1.0 }
     };
+    let signed =
+        |pattern: usize, side: f64| (0..coordinates).map(|c| side * sign(pattern, c)).collect();
     (0..count)
-        .map(|pattern| (0..coordinates).map(|c| sign(pattern, c)).collect())
+        .flat_map(|pattern| [signed(pattern, 1.0), signed(pattern, -1.0)])
         .collect()
 }
 
@@ -226,7 +228,11 @@ fn snapshots_and_predictors_agree() {
     let omega: Vec<f64> = numbers(31, 14);
     let batches = Batches::new(8, 30, 7).unwrap();
     for estimator in RecordEstimator::ALL {
-        if estimator == RecordEstimator::JointExact {
+        // Of `joint-svrg` the two differ in the third order of the draw: see below.
+        if matches!(
+            estimator,
+            RecordEstimator::JointExact | RecordEstimator::JointSvrg
+        ) {
             continue;
         }
         let mut outs = Vec::new();
@@ -237,11 +243,11 @@ fn snapshots_and_predictors_agree() {
             let mut gradients = Gradients::new(model, family.clone(), 1, 7);
             outs.push(one_estimate(&mut gradients, estimator, &batches, &omega));
         }
-        let joint = matches!(
-            estimator,
-            RecordEstimator::Joint | RecordEstimator::JointSvrg
-        );
-        let same = if joint { 7 } else { 14 };
+        let same = if estimator == RecordEstimator::Joint {
+            7
+        } else {
+            14
+        };
         for other in &outs[1..] {
             assert_close(&outs[0][..same], &other[..same], 1e-12, estimator.name());
         }
@@ -443,6 +449,83 @@ fn the_expansion_is_of_second_order() {
     let naive = RecordEstimator::Naive;
     let ratio = error(&mut gradients, naive, 1e-2) / error(&mut gradients, naive, 5e-3);
     assert!((ratio - 2.0).abs() < 0.1, "naive: {ratio}");
+}
+
+/// The gradient of the mean by `joint-svrg` at a draw `scale` times as far, with an anchor away from the mean.
+fn by_anchor<D: RecordDensity>(model: &D, omega: &[f64], scale: f64) -> Vec<f64> {
+    let (d, batch): (usize, Vec<u32>) = (model.dim(), (3..12).collect());
+    let family: Arc<dyn Family> = Arc::new(MeanField::new(d));
+    let estimator = RecordEstimator::JointSvrg;
+    let mut gradients = Gradients::new(model, family, 1, batch.len());
+    let mut table = gradients.table(estimator);
+    let anchor: Vec<f64> = omega[..d].iter().map(|m| m + 0.1).collect();
+    gradients.anchor(&anchor, &mut table);
+    let noise: Vec<f64> = numbers(34, d).iter().map(|e| scale * e).collect();
+    let request = Request {
+        estimator,
+        omega,
+        noise: Lanes::new(&noise, d, 1),
+        batch: &batch,
+        visit: false,
+    };
+    let mut out = vec![0.0; omega.len()];
+    assert!(gradients.evaluate(&request, &table, &mut out));
+    out.truncate(d);
+    out
+}
+
+#[test]
+fn differences_stand_for_products_to_third_order() {
+    let omega: Vec<f64> = numbers(31, 14);
+    let (shown, hidden) = (matches(30, 7), Opaque(matches(30, 7), true));
+    let apart = |scale: f64| {
+        let (a, b) = (
+            by_anchor(&shown, &omega, scale),
+            by_anchor(&hidden, &omega, scale),
+        );
+        let squares = a.iter().zip(&b).map(|(a, b)| (a - b) * (a - b));
+        squares.sum::<f64>().sqrt()
+    };
+    assert!(apart(0.0) < 1e-12);
+    let ratio = apart(0.1) / apart(0.05);
+    assert!((ratio - 8.0).abs() < 0.2, "{ratio}");
+}
+
+#[test]
+fn far_draws_are_no_worse_with_an_anchor() {
+    // Odds with spreads of six: an expansion of second order goes on where the gradient has long ended, and is off by more
+    // than the gradient itself. The gradient's odd part ends with it.
+    let omega: Vec<f64> = [vec![0.1; 4], vec![6.0_f64.ln(); 4]].concat();
+    fn variance<D: RecordDensity>(model: &D, estimator: RecordEstimator, omega: &[f64]) -> f64 {
+        let batch: Vec<u32> = (0..40).collect();
+        let mut gradients = Gradients::new(model, Arc::new(MeanField::new(4)), 1, 40);
+        let mut table = gradients.table(estimator);
+        gradients.anchor(&omega[..4], &mut table);
+        let mut noise = Vec::new();
+        let (mut out, mut moments) = (vec![0.0; 8], vec![[0.0; 2]; 4]);
+        for t in 0..4000 {
+            gradients.noise(8, t, &mut noise);
+            let request = Request {
+                estimator,
+                omega,
+                noise: Lanes::new(&noise, 4, 1),
+                batch: &batch,
+                visit: false,
+            };
+            assert!(gradients.evaluate(&request, &table, &mut out));
+            for ([first, second], g) in moments.iter_mut().zip(&out) {
+                *first += g / 4000.0;
+                *second += g * g / 4000.0;
+            }
+        }
+        let variances = moments.iter().map(|[first, second]| second - first * first);
+        variances.sum()
+    }
+    let (shown, hidden) = (logistic(40, 4), Opaque(logistic(40, 4), true));
+    let naive = variance(&hidden, RecordEstimator::Naive, &omega);
+    let product = variance(&shown, RecordEstimator::JointSvrg, &omega);
+    let odd = variance(&hidden, RecordEstimator::JointSvrg, &omega);
+    assert!(odd < naive && naive < product, "{odd} {naive} {product}");
 }
 
 #[test]
