@@ -137,8 +137,12 @@ fn corrupt(error: impl fmt::Display) -> CheckpointError {
     CheckpointError::Corrupt(error.to_string())
 }
 
+/// Numbers whose bytes are digested together.
+const PIECE: usize = 4096;
+
 fn little_endian(data: &[f64]) -> Vec<u8> {
-    data.iter().flat_map(|x| x.to_le_bytes()).collect()
+    let bytes: Vec<[u8; 8]> = data.iter().map(|x| x.to_le_bytes()).collect();
+    bytes.into_flattened()
 }
 
 /// SHA-256 over the header without its digest and over every tensor's name, shape and bytes.
@@ -157,7 +161,9 @@ fn digest(header: &Header, archive: &Archive) -> String {
         for &extent in &tensor.shape {
             hash.update((extent as u64).to_le_bytes());
         }
-        hash.update(little_endian(&tensor.data));
+        for piece in tensor.data.chunks(PIECE) {
+            hash.update(little_endian(piece));
+        }
     }
     hash.finalize()
         .iter()

@@ -64,13 +64,11 @@ fn exponentials<V: F32x16>(
 simd32_fn! {
     /// Writes E log β_kv − m for one term, m the largest over topics, and returns m.
     ///
-    /// λ_k = η + scale · mass_k; `psi_totals` holds ψ(Σ_v λ_kv), and a huge number in the padding. Where topics are
-    /// `collapsed`, log E β takes the place of E log β, and the logarithm that of ψ.
+    /// λ_k = η + scale · mass_k; `psi_totals` holds ψ(Σ_v λ_kv), and a huge number in the padding.
     pub(crate) fn log_row<V>(
         mass: &[f32],
         scale: f32,
         eta: f32,
-        collapsed: bool,
         psi_totals: &[f32],
         out: &mut [f32],
     ) -> f32 {
@@ -82,8 +80,7 @@ simd32_fn! {
             unsafe {
                 // Rounding may take a decayed mass a hair below 0.
                 let lambda = V::load(mass.as_ptr().add(j)).fma(scale, eta).max(V::splat(1e-12));
-                let log = if collapsed { single::log(lambda) } else { single::digamma(lambda) };
-                let x = log - V::load(psi_totals.as_ptr().add(j));
+                let x = single::digamma(lambda) - V::load(psi_totals.as_ptr().add(j));
                 largest = largest.max(x);
                 x.store(out.as_mut_ptr().add(j));
             }
@@ -97,6 +94,40 @@ simd32_fn! {
             }
         }
         largest
+    }
+
+    /// Writes E β_kv / m for one term, m the largest over topics, and returns log m.
+    ///
+    /// λ_k = η + scale · mass_k; `reciprocals` holds 1 / Σ_v λ_kv, and 0 in the padding.
+    pub(crate) fn share_row<V>(
+        mass: &[f32],
+        scale: f32,
+        eta: f32,
+        reciprocals: &[f32],
+        out: &mut [f32],
+    ) -> f32 {
+        assert!(mass.len() == out.len() && reciprocals.len() == out.len() && out.len().is_multiple_of(WIDTH));
+        let (scale, eta) = (V::splat(scale), V::splat(eta));
+        let mut largest = V::splat(f32::MIN_POSITIVE);
+        for j in (0..out.len()).step_by(WIDTH) {
+            // SAFETY: the slices have equal lengths, multiples of sixteen.
+            unsafe {
+                // Rounding may take a decayed mass a hair below 0.
+                let lambda = V::load(mass.as_ptr().add(j)).fma(scale, eta).max(V::splat(1e-12));
+                let x = lambda * V::load(reciprocals.as_ptr().add(j));
+                largest = largest.max(x);
+                x.store(out.as_mut_ptr().add(j));
+            }
+        }
+        let largest = largest.largest();
+        let factor = V::splat(1.0 / largest);
+        for j in (0..out.len()).step_by(WIDTH) {
+            // SAFETY: `out` has a multiple of sixteen elements.
+            unsafe {
+                (V::load(out.as_ptr().add(j)) * factor).store(out.as_mut_ptr().add(j));
+            }
+        }
+        largest.ln()
     }
 
     /// `out = exp(power * x)`, zeros in padding that holds [`NOWHERE`].

@@ -66,42 +66,62 @@ impl Lambda<'_> {
     }
 }
 
-/// The rows E log β − m (log E β − m where inference is collapsed) of some words.
-pub(crate) struct LogRows<'a> {
+/// What rows of words are made of.
+pub(crate) struct WordRows<'a> {
     spec: &'a Spec,
     lambda: Lambda<'a>,
     stride: usize,
     scale: f32,
     eta: f32,
-    /// What [`totals_log`] makes.
-    psi: &'a [f32],
-    terms: &'a [u32],
+    totals: Vec<f32>,
 }
 
-impl<'a> LogRows<'a> {
-    pub fn of(
-        spec: &'a Spec,
-        globals: &LdaGlobals,
-        lambda: Lambda<'a>,
-        psi: &'a [f32],
-        terms: &'a [u32],
-    ) -> Self {
+impl<'a> WordRows<'a> {
+    pub fn of(spec: &'a Spec, globals: &LdaGlobals, lambda: Lambda<'a>) -> Self {
+        let mut totals: Vec<f64> = globals.lambda_totals().collect();
+        let padding = if spec.collapsed() {
+            totals.iter_mut().for_each(|total| *total = total.recip());
+            0.0
+        } else {
+            let lambda = totals.clone();
+            slices::digamma(spec.simd, &lambda, &mut totals);
+            1e30
+        };
+        let mut totals: Vec<f32> = totals.into_iter().map(|x| x as f32).collect();
+        totals.resize(globals.stride, padding);
         Self {
             spec,
             lambda,
             stride: globals.stride,
             scale: globals.decay as f32,
             eta: globals.eta as f32,
-            psi,
-            terms,
+            totals,
         }
     }
 
-    /// Writes the row of the word with this number and returns its m.
-    pub fn make(&self, word: usize, scratch: &mut Vec<f32>, out: &mut [f32]) -> f32 {
-        let source = (self.lambda).row(self.terms[word] as usize, self.stride, scratch);
-        let (simd, collapsed) = (self.spec.simd, self.spec.collapsed());
-        kernel::log_row(simd, source, self.scale, self.eta, collapsed, self.psi, out)
+    /// Writes E log β − m of a term and returns m, for inference that is not collapsed.
+    fn logs(&self, term: u32, scratch: &mut Vec<f32>, out: &mut [f32]) -> f32 {
+        let source = self.lambda.row(term as usize, self.stride, scratch);
+        kernel::log_row(
+            self.spec.simd,
+            source,
+            self.scale,
+            self.eta,
+            &self.totals,
+            out,
+        )
+    }
+
+    /// Writes exp(power (E log β − m)) of a term, E β / exp(m) where inference is collapsed, and returns m.
+    pub fn weights(&self, term: u32, power: f32, scratch: &mut Vec<f32>, out: &mut [f32]) -> f32 {
+        let simd = self.spec.simd;
+        if self.spec.collapsed() {
+            let source = self.lambda.row(term as usize, self.stride, scratch);
+            return kernel::share_row(simd, source, self.scale, self.eta, &self.totals, out);
+        }
+        let m = self.logs(term, scratch, out);
+        kernel::exp_in_place(simd, power, out);
+        m
     }
 }
 
@@ -126,8 +146,6 @@ pub(crate) struct LeafSolver {
     /// Where each word of the batch occurs: (document, position), ordered by word.
     occurrences: Vec<(u32, u32)>,
     starts: Vec<u32>,
-    psi: Vec<f64>,
-    psi32: Vec<f32>,
     /// For local temperatures.
     knots: OnceLock<Knots>,
     grid: Grid,
@@ -151,8 +169,6 @@ impl LeafSolver {
             spare: Spare::default(),
             occurrences: Vec::new(),
             starts: Vec::new(),
-            psi: Vec::new(),
-            psi32: Vec::new(),
             knots: OnceLock::new(),
             grid: Grid::new(&InverseTemperatures::default()),
         }
@@ -221,11 +237,11 @@ impl LeafSolver {
         power: f64,
         keep: bool,
     ) {
-        totals_log(globals, spec, &mut self.psi, &mut self.psi32);
         let (simd, stride, words) = (self.spec.simd, globals.stride, self.terms.len());
         self.rows.resize(words * stride, 0.0);
         self.maxima.resize(words, 0.0);
-        let logs_of = LogRows::of(spec, globals, lambda, &self.psi32, &self.terms);
+        let of = WordRows::of(spec, globals, lambda);
+        let terms = &self.terms;
         let rows = self.rows.par_chunks_exact_mut(stride).zip(&mut self.maxima);
         let power = power as f32;
         if keep {
@@ -234,15 +250,14 @@ impl LeafSolver {
                 .enumerate()
                 .with_min_len(CHUNK)
                 .for_each_init(Vec::new, |scratch, (slot, ((row, m), logs))| {
-                    *m = logs_of.make(slot, scratch, logs);
+                    *m = of.logs(terms[slot], scratch, logs);
                     kernel::exp_scaled(simd, logs, power, row);
                 });
         } else {
             rows.enumerate().with_min_len(CHUNK).for_each_init(
                 Vec::new,
                 |scratch, (slot, (row, m))| {
-                    *m = logs_of.make(slot, scratch, row);
-                    kernel::exp_in_place(simd, power, row);
+                    *m = of.weights(terms[slot], power, scratch, row);
                 },
             );
         }
@@ -452,24 +467,4 @@ impl LeafSolver {
             statistics: std::mem::take(&mut self.statistics),
         }
     }
-}
-
-/// ψ(Σ_v λ_kv), or log Σ_v λ_kv where inference is collapsed, in single precision with a huge number in the padding.
-pub(crate) fn totals_log(
-    globals: &LdaGlobals,
-    spec: &Spec,
-    scratch: &mut Vec<f64>,
-    out: &mut Vec<f32>,
-) {
-    let totals: Vec<f64> = globals.lambda_totals().collect();
-    if spec.collapsed() {
-        scratch.clear();
-        scratch.extend(totals.iter().map(|total| total.ln()));
-    } else {
-        scratch.resize(totals.len(), 0.0);
-        slices::digamma(spec.simd, &totals, scratch);
-    }
-    out.clear();
-    out.extend(scratch.iter().map(|&x| x as f32));
-    out.resize(globals.stride, 1e30);
 }

@@ -337,10 +337,11 @@ impl Solver {
         self.gamma.extend(start);
         self.gamma.resize(stride, 0.0);
         self.t.clone_from(&self.gamma);
-        out.clear();
         out.resize(counts.len() * stride, 0.0);
         for phi in out.chunks_exact_mut(stride) {
-            phi[..spec.topics].fill(1.0 / spec.topics as f32);
+            let (topics, padding) = phi.split_at_mut(spec.topics);
+            topics.fill(1.0 / spec.topics as f32);
+            padding.fill(0.0);
         }
         let mut found = Found {
             inverse: 1.0,
@@ -392,13 +393,16 @@ impl Solver {
         unused: f32,
         out: &mut Vec<f32>,
     ) {
-        let held = self.gamma.iter().zip(&self.alpha).take(self.columns(spec));
-        let kept = held.enumerate().filter(|(_, (g, a))| *g - *a > unused);
-        let kept: Vec<usize> = kept.map(|(k, _)| k).collect();
-        let (old, new) = (self.stride, padded(kept.len()));
-        if kept.is_empty() || 2 * new > old {
+        let columns = self.columns(spec);
+        let held = || self.gamma[..columns].iter().zip(&self.alpha);
+        // Counted first: that is quick, and most sweeps leave most topics where they are.
+        let count: u32 = held().map(|(g, a)| u32::from(g - a > unused)).sum();
+        let (old, new) = (self.stride, padded(count as usize));
+        if count == 0 || 2 * new > old {
             return;
         }
+        let kept = held().enumerate().filter(|(_, (g, a))| *g - *a > unused);
+        let kept: Vec<usize> = kept.map(|(k, _)| k).collect();
         if self.active.is_empty() {
             self.rows.clear();
             self.rows.resize(slots.len() * new, 0.0);

@@ -4,8 +4,7 @@ use jensen_math::simd::Simd;
 use rayon::prelude::*;
 
 use super::globals::LdaGlobals;
-use super::kernel;
-use super::leaf::totals_log;
+use super::leaf::{Lambda, WordRows};
 use super::local::{Prior, Rows, Solver, Spec, Want};
 use super::settings::LocalRule;
 use super::topics::Topics;
@@ -41,7 +40,7 @@ const CHUNK: usize = 16;
 impl<'a> Predictor<'a> {
     /// Prepares topics.
     pub fn new(topics: &'a Topics, rule: LocalRule, simd: Simd) -> Self {
-        let mut globals = LdaGlobals::of(topics);
+        let globals = LdaGlobals::of(topics);
         let spec = Spec {
             simd,
             topics: topics.topics,
@@ -49,29 +48,21 @@ impl<'a> Predictor<'a> {
             learns: false,
             rule,
         };
-        let (mut psi, mut psi32) = (Vec::new(), Vec::new());
-        totals_log(&globals, &spec, &mut psi, &mut psi32);
         let stride = globals.stride;
-        let eta = topics.eta as f32;
         let mut maxima = vec![0.0f32; topics.terms];
-        // The rows take the place of the masses they are made of.
-        globals
-            .mass
-            .par_chunks_exact_mut(stride)
+        let mut rows = vec![0.0f32; globals.mass.len()];
+        let of = WordRows::of(&spec, &globals, Lambda::Here(&globals.mass));
+        rows.par_chunks_exact_mut(stride)
             .zip(&mut maxima)
-            .for_each_init(
-                || vec![0.0f32; stride],
-                |mass, (row, m)| {
-                    mass.copy_from_slice(row);
-                    *m = kernel::log_row(simd, mass, 1.0, eta, spec.collapsed(), &psi32, row);
-                    kernel::exp_in_place(simd, 1.0, row);
-                },
-            );
+            .enumerate()
+            .for_each_init(Vec::new, |scratch, (term, (row, m))| {
+                *m = of.weights(term as u32, 1.0, scratch, row);
+            });
         Self {
             topics,
             prior: Prior::of(&topics.alpha),
             spec,
-            rows: globals.mass,
+            rows,
             maxima,
         }
     }

@@ -9,8 +9,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::globals::{CHUNK, LdaGlobals};
-use super::kernel;
-use super::leaf::{Lambda, LogRows, totals_log};
+use super::leaf::{Lambda, WordRows};
 use super::leaves::Ask;
 use super::local::{Prior, Rows, Solver, Spec};
 use super::predict::{RULE, means};
@@ -139,8 +138,7 @@ pub(crate) fn scores(
     seed: u64,
     piece: &Piece<'_>,
 ) -> Vec<Score> {
-    let (mut psi, mut psi32) = (Vec::new(), Vec::new());
-    totals_log(globals, spec, &mut psi, &mut psi32);
+    let of = WordRows::of(spec, globals, lambda);
     let prior = Prior::of(&globals.alpha);
     let totals: Vec<f64> = globals.lambda_totals().collect();
     let mut slots = vec![0; globals.terms];
@@ -156,7 +154,7 @@ pub(crate) fn scores(
         for (slot, &term) in terms.iter().enumerate() {
             slots[term as usize] = slot as u32;
         }
-        let (values, maxima) = rows(spec, globals, lambda, &psi32, &terms);
+        let (values, maxima) = rows(&of, globals.stride, &terms);
         let rows = Rows {
             prior: &prior,
             values: &values,
@@ -188,25 +186,17 @@ fn halves(terms: usize, seed: u64, piece: &Piece<'_>, done: usize) -> Vec<(Bag, 
         .collect()
 }
 
-/// The rows exp(E log β − m) of words, and m.
-fn rows(
-    spec: &Spec,
-    globals: &LdaGlobals,
-    lambda: Lambda<'_>,
-    psi: &[f32],
-    terms: &[u32],
-) -> (Vec<f32>, Vec<f32>) {
-    let logs = LogRows::of(spec, globals, lambda, psi, terms);
-    let mut values = vec![0.0; terms.len() * globals.stride];
+/// The rows of words, and their m.
+fn rows(of: &WordRows<'_>, stride: usize, terms: &[u32]) -> (Vec<f32>, Vec<f32>) {
+    let mut values = vec![0.0; terms.len() * stride];
     let mut maxima = vec![0.0; terms.len()];
     values
-        .par_chunks_exact_mut(globals.stride)
+        .par_chunks_exact_mut(stride)
         .zip(&mut maxima)
         .enumerate()
         .with_min_len(CHUNK)
         .for_each_init(Vec::new, |scratch, (word, (row, m))| {
-            *m = logs.make(word, scratch, row);
-            kernel::exp_in_place(spec.simd, 1.0, row);
+            *m = of.weights(terms[word], 1.0, scratch, row);
         });
     (values, maxima)
 }

@@ -30,11 +30,6 @@ struct Point {
 }
 
 impl Point {
-    fn cosine(&self, dense: &[f32]) -> f32 {
-        let pairs = self.terms.iter().zip(&self.weights);
-        pairs.map(|(&term, w)| w * dense[term as usize]).sum()
-    }
-
     fn add_to(&self, dense: &mut [f32]) {
         for (&term, w) in self.terms.iter().zip(&self.weights) {
             dense[term as usize] += w;
@@ -75,18 +70,58 @@ fn sample(documents: &dyn Documents, topics: usize, seed: u64) -> (Vec<Bag>, Vec
     (bags, points)
 }
 
-/// The cosines of all points with a vector, and which are the largest.
-fn nearest(points: &[Point], centre: &[f32]) -> (Vec<f32>, Vec<usize>) {
-    let cosines: Vec<f32> = points.par_iter().map(|p| p.cosine(centre)).collect();
-    let mut order: Vec<usize> = (0..points.len()).collect();
-    let by_cosine = |a: &usize, b: &usize| cosines[*b].total_cmp(&cosines[*a]).then(a.cmp(b));
-    let count = NEIGHBOURS.min(points.len());
-    if count < order.len() {
-        order.select_nth_unstable_by(count, by_cosine);
-        order.truncate(count);
+/// The points by term: a centre has few terms, and points that share none with it cost nothing.
+struct Index {
+    /// Where the points of each term begin, and their number at the end.
+    starts: Vec<usize>,
+    entries: Vec<(u32, f32)>,
+    points: usize,
+}
+
+impl Index {
+    fn of(points: &[Point], terms: usize) -> Self {
+        let mut starts = vec![0; terms + 1];
+        for &term in points.iter().flat_map(|point| &point.terms) {
+            starts[term as usize + 1] += 1;
+        }
+        for term in 0..terms {
+            starts[term + 1] += starts[term];
+        }
+        let mut next = starts.clone();
+        let mut entries = vec![(0, 0.0); starts[terms]];
+        for (number, point) in (0..).zip(points) {
+            for (&term, &weight) in point.terms.iter().zip(&point.weights) {
+                entries[next[term as usize]] = (number, weight);
+                next[term as usize] += 1;
+            }
+        }
+        Self {
+            starts,
+            entries,
+            points: points.len(),
+        }
     }
-    order.sort_unstable_by(by_cosine);
-    (cosines, order)
+
+    /// The cosines of all points with a vector, and which are the largest.
+    fn nearest(&self, centre: &[f32]) -> (Vec<f32>, Vec<usize>) {
+        let mut cosines = vec![0.0f32; self.points];
+        for (term, &x) in centre.iter().enumerate() {
+            if x != 0.0 {
+                for &(point, weight) in &self.entries[self.starts[term]..self.starts[term + 1]] {
+                    cosines[point as usize] += weight * x;
+                }
+            }
+        }
+        let mut order: Vec<usize> = (0..self.points).collect();
+        let by_cosine = |a: &usize, b: &usize| cosines[*b].total_cmp(&cosines[*a]).then(a.cmp(b));
+        let count = NEIGHBOURS.min(self.points);
+        if count < order.len() {
+            order.select_nth_unstable_by(count, by_cosine);
+            order.truncate(count);
+        }
+        order.sort_unstable_by(by_cosine);
+        (cosines, order)
+    }
 }
 
 /// A number drawn with probabilities proportional to weights; any where all are 0.
@@ -106,6 +141,7 @@ fn draw(stream: &mut Stream, weights: &[f64]) -> usize {
 /// Neighbourhoods of the sample, one a topic, as numbers of points.
 fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> Vec<Vec<usize>> {
     let mut stream = Stream::new(seed, CENTRES, 0, 0);
+    let index = Index::of(points, terms);
     let mut distant = vec![1.0f64; points.len()];
     let mut centre = vec![0.0f32; terms];
     (0..topics)
@@ -114,10 +150,10 @@ fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> V
             let first = draw(&mut stream, &weights);
             centre.fill(0.0);
             points[first].add_to(&mut centre);
-            let (_, near) = nearest(points, &centre);
+            let (_, near) = index.nearest(&centre);
             centre.fill(0.0);
             near.iter().for_each(|&p| points[p].add_to(&mut centre));
-            let (cosines, near) = nearest(points, &centre);
+            let (cosines, near) = index.nearest(&centre);
             // As near as its neighbours on average is as near as can be.
             let within = near.iter().map(|&p| cosines[p]).sum::<f32>() / near.len() as f32;
             for (distant, cosine) in distant.iter_mut().zip(cosines) {

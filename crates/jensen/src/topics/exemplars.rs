@@ -1,7 +1,7 @@
 //! Documents that show what a topic is about: those that it makes the most of.
 
 use jensen_conjugate::documents::{Bag, Documents};
-use jensen_conjugate::lda::{Predictor, RULE};
+use jensen_conjugate::lda::{LocalRule, Predictor};
 use jensen_math::simd::Simd;
 use jensen_report::Exhibit;
 
@@ -11,6 +11,12 @@ use super::TopicModel;
 /// more.
 const LOOKED_AT: usize = 2000;
 const GROUPS: usize = 20;
+
+/// When a local step ends: shares are shown in whole per cent.
+const RULE: LocalRule = LocalRule {
+    tolerance: 1e-3,
+    max_iterations: 100,
+};
 
 /// Tokens that a document has at least: the share of a topic in fewer is mostly its prior.
 const TOKENS: f64 = 10.0;

@@ -2,6 +2,7 @@
 
 use jensen_math::dense::eigen_symmetric;
 use jensen_report::{MappedTopic, TopicMap, TopicWord};
+use rayon::prelude::*;
 
 use super::TopicModel;
 
@@ -10,6 +11,9 @@ const MAPPED: usize = 200;
 
 /// Topics whose words are shown.
 const SPELLED: usize = 60;
+
+/// Parts of the vocabulary that are gone through by themselves: sums do not depend on the number of threads.
+const PIECES: usize = 32;
 
 /// Words of a topic that are shown, and among how many of its most probable ones they are looked for.
 const WORDS: usize = 20;
@@ -40,25 +44,35 @@ pub(super) fn topic_map(model: &TopicModel) -> Option<TopicMap> {
     let totals = topics.totals();
     let n = order.len();
     // Bhattacharyya coefficients, term by term; and the probabilities of terms over all topics.
-    let mut affinities = vec![0.0; n * n];
-    let mut overall = Vec::with_capacity(topics.terms);
-    let mut roots = vec![0.0; n];
-    for term in 0..topics.terms {
-        let all: Vec<f64> = topics.proportions(term, &totals).collect();
-        overall.push(
-            all.iter()
-                .zip(&shares)
-                .map(|(p, share)| p * share)
-                .sum::<f64>(),
-        );
-        for (root, topic) in roots.iter_mut().zip(&order) {
-            *root = all[*topic].sqrt();
-        }
-        for (i, a) in roots.iter().enumerate() {
-            for (j, b) in roots[..=i].iter().enumerate() {
-                affinities[i * n + j] += a * b;
+    let length = topics.terms.div_ceil(PIECES).max(1);
+    let piece = |piece: usize| {
+        let (mut affinities, mut overall) = (vec![0.0; n * n], Vec::with_capacity(length));
+        let mut roots = vec![0.0; n];
+        for term in piece * length..topics.terms.min((piece + 1) * length) {
+            let all: Vec<f64> = topics.proportions(term, &totals).collect();
+            overall.push(dot(&all, &shares));
+            for (root, topic) in roots.iter_mut().zip(&order) {
+                *root = all[*topic].sqrt();
+            }
+            for (i, a) in roots.iter().enumerate() {
+                let row = &mut affinities[i * n..=i * n + i];
+                for (sum, b) in row.iter_mut().zip(&roots) {
+                    *sum += a * b;
+                }
             }
         }
+        (affinities, overall)
+    };
+    let pieces = (0..topics.terms.div_ceil(length)).into_par_iter();
+    let pieces: Vec<(Vec<f64>, Vec<f64>)> = pieces.map(piece).collect();
+    let mut affinities = vec![0.0; n * n];
+    let mut overall = Vec::with_capacity(topics.terms);
+    for (part, probabilities) in pieces {
+        affinities
+            .iter_mut()
+            .zip(part)
+            .for_each(|(sum, x)| *sum += x);
+        overall.extend(probabilities);
     }
     let places = scaled(&affinities, n);
     let spelled = |rank: usize, topic: usize| match rank < SPELLED {

@@ -337,17 +337,19 @@ impl Study for TopicsStudy<'_> {
         summary: &mut TopicsSummary,
         _: &dyn Clock,
     ) -> Vec<File<'a>> {
+        let (model, train, simd) = (&made.output.model, self.train(), self.simd);
+        let (encoded, (map, exhibit)) = rayon::join(
+            || model.encode(),
+            || (topic_map(model), exemplars::exhibit(model, train, simd)),
+        );
         let page = sheet(
             summary,
             &made.course.curves(),
-            topic_map(&made.output.model),
-            exemplars::exhibit(&made.output.model, self.train(), self.simd),
+            map,
+            exhibit,
             &self.collection.name,
             request::listed(&self.run.flags),
         );
-        vec![
-            File::approximation(made.output.model.encode()),
-            File::page(&page),
-        ]
+        vec![File::approximation(encoded), File::page(&page)]
     }
 }
