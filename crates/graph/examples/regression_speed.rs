@@ -1,5 +1,5 @@
 //! Processor time of the gradient of big regressions, in nanoseconds an observation and draw, for every instruction set
-//! of this machine: `cargo run --release -p jensen-graph --example regression_speed`.
+//! of this machine: `cargo run --release -p jensen-graph --example regression_speed [ROWS [LIKELIHOOD [SIMD]]]`.
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId};
 use jensen_math::simd::Simd;
@@ -109,9 +109,16 @@ fn main() {
         ("negative binomial", negative_binomial),
         ("normal", normal),
     ];
+    let wanted = |at: usize, name: &str| std::env::args().nth(at).is_none_or(|only| only == name);
     for (name, kind) in kinds {
+        if !wanted(2, name) {
+            continue;
+        }
         let graph = regression(rows, kind);
         for simd in Simd::available() {
+            if !wanted(3, simd.name()) {
+                continue;
+            }
             let execution = Execution { simd, threads: 1 };
             let density = GraphDensity::new(&graph, execution);
             let dim = density.dim();
