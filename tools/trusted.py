@@ -6,11 +6,11 @@
 Needs nothing but Python. A program is a folder with model.stan, and data.json where it takes data. Answers are
 compared where there are any: answer.json beside the program (see tools/oracle/adversarial.py), or the reference
 posteriors of references.json. A trusted mean may be off by .15 sd and a trusted sd by 10 %, each beyond three
-Monte-Carlo standard errors of both sides.
+Monte-Carlo standard errors of both sides; close are fits none of whose sds is off by more than 5 % beyond as much.
 
 The file has a line a fit: program, seed, kind, exit, trusted, processor seconds, seconds, dimension, family, k-hat,
-whether refined draws are used, nested R-hat, effective draws, gradients, faults against the answer, reasons against
-trust. The tables go to the standard output as Markdown.
+whether refined draws are used, nested R-hat, effective draws, gradients, whether all sds are close to the answer, faults against
+it, reasons against trust. The tables go to the standard output as Markdown.
 """
 
 import argparse
@@ -26,7 +26,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 DRAWS = 4000
-FIELDS = ["program", "seed", "kind", "exit", "trusted", "cpu", "seconds", "dim", "family", "khat", "refined", "rhat", "ess", "gradients", "faults", "reasons"]
+FIELDS = ["program", "seed", "kind", "exit", "trusted", "cpu", "seconds", "dim", "family", "khat", "refined", "rhat", "ess", "gradients", "close", "faults", "reasons"]
 
 
 def answers(root):
@@ -48,10 +48,10 @@ def answers(root):
     return found
 
 
-def faults(moments, fit):
-    """What of the answer the fit's summaries miss."""
+def compared(moments, fit):
+    """What of the answer the fit's summaries miss, and whether all sds are close (empty where no answer has any)."""
     summaries = {p["name"]: p for p in fit["parameters"]}
-    out = []
+    out, close = [], ""
     for name, (mean, sd, kurtosis, draws) in moments.items():
         own = summaries.get(name)
         if own is None or own["mean"] is None or own["sd"] is None:
@@ -65,9 +65,11 @@ def faults(moments, fit):
         if kurtosis is None:
             continue
         ratio = own["sd"] / sd
-        if abs(ratio - 1) > 0.10 + 3 * math.sqrt((max(kurtosis, 0) + 2) / (4 * count)):
+        error = 3 * math.sqrt((max(kurtosis, 0) + 2) / (4 * count))
+        close = close is not False and abs(ratio - 1) <= 0.05 + error
+        if abs(ratio - 1) > 0.10 + error:
             out.append(f"sd of {name} times {ratio:.2f}")
-    return out
+    return out, close
 
 
 def fit(binary, root, name, seed, kind, moments, args):
@@ -98,10 +100,11 @@ def fit(binary, root, name, seed, kind, moments, args):
         return row
     refinement = result.get("refinement") or {}
     number = lambda x: "" if x is None else float(f"{x:.4g}")
+    missed, close = compared(moments, result)
     row |= {
         "trusted": result["trusted"], "dim": result["dim"], "family": result["family"], "khat": number(result["khat"]),
         "refined": refinement.get("used", ""), "rhat": number(refinement.get("rhat")), "ess": number(refinement.get("ess")),
-        "gradients": refinement.get("gradients", ""), "faults": "; ".join(faults(moments, result)),
+        "gradients": refinement.get("gradients", ""), "close": close, "faults": "; ".join(missed),
         "reasons": "" if result["trusted"] else " | ".join(result["warnings"]),
     }
     return row
@@ -134,6 +137,10 @@ def tables(rows):
         own = [r for r in first if r["kind"] == kind]
         count = lambda f: sum(1 for r in own if f(r))
         print(f"| {kind} | {len(own)} | {count(lambda r: r['trusted'] is True)} | {count(wrong)} | {count(lambda r: r['refined'] is True)} | {count(lambda r: r['seconds'] > 60)} |")
+    known = [r for r in rows if r["trusted"] is True and r["close"] != ""]
+    near = sum(1 for r in known if r["close"])
+    if known:
+        print(f"\nTrusted at any seed with known sds: {len(known)}, of which all sds within 5 %: {near} ({100 * near / len(known):.1f} %)")
     bad = [r for r in rows if wrong(r)]
     print(f"\nTrusted and wrong at any seed: {len(bad)} of {len(rows)} fits")
     if bad:

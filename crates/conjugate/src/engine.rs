@@ -4,6 +4,7 @@
 //! [`ConjugateModel`](crate::model::ConjugateModel), whose globals are one vector of natural parameters; latent Dirichlet allocation has
 //! its own, whose globals are too many to touch in every step.
 
+use jensen_run::wire::{Reader, Writer};
 use jensen_run::{Record, Snapshot};
 
 use crate::temper::InverseTemperatures;
@@ -67,6 +68,36 @@ impl Sums {
         self.inverse += other.inverse;
         self.unconverged += other.unconverged;
         self.sweeps += other.sweeps;
+    }
+
+    /// Writes the sums for who asked a leaf for them.
+    pub(crate) fn write(&self, out: &mut Writer<'_>) {
+        out.counts(&[
+            self.points as u64,
+            self.skipped as u64,
+            self.unconverged as u64,
+            self.sweeps,
+        ]);
+        out.reals(&[self.size, self.energy, self.bound, self.inverse]);
+    }
+
+    /// Reads what [`write`](Self::write) wrote.
+    ///
+    /// # Errors
+    /// They are no sums.
+    pub(crate) fn read(read: &mut Reader<'_>) -> Result<Self, String> {
+        let [points, skipped, unconverged, sweeps] = read.counts()?;
+        let [size, energy, bound, inverse] = read.fixed_reals()?;
+        Ok(Self {
+            points: points as usize,
+            skipped: skipped as usize,
+            size,
+            energy,
+            bound,
+            inverse,
+            unconverged: unconverged as usize,
+            sweeps,
+        })
     }
 }
 

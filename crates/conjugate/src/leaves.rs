@@ -54,14 +54,7 @@ impl Part {
 
     /// Writes the part.
     pub fn write(&self, out: &mut Writer<'_>) {
-        let sums = &self.sums;
-        out.counts(&[
-            sums.points as u64,
-            sums.skipped as u64,
-            sums.unconverged as u64,
-            sums.sweeps,
-        ]);
-        out.reals(&[sums.size, sums.energy, sums.bound, sums.inverse]);
+        self.sums.write(out);
         out.reals(&self.statistics);
     }
 
@@ -70,19 +63,8 @@ impl Part {
     /// # Errors
     /// It is no part.
     pub fn read(read: &mut Reader<'_>) -> Result<Self, String> {
-        let [points, skipped, unconverged, sweeps] = read.counts()?;
-        let [size, energy, bound, inverse] = read.fixed_reals()?;
         Ok(Self {
-            sums: Sums {
-                points: points as usize,
-                skipped: skipped as usize,
-                size,
-                energy,
-                bound,
-                inverse,
-                unconverged: unconverged as usize,
-                sweeps,
-            },
+            sums: Sums::read(read)?,
             statistics: read.reals()?,
         })
     }

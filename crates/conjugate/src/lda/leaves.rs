@@ -271,14 +271,7 @@ impl Part {
     }
 
     fn write(&self, out: &mut Writer<'_>) {
-        let sums = &self.sums;
-        out.counts(&[
-            sums.points as u64,
-            sums.skipped as u64,
-            sums.unconverged as u64,
-            sums.sweeps,
-        ]);
-        out.reals(&[sums.size, sums.energy, sums.bound, sums.inverse]);
+        self.sums.write(out);
         out.reals(&self.bounds);
         out.reals(&self.excess);
         out.numbers(&self.terms);
@@ -291,19 +284,8 @@ impl Part {
     /// They are not such.
     pub fn decode(bytes: &[u8], spare: &mut Spare) -> Result<Self, String> {
         let mut read = Reader::new(bytes);
-        let [points, skipped, unconverged, sweeps] = read.counts()?;
-        let [size, energy, bound, inverse] = read.fixed_reals()?;
         Ok(Self {
-            sums: Sums {
-                points: points as usize,
-                skipped: skipped as usize,
-                size,
-                energy,
-                bound,
-                inverse,
-                unconverged: unconverged as usize,
-                sweeps,
-            },
+            sums: Sums::read(&mut read)?,
             bounds: read.reals()?,
             excess: read.reals()?,
             terms: read.numbers()?,
