@@ -20,6 +20,16 @@ pub struct Entry {
 /// Every program, in the order of the names; the posteriors in `failures` among them.
 pub const CORPUS: &[Entry] = include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
 
+/// How the names of Stan's solvers begin.
+const SOLVERS: [&str; 6] = [
+    "ode_",
+    "dae",
+    "integrate_",
+    "solve_",
+    "algebra_solver",
+    "laplace_marginal",
+];
+
 impl Entry {
     /// The entry of this name.
     ///
@@ -33,6 +43,12 @@ impl Entry {
                 CORPUS.len()
             ))
         })
+    }
+
+    /// Whether the program solves equations, differential or algebraic ones, in every evaluation.
+    #[must_use]
+    pub fn solves(&self) -> bool {
+        SOLVERS.iter().any(|name| self.program.contains(name))
     }
 
     /// The program bound to its data, evaluated on one thread.
