@@ -468,3 +468,57 @@ impl LeafSolver {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jensen_math::simd::Simd;
+
+    use super::*;
+    use crate::lda::settings::LocalRule;
+
+    #[test]
+    fn rows_are_shares_of_the_largest_topic() {
+        // Twenty topics, padded to thirty-two; a decayed mass may be a hair below 0.
+        let (topics, terms, eta) = (20, 3, 0.02);
+        let mut mass = vec![0.0f32; terms * kernel::padded(topics)];
+        for term in 0..terms {
+            for k in 0..topics {
+                let x = ((7 * term + 3 * k) % 11) as f32;
+                mass[term * kernel::padded(topics) + k] = if x == 0.0 { -1e-9 } else { x * x };
+            }
+        }
+        let globals = LdaGlobals::of_mass(vec![0.1; topics], terms, eta, mass.clone());
+        let totals: Vec<f64> = globals.lambda_totals().collect();
+        for inference in [Inference::Cvb0, Inference::MeanField] {
+            for simd in Simd::available() {
+                let spec = Spec {
+                    simd,
+                    topics,
+                    inference,
+                    learns: false,
+                    rule: LocalRule::default(),
+                };
+                let of = WordRows::of(&spec, &globals, Lambda::Here(&mass));
+                let mut row = vec![9.0; globals.stride];
+                for term in 0..terms {
+                    let m = f64::from(of.weights(term as u32, 1.0, &mut Vec::new(), &mut row));
+                    let lambda = |k: usize| eta + f64::from(mass[term * globals.stride + k]);
+                    let log = |k: usize| match inference {
+                        Inference::Cvb0 => (lambda(k) / totals[k]).ln(),
+                        Inference::MeanField => {
+                            jensen_math::special::digamma(lambda(k))
+                                - jensen_math::special::digamma(totals[k])
+                        }
+                    };
+                    let largest = (0..topics).map(log).fold(f64::NEG_INFINITY, f64::max);
+                    assert!((m - largest).abs() < 1e-5, "{m} {largest}");
+                    for (k, &x) in row[..topics].iter().enumerate() {
+                        let exact = (log(k) - largest).exp();
+                        assert!((f64::from(x) - exact).abs() < 1e-5, "{k}: {x} {exact}");
+                    }
+                    assert!(row[topics..].iter().all(|x| *x == 0.0));
+                }
+            }
+        }
+    }
+}
