@@ -106,6 +106,9 @@ mod tests {
             );
             assert!(!reference.parameters.is_empty(), "{}", reference.model);
         }
+        let solves = |name: &str| Entry::named(name).unwrap().solves();
+        assert!(solves("lynx_hare_predators") && solves("robertson_conserved"));
+        assert!(!solves("eight_schools_noncentred") && !solves("radon_pooled"));
         let missing = Entry::named("no such program").unwrap_err().to_string();
         assert!(missing.contains("models"), "{missing}");
     }

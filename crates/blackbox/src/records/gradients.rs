@@ -52,8 +52,8 @@ use crate::reduce::axpy;
 ///   alone, as the paper does.
 ///
 /// * `joint-svrg` takes the odd part of the gradient around its anchor where the paper has a Hessian-vector product, which is
-///   its first order: of mean zero over any symmetric noise, however far the draw, and what it leaves, the even part, never
-///   varies more than the gradient itself, as an expansion may. A linear predictor, whose product costs next to nothing,
+///   its first order: of mean zero over any symmetric noise, however far the draw. With one draw and the anchor at the mean it
+///   leaves the even part, which never varies more than the gradient itself, as what an expansion leaves may. A linear predictor, whose product costs next to nothing,
 ///   keeps it.
 ///
 /// `joint-exact` is `joint` whose approximation is the likelihood itself. Where that sees one linear

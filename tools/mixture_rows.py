@@ -1,0 +1,33 @@
+"""Rows of a Gaussian mixture in leaves: what the book's figure for mixtures by leaves is measured with.
+
+    python tools/mixture_rows.py FOLDER
+    jensen mixture fit FOLDER/all.npy --components 20 --covariance diagonal --seed 1 --threads 1 --out OUT
+
+and `fit_mixture("FOLDER/leaves", 20, covariance="diagonal", seed=1, workers=2, out=…)`. A million rows of 8 columns, from 20
+components of diagonal covariances, in eight files of `leaves` and in one, `all.npy`.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+COMPONENTS, COLUMNS, LEAVES, PER_LEAF = 20, 8, 8, 125_000
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    leaves = folder / "leaves"
+    leaves.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(1)
+    means = rng.normal(scale=6, size=(COMPONENTS, COLUMNS))
+    sds = rng.uniform(0.5, 1.5, size=(COMPONENTS, COLUMNS))
+    parts = []
+    for leaf in range(LEAVES):
+        which = rng.integers(COMPONENTS, size=PER_LEAF)
+        parts.append(means[which] + sds[which] * rng.normal(size=(PER_LEAF, COLUMNS)))
+        np.save(leaves / f"{leaf}.npy", parts[-1])
+    np.save(folder / "all.npy", np.concatenate(parts))
+
+
+main()
