@@ -36,7 +36,7 @@ const SPARSE_FROM: usize = 100;
 
 /// Smallest dimension at which locals given hubs come first, where the density has hubs. Below it starts cost seconds at
 /// most, and they see other modes, which one beginning does not.
-const CONDITIONAL_FROM: usize = 500;
+pub const CONDITIONAL_FROM: usize = 500;
 
 /// Most places of their factor, a coordinate.
 const CONDITIONAL_FILL: usize = 32;

@@ -90,7 +90,9 @@ pub use approximation::{Approximation, Draws, LoadError};
 pub use bbvi::{Bbvi, BbviSettings, BbviState};
 pub use calls::{CHANGE_BATCH, Calls, GRADIENT_BATCH, PRODUCT_BATCH};
 pub use certificate::{Certificate, certify};
-pub use driver::{Driver, DriverOutput, DriverState, FamilyResult, begins_conditional};
+pub use driver::{
+    CONDITIONAL_FROM, Driver, DriverOutput, DriverState, FamilyResult, begins_conditional,
+};
 pub use error::FitError;
 pub use evaluation::{
     Evaluation, evaluate, importance_weighted_bound, log_weights, resample, summarize,

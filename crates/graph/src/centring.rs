@@ -294,6 +294,14 @@ struct Parts {
 }
 
 impl Recentred {
+    pub(crate) fn new(density: Graph, forward: Graph, backward: Graph) -> Self {
+        Self {
+            density,
+            forward,
+            backward,
+        }
+    }
+
     /// The original coordinates of recentred ones.
     pub fn forward(&self, tilde: &[f64]) -> Vec<f64> {
         evaluate(&self.forward, &[tilde], None).swap_remove(0)
@@ -306,7 +314,11 @@ impl Recentred {
 }
 
 /// The coordinates with some replaced by elements of other nodes, in runs.
-fn assemble(out: &mut Graph, old: NodeId, news: &BTreeMap<u32, (NodeId, u32)>) -> NodeId {
+pub(crate) fn assemble(
+    out: &mut Graph,
+    old: NodeId,
+    news: &BTreeMap<u32, (NodeId, u32)>,
+) -> NodeId {
     let mut runs: Vec<(NodeId, Vec<u32>)> = Vec::new();
     for coordinate in 0..out.shape(old).len {
         let (node, at) = news.get(&coordinate).copied().unwrap_or((old, coordinate));
@@ -325,13 +337,7 @@ fn assemble(out: &mut Graph, old: NodeId, news: &BTreeMap<u32, (NodeId, u32)>) -
 /// Coordinates about 0 with scale 1 that are multiplied by something: about 0 with its inverse as their scale. The first
 /// product of a coordinate counts.
 fn products(graph: &mut Graph, scattered: &[Scattered]) -> Vec<Scattered> {
-    let is = |graph: &Graph, node: NodeId, value: f64| graph.scalar_value(node) == Some(value);
-    let unit: BTreeSet<u32> = scattered
-        .iter()
-        .filter(|one| is(graph, one.location, 0.0) && is(graph, one.scale, 1.0))
-        .filter_map(|one| coordinates(graph, one.values))
-        .flatten()
-        .collect();
+    let unit = unit_normal(graph, scattered);
     if unit.is_empty() {
         return Vec::new();
     }
@@ -365,8 +371,19 @@ fn products(graph: &mut Graph, scattered: &[Scattered]) -> Vec<Scattered> {
     factors.into_iter().map(one).collect()
 }
 
+/// The coordinates that are about 0 with scale 1.
+pub(crate) fn unit_normal(graph: &Graph, scattered: &[Scattered]) -> BTreeSet<u32> {
+    let is = |node: NodeId, value: f64| graph.scalar_value(node) == Some(value);
+    scattered
+        .iter()
+        .filter(|one| is(one.location, 0.0) && is(one.scale, 1.0))
+        .filter_map(|one| coordinates(graph, one.values))
+        .flatten()
+        .collect()
+}
+
 /// The coordinates that a node's elements are, where they are nothing else.
-fn coordinates(graph: &Graph, node: NodeId) -> Option<Vec<u32>> {
+pub(crate) fn coordinates(graph: &Graph, node: NodeId) -> Option<Vec<u32>> {
     match graph.op(node) {
         Op::Input(0) => Some((0..graph.shape(node).len).collect()),
         Op::Gather(index) => {

@@ -39,6 +39,7 @@ pub mod passes;
 mod pattern;
 mod records;
 pub mod scalar;
+mod series;
 #[cfg(feature = "single")]
 pub mod single;
 mod solver;
@@ -52,6 +53,7 @@ pub use ir::{Graph, NodeId, Placement, RecordColumn, RecordId, Shape};
 pub use ops::{ElemOp, MatMul, Op, Pass, Solver, SolverKind, ValueRange};
 pub use records::{Dependence, RecordGraph, RecordWorkspace, Separation};
 pub use scalar::evaluate;
+pub use series::Series;
 #[cfg(feature = "single")]
 pub use single::{SingleProgram, SingleWorkspace, Unsupported};
 pub use text::TextError;

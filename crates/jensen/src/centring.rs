@@ -3,19 +3,21 @@
 //! A mean field fitted to the program as it is knows the conditional precision of every coordinate. Where an element of a
 //! group scatters with a scale σ, the share 1/σ² of it is the prior's and the rest the data's; the power of
 //! [`jensen_graph::Hierarchy`] is set to the data's share, which in the Gaussian case makes the element independent of its
-//! group's location and scale (of an element that is non-centred by hand, to the prior's share). Posterior, names and draws are the user's whatever the powers.
+//! group's location and scale (of an element that is non-centred by hand, to the prior's share). Series of many elements
+//! that a program makes of shocks are taken by their elements ([`jensen_graph::Series`]), where that lets a sparse family
+//! begin. Posterior, names and draws are the user's whatever is chosen.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use jensen_blackbox::{
-    FamilyChoice, FamilyKind, Init, Method, RefineSettings, RefineWhen, Settings, StartSettings,
-    Subject, TrustSettings, fit,
+    CONDITIONAL_FROM, FamilyChoice, FamilyKind, Init, Method, RefineSettings, RefineWhen, Settings,
+    StartSettings, Subject, TrustSettings, begins_conditional, fit,
 };
 use jensen_density::{
     ConstrainError, Constrained, DrawKey, LogDensity, Posterior, Unconstrained, Variable,
 };
-use jensen_graph::{GraphDensity, Placed, Power, Recentred};
+use jensen_graph::{GraphDensity, Placed, Power, Recentred, Series};
 use jensen_run::{Control, Limit, Silent, Status};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -37,14 +39,19 @@ const JUDGED: usize = 128;
 /// How far a power must be from the program's own for anything to be gained.
 const GAIN: f64 = 0.05;
 
-/// The powers of the coordinates that are not taken as they are; empty where all are.
+/// How coordinates are taken that are not taken as they are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Centring(Vec<(u32, f64, f64)>);
+pub struct Centring {
+    /// Coordinates of groups, their powers, and the logarithms of typical scales.
+    powers: Vec<(u32, f64, f64)>,
+    /// Whether the elements of series are taken in the place of the shocks that the program makes them of.
+    series: bool,
+}
 
 impl Centring {
     /// Whether all coordinates are taken as they are.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.powers.is_empty() && !self.series
     }
 
     fn powers(&self) -> Vec<Power> {
@@ -53,7 +60,7 @@ impl Centring {
             lambda,
             log_scale,
         };
-        self.0.iter().map(power).collect()
+        self.powers.iter().map(power).collect()
     }
 
     /// The powers that a mean field over coordinates with these suggests: `sd` are its standard deviations, and `placed`
@@ -79,16 +86,23 @@ impl Centring {
         let gains = |(_, lambda, log_scale): &(u32, f64, f64)| {
             *lambda < 1.0 - GAIN && log_scale.is_finite()
         };
-        Self(placed.iter().map(power).filter(gains).collect())
+        Self {
+            powers: placed.iter().map(power).filter(gains).collect(),
+            series: false,
+        }
     }
 
     /// What is said of it.
     fn remark(&self) -> String {
-        let lambdas = || self.0.iter().map(|(_, lambda, _)| *lambda);
+        if self.series {
+            return "centring: series are fitted by their elements, in the place of the shocks that the program makes them of"
+                .to_owned();
+        }
+        let lambdas = || self.powers.iter().map(|(_, lambda, _)| *lambda);
         format!(
             "centring: {} coordinates are fitted between the program's form and the other, with powers from {:.2} to {:.2} \
              (1 is the program's)",
-            self.0.len(),
+            self.powers.len(),
             lambdas().fold(1.0, f64::min),
             lambdas().fold(0.0, f64::max)
         )
@@ -127,7 +141,25 @@ impl Model {
     pub(crate) fn has_place_for(&self, centring: &Centring) -> bool {
         let dim = self.graph_density().dim();
         let fits = |(coordinate, ..): &(u32, f64, f64)| (*coordinate as usize) < dim;
-        centring.is_empty() || self.hierarchy().is_some() && centring.0.iter().all(fits)
+        if centring.series {
+            return self.series().is_some();
+        }
+        centring.is_empty() || self.hierarchy().is_some() && centring.powers.iter().all(fits)
+    }
+
+    /// The centring by which series stand in the place of their shocks, where a fit with these settings then begins with
+    /// locals given hubs, and does not as the program is: of many shocks every element hangs on all before it.
+    pub(crate) fn choose_series(&self, settings: &Settings) -> Option<Centring> {
+        let dim = self.graph_density().dim();
+        if self.series().is_none() || dim < CONDITIONAL_FROM {
+            return None;
+        }
+        let centring = Centring {
+            series: true,
+            ..Centring::default()
+        };
+        let centred = self.centred(&centring).ok()?;
+        begins_conditional(centred.density(), settings).then_some(centring)
     }
 
     /// The model over coordinates that are taken as `centring` says. Compiles the density anew.
@@ -135,13 +167,18 @@ impl Model {
     /// # Errors
     /// The centring is of another program.
     pub fn centred(&self, centring: &Centring) -> Result<CentredModel<'_>, Error> {
-        let hierarchy = self.hierarchy().filter(|_| self.has_place_for(centring));
-        let Some(hierarchy) = hierarchy else {
+        let ways = match centring.series {
+            true => self.series().map(Series::over_elements),
+            false => self
+                .hierarchy()
+                .filter(|_| self.has_place_for(centring))
+                .map(|hierarchy| hierarchy.recentre(&centring.powers())),
+        };
+        let Some(ways) = ways else {
             return Err(Error::Input(
                 "the stored centring is of another program".to_owned(),
             ));
         };
-        let ways = hierarchy.recentre(&centring.powers());
         Ok(CentredModel {
             model: self,
             density: GraphDensity::new(&ways.density, self.execution()),
@@ -238,7 +275,8 @@ impl Problem for CentredModel<'_> {
     fn subject(&self) -> Subject {
         let subject = self.model.subject();
         let mut hash = Sha256::new();
-        for (coordinate, lambda, log_scale) in &self.centring.0 {
+        hash.update([u8::from(self.centring.series)]);
+        for (coordinate, lambda, log_scale) in &self.centring.powers {
             hash.update(coordinate.to_le_bytes());
             hash.update(lambda.to_le_bytes());
             hash.update(log_scale.to_le_bytes());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jensen_blackbox::Subject;
 use jensen_data::{DataSet, Elements, Value};
 use jensen_density::{DrawKey, Posterior};
-use jensen_graph::{Execution, GraphDensity, Hierarchy};
+use jensen_graph::{Execution, GraphDensity, Hierarchy, Series};
 use jensen_math::simd::Simd;
 use jensen_stan::diagnostic::Diagnostic;
 pub use jensen_stan::evaluable::unsupported;
@@ -87,6 +87,7 @@ pub struct Model<D = GraphDensity> {
     build_seconds: f64,
     execution: Execution,
     hierarchy: Option<Hierarchy>,
+    series: Option<Series>,
 }
 
 /// Why there is no model.
@@ -144,10 +145,11 @@ impl Model {
         data: &DataSet,
         build: &Build<'_>,
     ) -> Result<Self, Error> {
-        let mut hierarchy = None;
+        let (mut hierarchy, mut series) = (None, None);
         let lower = |posterior: &BoundModel, options, execution| {
             let lowered = lower(posterior, options)?;
             hierarchy = Hierarchy::find(&lowered.graph, &lowered.scattered);
+            series = Series::find(&lowered.graph, &lowered.scattered);
             let asked = || posterior.halt().reason();
             GraphDensity::new_unless(&lowered.graph, execution, &asked).map_err(|message| {
                 LowerError {
@@ -158,12 +160,21 @@ impl Model {
             })
         };
         let model = Self::build(source, name, data, build, lower)?;
-        Ok(Self { hierarchy, ..model })
+        Ok(Self {
+            hierarchy,
+            series,
+            ..model
+        })
     }
 
     /// The groups of coordinates that scatter about a location with a scale of their own, where there are some.
     pub(crate) fn hierarchy(&self) -> Option<&Hierarchy> {
         self.hierarchy.as_ref()
+    }
+
+    /// The series that the program makes of standard normal shocks, where there are some.
+    pub(crate) fn series(&self) -> Option<&Series> {
+        self.series.as_ref()
     }
 
     /// How the density is executed.
@@ -223,6 +234,7 @@ impl<D> Model<D> {
             build_seconds: stopwatch.seconds(),
             execution,
             hierarchy: None,
+            series: None,
         })
     }
 

@@ -223,9 +223,12 @@ impl Conditional {
     fn block(rows: Lanes<'_>, which: impl Iterator<Item = usize>, first: usize) -> Vec<Row> {
         let width = WIDTH.min(rows.lanes() - first);
         let row = |i| {
-            let mut out = [0.0; WIDTH];
-            out[..width].copy_from_slice(&rows.row(i)[first..first + width]);
-            out
+            let given = &rows.row(i)[first..first + width];
+            given.try_into().unwrap_or_else(|_| {
+                let mut out = [0.0; WIDTH];
+                out[..width].copy_from_slice(given);
+                out
+            })
         };
         which.map(row).collect()
     }

@@ -3,6 +3,7 @@
 
 use jensen_density::Pattern;
 use jensen_math::simd::{F64x8, LANES, Simd};
+use jensen_math::vmath as vm;
 
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{dot, sum};
@@ -297,7 +298,6 @@ pub(super) fn pull_noise(
     );
 }
 
-// No multiply-add is fused, and exponentials are those of single numbers: all levels give the same bits.
 jensen_math::simd_fn! {
     fn weighted_kernel, weighted_kernel_fn = <V>(thetas: &[f64], features: &[Row], out: &mut [Row]) {
         for (theta, out) in thetas.chunks_exact(features.len()).zip(out) {
@@ -315,11 +315,12 @@ jensen_math::simd_fn! {
         let f = features.plain.len();
         for j in (0..symbolic.dim()).rev() {
             let p = symbolic.diagonal(j);
-            store(weigh::<V>(&theta[p * f..(p + 1) * f], &features.plain), &mut scale[j]);
-            for a in &mut scale[j] {
-                *a = (-*a).exp();
+            let mut own = weigh::<V>(&theta[p * f..(p + 1) * f], &features.plain);
+            for a in &mut own {
+                *a = vm::exp(-*a);
             }
-            let mut own = times(load::<V>(&scale[j]), load(&noise[j]));
+            store(own, &mut scale[j]);
+            own = times(own, load(&noise[j]));
             for (p, i) in symbolic.below(j) {
                 let r = weigh::<V>(&theta[p * f..(p + 1) * f], &features.bounded);
                 own = plus(own, minus(r), load(&y[i]));

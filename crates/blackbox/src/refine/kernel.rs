@@ -144,20 +144,11 @@ pub(super) fn transition<D: LogDensity>(
         let good: Vec<usize> = (0..pending.len())
             .filter(|&k| arrival.wander[k] <= WANDER)
             .collect();
-        for k in reversible(
-            target,
-            &arrival,
-            good.clone(),
-            &own,
-            steps,
-            level,
-            stride.beta,
-        ) {
-            if chances[pending[k]] < (-arrival.error[k]).exp() {
-                cloud.replace(pending[k], &arrival.cloud, k);
-                result.moved += 1;
-            }
-        }
+        let mut accepted = reversible(target, &arrival, good, &own, steps, level, stride.beta);
+        accepted.retain(|&k| chances[pending[k]] < (-arrival.error[k]).exp());
+        let pairs: Vec<_> = accepted.iter().map(|&k| (pending[k], k)).collect();
+        cloud.replace(&arrival.cloud, &pairs);
+        result.moved += pairs.len();
         let bad = (0..pending.len()).filter(|&k| arrival.wander[k] > WANDER);
         let bad: Vec<usize> = bad.collect();
         if level + 1 == LEVELS {
@@ -283,7 +274,7 @@ fn part<D: LogDensity>(
                 // Stands still for the rest, where it can be evaluated.
                 outside[l] = !values[l].is_finite();
                 (high[l], end[l], sizes[l]) = (f64::INFINITY, f64::INFINITY, 0.0);
-                cloud.replace(l, start, l);
+                cloud.replace(start, &[(l, l)]);
                 alive -= 1;
             }
         }

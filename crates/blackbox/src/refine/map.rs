@@ -5,6 +5,7 @@
 //! `D² + U Uᵀ` the matrix `D (I + V M Vᵀ)` with `V = D⁻¹ U`, `Vᵀ V = Q Λ Qᵀ` and
 //! `M = Q diag(1/(1 + √(1 + λ))) Qᵀ`, which is square where the family's own map from its noise is not.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jensen_density::{Lanes, LanesMut};
@@ -465,19 +466,20 @@ impl Map {
     }
 
     /// What the roots make of `x`.
-    fn rooted(&self, x: &[f64], lanes: usize) -> Vec<f64> {
-        let mut z = x.to_vec();
+    fn rooted<'x>(&self, x: &'x [f64], lanes: usize) -> Cow<'x, [f64]> {
+        let mut z = Cow::Borrowed(x);
         for root in self.roots.iter().rev() {
-            z = root.times(&z, lanes);
+            z = Cow::Owned(root.times(&z, lanes));
         }
         z
     }
 
     /// The draws at `x` (`dim × lanes`).
     pub(super) fn place(&self, x: &[f64], lanes: usize) -> Placed {
-        let mut inner = self.rooted(x, lanes);
+        let inner = self.rooted(x, lanes);
         let log_det = self.bent_log_dets(&inner, lanes);
         let Some(Bent { family, omega }) = &self.bent else {
+            let mut inner = inner.into_owned();
             for (row, mean) in inner.chunks_mut(lanes).zip(&self.mean) {
                 row.iter_mut().for_each(|z| *z += mean);
             }
@@ -500,11 +502,12 @@ impl Map {
 
     /// `out = ∂/∂x` of log density and log Jacobian, from the gradient of the former at the draws.
     pub(super) fn pull(&self, placed: &Placed, grad: &[f64], lanes: usize, out: &mut [f64]) {
-        out.copy_from_slice(grad);
         if let (Some(Bent { family, omega }), Some(passes)) = (&self.bent, &placed.passes) {
             let dim = family.dim();
             let by_noise = LanesMut::new(out, dim, lanes);
             family.pull_density(omega, passes, Lanes::new(grad, dim, lanes), by_noise);
+        } else {
+            out.copy_from_slice(grad);
         }
         for root in &self.roots {
             let given = out.to_vec();

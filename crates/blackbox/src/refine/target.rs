@@ -41,13 +41,20 @@ impl Cloud {
         }
     }
 
-    /// Overwrites particle `to` by particle `from` of another cloud.
-    pub(super) fn replace(&mut self, to: usize, other: &Self, from: usize) {
+    /// Overwrites particles by those of another cloud: pairs (to, from).
+    pub(super) fn replace(&mut self, other: &Self, pairs: &[(usize, usize)]) {
         let (lanes, others) = (self.lanes(), other.lanes());
-        self.log_p[to] = other.log_p[from];
+        if pairs.is_empty() {
+            return;
+        }
+        for &(to, from) in pairs {
+            self.log_p[to] = other.log_p[from];
+        }
         for (own, given) in [(&mut self.x, &other.x), (&mut self.grad, &other.grad)] {
             for (own, given) in own.chunks_mut(lanes).zip(given.chunks(others)) {
-                own[to] = given[from];
+                for &(to, from) in pairs {
+                    own[to] = given[from];
+                }
             }
         }
     }
@@ -82,9 +89,21 @@ pub(super) fn beside<'c>(parts: impl Iterator<Item = (&'c [f64], usize)>) -> Vec
 
 /// The given columns of `rows × lanes`.
 pub(super) fn gather(x: &[f64], lanes: usize, from: &[usize]) -> Vec<f64> {
-    x.chunks(lanes)
-        .flat_map(|row| from.iter().map(|&l| row[l]))
-        .collect()
+    let mut out = Vec::with_capacity(x.len() / lanes * from.len());
+    let neighbours = from.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+    match from.first() {
+        Some(first) if neighbours => {
+            for row in x.chunks(lanes) {
+                out.extend_from_slice(&row[*first..first + from.len()]);
+            }
+        }
+        _ => {
+            for row in x.chunks(lanes) {
+                out.extend(from.iter().map(|&l| row[l]));
+            }
+        }
+    }
+    out
 }
 
 /// A density in the coordinates of a map.
@@ -92,8 +111,14 @@ pub(super) struct Target<'a, D: LogDensity> {
     density: &'a D,
     pub(super) map: Map,
     /// Scratch memory of each part of the lanes that moves by itself.
-    workspaces: Vec<D::Workspace>,
+    workspaces: Vec<Scratch<D>>,
     calls: Calls,
+}
+
+/// Scratch memory of a part: that of the density, and its gradients.
+struct Scratch<D: LogDensity> {
+    workspace: D::Workspace,
+    grad: Vec<f64>,
 }
 
 impl<'a, D: LogDensity> Target<'a, D> {
@@ -127,15 +152,18 @@ impl<'a, D: LogDensity> Target<'a, D> {
     /// Evaluators for so many parts of up to `lanes` particles.
     pub(super) fn evaluators(&mut self, parts: usize, lanes: usize) -> Vec<Evaluator<'_, D>> {
         while self.workspaces.len() < parts {
-            self.workspaces.push(self.density.workspace(lanes));
+            self.workspaces.push(Scratch {
+                workspace: self.density.workspace(lanes),
+                grad: Vec::new(),
+            });
         }
         let (density, map) = (self.density, &self.map);
         let workspaces = self.workspaces[..parts].iter_mut();
         workspaces
-            .map(|workspace| Evaluator {
+            .map(|scratch| Evaluator {
                 density,
                 map,
-                workspace,
+                scratch,
             })
             .collect()
     }
@@ -158,7 +186,7 @@ impl<'a, D: LogDensity> Target<'a, D> {
 pub(super) struct Evaluator<'t, D: LogDensity> {
     density: &'t D,
     map: &'t Map,
-    workspace: &'t mut D::Workspace,
+    scratch: &'t mut Scratch<D>,
 }
 
 impl<D: LogDensity> Evaluator<'_, D> {
@@ -166,14 +194,15 @@ impl<D: LogDensity> Evaluator<'_, D> {
     pub(super) fn evaluate(&mut self, cloud: &mut Cloud) {
         let (dim, lanes) = (self.density.dim(), cloud.lanes());
         let placed = self.map.place(&cloud.x, lanes);
-        let mut grad = vec![0.0; placed.z.len()];
+        let Scratch { workspace, grad } = &mut *self.scratch;
+        grad.resize(placed.z.len(), 0.0);
         self.density.value_grad(
-            self.workspace,
+            workspace,
             Lanes::new(&placed.z, dim, lanes),
             &mut cloud.log_p,
-            LanesMut::new(&mut grad, dim, lanes),
+            LanesMut::new(grad, dim, lanes),
         );
-        self.map.pull(&placed, &grad, lanes, &mut cloud.grad);
+        self.map.pull(&placed, grad, lanes, &mut cloud.grad);
         let mut defined: Vec<bool> = cloud.log_p.iter().map(|p| p.is_finite()).collect();
         for row in cloud.grad.chunks(lanes) {
             for (defined, g) in defined.iter_mut().zip(row) {

@@ -137,6 +137,7 @@ impl Graph {
             return self.fold_elem(op, args, shape);
         }
         self.simplify(op, args, shape)
+            .or_else(|| self.before_gather(op, args, shape))
             .unwrap_or_else(|| self.push(Op::Elem(op), args, shape))
     }
 

@@ -48,6 +48,51 @@ impl Graph {
         Some(self.gather(rest, &places))
     }
 
+    /// An operation on scalars and on tables read at the same places, more often than they have elements, as `sd * z[group]`:
+    /// applied to the tables, whose results are read. Elements that are read nowhere must not harm derivatives, which are
+    /// then multiplied by zero: only of sums and products are they finite wherever the elements are.
+    pub(super) fn before_gather(
+        &mut self,
+        op: ElemOp,
+        args: &[NodeId],
+        shape: Shape,
+    ) -> Option<NodeId> {
+        if shape.record || shape.is_scalar() {
+            return None;
+        }
+        let mut read = None;
+        let mut sources = Vec::with_capacity(args.len());
+        for &arg in args {
+            if self.shape(arg).is_scalar() {
+                sources.push(arg);
+                continue;
+            }
+            let Op::Gather(places) = self.op(arg) else {
+                return None;
+            };
+            let source = self.args(arg)[0];
+            let table = (places, self.shape(source));
+            if *read.get_or_insert(table) != table {
+                return None;
+            }
+            sources.push(source);
+        }
+        let (places, table) = read?;
+        if table.len >= shape.len {
+            return None;
+        }
+        let places = self.index_data(places).clone();
+        if !matches!(op, ElemOp::Neg | ElemOp::Add | ElemOp::Sub | ElemOp::Mul) {
+            let mut is_read = vec![false; table.len as usize];
+            places.iter().for_each(|&i| is_read[i as usize] = true);
+            if is_read.contains(&false) {
+                return None;
+            }
+        }
+        let result = self.elem(op, &sources);
+        Some(self.gather(result, &places))
+    }
+
     #[expect(
         clippy::too_many_lines,
         reason = "a rule list: the rules of each operation"

@@ -7,8 +7,8 @@ mod repeats;
 mod reroll;
 mod scalarise;
 
-pub(crate) use compact::transplant;
 pub use compact::{compact, extract, inlined, settled};
+pub(crate) use compact::{import, transplant};
 pub use repeats::repeats;
 pub use reroll::reroll;
 pub(crate) use scalarise::scalarise;
