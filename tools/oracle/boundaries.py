@@ -45,6 +45,10 @@ AT_ZERO = [
     "beta_cdf(x[1] | 1, 2)", "frechet_cdf(1e-3 + x[1] | 2 + x[2], 1)",
     "frechet_cdf(0.02 + x[1] | 2 + x[2], 1)", "frechet_cdf(0.02 + x[1] | 2, 1 + x[2])", "frechet_lccdf(0.02 + x[1] | 2 + x[2], 1)",
     "gamma_p(2 + x[1], 0)", "gamma_p(2 + x[1], x[2])", "gamma_p(2.5 + x[2], 1e-300 + x[1])", "gamma_p(1 + x[1], 0)",
+    "log_diff_exp(x[1], negative_infinity())", "poisson_lccdf(0 | 1 + x[1])", "neg_binomial_2_lccdf(0 | 1 + x[1], 2 + x[2])",
+    "neg_binomial_lccdf(0 | 1 + x[1], 2 + x[2])", "neg_binomial_2_lcdf(0 | 1 + x[1], 2 + x[2])",
+    "log_sum_exp(x[1], multinomial_lpmf({1, 1, 1} | [inv_logit(x[2]), inv_logit(-x[2]), 0]'))",
+    "multinomial_lpmf({1, 1, 0} | [inv_logit(x[2]), inv_logit(-x[2]), 0]')",
     "poisson_cdf(0 | x[1])", "binomial_lcdf(1 | 3, x[1])", "binomial_lcdf(0 | 3, x[1])", "binomial_lccdf(2 | 3, 1 + x[1])",
 ]
 
@@ -53,7 +57,7 @@ FAR = [
     "erfc(x[1])", "tanh(x[1])", "inv_cloglog(x[1])", "log_sum_exp(x[1], x[2])", "bernoulli_logit_lpmf(1 | x[1])", "atan(x[1])",
     "asinh(x[1])", "log_softmax(x)[1]", "softmax(x)[1]", "binomial_logit_lpmf(3 | 3, x[1])", "binomial_logit_lpmf(0 | 3, x[1])",
     "inv(1 + exp(-x[1]))", "log_mix(inv_logit(x[1]), 1, x[2])", "double_exponential_lcdf(x[1] | 0, 1)",
-    "log_diff_exp(x[1] + 800, x[1])", "cauchy_lcdf(x[1] | 0, 1)", "expm1(x[1])", "logistic_lcdf(x[1] | 0, 1)",
+    "log_diff_exp(x[1] + 800, x[1])", "log1m_exp(-exp(x[1]))", "cauchy_lcdf(x[1] | 0, 1)", "expm1(x[1])", "logistic_lcdf(x[1] | 0, 1)",
 ]
 
 

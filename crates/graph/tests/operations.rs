@@ -2,7 +2,9 @@
 //! differences, second derivatives against differences of gradients.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
-use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId, ValueRange, evaluate};
+use jensen_graph::{
+    ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId, Op, ValueRange, evaluate,
+};
 use jensen_math::simd::Simd;
 
 /// A graph with z of length `dim` and the scalar that `build` makes of it.
@@ -434,4 +436,35 @@ fn matrix_products_of_every_layout_have_right_derivatives() {
             }
         }
     }
+}
+
+/// What depends on a table and scalars alone is computed a group and not a row; groups that no row reads keep out of derivatives.
+#[test]
+fn effects_are_scaled_before_they_are_read() {
+    let places = [0, 2, 2, 0, 2, 0, 2];
+    let graph = density_graph(4, |g, z| {
+        let (effects, log_sd) = (g.slice(z, 0, 3), g.element(z, 3));
+        let sd = g.exp(log_sd);
+        let read = g.gather(effects, &places);
+        let scaled = g.mul(sd, read);
+        // Effect 1 is read nowhere, so its logarithm is not taken: it has none where it is negative.
+        let positive = g.elem(ElemOp::Log, &[read]);
+        let sum = g.add(scaled, positive);
+        let squares = g.square(sum);
+        g.sum(squares)
+    });
+    let mut products = graph
+        .ids()
+        .filter(|id| graph.op(*id) == jensen_graph::Op::Elem(ElemOp::Mul));
+    assert!(products.all(|id| graph.shape(id).len <= 3), "{graph}");
+    check("scaled effects", &graph, &[0.7, 0.3, 1.2, 0.4], 1e-6, true);
+    let density = GraphDensity::new(&graph, Execution::default());
+    let (mut value, mut gradient) = ([0.0], [0.0; 4]);
+    density.value_grad(
+        &mut density.workspace(1),
+        Lanes::new(&[0.7, -0.3, 1.2, 0.4], 4, 1),
+        &mut value,
+        LanesMut::new(&mut gradient, 4, 1),
+    );
+    assert!(gradient.iter().all(|x| x.is_finite()) && gradient[1] == 0.0);
 }

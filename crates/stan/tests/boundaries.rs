@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use jensen_density::{Lanes, LanesMut, LogDensity};
+use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_graph::{Execution, GraphDensity};
 use jensen_stan::lower::{LowerOptions, lower};
 
@@ -32,6 +32,17 @@ fn gradients_are_finite_where_those_of_stan_are() {
         let out = LanesMut::new(&mut gradient, 2, 1);
         density.value_grad(&mut ws, Lanes::new(&point, 2, 1), &mut value, out);
         let found = [value[0], gradient[0], gradient[1]];
+        let mut products = [0.0; 4];
+        for (direction, product) in [[1.0, 0.0], [0.0, 1.0]].iter().zip(products.chunks_mut(2)) {
+            let out = LanesMut::new(product, 2, 1);
+            let direction = Lanes::new(direction, 2, 1);
+            density.hvp(&mut ws, Lanes::new(&point, 2, 1), direction, out);
+        }
+        if !products.iter().all(|x| x.is_finite()) {
+            wrong.push(format!(
+                "{expression} at {point:?}: second derivatives {products:?}"
+            ));
+        }
         let near = |(a, b): (&f64, &f64)| (a - b).abs() <= TOLERANCE * b.abs().max(1.0);
         if !found.iter().zip(&numbers[2..]).all(near) {
             wrong.push(format!(

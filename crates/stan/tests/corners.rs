@@ -104,3 +104,43 @@ fn negative_binomial_counts_of_any_precision_come_to_poisson_ones() {
         assert!(error(value, poisson) < 1e-9, "{log_phi}: {value} {poisson}");
     }
 }
+
+/// Parts of a density that are −∞ or zero probabilities have no slope that spoils second derivatives, which are compared with
+/// differences.
+#[test]
+fn empty_tails_and_impossible_outcomes_leave_derivatives_finite() {
+    let programs = [
+        "parameters { real<lower=0> mu; real<lower=0> phi; } model { 3 ~ neg_binomial_2(mu, phi) T[0, 50]; }",
+        "parameters { real<lower=0> rate; } model { 3 ~ poisson(rate) T[0, 9]; 2 ~ poisson(rate) T[1, ]; }",
+        "parameters { real<lower=0, upper=1> p; } model { 3 ~ binomial(9, p) T[0, 5]; 4 ~ binomial(9, p) T[1, ]; }",
+        "parameters { real mu; real<lower=0> s; } model { 1.5 ~ lognormal(mu, s) T[0, 20]; 0.5 ~ exponential(s) T[0, 3]; }",
+        "parameters { simplex[2] a; simplex[2] p; } model { vector[2] lp = log(p);
+           lp[1] += multinomial_lpmf({1, 2, 1} | [a[1], a[2], 0]'); lp[2] += multinomial_lpmf({1, 2, 1} | [0.2, 0.5, 0.3]');
+           target += log_sum_exp(lp); }",
+    ];
+    for source in programs {
+        for seed in 0..4 {
+            assert_eq!(compare(source, "{}", seed), Ok(Outcome::Agreed), "{source}");
+        }
+    }
+}
+
+/// A Dirichlet-multinomial density of proportions that are nearly certain is that of the multinomial, whoever writes it.
+#[test]
+fn large_sizes_of_a_dirichlet_leave_digits() {
+    let by_hand = "functions { real dirmult(array[] int y, vector alpha) { real a = sum(alpha);
+          return lgamma(a) - lgamma(a + sum(y)) + sum(lgamma(to_vector(y) + alpha) - lgamma(alpha)); } }
+        parameters { real x; } model { target += dirmult({3, 0, 2}, exp(x) * [0.2, 0.3, 0.5]'); }";
+    let built_in = "parameters { real x; } model { target += dirichlet_multinomial_lpmf({3, 0, 2} | exp(x) * [0.2, 0.3, 0.5]')
+          - lgamma(6) + lgamma(4) + lgamma(3); }";
+    let multinomial = 3.0 * 0.2_f64.ln() + 2.0 * 0.5_f64.ln();
+    for source in [by_hand, built_in] {
+        for x in [40.0, 60.0, 200.0] {
+            let found = lowered_value(source, &[x]);
+            assert!(
+                (found - multinomial).abs() < 1e-9,
+                "{found} at {x}: {source}"
+            );
+        }
+    }
+}

@@ -48,6 +48,73 @@ impl Graph {
         Some(self.gather(rest, &places))
     }
 
+    /// x where a node is log Γ(x), perhaps read by index.
+    fn under_lgamma(&mut self, id: NodeId) -> Option<NodeId> {
+        let is_lgamma = |graph: &Self, id: NodeId| graph.elem_op(id) == Some(ElemOp::Lgamma);
+        if is_lgamma(self, id) {
+            return Some(self.args(id)[0]);
+        }
+        let Op::Gather(places) = self.op(id) else {
+            return None;
+        };
+        let table = self.args(id)[0];
+        if !is_lgamma(self, table) {
+            return None;
+        }
+        let places = self.index_data(places).clone();
+        Some(self.gather(self.args(table)[0], &places))
+    }
+
+    /// log Γ(a + n) − log Γ(a) for numbers n ≥ 0, or its negative: where a is large, each of them is so much larger than their
+    /// difference that this would be nothing but rounding.
+    fn gamma_step(&mut self, x: NodeId, y: NodeId) -> Option<NodeId> {
+        let (p, q) = (self.under_lgamma(x)?, self.under_lgamma(y)?);
+        let step = |graph: &Self, sum: NodeId, base: NodeId| {
+            let fits = graph.shape(base).is_scalar() || graph.shape(sum) == graph.shape(base);
+            if graph.elem_op(sum) != Some(ElemOp::Add) || !fits {
+                return None;
+            }
+            let [a, b] = graph.args(sum)[..] else {
+                return None;
+            };
+            let by = match () {
+                () if a == base => b,
+                () if b == base => a,
+                () => return None,
+            };
+            let numbers = graph.constant_value(by)?;
+            numbers.iter().all(|n| *n >= 0.0).then_some(by)
+        };
+        if let Some(by) = step(self, p, q) {
+            return Some(self.elem(ElemOp::LgammaStep, &[q, by]));
+        }
+        let by = step(self, q, p)?;
+        let rise = self.elem(ElemOp::LgammaStep, &[p, by]);
+        Some(self.neg(rise))
+    }
+
+    /// The logarithm of parts of which some are constants with zeros, part by part: the slope at a zero is infinite, and zero
+    /// times that is no number, where a constant has none.
+    fn log_of_parts(&mut self, x: NodeId) -> Option<NodeId> {
+        let is_zero = |graph: &Self, part: NodeId| {
+            (graph.constant_value(part)).is_some_and(|values| values.contains(&0.0))
+        };
+        if self.op(x) != Op::Concat || !self.args(x).iter().any(|&part| is_zero(self, part)) {
+            return None;
+        }
+        let parts = self.args(x).to_vec();
+        let runs = parts.chunk_by(|a, b| !is_zero(self, *a) && !is_zero(self, *b));
+        let runs: Vec<Vec<NodeId>> = runs.map(<[NodeId]>::to_vec).collect();
+        let logs: Vec<NodeId> = runs
+            .iter()
+            .map(|run| {
+                let whole = self.concat(run);
+                self.log(whole)
+            })
+            .collect();
+        Some(self.concat(&logs))
+    }
+
     /// An operation on scalars and on tables read at the same places, more often than they have elements, as `sd * z[group]`:
     /// applied to the tables, whose results are read. Elements that are read nowhere must not harm derivatives, which are
     /// then multiplied by zero: only of sums and products are they finite wherever the elements are.
@@ -78,15 +145,27 @@ impl Graph {
             sources.push(source);
         }
         let (places, table) = read?;
-        if table.len >= shape.len {
+        let mut places = self.index_data(places).to_vec();
+        let (&low, &high) = (places.iter().min()?, places.iter().max()?);
+        let span = high - low + 1;
+        if span >= shape.len {
             return None;
         }
-        let places = self.index_data(places).clone();
-        if !matches!(op, ElemOp::Neg | ElemOp::Add | ElemOp::Sub | ElemOp::Mul) {
-            let mut is_read = vec![false; table.len as usize];
-            places.iter().for_each(|&i| is_read[i as usize] = true);
-            if is_read.contains(&false) {
-                return None;
+        let mut is_read = vec![false; span as usize];
+        for i in &mut places {
+            *i -= low;
+            is_read[*i as usize] = true;
+        }
+        let harmless = matches!(op, ElemOp::Neg | ElemOp::Add | ElemOp::Sub | ElemOp::Mul);
+        if !harmless && is_read.contains(&false) {
+            return None;
+        }
+        if span < table.len {
+            // Of a table that stands among others, as all parameters do, what is read.
+            for source in &mut sources {
+                if !self.shape(*source).is_scalar() {
+                    *source = self.slice(*source, low as usize, span as usize);
+                }
             }
         }
         let result = self.elem(op, &sources);
@@ -133,7 +212,7 @@ impl Graph {
                     return Some(self.sub(y, inner));
                 }
                 // One order for commutative operations, so that equal sums are found equal.
-                (y < x).then(|| self.push(Op::Elem(Add), &[y, x], shape))
+                (y < x).then(|| self.elem(Add, &[y, x]))
             }
             (Sub, &[x, y]) => {
                 if self.is_uniform(y, 0.0) {
@@ -149,6 +228,7 @@ impl Graph {
                 }
                 self.rest_of_sum(x, y)
                     .filter(|rest| self.shape(*rest) == shape)
+                    .or_else(|| self.gamma_step(x, y))
             }
             (Mul, &[x, y]) => {
                 for (a, b) in [(x, y), (y, x)] {
@@ -193,7 +273,7 @@ impl Graph {
                 if x == y {
                     return Some(self.square(x));
                 }
-                (y < x).then(|| self.push(Op::Elem(Mul), &[y, x], shape))
+                (y < x).then(|| self.elem(Mul, &[y, x]))
             }
             (Div, &[x, y]) => {
                 if self.is_uniform(y, 1.0) {
@@ -277,7 +357,7 @@ impl Graph {
                     let l = self.elem(Log1pExp, &[n]);
                     Some(self.neg(l))
                 }
-                _ => None,
+                _ => self.log_of_parts(x),
             },
             (Exp, &[x]) => match arg_op(self, x) {
                 Some(Log) => Some(self.args(x)[0]),

@@ -72,7 +72,7 @@ macro_rules! elementwise_table {
             InvLogit "inv_logit" (x) out g { value: sp::inv_logit(x), kernel: vm::inv_logit(x), single: vm::inv_logit(x), range: ValueRange::PROBABILITY, partials: [{ let s = g.square(out); g.sub(out, s) }], points: [[-3.0], [0.4], [2.0]] }
             Logit "logit" (x) out g { value: sp::logit(x), kernel: vm::logit(x), harmless: [HALF], partials: [{ let s = g.square(x); let d = g.sub(x, s); g.recip(d) }], points: [[0.2], [0.7]] }
             Log1pExp "log1p_exp" (x) out g { value: sp::log1p_exp(x), kernel: vm::log1p_exp(x), single: vm::log1p_exp(x), range: ValueRange::at_least(0.0, true), partials: [g.elem(ElemOp::InvLogit, &[x])], points: [[-3.0], [0.4], [20.0]] }
-            Log1mExp "log1m_exp" (x) out g { value: sp::log1m_exp(x), kernel: vm::log1m_exp(x), harmless: [NEGATIVE], partials: [{ let n = g.neg(x); let e = g.elem(ElemOp::Expm1, &[n]); let r = g.recip(e); g.neg(r) }], points: [[-3.0], [-0.1]] }
+            Log1mExp "log1m_exp" (x) out g { value: sp::log1m_exp(x), kernel: vm::log1m_exp(x), harmless: [NEGATIVE], partials: [{ let d = g.sub(x, out); let e = g.exp(d); g.neg(e) }], points: [[-3.0], [-0.1]] }
             LogAddExp "log_add_exp" (x, y) out g { value: sp::log_sum_exp(x, y), kernel: { let (m, d) = (x.max(y), x.sub(y).abs().neg()); let r = m.add(vm::log1p(vm::exp(d))); V::select(V::eq(x, y), x.add(V::splat(std::f64::consts::LN_2)), r) }, partials: [{ let d = g.sub(x, y); g.elem(ElemOp::InvLogit, &[d]) }, { let d = g.sub(y, x); g.elem(ElemOp::InvLogit, &[d]) }], points: [[1.0, -2.0], [0.3, 0.3]] }
 
             // Trigonometric and hyperbolic.

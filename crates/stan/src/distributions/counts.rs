@@ -123,6 +123,9 @@ pub static TABLE: &[Univariate] = &[
     .lowered(A, lower_poisson)
     .lowered_tails(A, |d| {
         let [n, lambda] = d.get();
+        if is_zero(n) {
+            return Ok((-lambda, (-lambda).log1m_exp()));
+        }
         let shape = (n + 1.0).fmax(n.num(1.0));
         let tails = [ElemOp::LogGammaQ, ElemOp::LogGammaP].map(|op| shape.op2(op, lambda));
         Ok(none_below(n, 0.0, tails.into()))
@@ -258,8 +261,18 @@ fn none_below<'g>(n: E<'g>, least: f64, tails: (E<'g>, E<'g>)) -> (E<'g>, E<'g>)
     among(n.lt(n.num(least)), n.num(0.0), tails)
 }
 
+/// Whether the bound is the number 0, below and at which only the mass at 0 counts: the bound of counts that are seen only
+/// where there are any, `T[1, ]`, for which no incomplete function is needed.
+fn is_zero(n: E<'_>) -> bool {
+    n.scalar() == Some(0.0)
+}
+
 /// Both tails of failures until a shape of successes, of log odds t each.
 fn lower_neg_binomial_tails<'g>(n: E<'g>, shape: E<'g>, t: E<'g>) -> (E<'g>, E<'g>) {
+    if is_zero(n) {
+        let none = -(shape * (-t).log1p_exp());
+        return (none, none.log1m_exp());
+    }
     let failures = (n + 1.0).fmax(n.num(1.0));
     none_below(n, 0.0, log_inc_beta(shape, failures, t))
 }

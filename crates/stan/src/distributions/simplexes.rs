@@ -1,5 +1,6 @@
 //! Distributions of simplexes and of counts in categories.
 
+use jensen_graph::ElemOp;
 use jensen_math::special::{lbeta, lgamma, log_sum_exp_slice};
 
 use super::formula::Whole;
@@ -276,12 +277,12 @@ fn lower_dirichlet_multinomial(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let gammas = lgamma(total) - positive().map(|n| lgamma(*n)).sum::<f64>();
     let n = w.density.tape.vector(&ns);
     let mass = alpha.sum();
-    let each = ((n + alpha).lgamma() - alpha.lgamma()).sum();
+    let each = alpha.op2(ElemOp::LgammaStep, n).sum();
     let d = &mut w.density;
     d.term(&[], d.num(logs));
     d.term(
         &[1],
-        mass.lgamma() - (mass + total).lgamma() + each + gammas,
+        each - mass.op2(ElemOp::LgammaStep, d.num(total)) + gammas,
     );
     Ok(())
 }

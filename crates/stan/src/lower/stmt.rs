@@ -8,7 +8,7 @@ use crate::program::{
     Access, Assign, Callee, Decl, Expr, LValue, Level, Message, Place, SizedType, Span, Stmt,
     StmtKind, Tilde, Truncation, VarId,
 };
-use crate::symbolic::functions::operators;
+use crate::symbolic::functions::{elementwise, operators};
 use crate::symbolic::index::{self, Step};
 use crate::symbolic::tape::E;
 use crate::symbolic::value::{Leaf, Sym};
@@ -647,7 +647,7 @@ impl<'g> Lower<'_, 'g> {
             let mass = match (&below, &upper) {
                 (Some(low), Some(high)) => {
                     let (high, low) = (tail(truncation.lcdf, high)?, tail(truncation.lcdf, low)?);
-                    high + (low - high).log1m_exp()
+                    elementwise::log_diff_exp(high, low)
                 }
                 (Some(low), None) => tail(truncation.lccdf, low)?,
                 (None, Some(high)) => tail(truncation.lcdf, high)?,

@@ -319,6 +319,9 @@ pub fn multiply_log<'g>(x: E<'g>, y: E<'g>) -> E<'g> {
 
 /// log(eˣ − eʸ)
 pub fn log_diff_exp<'g>(x: E<'g>, y: E<'g>) -> E<'g> {
+    if y.scalar() == Some(f64::NEG_INFINITY) {
+        return x;
+    }
     x + (y - x).log1m_exp()
 }
 
