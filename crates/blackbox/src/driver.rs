@@ -337,6 +337,18 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
+    /// Whether locals given hubs may be nearer to the posterior than the richer family, whose answer is no good, or no worse a
+    /// beginning of a refinement: they cost less than either.
+    fn may_bend(&self, before: &[FamilyResult], kind: FamilyKind) -> bool {
+        let dim = self.density.dim();
+        self.settings.is_policy()
+            && self.records.is_none()
+            && dim >= SPARSE_FROM
+            && !before.is_empty()
+            && kind != FamilyKind::Conditional
+            && has_few_hubs(self.density)
+    }
+
     /// Whether a precision with the density's pattern has far fewer parameters than a full covariance.
     fn is_sparse(&self) -> bool {
         let dim = self.density.dim();
@@ -465,11 +477,15 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         let richer = first.then(|| self.richer()).flatten();
         let heir = richer.map_or(Heir::None, |_| Heir::Richer);
         let result = self.result(state.kind, omega, ended, heir, &mut state.calls);
-        let Some(kind) = richer.filter(|_| !result.evaluation.is_good()) else {
-            state.results.push(result);
-            return self.of_several_modes(state);
-        };
-        Some(self.widened(kind, result, state))
+        let good = result.evaluation.is_good();
+        if let Some(kind) = richer.filter(|_| !good) {
+            return Some(self.widened(kind, result, state));
+        }
+        if !good && self.may_bend(&state.results, result.kind) {
+            return Some(self.widened(FamilyKind::Conditional, result, state));
+        }
+        state.results.push(result);
+        self.of_several_modes(state)
     }
 
     /// The richer family's stage, beginning at a poorer one's result, which is kept.
@@ -629,14 +645,16 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
 /// Whether the policy begins with locals given hubs and without starts: of many coordinates, most of which meet few others but
 /// a handful of hubs, a mean field says little, and starts of it take longest.
 pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> bool {
-    let dim = density.dim();
     settings.is_policy()
         && settings.start.starts.is_none()
-        && dim >= CONDITIONAL_FROM
-        && Conditional::suits(
-            &Space::of(density),
-            SPARSE_PLACES.min(dim * CONDITIONAL_FILL),
-        )
+        && density.dim() >= CONDITIONAL_FROM
+        && has_few_hubs(density)
+}
+
+/// Whether a density has hubs, and locals that meet few others.
+fn has_few_hubs(density: &impl LogDensity) -> bool {
+    let most = SPARSE_PLACES.min(density.dim() * CONDITIONAL_FILL);
+    Conditional::suits(&Space::of(density), most)
 }
 
 /// How a family ends that is left for a richer one.

@@ -2,12 +2,14 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use jensen::math::simd::Simd;
+use serde_json::Value;
 
 use common::{Desk, corpus, draws_of, fit_of, jensen, read_json, rows, start, timeless, trace_of};
 
@@ -649,6 +651,73 @@ fn a_run_that_had_no_time_to_choose_a_centring_chooses_when_it_goes_on() {
         draws_of(&desk.path("whole")),
         draws_of(&desk.path("stopped"))
     );
+}
+
+/// A random walk that is seen with noise, by shocks and by elements: the same posterior, which one of the programs has in a form
+/// that no sparse family suits.
+#[test]
+fn a_series_by_its_shocks_is_fitted_by_its_elements() {
+    const BY_SHOCKS: &str = "data { int T; vector[T] y; }
+        parameters { real<lower=0> step; real<lower=0> noise; vector[T] z; }
+        transformed parameters { vector[T] x; x[1] = z[1]; for (t in 2:T) x[t] = x[t - 1] + step * z[t]; }
+        model { step ~ exponential(1); noise ~ exponential(1); z ~ std_normal(); y ~ normal(x, noise); }";
+    const BY_ELEMENTS: &str = "data { int T; vector[T] y; }
+        parameters { real<lower=0> step; real<lower=0> noise; vector[T] x; }
+        model { step ~ exponential(1); noise ~ exponential(1); x[1] ~ std_normal(); x[2:T] ~ normal(x[1:T - 1], step);
+          y ~ normal(x, noise); }";
+    const T: usize = 520;
+    let desk = Desk::new();
+    let y: Vec<f64> = (0..T)
+        .map(|t| (0.03 * t as f64).sin() + 0.4 * (2.7 * t as f64).sin())
+        .collect();
+    let data = desk.file(
+        "data.json",
+        &serde_json::json!({"T": T, "y": y}).to_string(),
+    );
+    let (shocks, elements) = (
+        desk.file("shocks.stan", BY_SHOCKS),
+        desk.file("elements.stan", BY_ELEMENTS),
+    );
+    let (out, other, stopped) = (desk.name("out"), desk.name("other"), desk.name("stopped"));
+    let run = jensen(["fit", &shocks, &data, "--seed", "2", "--out", &out]).expect(0);
+    assert!(
+        run.stdout.contains("series are fitted by their elements"),
+        "{}",
+        run.stdout
+    );
+    jensen([
+        "fit", &elements, &data, "--seed", "2", "--out", &other, "-q",
+    ])
+    .expect(0);
+    let [by_shocks, by_elements] = ["out", "other"].map(|run| {
+        let fit = read_json(&desk.path(&format!("{run}/fit.json")));
+        let rows = fit["parameters"].as_array().unwrap().clone();
+        let row = |row: &Value| {
+            let number = |what: &str| row[what].as_f64().unwrap();
+            (
+                row["name"].as_str().unwrap().to_owned(),
+                [number("mean"), number("sd")],
+            )
+        };
+        rows.iter().map(row).collect::<BTreeMap<_, _>>()
+    });
+    // Every element, and the shocks as draws of their own: standard normal before the data are seen.
+    for (name, [mean, sd]) in &by_elements {
+        let [own, spread] = by_shocks[name];
+        assert!(
+            (own - mean).abs() < 0.2 * sd && (spread / sd - 1.0).abs() < 0.15,
+            "{name}"
+        );
+    }
+    assert!(by_shocks["z[7]"][1] > 0.3 && by_shocks["z[7]"][1] < 1.1);
+
+    // What was stopped ends as what was not.
+    let fit = [
+        "fit", &shocks, &data, "--seed", "2", "-q", "--out", &stopped,
+    ];
+    jensen(fit.iter().chain(&["--max-iters", "5"])).expect(4);
+    jensen(["fit", "--resume", &stopped, "-q", "--max-iters", "100000"]).expect(0);
+    assert_eq!(draws_of(&desk.path("out")), draws_of(&desk.path("stopped")));
 }
 
 #[test]

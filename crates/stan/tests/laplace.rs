@@ -403,3 +403,32 @@ fn draws_of_the_latent_variables_have_the_moments_of_the_posterior() {
         );
     }
 }
+
+/// `~` is the density without its constants, and of a tuple of arguments only those must be data that the function takes as such.
+#[test]
+fn statements_are_densities_and_tuples_are_taken_apart() {
+    let program = |statement: &str| {
+        format!(
+            "functions {{ matrix cov(data array[] real x, real a, real r) {{ return add_diag(gp_exp_quad_cov(x, a, r), 1e-6); }} }}
+             transformed data {{ array[5] int k = {{1, 2, 4, 3, 2}}; array[5] int ix = {{1, 2, 3, 4, 5}};
+               array[5] real x = {{1, 2, 3, 4, 5}}; }}
+             parameters {{ real<lower=0> a; real<lower=0> r; }} model {{ {statement} }}"
+        )
+    };
+    let found = |statement: &str| derivatives(&program(statement), &[0.2, 0.4]).unwrap();
+    let (stated, slopes, _) =
+        found("k ~ laplace_marginal_poisson_log(ix, rep_vector(0, 5), 1, cov, (x, a, r));");
+    let (called, same, _) = found(
+        "target += laplace_marginal_poisson_log_lpmf(k | ix, rep_vector(0, 5), 1, cov, (x, a, r));",
+    );
+    assert!(slopes.iter().zip(&same).all(|(a, b)| (a - b).abs() < 1e-9));
+    // log 1! 2! 4! 3! 2! may be left out.
+    let constant = (2.0 * 24.0 * 6.0 * 2.0_f64).ln();
+    let gap = stated - called;
+    assert!(gap.abs() < 1e-9 || (gap - constant).abs() < 1e-9, "{gap}");
+    let with_parameter = program(
+        "k ~ laplace_marginal_poisson_log(ix, rep_vector(0, 5), 1, cov, ({a, 2, 3, 4, 5}, a, r));",
+    );
+    let checked = jensen_stan::check(&with_parameter, "model.stan", &jensen_stan::NoIncludes);
+    assert!(checked.program.is_none());
+}

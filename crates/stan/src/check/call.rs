@@ -85,6 +85,22 @@ fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     }
 }
 
+/// The level that counts of further arguments of a function that stand behind it as a tuple: that of those which it takes as
+/// data, where they are written one by one.
+fn level_of_rest(function: &FunctionType, arg: &Expr) -> Level {
+    let ExprKind::TupleLit(parts) = &arg.kind else {
+        return arg.level;
+    };
+    let Some(first) = function.params.len().checked_sub(parts.len()) else {
+        return arg.level;
+    };
+    let taken = parts.iter().zip(&function.params[first..]);
+    let data = taken.filter(|(_, param)| param.level == Level::Data && !param.ty.is_discrete());
+    data.map(|(part, _)| part.level)
+        .max()
+        .unwrap_or(Level::Data)
+}
+
 fn cost(ty: &FunctionType, args: &[(Type, Level)]) -> Option<u32> {
     if ty.params.len() != args.len() {
         return None;
@@ -483,21 +499,23 @@ impl Checker {
                 continue;
             };
             let mut functions = choice.iter();
-            let types: Vec<(Type, Level)> = args
-                .iter()
-                .enumerate()
-                .map(|(at, arg)| match arg {
-                    Some(arg) if at + 1 == args.len() => {
+            let mut types: Vec<(Type, Level)> = Vec::with_capacity(args.len());
+            let mut before: Option<&FunctionType> = None;
+            for (at, arg) in args.iter().enumerate() {
+                types.push(match (arg, before.take()) {
+                    (Some(arg), Some(function)) => (arg.ty.clone(), level_of_rest(function, arg)),
+                    (Some(arg), None) if at + 1 == args.len() => {
                         (arg.ty.clone(), level_of_settings(id, arg))
                     }
-                    Some(arg) => (arg.ty.clone(), arg.level),
-                    None => {
-                        let ty = functions.next().map(|c| c.ty.clone().into_owned());
-                        let ty = ty.map_or(Type::Void, |ty| Type::Function(Box::new(ty)));
+                    (Some(arg), None) => (arg.ty.clone(), arg.level),
+                    (None, _) => {
+                        before = functions.next().map(|c| &*c.ty);
+                        let ty =
+                            before.map_or(Type::Void, |ty| Type::Function(Box::new(ty.clone())));
                         (ty, Level::Data)
                     }
-                })
-                .collect();
+                });
+            }
             if cost(&ty, &types).is_none() {
                 tried.push(format!(
                     "{}{ty}: {}",

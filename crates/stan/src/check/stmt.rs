@@ -71,7 +71,15 @@ impl Checker {
                 dist,
                 args,
                 truncation,
-            } => StmtKind::Tilde(self.tilde(variate, dist, args, truncation.as_ref(), span)?),
+            } => match self.as_call(variate, dist, args) {
+                Some(call) if truncation.is_none() => {
+                    let allowed = self.target_allowed(span);
+                    let value = self.call_expr(&call, span)?;
+                    allowed?;
+                    StmtKind::TargetPlus(value)
+                }
+                _ => StmtKind::Tilde(self.tilde(variate, dist, args, truncation.as_ref(), span)?),
+            },
             ast::StmtKind::Call(call) => {
                 let (checked, result, _) = self.call(call, span)?;
                 if result != Type::Void {
@@ -458,6 +466,27 @@ impl Checker {
         let diagnostic = Diagnostic::error(Code::Assignment, span, message)
             .help("give the index a name of its own first: `int i = …;`");
         self.fail(diagnostic)
+    }
+
+    /// A statement of a distribution that takes functions, as its density is called.
+    fn as_call(
+        &self,
+        variate: &ast::Expr,
+        dist: &ast::Ident,
+        args: &[ast::Expr],
+    ) -> Option<ast::Call> {
+        let takes_functions = |suffix: &str| {
+            let id = BuiltinId::from_name(&format!("{}{suffix}", dist.name));
+            id.is_some_and(BuiltinId::is_variadic)
+        };
+        takes_functions("_lpmf").then(|| ast::Call {
+            name: ast::Ident {
+                name: format!("{}_lupmf", dist.name),
+                ..dist.clone()
+            },
+            args: std::iter::once(variate).chain(args).cloned().collect(),
+            bar: true,
+        })
     }
 
     fn tilde(
