@@ -11,7 +11,7 @@
 mod stored;
 
 use jensen_density::{LogDensity, TwiceDifferentiable};
-use jensen_run::{Algorithm, Interrupt, Record, Status, Step};
+use jensen_run::{Algorithm, Clock, Interrupt, Record, Status, Step};
 
 use crate::calls::Calls;
 use crate::certificate::certify;
@@ -649,6 +649,38 @@ pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> boo
         && settings.start.starts.is_none()
         && density.dim() >= CONDITIONAL_FROM
         && has_few_hubs(density)
+}
+
+/// Whether a fit that [begins with locals given hubs](begins_conditional) finds the mode that these stand on, or goes back to a
+/// mean field; `None` where it has been `stopped` before that is known.
+pub fn finds_conditional<D: TwiceDifferentiable>(
+    density: &D,
+    settings: &Settings,
+    clock: &dyn Clock,
+    stopped: &dyn Fn() -> bool,
+) -> Option<bool> {
+    if !begins_conditional(density, settings) {
+        return Some(false);
+    }
+    let interrupt = Interrupt::new(None, clock);
+    let mut driver = Driver::new(density, None, settings.clone(), &interrupt);
+    let Ok(DriverState { mut stage, .. }) = driver.init() else {
+        return Some(false);
+    };
+    let (Some((_, _, Engaged::Method(engine))), Stage::Method { state, .. }) =
+        (&mut driver.engaged, &mut stage)
+    else {
+        return Some(false);
+    };
+    for iteration in 0.. {
+        if stopped() {
+            break;
+        }
+        if let Some(status) = engine.step(state.as_mut(), iteration).status {
+            return Some(status.is_converged());
+        }
+    }
+    None
 }
 
 /// Whether a density has hubs, and locals that meet few others.

@@ -92,6 +92,7 @@ pub use calls::{CHANGE_BATCH, Calls, GRADIENT_BATCH, PRODUCT_BATCH};
 pub use certificate::{Certificate, certify};
 pub use driver::{
     CONDITIONAL_FROM, Driver, DriverOutput, DriverState, FamilyResult, begins_conditional,
+    finds_conditional,
 };
 pub use error::FitError;
 pub use evaluation::{

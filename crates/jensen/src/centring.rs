@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 use jensen_blackbox::{
     CONDITIONAL_FROM, FamilyChoice, FamilyKind, Init, Method, RefineSettings, RefineWhen, Settings,
-    StartSettings, Subject, TrustSettings, begins_conditional, fit,
+    StartSettings, Subject, TrustSettings, finds_conditional, fit,
 };
 use jensen_density::{
     ConstrainError, Constrained, DrawKey, LogDensity, Posterior, Unconstrained, Variable,
@@ -115,7 +115,10 @@ impl Model {
     ///
     /// The second fit is of what the first suggests: of a funnel as it stands a mean field sees little.
     pub fn choose_centring(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
-        let mut chosen = Centring::default();
+        let mut chosen = self.choose_series(settings, control)?;
+        if chosen.series {
+            return Some(chosen);
+        }
         let Some(hierarchy) = self.hierarchy() else {
             return Some(chosen);
         };
@@ -148,18 +151,37 @@ impl Model {
     }
 
     /// The centring by which series stand in the place of their shocks, where a fit with these settings then begins with
-    /// locals given hubs, and does not as the program is: of many shocks every element hangs on all before it.
-    pub(crate) fn choose_series(&self, settings: &Settings) -> Option<Centring> {
-        let dim = self.graph_density().dim();
-        if self.series().is_none() || dim < CONDITIONAL_FROM {
-            return None;
+    /// locals given hubs and finds a mode for them: as the program is, every element hangs on all shocks before it. No centring
+    /// otherwise; `None` where that was stopped before it is known.
+    fn choose_series(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
+        let none = Centring::default();
+        if self.series().is_none() || self.graph_density().dim() < CONDITIONAL_FROM {
+            return Some(none);
         }
         let centring = Centring {
             series: true,
             ..Centring::default()
         };
-        let centred = self.centred(&centring).ok()?;
-        begins_conditional(centred.density(), settings).then_some(centring)
+        let Ok(centred) = self.centred(&centring) else {
+            return Some(none);
+        };
+        let settings = Settings {
+            start: StartSettings {
+                init: centred.init(&settings.start.init),
+                ..settings.start.clone()
+            },
+            ..settings.clone()
+        };
+        let begun = control.clock.seconds();
+        let stopped = || {
+            let cancelled = control.cancel.is_some_and(|c| c.load(Ordering::Relaxed));
+            let most = control.budget.max_seconds.unwrap_or(f64::INFINITY);
+            cancelled || control.clock.seconds() - begun >= most
+        };
+        match finds_conditional(centred.density(), &settings, control.clock, &stopped)? {
+            true => Some(centring),
+            false => Some(none),
+        }
     }
 
     /// The model over coordinates that are taken as `centring` says. Compiles the density anew.

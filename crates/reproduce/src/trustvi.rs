@@ -328,13 +328,15 @@ fn advi(context: &mut Context<'_>, study: &Study) -> Result<(), Failure> {
     let slow = runtimes(&pairs);
     let what = "models on which ADVI takes at least five iterations";
     context.row(study.what(what, "models").paper(137.0), |_| {
-        Ok(Ours::value(slow.len() as f64))
+        Ok(Ours::value(slow.len() as f64).seeds(study.seeds))
     })?;
     let faster = slow.iter().filter(|r| r.ratio() > 1.0).count();
     let share = study
         .what("TrustVI faster than ADVI, of these", "share")
         .paper(136.0 / 137.0);
-    context.row(share, |_| Ok(Ours::share(faster, slow.len())))?;
+    context.row(share, |_| {
+        Ok(Ours::share(faster, slow.len()).seeds(study.seeds))
+    })?;
     for (name, share, paper) in [
         ("oracle calls of ADVI for one of TrustVI: median", 0.5, 12.0),
         (
@@ -345,16 +347,22 @@ fn advi(context: &mut Context<'_>, study: &Study) -> Result<(), Failure> {
     ] {
         let note = "the paper says at least as many";
         context.row(study.what(name, "ratio").paper(paper), |_| {
-            Ok(quantile(&slow, share, Runtime::ratio).note(note))
+            Ok(quantile(&slow, share, Runtime::ratio)
+                .seeds(study.seeds)
+                .note(note))
         })?;
     }
     let lower = study.what(
         "oracle calls of ADVI for one of TrustVI: lower quartile",
         "ratio",
     );
-    context.row(lower, |_| Ok(quantile(&slow, 0.25, Runtime::ratio)))?;
+    context.row(lower, |_| {
+        Ok(quantile(&slow, 0.25, Runtime::ratio).seeds(study.seeds))
+    })?;
     let seconds = study.what("seconds of ADVI for one of TrustVI: median", "ratio");
-    context.row(seconds, |_| Ok(quantile(&slow, 0.5, |r| r.seconds)))?;
+    context.row(seconds, |_| {
+        Ok(quantile(&slow, 0.5, |r| r.seconds).seeds(study.seeds))
+    })?;
     scatter(context, study, Method::Advi, &slow)
 }
 
@@ -367,7 +375,8 @@ fn hfsgvi(context: &mut Context<'_>, study: &Study) -> Result<(), Failure> {
         .paper(23.0 / 183.0);
     let names: Vec<&str> = failed.iter().map(|pair| pair.name.as_str()).collect();
     context.row(what, |_| {
-        Ok(Ours::share(failed.len(), count).note(names.join(", ")))
+        let share = Ours::share(failed.len(), count).seeds(study.seeds);
+        Ok(share.note(names.join(", ")))
     })?;
     outcomes(context, study, Method::Hfsgvi, &pairs, [0.67, 0.32, 0.01])?;
     let slow = runtimes(&pairs);
@@ -379,9 +388,14 @@ fn hfsgvi(context: &mut Context<'_>, study: &Study) -> Result<(), Failure> {
         "of {} models on which HFSGVI takes at least five iterations",
         slow.len()
     );
-    context.row(share, |_| Ok(Ours::share(faster, slow.len()).note(note)))?;
+    context.row(share, |_| {
+        let share = Ours::share(faster, slow.len()).seeds(study.seeds);
+        Ok(share.note(note))
+    })?;
     let median = study.what("oracle calls of HFSGVI for one of TrustVI: median", "ratio");
-    context.row(median, |_| Ok(quantile(&slow, 0.5, Runtime::ratio)))?;
+    context.row(median, |_| {
+        Ok(quantile(&slow, 0.5, Runtime::ratio).seeds(study.seeds))
+    })?;
     scatter(context, study, Method::Hfsgvi, &slow)
 }
 
@@ -468,7 +482,8 @@ fn outcomes(
                 group.join(", ")
             };
             let note = format!("{} of {} models; {listed}", group.len(), pairs.len());
-            Ok(Ours::share(group.len(), pairs.len()).note(note.trim_end_matches("; ")))
+            let share = Ours::share(group.len(), pairs.len()).seeds(study.seeds);
+            Ok(share.note(note.trim_end_matches("; ")))
         })?;
     }
     Ok(())

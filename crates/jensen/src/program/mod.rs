@@ -381,12 +381,7 @@ impl Program {
         let wanted = self.request.has_centring(settings)
             && (self.request.centring.is_some()
                 || !begins_conditional(model.graph_density(), settings));
-        let series = match wanted {
-            true => model.choose_series(settings),
-            false => None,
-        };
         let centring = match wanted {
-            _ if series.is_some() => series,
             true => {
                 let mut silent = Silent;
                 // However many iterations are asked for: a short run is the beginning of a long one.
