@@ -1,6 +1,7 @@
 //! `jensen check`.
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jensen::data::read_text;
@@ -14,6 +15,16 @@ use crate::failure::{CommandResult, Exit, Failure, harmless, print, remark, rema
 pub fn run(args: &CheckArgs) -> CommandResult {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let colour = std::io::stderr().is_terminal() && !unwanted;
+    let is_data = |path: &&PathBuf| {
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        ending.is_some_and(|ending| ["json", "csv", "R", "parquet"].contains(&ending))
+    };
+    if let Some(data) = args.models.iter().find(is_data) {
+        return Err(Failure::usage(format!(
+            "`{}` is a file of data, and `jensen check` reads programs alone; `jensen fit MODEL DATA` checks both before it begins",
+            data.display()
+        )));
+    }
     let mut exit = Exit::Done;
     for path in &args.models {
         let name = path.display().to_string();

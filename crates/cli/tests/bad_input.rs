@@ -310,6 +310,17 @@ fn a_posterior_without_a_finite_start() {
 }
 
 #[test]
+fn check_says_that_data_are_no_program() {
+    let (model, data) = corpus("kidscore_momhs");
+    let refused = jensen(["check", &model, &data]).expect(2);
+    assert!(
+        refused.stderr.contains("is a file of data"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
 fn includes_stay_in_their_folders() {
     let desk = Desk::new();
     std::fs::create_dir(desk.path("parts")).unwrap();
