@@ -1,7 +1,8 @@
 //! The policy that joins starts, methods and families into one algorithm.
 //!
 //! Stages: starts (not for methods that do without), the first family, and under [`FamilyChoice::Auto`] a
-//! richer family where the first one's importance weights have too heavy a tail, or move a mean or a spread. A family is fitted by
+//! richer family where the first one's importance weights have too heavy a tail, or move a mean or a spread, and where those of the
+//! richer one do, too, locals given hubs in as far as they suit. A family is fitted by
 //! the methods of its [plan](Method::plan), each taking over where the one before gave up. As all stages
 //! are steps of one [`Algorithm`], budgets, traces and checkpoints hold across them.
 //!

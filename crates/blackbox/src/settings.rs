@@ -75,8 +75,8 @@ impl MethodSettings for AutoSettings {
 #[serde(rename_all = "snake_case")]
 pub enum FamilyChoice {
     /// From 500 dimensions on locals given hubs, where a few coordinates are neighbours of most others
-    /// ([`begins_conditional`](crate::begins_conditional)). Else mean-field first; when its k̂ is too large, full-rank (up to 400 dimensions) or low-rank,
-    /// started from it; where starts find other modes that are no relabelling, a mixture (up to 64 dimensions). All are
+    /// ([`begins_conditional`](crate::begins_conditional)). Else mean-field first; when its k̂ is too large, sparse, full-rank (up to 400 dimensions) or
+    /// low-rank, started from it; when that is no good either, from 100 dimensions on locals given hubs; where starts find other modes that are no relabelling, a mixture (up to 64 dimensions). All are
     /// reported.
     Auto,
     /// This one.
