@@ -2,9 +2,7 @@
 //! differences, second derivatives against differences of gradients.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
-use jensen_graph::{
-    ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId, Op, ValueRange, evaluate,
-};
+use jensen_graph::{ElemOp, Execution, Graph, GraphDensity, MatMul, NodeId, ValueRange, evaluate};
 use jensen_math::simd::Simd;
 
 /// A graph with z of length `dim` and the scalar that `build` makes of it.
