@@ -134,7 +134,7 @@ const STAN: [Storey; 17] = [
     },
 ];
 
-const GRAPH: [Storey; 13] = [
+const GRAPH: [Storey; 14] = [
     // A node names its operation, and derivatives of operations are built as nodes.
     Storey {
         modules: &["ir", "ops", "build"],
@@ -165,6 +165,10 @@ const GRAPH: [Storey; 13] = [
     Storey {
         modules: &["centring"],
         may_use: &["ir", "ops", "passes", "scalar"],
+    },
+    Storey {
+        modules: &["series"],
+        may_use: &["ir", "ops", "passes", "centring"],
     },
     Storey {
         modules: &["diff"],
