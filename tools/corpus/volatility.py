@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes a stochastic volatility model, centred, and made-up data of a thousand, three and ten thousand days.
+"""Writes a stochastic volatility model, centred, and made-up data of a thousand, three and ten thousand days, a folder each.
 
     python3 tools/corpus/volatility.py FOLDER
-    jensen fit FOLDER/volatility.stan FOLDER/1000.json
+    jensen fit FOLDER/1000/model.stan FOLDER/1000/data.json
 """
 
 import json
@@ -46,11 +46,11 @@ def days(count):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "volatility.stan").write_text(PROGRAM)
     for count in (1000, 3000, 10000):
-        (folder / f"{count}.json").write_text(json.dumps({"T": count, "y": days(count)}))
+        folder = pathlib.Path(sys.argv[1]) / str(count)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "model.stan").write_text(PROGRAM)
+        (folder / "data.json").write_text(json.dumps({"T": count, "y": days(count)}))
 
 
 main()

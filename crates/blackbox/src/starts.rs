@@ -652,25 +652,18 @@ fn reached(outcomes: &[StartOutcome], best: usize) -> usize {
     outcomes.iter().filter(good).count()
 }
 
-/// Nats below the best bound at which a start has ended on a plateau, as of exponentials that overflow or vanish: it says no more
-/// of the optima near the best one than a start that cannot begin.
-const HOPELESS: f64 = 100.0;
-
 /// The number of poorer optima that starts settled in, when at least two and no fewer than starts
-/// reached the best bound: then there may well be better ones that none reached. Where two starts agree on the best, those
-/// that are [`HOPELESS`] do not count.
+/// reached the best bound: then there may well be better ones that none reached.
 pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Option<usize> {
-    let reached = reached(outcomes, best);
-    let most = if reached < 2 { f64::INFINITY } else { HOPELESS };
     let mut bounds: Vec<f64> = outcomes
         .iter()
         .filter(|outcome| !outcome.wide && outcome.settled)
-        .filter(|outcome| (SAME..most).contains(&(outcomes[best].elbo - outcome.elbo)))
+        .filter(|outcome| outcomes[best].elbo - outcome.elbo >= SAME)
         .map(|outcome| outcome.elbo)
         .collect();
     bounds.sort_by(f64::total_cmp);
     bounds.dedup_by(|next, kept| *next - *kept < SAME);
-    let scattered = bounds.len() >= 2 && bounds.len() >= reached;
+    let scattered = bounds.len() >= 2 && bounds.len() >= reached(outcomes, best);
     scattered.then_some(bounds.len())
 }
 
@@ -1021,9 +1014,5 @@ mod tests {
         assert_eq!(agreeing(&outcomes, 0), 1);
         assert_eq!(other_modes(&outcomes, 0).len(), 1);
         assert_eq!(scattered(&outcomes, 0), None);
-        // Plateaus far below do not count beside two starts that agree, and do beside one alone.
-        let plateaus = [-10.0, -10.1, -4e4, -7e11, -2e6].map(|elbo| outcome(elbo, elbo));
-        assert_eq!(scattered(&plateaus, 0), None);
-        assert_eq!(scattered(&plateaus[1..], 0), Some(3));
     }
 }
