@@ -166,8 +166,10 @@ impl<'a> Environment<'a> {
 
     /// Runs files of tests, or all of them.
     fn test(&self, files: &[&str]) -> Result<(), String> {
+        // What a test writes to standard error is kept until it has ended, which one that hangs does not.
         let watched = format!(
-            "import faulthandler, sys, pytest; faulthandler.dump_traceback_later({LIMIT}, exit=True); \
+            "import faulthandler, os, sys, pytest; \
+             faulthandler.dump_traceback_later({LIMIT}, exit=True, file=os.fdopen(os.dup(2), 'w')); \
              sys.exit(pytest.main(['-p', 'no:cacheprovider', *sys.argv[1:]]))"
         );
         self.run(&[&["-c", &watched][..], files].concat())

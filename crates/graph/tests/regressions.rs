@@ -3,7 +3,7 @@
 mod running;
 
 use jensen_density::LogDensity;
-use jensen_graph::{ElemOp, Graph, MatMul, NodeId, evaluate};
+use jensen_graph::{ElemOp, Graph, MatMul, NodeId, evaluate, passes};
 use jensen_math::simd::Simd;
 use running::{Results, density, run};
 
@@ -243,7 +243,8 @@ fn softplus(rows: usize, few: bool, plain: bool, weighted: usize) -> Graph {
 
 #[test]
 fn weighted_sums_of_softplus_agree_with_the_slow_evaluator() {
-    for rows in [7, 33, 203] {
+    // Logarithms of products are taken every 512 rows.
+    for rows in [7, 33, 203, 1100] {
         for few in [true, false] {
             for (plain, weighted) in [(true, 1), (false, 1), (true, 0), (true, 2)] {
                 let what = format!("{rows} rows, few: {few}, plain: {plain}, weighted: {weighted}");
@@ -268,5 +269,189 @@ fn weighted_sums_of_softplus_keep_far_rows() {
         }
         let nan = run(&density, &mut ws, &at(f64::NAN), &[0.0; 5]);
         assert!(nan.values[0].is_nan());
+    }
+}
+
+/// The first output at these inputs.
+fn value(graph: &Graph, z: &[f64]) -> f64 {
+    evaluate(graph, &[z], None)[0][0]
+}
+
+/// Whether a graph computes vectors of as many elements as there are rows.
+fn has_rows(graph: &Graph, rows: usize) -> bool {
+    let graph = passes::compact(graph);
+    let known = |id: NodeId| graph.constant_value(id).is_some();
+    let mut ids = graph.ids();
+    ids.any(|id| graph.shape(id).len as usize == rows && !known(id))
+}
+
+/// Σ w (offset + a − X b + s · group): its value, and nothing is computed by rows.
+#[test]
+fn sums_of_linear_predictors_are_few_terms() {
+    for (rows, by_rows) in [(40, false), (300, true)] {
+        let (predictors, groups) = (3, 5);
+        let (weights, offsets) = (numbers(rows, 31), numbers(rows, 77));
+        let index: Vec<u32> = (0..rows).map(|n| (n * 7 % groups) as u32).collect();
+        let mut g = Graph::new();
+        let z = g.input(predictors + groups + 2);
+        let slopes = g.slice(z, 0, predictors);
+        let product = product(&mut g, rows, predictors, by_rows, slopes);
+        let levels = g.slice(z, predictors, groups);
+        let (intercept, scale) = (
+            g.element(z, predictors + groups),
+            g.element(z, predictors + groups + 1),
+        );
+        let offset = g.vector(&offsets);
+        let level = g.gather(levels, &index);
+        let effect = g.mul(scale, level);
+        let eta = g.sub(intercept, product);
+        let eta = g.add(offset, eta);
+        let eta = g.add(eta, effect);
+        let weight = g.vector(&weights);
+        let weighted = g.mul(weight, eta);
+        let (weighted, plain) = (g.sum(weighted), g.sum(eta));
+        g.set_outputs(vec![weighted, plain]);
+        let at = numbers(predictors + groups + 2, 400);
+        let table = numbers(rows * predictors, 5);
+        let etas: Vec<f64> = (0..rows)
+            .map(|n| {
+                let x = |j: usize| match by_rows {
+                    true => table[n * predictors + j],
+                    false => table[j * rows + n],
+                };
+                let product: f64 = (0..predictors).map(|j| x(j) * at[j]).sum();
+                let level = at[predictors + index[n] as usize];
+                offsets[n] + at[predictors + groups] - product + at[predictors + groups + 1] * level
+            })
+            .collect();
+        let found = evaluate(&g, &[&at], None);
+        let wanted: f64 = etas.iter().zip(&weights).map(|(x, w)| x * w).sum();
+        assert!(close(found[0][0], wanted, 1.0), "{} {wanted}", found[0][0]);
+        let wanted: f64 = etas.iter().sum();
+        assert!(close(found[1][0], wanted, 1.0), "{} {wanted}", found[1][0]);
+        assert!(!has_rows(&g, rows), "by rows: {by_rows}");
+    }
+}
+
+/// Sums of residuals keep the digits that sums of far larger data would not have.
+#[test]
+fn sums_of_residuals_keep_their_digits() {
+    let (rows, far) = (64, 1e9);
+    let column = numbers(rows, 3);
+    let data: Vec<f64> = column
+        .iter()
+        .zip(numbers(rows, 50))
+        .map(|(x, e)| far * x + e)
+        .collect();
+    let mut g = Graph::new();
+    let z = g.input(2);
+    let (slope, scale) = (g.element(z, 0), g.element(z, 1));
+    let (x, y) = (g.vector(&column), g.vector(&data));
+    let eta = g.mul(x, slope);
+    let rest = g.sub(y, eta);
+    let scaled = g.mul(scale, rest);
+    let weighted = g.mul(x, scaled);
+    let total = g.sum(weighted);
+    g.set_outputs(vec![total]);
+    let residuals = data.iter().zip(&column).map(|(y, x)| x * (y - far * x));
+    let wanted: f64 = residuals.map(|x| 3.0 * x).sum();
+    let found = value(&g, &[far, 3.0]);
+    assert!(
+        (found - wanted).abs() < 1e-12 * wanted.abs(),
+        "{found} {wanted}"
+    );
+}
+
+/// A scalar that is added to a vector with another scalar: all signs and orders.
+#[test]
+fn scalars_about_a_vector_come_together() {
+    let v = numbers(6, 9);
+    for which in 0..16 {
+        let mut g = Graph::new();
+        let z = g.input(8);
+        let (a, b, rest) = (g.element(z, 0), g.element(z, 1), g.slice(z, 2, 6));
+        let put = |g: &mut Graph, way: u32, scalar: NodeId, vector: NodeId| match way {
+            0 => g.add(scalar, vector),
+            1 => g.add(vector, scalar),
+            2 => g.sub(scalar, vector),
+            _ => g.sub(vector, scalar),
+        };
+        let number = |way: u32, scalar: f64, x: f64| match way {
+            0 | 1 => scalar + x,
+            2 => scalar - x,
+            _ => x - scalar,
+        };
+        let inner = put(&mut g, which % 4, a, rest);
+        let outer = put(&mut g, which / 4, b, inner);
+        g.set_outputs(vec![outer]);
+        let at: Vec<f64> = [0.7, -2.5].into_iter().chain(v.iter().copied()).collect();
+        let found = &evaluate(&g, &[&at], None)[0];
+        for (found, x) in found.iter().zip(&v) {
+            let wanted = number(which / 4, -2.5, number(which % 4, 0.7, *x));
+            assert!(close(*found, wanted, 1.0), "{which}: {found} {wanted}");
+        }
+    }
+}
+
+/// Signs of outcomes go into the columns of a predictor that nothing else reads, and not of one that is read.
+#[test]
+fn factors_of_data_are_within_the_columns() {
+    for by_rows in [false, true] {
+        for (rest, alone) in RESTS.into_iter().zip([true, true, true, false, false]) {
+            let mut g = Graph::new();
+            let rows = 70;
+            let z = g.input(5 + GROUPS);
+            let slopes = g.slice(z, 0, 4);
+            let product = product(&mut g, rows, 4, by_rows, slopes);
+            let eta = match rest {
+                Rest::Nothing => product,
+                Rest::Intercept => {
+                    let intercept = g.element(z, 4);
+                    g.sub(intercept, product)
+                }
+                Rest::Offset => {
+                    let (offset, column) =
+                        (g.vector(&numbers(rows, 7)), g.vector(&numbers(rows, 90)));
+                    let (inner, slope) = (g.sub(product, offset), g.element(z, 4));
+                    let more = g.mul(slope, column);
+                    g.add(inner, more)
+                }
+                Rest::Groups => {
+                    let levels = g.slice(z, 5, GROUPS);
+                    let index: Vec<u32> = (0..rows).map(|n| (n % GROUPS) as u32).collect();
+                    let levels = g.gather(levels, &index);
+                    g.add(levels, product)
+                }
+                Rest::CrossedGroups => product,
+            };
+            let signs = g.vector(&numbers(rows, 60));
+            let signed = g.mul(signs, eta);
+            let each = g.elem(ElemOp::Log1pExp, &[signed]);
+            let mut total = g.sum(each);
+            if matches!(rest, Rest::CrossedGroups) {
+                // Something else reads the predictor.
+                let means = g.exp(eta);
+                let means = g.sum(means);
+                total = g.add(total, means);
+            }
+            g.set_outputs(vec![total]);
+            let folded = passes::optimise(&g);
+            let at = numbers(5 + GROUPS, 2);
+            let (found, wanted) = (value(&folded, &at), value(&g, &at));
+            assert!(close(found, wanted, 1.0), "{rest:?}: {found} {wanted}");
+            let multiplied = |graph: &Graph| {
+                let known = |id: &NodeId| graph.constant_value(*id).is_some();
+                let mut ids = graph.ids();
+                ids.any(|id| {
+                    let args = graph.args(id);
+                    graph.op(id).name() == "mul"
+                        && args.iter().any(known)
+                        && args
+                            .iter()
+                            .all(|arg| graph.shape(*arg).len as usize == rows)
+                })
+            };
+            assert_eq!(multiplied(&folded), !alone, "{rest:?}, by rows: {by_rows}");
+        }
     }
 }

@@ -7,6 +7,7 @@
 
 mod simplify;
 mod structure;
+mod sums;
 
 use crate::ir::{Graph, Input, NodeId, Placement, RecordColumn, Shape};
 use crate::ops::{ElemOp, Op};

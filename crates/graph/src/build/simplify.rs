@@ -48,6 +48,53 @@ impl Graph {
         Some(self.gather(rest, &places))
     }
 
+    /// A vector that has one scalar added, and gets another one added or subtracted or is subtracted from it: with what the
+    /// scalars come to added once. A pivot is taken off each element, for the sake of its digits.
+    fn scalars_together(&mut self, op: ElemOp, x: NodeId, y: NodeId) -> Option<NodeId> {
+        use ElemOp::{Add, Pivot, Sub};
+        let is_scalar = |graph: &Self, id: NodeId| graph.shape(id).is_scalar();
+        let (scalar, vector) = match (is_scalar(self, x), is_scalar(self, y)) {
+            (true, false) => (x, y),
+            (false, true) => (y, x),
+            _ => return None,
+        };
+        let inner = self.elem_op(vector).filter(|op| matches!(op, Add | Sub))?;
+        let [a, b] = self.args(vector)[..] else {
+            return None;
+        };
+        let (own, rest) = match (is_scalar(self, a), is_scalar(self, b)) {
+            (true, false) => (a, b),
+            (false, true) => (b, a),
+            _ => return None,
+        };
+        if [scalar, own]
+            .map(|id| self.elem_op(id))
+            .contains(&Some(Pivot))
+        {
+            return None;
+        }
+        // Signs of the scalar, of the vector, and within it of its own scalar and of the rest.
+        let (scalar_first, own_first) = (scalar == x, own == a);
+        let negative = |op: ElemOp, first: bool| op == Sub && !first;
+        let minus_vector = negative(op, !scalar_first);
+        let minus_scalar = negative(op, scalar_first);
+        let minus_own = negative(inner, own_first) != minus_vector;
+        let minus_rest = negative(inner, !own_first) != minus_vector;
+        let both = match (minus_scalar, minus_own) {
+            (false, false) => self.add(scalar, own),
+            (false, true) => self.sub(scalar, own),
+            (true, false) => self.sub(own, scalar),
+            (true, true) => {
+                let sum = self.add(scalar, own);
+                self.neg(sum)
+            }
+        };
+        Some(match minus_rest {
+            false => self.add(both, rest),
+            true => self.sub(both, rest),
+        })
+    }
+
     /// x where a node is log Γ(x), perhaps read by index.
     fn under_lgamma(&mut self, id: NodeId) -> Option<NodeId> {
         let is_lgamma = |graph: &Self, id: NodeId| graph.elem_op(id) == Some(ElemOp::Lgamma);
@@ -211,6 +258,9 @@ impl Graph {
                     let inner = self.args(x)[0];
                     return Some(self.sub(y, inner));
                 }
+                if let Some(sum) = self.scalars_together(Add, x, y) {
+                    return Some(sum);
+                }
                 // One order for commutative operations, so that equal sums are found equal.
                 (y < x).then(|| self.elem(Add, &[y, x]))
             }
@@ -229,6 +279,7 @@ impl Graph {
                 self.rest_of_sum(x, y)
                     .filter(|rest| self.shape(*rest) == shape)
                     .or_else(|| self.gamma_step(x, y))
+                    .or_else(|| self.scalars_together(Sub, x, y))
             }
             (Mul, &[x, y]) => {
                 for (a, b) in [(x, y), (y, x)] {

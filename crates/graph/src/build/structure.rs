@@ -176,7 +176,7 @@ impl Graph {
     }
 
     /// x as (scalar factor, rest), when it is such a product.
-    fn split_scalar_factor(&self, x: NodeId) -> Option<(NodeId, NodeId)> {
+    pub(super) fn split_scalar_factor(&self, x: NodeId) -> Option<(NodeId, NodeId)> {
         if self.shape(x).is_scalar() || self.elem_op(x) != Some(ElemOp::Mul) {
             return None;
         }
@@ -255,88 +255,6 @@ impl Graph {
             }
         }
         Some(self.gather(source, &index))
-    }
-
-    /// The sum of all elements (over records too).
-    pub fn sum(&mut self, x: NodeId) -> NodeId {
-        let shape = self.shape(x);
-        if shape.is_scalar() {
-            return x;
-        }
-        if let Some(values) = self.constant_value(x) {
-            let total = jensen_sum(values);
-            return self.constant(total);
-        }
-        match self.op(x) {
-            Op::Broadcast => {
-                let scalar = self.args(x)[0];
-                let count = self.element_count(shape);
-                return self.mul(count, scalar);
-            }
-            Op::Elem(ElemOp::Neg) => {
-                let inner = self.args(x)[0];
-                let sum = self.sum(inner);
-                return self.neg(sum);
-            }
-            Op::Elem(op @ (ElemOp::Add | ElemOp::Sub)) => {
-                let (a, b) = (self.args(x)[0], self.args(x)[1]);
-                // A pivot is subtracted from each element for the sake of digits that a difference of sums would not have.
-                let pivoted = [a, b]
-                    .map(|part| self.elem_op(part))
-                    .contains(&Some(ElemOp::Pivot));
-                let apart = self.shape(a).is_scalar() != self.shape(b).is_scalar()
-                    || self.constant_value(a).is_some()
-                    || self.constant_value(b).is_some();
-                if apart && !pivoted {
-                    let count = self.element_count(shape);
-                    let total = |graph: &mut Self, part: NodeId| {
-                        if graph.shape(part).is_scalar() {
-                            graph.mul(count, part)
-                        } else {
-                            graph.sum(part)
-                        }
-                    };
-                    let (a, b) = (total(self, a), total(self, b));
-                    return self.elem(op, &[a, b]);
-                }
-            }
-            Op::Elem(ElemOp::Mul) => {
-                if let Some((scalar, rest)) = self.split_scalar_factor(x) {
-                    let sum = self.sum(rest);
-                    return self.mul(scalar, sum);
-                }
-            }
-            Op::Concat => {
-                let parts = self.args(x).to_vec();
-                let sums: Vec<NodeId> = parts.into_iter().map(|part| self.sum(part)).collect();
-                return self.add_all(&sums);
-            }
-            _ => {}
-        }
-        self.push(Op::Sum, &[x], Shape::SCALAR)
-    }
-
-    /// The number of elements of a shape, as a value.
-    pub(crate) fn element_count(&mut self, shape: Shape) -> NodeId {
-        let len = self.constant(f64::from(shape.len));
-        if shape.record {
-            let records = self.records_in_batch();
-            return self.mul(len, records);
-        }
-        len
-    }
-
-    /// The sum of several values as a balanced tree.
-    pub fn add_all(&mut self, terms: &[NodeId]) -> NodeId {
-        match *terms {
-            [] => self.constant(0.0),
-            [one] => one,
-            _ => {
-                let (left, right) = terms.split_at(terms.len() / 2);
-                let (left, right) = (self.add_all(left), self.add_all(right));
-                self.add(left, right)
-            }
-        }
     }
 
     /// The largest element.
@@ -563,21 +481,4 @@ impl Graph {
             | Op::LaneSum => self.push(op, args, shape),
         }
     }
-}
-
-fn jensen_sum(values: &[f64]) -> f64 {
-    // Neumaier's compensated sum: folding must not lose what the engine would keep.
-    let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
-    for &value in values {
-        let next = sum + value;
-        if next.is_finite() {
-            lost += if sum.abs() >= value.abs() {
-                (sum - next) + value
-            } else {
-                (value - next) + sum
-            };
-        }
-        sum = next;
-    }
-    sum + lost
 }

@@ -31,5 +31,6 @@ mod solver;
 pub(crate) mod stages;
 mod tape;
 
+pub(crate) use product::streamed;
 pub use program::{Arena, Program};
 pub use shared::SharedProgram;

@@ -15,7 +15,7 @@ use crate::exec::dense::{DenseKernel, dense_kernel};
 use crate::exec::kernels::{MapKernel, ScatterKernel, SumKernel, copy_kernel};
 use crate::exec::memory::{Slot, allocate};
 use crate::exec::product::{ColumnsKernel, RowsKernel};
-use crate::exec::softplus::SoftplusKernel;
+use crate::exec::softplus::{Classes, SoftplusKernel};
 use crate::exec::solver::Call;
 use crate::exec::stages::{DenseNodes, Kernels, Role, Stages};
 use crate::ir::{Graph, NodeId, Placement, Shape};
@@ -99,6 +99,7 @@ pub(crate) enum Instruction {
         sums: [Option<(u32, usize)>; 2],
         args: [Arg; 2],
         arity: usize,
+        classes: Option<Classes>,
     },
     /// Linear predictors.
     Rows {
@@ -147,11 +148,15 @@ impl Instruction {
                 sums,
                 args,
                 arity,
+                classes,
                 ..
             } => {
                 args[..*arity].iter_mut().for_each(arg);
                 if let Some(target) = target {
                     target_rows(target, written);
+                }
+                if let Some(classes) = classes {
+                    written(classes.products.0, &mut classes.products.1);
                 }
                 for (slot, offset) in sums.iter_mut().flatten() {
                     written(*slot, offset);

@@ -7,6 +7,7 @@ use jensen_math::simd::{LANES, Simd};
 use crate::exec::kernels::Operand;
 use crate::exec::plan::{Arg, IndexRef, Instruction, Plan, Region, Step, Target, plan};
 use crate::exec::product::{COLUMNS_OF_STEP, Into};
+use crate::exec::softplus::Products;
 use crate::exec::solver::{Call, SolverScratch};
 use crate::ir::{Graph, NodeId, Placement, RecordColumn, Shape};
 use crate::ops::Op;
@@ -466,7 +467,7 @@ impl Runner<'_> {
             let rows = tile.min(total - first);
             for instruction in instructions {
                 // SAFETY: the tile's rows are rows of the step, which the plan's offsets hold.
-                unsafe { self.instruction(instruction, first, rows) };
+                unsafe { self.instruction(instruction, [first, rows, total]) };
             }
             first += rows;
         }
@@ -488,7 +489,7 @@ impl Runner<'_> {
     }
 
     #[inline]
-    unsafe fn instruction(&self, instruction: &Instruction, first: usize, rows: usize) {
+    unsafe fn instruction(&self, instruction: &Instruction, [first, rows, total]: [usize; 3]) {
         let lanes = self.lanes;
         // SAFETY: the plan's offsets are inside the arena, pool and inputs, registers hold a tile, and `first + rows`
         // is at most the step's rows.
@@ -512,15 +513,21 @@ impl Runner<'_> {
                     target,
                     sums,
                     args,
+                    classes,
                     ..
                 } => {
                     let operands = [self.operand(&args[0], first), self.operand(&args[1], first)];
+                    let tile = [first, first + rows, total];
+                    let products = match classes {
+                        Some(classes) => classes.of(self.rows, lanes, tile),
+                        None => Products::NONE,
+                    };
                     let dst = target.map_or(std::ptr::null_mut(), |to| self.target(&to, first));
                     let sums = sums.map(|sum| match sum {
                         Some((_, offset)) => self.rows.add(offset * lanes),
                         None => std::ptr::null_mut(),
                     });
-                    kernel(dst, sums, operands.as_ptr(), rows, lanes);
+                    kernel(dst, sums, operands.as_ptr(), &products, rows, lanes);
                 }
                 Instruction::Rows {
                     kernel,

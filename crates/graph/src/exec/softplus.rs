@@ -4,16 +4,18 @@
 //! Σ log(1 + exp(x)) is the sum of positive parts, and one logarithm of the product of all 1 + exp(−|x|): a logarithm of
 //! each would cost as much as all else. Of the product what it has above 1 is kept, with all its digits where each exp(−|x|) is
 //! tiny: a precision of 10²⁰ multiplies such a sum. With weights, rows of the same weight share a product: counts have few values.
+//! Where they are known when a graph is planned, products of all rows stand beside the sums; else those of a few rows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use jensen_math::simd::{F64x8, LANES, Simd};
 use jensen_math::vmath as vm;
 
 use crate::exec::kernels::Operand;
-use crate::exec::plan::{Arg, Instruction, Planner, Target};
+use crate::exec::plan::{Arg, Instruction, Planner, Region, Step, Target};
 use crate::exec::stages::{KernelDraft, Sink};
-use crate::ir::NodeId;
+use crate::ir::{NodeId, Shape};
 use crate::ops::ElemOp;
 
 /// A value log(1 + exp(x)) that nothing but sums read.
@@ -112,32 +114,133 @@ impl Planner<'_> {
     ) -> Instruction {
         let sinks = [softplus.plain, softplus.weighted.map(|(_, sink)| sink)];
         let sums = sinks.map(|sink| sink.map(|sink| (self.sink_rows(sink.node), 0)));
+        let weights = softplus.weighted.map(|(column, _)| column);
+        let classes = weights.and_then(|column| self.classes(column));
+        let weights = match (weights, &classes) {
+            (None, _) => NONE,
+            (Some(_), None) => RUNS,
+            (Some(_), Some(_)) => CLASSES,
+        };
         Instruction::Softplus {
-            kernel: softplus_kernel(self.simd, target.is_some(), read.len() > 1),
+            kernel: softplus_kernel(self.simd, target.is_some(), weights),
             target,
             sums,
             args: [read[0], *read.last().expect("an operand")],
             arity: read.len(),
+            classes,
+        }
+    }
+
+    /// The values of weights that are known, where they are few.
+    fn classes(&mut self, column: NodeId) -> Option<Classes> {
+        let values = self.graph.constant_value(column)?;
+        let mut weights: Vec<f64> = Vec::new();
+        let mut places: HashMap<u64, u8> = HashMap::new();
+        let mut numbers = Vec::with_capacity(values.len());
+        for value in values {
+            let place = *places.entry(value.to_bits()).or_insert(weights.len() as u8);
+            if usize::from(place) == weights.len() {
+                weights.push(*value);
+            }
+            if weights.len() > MOST_CLASSES {
+                return None;
+            }
+            numbers.push(place);
+        }
+        let rows = self.new_rows(Shape::fixed(weights.len()));
+        let Region::Arena(slot) = rows.region else {
+            unreachable!("rows of the arena")
+        };
+        self.zeroed.push(true);
+        self.steps.push(Step::Zero {
+            slot,
+            offset: 0,
+            rows: weights.len(),
+        });
+        Some(Classes {
+            numbers: numbers.into(),
+            weights: weights.into(),
+            products: (slot, 0),
+        })
+    }
+}
+
+/// Weights of few values.
+#[derive(Clone)]
+pub(crate) struct Classes {
+    /// Of each row, the place of its weight.
+    numbers: Arc<[u8]>,
+    weights: Arc<[f64]>,
+    /// The slot and offset of the rows of their products.
+    pub products: (u32, usize),
+}
+
+impl Classes {
+    /// The products that stand in `rows` of memory, for a tile from `first` to `end` of `total` rows.
+    ///
+    /// # Safety
+    /// That memory is of the plan of which these classes are, and the tile of its rows.
+    pub unsafe fn of(
+        &self,
+        rows: *mut f64,
+        lanes: usize,
+        [first, end, total]: [usize; 3],
+    ) -> Products<'_> {
+        Products {
+            numbers: &self.numbers[first..end],
+            weights: &self.weights,
+            // SAFETY: the plan's offsets are inside its memory.
+            products: unsafe { rows.add(self.products.1 * lanes) },
+            end: end == total || end / FACTORS > first / FACTORS,
         }
     }
 }
 
+/// Products of rows of each weight, which a kernel goes on with.
+#[derive(Clone, Copy)]
+pub(crate) struct Products<'a> {
+    numbers: &'a [u8],
+    weights: &'a [f64],
+    products: *mut f64,
+    /// Whether logarithms are taken after these rows.
+    end: bool,
+}
+
+impl Products<'_> {
+    pub const NONE: Self = Self {
+        numbers: &[],
+        weights: &[],
+        products: std::ptr::null_mut(),
+        end: false,
+    };
+}
+
 /// `dst[r] = inv_logit(a[r])` where there is a destination, `plain += Σ log1p_exp(a[r])` and
-/// `weighted += Σ w[r] · log1p_exp(a[r])` where there are such sums: destination, both sums, `[a, w]`, rows, lanes.
-pub(crate) type SoftplusKernel = unsafe fn(*mut f64, [*mut f64; 2], *const Operand, usize, usize);
+/// `weighted += Σ w[r] · log1p_exp(a[r])` where there are such sums: destination, both sums, `[a, w]`, products of classes of w, rows,
+/// lanes.
+pub(crate) type SoftplusKernel =
+    unsafe fn(*mut f64, [*mut f64; 2], *const Operand, &Products<'_>, usize, usize);
+
+/// No weights, weights that are sorted a few rows at a time, and weights of few values.
+const NONE: u8 = 0;
+const RUNS: u8 = 1;
+const CLASSES: u8 = 2;
+
+/// The most values of weights: for a block of lanes, their products are a cache's share.
+const MOST_CLASSES: usize = 64;
 
 /// What a kernel does, at compile time.
 trait Form {
     /// Whether inverse logits are kept.
     const INVERSE: bool;
-    const WEIGHTED: bool;
+    const WEIGHTS: u8;
 }
 
-struct Of<const INVERSE: bool, const WEIGHTED: bool>;
+struct Of<const INVERSE: bool, const WEIGHTS: u8>;
 
-impl<const INVERSE: bool, const WEIGHTED: bool> Form for Of<INVERSE, WEIGHTED> {
+impl<const INVERSE: bool, const WEIGHTS: u8> Form for Of<INVERSE, WEIGHTS> {
     const INVERSE: bool = INVERSE;
-    const WEIGHTED: bool = WEIGHTED;
+    const WEIGHTS: u8 = WEIGHTS;
 }
 
 /// Rows that are sorted by weight at a time.
@@ -207,10 +310,34 @@ struct Out {
     lanes: usize,
 }
 
-/// Takes rows into `positive` parts and the `excess` of a product over 1, `W` vectors of lanes from `out.lane` on.
+/// exp(−|x|) and the positive part of `W` vectors of a row, whose inverse logits are written where they are kept.
 ///
 /// # Safety
-/// These are rows of `a`, and of the inverse logits where they are kept.
+/// It is a row of `a`, and of the inverse logits where they are kept.
+#[inline(always)]
+unsafe fn parts<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r: usize) -> [(V, V); W] {
+    let one = V::splat(1.0);
+    let mut found = [(one, one); W];
+    // SAFETY: a row of the operand and of the destination, of `lanes` lanes, as this function requires.
+    unsafe {
+        let row = a.row(r).add(out.lane);
+        for (k, found) in found.iter_mut().enumerate() {
+            let x = V::load(row.add(k * LANES));
+            let e = vm::exp_of_negative(-x.abs());
+            *found = (e, x.max(V::zero()));
+            if F::INVERSE {
+                let p = V::select(x.ge(V::zero()), one, e) / (one + e);
+                p.store(out.inverse.add(r * out.lanes + out.lane + k * LANES));
+            }
+        }
+    }
+    found
+}
+
+/// Takes a row into `positive` parts and the `excess` of a product over 1, `W` vectors of lanes from `out.lane` on.
+///
+/// # Safety
+/// As for [`parts`].
 #[inline(always)]
 unsafe fn take<V: F64x8, F: Form, const W: usize>(
     (positive, excess): (&mut [V; W], &mut [V; W]),
@@ -218,20 +345,11 @@ unsafe fn take<V: F64x8, F: Form, const W: usize>(
     out: Out,
     r: usize,
 ) {
-    let one = V::splat(1.0);
-    // SAFETY: a row of the operand and of the destination, of `lanes` lanes, as this function requires.
-    unsafe {
-        let row = a.row(r).add(out.lane);
-        for k in 0..W {
-            let x = V::load(row.add(k * LANES));
-            let e = vm::exp_of_negative(-x.abs());
-            excess[k] = excess[k].fma(e, excess[k] + e);
-            positive[k] = positive[k] + x.max(V::zero());
-            if F::INVERSE {
-                let p = V::select(x.ge(V::zero()), one, e) / (one + e);
-                p.store(out.inverse.add(r * out.lanes + out.lane + k * LANES));
-            }
-        }
+    // SAFETY: as this function requires.
+    let found = unsafe { parts::<V, F, W>(a, out, r) };
+    for (k, (e, above)) in found.into_iter().enumerate() {
+        excess[k] = excess[k].fma(e, excess[k] + e);
+        positive[k] = positive[k] + above;
     }
 }
 
@@ -313,30 +431,90 @@ unsafe fn weighted_rows<V: F64x8, F: Form, const W: usize>(
     }
 }
 
+/// All rows, those of each weight into their product, for `W` vectors of lanes.
+///
+/// # Safety
+/// As for [`plain_rows`]; there are products for all weights, and numbers of weights for all rows.
+#[inline(always)]
+unsafe fn rows_of_classes<V: F64x8, F: Form, const W: usize>(
+    a: &Operand,
+    out: Out,
+    by: &Products<'_>,
+    rows: usize,
+) {
+    let (mut plain, mut weighted) = ([V::zero(); W], [V::zero(); W]);
+    // SAFETY: rows, numbers and lanes that are there, as this function requires.
+    unsafe {
+        for r in 0..rows {
+            let class = usize::from(*by.numbers.get_unchecked(r));
+            let weight = V::splat(*by.weights.get_unchecked(class));
+            let excess = by.products.add(class * out.lanes + out.lane);
+            let found = parts::<V, F, W>(a, out, r);
+            for (k, (e, above)) in found.into_iter().enumerate() {
+                let at = excess.add(k * LANES);
+                let before = V::load(at);
+                before.fma(e, before + e).store(at);
+                plain[k] = plain[k] + above;
+                weighted[k] = weight.fma(above, weighted[k]);
+            }
+        }
+        for (class, weight) in by.weights.iter().enumerate().filter(|_| by.end) {
+            let weight = V::splat(*weight);
+            for k in 0..W {
+                let at = by.products.add(class * out.lanes + out.lane + k * LANES);
+                let log = vm::log1p(V::load(at));
+                V::zero().store(at);
+                plain[k] = plain[k] + log;
+                weighted[k] = weight.fma(log, weighted[k]);
+            }
+        }
+        add(out.sums[0], out.lane, plain);
+        add(out.sums[1], out.lane, weighted);
+    }
+}
+
+/// The rows from `from` on, `W` vectors of lanes from `out.lane` on.
+///
+/// # Safety
+/// As for [`plain_rows`] and [`rows_of_classes`].
+#[inline(always)]
+unsafe fn some_rows<V: F64x8, F: Form, const W: usize>(
+    args: *const Operand,
+    out: Out,
+    (products, runs): (&Products<'_>, Option<&Runs>),
+    [from, rows]: [usize; 2],
+) {
+    // SAFETY: as this function requires.
+    unsafe {
+        match runs {
+            Some(runs) => weighted_rows::<V, F, W>(&*args, out, runs, from),
+            None if F::WEIGHTS == CLASSES => {
+                rows_of_classes::<V, F, W>(&*args, out, products, rows);
+            }
+            None => plain_rows::<V, F, W>(&*args, out, rows),
+        }
+    }
+}
+
 jensen_math::simd_fn! {
-    fn softplus, softplus_fn = <V, F: Form>(dst: *mut f64, sums: [*mut f64; 2], args: *const Operand, rows: usize, lanes: usize) {
+    fn softplus, softplus_fn = <V, F: Form>(dst: *mut f64, sums: [*mut f64; 2], args: *const Operand, products: &Products<'_>, rows: usize, lanes: usize) {
         // SAFETY: the planner gives operands with that many rows and lanes, a destination of as many where inverse logits are
-        // kept, and sums of one row.
+        // kept, sums of one row, and products of all classes.
         unsafe {
-            let a = *args;
             let mut from = 0;
             while from < rows {
-                let count = if F::WEIGHTED { SORTED.min(rows - from) } else { rows };
-                let runs = F::WEIGHTED.then(|| Runs::of(&*args.add(1), from, count));
+                let sorted = F::WEIGHTS == RUNS;
+                let count = if sorted { SORTED.min(rows - from) } else { rows };
+                let runs = sorted.then(|| Runs::of(&*args.add(1), from, count));
+                let with = (products, runs.as_ref());
                 let mut out = Out { inverse: dst, sums, lane: 0, lanes };
                 // Two vectors at a time hide the latency of the products where registers are many.
                 while V::REGISTERS == 1 && out.lane + 2 * LANES <= lanes {
-                    match &runs {
-                        Some(runs) => weighted_rows::<V, F, 2>(&a, out, runs, from),
-                        None => plain_rows::<V, F, 2>(&a, out, rows),
-                    }
+                    some_rows::<V, F, 2>(args, out, with, [from, rows]);
                     out.lane += 2 * LANES;
                 }
                 while out.lane < lanes {
-                    match &runs {
-                        Some(runs) => weighted_rows::<V, F, 1>(&a, out, runs, from),
-                        None => plain_rows::<V, F, 1>(&a, out, rows),
-                    }
+                    some_rows::<V, F, 1>(args, out, with, [from, rows]);
                     out.lane += LANES;
                 }
                 from += count;
@@ -346,11 +524,13 @@ jensen_math::simd_fn! {
 }
 
 /// The kernel with inverse logits or without, for plain sums or for weighted ones too.
-pub(crate) fn softplus_kernel(simd: Simd, inverse: bool, weighted: bool) -> SoftplusKernel {
-    match (inverse, weighted) {
-        (false, false) => softplus_fn::<Of<false, false>>(simd),
-        (false, true) => softplus_fn::<Of<false, true>>(simd),
-        (true, false) => softplus_fn::<Of<true, false>>(simd),
-        (true, true) => softplus_fn::<Of<true, true>>(simd),
+fn softplus_kernel(simd: Simd, inverse: bool, weights: u8) -> SoftplusKernel {
+    match (inverse, weights) {
+        (false, NONE) => softplus_fn::<Of<false, NONE>>(simd),
+        (false, RUNS) => softplus_fn::<Of<false, RUNS>>(simd),
+        (false, _) => softplus_fn::<Of<false, CLASSES>>(simd),
+        (true, NONE) => softplus_fn::<Of<true, NONE>>(simd),
+        (true, RUNS) => softplus_fn::<Of<true, RUNS>>(simd),
+        (true, _) => softplus_fn::<Of<true, CLASSES>>(simd),
     }
 }

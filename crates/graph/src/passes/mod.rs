@@ -2,6 +2,7 @@
 //! common subexpressions are applied again; the verifier runs after each one in tests and debug
 //! builds.
 
+mod columns;
 mod compact;
 mod repeats;
 mod reroll;
@@ -15,9 +16,9 @@ pub(crate) use scalarise::scalarise;
 
 use crate::ir::Graph;
 
-/// The standard pipeline before differentiation: re-rolled and compacted.
+/// The standard pipeline before differentiation: re-rolled and compacted, factors of data within predictors' columns.
 pub fn optimise(graph: &Graph) -> Graph {
-    let rolled = reroll(&compact(graph));
+    let rolled = columns::fold_factors(reroll(&compact(graph)));
     crate::verify::debug_verify(&rolled);
     rolled
 }
