@@ -319,6 +319,44 @@ fn what_has_no_third_derivative_is_refused_with_its_place() {
 }
 
 #[test]
+fn a_hessian_with_more_than_its_blocks_is_refused() {
+    let (program, _) = reference();
+    let with = |likelihood: &str, block: u32| {
+        let source = program
+            .replace(
+                "real counts(",
+                &format!("real joined(vector theta, real e) {{ return {likelihood} - sum(theta^2); }}\n  real counts("),
+            )
+            .replace(
+                "CALL",
+                &format!("laplace_marginal(joined, (e,), {block}, K, (s, l, 6))"),
+            );
+        derivatives(&source, &[0.7, 2.0, 0.4])
+    };
+    let pairs = "-square(theta[1] - theta[2]) - exp(theta[3] - e * theta[4])";
+    for (likelihood, block, holds) in [
+        ("-square(theta[1])", 1, true),
+        (pairs, 1, false),
+        (pairs, 2, true),
+        (pairs, 3, false),
+        ("-square(theta[2] - theta[3])", 2, false),
+        ("-square(theta[2] - theta[3])", 3, true),
+        ("-1e-3 * square(theta[1] - e * theta[6])", 3, false),
+        ("-1e-3 * square(theta[1] - e * theta[6])", 6, true),
+        ("-log_sum_exp(theta)", 1, false),
+    ] {
+        match with(likelihood, block) {
+            Ok(_) => assert!(holds, "{likelihood}, {block}"),
+            Err(error) => {
+                assert!(!holds, "{likelihood}, {block}: {error}");
+                assert_eq!(error.kind, ErrorKind::Failed);
+                assert!(error.message.contains("outside of its blocks"), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_root_that_is_no_mode_rejects_the_draw() {
     // Two modes with a saddle at 0, where the search begins.
     let source = "functions { real ll(vector theta, real s) { return 3 * s * sum(theta .* theta) - sum(theta^4); }\n  \

@@ -8,7 +8,7 @@
 //! new error is `(I − J⁻¹ ∂f) e`, with a first factor of order h. So values, gradients and Hessian-vector products are exact,
 //! and neither the n² parameters of the search nor its equations need derivatives of their own.
 
-use jensen_graph::{Graph, NodeId, Op, SolverKind, passes};
+use jensen_graph::{Graph, NodeId, Op, SolverKind, evaluate, passes};
 
 use super::Lower;
 use super::solvers::{inside, unknown_parts};
@@ -235,6 +235,14 @@ impl<'g> Lower<'_, 'g> {
             );
             return Err(FnError::unsupported(message).at(observed.span));
         }
+        if leaves_blocks(&derivatives, n, block) {
+            let message = format!(
+                "{}: the Hessian of the likelihood is not zero outside of its blocks of {block}: latent variables of different \
+                 blocks stand together in a term; give a size whose blocks hold those that do, at most {n}",
+                observed.name
+            );
+            return Err(FnError::invalid(message).at(observed.span));
+        }
         let passed = tape.concat(&parts);
         let at = |graph: &Graph, theta: E<'g>, parameters: E<'g>| -> Vec<E<'g>> {
             let inputs = [None, Some(theta.id), (all > 0).then_some(parameters.id)];
@@ -363,6 +371,39 @@ fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     }
     graph.set_outputs(outputs);
     passes::compact(&graph)
+}
+
+/// Whether the Hessian is seen to have more than its blocks: times a vector it is another than the blocks are, at a point where it
+/// is finite.
+fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
+    /// What is more than rounding, beside the terms of a sum.
+    const TOLERANCE: f64 = 1e-6;
+    let numbers = |count: usize, shift: f64| -> Vec<f64> {
+        (0..count).map(|i| (1.7 * i as f64 + shift).sin()).collect()
+    };
+    let mut graph = derivatives.clone();
+    let (theta, slope) = (graph.input_node(1), derivatives.outputs()[1]);
+    let direction = numbers(n, 0.4);
+    let seed = graph.vector(&direction);
+    let Some(product) = graph.tangent(&[slope], &[(theta, seed)])[0] else {
+        return false;
+    };
+    graph.set_outputs([&[product], &derivatives.outputs()[2..]].concat());
+    let graph = passes::compact(&graph);
+    let lens: Vec<usize> = graph.inputs().iter().map(|input| input.len).collect();
+    // Many parameters are positive.
+    [0.9, 2.3].into_iter().any(|shift| {
+        let clock = vec![0.0; lens[0]];
+        let theta = numbers(lens[1], shift);
+        let parameters: Vec<f64> = numbers(lens[2], shift).iter().map(|x| x.abs()).collect();
+        let found = evaluate(&graph, &[&clock, &theta, &parameters], None);
+        (0..n).any(|i| {
+            let terms = (0..block).map(|k| found[1 + k][i] * direction[i / block * block + k]);
+            let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
+            let rest: f64 = found[0][i] - sum;
+            rest.is_finite() && rest.abs() > TOLERANCE * (size + found[0][i].abs())
+        })
+    })
 }
 
 /// Whether derivatives of the Hessian's columns, up to second ones, have a NaN of their own: the mark of rules that end.
