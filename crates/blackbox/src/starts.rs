@@ -150,6 +150,39 @@ pub struct StartOutcome {
 }
 
 impl StartOutcome {
+    /// Means and log standard deviations.
+    pub(crate) fn moments(&self) -> (&[f64], &[f64]) {
+        self.omega.split_at(self.omega.len() / 2)
+    }
+
+    /// This optimum as another one than the best.
+    pub(crate) fn beside(&self, best: &Self) -> OtherMode {
+        let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
+        let distances = (0..mean.len())
+            .map(|k| (mean[k] - best_mean[k]).abs() / log_sd[k].max(best_log_sd[k]).exp());
+        let (coordinate, distance) = distances
+            .enumerate()
+            .fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });
+        OtherMode {
+            gap: (mean[coordinate] - best_mean[coordinate]).abs(),
+            mean: mean.to_vec(),
+            below: best.elbo - self.elbo,
+            coordinate,
+            distance,
+        }
+    }
+
+    /// What a mass like the best one's, but spread as this one is, would add to the best one's variances, in units of these: the
+    /// most of all coordinates.
+    fn adds_to(&self, best: &Self) -> f64 {
+        let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
+        let added = (0..mean.len()).map(|k| {
+            let second = (mean[k] - best_mean[k]).powi(2) + (2.0 * log_sd[k]).exp();
+            second / (2.0 * best_log_sd[k]).exp()
+        });
+        added.fold(0.0, f64::max)
+    }
+
     /// Whether it ended where this mode was found.
     pub(crate) fn is_at(&self, mode: &OtherMode) -> bool {
         self.settled && self.omega[..mode.mean.len()] == mode.mean[..]
@@ -579,38 +612,32 @@ fn initial_log_sd<D: TwiceDifferentiable>(density: &D, point: &[f64]) -> Option<
     Some(log_sd)
 }
 
-/// The other optima among settled starts that carry at least about 1 % of the best one's mass and
-/// stand at least four standard deviations away in some coordinate.
+/// Nats below the best optimum at which another one has about 1 % of its mass, and at which it has 1 ‰.
+const LIGHT: f64 = 5.0;
+const LIGHTEST: f64 = 7.0;
+
+/// What a lighter optimum must add to the variance of a coordinate, as a part of it: half as much moves its standard deviation.
+const TELLING: f64 = 0.1;
+
+/// The other optima among settled starts that stand at least four standard deviations away in some coordinate, and carry at
+/// least about 1 % of the best one's mass, or so far out 1 ‰ that a standard deviation is told wrong without it.
 pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
-    let dim = outcomes[best].omega.len() / 2;
-    let split = |outcome: &StartOutcome| {
-        let (mean, log_sd) = outcome.omega.split_at(dim);
-        (mean.to_vec(), log_sd.to_vec())
-    };
-    let (mean, log_sd) = split(&outcomes[best]);
     let mut found: Vec<OtherMode> = Vec::new();
     for (i, outcome) in outcomes.iter().enumerate() {
         let below = outcomes[best].elbo - outcome.elbo;
-        if i == best || !outcome.settled || below > 5.0 {
+        if i == best || !outcome.settled || below > LIGHTEST {
             continue;
         }
-        let (other_mean, other_log_sd) = split(outcome);
-        let distances = (0..dim)
-            .map(|k| (other_mean[k] - mean[k]).abs() / other_log_sd[k].max(log_sd[k]).exp());
-        let (coordinate, distance) = distances
-            .enumerate()
-            .fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });
-        let known = found.iter().any(|m| {
-            (0..dim).all(|k| (m.mean[k] - other_mean[k]).abs() < 2.0 * other_log_sd[k].exp())
-        });
-        if distance > 4.0 && !known {
-            found.push(OtherMode {
-                gap: (other_mean[coordinate] - mean[coordinate]).abs(),
-                mean: other_mean,
-                below,
-                coordinate,
-                distance,
-            });
+        let (mean, log_sd) = outcome.moments();
+        let known = found
+            .iter()
+            .any(|m| (0..mean.len()).all(|k| (m.mean[k] - mean[k]).abs() < 2.0 * log_sd[k].exp()));
+        if below > LIGHT && outcome.adds_to(&outcomes[best]) * (-below).exp() < TELLING {
+            continue;
+        }
+        let mode = outcome.beside(&outcomes[best]);
+        if mode.distance > 4.0 && !known {
+            found.push(mode);
         }
     }
     found
@@ -642,7 +669,7 @@ fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
 /// Whether the best start stands alone, or among many optima.
 fn in_doubt(outcomes: &[StartOutcome]) -> bool {
     let best = best_start(outcomes);
-    agreeing(outcomes, best) < 2 || scattered(outcomes, best).is_some()
+    agreeing(outcomes, best) < 2 || !scattered(outcomes, best).is_empty()
 }
 
 /// The number of starts that reached the best bound, wherever: at the best optimum, at one of its other labellings, or at
@@ -652,19 +679,20 @@ fn reached(outcomes: &[StartOutcome], best: usize) -> usize {
     outcomes.iter().filter(good).count()
 }
 
-/// The number of poorer optima that starts settled in, when at least two and no fewer than starts
-/// reached the best bound: then there may well be better ones that none reached.
-pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Option<usize> {
-    let mut bounds: Vec<f64> = outcomes
+/// The poorer optima that starts settled in, one of each bound, when they are at least two and no fewer than starts reached the
+/// best bound: then there may well be better ones that none reached.
+pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Vec<&StartOutcome> {
+    let mut poorer: Vec<&StartOutcome> = outcomes
         .iter()
         .filter(|outcome| !outcome.wide && outcome.settled)
         .filter(|outcome| outcomes[best].elbo - outcome.elbo >= SAME)
-        .map(|outcome| outcome.elbo)
         .collect();
-    bounds.sort_by(f64::total_cmp);
-    bounds.dedup_by(|next, kept| *next - *kept < SAME);
-    let scattered = bounds.len() >= 2 && bounds.len() >= reached(outcomes, best);
-    scattered.then_some(bounds.len())
+    poorer.sort_by(|a, b| a.elbo.total_cmp(&b.elbo));
+    poorer.dedup_by(|next, kept| next.elbo - kept.elbo < SAME);
+    if poorer.len() < 2 || poorer.len() < reached(outcomes, best) {
+        poorer.clear();
+    }
+    poorer
 }
 
 /// Index of the best start; ties go to the first.
@@ -995,16 +1023,16 @@ mod tests {
     #[test]
     fn one_start_above_several_poorer_optima_is_no_agreement() {
         let mut outcomes = vec![outcome(0.0, -3.0), outcome(5.0, -9.0), outcome(9.0, -20.0)];
-        assert_eq!(scattered(&outcomes, 0), Some(2));
+        assert_eq!(scattered(&outcomes, 0).len(), 2);
         assert_eq!(StartSettings::default().count(2, &outcomes), 9);
         outcomes.extend([outcome(5.0, -9.1), outcome(5.0, -9.2)]);
-        assert_eq!(scattered(&outcomes, 0), Some(2));
+        assert_eq!(scattered(&outcomes, 0).len(), 2);
         outcomes.extend(vec![outcome(9.0, -20.0); 4]);
         assert_eq!(StartSettings::default().count(2, &outcomes), 27);
         outcomes.push(outcome(0.1, -3.1));
-        assert_eq!(scattered(&outcomes, 0), Some(2));
+        assert_eq!(scattered(&outcomes, 0).len(), 2);
         outcomes.push(outcome(0.2, -3.1));
-        assert_eq!(scattered(&outcomes, 0), None);
+        assert_eq!(scattered(&outcomes, 0).len(), 0);
         assert_eq!(StartSettings::default().count(2, &outcomes), 9);
     }
 
@@ -1013,6 +1041,23 @@ mod tests {
         let outcomes = [outcome(-10.0, -3.0), outcome(10.0, -3.1)];
         assert_eq!(agreeing(&outcomes, 0), 1);
         assert_eq!(other_modes(&outcomes, 0).len(), 1);
-        assert_eq!(scattered(&outcomes, 0), None);
+        assert_eq!(scattered(&outcomes, 0).len(), 0);
+    }
+
+    /// An optimum of half a percent of the mass adds to the variance of the whole what it is away, squared: at five standard
+    /// deviations an eighth, at four a twelfth.
+    #[test]
+    fn a_light_optimum_is_a_mode_where_it_makes_a_standard_deviation() {
+        let sd = outcome(0.0, 0.0).omega[1].exp();
+        let modes = |away: f64, below: f64| {
+            let outcomes = [outcome(0.0, -3.0), outcome(away * sd, -3.0 - below)];
+            other_modes(&outcomes, 0).len()
+        };
+        assert_eq!([modes(4.1, 5.3), modes(5.1, 5.3)], [0, 1]);
+        assert_eq!(
+            [modes(4.1, 4.9), modes(10.0, 6.9), modes(30.0, 6.9)],
+            [1, 1, 1]
+        );
+        assert_eq!(modes(1e4, 7.1), 0);
     }
 }

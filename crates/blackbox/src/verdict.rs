@@ -43,12 +43,9 @@ impl Fit {
             .chain(far_away(best))
             .chain(self.refined.as_ref().and_then(not_mixed));
         let mixed = self.refined.as_ref().filter(|refined| refined.mixed());
+        let explored = |mode: &OtherMode| mixed.is_some_and(|refined| explored(refined, mode));
         let others: Vec<(&OtherMode, bool)> = (modes.iter().zip(self.mirrored()))
-            .filter(|(mode, _)| {
-                !mixed.is_some_and(|refined| {
-                    visited(refined, mode) || is_amid(&refined.draws, &mode.mean)
-                })
-            })
+            .filter(|(mode, _)| !explored(mode))
             .filter(|(mode, _)| mixed.is_some() || !self.covers(mode))
             .collect();
         let other_modes = [false, true].map(|mirrored| {
@@ -59,7 +56,7 @@ impl Fit {
             .filter(|_| mixed.is_none())
             .chain(no_end(best))
             .chain(other_modes.into_iter().flatten())
-            .chain(many_optima(&self.starts))
+            .chain(many_optima(&self.starts, explored))
             .chain(self.objections.iter().cloned());
         reasons.for_each(|reason| verdict.against(reason));
         verdict
@@ -77,9 +74,10 @@ impl Fit {
 
     /// Whether refined draws that mix could be trusted: nothing is known against the fit that they do not answer to.
     pub(crate) fn could_be_refined(&self) -> bool {
+        let within = |mode: &OtherMode| mode.distance <= REACH || self.covers(mode);
         no_end(self.best()).is_none()
-            && many_optima(&self.starts).is_none()
-            && self.modes().iter().all(|mode| mode.distance <= REACH)
+            && many_optima(&self.starts, within).is_none()
+            && self.modes().iter().all(within)
     }
 }
 
@@ -109,6 +107,11 @@ fn visited(refined: &Refined, mode: &OtherMode) -> bool {
     ensemble.judge(&near).is_good()
         && seen.iter().all(|count| *count > 0.0)
         && found >= VISITED * promised(mode)
+}
+
+/// Whether refined draws that mix have been to another optimum, or are all about it.
+fn explored(refined: &Refined, optimum: &OtherMode) -> bool {
+    visited(refined, optimum) || is_amid(&refined.draws, &optimum.mean)
 }
 
 /// Standard deviations of refined draws, in all coordinates together, within which an optimum lies amid them: a mean field
@@ -296,18 +299,24 @@ fn other_modes<'a>(
     })
 }
 
-fn many_optima(starts: &[StartOutcome]) -> Option<Reason> {
-    let others = (!starts.is_empty())
-        .then(|| scattered(starts, best_start(starts)))
-        .flatten()?;
-    Some(Reason::new(
-        format!(
-            "{} starts ended in {} different optima, few of them in the best: there may be better ones",
-            starts.len(),
-            others + 1
-        ),
-        "Start near a sensible point, or reparameterise.",
-    ))
+/// Many poorer optima, of which not all are such as `answered` says.
+fn many_optima(starts: &[StartOutcome], answered: impl Fn(&OtherMode) -> bool) -> Option<Reason> {
+    if starts.is_empty() {
+        return None;
+    }
+    let best = best_start(starts);
+    let others = scattered(starts, best);
+    let open = |other: &&StartOutcome| !answered(&other.beside(&starts[best]));
+    others.iter().any(open).then(|| {
+        Reason::new(
+            format!(
+                "{} starts ended in {} different optima, few of them in the best: there may be better ones",
+                starts.len(),
+                others.len() + 1
+            ),
+            "Start near a sensible point, or reparameterise.",
+        )
+    })
 }
 
 #[cfg(test)]
