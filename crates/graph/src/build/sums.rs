@@ -3,12 +3,8 @@
 //! A Poisson regression has Σ y η: with η = X b that is (X'y)·b, and its gradient X'y, where each would take a pass over
 //! all rows.
 
-use crate::exec::streamed;
 use crate::ir::{Graph, NodeId, Shape};
-use crate::ops::{ElemOp, Op};
-
-/// Shorter vectors are added up.
-const LONG: usize = 32;
+use crate::ops::{ElemOp, Op, SHORTEST, streamed};
 
 /// A longer expression is no linear predictor.
 const MOST_TERMS: usize = 256;
@@ -112,7 +108,7 @@ impl Graph {
     /// shorter vectors, perhaps times data: its sum is one of few terms.
     fn is_linear(&self, x: NodeId) -> bool {
         let shape = self.shape(x);
-        if shape.record || (shape.len as usize) < LONG {
+        if shape.record || (shape.len as usize) < SHORTEST {
             return false;
         }
         let mut open = vec![x];

@@ -4,12 +4,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::exec::plan::{Arg, ColumnSum, Instruction, Planner, Region, Target};
-use crate::exec::product::{
-    COLUMNS_OF_STEP, SHORTEST, Streamed, columns_kernel, rows_kernel, streamed,
-};
+use crate::exec::product::{COLUMNS_OF_STEP, columns_kernel, rows_kernel};
 use crate::exec::stages::{KernelDraft, Sink};
 use crate::ir::{NodeId, Placement, Shape};
-use crate::ops::{ElemOp, Op};
+use crate::ops::{ElemOp, Op, SHORTEST, Streamed, streamed};
 
 /// A column of data, known when data are bound.
 #[derive(Clone, Copy)]

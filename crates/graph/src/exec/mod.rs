@@ -31,6 +31,5 @@ mod solver;
 pub(crate) mod stages;
 mod tape;
 
-pub(crate) use product::streamed;
 pub use program::{Arena, Program};
 pub use shared::SharedProgram;

@@ -7,65 +7,9 @@
 use jensen_math::simd::{F64x8, LANES, Simd};
 
 use crate::exec::kernels::Operand;
-use crate::ir::{Graph, NodeId};
-use crate::ops::Op;
-
-/// Fewer rows are taken by other steps.
-pub(crate) const SHORTEST: usize = 32;
 
 /// The most columns of a step: their coefficients, for a block of lanes, leave room in the nearest cache.
 pub(crate) const COLUMNS_OF_STEP: usize = 16;
-
-/// The most columns of a matrix that is taken by rows of tiles.
-const WIDEST: usize = 256;
-
-/// A product of a constant matrix of many rows with a vector of each lane: element (row, column) stands at
-/// `row * row_stride + column * column_stride`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Streamed {
-    pub matrix: NodeId,
-    pub vector: NodeId,
-    pub columns: usize,
-    pub row_stride: usize,
-    pub column_stride: usize,
-    /// Whether the product contracts the rows (X' r), not the columns (X b).
-    pub contracts: bool,
-}
-
-/// `id` as a product that is taken with the tiles of a kernel, if it is one.
-pub(crate) fn streamed(graph: &Graph, id: NodeId) -> Option<Streamed> {
-    let Op::MatMul(dims) = graph.op(id) else {
-        return None;
-    };
-    let &[matrix, vector] = graph.args(id) else {
-        return None;
-    };
-    let constant = |id: NodeId| matches!(graph.op(id), Op::Const(_));
-    // A row times a matrix is never made: it is the transposed matrix times a column.
-    if dims.n != 1 || !constant(matrix) || constant(vector) {
-        return None;
-    }
-    let (len, contracted) = (dims.m as usize, dims.k as usize);
-    // Along the result, and along the contraction.
-    let strides = match dims.left_transposed {
-        true => (contracted, 1),
-        false => (1, len),
-    };
-    let contracts = contracted > len;
-    let (rows, columns, strides) = match contracts {
-        true => (contracted, len, (strides.1, strides.0)),
-        false => (len, contracted, strides),
-    };
-    let long = rows >= SHORTEST && (1..=WIDEST).contains(&columns) && columns < rows;
-    long.then_some(Streamed {
-        matrix,
-        vector,
-        columns,
-        row_stride: strides.0,
-        column_stride: strides.1,
-        contracts,
-    })
-}
 
 /// `dst[r] = Σ_j terms[j][0][r] · terms[j][1] (+ added[r])` for `rows` rows of `lanes` lanes: numbers of data times one row
 /// of lanes each, without index lists.

@@ -494,6 +494,7 @@ impl Runner<'_> {
         // SAFETY: the plan's offsets are inside the arena, pool and inputs, registers hold a tile, and `first + rows`
         // is at most the step's rows.
         unsafe {
+            let row = |place: usize| self.rows.add(place * lanes);
             match instruction {
                 Instruction::Map {
                     kernel,
@@ -524,7 +525,7 @@ impl Runner<'_> {
                     };
                     let dst = target.map_or(std::ptr::null_mut(), |to| self.target(&to, first));
                     let sums = sums.map(|sum| match sum {
-                        Some((_, offset)) => self.rows.add(offset * lanes),
+                        Some((_, offset)) => row(offset),
                         None => std::ptr::null_mut(),
                     });
                     kernel(dst, sums, operands.as_ptr(), &products, rows, lanes);
@@ -551,7 +552,7 @@ impl Runner<'_> {
                     let mut places = [none; COLUMNS_OF_STEP];
                     for (place, sum) in places.iter_mut().zip(into) {
                         place.column = self.operand(&sum.column, first);
-                        place.dst = self.rows.add(sum.offset * lanes);
+                        place.dst = row(sum.offset);
                     }
                     let arg = self.operand(arg, first);
                     kernel(places.as_ptr(), into.len(), &arg, rows, lanes);
@@ -563,12 +564,7 @@ impl Runner<'_> {
                     ..
                 } => {
                     let operands = [self.operand(&args[0], first), self.operand(&args[1], first)];
-                    kernel(
-                        self.rows.add(offset * lanes),
-                        operands.as_ptr(),
-                        rows,
-                        lanes,
-                    );
+                    kernel(row(*offset), operands.as_ptr(), rows, lanes);
                 }
                 Instruction::Scatter {
                     kernel,
@@ -584,13 +580,7 @@ impl Runner<'_> {
                             (self.program.index_list(*index).as_ptr().add(first), *offset)
                         }
                     };
-                    kernel(
-                        self.rows.add(base * lanes),
-                        list,
-                        operands.as_ptr(),
-                        rows,
-                        lanes,
-                    );
+                    kernel(row(base), list, operands.as_ptr(), rows, lanes);
                 }
             }
         }

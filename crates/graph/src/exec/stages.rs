@@ -7,9 +7,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::exec::product::streamed;
 use crate::ir::{Graph, NodeId, Placement, Shape};
-use crate::ops::{Op, ScatterMap};
+use crate::ops::{Op, ScatterMap, streamed};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {

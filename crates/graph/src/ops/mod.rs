@@ -12,11 +12,13 @@ mod range;
 mod slopes;
 mod solver;
 pub(crate) mod spectra;
+mod streamed;
 pub(crate) mod structural;
 
 pub use elementwise::ElemOp;
 pub use range::ValueRange;
 pub use solver::{Pass, Solver, SolverKind};
+pub(crate) use streamed::{SHORTEST, Streamed, streamed};
 
 use crate::ir::{ConstId, IndexId, RecordId, SolverId};
 

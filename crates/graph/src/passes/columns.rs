@@ -3,9 +3,8 @@
 //! A logistic regression has the predictors' sums with the sign of each outcome. Where nothing else reads the predictor, its
 //! columns are multiplied once, when data are bound, and no row needs that product again: neither here nor in the gradient.
 
-use crate::exec::streamed;
 use crate::ir::{Graph, NodeId};
-use crate::ops::{ElemOp, Op};
+use crate::ops::{ElemOp, Op, streamed};
 use crate::passes::compact::{compact, import};
 
 /// The most numbers of columns that are made anew.
