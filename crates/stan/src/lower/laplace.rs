@@ -182,6 +182,45 @@ impl<'g> Lower<'_, 'g> {
         value.e(tape).map_err(at)
     }
 
+    /// The likelihood with its [derivatives], which must be such as the approximation takes, over a clock, θ and `all` parameters.
+    fn derivatives(&mut self, observed: &Observed<'_>, all: usize, block: usize) -> Eval<Graph> {
+        let n = observed.n;
+        let likelihood = self.body([0, n, all], |lower, [_, theta, p]| {
+            let mut from = 0;
+            let args: Vec<Sym> = observed
+                .args
+                .iter()
+                .map(|v| inside(v, p, &mut from))
+                .collect();
+            lower.of_latent(observed, theta, &args)
+        })?;
+        let refused = |error: FnError| Err(error.at(observed.span));
+        let name = observed.name;
+        if likelihood
+            .ids()
+            .any(|id| matches!(likelihood.op(id), Op::Solver(..)))
+        {
+            return refused(FnError::unsupported(format!(
+                "{name}: the likelihood solves equations of its own, of which there are no third derivatives; give it as a \
+                 function without solvers, or sample the latent variables"
+            )));
+        }
+        let derivatives = derivatives(&likelihood, n, block);
+        if ends_early(&derivatives) {
+            return refused(FnError::unsupported(format!(
+                "{name}: the likelihood has functions without the third and fourth derivatives that gradients and \
+                 Hessian-vector products of an approximation take; sample the latent variables"
+            )));
+        }
+        if leaves_blocks(&derivatives, n, block) {
+            return refused(FnError::invalid(format!(
+                "{name}: the Hessian of the likelihood is not zero outside of its blocks of {block}: latent variables of different \
+                 blocks stand together in a term; give a size whose blocks hold those that do, at most {n}"
+            )));
+        }
+        Ok(derivatives)
+    }
+
     /// The marginal log density.
     fn marginal(
         &mut self,
@@ -203,46 +242,10 @@ impl<'g> Lower<'_, 'g> {
             parts.push(covariance);
         }
         let all = m + if known.is_none() { n * n } else { 0 };
-        let likelihood = self.body([0, n, all], |lower, [_, theta, p]| {
-            let mut from = 0;
-            let args: Vec<Sym> = observed
-                .args
-                .iter()
-                .map(|v| inside(v, p, &mut from))
-                .collect();
-            lower.of_latent(observed, theta, &args)
-        })?;
-        if likelihood
-            .ids()
-            .any(|id| matches!(likelihood.op(id), Op::Solver(..)))
-        {
-            let message = format!(
-                "{}: the likelihood solves equations of its own, of which there are no third derivatives; give it as a \
-                 function without solvers, or sample the latent variables",
-                observed.name
-            );
-            return Err(FnError::unsupported(message).at(observed.span));
-        }
+        let block = settings.block;
+        let derivatives = self.derivatives(observed, all, block)?;
         let mut root = settings.root;
         root.parameters = all;
-        let block = settings.block;
-        let derivatives = derivatives(&likelihood, n, block);
-        if ends_early(&derivatives) {
-            let message = format!(
-                "{}: the likelihood has functions without the third and fourth derivatives that gradients and \
-                 Hessian-vector products of an approximation take; sample the latent variables",
-                observed.name
-            );
-            return Err(FnError::unsupported(message).at(observed.span));
-        }
-        if leaves_blocks(&derivatives, n, block) {
-            let message = format!(
-                "{}: the Hessian of the likelihood is not zero outside of its blocks of {block}: latent variables of different \
-                 blocks stand together in a term; give a size whose blocks hold those that do, at most {n}",
-                observed.name
-            );
-            return Err(FnError::invalid(message).at(observed.span));
-        }
         let passed = tape.concat(&parts);
         let at = |graph: &Graph, theta: E<'g>, parameters: E<'g>| -> Vec<E<'g>> {
             let inputs = [None, Some(theta.id), (all > 0).then_some(parameters.id)];
