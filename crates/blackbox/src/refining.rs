@@ -73,6 +73,18 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         self.refine.as_mut().expect("made above")
     }
 
+    /// Sends chains from optima of the starts that refined draws do not answer for.
+    fn call_home(&mut self, fitted: &DriverState, begun: &mut Begun, iteration: u64) {
+        let output = self.driver.output(fitted);
+        let refined = self.refine(fitted).output(&begun.state);
+        let fit = Fit::of(output, begun.status.clone(), self.density, self.settings);
+        let open = fit.map_or_else(Vec::new, |fit| fit.unexplored(&refined));
+        if !open.is_empty() {
+            self.refine(fitted)
+                .call_home(&mut begun.state, &open, iteration);
+        }
+    }
+
     /// Begins refining a fit that ended with `status`; `None` where that is not wanted or cannot start.
     fn begin(&mut self, fitted: &DriverState, status: &Status, at: u64) -> Option<Begun> {
         let output = self.driver.output(fitted);
@@ -103,8 +115,11 @@ impl<D: TwiceDifferentiable> Algorithm for Refining<'_, D> {
         let RefiningState { fitted, begun } = state;
         if let Some(begun) = begun {
             let before = fitted.calls();
-            let refine = self.refine(fitted);
-            let step = refine.step(&mut begun.state, iteration - begun.at);
+            let local = iteration - begun.at;
+            let step = self.refine(fitted).step(&mut begun.state, local);
+            if step.status.as_ref().is_some_and(Status::is_converged) {
+                self.call_home(fitted, begun, local);
+            }
             let calls = before + begun.state.calls();
             let record: Record = calls.on(step.record).with_text("stage", "refine");
             return Step { record, ..step };

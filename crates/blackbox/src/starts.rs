@@ -99,6 +99,7 @@ impl StartSettings {
         let usual = match dim {
             0..=16 if near >= 9 && in_doubt(outcomes) => 27,
             0..=16 => 9,
+            17..=64 if near >= 5 && in_doubt(outcomes) => 15,
             17..=64 => 5,
             _ => 3,
         };

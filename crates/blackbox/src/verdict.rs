@@ -56,7 +56,10 @@ impl Fit {
             .filter(|_| mixed.is_none())
             .chain(no_end(best))
             .chain(other_modes.into_iter().flatten())
-            .chain(many_optima(&self.starts, explored))
+            .chain(many_optima(&self.starts, |optimum| {
+                explored(optimum)
+                    || mixed.is_some_and(|refined| refined.home.contains(&optimum.mean))
+            }))
             .chain(self.objections.iter().cloned());
         reasons.for_each(|reason| verdict.against(reason));
         verdict
@@ -75,9 +78,14 @@ impl Fit {
     /// Whether refined draws that mix could be trusted: nothing is known against the fit that they do not answer to.
     pub(crate) fn could_be_refined(&self) -> bool {
         let within = |mode: &OtherMode| mode.distance <= REACH || self.covers(mode);
-        no_end(self.best()).is_none()
-            && many_optima(&self.starts, within).is_none()
-            && self.modes().iter().all(within)
+        no_end(self.best()).is_none() && self.modes().iter().all(within)
+    }
+
+    /// The many poorer optima that refined draws that have mixed do not answer for.
+    pub(crate) fn unexplored(&self, refined: &Refined) -> Vec<Vec<f64>> {
+        let optima = poorer_optima(&self.starts).into_iter();
+        let open = optima.filter(|optimum| !explored(refined, optimum));
+        open.map(|optimum| optimum.mean).collect()
     }
 }
 
@@ -299,15 +307,20 @@ fn other_modes<'a>(
     })
 }
 
-/// Many poorer optima, of which not all are such as `answered` says.
-fn many_optima(starts: &[StartOutcome], answered: impl Fn(&OtherMode) -> bool) -> Option<Reason> {
+/// The poorer optima where they are many.
+fn poorer_optima(starts: &[StartOutcome]) -> Vec<OtherMode> {
     if starts.is_empty() {
-        return None;
+        return Vec::new();
     }
     let best = best_start(starts);
-    let others = scattered(starts, best);
-    let open = |other: &&StartOutcome| !answered(&other.beside(&starts[best]));
-    others.iter().any(open).then(|| {
+    let poorer = scattered(starts, best).into_iter();
+    poorer.map(|other| other.beside(&starts[best])).collect()
+}
+
+/// Many poorer optima, of which not all are such as `answered` says.
+fn many_optima(starts: &[StartOutcome], answered: impl Fn(&OtherMode) -> bool) -> Option<Reason> {
+    let others = poorer_optima(starts);
+    others.iter().any(|other| !answered(other)).then(|| {
         Reason::new(
             format!(
                 "{} starts ended in {} different optima, few of them in the best: there may be better ones",

@@ -7,6 +7,7 @@ use jensen_run::{Algorithm, Evidence, Record, Status, Step};
 use rayon::prelude::*;
 
 use super::evidence::{Sheet, log_evidence};
+use super::homing::homing;
 use super::kernel::{Moved, Stride, transition};
 use super::map::{Map, Root, largest_variance};
 use super::mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, drift_limit};
@@ -382,6 +383,20 @@ impl<D: LogDensity> Refine<'_, D> {
         each.collect()
     }
 
+    /// Sends chains from other optima after the draws have mixed, and keeps those from which all of them come to the draws.
+    pub(crate) fn call_home(
+        &mut self,
+        state: &mut RefineState,
+        optima: &[Vec<f64>],
+        iteration: u64,
+    ) {
+        let draws = self.output(state).draws;
+        let key = (self.source, iteration + 1);
+        let (home, calls) = homing(self.target.density(), &draws, optima, key);
+        state.home = home;
+        state.calls += calls;
+    }
+
     /// The approximation's log density at draws `z` on the tape.
     fn log_q(&self, state: &RefineState, z: &[f64]) -> Vec<f64> {
         let (dim, squares) = (self.approximation.dim(), &state.tape.squares);
@@ -429,8 +444,12 @@ fn nearly(mixing: &Mixing) -> bool {
 
 /// Steers the step size towards the acceptance wanted.
 fn steer(state: &mut RefineState, moved: Moved, gain: f64) {
-    let change = gain * (moved.acceptance - ACCEPTANCE);
-    state.log_size = (state.log_size + change).min(LARGEST_STEP.ln());
+    state.log_size = steered(state.log_size, moved, gain);
+}
+
+/// A step size that is nearer to the acceptance wanted.
+pub(super) fn steered(log_size: f64, moved: Moved, gain: f64) -> f64 {
+    (log_size + gain * (moved.acceptance - ACCEPTANCE)).min(LARGEST_STEP.ln())
 }
 
 /// The worst mixing of the coordinates, their squares and the log density.
@@ -480,6 +499,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
             rounds: Vec::new(),
             calls_before: 0,
             calls,
+            home: Vec::new(),
             failure: None,
         })
     }
@@ -551,6 +571,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
             ladder: state.ladder.clone(),
             rounds: state.rounds.clone(),
             calls: state.calls,
+            home: state.home.clone(),
             reasons: state.reasons(),
         }
     }

@@ -21,10 +21,12 @@
 //! | `target` | the path of densities and its base |
 //! | `tempering`, `evidence` | temperatures, weights, resampling; the log evidence from all of them |
 //! | `kernel` | one transition of all particles |
+//! | `homing` | chains from other optima |
 //! | `mixing` | [`Ensemble`], [`Mixing`]: nested R̂, effective sample size, standard errors |
 
 mod algorithm;
 mod evidence;
+mod homing;
 mod kernel;
 mod map;
 mod mixing;

@@ -72,6 +72,8 @@ pub struct Refined {
     pub rounds: Vec<Round>,
     /// Evaluations.
     pub calls: Calls,
+    /// Other optima of the bound from which chains have come to the draws: the posterior has no mode there.
+    pub home: Vec<Vec<f64>>,
     /// What speaks against the draws, a sentence each without its full stop; empty where they have mixed.
     pub reasons: Vec<String>,
 }

@@ -95,6 +95,8 @@ pub struct RefineState {
     /// Gradients before the round.
     pub(super) calls_before: u64,
     pub(super) calls: Calls,
+    /// Optima from which chains have come to the draws.
+    pub(super) home: Vec<Vec<f64>>,
     /// Why it cannot go on.
     pub(super) failure: Option<String>,
 }
@@ -139,6 +141,7 @@ impl Snapshot for RefineState {
         archive.put("rounds.drift", &drifts);
         archive.set("calls_before", self.calls_before);
         archive.set("calls", self.calls);
+        archive.put("home", &self.home.concat());
         archive.set("failure", &self.failure);
         archive
     }
@@ -187,11 +190,13 @@ impl Snapshot for RefineState {
             .zip(clouds)
             .map(|(beta, ratios)| Sheet { beta, ratios })
             .collect();
+        let x = archive.vec("x")?;
+        let dim = x.len() / ensemble.lanes();
         Ok(Self {
             ensemble,
             phase: archive.get("phase")?,
             cloud: Cloud {
-                x: archive.vec("x")?,
+                x,
                 grad: archive.vec("grad")?,
                 log_p: archive.vec("log_p")?,
             },
@@ -213,6 +218,11 @@ impl Snapshot for RefineState {
             rounds,
             calls_before: archive.get("calls_before")?,
             calls: archive.get("calls")?,
+            // Earlier builds sent nobody.
+            home: (archive.vec("home").unwrap_or_default())
+                .chunks(dim.max(1))
+                .map(<[f64]>::to_vec)
+                .collect(),
             failure: archive.get("failure")?,
         })
     }

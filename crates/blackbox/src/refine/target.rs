@@ -131,6 +131,10 @@ impl<'a, D: LogDensity> Target<'a, D> {
         }
     }
 
+    pub(super) fn density(&self) -> &'a D {
+        self.density
+    }
+
     pub(super) fn dim(&self) -> usize {
         self.density.dim()
     }
