@@ -37,6 +37,8 @@ pub struct Tape {
     pub records: Cell<Option<usize>>,
     /// The first operation that has no form for one value a record, since it was last asked for.
     pub fault: RefCell<Option<&'static str>>,
+    /// What stands for its result, for so many records.
+    nothing: Cell<Option<(usize, NodeId)>>,
 }
 
 impl Tape {
@@ -84,6 +86,18 @@ impl Tape {
 
     /// An elementwise operation; of numbers known for each record, the numbers.
     fn elem(&self, op: ElemOp, args: &[NodeId]) -> NodeId {
+        let mixed = {
+            let g = self.graph.borrow();
+            let whole = |id: &NodeId| {
+                let shape = g.shape(*id);
+                !shape.record && !shape.is_scalar()
+            };
+            args.iter().any(|id| g.shape(*id).record) && args.iter().any(whole)
+        };
+        // What has no form stays so: numbers of it would fold to one that looks like any other.
+        if mixed || self.fault.borrow().is_some() {
+            return self.no_form("an operation on a whole vector").id;
+        }
         let folded = self.records.get().and_then(|n| {
             let g = self.graph.borrow();
             if !args.iter().any(|id| g.shape(*id).record) {
@@ -107,20 +121,7 @@ impl Tape {
         });
         match folded {
             Some(values) => self.column(&values).id,
-            None => {
-                let mixed = {
-                    let g = self.graph.borrow();
-                    args.iter().any(|id| g.shape(*id).record)
-                        && args.iter().any(|id| {
-                            let shape = g.shape(*id);
-                            !shape.record && !shape.is_scalar()
-                        })
-                };
-                if mixed {
-                    return self.no_form("an operation on a whole vector").id;
-                }
-                self.graph.borrow_mut().elem(op, args)
-            }
+            None => self.graph.borrow_mut().elem(op, args),
         }
     }
 
@@ -130,10 +131,20 @@ impl Tape {
         self.e(self.taken.get()?).data()
     }
 
-    /// Notes that an operation has no form for one value a record.
+    /// Notes that an operation has no form for one value a record. What follows goes on with a value of one record, which has no
+    /// elements that anybody could ask for.
     pub fn no_form(&self, what: &'static str) -> E<'_> {
         self.fault.borrow_mut().get_or_insert(what);
-        self.constant(f64::NAN)
+        let Some(count) = self.records.get() else {
+            return self.constant(f64::NAN);
+        };
+        let nothing = self.nothing.get().filter(|(of, _)| *of == count);
+        let (_, id) = nothing.unwrap_or_else(|| {
+            let column = vec![f64::NAN; count];
+            (count, self.graph.borrow_mut().record(&column, 1))
+        });
+        self.nothing.set(Some((count, id)));
+        self.e(id)
     }
 
     /// Values one after another.
@@ -534,6 +545,9 @@ impl<'g> E<'g> {
         if rows <= 1 || cols <= 1 {
             return self;
         }
+        if self.is_record() {
+            return self.tape.no_form("a transpose");
+        }
         self.with(|g| g.transpose(self.id, rows, cols))
     }
 
@@ -648,6 +662,9 @@ impl<'g> E<'g> {
 
     /// The hypergeometric function of this vector: `above` numerators, `below` denominators and the argument.
     pub fn hypergeometric(self, above: usize, below: usize) -> Self {
+        if self.is_record() {
+            return self.tape.no_form("a hypergeometric function");
+        }
         self.with(|g| g.hypergeometric(self.id, above, below, 0))
     }
 

@@ -4,9 +4,12 @@
 //! interpreter says what is right; the graph of the loops has as many nodes for many turns as for few, and not many more
 //! than that of the vectors.
 
+#[path = "../support/agreement.rs"]
+mod agreement;
 #[path = "../support/mod.rs"]
 mod support;
 
+use agreement::Outcome;
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_graph::{Execution, Graph, GraphDensity, evaluate, passes};
 use jensen_math::simd::Simd;
@@ -258,4 +261,33 @@ fn the_turn_that_fails_is_named_as_ever() {
         );
         assert!(found.message.contains(fragment), "{body}: {found}");
     }
+}
+
+/// Bodies, a line each, over vectors and matrices that differ from turn to turn: in a loop of so many turns that they are taken
+/// together where that has a form. Most have none, which must be seen wherever in a function it shows.
+#[test]
+fn bodies_with_vectors_and_matrices_are_what_they_are_turn_by_turn() {
+    let turns = 50;
+    let data = json!({
+        "N": turns,
+        "Y": (0..turns).map(|n| vec![number(3 * n), number(5 * n + 1)]).collect::<Vec<_>>(),
+        "k": (0..turns).map(|n| n * 5 % 6 + 1).collect::<Vec<_>>(),
+    })
+    .to_string();
+    let around = "data { int N; array[N] vector[2] Y; array[N] int k; }\n\
+        transformed data { vector[N] x; for (n in 1:N) x[n] = 0.1 * (n % 7) - 0.2; }\n\
+        parameters { vector<lower=0>[2] s; cov_matrix[2] S; cholesky_factor_corr[2] L; real<lower=0,upper=1> r; matrix[3,2] M; \
+        vector[6] g; }\n\
+        model { for (n in 1:N) {\nBODY\n} }\n";
+    let bodies = include_str!("bodies.txt").lines().enumerate();
+    let wrong: Vec<String> = bodies
+        .filter_map(|(line, body)| {
+            let source = around.replace("BODY", body);
+            match agreement::compare(&source, &data, 1 + line as u64) {
+                Ok(Outcome::Agreed | Outcome::Delicate) => None,
+                other => Some(format!("line {}, {body}: {other:?}", line + 1)),
+            }
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
