@@ -118,6 +118,10 @@ impl Graph {
             if terms > MOST_TERMS {
                 return false;
             }
+            if self.elem_op(at) == Some(ElemOp::Pivot) {
+                // It is subtracted for the sake of digits.
+                return false;
+            }
             if self.shape(at).is_scalar() {
                 continue;
             }
