@@ -4,13 +4,15 @@
 //! correlated parameters, or a Gaussian on the log of a scale, passes with standard deviations that are a third
 //! too small. So the evaluation also estimates each coordinate's mean and standard deviation under the posterior,
 //! by self-normalised importance sampling with the same draws and weights, and compares them with those of the
-//! plain draws. An approximation is used as it is only where no coordinate moves by more than [`MEAN_LIMIT`] and
+//! plain draws. Of a coordinate that is the logarithm or the logit of what is reported ([`Scale`]), it compares those of the
+//! value, too: a Gaussian on the log of a degrees-of-freedom parameter can have the right spread there and a quarter too
+//! small a one of the parameter. An approximation is used as it is only where none moves by more than [`MEAN_LIMIT`] and
 //! [`SD_LIMIT`], two standard errors included.
 //!
 //! Standard errors are those of a jackknife over [`BLOCKS`] blocks of draws: a single draw that carries the weight
 //! makes them large, so that nothing is demonstrated by it.
 
-use jensen_density::Lanes;
+use jensen_density::{Lanes, Scale};
 
 /// Largest difference of a mean, in standard deviations.
 pub const MEAN_LIMIT: f64 = 0.1;
@@ -21,6 +23,10 @@ pub const SD_LIMIT: f64 = 0.08;
 /// Blocks of the jackknife.
 const BLOCKS: usize = 8;
 
+/// Standard deviations of logarithms can be so large that values overflow; beyond this many nats above the mean they are
+/// taken as equal.
+const LARGEST_LOG: f64 = 300.0;
+
 /// Standard errors that count as evidence.
 const CONFIDENCE: f64 = 2.0;
 
@@ -29,6 +35,8 @@ const CONFIDENCE: f64 = 2.0;
 pub struct Difference {
     /// Which coordinate, from 0.
     pub coordinate: usize,
+    /// Whether it is of the value that the coordinate is the logarithm or logit of.
+    pub constrained: bool,
     /// Weighted minus plain.
     pub value: f64,
     /// Its standard error.
@@ -39,6 +47,7 @@ impl Difference {
     /// What cannot be told: no weight to compare with.
     const UNKNOWN: Self = Self {
         coordinate: 0,
+        constrained: false,
         value: f64::INFINITY,
         standard_error: f64::INFINITY,
     };
@@ -84,22 +93,30 @@ impl Agreement {
     }
 
     /// As plain numbers, for checkpoints.
-    pub(crate) fn to_numbers(self) -> [f64; 6] {
-        let of = |d: Difference| [d.coordinate as f64, d.value, d.standard_error];
-        let ([a, b, c], [d, e, f]) = (of(self.mean), of(self.sd));
-        [a, b, c, d, e, f]
+    pub(crate) fn to_numbers(self) -> [f64; Self::NUMBERS] {
+        let of = |d: Difference| {
+            let constrained = f64::from(u8::from(d.constrained));
+            [d.coordinate as f64, constrained, d.value, d.standard_error]
+        };
+        let ([a, b, c, d], [e, f, g, h]) = (of(self.mean), of(self.sd));
+        [a, b, c, d, e, f, g, h]
     }
+
+    /// How many numbers that are.
+    pub(crate) const NUMBERS: usize = 8;
 
     /// The inverse of [`Self::to_numbers`].
     pub(crate) fn from_numbers(numbers: &[f64]) -> Self {
         let of = |n: &[f64]| Difference {
             coordinate: n[0] as usize,
-            value: n[1],
-            standard_error: n[2],
+            constrained: n[1] != 0.0,
+            value: n[2],
+            standard_error: n[3],
         };
+        let (mean, sd) = numbers.split_at(Self::NUMBERS / 2);
         Self {
-            mean: of(&numbers[..3]),
-            sd: of(&numbers[3..]),
+            mean: of(mean),
+            sd: of(sd),
         }
     }
 }
@@ -110,28 +127,68 @@ struct Block {
     /// The largest log weight.
     top: f64,
     weight: f64,
-    /// Weighted sums of the coordinates and their squares.
+    /// Weighted sums of the quantities and their squares.
     weighted: [Vec<f64>; 2],
     count: f64,
     /// The same without weights.
     plain: [Vec<f64>; 2],
 }
 
+/// What moments are of: a coordinate, or the value that it is the logarithm or logit of.
+#[derive(Clone, Copy, Debug)]
+struct Quantity {
+    coordinate: usize,
+    scale: Scale,
+    /// The coordinate's mean and standard deviation under the approximation.
+    mean: f64,
+    sd: f64,
+}
+
+impl Quantity {
+    /// Relative to the mean, in a unit of its own, at a draw of the coordinate.
+    fn at(&self, z: f64) -> f64 {
+        let up = z - self.mean;
+        match self.scale {
+            Scale::Identity => up / self.sd,
+            Scale::Log => up.min(LARGEST_LOG).exp_m1(),
+            // Of the share that is the smaller at the mean, in units of what it is there.
+            Scale::Logit => {
+                let (up, odds) = match self.mean > 0.0 {
+                    true => (-up, (-self.mean).exp()),
+                    false => (up, self.mean.exp()),
+                };
+                let grown = up.min(LARGEST_LOG);
+                grown.exp_m1() / (1.0 + odds * grown.exp())
+            }
+        }
+    }
+}
+
 /// Sums from which an [`Agreement`] follows; draws come in any number of batches.
 #[derive(Clone, Debug)]
 pub(crate) struct Moments {
-    /// Coordinates are taken relative to the approximation's means and standard deviations.
-    mean: Vec<f64>,
-    sd: Vec<f64>,
+    /// Every coordinate, and those whose values are on another scale once more.
+    quantities: Vec<Quantity>,
     blocks: Vec<Block>,
     /// Draws so far.
     seen: usize,
 }
 
 impl Moments {
-    /// No draws yet of an approximation with these means and standard deviations.
-    pub fn new(mean: Vec<f64>, sd: Vec<f64>) -> Self {
-        let zero = || [vec![0.0; mean.len()], vec![0.0; mean.len()]];
+    /// No draws yet of an approximation with these means and standard deviations; coordinates without a scale are reported as
+    /// they are.
+    pub fn new(mean: &[f64], sd: &[f64], scales: &[Scale]) -> Self {
+        let of = |(coordinate, scale)| Quantity {
+            coordinate,
+            scale,
+            mean: mean[coordinate],
+            sd: sd[coordinate],
+        };
+        let themselves = (0..mean.len()).map(|d| (d, Scale::Identity));
+        let values = scales.iter().copied().enumerate();
+        let values = values.filter(|(_, scale)| *scale != Scale::Identity);
+        let quantities: Vec<Quantity> = themselves.chain(values).map(of).collect();
+        let zero = || [vec![0.0; quantities.len()], vec![0.0; quantities.len()]];
         let block = Block {
             top: f64::NEG_INFINITY,
             weight: 0.0,
@@ -141,8 +198,7 @@ impl Moments {
         };
         Self {
             blocks: vec![block; BLOCKS],
-            mean,
-            sd,
+            quantities,
             seen: 0,
         }
     }
@@ -169,10 +225,11 @@ impl Moments {
             block.weight += w;
             block.count += 1.0;
         }
-        for (d, (mean, sd)) in self.mean.iter().zip(&self.sd).enumerate() {
-            for (lane, (z, w)) in z.row(d).iter().zip(&weights).enumerate() {
+        for (d, quantity) in self.quantities.iter().enumerate() {
+            let row = z.row(quantity.coordinate);
+            for (lane, (z, w)) in row.iter().zip(&weights).enumerate() {
                 let block = &mut self.blocks[(self.seen + lane) % BLOCKS];
-                let t = (z - mean) / sd;
+                let t = quantity.at(*z);
                 block.weighted[0][d] += w * t;
                 block.weighted[1][d] += w * t * t;
                 block.plain[0][d] += t;
@@ -196,8 +253,9 @@ impl Moments {
             value: 0.0,
             standard_error: 0.0,
             coordinate: 0,
+            constrained: false,
         }; 2];
-        for d in 0..self.mean.len() {
+        for (d, quantity) in self.quantities.iter().enumerate() {
             let all = self.differences(d, &scales, None);
             let apart: Vec<[f64; 2]> = (0..BLOCKS)
                 .map(|left_out| self.differences(d, &scales, Some(left_out)))
@@ -207,7 +265,8 @@ impl Moments {
                 let mean = apart.iter().map(|x| x[k]).sum::<f64>() / n;
                 let squares: f64 = apart.iter().map(|x| (x[k] - mean).powi(2)).sum();
                 let found = Difference {
-                    coordinate: d,
+                    coordinate: quantity.coordinate,
+                    constrained: quantity.scale != Scale::Identity,
                     value: all[k],
                     standard_error: (squares * (n - 1.0) / n).sqrt(),
                 };
@@ -220,7 +279,8 @@ impl Moments {
         Agreement { mean, sd }
     }
 
-    /// Differences of mean and log standard deviation of a coordinate, weighted minus plain, without one of the blocks.
+    /// Differences of mean and log standard deviation of a quantity, weighted minus plain, without one of the blocks: that
+    /// of the mean in standard deviations.
     fn differences(&self, d: usize, scales: &[f64], left_out: Option<usize>) -> [f64; 2] {
         let (mut weighted, mut plain) = ([0.0; 3], [0.0; 3]);
         for (b, (block, scale)) in self.blocks.iter().zip(scales).enumerate() {
@@ -239,7 +299,14 @@ impl Moments {
             (mean, second / n - mean * mean)
         };
         let ((mean, variance), (plain_mean, plain_variance)) = (moments(weighted), moments(plain));
-        [mean - plain_mean, 0.5 * (variance / plain_variance).ln()]
+        let unit = match self.quantities[d].scale {
+            Scale::Identity => 1.0,
+            Scale::Log | Scale::Logit => plain_variance.sqrt(),
+        };
+        [
+            (mean - plain_mean) / unit,
+            0.5 * (variance / plain_variance).ln(),
+        ]
     }
 }
 
@@ -263,20 +330,88 @@ mod tests {
     use super::*;
     use crate::noise::{NoisePurpose, NoiseSource};
 
-    /// Draws of q = normal(0, 1), with the log weights of a posterior normal(mean, sd).
-    fn of_normal(mean: f64, sd: f64, draws: usize) -> Agreement {
+    /// Draws of q = normal(centre, spread), whose values are on this scale, with the log weights of a posterior of this
+    /// log density.
+    fn of(
+        (centre, spread): (f64, f64),
+        scale: Scale,
+        draws: usize,
+        log_p: impl Fn(f64) -> f64,
+    ) -> Agreement {
         let source = NoiseSource::new(7, Simd::detect());
         let mut z = vec![0.0; draws];
         source.fill(NoisePurpose::Final, 0, 0, 1, draws, &mut z);
-        let weights: Vec<f64> = z
-            .iter()
-            .map(|z| -0.5 * ((z - mean) / sd).powi(2) - sd.ln() + 0.5 * z * z)
+        let log_q = |t: f64| -0.5 * t * t - spread.ln();
+        let at: Vec<f64> = z.iter().map(|t| centre + spread * t).collect();
+        let weights: Vec<f64> = (z.iter().zip(&at))
+            .map(|(t, z)| log_p(*z) - log_q(*t))
             .collect();
-        let mut moments = Moments::new(vec![0.0], vec![1.0]);
-        for (z, weights) in z.chunks(512).zip(weights.chunks(512)) {
+        let mut moments = Moments::new(&[centre], &[spread], &[scale]);
+        for (z, weights) in at.chunks(512).zip(weights.chunks(512)) {
             moments.add(Lanes::new(z, 1, z.len()), weights);
         }
         moments.agreement()
+    }
+
+    /// The same for q = normal(0, 1) and a posterior normal(mean, sd).
+    fn of_normal(mean: f64, sd: f64, draws: usize) -> Agreement {
+        of((0.0, 1.0), Scale::Identity, draws, |z| {
+            -0.5 * ((z - mean) / sd).powi(2) - sd.ln()
+        })
+    }
+
+    /// A gamma(3, 1) and the normal with the mean and the standard deviation of its logarithm: ψ(3) and √ψ′(3).
+    const OF_LOG_GAMMA: (f64, f64) = (0.922_784_335_098_467, 0.628_430_239_735_434);
+
+    fn log_gamma(z: f64) -> f64 {
+        3.0 * z - z.exp()
+    }
+
+    #[test]
+    fn moments_that_agree_on_a_log_scale_need_not_be_those_of_the_value() {
+        let logs = of(OF_LOG_GAMMA, Scale::Identity, 131_072, log_gamma);
+        assert!(logs.is_good(), "{logs:?}");
+        let values = of(OF_LOG_GAMMA, Scale::Log, 131_072, log_gamma);
+        assert!(!values.is_good() && values.sd.constrained, "{values:?}");
+        // The lognormal has sd exp(m + s²/2) √(exp(s²) − 1), the gamma √3.
+        let (m, s2) = (OF_LOG_GAMMA.0, OF_LOG_GAMMA.1.powi(2));
+        let truth = (3.0f64.sqrt() / ((m + 0.5 * s2).exp() * s2.exp_m1().sqrt())).ln();
+        let found = values.sd;
+        assert!(
+            (found.value - truth).abs() < 4.0 * found.standard_error + 1e-3,
+            "{found:?}, not {truth}"
+        );
+        assert!(found.standard_error < 0.02);
+    }
+
+    #[test]
+    fn a_logit_far_from_its_middle_is_a_logarithm() {
+        for side in [-1.0, 1.0] {
+            let shifted = |z: f64| log_gamma(side * -z + 9.0);
+            let of = |scale| {
+                of(
+                    (side * (9.0 - OF_LOG_GAMMA.0), OF_LOG_GAMMA.1),
+                    scale,
+                    131_072,
+                    shifted,
+                )
+            };
+            let (logs, logits) = (of(Scale::Identity), of(Scale::Logit));
+            assert!(logs.is_good(), "{logs:?}");
+            assert!(!logits.is_good() && logits.sd.constrained, "{logits:?}");
+        }
+    }
+
+    #[test]
+    fn values_that_overflow_and_shares_that_are_one_are_no_objection_where_weights_are_equal() {
+        for (centre, spread) in [(0.0, 1e3), (800.0, 1.0), (-800.0, 1.0), (0.0, 1e-9)] {
+            for scale in [Scale::Log, Scale::Logit] {
+                let found = of((centre, spread), scale, 4096, |z| {
+                    -0.5 * ((z - centre) / spread).powi(2) - spread.ln()
+                });
+                assert!(found.is_good(), "{centre} {spread} {scale:?}: {found:?}");
+            }
+        }
     }
 
     #[test]
@@ -315,7 +450,7 @@ mod tests {
         let z: Vec<f64> = (0..512)
             .map(|i| ((i * 37 % 512) as f64 - 255.5) / 148.0)
             .collect();
-        let mut moments = Moments::new(vec![0.0], vec![1.0]);
+        let mut moments = Moments::new(&[0.0], &[1.0], &[]);
         moments.add(Lanes::new(&z, 1, 512), &weights);
         assert!(!moments.agreement().is_good());
     }
@@ -323,7 +458,7 @@ mod tests {
     #[test]
     fn draws_outside_the_support_have_no_weight() {
         let z = [0.5, -0.5, 1.0];
-        let mut moments = Moments::new(vec![0.0], vec![1.0]);
+        let mut moments = Moments::new(&[0.0], &[1.0], &[]);
         moments.add(
             Lanes::new(&z, 1, 3),
             &[f64::NEG_INFINITY, f64::NAN, f64::NEG_INFINITY],

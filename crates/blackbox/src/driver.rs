@@ -219,25 +219,23 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         (plan[at], plan.get(at + 1).copied())
     }
 
+    fn starts_of<E: TwiceDifferentiable>(&self, density: &'a E) -> Starts<'a, E> {
+        Starts::new(density, self.source, self.settings.start.clone())
+            .heeding(self.interrupt)
+            .of_variables(&self.settings.variables)
+    }
+
     fn starts(&self) -> Engaged<'a> {
-        let (source, settings) = (self.source, self.settings.start.clone());
         Engaged::Starts(match self.records {
-            None => Box::new(Starts::new(self.density, source, settings).heeding(self.interrupt)),
-            Some(records) => {
-                Box::new(Starts::new(records.scout(), source, settings).heeding(self.interrupt))
-            }
+            None => Box::new(self.starts_of(self.density)),
+            Some(records) => Box::new(self.starts_of(records.scout())),
         })
     }
 
     fn first_finite_point(&self) -> Option<Vec<f64>> {
-        let (source, settings) = (self.source, self.settings.start.clone());
         match self.records {
-            None => Starts::new(self.density, source, settings)
-                .heeding(self.interrupt)
-                .first_finite_point(),
-            Some(records) => Starts::new(records.scout(), source, settings)
-                .heeding(self.interrupt)
-                .first_finite_point(),
+            None => self.starts_of(self.density).first_finite_point(),
+            Some(records) => self.starts_of(records.scout()).first_finite_point(),
         }
     }
 
@@ -413,6 +411,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             &omega,
             self.source,
             draws,
+            &self.settings.scales,
             heir,
             Some(self.interrupt),
         );

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use jensen_density::{Lanes, LogDensity};
+use jensen_density::{Lanes, LogDensity, Scale};
 use jensen_math::special::log_sum_exp_slice;
 use jensen_run::Interrupt;
 
@@ -140,7 +140,7 @@ pub fn evaluate<D: LogDensity>(
     source: NoiseSource,
     draws: usize,
 ) -> Evaluation {
-    evaluate_until(oracle, omega, source, draws, Heir::None, None)
+    evaluate_until(oracle, omega, source, draws, &[], Heir::None, None)
 }
 
 /// What takes over from an approximation that its weights do not support.
@@ -152,18 +152,19 @@ pub(crate) enum Heir {
     Richer,
 }
 
-/// The same on fewer draws where an interrupt does not allow for all of them, or where k̂ is on the wrong side and there is
+/// The same for coordinates of these scales, on fewer draws where an interrupt does not allow for all of them, or where k̂ is on the wrong side and there is
 /// an heir.
 pub(crate) fn evaluate_until<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
     source: NoiseSource,
     draws: usize,
+    scales: &[Scale],
     heir: Heir,
     interrupt: Option<&Interrupt<'_>>,
 ) -> Evaluation {
     let family = Arc::clone(oracle.family());
-    let mut moments = Moments::new(family.mean(omega), family.marginal_sd(omega));
+    let mut moments = Moments::new(&family.mean(omega), &family.marginal_sd(omega), scales);
     let stream = Stream {
         source,
         purpose: NoisePurpose::Final,

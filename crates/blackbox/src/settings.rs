@@ -1,5 +1,6 @@
 //! What a fit is asked to do.
 
+use jensen_density::Scale;
 use jensen_math::simd::Simd;
 use serde::{Deserialize, Serialize};
 
@@ -109,6 +110,10 @@ pub struct Settings {
     /// elements of arrays have changed places are one answer.
     #[serde(skip)]
     pub variables: Vec<usize>,
+    /// What each coordinate is of the value that is reported of it; the value itself where nothing is said. The moments of
+    /// values are to be right, too.
+    #[serde(skip)]
+    pub scales: Vec<Scale>,
 }
 
 impl Default for Settings {
@@ -123,6 +128,7 @@ impl Default for Settings {
             evaluation_draws: 4096,
             memory_limit: None,
             variables: Vec::new(),
+            scales: Vec::new(),
         }
     }
 }

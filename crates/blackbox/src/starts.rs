@@ -5,10 +5,20 @@
 //! first draws out of range. Starting from a bound rather than a mode matters: in a centred
 //! hierarchy the density has no finite mode, the bound has an optimum. Starts that end in different,
 //! comparably good optima reveal several modes.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `points` | where starts begin |
+//! | `outcomes` | where they end, and what that says of the posterior |
+
+mod outcomes;
+mod points;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
-use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
+use jensen_density::TwiceDifferentiable;
 use jensen_run::{Algorithm, Archive, ArchiveError, Interrupt, Record, Snapshot, Status, Step};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -18,39 +28,12 @@ use crate::family::{Family, FamilyKind};
 use crate::newton::{Effort, Newton, NewtonStep};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
-use crate::reduce::dot;
 
-/// Where fits begin.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Init {
-    /// At the origin of the unconstrained space, then, where several starts are made, at random
-    /// points in mirrored pairs.
-    Zero,
-    /// At points uniform in [-2, 2] in every coordinate.
-    Random,
-    /// At a given unconstrained point only.
-    Point(Vec<f64>),
-}
-
-/// Largest half-width of random starting points, as in Stan.
-const RADIUS: f64 = 2.0;
-
-/// Half-widths of a second kind of starts, two mirrored points each whose coordinates are all beyond half of it: of a mode
-/// that stands apart in some coordinate at such a distance, one of the two is on its side.
-const WIDE: [f64; 2] = [20.0, 100.0];
-
-/// Largest dimension in which they are made: each costs as much as another start.
-const WIDE_DIMENSION: usize = 64;
-
-/// Tries for each of them: where scales are logarithms most fail.
-const WIDE_ATTEMPTS: u64 = 3;
-
-/// Index of the first of them.
-const FIRST_WIDE: u64 = 1 << 32;
-
-/// Tries for a random point with finite density and gradient, as in Stan.
-const ATTEMPTS: u64 = 100;
+use outcomes::in_doubt;
+pub use outcomes::{OtherMode, StartOutcome};
+pub(crate) use outcomes::{best_start, modes_of, restore_outcomes, save_outcomes, scattered};
+pub use points::Init;
+use points::{FIRST_WIDE, Points, WIDE, WIDE_DIMENSION, initial_log_sd};
 
 /// Draws on which a start goes its way, before it is seen on those that all share.
 const SCOUTING: usize = 8;
@@ -60,9 +43,6 @@ const WAVE: usize = 4;
 
 /// Predicted nats at which a start is at its optimum.
 const TOLERANCE: f64 = 0.1;
-
-/// Standard deviations, and relative difference of these, within which a start is at an optimum that was found before.
-const AT: f64 = 0.3;
 
 /// Settings of the start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -136,85 +116,10 @@ impl StartSettings {
 const BEHIND: f64 = 20.0;
 const PATIENCE: u64 = 5;
 
-/// One start's end.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StartOutcome {
-    /// Mean-field parameters.
-    pub omega: Vec<f64>,
-    /// Bound on the shared draws.
-    pub elbo: f64,
-    /// Whether it reached an optimum of the shared draws.
-    pub settled: bool,
-    /// Whether it began far from the origin: what such starts find counts as a mode, but where they are lost says nothing
-    /// of the posterior.
-    pub wide: bool,
-}
-
-impl StartOutcome {
-    /// Means and log standard deviations.
-    pub(crate) fn moments(&self) -> (&[f64], &[f64]) {
-        self.omega.split_at(self.omega.len() / 2)
-    }
-
-    /// This optimum as another one than the best.
-    pub(crate) fn beside(&self, best: &Self) -> OtherMode {
-        let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
-        let distances = (0..mean.len())
-            .map(|k| (mean[k] - best_mean[k]).abs() / log_sd[k].max(best_log_sd[k]).exp());
-        let (coordinate, distance) = distances
-            .enumerate()
-            .fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });
-        OtherMode {
-            gap: (mean[coordinate] - best_mean[coordinate]).abs(),
-            mean: mean.to_vec(),
-            below: best.elbo - self.elbo,
-            coordinate,
-            distance,
-        }
-    }
-
-    /// What a mass like the best one's, but spread as this one is, would add to the best one's variances, in units of these: the
-    /// most of all coordinates.
-    fn adds_to(&self, best: &Self) -> f64 {
-        let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
-        let added = (0..mean.len()).map(|k| {
-            let second = (mean[k] - best_mean[k]).powi(2) + (2.0 * log_sd[k]).exp();
-            second / (2.0 * best_log_sd[k]).exp()
-        });
-        added.fold(0.0, f64::max)
-    }
-
-    /// Whether it ended where this mode was found.
-    pub(crate) fn is_at(&self, mode: &OtherMode) -> bool {
-        self.settled && self.omega[..mode.mean.len()] == mode.mean[..]
-    }
-
-    /// Whether another start on the same draws is at this optimum.
-    fn is_found_by(&self, other: &Self) -> bool {
-        let dim = self.omega.len() / 2;
-        let near = |k: usize| {
-            let log_sd = self.omega[dim + k];
-            (self.omega[k] - other.omega[k]).abs() < AT * log_sd.exp()
-                && (log_sd - other.omega[dim + k]).abs() < AT
-        };
-        self.settled && (self.elbo - other.elbo).abs() < SAME && (0..dim).all(near)
-    }
-}
-
-/// Another optimum that the starts found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OtherMode {
-    /// Mean of the other optimum.
-    pub mean: Vec<f64>,
-    /// How much lower its bound is, in nats (about the log of the ratio of the modes' masses).
-    pub below: f64,
-    /// The coordinate in which the two differ most.
-    pub coordinate: usize,
-    /// That difference in units of the larger standard deviation.
-    pub distance: f64,
-    /// That difference.
-    pub gap: f64,
-}
+/// Predicted nats, beside the size of the bound, at which a start that is stuck is where the density has no digits left: two
+/// logarithms of gamma functions of 1e85 have a difference of noise, which may well be higher than any bound, and
+/// derivatives of 1e70. Such a bound is none.
+const ABSURD: f64 = 1e6;
 
 impl StartsState {
     /// Evaluations so far.
@@ -300,6 +205,11 @@ impl Running {
         let report = self.newton.step(objective, effort);
         self.taken += 1;
         let settled = report.is_last(TOLERANCE);
+        if self.newton.is_stuck() && report.predicted > ABSURD * (1.0 + self.newton.value.abs()) {
+            self.newton.value = f64::INFINITY;
+            self.behind = PATIENCE;
+            return (report, Some(false));
+        }
         let left = most.saturating_sub(self.taken) as f64;
         let gap = best + self.newton.value;
         let behind = gap > BEHIND + 2.0 * left * report.predicted;
@@ -335,7 +245,7 @@ impl Running {
 pub struct Starts<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
-    source: NoiseSource,
+    points: Points,
     settings: StartSettings,
     objective: Objective<'a, D>,
     /// The same on fewer draws, one for each that may be on its way.
@@ -373,8 +283,13 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
             scouts: (0..WAVE)
                 .map(|_| on(u64::MAX - 1, SCOUTING.min(lanes)))
                 .collect(),
+            points: Points {
+                dim: density.dim(),
+                source,
+                init: settings.init.clone(),
+                variables: Vec::new(),
+            },
             family,
-            source,
             settings,
             interrupt: None,
         }
@@ -388,66 +303,31 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
+    /// The same, where it is known which coordinates are elements of one array, by numbers that rise.
+    pub fn of_variables(mut self, variables: &[usize]) -> Self {
+        self.points.variables = variables.to_vec();
+        self
+    }
+
     fn is_over(&self) -> bool {
         self.interrupt.is_some_and(Interrupt::is_over)
     }
 
-    /// The starting point of try `attempt` of start `index`.
-    fn point(&self, index: u64, attempt: u64) -> Vec<f64> {
-        let dim = self.family.dim();
-        if index >= FIRST_WIDE {
-            let pair = (index - FIRST_WIDE) / 2;
-            let half = WIDE[pair as usize] / 2.0;
-            let half = if index % 2 == 1 { -half } else { half };
-            let mut u = vec![0.0; dim];
-            let key = FIRST_WIDE + pair;
-            self.source
-                .uniforms(NoisePurpose::Start, key, attempt, &mut u);
-            u.iter_mut().for_each(|x| {
-                let signed = 2.0 * *x - 1.0;
-                *x = half * (signed + signed.signum());
-            });
-            return u;
-        }
-        match &self.settings.init {
-            Init::Point(point) => point.clone(),
-            Init::Zero if index == 0 && attempt == 0 => vec![0.0; dim],
-            Init::Zero | Init::Random => {
-                // Random points come in mirrored pairs, so that modes on either side of the origin
-                // are both tried.
-                let origin = u64::from(self.settings.init == Init::Zero && attempt == 0);
-                let pair = (index - origin.min(index)) / 2;
-                let mirrored = (index - origin.min(index)) % 2 == 1;
-                let radius = if mirrored { -RADIUS } else { RADIUS };
-                let mut u = vec![0.0; dim];
-                self.source
-                    .uniforms(NoisePurpose::Start, pair, attempt, &mut u);
-                u.iter_mut().for_each(|x| *x = radius * (2.0 * *x - 1.0));
-                u
-            }
-        }
-    }
-
     /// The first random point with finite density, gradient and curvature.
     pub fn first_finite_point(&self) -> Option<Vec<f64>> {
-        (0..ATTEMPTS)
+        (0..self.points.attempts(0))
             .take_while(|_| !self.is_over())
-            .map(|attempt| self.point(0, attempt))
+            .map(|attempt| self.points.at(0, attempt))
             .find(|point| initial_log_sd(self.density, point).is_some())
     }
 
     /// Begins start `index` in a slot, at the first of its points where draws around it are finite.
     fn begin(&mut self, slot: usize, index: u64) -> Option<Running> {
-        let attempts = match self.settings.init {
-            Init::Point(_) => 1,
-            _ if index >= FIRST_WIDE => WIDE_ATTEMPTS,
-            _ => ATTEMPTS,
-        };
-        for attempt in 0..attempts {
+        for attempt in 0..self.points.attempts(index) {
             if self.is_over() {
                 return None;
             }
-            let point = self.point(index, attempt);
+            let point = self.points.at(index, attempt);
             let Some(log_sd) = initial_log_sd(self.density, &point) else {
                 continue;
             };
@@ -533,180 +413,6 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
     }
 }
 
-/// Dimension beyond which the diagonal of the Hessian at a start is estimated rather than computed, which takes a
-/// product a coordinate.
-const PROBED: usize = 2048;
-
-/// The finaliser of SplitMix64: bits without pattern from a counter.
-fn mixed(counter: u64) -> u64 {
-    let mut x = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
-/// Log standard deviations `−½ log max(1, |∂²log p/∂z²|)` at a point; `None` when the density, its
-/// gradient or its curvature is not finite there.
-fn initial_log_sd<D: TwiceDifferentiable>(density: &D, point: &[f64]) -> Option<Vec<f64>> {
-    const BLOCK: usize = 64;
-    let dim = point.len();
-    let mut workspace = density.rough_workspace(BLOCK.min(dim.max(1)));
-    let (mut value, mut gradient) = ([0.0], vec![0.0; dim]);
-    density.value_grad(
-        &mut workspace,
-        Lanes::new(point, dim, 1),
-        &mut value,
-        LanesMut::new(&mut gradient, dim, 1),
-    );
-    if !value[0].is_finite() || gradient.iter().any(|g| !g.is_finite()) {
-        return None;
-    }
-    let scale = |curvature: f64| {
-        let curvature = curvature.abs();
-        curvature
-            .is_finite()
-            .then(|| -0.5 * curvature.max(1.0).ln())
-    };
-    if dim > PROBED {
-        // Products with random signs, whose own coordinates are the diagonal up to noise of mean zero.
-        let (mut z, mut signs) = (vec![0.0; dim * BLOCK], vec![0.0; dim * BLOCK]);
-        for (row, x) in z.chunks_mut(BLOCK).zip(point) {
-            row.fill(*x);
-        }
-        for (i, sign) in signs.iter_mut().enumerate() {
-            *sign = if mixed(i as u64) & 1 == 0 { 1.0 } else { -1.0 };
-        }
-        let mut product = vec![0.0; dim * BLOCK];
-        density.hvp(
-            &mut workspace,
-            Lanes::new(&z, dim, BLOCK),
-            Lanes::new(&signs, dim, BLOCK),
-            LanesMut::new(&mut product, dim, BLOCK),
-        );
-        return product
-            .chunks(BLOCK)
-            .zip(signs.chunks(BLOCK))
-            .map(|(product, signs)| scale(dot(product, signs) / BLOCK as f64))
-            .collect();
-    }
-    let mut log_sd = Vec::with_capacity(dim);
-    for first in (0..dim).step_by(BLOCK) {
-        let lanes = BLOCK.min(dim - first);
-        let mut z = vec![0.0; dim * lanes];
-        for (row, x) in z.chunks_mut(lanes).zip(point) {
-            row.fill(*x);
-        }
-        let (mut unit, mut product) = (vec![0.0; dim * lanes], vec![0.0; dim * lanes]);
-        for lane in 0..lanes {
-            unit[(first + lane) * lanes + lane] = 1.0;
-        }
-        density.hvp(
-            &mut workspace,
-            Lanes::new(&z, dim, lanes),
-            Lanes::new(&unit, dim, lanes),
-            LanesMut::new(&mut product, dim, lanes),
-        );
-        for lane in 0..lanes {
-            log_sd.push(scale(product[(first + lane) * lanes + lane])?);
-        }
-    }
-    Some(log_sd)
-}
-
-/// Nats below the best optimum at which another one has about 1 % of its mass, and at which it has 1 ‰.
-const LIGHT: f64 = 5.0;
-const LIGHTEST: f64 = 7.0;
-
-/// What a lighter optimum must add to the variance of a coordinate, as a part of it: half as much moves its standard deviation.
-const TELLING: f64 = 0.1;
-
-/// The other optima among settled starts that stand at least four standard deviations away in some coordinate, and carry at
-/// least about 1 % of the best one's mass, or so far out 1 ‰ that a standard deviation is told wrong without it.
-pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
-    let mut found: Vec<OtherMode> = Vec::new();
-    for (i, outcome) in outcomes.iter().enumerate() {
-        let below = outcomes[best].elbo - outcome.elbo;
-        if i == best || !outcome.settled || below > LIGHTEST {
-            continue;
-        }
-        let (mean, log_sd) = outcome.moments();
-        let known = found
-            .iter()
-            .any(|m| (0..mean.len()).all(|k| (m.mean[k] - mean[k]).abs() < 2.0 * log_sd[k].exp()));
-        if below > LIGHT && outcome.adds_to(&outcomes[best]) * (-below).exp() < TELLING {
-            continue;
-        }
-        let mode = outcome.beside(&outcomes[best]);
-        if mode.distance > 4.0 && !known {
-            found.push(mode);
-        }
-    }
-    found
-}
-
-/// Other optima of comparable mass.
-pub(crate) fn modes_of(starts: &[StartOutcome]) -> Vec<OtherMode> {
-    if starts.is_empty() {
-        return Vec::new();
-    }
-    other_modes(starts, best_start(starts))
-}
-
-/// Nats within which two starts may have found the same optimum.
-const SAME: f64 = 0.5;
-
-/// The number of starts at the best one's optimum, itself included.
-fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
-    let dim = outcomes[best].omega.len() / 2;
-    let (mean, log_sd) = outcomes[best].omega.split_at(dim);
-    let near = |outcome: &&StartOutcome| {
-        !outcome.wide
-            && outcomes[best].elbo - outcome.elbo < SAME
-            && (0..dim).all(|k| (outcome.omega[k] - mean[k]).abs() < 2.0 * log_sd[k].exp())
-    };
-    outcomes.iter().filter(near).count()
-}
-
-/// Whether the best start stands alone, or among many optima.
-fn in_doubt(outcomes: &[StartOutcome]) -> bool {
-    let best = best_start(outcomes);
-    agreeing(outcomes, best) < 2 || !scattered(outcomes, best).is_empty()
-}
-
-/// The number of starts that reached the best bound, wherever: at the best optimum, at one of its other labellings, or at
-/// another mode of the same mass, which is another matter.
-fn reached(outcomes: &[StartOutcome], best: usize) -> usize {
-    let good = |outcome: &&StartOutcome| !outcome.wide && outcomes[best].elbo - outcome.elbo < SAME;
-    outcomes.iter().filter(good).count()
-}
-
-/// The poorer optima that starts settled in, one of each bound, when they are at least two and no fewer than starts reached the
-/// best bound: then there may well be better ones that none reached.
-pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Vec<&StartOutcome> {
-    let mut poorer: Vec<&StartOutcome> = outcomes
-        .iter()
-        .filter(|outcome| !outcome.wide && outcome.settled)
-        .filter(|outcome| outcomes[best].elbo - outcome.elbo >= SAME)
-        .collect();
-    poorer.sort_by(|a, b| a.elbo.total_cmp(&b.elbo));
-    poorer.dedup_by(|next, kept| next.elbo - kept.elbo < SAME);
-    if poorer.len() < 2 || poorer.len() < reached(outcomes, best) {
-        poorer.clear();
-    }
-    poorer
-}
-
-/// Index of the best start; ties go to the first.
-pub fn best_start(outcomes: &[StartOutcome]) -> usize {
-    let mut best = 0;
-    for (i, outcome) in outcomes.iter().enumerate() {
-        if outcome.elbo > outcomes[best].elbo {
-            best = i;
-        }
-    }
-    best
-}
-
 impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
     type State = StartsState;
     type Output = Vec<StartOutcome>;
@@ -721,7 +427,8 @@ impl<D: TwiceDifferentiable> Algorithm for Starts<'_, D> {
                         .to_owned()
                 }
                 _ => format!(
-                    "none of {ATTEMPTS} starting points has a finite log density and gradient"
+                    "none of {} starting points has a finite log density and gradient",
+                    self.points.attempts(0)
                 ),
             },
         })?;
@@ -846,219 +553,5 @@ impl Snapshot for StartsState {
             calls,
             outcomes,
         })
-    }
-}
-
-/// Outcomes as an archive.
-pub(crate) fn save_outcomes(outcomes: &[StartOutcome]) -> Archive {
-    let mut archive = Archive::new();
-    let settled: Vec<bool> = outcomes.iter().map(|o| o.settled).collect();
-    archive.set("settled", settled);
-    let wide: Vec<bool> = outcomes.iter().map(|o| o.wide).collect();
-    archive.set("wide", wide);
-    let elbo: Vec<f64> = outcomes.iter().map(|o| o.elbo).collect();
-    archive.put("elbo", &elbo);
-    for (i, outcome) in outcomes.iter().enumerate() {
-        archive.put(&format!("omega{i}"), &outcome.omega);
-    }
-    archive
-}
-
-/// The inverse of [`save_outcomes`].
-pub(crate) fn restore_outcomes(archive: &Archive) -> Result<Vec<StartOutcome>, ArchiveError> {
-    let settled: Vec<bool> = archive.get("settled")?;
-    // Checkpoints of earlier builds have no wide starts, and do not say so.
-    let wide: Vec<bool> = (archive.get("wide")).unwrap_or_else(|_| vec![false; settled.len()]);
-    let elbo = archive.vec_of("elbo", settled.len())?;
-    settled
-        .into_iter()
-        .zip(wide)
-        .zip(elbo)
-        .enumerate()
-        .map(|(i, ((settled, wide), elbo))| {
-            Ok(StartOutcome {
-                omega: archive.vec(&format!("omega{i}"))?,
-                elbo,
-                settled,
-                wide,
-            })
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn outcome(mean: f64, elbo: f64) -> StartOutcome {
-        StartOutcome {
-            omega: vec![mean, 0.0],
-            elbo,
-            settled: true,
-            wide: false,
-        }
-    }
-
-    /// Independent coordinates of standard deviation 1/5, up to a constant.
-    struct Independent(usize);
-
-    impl jensen_density::LogDensity for Independent {
-        type Workspace = ();
-        fn dim(&self) -> usize {
-            self.0
-        }
-        fn workspace(&self, _: usize) {}
-        fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
-            for (l, out) in out.iter_mut().enumerate() {
-                *out = (0..self.0).map(|i| -12.5 * z.row(i)[l].powi(2)).sum();
-            }
-        }
-        fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], grad: LanesMut<'_>) {
-            self.value(ws, z, out);
-            self.apply(ws, z, grad);
-        }
-    }
-
-    impl TwiceDifferentiable for Independent {
-        fn linearize(&self, _: &mut (), _: Lanes<'_>) {}
-        fn apply(&self, _: &mut (), v: Lanes<'_>, mut out: LanesMut<'_>) {
-            for (out, v) in out.as_mut_slice().iter_mut().zip(v.as_slice()) {
-                *out = -25.0 * v;
-            }
-        }
-    }
-
-    /// A normal with noise in its values, though not in its derivatives, beyond 5.
-    struct Rough;
-
-    impl jensen_density::LogDensity for Rough {
-        type Workspace = ();
-        fn dim(&self) -> usize {
-            1
-        }
-        fn workspace(&self, _: usize) {}
-        fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
-            for (out, z) in out.iter_mut().zip(z.row(0)) {
-                let noise = mixed(z.to_bits()) as f64 / u64::MAX as f64;
-                let far = if z.abs() > 5.0 {
-                    40.0 * noise + 60.0
-                } else {
-                    0.0
-                };
-                *out = -0.5 * z.abs() * z.abs().min(5.0) - far;
-            }
-        }
-        fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
-            self.value(ws, z, out);
-            for (out, z) in grad.as_mut_slice().iter_mut().zip(z.as_slice()) {
-                *out = if z.abs() > 5.0 {
-                    -1e-3 * z.signum()
-                } else {
-                    -z
-                };
-            }
-        }
-    }
-
-    impl TwiceDifferentiable for Rough {
-        fn linearize(&self, _: &mut (), _: Lanes<'_>) {}
-        fn apply(&self, _: &mut (), v: Lanes<'_>, mut out: LanesMut<'_>) {
-            for (out, v) in out.as_mut_slice().iter_mut().zip(v.as_slice()) {
-                *out = -v;
-            }
-        }
-    }
-
-    #[test]
-    fn starts_that_cannot_catch_up_end() {
-        let source = NoiseSource::new(1, jensen_math::simd::Simd::detect());
-        let mut starts = Starts::new(&Rough, source, StartSettings::default());
-        let mut state = starts.init().unwrap();
-        let mut iterations = std::collections::BTreeMap::new();
-        for i in 0.. {
-            for running in state.wave.iter().flatten() {
-                let taken = u64::from(running.stage != Stage::Arrived);
-                *iterations.entry(running.index).or_insert(0) += taken;
-            }
-            if starts.step(&mut state, i).status.is_some() {
-                break;
-            }
-        }
-        let (near, wide): (Vec<_>, Vec<_>) = state.outcomes.iter().partition(|o| !o.wide);
-        assert!(near.iter().all(|outcome| outcome.settled), "{near:?}");
-        assert_eq!(wide.len(), 4);
-        assert!(wide.iter().all(|outcome| !outcome.settled), "{wide:?}");
-        let longest = iterations
-            .range(FIRST_WIDE..)
-            .map(|(_, count)| *count)
-            .max();
-        assert!(longest.unwrap() <= 12, "{iterations:?}");
-    }
-
-    #[test]
-    fn starts_at_a_known_optimum_end_there_after_few_draws() {
-        let source = NoiseSource::new(1, jensen_math::simd::Simd::detect());
-        let density = Independent(4);
-        let mut starts = Starts::new(&density, source, StartSettings::default());
-        let mut state = starts.init().unwrap();
-        while starts.step(&mut state, 0).status.is_none() {}
-        assert_eq!(state.outcomes.len(), 13);
-        let first = &state.outcomes[0];
-        for outcome in &state.outcomes {
-            assert!(outcome.settled && (outcome.elbo - first.elbo).abs() < 1e-3);
-        }
-        let (few, all) = (SCOUTING as u64, starts.settings.draws as u64);
-        // Three steps on few draws, one on all of them.
-        assert_eq!(state.calls.gradients, 13 * (4 * few + 2 * all));
-    }
-
-    #[test]
-    fn many_coordinates_are_probed() {
-        for dim in [40, PROBED + 1] {
-            let found = initial_log_sd(&Independent(dim), &vec![0.1; dim]).unwrap();
-            assert_eq!(found.len(), dim);
-            assert!(found.iter().all(|x| (x - 0.2f64.ln()).abs() < 1e-9));
-        }
-    }
-
-    #[test]
-    fn one_start_above_several_poorer_optima_is_no_agreement() {
-        let mut outcomes = vec![outcome(0.0, -3.0), outcome(5.0, -9.0), outcome(9.0, -20.0)];
-        assert_eq!(scattered(&outcomes, 0).len(), 2);
-        assert_eq!(StartSettings::default().count(2, &outcomes), 9);
-        outcomes.extend([outcome(5.0, -9.1), outcome(5.0, -9.2)]);
-        assert_eq!(scattered(&outcomes, 0).len(), 2);
-        outcomes.extend(vec![outcome(9.0, -20.0); 4]);
-        assert_eq!(StartSettings::default().count(2, &outcomes), 27);
-        outcomes.push(outcome(0.1, -3.1));
-        assert_eq!(scattered(&outcomes, 0).len(), 2);
-        outcomes.push(outcome(0.2, -3.1));
-        assert_eq!(scattered(&outcomes, 0).len(), 0);
-        assert_eq!(StartSettings::default().count(2, &outcomes), 9);
-    }
-
-    #[test]
-    fn two_optima_of_one_height_are_modes_and_not_agreement() {
-        let outcomes = [outcome(-10.0, -3.0), outcome(10.0, -3.1)];
-        assert_eq!(agreeing(&outcomes, 0), 1);
-        assert_eq!(other_modes(&outcomes, 0).len(), 1);
-        assert_eq!(scattered(&outcomes, 0).len(), 0);
-    }
-
-    /// An optimum of half a percent of the mass adds to the variance of the whole what it is away, squared: at five standard
-    /// deviations an eighth, at four a twelfth.
-    #[test]
-    fn a_light_optimum_is_a_mode_where_it_makes_a_standard_deviation() {
-        let sd = outcome(0.0, 0.0).omega[1].exp();
-        let modes = |away: f64, below: f64| {
-            let outcomes = [outcome(0.0, -3.0), outcome(away * sd, -3.0 - below)];
-            other_modes(&outcomes, 0).len()
-        };
-        assert_eq!([modes(4.1, 5.3), modes(5.1, 5.3)], [0, 1]);
-        assert_eq!(
-            [modes(4.1, 4.9), modes(10.0, 6.9), modes(30.0, 6.9)],
-            [1, 1, 1]
-        );
-        assert_eq!(modes(1e4, 7.1), 0);
     }
 }

@@ -2,7 +2,7 @@
 
 use jensen_run::{Reason, Status, Verdict};
 
-use crate::agreement::{MEAN_LIMIT, SD_LIMIT};
+use crate::agreement::{Difference, MEAN_LIMIT, SD_LIMIT};
 use crate::approximation::Draws;
 use crate::dense::{cholesky, solve_lower};
 use crate::driver::FamilyResult;
@@ -189,16 +189,22 @@ fn moved(result: &FamilyResult) -> Option<Reason> {
         return None;
     }
     let (mean, sd) = (agreement.mean, agreement.sd);
+    let of = |moved: Difference| match moved.constrained {
+        true => format!(
+            "what coordinate {} is the logarithm or logit of",
+            moved.coordinate + 1
+        ),
+        false => format!("coordinate {}", moved.coordinate + 1),
+    };
     Some(Reason::new(
         format!(
             "weighted by their importance, draws of the {} approximation have means and standard deviations of their \
-             own: the mean of coordinate {} moves by {:.2} ± {:.2} sd (limit {MEAN_LIMIT}), the sd of coordinate {} by \
-             a factor of {:.2} ± {:.2} (limit {:.2})",
+             own: the mean of {} moves by {:.2} ± {:.2} sd (limit {MEAN_LIMIT}), the sd of {} by a factor of {:.2} ± {:.2} (limit {:.2})",
             result.kind,
-            mean.coordinate + 1,
+            of(mean),
             mean.value,
             mean.standard_error,
-            sd.coordinate + 1,
+            of(sd),
             sd.value.exp(),
             sd.value.exp() * sd.standard_error,
             SD_LIMIT.exp(),

@@ -608,6 +608,42 @@ fn a_funnel_is_fitted_by_centring_it() {
     assert!(all.starts_with(&first));
 }
 
+/// Intercepts and slopes that are correlated in the form of Stan's guide: with few houses in most counties, neither a Gaussian nor
+/// chains from it get along with the spread of the slopes.
+#[test]
+fn correlated_effects_are_fitted_between_centred_and_not() {
+    const PROGRAM: &str = "data { int N; int J; array[N] int county; vector[N] x; vector[N] y; }
+        parameters {
+          array[J] vector[2] beta; vector[2] gamma; vector<lower=0>[2] tau; corr_matrix[2] Omega; real<lower=0> sigma;
+        }
+        model {
+          beta ~ multi_normal(gamma, quad_form_diag(Omega, tau));
+          gamma ~ normal(0, 5);
+          tau ~ cauchy(0, 2.5);
+          Omega ~ lkj_corr(2);
+          sigma ~ exponential(1);
+          for (n in 1:N) y[n] ~ normal(beta[county[n], 1] + beta[county[n], 2] * x[n], sigma);
+        }";
+    let desk = Desk::new();
+    let model = desk.file("model.stan", PROGRAM);
+    let (other, data) = corpus("radon_slope_correlated");
+    let run = |model: &str| jensen(["fit", model, &data, "--json", "--seed", "1"]);
+    let (fit, by_hand) = (run(&model).expect(0).json(), run(&other).expect(0).json());
+    for name in ["gamma[1]", "gamma[2]", "tau[1]", "tau[2]", "sigma"] {
+        let of = |fit: &serde_json::Value, what: &str| {
+            let all = fit["parameters"].as_array().unwrap();
+            let one = all.iter().find(|p| p["name"] == name).unwrap();
+            one[what].as_f64().unwrap()
+        };
+        let off = (of(&fit, "mean") - of(&by_hand, "mean")) / of(&by_hand, "sd");
+        let ratio = of(&fit, "sd") / of(&by_hand, "sd");
+        assert!(
+            off.abs() < 0.15 && (ratio - 1.0).abs() < 0.1,
+            "{name}: {off} {ratio}"
+        );
+    }
+}
+
 #[test]
 fn a_centred_fit_goes_on_where_it_was_stopped() {
     let desk = Desk::new();

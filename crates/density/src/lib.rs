@@ -38,7 +38,7 @@ pub use erased_records::{ErasedRecords, ErasedWorkspace};
 pub use lanes::{Lanes, LanesMut};
 pub use pattern::Pattern;
 pub use posterior::{
-    ConstrainError, Constrained, DrawKey, Posterior, Unconstrained, Variable, VariableKind,
+    ConstrainError, Constrained, DrawKey, Posterior, Scale, Unconstrained, Variable, VariableKind,
 };
 pub use records::{
     AllRecords, AllRecordsWorkspace, Group, LinearPredictor, LinkExpectations, PredictorScratch,

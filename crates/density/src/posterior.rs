@@ -39,6 +39,18 @@ impl Variable {
     }
 }
 
+/// What a coordinate is of the value that is reported of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scale {
+    /// The value, up to a shift and a factor, or something that no single value belongs to.
+    #[default]
+    Identity,
+    /// Its logarithm, or that of its distance from a bound.
+    Log,
+    /// The logit of its place between two bounds.
+    Logit,
+}
+
 /// Names the random stream of one draw's generated quantities, so that any draw can be made again
 /// alone: same key, same values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +89,11 @@ pub trait Posterior: Sync {
 
     /// Names of the d unconstrained coordinates.
     fn unconstrained_names(&self) -> Vec<String>;
+
+    /// What each of them is of the value that it is reported as; the values themselves where nothing is said.
+    fn scales(&self) -> Vec<Scale> {
+        Vec::new()
+    }
 
     /// Appends the values of every variable at the unconstrained point `z` to `out`: parameters,
     /// transformed parameters, generated quantities.

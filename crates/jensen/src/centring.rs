@@ -15,7 +15,7 @@ use jensen_blackbox::{
     StartSettings, Subject, TrustSettings, finds_conditional, fit,
 };
 use jensen_density::{
-    ConstrainError, Constrained, DrawKey, LogDensity, Posterior, Unconstrained, Variable,
+    ConstrainError, Constrained, DrawKey, LogDensity, Posterior, Scale, Unconstrained, Variable,
 };
 use jensen_graph::{GraphDensity, Placed, Power, Recentred, Series};
 use jensen_run::{Control, Limit, Silent, Status};
@@ -337,6 +337,10 @@ impl Posterior for CentredModel<'_> {
 
     fn unconstrained_names(&self) -> Vec<String> {
         self.model.posterior().unconstrained_names()
+    }
+
+    fn scales(&self) -> Vec<Scale> {
+        self.model.posterior().scales()
     }
 
     fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError> {

@@ -184,6 +184,7 @@ pub fn fit_with<P: Problem>(
     let settings = Settings {
         memory_limit: Some(options.memory_limit - (beside.total() - beside.family)),
         variables: variables_of(&problem.posterior().unconstrained_names()),
+        scales: problem.posterior().scales(),
         ..options.settings.clone()
     };
 

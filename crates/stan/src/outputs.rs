@@ -2,7 +2,9 @@
 
 use std::sync::OnceLock;
 
-use jensen_density::{ConstrainError, Constrained, DrawKey, Posterior, Unconstrained, Variable};
+use jensen_density::{
+    ConstrainError, Constrained, DrawKey, Posterior, Scale, Unconstrained, Variable,
+};
 use jensen_graph::Graph;
 use jensen_graph::exec::Program;
 use jensen_graph::passes::{compact, optimise};
@@ -244,6 +246,10 @@ impl Posterior for Outputs {
 
     fn unconstrained_names(&self) -> Vec<String> {
         self.bound.unconstrained_names()
+    }
+
+    fn scales(&self) -> Vec<Scale> {
+        self.bound.scales()
     }
 
     fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError> {

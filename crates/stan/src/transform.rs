@@ -17,6 +17,8 @@ mod tests;
 
 use std::borrow::Cow;
 
+use jensen_density::Scale;
+
 /// A bound, offset or multiplier: one number for all elements or one for each, in storage order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Limit {
@@ -111,6 +113,25 @@ impl Transform {
                 | Transform::LowerUpper(..)
                 | Transform::OffsetMultiplier(..)
         )
+    }
+
+    /// What coordinate `i` of one `rows × cols` value, or of an array whose elements are transformed alone, is of what is
+    /// reported. A simplex and correlations have no coordinates of single values.
+    pub fn scale(&self, i: usize, cols: usize) -> Scale {
+        let log = |is| if is { Scale::Log } else { Scale::Identity };
+        match self {
+            Transform::Lower(a) => log(a.at(i).is_finite()),
+            Transform::Upper(b) => log(b.at(i).is_finite()),
+            Transform::LowerUpper(a, b) if a.at(i).is_finite() && b.at(i).is_finite() => {
+                Scale::Logit
+            }
+            Transform::LowerUpper(a, b) => log(a.at(i).is_finite() || b.at(i).is_finite()),
+            Transform::Ordered => log(i > 0),
+            Transform::PositiveOrdered => Scale::Log,
+            Transform::CholeskyFactorCov => log(is_on_diagonal(i, cols)),
+            Transform::CovMatrix => log(is_on_diagonal(i, usize::MAX)),
+            _ => Scale::Identity,
+        }
     }
 
     /// Appends the constrained `rows × cols` value of the coordinates `z`, column after column, to `out` and returns
@@ -236,6 +257,15 @@ pub struct Violation {
     pub expected: String,
     /// What was found instead.
     pub found: String,
+}
+
+/// Whether place `i` in the rows of a lower triangle of so many columns is on the diagonal.
+fn is_on_diagonal(i: usize, cols: usize) -> bool {
+    let ends = (0..cols).scan(0, |before, row| {
+        *before += row + 1;
+        Some(*before - 1)
+    });
+    ends.take_while(|end| *end <= i).last() == Some(i)
 }
 
 fn lower(z: f64, a: f64) -> (f64, f64) {

@@ -2,7 +2,7 @@
 
 mod support;
 
-use jensen_density::{DrawKey, Posterior};
+use jensen_density::{DrawKey, Posterior, Scale};
 use jensen_math::simd::Simd;
 use jensen_stan::outputs::Outputs;
 use support::{bind, corpus, error};
@@ -250,4 +250,43 @@ fn a_block_without_variables_is_run_unless_it_is_left_out() {
     };
     assert!((1..DRAWS).contains(&errors(&|_| true)));
     assert_eq!(errors(&|name| name == "a"), 0);
+}
+
+/// Bounds that are infinite bound nothing, and may be those of some elements alone or depend on other parameters.
+#[test]
+fn scales_are_those_of_the_constraints() {
+    use Scale::{Identity, Log, Logit};
+    let all = [
+        ("real x", vec![Identity]),
+        ("real<lower=2> x", vec![Log]),
+        ("real<upper=2> x", vec![Log]),
+        ("real<lower=0, upper=3> x", vec![Logit]),
+        ("real<lower=negative_infinity()> x", vec![Identity]),
+        ("real<lower=0, upper=positive_infinity()> x", vec![Log]),
+        ("vector<lower=b>[3] x", vec![Log, Identity, Log]),
+        ("array[2] ordered[2] x", vec![Identity, Log, Identity, Log]),
+        ("positive_ordered[2] x", vec![Log, Log]),
+        ("simplex[3] x", vec![Identity; 2]),
+        (
+            "cholesky_factor_cov[3, 2] x",
+            vec![Log, Identity, Log, Identity, Identity],
+        ),
+        (
+            "array[2] cov_matrix[2] x",
+            vec![Log, Identity, Log, Log, Identity, Log],
+        ),
+        (
+            "real<lower=0> a; real<lower=-a, upper=a> x",
+            vec![Log, Logit],
+        ),
+        ("tuple(real<lower=0>, real) x", vec![Log, Identity]),
+    ];
+    for (declared, scales) in all {
+        let source = format!(
+            "transformed data {{ vector[3] b = [0, negative_infinity(), 1]'; }} parameters {{ {declared}; }} model {{ }}"
+        );
+        let bound = bind(&source, "{}").unwrap();
+        assert_eq!(bound.scales(), scales, "{declared}");
+        assert_eq!(scales.len(), bound.unconstrained_dim(), "{declared}");
+    }
 }

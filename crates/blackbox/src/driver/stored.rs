@@ -94,7 +94,7 @@ impl Snapshot for FamilyResult {
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
         let e = archive.vec_of("evaluation", 6)?;
         // What earlier builds did not look at is not known of their results, and so they are not trusted.
-        let agreement = archive.vec_of("agreement", 6);
+        let agreement = archive.vec_of("agreement", Agreement::NUMBERS);
         let agreement = agreement.map_or(Agreement::UNKNOWN, |x| Agreement::from_numbers(&x));
         let [draws, rejected, impossible] = archive.get("draws")?;
         let polish = archive.vec("polish")?;

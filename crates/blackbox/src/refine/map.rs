@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use jensen_density::{Lanes, LanesMut};
+use jensen_math::simd::LANES;
 
 use crate::approximation::Approximation;
 use crate::dense::solve_lower_lanes;
@@ -285,16 +286,19 @@ fn multiply(half: Half, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     let dim = x.len() / lanes;
     let (mut panel, mut product) = (vec![0.0; dim * PANEL], vec![0.0; dim * PANEL]);
     for first in (0..lanes).step_by(PANEL) {
-        let width = PANEL.min(lanes - first);
+        let given = PANEL.min(lanes - first);
+        // Lanes of a vector that nobody has asked for cost less than those that are left of one.
+        let width = given.next_multiple_of(LANES);
         let panel = &mut panel[..dim * width];
         for (to, x) in panel.chunks_mut(width).zip(x.chunks(lanes)) {
-            to.copy_from_slice(&x[first..first + width]);
+            to[..given].copy_from_slice(&x[first..first + given]);
+            to[given..].fill(0.0);
         }
         let product = &mut product[..dim * width];
         product.fill(0.0);
         multiply_panel(half, a, panel, width, product);
         for (out, from) in out.chunks_mut(lanes).zip(product.chunks(width)) {
-            out[first..first + width].copy_from_slice(from);
+            out[first..first + given].copy_from_slice(&from[..given]);
         }
     }
 }

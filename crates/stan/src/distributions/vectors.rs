@@ -2,6 +2,7 @@
 
 use std::f64::consts::PI;
 
+use jensen_graph::Scattered;
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::lgamma;
 
@@ -11,6 +12,7 @@ use super::multivariate::{Multivariate, OverRecords};
 use super::univariate::{LOCATION, VARIATE};
 use crate::functions::Keep;
 use crate::functions::random::Draws;
+use crate::program::Level;
 use crate::symbolic::domain::Domain::{Finite, NotNan, Positive};
 use crate::symbolic::domain::{Domain, check, check_values, guard};
 use crate::symbolic::functions::matrices::{cholesky, spd_solve};
@@ -483,8 +485,61 @@ fn of_record<'g>(
     Ok(Some((l, tape.add_all(&squares), k)))
 }
 
+/// Largest dimension of vectors whose elements are noted one after the other: each is a storey of its own.
+const NOTED: usize = 5;
+
+/// Keeps for the tape that vectors scatter, element by element: given those before it (after it for a precision), each does so
+/// about its conditional mean with the standard deviation that is on the factor's diagonal. `y` and `m` have one element
+/// of all vectors each.
+fn note_scatter<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scale: Scale) {
+    let (tape, k) = (w.density.tape, y.len());
+    let entry = |i: usize, j: usize| l.at(j * k + i);
+    let mut known: Vec<(usize, E<'g>)> = Vec::with_capacity(k);
+    for step in 0..k {
+        let at = match scale {
+            Scale::Precision => k - 1 - step,
+            _ => step,
+        };
+        // Of a precision the differences are known, of a covariance those in standard deviations.
+        let terms: Vec<E<'g>> = (known.iter())
+            .map(|(j, x)| match scale {
+                Scale::Precision => -(entry(*j, at) * *x) / entry(at, at),
+                _ => entry(at, *j) * *x,
+            })
+            .collect();
+        let location = if terms.is_empty() {
+            m[at]
+        } else {
+            m[at] + tape.add_all(&terms)
+        };
+        let (spread, rest) = match scale {
+            Scale::Precision => (entry(at, at).recip(), y[at] - m[at]),
+            _ => (entry(at, at), (y[at] - location) / entry(at, at)),
+        };
+        known.push((at, rest));
+        tape.scattered.borrow_mut().push(Scattered {
+            values: y[at].id,
+            location: location.id,
+            scale: spread.id,
+        });
+    }
+}
+
+/// Whether the vectors of a density are parameters, and few enough in their dimensions to be noted.
+fn is_noted(w: &Whole<'_, '_>, k: usize) -> bool {
+    (2..=NOTED).contains(&k) && w.passed[0].level == Level::Param
+}
+
 fn lower_multi_normal(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {
     if let Some((l, squares, k)) = of_record(w, 1, 2, scale)? {
+        if is_noted(w, k) {
+            let tape = w.density.tape;
+            let (y, m) = (
+                w.passed[0].sym.elements(tape)?,
+                w.passed[1].sym.elements(tape)?,
+            );
+            note_scatter(w, &y, &m, l, scale);
+        }
         let d = &mut w.density;
         d.term(&[0, 1, 2], -0.5 * squares);
         let log_det = l.diagonal(k, k).log().sum();
@@ -498,6 +553,18 @@ fn lower_multi_normal(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {
         return Ok(());
     }
     let l = lower_factor(w, 2, scale, k)?;
+    if is_noted(w, k) {
+        let tape = w.density.tape;
+        let each = |passed: usize| -> FnResult<Vec<E<'_>>> {
+            let all = w.passed[passed].sym.e(tape)?;
+            // One number stands for a constant vector of equal ones.
+            let all = if all.len() == 1 { all.repeat(k) } else { all };
+            let count = all.len() / k;
+            let of = |i: usize| (0..count).map(|c| (c * k + i) as u32).collect::<Vec<_>>();
+            Ok((0..k).map(|i| all.gather(&of(i))).collect())
+        };
+        note_scatter(w, &each(0)?, &each(1)?, l, scale);
+    }
     let z = match scale {
         // xᵀ L Lᵀ x = ‖Lᵀ x‖²
         Scale::Precision => l.matmul_with(difference, k, k, n, true, false),

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use jensen_density::{ConstrainError, DrawKey, Posterior, Unconstrained, Variable, VariableKind};
+use jensen_density::{
+    ConstrainError, DrawKey, Posterior, Scale, Unconstrained, Variable, VariableKind,
+};
 
 use super::bind::{DataSource, bind_data};
 use super::invent::{Invention, invent_data};
@@ -266,6 +268,24 @@ impl BoundModel {
         Ok(())
     }
 
+    /// What each coordinate is of what is reported of it, at the parameters that have been read.
+    fn scales_with(&self, machine: &mut Machine<'_>) -> Eval<Vec<Scale>> {
+        let mut scales = Vec::with_capacity(self.dim);
+        for (decl, (_, ty)) in self.program.parameters.iter().zip(&self.parameters) {
+            for part in parts(decl, ty) {
+                let transform = machine.transform(part.constraint)?;
+                let (rows, cols) = part.ty.unwind().1.leaf_extents();
+                let each = match transform.is_elementwise() {
+                    true => coordinates(&part),
+                    false => transform.coordinates(rows, cols),
+                };
+                let of = |i: usize| transform.scale(i % each, cols);
+                scales.extend((0..coordinates(&part)).map(of));
+            }
+        }
+        Ok(scales)
+    }
+
     fn sections(&self) -> [(&[(VarId, Sized)], VariableKind); 3] {
         [
             (&self.parameters, VariableKind::Parameter),
@@ -478,6 +498,16 @@ impl Posterior for BoundModel {
             }
         }
         names
+    }
+
+    fn scales(&self) -> Vec<Scale> {
+        let mut sink = |_: &str| {};
+        let mut machine = self.machine(&mut sink);
+        machine.jacobian = false;
+        // Bounds may read other parameters.
+        self.read_parameters(&mut machine, &vec![0.0; self.dim])
+            .and_then(|()| self.scales_with(&mut machine))
+            .unwrap_or_default()
     }
 
     fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError> {

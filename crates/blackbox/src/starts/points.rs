@@ -1,0 +1,190 @@
+//! Where starts begin.
+
+use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
+use serde::{Deserialize, Serialize};
+
+use crate::noise::{NoisePurpose, NoiseSource};
+use crate::reduce::dot;
+
+/// Where fits begin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Init {
+    /// At the origin of the unconstrained space, then, where several starts are made, at random
+    /// points in mirrored pairs.
+    Zero,
+    /// At points uniform in [-2, 2] in every coordinate.
+    Random,
+    /// At a given unconstrained point only.
+    Point(Vec<f64>),
+}
+
+/// Largest half-width of random starting points, as in Stan.
+const RADIUS: f64 = 2.0;
+
+/// Half-widths of a second kind of starts, two mirrored points each whose coordinates are all beyond half of it: of a mode
+/// that stands apart in some coordinate at such a distance, one of the two is on its side.
+pub(super) const WIDE: [f64; 2] = [20.0, 100.0];
+
+/// Largest dimension in which they are made: each costs as much as another start.
+pub(super) const WIDE_DIMENSION: usize = 64;
+
+/// Tries for each of them: where scales are logarithms most fail.
+const WIDE_ATTEMPTS: u64 = 3;
+
+/// Index of the first of them.
+pub(super) const FIRST_WIDE: u64 = 1 << 32;
+
+/// Tries for a random point with finite density and gradient, as in Stan.
+const ATTEMPTS: u64 = 100;
+
+/// So many more where none was good: with one number for all elements of an array. Where every one of many groups must be
+/// in its place, as parts of a probability that may not exceed one, chance has to find few numbers instead of one for each.
+const ATTEMPTS_BY_VARIABLE: u64 = 100;
+
+/// The points at which starts begin.
+pub(super) struct Points {
+    pub dim: usize,
+    pub source: NoiseSource,
+    pub init: Init,
+    /// The variable of each coordinate; empty where nothing is known of them.
+    pub variables: Vec<usize>,
+}
+
+impl Points {
+    /// How many points start `index` tries.
+    pub fn attempts(&self, index: u64) -> u64 {
+        match self.init {
+            Init::Point(_) => 1,
+            _ if index >= FIRST_WIDE => WIDE_ATTEMPTS,
+            _ if self.variables.is_empty() => ATTEMPTS,
+            _ => ATTEMPTS + ATTEMPTS_BY_VARIABLE,
+        }
+    }
+
+    /// The starting point of try `attempt` of start `index`.
+    pub fn at(&self, index: u64, attempt: u64) -> Vec<f64> {
+        let mut u = vec![0.0; self.dim];
+        let mut uniforms = |key, attempt| {
+            let purpose = NoisePurpose::Start;
+            self.source.uniforms(purpose, key, attempt, &mut u);
+        };
+        if index >= FIRST_WIDE {
+            let pair = (index - FIRST_WIDE) / 2;
+            let half = WIDE[pair as usize] / 2.0;
+            let half = if index % 2 == 1 { -half } else { half };
+            uniforms(FIRST_WIDE + pair, attempt);
+            u.iter_mut().for_each(|x| {
+                let signed = 2.0 * *x - 1.0;
+                *x = half * (signed + signed.signum());
+            });
+            return u;
+        }
+        match &self.init {
+            Init::Point(point) => point.clone(),
+            Init::Zero if index == 0 && attempt == 0 => u,
+            Init::Zero | Init::Random => {
+                // Random points come in mirrored pairs, so that modes on either side of the origin
+                // are both tried.
+                let origin = u64::from(self.init == Init::Zero && attempt == 0);
+                let pair = (index - origin.min(index)) / 2;
+                let mirrored = (index - origin.min(index)) % 2 == 1;
+                let radius = if mirrored { -RADIUS } else { RADIUS };
+                uniforms(pair, attempt);
+                if attempt >= ATTEMPTS {
+                    // The number of an array is that of its first coordinate.
+                    for k in 1..self.dim {
+                        if self.variables[k] == self.variables[k - 1] {
+                            u[k] = u[k - 1];
+                        }
+                    }
+                }
+                u.iter_mut().for_each(|x| *x = radius * (2.0 * *x - 1.0));
+                u
+            }
+        }
+    }
+}
+
+/// Dimension beyond which the diagonal of the Hessian at a start is estimated rather than computed, which takes a
+/// product a coordinate.
+pub(super) const PROBED: usize = 2048;
+
+/// The finaliser of SplitMix64: bits without pattern from a counter.
+pub(super) fn mixed(counter: u64) -> u64 {
+    let mut x = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// Log standard deviations `−½ log max(1, |∂²log p/∂z²|)` at a point; `None` when the density, its
+/// gradient or its curvature is not finite there.
+pub(super) fn initial_log_sd<D: TwiceDifferentiable>(
+    density: &D,
+    point: &[f64],
+) -> Option<Vec<f64>> {
+    const BLOCK: usize = 64;
+    let dim = point.len();
+    let mut workspace = density.rough_workspace(BLOCK.min(dim.max(1)));
+    let (mut value, mut gradient) = ([0.0], vec![0.0; dim]);
+    density.value_grad(
+        &mut workspace,
+        Lanes::new(point, dim, 1),
+        &mut value,
+        LanesMut::new(&mut gradient, dim, 1),
+    );
+    if !value[0].is_finite() || gradient.iter().any(|g| !g.is_finite()) {
+        return None;
+    }
+    let scale = |curvature: f64| {
+        let curvature = curvature.abs();
+        curvature
+            .is_finite()
+            .then(|| -0.5 * curvature.max(1.0).ln())
+    };
+    if dim > PROBED {
+        // Products with random signs, whose own coordinates are the diagonal up to noise of mean zero.
+        let (mut z, mut signs) = (vec![0.0; dim * BLOCK], vec![0.0; dim * BLOCK]);
+        for (row, x) in z.chunks_mut(BLOCK).zip(point) {
+            row.fill(*x);
+        }
+        for (i, sign) in signs.iter_mut().enumerate() {
+            *sign = if mixed(i as u64) & 1 == 0 { 1.0 } else { -1.0 };
+        }
+        let mut product = vec![0.0; dim * BLOCK];
+        density.hvp(
+            &mut workspace,
+            Lanes::new(&z, dim, BLOCK),
+            Lanes::new(&signs, dim, BLOCK),
+            LanesMut::new(&mut product, dim, BLOCK),
+        );
+        return product
+            .chunks(BLOCK)
+            .zip(signs.chunks(BLOCK))
+            .map(|(product, signs)| scale(dot(product, signs) / BLOCK as f64))
+            .collect();
+    }
+    let mut log_sd = Vec::with_capacity(dim);
+    for first in (0..dim).step_by(BLOCK) {
+        let lanes = BLOCK.min(dim - first);
+        let mut z = vec![0.0; dim * lanes];
+        for (row, x) in z.chunks_mut(lanes).zip(point) {
+            row.fill(*x);
+        }
+        let (mut unit, mut product) = (vec![0.0; dim * lanes], vec![0.0; dim * lanes]);
+        for lane in 0..lanes {
+            unit[(first + lane) * lanes + lane] = 1.0;
+        }
+        density.hvp(
+            &mut workspace,
+            Lanes::new(&z, dim, lanes),
+            Lanes::new(&unit, dim, lanes),
+            LanesMut::new(&mut product, dim, lanes),
+        );
+        for lane in 0..lanes {
+            log_sd.push(scale(product[(first + lane) * lanes + lane])?);
+        }
+    }
+    Some(log_sd)
+}

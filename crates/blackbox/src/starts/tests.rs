@@ -1,0 +1,221 @@
+use jensen_density::{Lanes, LanesMut};
+
+use super::points::{PROBED, mixed};
+use super::*;
+
+/// Independent coordinates of standard deviation 1/5, up to a constant.
+struct Independent(usize);
+
+impl jensen_density::LogDensity for Independent {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        self.0
+    }
+    fn workspace(&self, _: usize) {}
+    fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
+        for (l, out) in out.iter_mut().enumerate() {
+            *out = (0..self.0).map(|i| -12.5 * z.row(i)[l].powi(2)).sum();
+        }
+    }
+    fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], grad: LanesMut<'_>) {
+        self.value(ws, z, out);
+        self.apply(ws, z, grad);
+    }
+}
+
+impl TwiceDifferentiable for Independent {
+    fn linearize(&self, _: &mut (), _: Lanes<'_>) {}
+    fn apply(&self, _: &mut (), v: Lanes<'_>, mut out: LanesMut<'_>) {
+        for (out, v) in out.as_mut_slice().iter_mut().zip(v.as_slice()) {
+            *out = -25.0 * v;
+        }
+    }
+}
+
+/// A normal with noise in its values, though not in its derivatives, beyond 5.
+struct Rough;
+
+impl jensen_density::LogDensity for Rough {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        1
+    }
+    fn workspace(&self, _: usize) {}
+    fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
+        for (out, z) in out.iter_mut().zip(z.row(0)) {
+            let noise = mixed(z.to_bits()) as f64 / u64::MAX as f64;
+            let far = if z.abs() > 5.0 {
+                40.0 * noise + 60.0
+            } else {
+                0.0
+            };
+            *out = -0.5 * z.abs() * z.abs().min(5.0) - far;
+        }
+    }
+    fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
+        self.value(ws, z, out);
+        for (out, z) in grad.as_mut_slice().iter_mut().zip(z.as_slice()) {
+            *out = if z.abs() > 5.0 {
+                -1e-3 * z.signum()
+            } else {
+                -z
+            };
+        }
+    }
+}
+
+impl TwiceDifferentiable for Rough {
+    fn linearize(&self, _: &mut (), _: Lanes<'_>) {}
+    fn apply(&self, _: &mut (), v: Lanes<'_>, mut out: LanesMut<'_>) {
+        for (out, v) in out.as_mut_slice().iter_mut().zip(v.as_slice()) {
+            *out = -v;
+        }
+    }
+}
+
+#[test]
+fn starts_that_cannot_catch_up_end() {
+    let source = NoiseSource::new(1, jensen_math::simd::Simd::detect());
+    let mut starts = Starts::new(&Rough, source, StartSettings::default());
+    let mut state = starts.init().unwrap();
+    let mut iterations = std::collections::BTreeMap::new();
+    for i in 0.. {
+        for running in state.wave.iter().flatten() {
+            let taken = u64::from(running.stage != Stage::Arrived);
+            *iterations.entry(running.index).or_insert(0) += taken;
+        }
+        if starts.step(&mut state, i).status.is_some() {
+            break;
+        }
+    }
+    let (near, wide): (Vec<_>, Vec<_>) = state.outcomes.iter().partition(|o| !o.wide);
+    assert!(near.iter().all(|outcome| outcome.settled), "{near:?}");
+    assert_eq!(wide.len(), 4);
+    assert!(wide.iter().all(|outcome| !outcome.settled), "{wide:?}");
+    let longest = iterations
+        .range(FIRST_WIDE..)
+        .map(|(_, count)| *count)
+        .max();
+    assert!(longest.unwrap() <= 12, "{iterations:?}");
+}
+
+#[test]
+fn starts_at_a_known_optimum_end_there_after_few_draws() {
+    let source = NoiseSource::new(1, jensen_math::simd::Simd::detect());
+    let density = Independent(4);
+    let mut starts = Starts::new(&density, source, StartSettings::default());
+    let mut state = starts.init().unwrap();
+    while starts.step(&mut state, 0).status.is_none() {}
+    assert_eq!(state.outcomes.len(), 13);
+    let first = &state.outcomes[0];
+    for outcome in &state.outcomes {
+        assert!(outcome.settled && (outcome.elbo - first.elbo).abs() < 1e-3);
+    }
+    let (few, all) = (SCOUTING as u64, starts.settings.draws as u64);
+    // Three steps on few draws, one on all of them.
+    assert_eq!(state.calls.gradients, 13 * (4 * few + 2 * all));
+}
+
+#[test]
+fn many_coordinates_are_probed() {
+    for dim in [40, PROBED + 1] {
+        let found = initial_log_sd(&Independent(dim), &vec![0.1; dim]).unwrap();
+        assert_eq!(found.len(), dim);
+        assert!(found.iter().all(|x| (x - 0.2f64.ln()).abs() < 1e-9));
+    }
+}
+
+/// A normal whose twelve coordinates of the second array must all be above ½.
+struct Gate;
+
+impl jensen_density::LogDensity for Gate {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        13
+    }
+    fn workspace(&self, _: usize) {}
+    fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
+        for (l, out) in out.iter_mut().enumerate() {
+            let inside = (1..13).all(|i| z.row(i)[l] > 0.5);
+            let square: f64 = (0..13).map(|i| (z.row(i)[l] - 1.0).powi(2)).sum();
+            *out = if inside {
+                -12.5 * square
+            } else {
+                f64::NEG_INFINITY
+            };
+        }
+    }
+    fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
+        self.value(ws, z, out);
+        for (out, z) in grad.as_mut_slice().iter_mut().zip(z.as_slice()) {
+            *out = -25.0 * (z - 1.0);
+        }
+    }
+}
+
+impl TwiceDifferentiable for Gate {
+    fn linearize(&self, _: &mut (), _: Lanes<'_>) {}
+    fn apply(&self, ws: &mut (), v: Lanes<'_>, out: LanesMut<'_>) {
+        Independent(13).apply(ws, v, out);
+    }
+}
+
+#[test]
+fn where_all_of_many_groups_must_be_in_place_they_begin_alike() {
+    let source = NoiseSource::new(1, jensen_math::simd::Simd::detect());
+    let starts = || Starts::new(&Gate, source, StartSettings::default());
+    assert_eq!(starts().first_finite_point(), None);
+    let variables: Vec<usize> = (0..13).map(|k| usize::from(k > 0)).collect();
+    let known = starts().of_variables(&variables);
+    let point = known.first_finite_point().unwrap();
+    assert!(point[1] > 0.5 && point[1..].iter().all(|x| *x == point[1]));
+    assert_ne!(point[0], point[1]);
+}
+
+/// A normal, and beyond 5 nothing but noise, with derivatives of its size.
+struct Digitless;
+
+impl jensen_density::LogDensity for Digitless {
+    type Workspace = ();
+    fn dim(&self) -> usize {
+        1
+    }
+    fn workspace(&self, _: usize) {}
+    fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
+        for (out, z) in out.iter_mut().zip(z.row(0)) {
+            let noise = mixed(z.to_bits()) as f64 / u64::MAX as f64;
+            *out = if z.abs() > 5.0 {
+                600.0 + noise
+            } else {
+                -12.5 * z * z
+            };
+        }
+    }
+    fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
+        self.value(ws, z, out);
+        for (out, z) in grad.as_mut_slice().iter_mut().zip(z.as_slice()) {
+            let far = 1e70 * (mixed(z.to_bits()) as f64 / u64::MAX as f64 - 0.5);
+            *out = if z.abs() > 5.0 { far } else { -25.0 * z };
+        }
+    }
+}
+
+impl TwiceDifferentiable for Digitless {
+    fn linearize(&self, _: &mut (), _: Lanes<'_>) {}
+    fn apply(&self, ws: &mut (), v: Lanes<'_>, out: LanesMut<'_>) {
+        Independent(1).apply(ws, v, out);
+    }
+}
+
+#[test]
+fn no_start_is_best_where_the_density_has_no_digits_left() {
+    let source = NoiseSource::new(1, jensen_math::simd::Simd::detect());
+    let mut starts = Starts::new(&Digitless, source, StartSettings::default());
+    let mut state = starts.init().unwrap();
+    while starts.step(&mut state, 0).status.is_none() {}
+    let lost = state.outcomes.iter().filter(|outcome| outcome.wide);
+    assert!(lost.clone().count() > 0);
+    lost.for_each(|outcome| assert_eq!(outcome.elbo, f64::NEG_INFINITY));
+    let best = &state.outcomes[best_start(&state.outcomes)];
+    assert!(best.settled && best.omega[0].abs() < 0.1, "{best:?}");
+}
