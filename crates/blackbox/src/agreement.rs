@@ -13,6 +13,7 @@
 //! makes them large, so that nothing is demonstrated by it.
 
 use jensen_density::{Lanes, Scale};
+use rayon::prelude::*;
 
 /// Largest difference of a mean, in standard deviations.
 pub const MEAN_LIMIT: f64 = 0.1;
@@ -22,6 +23,9 @@ pub const SD_LIMIT: f64 = 0.08;
 
 /// Blocks of the jackknife.
 const BLOCKS: usize = 8;
+
+/// Numbers that a thread adds up at least: handing over fewer costs more.
+const GRAIN: usize = 1 << 14;
 
 /// Standard deviations of logarithms can be so large that values overflow; beyond this many nats above the mean they are
 /// taken as equal.
@@ -121,32 +125,31 @@ impl Agreement {
     }
 }
 
-/// Sums of one block, the weighted ones relative to its largest weight.
-#[derive(Clone, Debug)]
+/// What a block of draws has in all quantities.
+#[derive(Clone, Copy, Debug)]
 struct Block {
-    /// The largest log weight.
+    /// The largest log weight, which weights are relative to.
     top: f64,
     weight: f64,
-    /// Weighted sums of the quantities and their squares.
-    weighted: [Vec<f64>; 2],
     count: f64,
-    /// The same without weights.
-    plain: [Vec<f64>; 2],
 }
+
+/// Sums of a quantity and its square over a block: weighted relative to the block's largest weight, and plain.
+type Sums = [f64; 4];
 
 /// What moments are of: a coordinate, or the value that it is the logarithm or logit of.
 #[derive(Clone, Copy, Debug)]
-struct Quantity {
-    coordinate: usize,
-    scale: Scale,
-    /// The coordinate's mean and standard deviation under the approximation.
-    mean: f64,
-    sd: f64,
+pub(crate) struct Quantity {
+    pub coordinate: usize,
+    pub scale: Scale,
+    /// The coordinate's mean and standard deviation.
+    pub mean: f64,
+    pub sd: f64,
 }
 
 impl Quantity {
     /// Relative to the mean, in a unit of its own, at a draw of the coordinate.
-    fn at(&self, z: f64) -> f64 {
+    pub fn at(&self, z: f64) -> f64 {
         let up = z - self.mean;
         match self.scale {
             Scale::Identity => up / self.sd,
@@ -169,7 +172,9 @@ impl Quantity {
 pub(crate) struct Moments {
     /// Every coordinate, and those whose values are on another scale once more.
     quantities: Vec<Quantity>,
-    blocks: Vec<Block>,
+    blocks: [Block; BLOCKS],
+    /// By quantity and block.
+    sums: Vec<[Sums; BLOCKS]>,
     /// Draws so far.
     seen: usize,
 }
@@ -188,16 +193,14 @@ impl Moments {
         let values = scales.iter().copied().enumerate();
         let values = values.filter(|(_, scale)| *scale != Scale::Identity);
         let quantities: Vec<Quantity> = themselves.chain(values).map(of).collect();
-        let zero = || [vec![0.0; quantities.len()], vec![0.0; quantities.len()]];
         let block = Block {
             top: f64::NEG_INFINITY,
             weight: 0.0,
-            weighted: zero(),
             count: 0.0,
-            plain: zero(),
         };
         Self {
-            blocks: vec![block; BLOCKS],
+            blocks: [block; BLOCKS],
+            sums: vec![[[0.0; 4]; BLOCKS]; quantities.len()],
             quantities,
             seen: 0,
         }
@@ -205,38 +208,53 @@ impl Moments {
 
     /// Adds draws with their log weights; those whose weight is NaN or zero count as plain draws alone.
     pub fn add(&mut self, z: Lanes<'_>, log_weights: &[f64]) {
-        let block_of = |lane: usize| (self.seen + lane) % BLOCKS;
+        let first = self.seen;
+        let block_of = |lane: usize| (first + lane) % BLOCKS;
+        let mut tops = self.blocks.map(|block| block.top);
         for (lane, w) in log_weights.iter().enumerate() {
-            let block = &mut self.blocks[block_of(lane)];
-            if *w > block.top && w.is_finite() {
-                block.rescale(*w);
+            if w.is_finite() {
+                let top = &mut tops[block_of(lane)];
+                *top = top.max(*w);
             }
         }
-        let weights: Vec<f64> = log_weights
-            .iter()
-            .enumerate()
-            .map(|(lane, w)| {
-                let top = self.blocks[block_of(lane)].top;
-                if w.is_finite() { (w - top).exp() } else { 0.0 }
-            })
-            .collect();
+        // Makes sums relative to a larger weight.
+        let mut rescale = [1.0; BLOCKS];
+        for ((block, top), rescale) in self.blocks.iter_mut().zip(tops).zip(&mut rescale) {
+            if top > block.top {
+                *rescale = (block.top - top).exp();
+                block.top = top;
+                block.weight *= *rescale;
+            }
+        }
+        let weight = |(lane, w): (usize, &f64)| match w.is_finite() {
+            true => (w - tops[block_of(lane)]).exp(),
+            false => 0.0,
+        };
+        let weights: Vec<f64> = log_weights.iter().enumerate().map(weight).collect();
         for (lane, w) in weights.iter().enumerate() {
             let block = &mut self.blocks[block_of(lane)];
             block.weight += w;
             block.count += 1.0;
         }
-        for (d, quantity) in self.quantities.iter().enumerate() {
+        let add = |(quantity, sums): (&Quantity, &mut [Sums; BLOCKS])| {
+            for (sums, rescale) in sums.iter_mut().zip(rescale) {
+                sums[0] *= rescale;
+                sums[1] *= rescale;
+            }
             let row = z.row(quantity.coordinate);
             for (lane, (z, w)) in row.iter().zip(&weights).enumerate() {
-                let block = &mut self.blocks[(self.seen + lane) % BLOCKS];
+                let sums = &mut sums[block_of(lane)];
                 let t = quantity.at(*z);
-                block.weighted[0][d] += w * t;
-                block.weighted[1][d] += w * t * t;
-                block.plain[0][d] += t;
-                block.plain[1][d] += t * t;
+                sums[0] += w * t;
+                sums[1] += w * t * t;
+                sums[2] += t;
+                sums[3] += t * t;
             }
-        }
-        self.seen += log_weights.len();
+        };
+        let together = (GRAIN / weights.len().max(1)).max(1);
+        let all = self.quantities.par_iter().zip(&mut self.sums);
+        all.with_min_len(together).for_each(add);
+        self.seen += weights.len();
     }
 
     /// What the draws so far say.
@@ -283,15 +301,16 @@ impl Moments {
     /// of the mean in standard deviations.
     fn differences(&self, d: usize, scales: &[f64], left_out: Option<usize>) -> [f64; 2] {
         let (mut weighted, mut plain) = ([0.0; 3], [0.0; 3]);
-        for (b, (block, scale)) in self.blocks.iter().zip(scales).enumerate() {
+        let blocks = self.blocks.iter().zip(&self.sums[d]);
+        for (b, ((block, sums), scale)) in blocks.zip(scales).enumerate() {
             if Some(b) == left_out {
                 continue;
             }
             weighted[0] += scale * block.weight;
             plain[0] += block.count;
             for k in 0..2 {
-                weighted[k + 1] += scale * block.weighted[k][d];
-                plain[k + 1] += block.plain[k][d];
+                weighted[k + 1] += scale * sums[k];
+                plain[k + 1] += sums[k + 2];
             }
         }
         let moments = |[n, first, second]: [f64; 3]| {
@@ -307,19 +326,6 @@ impl Moments {
             (mean - plain_mean) / unit,
             0.5 * (variance / plain_variance).ln(),
         ]
-    }
-}
-
-impl Block {
-    /// Makes the sums relative to a larger weight.
-    fn rescale(&mut self, top: f64) {
-        let factor = (self.top - top).exp();
-        self.weight *= factor;
-        self.weighted
-            .iter_mut()
-            .flatten()
-            .for_each(|x| *x *= factor);
-        self.top = top;
     }
 }
 

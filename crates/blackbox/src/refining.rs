@@ -67,7 +67,8 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
                 .expect("a fitted family has all its parameters");
             let source = NoiseSource::new(self.settings.seed, self.settings.simd);
             let settings = self.settings.refine;
-            let refine = Refine::new(self.density, &approximation, source, settings);
+            let refine = Refine::new(self.density, &approximation, source, settings)
+                .of_scales(&self.settings.scales);
             self.refine = Some(refine);
         }
         self.refine.as_mut().expect("made above")

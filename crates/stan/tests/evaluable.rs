@@ -75,6 +75,10 @@ fn what_lowering_refuses_is_said_before_there_are_data() {
     let found = refused(switched);
     assert_eq!((found[0].0, found[0].1), (6, false), "{found:?}");
     assert!(found[0].2.contains("with some data"), "{found:?}");
+    // As that does a switch without bounds that is off.
+    let off = switched.replace("int<lower=0, upper=1> careful", "int quick");
+    let found = refused(&off.replace("if (careful)", "if (!quick)"));
+    assert_eq!((found[0].0, found[0].1), (6, false), "{found:?}");
     // Nothing is said of a program for which no data are made up, and of one that is computed.
     let fine = "data { int N; array[N] int<lower=0> y; tuple(real, vector<lower=0>[N]) t; }\n\
         parameters { real<lower=0> a; }\nmodel { y ~ poisson(a * t.1); }";

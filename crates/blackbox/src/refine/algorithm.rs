@@ -2,7 +2,7 @@
 
 use std::f64::consts::{FRAC_PI_2, TAU};
 
-use jensen_density::{Lanes, LogDensity};
+use jensen_density::{Lanes, LogDensity, Scale};
 use jensen_run::{Algorithm, Evidence, Record, Status, Step};
 use rayon::prelude::*;
 
@@ -17,11 +17,13 @@ use super::state::{Phase, RefineState, Tape};
 use super::target::{Target, base_draws};
 use super::tempering::{log_ratios, memory, next_beta, resample};
 use super::whitening;
+use crate::agreement::Quantity;
 use crate::approximation::{Approximation, Draws};
 use crate::calls::Calls;
 use crate::family::Smoothness;
 use crate::noise::NoiseSource;
 use crate::oracle::Estimate;
+use crate::reduce::mean_se;
 
 /// Acceptance of the largest steps that their size is steered to.
 const ACCEPTANCE: f64 = 0.8;
@@ -65,6 +67,8 @@ pub struct Refine<'a, D: LogDensity> {
     approximation: Approximation,
     source: NoiseSource,
     settings: RefineSettings,
+    /// What coordinates are of what is reported; the same where nothing is said.
+    scales: Vec<Scale>,
 }
 
 impl<'a, D: LogDensity> Refine<'a, D> {
@@ -82,7 +86,14 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             base,
             source,
             settings,
+            scales: Vec::new(),
         }
+    }
+
+    /// The same, where coordinates have these scales.
+    pub fn of_scales(mut self, scales: &[Scale]) -> Self {
+        self.scales = scales.to_vec();
+        self
     }
 
     fn ensemble(&self) -> Ensemble {
@@ -348,16 +359,31 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     }
 
     /// The largest relative standard error of a standard deviation of hubs, where the map has some: those have tails on which
-    /// everything else hangs, and effective draws that are enough for a normal leave a tenth of their sd to chance.
+    /// everything else hangs, and effective draws that are enough for a normal leave a tenth of their sd to chance. Of the
+    /// logarithm of a scale it is the scale's: that may be near zero as often as it likes.
     fn vagueness(&self, state: &RefineState) -> f64 {
-        let (dim, lanes) = (self.target.dim(), state.cloud.lanes());
-        let error = |i: usize| {
-            let rows = state.tape.x.chunks(dim * lanes);
-            let rows = rows.flat_map(|cloud| &cloud[i * lanes..(i + 1) * lanes]);
-            self.ensemble()
-                .error_of_spread(&rows.copied().collect::<Vec<f64>>())
+        let hubs = self.base.hubs();
+        if hubs.is_empty() {
+            return 0.0;
+        }
+        let lanes = state.cloud.lanes();
+        let clouds = state.tape.x.chunks(state.cloud.x.len());
+        let places: Vec<Vec<f64>> = clouds.map(|x| self.target.map.place(x, lanes).z).collect();
+        let error = |hub: &usize| {
+            let rows = places.iter().map(|z| &z[hub * lanes..(hub + 1) * lanes]);
+            let draws: Vec<f64> = rows.flatten().copied().collect();
+            let (mean, se) = mean_se(&draws);
+            let sd = se * (draws.len() as f64).sqrt();
+            let value = Quantity {
+                coordinate: *hub,
+                scale: self.scales.get(*hub).copied().unwrap_or_default(),
+                mean,
+                sd,
+            };
+            let values: Vec<f64> = draws.iter().map(|z| value.at(*z)).collect();
+            self.ensemble().error_of_spread(&values)
         };
-        (0..self.base.hubs()).map(error).fold(0.0, f64::max)
+        hubs.iter().map(error).fold(0.0, f64::max)
     }
 
     /// Writes what the tape says into the present round; what speaks against its draws.

@@ -433,11 +433,9 @@ impl Map {
         }
     }
 
-    /// Number of hubs, which come first among the coordinates; none of an affine map.
-    pub(super) fn hubs(&self) -> usize {
-        self.bent
-            .as_ref()
-            .map_or(0, |bent| bent.family.hubs().len())
+    /// The coordinates that are hubs, which come first among those of the map; none of an affine map.
+    pub(super) fn hubs(&self) -> &[usize] {
+        self.bent.as_ref().map_or(&[], |bent| bent.family.hubs())
     }
 
     /// Whether it costs no more than there are coordinates, or places of a sparse factor.

@@ -485,49 +485,30 @@ fn of_record<'g>(
     Ok(Some((l, tape.add_all(&squares), k)))
 }
 
-/// Largest dimension of vectors whose elements are noted one after the other: each is a storey of its own.
-const NOTED: usize = 5;
-
-/// Keeps for the tape that vectors scatter, element by element: given those before it (after it for a precision), each does so
-/// about its conditional mean with the standard deviation that is on the factor's diagonal. `y` and `m` have one element
-/// of all vectors each.
+/// Keeps for the tape that the elements of vectors scatter, each about its mean with its standard deviation, or that given the
+/// others where a precision is at hand. `y` and `m` have one element of all vectors each. That elements are correlated
+/// is left to the density: what makes funnels are their spreads.
 fn note_scatter<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scale: Scale) {
     let (tape, k) = (w.density.tape, y.len());
-    let entry = |i: usize, j: usize| l.at(j * k + i);
-    let mut known: Vec<(usize, E<'g>)> = Vec::with_capacity(k);
-    for step in 0..k {
-        let at = match scale {
-            Scale::Precision => k - 1 - step,
-            _ => step,
+    for (i, (y, m)) in y.iter().zip(m).enumerate() {
+        // The diagonal of L Lᵀ, covariance or precision.
+        let row: Vec<u32> = (0..=i).map(|j| (j * k + i) as u32).collect();
+        let root = l.gather(&row).square().sum().sqrt();
+        let spread = match scale {
+            Scale::Precision => root.recip(),
+            _ => root,
         };
-        // Of a precision the differences are known, of a covariance those in standard deviations.
-        let terms: Vec<E<'g>> = (known.iter())
-            .map(|(j, x)| match scale {
-                Scale::Precision => -(entry(*j, at) * *x) / entry(at, at),
-                _ => entry(at, *j) * *x,
-            })
-            .collect();
-        let location = if terms.is_empty() {
-            m[at]
-        } else {
-            m[at] + tape.add_all(&terms)
-        };
-        let (spread, rest) = match scale {
-            Scale::Precision => (entry(at, at).recip(), y[at] - m[at]),
-            _ => (entry(at, at), (y[at] - location) / entry(at, at)),
-        };
-        known.push((at, rest));
         tape.scattered.borrow_mut().push(Scattered {
-            values: y[at].id,
-            location: location.id,
+            values: y.id,
+            location: m.id,
             scale: spread.id,
         });
     }
 }
 
-/// Whether the vectors of a density are parameters, and few enough in their dimensions to be noted.
+/// Whether the vectors of a density are parameters.
 fn is_noted(w: &Whole<'_, '_>, k: usize) -> bool {
-    (2..=NOTED).contains(&k) && w.passed[0].level == Level::Param
+    k > 0 && w.passed[0].level == Level::Param
 }
 
 fn lower_multi_normal(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {

@@ -15,6 +15,8 @@ pub struct Invention {
     pub size: i32,
     /// Whether ints between two bounds are the upper one (switches are on) or the lower one.
     pub high: bool,
+    /// Whether a single int without any bound is 0: sizes have bounds, mostly, and switches such as brms's `prior_only` none.
+    pub off: bool,
 }
 
 /// Binds a made-up value to every declaration of the data block, in order.
@@ -64,6 +66,7 @@ fn ints(machine: &mut Machine<'_>, part: &Part<'_>, what: Invention) -> Eval<Vec
                 }
             }
             Transform::LowerUpper(a, b) => plain.clamp(a.at(k), b.at(k).max(a.at(k))),
+            _ if one && what.off => 0.0,
             _ => plain,
         }
     };

@@ -10,18 +10,26 @@ use crate::program::Program;
 use crate::value::error::{ErrorKind, Halt, Limits};
 
 /// Data that are made up: of different sizes, with switches on and off.
-const TRIALS: [Invention; 3] = [
+const TRIALS: [Invention; 4] = [
     Invention {
         size: 2,
         high: true,
+        off: false,
     },
     Invention {
         size: 3,
         high: false,
+        off: false,
     },
     Invention {
         size: 1,
         high: true,
+        off: false,
+    },
+    Invention {
+        size: 2,
+        high: true,
+        off: true,
     },
 ];
 
