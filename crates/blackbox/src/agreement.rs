@@ -27,10 +27,6 @@ const BLOCKS: usize = 8;
 /// Numbers that a thread adds up at least: handing over fewer costs more.
 const GRAIN: usize = 1 << 14;
 
-/// Standard deviations of logarithms can be so large that values overflow; beyond this many nats above the mean they are
-/// taken as equal.
-const LARGEST_LOG: f64 = 300.0;
-
 /// Standard errors that count as evidence.
 const CONFIDENCE: f64 = 2.0;
 
@@ -139,30 +135,20 @@ type Sums = [f64; 4];
 
 /// What moments are of: a coordinate, or the value that it is the logarithm or logit of.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Quantity {
-    pub coordinate: usize,
-    pub scale: Scale,
-    /// The coordinate's mean and standard deviation.
-    pub mean: f64,
-    pub sd: f64,
+struct Quantity {
+    coordinate: usize,
+    scale: Scale,
+    /// The coordinate's mean and standard deviation under the approximation.
+    mean: f64,
+    sd: f64,
 }
 
 impl Quantity {
     /// Relative to the mean, in a unit of its own, at a draw of the coordinate.
-    pub fn at(&self, z: f64) -> f64 {
-        let up = z - self.mean;
+    fn at(&self, z: f64) -> f64 {
         match self.scale {
-            Scale::Identity => up / self.sd,
-            Scale::Log => up.min(LARGEST_LOG).exp_m1(),
-            // Of the share that is the smaller at the mean, in units of what it is there.
-            Scale::Logit => {
-                let (up, odds) = match self.mean > 0.0 {
-                    true => (-up, (-self.mean).exp()),
-                    false => (up, self.mean.exp()),
-                };
-                let grown = up.min(LARGEST_LOG);
-                grown.exp_m1() / (1.0 + odds * grown.exp())
-            }
+            Scale::Identity => (z - self.mean) / self.sd,
+            scale => scale.beside(z, self.mean),
         }
     }
 }

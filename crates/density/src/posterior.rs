@@ -51,6 +51,30 @@ pub enum Scale {
     Logit,
 }
 
+/// Standard deviations of logarithms can be so large that values overflow; beyond so many nats above another one they are all
+/// taken as equal.
+const LARGEST_LOG: f64 = 300.0;
+
+impl Scale {
+    /// The value that belongs to a coordinate beside the one that belongs to `other`, in a unit and a direction that depend on
+    /// `other` alone: their difference in units of the latter, and of the share that is the smaller one there.
+    pub fn beside(self, z: f64, other: f64) -> f64 {
+        let up = z - other;
+        match self {
+            Self::Identity => up,
+            Self::Log => up.min(LARGEST_LOG).exp_m1(),
+            Self::Logit => {
+                let (up, odds) = match other > 0.0 {
+                    true => (-up, (-other).exp()),
+                    false => (up, other.exp()),
+                };
+                let grown = up.min(LARGEST_LOG);
+                grown.exp_m1() / (1.0 + odds * grown.exp())
+            }
+        }
+    }
+}
+
 /// Names the random stream of one draw's generated quantities, so that any draw can be made again
 /// alone: same key, same values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,4 +148,25 @@ pub trait Posterior: Sync {
     /// # Errors
     /// When a parameter is missing, has another number of elements or violates its constraint.
     fn unconstrain(&self, lookup: &Unconstrained<'_>) -> Result<Vec<f64>, ConstrainError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_beside_others_are_those_of_their_scales() {
+        let logistic = |z: f64| 1.0 / (1.0 + (-z).exp());
+        for (z, other) in [(0.3, -1.2), (2.0, 1.5), (-4.0, 3.0), (0.7, 0.7)] {
+            let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{z} {other}: {a}, not {b}");
+            near(Scale::Identity.beside(z, other), z - other);
+            near(Scale::Log.beside(z, other), z.exp() / other.exp() - 1.0);
+            // Of the share that is the smaller one at the other.
+            let side = if other > 0.0 { -1.0 } else { 1.0 };
+            let share = |z: f64| logistic(side * z);
+            near(Scale::Logit.beside(z, other), share(z) / share(other) - 1.0);
+        }
+        assert!(Scale::Log.beside(1e4, 0.0).is_finite());
+        assert!(Scale::Logit.beside(-1e4, 800.0).is_finite());
+    }
 }

@@ -17,7 +17,6 @@ use super::state::{Phase, RefineState, Tape};
 use super::target::{Target, base_draws};
 use super::tempering::{log_ratios, memory, next_beta, resample};
 use super::whitening;
-use crate::agreement::Quantity;
 use crate::approximation::{Approximation, Draws};
 use crate::calls::Calls;
 use crate::family::Smoothness;
@@ -372,15 +371,9 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         let error = |hub: &usize| {
             let rows = places.iter().map(|z| &z[hub * lanes..(hub + 1) * lanes]);
             let draws: Vec<f64> = rows.flatten().copied().collect();
-            let (mean, se) = mean_se(&draws);
-            let sd = se * (draws.len() as f64).sqrt();
-            let value = Quantity {
-                coordinate: *hub,
-                scale: self.scales.get(*hub).copied().unwrap_or_default(),
-                mean,
-                sd,
-            };
-            let values: Vec<f64> = draws.iter().map(|z| value.at(*z)).collect();
+            let (mean, _) = mean_se(&draws);
+            let scale = self.scales.get(*hub).copied().unwrap_or_default();
+            let values: Vec<f64> = draws.iter().map(|z| scale.beside(*z, mean)).collect();
             self.ensemble().error_of_spread(&values)
         };
         hubs.iter().map(error).fold(0.0, f64::max)
