@@ -3,80 +3,105 @@ use jensen_density::{Lanes, LanesMut};
 use super::points::{PROBED, mixed};
 use super::*;
 
-/// Independent coordinates of standard deviation 1/5, up to a constant.
-struct Independent(usize);
+/// A density of so many coordinates: its value at a point, its derivative in a coordinate, and what its Hessian
+/// multiplies by.
+struct Made {
+    dim: usize,
+    value: fn(&[f64]) -> f64,
+    derivative: fn(f64) -> f64,
+    curvature: f64,
+}
 
-impl jensen_density::LogDensity for Independent {
+impl jensen_density::LogDensity for Made {
     type Workspace = ();
     fn dim(&self) -> usize {
-        self.0
+        self.dim
     }
     fn workspace(&self, _: usize) {}
     fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
         for (l, out) in out.iter_mut().enumerate() {
-            *out = (0..self.0).map(|i| -12.5 * z.row(i)[l].powi(2)).sum();
-        }
-    }
-    fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], grad: LanesMut<'_>) {
-        self.value(ws, z, out);
-        self.apply(ws, z, grad);
-    }
-}
-
-impl TwiceDifferentiable for Independent {
-    fn linearize(&self, _: &mut (), _: Lanes<'_>) {}
-    fn apply(&self, _: &mut (), v: Lanes<'_>, mut out: LanesMut<'_>) {
-        for (out, v) in out.as_mut_slice().iter_mut().zip(v.as_slice()) {
-            *out = -25.0 * v;
-        }
-    }
-}
-
-/// A normal with noise in its values, though not in its derivatives, beyond 5.
-struct Rough;
-
-impl jensen_density::LogDensity for Rough {
-    type Workspace = ();
-    fn dim(&self) -> usize {
-        1
-    }
-    fn workspace(&self, _: usize) {}
-    fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
-        for (out, z) in out.iter_mut().zip(z.row(0)) {
-            let noise = mixed(z.to_bits()) as f64 / u64::MAX as f64;
-            let far = if z.abs() > 5.0 {
-                40.0 * noise + 60.0
-            } else {
-                0.0
-            };
-            *out = -0.5 * z.abs() * z.abs().min(5.0) - far;
+            let point: Vec<f64> = (0..self.dim).map(|i| z.row(i)[l]).collect();
+            *out = (self.value)(&point);
         }
     }
     fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
         self.value(ws, z, out);
         for (out, z) in grad.as_mut_slice().iter_mut().zip(z.as_slice()) {
-            *out = if z.abs() > 5.0 {
-                -1e-3 * z.signum()
-            } else {
-                -z
-            };
+            *out = (self.derivative)(*z);
         }
     }
 }
 
-impl TwiceDifferentiable for Rough {
+impl TwiceDifferentiable for Made {
     fn linearize(&self, _: &mut (), _: Lanes<'_>) {}
     fn apply(&self, _: &mut (), v: Lanes<'_>, mut out: LanesMut<'_>) {
         for (out, v) in out.as_mut_slice().iter_mut().zip(v.as_slice()) {
-            *out = -v;
+            *out = self.curvature * v;
         }
     }
 }
+
+/// A number in [0, 1] that differs from bit to bit.
+fn noise(z: f64) -> f64 {
+    mixed(z.to_bits()) as f64 / u64::MAX as f64
+}
+
+/// Independent coordinates of standard deviation 1/5, up to a constant.
+fn independent(dim: usize) -> Made {
+    Made {
+        dim,
+        value: |z| z.iter().map(|z| -12.5 * z * z).sum(),
+        derivative: |z| -25.0 * z,
+        curvature: -25.0,
+    }
+}
+
+/// A normal with noise in its values, though not in its derivatives, beyond 5.
+const ROUGH: Made = Made {
+    dim: 1,
+    value: |z| {
+        let far = match z[0].abs() > 5.0 {
+            true => 40.0 * noise(z[0]) + 60.0,
+            false => 0.0,
+        };
+        -0.5 * z[0].abs() * z[0].abs().min(5.0) - far
+    },
+    derivative: |z| match z.abs() > 5.0 {
+        true => -1e-3 * z.signum(),
+        false => -z,
+    },
+    curvature: -1.0,
+};
+
+/// A normal whose twelve coordinates of the second array must all be above ½.
+const GATE: Made = Made {
+    dim: 13,
+    value: |z| match z[1..].iter().all(|z| *z > 0.5) {
+        true => z.iter().map(|z| -12.5 * (z - 1.0) * (z - 1.0)).sum(),
+        false => f64::NEG_INFINITY,
+    },
+    derivative: |z| -25.0 * (z - 1.0),
+    curvature: -25.0,
+};
+
+/// A normal, and beyond 5 nothing but noise, with derivatives of its size.
+const DIGITLESS: Made = Made {
+    dim: 1,
+    value: |z| match z[0].abs() > 5.0 {
+        true => 600.0 + noise(z[0]),
+        false => -12.5 * z[0] * z[0],
+    },
+    derivative: |z| match z.abs() > 5.0 {
+        true => 1e70 * (noise(z) - 0.5),
+        false => -25.0 * z,
+    },
+    curvature: -25.0,
+};
 
 #[test]
 fn starts_that_cannot_catch_up_end() {
     let source = NoiseSource::new(1, jensen_math::simd::Simd::detect());
-    let mut starts = Starts::new(&Rough, source, StartSettings::default());
+    let mut starts = Starts::new(&ROUGH, source, StartSettings::default());
     let mut state = starts.init().unwrap();
     let mut iterations = std::collections::BTreeMap::new();
     for i in 0.. {
@@ -102,7 +127,7 @@ fn starts_that_cannot_catch_up_end() {
 #[test]
 fn starts_at_a_known_optimum_end_there_after_few_draws() {
     let source = NoiseSource::new(1, jensen_math::simd::Simd::detect());
-    let density = Independent(4);
+    let density = independent(4);
     let mut starts = Starts::new(&density, source, StartSettings::default());
     let mut state = starts.init().unwrap();
     while starts.step(&mut state, 0).status.is_none() {}
@@ -119,51 +144,16 @@ fn starts_at_a_known_optimum_end_there_after_few_draws() {
 #[test]
 fn many_coordinates_are_probed() {
     for dim in [40, PROBED + 1] {
-        let found = initial_log_sd(&Independent(dim), &vec![0.1; dim]).unwrap();
+        let found = initial_log_sd(&independent(dim), &vec![0.1; dim]).unwrap();
         assert_eq!(found.len(), dim);
         assert!(found.iter().all(|x| (x - 0.2f64.ln()).abs() < 1e-9));
-    }
-}
-
-/// A normal whose twelve coordinates of the second array must all be above ½.
-struct Gate;
-
-impl jensen_density::LogDensity for Gate {
-    type Workspace = ();
-    fn dim(&self) -> usize {
-        13
-    }
-    fn workspace(&self, _: usize) {}
-    fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
-        for (l, out) in out.iter_mut().enumerate() {
-            let inside = (1..13).all(|i| z.row(i)[l] > 0.5);
-            let square: f64 = (0..13).map(|i| (z.row(i)[l] - 1.0).powi(2)).sum();
-            *out = if inside {
-                -12.5 * square
-            } else {
-                f64::NEG_INFINITY
-            };
-        }
-    }
-    fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
-        self.value(ws, z, out);
-        for (out, z) in grad.as_mut_slice().iter_mut().zip(z.as_slice()) {
-            *out = -25.0 * (z - 1.0);
-        }
-    }
-}
-
-impl TwiceDifferentiable for Gate {
-    fn linearize(&self, _: &mut (), _: Lanes<'_>) {}
-    fn apply(&self, ws: &mut (), v: Lanes<'_>, out: LanesMut<'_>) {
-        Independent(13).apply(ws, v, out);
     }
 }
 
 #[test]
 fn where_all_of_many_groups_must_be_in_place_they_begin_alike() {
     let source = NoiseSource::new(1, jensen_math::simd::Simd::detect());
-    let starts = || Starts::new(&Gate, source, StartSettings::default());
+    let starts = || Starts::new(&GATE, source, StartSettings::default());
     assert_eq!(starts().first_finite_point(), None);
     let variables: Vec<usize> = (0..13).map(|k| usize::from(k > 0)).collect();
     let known = starts().of_variables(&variables);
@@ -172,45 +162,10 @@ fn where_all_of_many_groups_must_be_in_place_they_begin_alike() {
     assert_ne!(point[0], point[1]);
 }
 
-/// A normal, and beyond 5 nothing but noise, with derivatives of its size.
-struct Digitless;
-
-impl jensen_density::LogDensity for Digitless {
-    type Workspace = ();
-    fn dim(&self) -> usize {
-        1
-    }
-    fn workspace(&self, _: usize) {}
-    fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
-        for (out, z) in out.iter_mut().zip(z.row(0)) {
-            let noise = mixed(z.to_bits()) as f64 / u64::MAX as f64;
-            *out = if z.abs() > 5.0 {
-                600.0 + noise
-            } else {
-                -12.5 * z * z
-            };
-        }
-    }
-    fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
-        self.value(ws, z, out);
-        for (out, z) in grad.as_mut_slice().iter_mut().zip(z.as_slice()) {
-            let far = 1e70 * (mixed(z.to_bits()) as f64 / u64::MAX as f64 - 0.5);
-            *out = if z.abs() > 5.0 { far } else { -25.0 * z };
-        }
-    }
-}
-
-impl TwiceDifferentiable for Digitless {
-    fn linearize(&self, _: &mut (), _: Lanes<'_>) {}
-    fn apply(&self, ws: &mut (), v: Lanes<'_>, out: LanesMut<'_>) {
-        Independent(1).apply(ws, v, out);
-    }
-}
-
 #[test]
 fn no_start_is_best_where_the_density_has_no_digits_left() {
     let source = NoiseSource::new(1, jensen_math::simd::Simd::detect());
-    let mut starts = Starts::new(&Digitless, source, StartSettings::default());
+    let mut starts = Starts::new(&DIGITLESS, source, StartSettings::default());
     let mut state = starts.init().unwrap();
     while starts.step(&mut state, 0).status.is_none() {}
     let lost = state.outcomes.iter().filter(|outcome| outcome.wide);
