@@ -7,6 +7,7 @@ use crate::approximation::Draws;
 use crate::dense::{cholesky, solve_lower};
 use crate::driver::FamilyResult;
 use crate::evaluation::Evaluation;
+use crate::family::FamilyKind;
 use crate::fit::Fit;
 use crate::reduce::dot;
 use crate::refine::Refined;
@@ -41,7 +42,7 @@ impl Fit {
             .chain(moved(best))
             .chain(not_finite(&best.evaluation))
             .chain(far_away(best))
-            .chain(self.refined.as_ref().and_then(not_mixed));
+            .chain(self.refined.as_ref().and_then(|r| not_mixed(r, best.kind)));
         let mixed = self.refined.as_ref().filter(|refined| refined.mixed());
         let explored = |mode: &OtherMode| mixed.is_some_and(|refined| explored(refined, mode));
         let others: Vec<(&OtherMode, bool)> = (modes.iter().zip(self.mirrored()))
@@ -156,13 +157,18 @@ fn promised(mode: &OtherMode) -> f64 {
     1.0 / (1.0 + mode.below.exp())
 }
 
-fn not_mixed(refined: &Refined) -> Option<Reason> {
-    (!refined.mixed()).then(|| {
-        Reason::new(
-            format!("refinement did not mix: {}", refined.reasons.join("; ")),
-            "Reparameterise (a non-centred hierarchy, standardised covariates).",
-        )
-    })
+fn not_mixed(refined: &Refined, kind: FamilyKind) -> Option<Reason> {
+    let advice = match kind {
+        FamilyKind::Conditional => {
+            "Reparameterise (a non-centred hierarchy, standardised covariates)."
+        }
+        _ => {
+            "Where a few scales or parameters of a series rule the rest, refine the family `conditional`; else reparameterise \
+             (a non-centred hierarchy, standardised covariates)."
+        }
+    };
+    let reasons = refined.reasons.join("; ");
+    (!refined.mixed()).then(|| Reason::new(format!("refinement did not mix: {reasons}"), advice))
 }
 
 fn unfinished(status: &Status) -> Option<Reason> {
