@@ -114,7 +114,7 @@ pub trait Posterior: Sync {
     /// Names of the d unconstrained coordinates.
     fn unconstrained_names(&self) -> Vec<String>;
 
-    /// What each of them is of the value that it is reported as; the values themselves where nothing is said.
+    /// What each of the d coordinates is of the value that it is reported as; none where all are the values themselves.
     fn scales(&self) -> Vec<Scale> {
         Vec::new()
     }

@@ -84,9 +84,18 @@ fn elements_of_vectors_scatter_about_their_means() {
 }
 
 #[test]
-fn vectors_of_data_do_not_scatter() {
-    let source = "data { vector[2] y; } parameters { vector[2] m; } model { y ~ multi_normal(m, identity_matrix(2)); }";
-    let bound = bind(source, r#"{"y": [1, 2]}"#).unwrap();
-    let lowered = lower(&bound, LowerOptions::default()).unwrap();
-    assert_eq!(lowered.scattered.len(), 0);
+fn vectors_of_data_and_long_ones_do_not_scatter() {
+    let declared = |k: usize, data: bool| match data {
+        true => format!("data {{ vector[{k}] y; }} parameters {{ vector[{k}] m; }}"),
+        false => format!("parameters {{ vector[{k}] y; vector[{k}] m; }}"),
+    };
+    for (k, data, wanted) in [(2, true, 0), (16, false, 16), (17, false, 0)] {
+        let source = format!(
+            "{} model {{ y ~ multi_normal(m, identity_matrix({k})); }}",
+            declared(k, data)
+        );
+        let bound = bind(&source, r#"{"y": [1, 2]}"#).unwrap_or_else(|e| panic!("{source}: {e}"));
+        let lowered = lower(&bound, LowerOptions::default()).unwrap();
+        assert_eq!(lowered.scattered.len(), wanted, "{source}");
+    }
 }

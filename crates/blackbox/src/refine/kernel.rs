@@ -36,7 +36,7 @@ const LONGEST: usize = 1024;
 /// Numbers that a part of the lanes must move before it is given to a thread of its own, and fewest lanes of one: what is
 /// less costs more to hand over, or leaves vectors of lanes empty.
 const GRAIN: usize = 1 << 14;
-const LEAST_LANES: usize = 8;
+const LEAST_LANES: usize = LANES;
 
 /// Numbers of a part beyond which there are more parts than threads: a dozen such matrices are read at every step, and half a
 /// mebibyte of each is what stays near the processor.

@@ -506,9 +506,13 @@ fn note_scatter<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scale
     }
 }
 
-/// Whether the vectors of a density are parameters.
+/// Largest dimension of vectors whose elements are noted: those of correlated effects are few, and where there are more, as of
+/// a Gaussian process, it is their correlation that is hard and not one spread an element.
+const NOTED: usize = 16;
+
+/// Whether the vectors of a density are parameters whose elements are noted.
 fn is_noted(w: &Whole<'_, '_>, k: usize) -> bool {
-    k > 0 && w.passed[0].level == Level::Param
+    (1..=NOTED).contains(&k) && w.passed[0].level == Level::Param
 }
 
 fn lower_multi_normal(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {
