@@ -56,21 +56,26 @@ pub fn summary(fitted: &Fitted) -> String {
         } else {
             "not mixed"
         };
-        line(
-            "refined",
-            &format!(
-                "{found}: nested R̂ {:.3}, {:.0} effective draws or more of each coordinate",
-                refined.mixing.rhat, refined.mixing.ess
-            ),
-        );
-        let z = refined.log_evidence;
-        line(
-            "",
-            &format!(
-                "log evidence {:.3} ± {:.3}, KL(q‖p) {:.3} ± {:.3} nats",
-                z.mean, z.standard_error, kl.mean, kl.standard_error
-            ),
-        );
+        // Of a round that was not finished nothing is known.
+        if refined.mixing.rhat.is_nan() {
+            line("refined", found);
+        } else {
+            line(
+                "refined",
+                &format!(
+                    "{found}: nested R̂ {:.3}, {:.0} effective draws or more of each coordinate",
+                    refined.mixing.rhat, refined.mixing.ess
+                ),
+            );
+            let z = refined.log_evidence;
+            line(
+                "",
+                &format!(
+                    "log evidence {:.3} ± {:.3}, KL(q‖p) {:.3} ± {:.3} nats",
+                    z.mean, z.standard_error, kl.mean, kl.standard_error
+                ),
+            );
+        }
     }
     line("family", &best.kind.to_string());
     for remark in fitted.remarks() {

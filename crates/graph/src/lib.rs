@@ -46,7 +46,7 @@ mod solver;
 pub mod text;
 pub mod verify;
 
-pub use centring::{Hierarchy, Placed, Power, Recentred, Scattered};
+pub use centring::{Hierarchy, Placed, Power, Recentred, Scattered, Site, Spread};
 pub use density::{Execution, GraphDensity, GraphWorkspace};
 pub use expr::{Builder, Expr, ExprError, Matrix, RecordIndices, RecordMatrix};
 pub use ir::{Graph, NodeId, Placement, RecordColumn, RecordId, Shape};

@@ -346,6 +346,7 @@ mod tests {
     use jensen_density::LogDensity;
 
     use super::*;
+    use crate::centring::Spread;
     use crate::{Execution, GraphDensity, evaluate};
 
     /// Coordinates: log s, a, then shocks of `x_t = a x_{t−1} + s z_t`, which twelve numbers are seen about.
@@ -383,7 +384,7 @@ mod tests {
         let said = Scattered {
             values: shocks,
             location,
-            scale,
+            spread: Spread::Scale(scale),
         };
         (g, vec![said])
     }
@@ -443,7 +444,7 @@ mod tests {
         let said = Scattered {
             values: shocks,
             location,
-            scale,
+            spread: Spread::Scale(scale),
         };
         let ways = Series::find(&g, &[said]).unwrap().over_elements();
         let z: Vec<f64> = (0..22).map(|i| (0.9 * f64::from(i)).sin()).collect();
@@ -477,7 +478,7 @@ mod tests {
         let said = Scattered {
             values: shocks,
             location,
-            scale,
+            spread: Spread::Scale(scale),
         };
         assert!(Series::find(&g, &[said]).is_none());
     }

@@ -3,7 +3,9 @@
 //! A mean field fitted to the program as it is knows the conditional precision of every coordinate. Where an element of a
 //! group scatters with a scale σ, the share 1/σ² of it is the prior's and the rest the data's; the power of
 //! [`jensen_graph::Hierarchy`] is set to the data's share, which in the Gaussian case makes the element independent of its
-//! group's location and scale (of an element that is non-centred by hand, to the prior's share). Series of many elements
+//! group's location and scale (of an element that is non-centred by hand, to the prior's share). Vectors that scatter as one,
+//! such as Gaussian processes, are whitened first and then taken given what the data say of them
+//! ([`jensen_graph::Site`]) where that mean field stands. Series of many elements
 //! that a program makes of shocks are taken by their elements ([`jensen_graph::Series`]), where that lets a sparse family
 //! begin. Posterior, names and draws are the user's whatever is chosen.
 
@@ -17,7 +19,7 @@ use jensen_blackbox::{
 use jensen_density::{
     ConstrainError, Constrained, DrawKey, LogDensity, Posterior, Scale, Unconstrained, Variable,
 };
-use jensen_graph::{GraphDensity, Placed, Power, Recentred, Series};
+use jensen_graph::{GraphDensity, Hierarchy, Placed, Power, Recentred, Series, Site};
 use jensen_run::{Control, Limit, Silent, Status};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -44,6 +46,9 @@ const GAIN: f64 = 0.05;
 pub struct Centring {
     /// Coordinates of groups, their powers, and the logarithms of typical scales.
     powers: Vec<(u32, f64, f64)>,
+    /// Coordinates of vectors that scatter as one, and weights and pulls of what the data say of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    sites: Vec<(u32, f64, f64)>,
     /// Whether the elements of series are taken in the place of the shocks that the program makes them of.
     series: bool,
 }
@@ -51,7 +56,12 @@ pub struct Centring {
 impl Centring {
     /// Whether all coordinates are taken as they are.
     pub fn is_empty(&self) -> bool {
-        self.powers.is_empty() && !self.series
+        self.powers.is_empty() && self.sites.is_empty() && !self.series
+    }
+
+    /// Whether it is one of series.
+    pub(crate) fn is_of_series(&self) -> bool {
+        self.series
     }
 
     fn powers(&self) -> Vec<Power> {
@@ -63,9 +73,40 @@ impl Centring {
         self.powers.iter().map(power).collect()
     }
 
-    /// The powers that a mean field over coordinates with these suggests: `sd` are its standard deviations, and `placed`
-    /// the groups at its mean.
-    fn next(&self, placed: &BTreeMap<u32, Placed>, sd: &[f64]) -> Self {
+    fn sites(&self) -> Vec<Site> {
+        let site = |&(coordinate, weight, pull): &(u32, f64, f64)| Site {
+            coordinate,
+            weight,
+            pull,
+        };
+        self.sites.iter().map(site).collect()
+    }
+
+    fn of_sites(sites: impl IntoIterator<Item = Site>) -> Vec<(u32, f64, f64)> {
+        let stored = |site: Site| (site.coordinate, site.weight, site.pull);
+        sites.into_iter().map(stored).collect()
+    }
+
+    /// What the first mean field is fitted over: vectors that scatter as one are whitened.
+    fn first(hierarchy: &Hierarchy) -> Self {
+        Self {
+            sites: Self::of_sites(hierarchy.together().into_iter().map(Site::vague)),
+            ..Self::default()
+        }
+    }
+
+    /// What a mean field over coordinates that are taken so suggests: `mean` is its mean on the program's own coordinates,
+    /// and `sd` are its standard deviations.
+    fn next(&self, hierarchy: &Hierarchy, mean: &[f64], sd: &[f64]) -> Self {
+        Self {
+            powers: self.next_powers(&hierarchy.at(mean), sd),
+            sites: Self::of_sites(hierarchy.sites(mean)),
+            series: false,
+        }
+    }
+
+    /// Its powers; `placed` are the groups at its mean.
+    fn next_powers(&self, placed: &BTreeMap<u32, Placed>, sd: &[f64]) -> Vec<(u32, f64, f64)> {
         let present: BTreeMap<u32, Power> = self
             .powers()
             .into_iter()
@@ -86,10 +127,7 @@ impl Centring {
         let gains = |(_, lambda, log_scale): &(u32, f64, f64)| {
             *lambda < 1.0 - GAIN && log_scale.is_finite()
         };
-        Self {
-            powers: placed.iter().map(power).filter(gains).collect(),
-            series: false,
-        }
+        placed.iter().map(power).filter(gains).collect()
     }
 
     /// What is said of it.
@@ -99,13 +137,23 @@ impl Centring {
                 .to_owned();
         }
         let lambdas = || self.powers.iter().map(|(_, lambda, _)| *lambda);
-        format!(
-            "centring: {} coordinates are fitted between the program's form and the other, with powers from {:.2} to {:.2} \
-             (1 is the program's)",
-            self.powers.len(),
-            lambdas().fold(1.0, f64::min),
-            lambdas().fold(0.0, f64::max)
-        )
+        let mut said = Vec::new();
+        if !self.powers.is_empty() {
+            said.push(format!(
+                "{} coordinates are fitted between the program's form and the other, with powers from {:.2} to {:.2} (1 is \
+                 the program's)",
+                self.powers.len(),
+                lambdas().fold(1.0, f64::min),
+                lambdas().fold(0.0, f64::max)
+            ));
+        }
+        if !self.sites.is_empty() {
+            said.push(format!(
+                "{} coordinates of correlated vectors are fitted whitened, given what the data say of them",
+                self.sites.len()
+            ));
+        }
+        format!("centring: {}", said.join("; "))
     }
 }
 
@@ -122,9 +170,14 @@ impl Model {
         let Some(hierarchy) = self.hierarchy() else {
             return Some(chosen);
         };
+        chosen = Centring::first(hierarchy);
+        let mut start = StartSettings {
+            starts: settings.start.starts.or(Some(1)),
+            ..settings.start.clone()
+        };
         for _ in 0..PASSES {
             let pilot = match self.centred(&chosen) {
-                Ok(centred) => centred.pilot(settings, control),
+                Ok(centred) => centred.pilot(settings, &start, control),
                 Err(_) => return Some(Centring::default()),
             };
             let (mean, sd) = match pilot {
@@ -132,10 +185,11 @@ impl Model {
                 Pilot::Nothing => return Some(Centring::default()),
                 Pilot::Stopped => return None,
             };
-            chosen = chosen.next(&hierarchy.at(&mean), &sd);
+            chosen = chosen.next(hierarchy, &mean, &sd);
             if chosen.is_empty() {
                 break;
             }
+            start.init = Init::Point(mean);
         }
         Some(chosen)
     }
@@ -147,7 +201,8 @@ impl Model {
         if centring.series {
             return self.series().is_some();
         }
-        centring.is_empty() || self.hierarchy().is_some() && centring.powers.iter().all(fits)
+        let mut all = centring.powers.iter().chain(&centring.sites);
+        centring.is_empty() || self.hierarchy().is_some() && all.all(fits)
     }
 
     /// The centring by which series stand in the place of their shocks, where a fit with these settings then begins with
@@ -194,7 +249,7 @@ impl Model {
             false => self
                 .hierarchy()
                 .filter(|_| self.has_place_for(centring))
-                .map(|hierarchy| hierarchy.recentre(&centring.powers())),
+                .map(|hierarchy| hierarchy.recentre(&centring.powers(), &centring.sites())),
         };
         let Some(ways) = ways else {
             return Err(Error::Input(
@@ -230,7 +285,7 @@ pub struct CentredModel<'a> {
 
 impl CentredModel<'_> {
     /// A mean field of few steps.
-    fn pilot(&self, settings: &Settings, control: &Control<'_>) -> Pilot {
+    fn pilot(&self, settings: &Settings, start: &StartSettings, control: &Control<'_>) -> Pilot {
         let usual = TrustSettings::default();
         let settings = Settings {
             method: Method::Trust(TrustSettings {
@@ -242,8 +297,8 @@ impl CentredModel<'_> {
             refine: RefineSettings::of(RefineWhen::Never),
             evaluation_draws: JUDGED,
             start: StartSettings {
-                init: self.init(&settings.start.init),
-                ..settings.start.clone()
+                init: self.init(&start.init),
+                ..start.clone()
             },
             ..settings.clone()
         };
@@ -298,10 +353,12 @@ impl Problem for CentredModel<'_> {
         let subject = self.model.subject();
         let mut hash = Sha256::new();
         hash.update([u8::from(self.centring.series)]);
-        for (coordinate, lambda, log_scale) in &self.centring.powers {
-            hash.update(coordinate.to_le_bytes());
-            hash.update(lambda.to_le_bytes());
-            hash.update(log_scale.to_le_bytes());
+        for all in [&self.centring.powers, &self.centring.sites] {
+            for (coordinate, a, b) in all {
+                hash.update(coordinate.to_le_bytes());
+                hash.update(a.to_le_bytes());
+                hash.update(b.to_le_bytes());
+            }
         }
         let digest: String = hash
             .finalize()

@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use jensen_blackbox::{
-    Approximation, FitError, Init, RefinedDraws, Settings, Subject, begins_conditional,
+    Approximation, FitError, Init, Refined, RefinedDraws, Settings, Subject, begins_conditional,
 };
 use jensen_data::{Coordinates, DataFile, DataSet, FitSummary};
 use jensen_density::{AllRecords, Variable};
@@ -40,7 +40,7 @@ use jensen_run::{Budget, Control, Silent};
 use crate::blocks::{BLOCK, LeafProgram, RecordSteps, RecordTable};
 use crate::exchangeable::{self, BlockModel, LeafModel, RecordModel, Records};
 use crate::stan::{Build, Halt, Model};
-use crate::study::{Around, carry_out, request as requests};
+use crate::study::{Around, Done, Place, carry_out, request as requests};
 use crate::{
     About, Centring, Error, Fitted, Options, Predictive, Problem, Sample, SampleRequest, sample,
     sample_refined,
@@ -61,6 +61,8 @@ pub struct Program {
     model: Lowered,
     /// How groups are taken, once that is known.
     centring: OnceLock<Centring>,
+    /// Set where they are taken as the program has them after all.
+    as_written: OnceLock<()>,
 }
 
 /// The density that a request needs.
@@ -169,6 +171,7 @@ impl Program {
             threads,
             model,
             centring: OnceLock::new(),
+            as_written: OnceLock::new(),
         };
         program.check_coordinates()?;
         Ok(program)
@@ -198,7 +201,8 @@ impl Program {
 
     /// How the groups of a program of all data are taken, where not as it has them.
     fn recentring(&self) -> Option<&Centring> {
-        self.centring.get().filter(|centring| !centring.is_empty())
+        let chosen = self.centring.get().filter(|centring| !centring.is_empty());
+        chosen.filter(|_| self.as_written.get().is_none())
     }
 
     /// What the program has to say before it is fitted: what transformed data print, remarks of the compiler with source
@@ -334,24 +338,62 @@ impl Program {
     /// # Errors
     /// As [`carry_out`]; [`Error::NoStart`] in the model's own words.
     pub fn fit(&self, init: Init, around: Around<'_>) -> Result<(Fitted, FitSummary), Error> {
-        let mut options = self.request.options(init.clone(), self.threads)?;
+        let options = self.request.options(init.clone(), self.threads)?;
         match &self.model {
             Lowered::Whole(model) => {
-                self.choose_centring(model, &options.settings, &around);
-                let done = match self.recentring() {
-                    None => self.carry_out(&**model, &options, &init, around),
-                    Some(centring) => {
-                        let centred = model.centred(centring)?;
-                        options.settings.start.init = centred.init(&init);
-                        self.carry_out(&centred, &options, &init, around)
-                    }
-                };
+                let done = self.fit_whole(model, options, &init, around);
                 done.map_err(|error| explain(error, model, &init))
             }
             Lowered::Records(model) => self.fit_records(model, options, &init, around),
             Lowered::Blocks(model) => self.fit_records(model, options, &init, around),
             Lowered::Leaves(model) => self.fit_records(model, options, &init, around),
         }
+    }
+
+    /// A fit of all data at once: over recentred groups where a first fit speaks for that, and as the program is written where
+    /// refined draws of that do not mix, as a mean field may stand far from the posterior.
+    fn fit_whole(
+        &self,
+        model: &Model,
+        options: Options,
+        init: &Init,
+        mut around: Around<'_>,
+    ) -> Result<(Fitted, FitSummary), Error> {
+        let begun = around.clock.seconds();
+        let budget = self.request.budget();
+        self.choose_centring(model, &options.settings, &around);
+        let Some(centring) = self.recentring() else {
+            let done = self.carry_out(model, &options, init, budget, around)?;
+            return Ok((done.made.output, done.summary));
+        };
+        let centred = model.centred(centring)?;
+        let mut recentred = options.clone();
+        recentred.settings.start.init = centred.init(init);
+        let place = std::mem::replace(&mut around.place, Place::Nowhere);
+        let first = around.again(place);
+        let done = self.carry_out(&centred, &recentred, init, budget, first)?;
+        let has_failed = |refined: &Refined| !refined.mixed();
+        let spent = around.clock.seconds() - begun;
+        let left = budget.max_seconds.map(|seconds| seconds - spent);
+        if !done.made.output.refined().is_some_and(has_failed)
+            || done.made.status.is_from_outside()
+            || left.is_some_and(|left| left <= 0.0)
+            || centring.is_of_series()
+        {
+            return Ok((done.made.output, done.summary));
+        }
+        around.observer.note(
+            "refined draws have not mixed over recentred groups, so the program is fitted as it is written",
+        );
+        let _ = self.as_written.set(());
+        let budget = Budget {
+            max_seconds: left,
+            ..budget
+        };
+        // The fit so far is put aside, and comes back where this one fails.
+        let second = around.again(Place::new(done.folder.as_deref()));
+        let done = self.carry_out(model, &options, init, budget, second)?;
+        Ok((done.made.output, done.summary))
     }
 
     /// A fit of exchangeable records.
@@ -368,8 +410,9 @@ impl Program {
                 minibatch::for_records(&self.request, method, model.records(), family)?;
         }
         let _ = self.centring.set(Centring::default());
-        let done = self.carry_out(model, &options, init, around);
-        done.map_err(|error| explain(error, model, init))
+        let done = self.carry_out(model, &options, init, self.request.budget(), around);
+        let done = done.map_err(|error| explain(error, model, init))?;
+        Ok((done.made.output, done.summary))
     }
 
     /// Chooses how groups are taken, unless that is known: where it is to be chosen, from a first fit.
@@ -425,14 +468,16 @@ impl Program {
     }
 
     /// A study of the problem that this program is fitted as.
-    fn carry_out<P: Problem>(
-        &self,
-        problem: &P,
-        options: &Options,
+    fn carry_out<'a, P: Problem>(
+        &'a self,
+        problem: &'a P,
+        options: &'a Options,
         init: &Init,
+        budget: Budget,
         around: Around<'_>,
-    ) -> Result<(Fitted, FitSummary), Error> {
-        let centring = self.centring.get().cloned();
+    ) -> Result<Done<FitStudy<'a, P, Stored>>, Error> {
+        let chosen = self.centring.get();
+        let centring = chosen.map(|_| self.recentring().cloned().unwrap_or_default());
         if centring.is_none() {
             around.observer.note(
                 "there was no time to choose how groups are centred, so they are taken as written; a run that goes on \
@@ -446,13 +491,12 @@ impl Program {
             options,
             request: Stored::of(&self.source, &self.request, init.clone(), centring)?,
             inputs: self.source.copies(),
-            budget: self.request.budget(),
+            budget,
             about: self.about(),
             data: &self.data,
             coordinates: self.coordinates(),
         };
-        let done = carry_out(study, around)?;
-        Ok((done.made.output, done.summary))
+        carry_out(study, around)
     }
 }
 

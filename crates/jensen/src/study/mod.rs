@@ -233,6 +233,17 @@ pub struct Around<'a> {
     pub observer: &'a mut dyn Observer,
 }
 
+impl Around<'_> {
+    /// The same around another study, whose results go to `place`.
+    pub fn again(&mut self, place: Place) -> Around<'_> {
+        Around {
+            place,
+            observer: &mut *self.observer,
+            ..*self
+        }
+    }
+}
+
 /// A file to be written, all or nothing.
 pub struct File<'a> {
     name: String,

@@ -1,6 +1,6 @@
 //! The row of a univariate distribution, and what is the same for all of them.
 
-use jensen_graph::Scattered;
+use jensen_graph::{Scattered, Spread};
 use jensen_math::special::log1m_exp;
 
 use super::formula::{Density, DensityTerms, TailFormula, WholeFormula};
@@ -358,7 +358,7 @@ impl Univariate {
             d.tape.scattered.borrow_mut().push(Scattered {
                 values: of.filter(|_| alike).map_or(values.e.id, |(_, z)| *z),
                 location: location.e.id,
-                scale: scale.e.id,
+                spread: Spread::Scale(scale.e.id),
             });
         }
     }

@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use jensen_graph::Scattered;
+use jensen_graph::{Scattered, Spread};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::lgamma;
 
@@ -488,7 +488,7 @@ fn of_record<'g>(
 /// Keeps for the tape that the elements of vectors scatter, each about its mean with its standard deviation, or that given the
 /// others where a precision is at hand. `y` and `m` have one element of all vectors each. That elements are correlated
 /// is left to the density: what makes funnels are their spreads.
-fn note_scatter<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scale: Scale) {
+fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scale: Scale) {
     let (tape, k) = (w.density.tape, y.len());
     for (i, (y, m)) in y.iter().zip(m).enumerate() {
         // The diagonal of L Lᵀ, covariance or precision.
@@ -501,29 +501,59 @@ fn note_scatter<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scale
         tape.scattered.borrow_mut().push(Scattered {
             values: y.id,
             location: m.id,
-            scale: spread.id,
+            spread: Spread::Scale(spread.id),
         });
     }
 }
 
-/// Largest dimension of vectors whose elements are noted: those of correlated effects are few, and where there are more, as of
-/// a Gaussian process, it is their correlation that is hard and not one spread an element.
-const NOTED: usize = 16;
+/// Largest dimension of several vectors whose elements are noted: those of correlated effects are few. What is longer, or alone as
+/// a Gaussian process is, scatters as one: it is its correlation that is hard and not a spread an element.
+const FEW: usize = 16;
 
-/// Whether the vectors of a density are parameters whose elements are noted.
-fn is_noted(w: &Whole<'_, '_>, k: usize) -> bool {
-    (1..=NOTED).contains(&k) && w.passed[0].level == Level::Param
+/// Most elements of vectors that are noted as one: each is factorised twice for every draw then.
+const LONG: usize = 400;
+
+/// Keeps for the tape how the vectors of a density scatter that are parameters: `y` and `m` are all of them, one after the other.
+fn note_scatter<'g>(w: &Whole<'g, '_>, y: E<'g>, m: E<'g>, l: E<'g>, k: usize, scale: Scale) {
+    if w.passed[0].level != Level::Param {
+        return;
+    }
+    let tape = w.density.tape;
+    // One number stands for a constant vector of equal ones.
+    let full = |all: E<'g>| if all.len() == 1 { all.repeat(k) } else { all };
+    let (y, m) = (full(y), full(m));
+    let of = |all: E<'g>, vector: usize| all.slice(vector % (all.len() / k) * k, k);
+    if scale != Scale::Precision && (y.len() == k || k > FEW) {
+        let count = if y.len() > LONG { 0 } else { y.len() / k };
+        for vector in 0..count {
+            tape.scattered.borrow_mut().push(Scattered {
+                values: of(y, vector).id,
+                location: of(m, vector).id,
+                spread: Spread::Factor(l.id),
+            });
+        }
+    } else if k <= FEW {
+        let each = |all: E<'g>| -> Vec<E<'g>> {
+            let of = |i: usize| {
+                (0..all.len() / k)
+                    .map(|c| (c * k + i) as u32)
+                    .collect::<Vec<_>>()
+            };
+            (0..k).map(|i| all.gather(&of(i))).collect()
+        };
+        note_elements(w, &each(y), &each(m), l, scale);
+    }
 }
 
 fn lower_multi_normal(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {
     if let Some((l, squares, k)) = of_record(w, 1, 2, scale)? {
-        if is_noted(w, k) {
+        if k <= FEW && w.passed[0].level == Level::Param {
             let tape = w.density.tape;
             let (y, m) = (
                 w.passed[0].sym.elements(tape)?,
                 w.passed[1].sym.elements(tape)?,
             );
-            note_scatter(w, &y, &m, l, scale);
+            note_elements(w, &y, &m, l, scale);
         }
         let d = &mut w.density;
         d.term(&[0, 1, 2], -0.5 * squares);
@@ -538,18 +568,9 @@ fn lower_multi_normal(w: &mut Whole<'_, '_>, scale: Scale) -> FnResult<()> {
         return Ok(());
     }
     let l = lower_factor(w, 2, scale, k)?;
-    if is_noted(w, k) {
-        let tape = w.density.tape;
-        let each = |passed: usize| -> FnResult<Vec<E<'_>>> {
-            let all = w.passed[passed].sym.e(tape)?;
-            // One number stands for a constant vector of equal ones.
-            let all = if all.len() == 1 { all.repeat(k) } else { all };
-            let count = all.len() / k;
-            let of = |i: usize| (0..count).map(|c| (c * k + i) as u32).collect::<Vec<_>>();
-            Ok((0..k).map(|i| all.gather(&of(i))).collect())
-        };
-        note_scatter(w, &each(0)?, &each(1)?, l, scale);
-    }
+    let tape = w.density.tape;
+    let (y, m) = (w.passed[0].sym.e(tape)?, w.passed[1].sym.e(tape)?);
+    note_scatter(w, y, m, l, k, scale);
     let z = match scale {
         // xᵀ L Lᵀ x = ‖Lᵀ x‖²
         Scale::Precision => l.matmul_with(difference, k, k, n, true, false),

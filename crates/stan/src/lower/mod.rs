@@ -187,9 +187,7 @@ fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lowe
     drop(lower);
     let mut scattered = tape.scattered.into_inner();
     let mut graph = tape.graph.into_inner();
-    let roots = scattered
-        .iter()
-        .flat_map(|one| [one.values, one.location, one.scale]);
+    let roots = scattered.iter().flat_map(Scattered::nodes);
     let roots: Vec<NodeId> = std::iter::once(output).chain(roots).collect();
     if turned {
         // Columns of turns are left behind.
@@ -200,7 +198,9 @@ fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lowe
     graph = passes::repeats(graph);
     let made = graph.outputs().to_vec();
     for (one, ids) in scattered.iter_mut().zip(made[1..].chunks_exact(3)) {
-        (one.values, one.location, one.scale) = (ids[0], ids[1], ids[2]);
+        for (node, made) in one.nodes_mut().into_iter().zip(ids) {
+            *node = *made;
+        }
     }
     graph.set_outputs(vec![made[0]]);
     Ok(Lowered {

@@ -14,7 +14,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::symbolic::known::{self, Fact};
 use crate::symbolic::masked;
-use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, RecordColumn, Scattered, Shape};
+use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, RecordColumn, Scattered, Shape, Spread};
 
 /// The graph being built, with the conditions that reject a draw.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ impl Tape {
         self.scattered.borrow_mut().push(Scattered {
             values,
             location: self.constant(0.0).id,
-            scale: self.constant(1.0).id,
+            spread: Spread::Scale(self.constant(1.0).id),
         });
     }
 

@@ -370,13 +370,10 @@ impl<'g> Lower<'_, 'g> {
         roots.extend(self.log_writes(carried)?);
         self.no_stand_ins(&roots)?;
         for mut one in scattered {
-            for id in [&mut one.values, &mut one.location, &mut one.scale] {
+            for id in one.nodes_mut() {
                 *id = self.plain(*id)?.id;
             }
-            if self
-                .no_stand_ins(&[one.values, one.location, one.scale])
-                .is_ok()
-            {
+            if self.no_stand_ins(&one.nodes()).is_ok() {
                 tape.scattered.borrow_mut().push(one);
             }
         }

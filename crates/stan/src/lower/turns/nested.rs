@@ -154,7 +154,7 @@ impl<'g> Lower<'_, 'g> {
         // What scatters is known of plain vectors.
         let notes = tape.scattered.borrow_mut().split_off(scattered);
         for mut one in notes {
-            for id in [&mut one.values, &mut one.location, &mut one.scale] {
+            for id in one.nodes_mut() {
                 *id = self.plain(*id).map_err(fail)?.id;
             }
             tape.scattered.borrow_mut().push(one);

@@ -1,0 +1,435 @@
+//! Hierarchies found in a graph, and the same density over coordinates that are taken relative to their group.
+//!
+//! Elements θ that scatter about a location μ with a scale σ, both functions of other coordinates, make funnels: where the
+//! data say little of θ its spread follows σ. Over θ̃ with
+//!
+//! ```text
+//! θ = μ + (σ/σ₀)^(1−λ) (θ̃ − λ μ)
+//! ```
+//!
+//! they are gone for the right power λ, which is 1 for a centred element (θ̃ = θ) and 0 for a non-centred one; σ₀ is a typical
+//! value of σ, so that nothing depends on units. The log-Jacobian is (1−λ) log(σ/σ₀). Any powers give the same posterior:
+//! Papaspiliopoulos, Roberts and Sköld (2007); Gorinova, Moore and Hoffman, *Automatic reparameterisation of probabilistic
+//! programs*, ICML 2020, whose form has σ₀ = 1.
+//!
+//! Where a program is non-centred by hand, θ = μ + τ z with z ~ N(0, 1), it is z that is taken so, with location 0 and the
+//! scale 1/τ: at the power 0 τ z is a coordinate.
+//!
+//! Vectors that scatter as one, with a covariance, are taken given what the data say of them, see `vectors`.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `storeys` | what groups depend on, and their order |
+//! | `elements` | elements that scatter each by itself |
+//! | `vectors` | vectors that scatter as one |
+
+mod elements;
+mod storeys;
+#[cfg(test)]
+mod tests;
+mod vectors;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::ir::{Graph, NodeId};
+use crate::ops::{ElemOp, Op};
+use crate::passes::{compact, transplant};
+use crate::scalar::evaluate;
+
+use storeys::{Reach, storeys};
+pub use vectors::Site;
+
+/// How values scatter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// Each by itself, with this scale, which is positive: one number, or one for each.
+    Scale(NodeId),
+    /// As one vector, whose covariance has this factor: the lower triangle of a matrix in column-major order.
+    Factor(NodeId),
+}
+
+impl Spread {
+    fn node(self) -> NodeId {
+        match self {
+            Self::Scale(node) | Self::Factor(node) => node,
+        }
+    }
+}
+
+/// Values that are said to scatter about a location: both of one length, or scalars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scattered {
+    /// The values.
+    pub values: NodeId,
+    /// Their location.
+    pub location: NodeId,
+    /// How they do.
+    pub spread: Spread,
+}
+
+impl Scattered {
+    /// The nodes that say so.
+    pub fn nodes(&self) -> [NodeId; 3] {
+        [self.values, self.location, self.spread.node()]
+    }
+
+    /// The same, to be put into another graph.
+    pub fn nodes_mut(&mut self) -> [&mut NodeId; 3] {
+        let (Spread::Scale(spread) | Spread::Factor(spread)) = &mut self.spread;
+        [&mut self.values, &mut self.location, spread]
+    }
+}
+
+/// Coordinates that scatter about a location.
+#[derive(Clone, Debug)]
+struct Group {
+    coordinates: Vec<u32>,
+    location: NodeId,
+    spread: Spread,
+}
+
+impl Group {
+    fn roots(&self) -> [NodeId; 2] {
+        [self.location, self.spread.node()]
+    }
+}
+
+/// The groups of a log density: those of a storey depend on no coordinates but those of storeys below, or of no group.
+#[derive(Clone, Debug)]
+pub struct Hierarchy {
+    graph: Graph,
+    storeys: Vec<Vec<Group>>,
+    /// Coordinates that are non-centred by hand.
+    by_hand: BTreeSet<u32>,
+}
+
+/// A coordinate of a group at a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Placed {
+    /// Its location.
+    pub location: f64,
+    /// The logarithm of its scale.
+    pub log_scale: f64,
+    /// The standard deviation that its prior gives it.
+    pub prior: f64,
+    /// Whether it is non-centred by hand.
+    pub by_hand: bool,
+}
+
+/// How a coordinate of a group is taken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Power {
+    /// The coordinate.
+    pub coordinate: u32,
+    /// λ: 1 for centred, 0 for non-centred.
+    pub lambda: f64,
+    /// log σ₀.
+    pub log_scale: f64,
+}
+
+/// A log density over recentred coordinates, with the ways there and back.
+#[derive(Clone, Debug)]
+pub struct Recentred {
+    /// The log density with the log-Jacobian: a graph as the one that it was made of.
+    pub density: Graph,
+    /// θ from θ̃.
+    forward: Graph,
+    /// θ̃ from θ.
+    backward: Graph,
+}
+
+impl Hierarchy {
+    /// The groups among `scattered` of a graph whose first input are the coordinates and whose first output is the log
+    /// density; `None` where there are none. Values count that are coordinates as they are, each once, and those about
+    /// 0 with scale 1 that are multiplied by what depends on others.
+    pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
+        let is_of_coordinates = |one: &Scattered| coordinates(graph, one.values).is_some();
+        if !scattered.iter().any(is_of_coordinates) {
+            return None;
+        }
+        let mut graph = graph.clone();
+        let products = products(&mut graph, scattered);
+        let by_hand = products
+            .iter()
+            .filter_map(|one| coordinates(&graph, one.values))
+            .flatten()
+            .collect();
+        let dim = graph.inputs().first()?.len;
+        let mut reach = Reach::new(&graph, dim);
+        let mut groups: Vec<(Group, BTreeSet<u32>)> = Vec::new();
+        let mut taken = BTreeSet::new();
+        for one in scattered.iter().chain(&products) {
+            let Some(coordinates) = coordinates(&graph, one.values) else {
+                continue;
+            };
+            let own: BTreeSet<u32> = coordinates.iter().copied().collect();
+            if own.len() < coordinates.len() || !own.is_disjoint(&taken) {
+                continue;
+            }
+            let mut needed = reach.of(one.location)?;
+            needed.extend(reach.of(one.spread.node())?);
+            if needed.is_empty() || !needed.is_disjoint(&own) {
+                continue;
+            }
+            taken.extend(&own);
+            let same = |(group, _): &&mut (Group, _)| {
+                let alike = (group.location, group.spread) == (one.location, one.spread);
+                alike && matches!(one.spread, Spread::Scale(_))
+            };
+            match groups.last_mut().filter(same) {
+                Some((group, _)) => group.coordinates.extend(coordinates),
+                None => groups.push((
+                    Group {
+                        coordinates,
+                        location: one.location,
+                        spread: one.spread,
+                    },
+                    needed,
+                )),
+            }
+        }
+        let storeys = storeys(groups);
+        (!storeys.is_empty()).then_some(Self {
+            graph,
+            storeys,
+            by_hand,
+        })
+    }
+
+    /// Every coordinate that scatters by itself, at a point.
+    pub fn at(&self, z: &[f64]) -> BTreeMap<u32, Placed> {
+        let mut graph = self.graph.clone();
+        let by_itself = |group: &&Group| matches!(group.spread, Spread::Scale(_));
+        let groups: Vec<&Group> = self.groups().filter(by_itself).collect();
+        graph.set_outputs(groups.iter().flat_map(|group| group.roots()).collect());
+        let values = evaluate(&compact(&graph), &[z], None);
+        let mut found = BTreeMap::new();
+        for (group, values) in groups.iter().zip(values.chunks(2)) {
+            let pick = |x: &[f64], i: usize| x[if x.len() == 1 { 0 } else { i }];
+            for (i, coordinate) in group.coordinates.iter().enumerate() {
+                let scale = pick(&values[1], i);
+                let by_hand = self.by_hand.contains(coordinate);
+                let placed = Placed {
+                    location: pick(&values[0], i),
+                    log_scale: scale.ln(),
+                    prior: if by_hand { 1.0 } else { scale },
+                    by_hand,
+                };
+                found.insert(*coordinate, placed);
+            }
+        }
+        found
+    }
+
+    fn groups(&self) -> impl Iterator<Item = &Group> {
+        self.storeys.iter().flatten()
+    }
+
+    /// The density over recentred coordinates; those without a power or a site stay as they are, as do vectors some of whose
+    /// coordinates have none.
+    pub fn recentre(&self, powers: &[Power], sites: &[Site]) -> Recentred {
+        let taken = Taken {
+            powers: powers.iter().map(|p| (p.coordinate, *p)).collect(),
+            sites: sites.iter().map(|s| (s.coordinate, *s)).collect(),
+        };
+        let input = self
+            .graph
+            .ids()
+            .find(|id| self.graph.op(*id) == Op::Input(0));
+        let input = input.expect("a hierarchy has coordinates");
+
+        // θ storey by storey: locations and scales see what is below them as it is.
+        let mut out = self.graph.like();
+        let tilde = out.input_node(0);
+        let (mut theta, mut jacobian) = (tilde, Vec::new());
+        for storey in &self.storeys {
+            let places = [input, tilde, theta];
+            theta = self.storey(
+                storey,
+                &taken,
+                &mut out,
+                places,
+                &mut Way::Forth(&mut jacobian),
+            );
+        }
+        let mut forward = out.clone();
+        forward.set_outputs(vec![theta]);
+        let replaced = [(input, theta)];
+        let mut total = transplant(&self.graph, self.graph.outputs(), &replaced, &mut out)[0];
+        for term in jacobian {
+            total = out.add(total, term);
+        }
+        out.set_outputs(vec![total]);
+
+        // θ̃ at once: locations and scales are known from θ.
+        let mut back = self.graph.like();
+        let theta = back.input_node(0);
+        let all: Vec<Group> = self.groups().cloned().collect();
+        let tilde = self.storey(
+            &all,
+            &taken,
+            &mut back,
+            [input, theta, theta],
+            &mut Way::Back,
+        );
+        back.set_outputs(vec![tilde]);
+        Recentred {
+            density: compact(&out),
+            forward: compact(&forward),
+            backward: compact(&back),
+        }
+    }
+
+    /// Coordinates with those of some groups replaced: `input` of the hierarchy's graph stands for `theta` in locations
+    /// and scales, and `own` are the groups' own coordinates.
+    fn storey(
+        &self,
+        groups: &[Group],
+        taken: &Taken,
+        out: &mut Graph,
+        [input, own, theta]: [NodeId; 3],
+        way: &mut Way<'_>,
+    ) -> NodeId {
+        let roots: Vec<NodeId> = groups.iter().flat_map(Group::roots).collect();
+        let made = transplant(&self.graph, &roots, &[(input, theta)], out);
+        let mut news: BTreeMap<u32, (NodeId, u32)> = BTreeMap::new();
+        for (group, made) in groups.iter().zip(made.chunks(2)) {
+            let of = [made[0], made[1], own];
+            let replaced = match group.spread {
+                Spread::Scale(_) => elements::replace(group, taken, out, of, way),
+                Spread::Factor(_) => vectors::replace(group, taken, out, of, way),
+            };
+            if let Some((coordinates, new)) = replaced {
+                news.extend((0u32..).zip(&coordinates).map(|(at, c)| (*c, (new, at))));
+            }
+        }
+        assemble(out, theta, &news)
+    }
+}
+
+/// How coordinates are taken that are not taken as they are.
+struct Taken {
+    powers: BTreeMap<u32, Power>,
+    sites: BTreeMap<u32, Site>,
+}
+
+/// Which coordinates are made of which.
+enum Way<'a> {
+    /// θ of θ̃, and the terms of the log-Jacobian.
+    Forth(&'a mut Vec<NodeId>),
+    /// θ̃ of θ.
+    Back,
+}
+
+impl Recentred {
+    pub(crate) fn new(density: Graph, forward: Graph, backward: Graph) -> Self {
+        Self {
+            density,
+            forward,
+            backward,
+        }
+    }
+
+    /// The original coordinates of recentred ones.
+    pub fn forward(&self, tilde: &[f64]) -> Vec<f64> {
+        evaluate(&self.forward, &[tilde], None).swap_remove(0)
+    }
+
+    /// The recentred coordinates of original ones.
+    pub fn backward(&self, theta: &[f64]) -> Vec<f64> {
+        evaluate(&self.backward, &[theta], None).swap_remove(0)
+    }
+}
+
+/// The coordinates with some replaced by elements of other nodes, in runs.
+pub(crate) fn assemble(
+    out: &mut Graph,
+    old: NodeId,
+    news: &BTreeMap<u32, (NodeId, u32)>,
+) -> NodeId {
+    let mut runs: Vec<(NodeId, Vec<u32>)> = Vec::new();
+    for coordinate in 0..out.shape(old).len {
+        let (node, at) = news.get(&coordinate).copied().unwrap_or((old, coordinate));
+        match runs.last_mut().filter(|(last, _)| *last == node) {
+            Some((_, places)) => places.push(at),
+            None => runs.push((node, vec![at])),
+        }
+    }
+    let parts: Vec<NodeId> = runs
+        .into_iter()
+        .map(|(node, places)| out.gather(node, &places))
+        .collect();
+    out.concat(&parts)
+}
+
+/// Coordinates about 0 with scale 1 that are multiplied by something: about 0 with its inverse as their scale. The first
+/// product of a coordinate counts.
+fn products(graph: &mut Graph, scattered: &[Scattered]) -> Vec<Scattered> {
+    let unit = unit_normal(graph, scattered);
+    if unit.is_empty() {
+        return Vec::new();
+    }
+    let factors: Vec<(NodeId, NodeId)> = graph
+        .ids()
+        .filter(|id| graph.op(*id) == Op::Elem(ElemOp::Mul))
+        .filter_map(|id| {
+            let [x, y] = graph.args(id)[..] else {
+                return None;
+            };
+            let is_unit = |node: NodeId| {
+                coordinates(graph, node).is_some_and(|own| own.iter().all(|c| unit.contains(c)))
+            };
+            let fits = |values: NodeId, by: NodeId| {
+                graph.constant_value(by).is_none()
+                    && (graph.shape(by).is_scalar() || graph.shape(by) == graph.shape(values))
+            };
+            match (is_unit(x), is_unit(y)) {
+                (true, false) if fits(x, y) => Some((x, y)),
+                (false, true) if fits(y, x) => Some((y, x)),
+                _ => None,
+            }
+        })
+        .collect();
+    let location = graph.constant(0.0);
+    let one = |(values, by): (NodeId, NodeId)| Scattered {
+        values,
+        location,
+        spread: Spread::Scale(graph.recip(by)),
+    };
+    factors.into_iter().map(one).collect()
+}
+
+/// The coordinates that are about 0 with scale 1.
+pub(crate) fn unit_normal(graph: &Graph, scattered: &[Scattered]) -> BTreeSet<u32> {
+    let is = |node: NodeId, value: f64| graph.scalar_value(node) == Some(value);
+    scattered
+        .iter()
+        .filter(|one| is(one.location, 0.0))
+        .filter(|one| matches!(one.spread, Spread::Scale(scale) if is(scale, 1.0)))
+        .filter_map(|one| coordinates(graph, one.values))
+        .flatten()
+        .collect()
+}
+
+/// The coordinates that a node's elements are, where they are nothing else.
+pub(crate) fn coordinates(graph: &Graph, node: NodeId) -> Option<Vec<u32>> {
+    match graph.op(node) {
+        Op::Input(0) => Some((0..graph.shape(node).len).collect()),
+        Op::Gather(index) => {
+            let (from, index) = (graph.args(node)[0], graph.index_data(index));
+            if graph.op(from) == Op::Input(0) {
+                return Some(index.to_vec());
+            }
+            let from = coordinates(graph, from)?;
+            Some(index.iter().map(|i| from[*i as usize]).collect())
+        }
+        Op::Concat => {
+            let parts = graph
+                .args(node)
+                .iter()
+                .map(|part| coordinates(graph, *part));
+            Some(parts.collect::<Option<Vec<_>>>()?.concat())
+        }
+        _ => None,
+    }
+}

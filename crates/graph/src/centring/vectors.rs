@@ -1,0 +1,239 @@
+//! Vectors that scatter as one: f ~ N(μ, L Lᵀ), with μ and L functions of other coordinates.
+//!
+//! Near a point all but its own prior says exp(bᵀf − fᵀ W f / 2) of f, with W diagonal where each element has data of its
+//! own. Given the other coordinates f is then normal, and over z̃ with
+//!
+//! ```text
+//! f = μ + L u,   u = R⁻ᵀ (R⁻¹ Lᵀ (b − W μ) + z̃),   R Rᵀ = I + Lᵀ W L
+//! ```
+//!
+//! z̃ is standard normal whatever they are. With b = W = 0, z̃ is u, the usual whitening; for large W the data hold f where it
+//! is. The log-Jacobian is Σ log Lᵢᵢ − Σ log Rᵢᵢ. Any b and W ≥ 0 give the same posterior. The form is that of the Laplace
+//! approximation of Gaussian processes (Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, section 3.4),
+//! held fixed at one place; the eigenvalues of R Rᵀ are 1 or more, however near to singular the covariance is.
+
+use super::{Group, Hierarchy, Spread, Taken, Way};
+use crate::ir::{Graph, NodeId};
+use crate::ops::{MatMul, Op};
+use crate::passes::compact;
+use crate::scalar::evaluate;
+
+/// What all but its own prior says of a coordinate of a vector, near a point: exp(pull f − weight f²/2).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Site {
+    /// The coordinate.
+    pub coordinate: u32,
+    /// Its element of W, which is not negative.
+    pub weight: f64,
+    /// Its element of b.
+    pub pull: f64,
+}
+
+impl Site {
+    /// Of which nothing is known.
+    pub fn vague(coordinate: u32) -> Self {
+        Self {
+            coordinate,
+            weight: 0.0,
+            pull: 0.0,
+        }
+    }
+}
+
+/// Directions along which the curvature of what is said of a vector is looked at. Where it is diagonal one tells all.
+const DIRECTIONS: usize = 8;
+
+impl Hierarchy {
+    /// Coordinates of vectors that scatter as one.
+    pub fn together(&self) -> Vec<u32> {
+        let vectors = self.vectors();
+        vectors
+            .flat_map(|(group, _)| group.coordinates.iter().copied())
+            .collect()
+    }
+
+    fn vectors(&self) -> impl Iterator<Item = (&Group, NodeId)> {
+        self.groups().filter_map(|group| match group.spread {
+            Spread::Factor(factor) => Some((group, factor)),
+            Spread::Scale(_) => None,
+        })
+    }
+
+    /// What is said at a point of each coordinate of vectors that scatter as one.
+    pub fn sites(&self, z: &[f64]) -> Vec<Site> {
+        let coordinates = self.together();
+        if coordinates.is_empty() {
+            return Vec::new();
+        }
+        let mut graph = self.graph.clone();
+        let all = graph.input_node(0);
+        // The same nodes as in the density, so that what is taken away is what is there to the last bit.
+        let mut rest = graph.outputs()[0];
+        for (group, factor) in self.vectors() {
+            let own = graph.gather(all, &group.coordinates);
+            let off = graph.sub(own, group.location);
+            let whitened = graph.tri_solve(factor, off, group.coordinates.len(), 1, false);
+            let square = graph.square(whitened);
+            let square = graph.sum(square);
+            let half = graph.scale(0.5, square);
+            rest = graph.add(rest, half);
+        }
+        let along = graph.input(z.len());
+        let slope = graph.gradient(rest, &[all])[0];
+        let curvature = graph.tangent(&[slope], &[(all, along)])[0];
+        let slope = graph.gather(slope, &coordinates);
+        let curvature = match curvature {
+            Some(curvature) => graph.gather(curvature, &coordinates),
+            None => graph.vector(&vec![0.0; coordinates.len()]),
+        };
+        graph.set_outputs(vec![slope, curvature]);
+        let graph = compact(&graph);
+        let mut slopes = Vec::new();
+        let mut weights = vec![0.0; coordinates.len()];
+        for direction in 0..DIRECTIONS {
+            let mut along = vec![0.0; z.len()];
+            for (at, coordinate) in coordinates.iter().enumerate() {
+                along[*coordinate as usize] = sign(direction, at);
+            }
+            let mut found = evaluate(&graph, &[z, &along], None);
+            for (at, (weight, product)) in weights.iter_mut().zip(&found[1]).enumerate() {
+                *weight -= sign(direction, at) * product / DIRECTIONS as f64;
+            }
+            slopes = found.swap_remove(0);
+        }
+        let site = |((coordinate, weight), slope): ((&u32, f64), &f64)| {
+            let weight = weight.max(0.0);
+            let pull = slope + weight * z[*coordinate as usize];
+            match weight.is_finite() && pull.is_finite() {
+                true => Site {
+                    coordinate: *coordinate,
+                    weight,
+                    pull,
+                },
+                false => Site::vague(*coordinate),
+            }
+        };
+        let told = coordinates.iter().zip(weights).zip(&slopes);
+        told.map(site).collect()
+    }
+}
+
+/// 1 or −1, of equal frequency, and so are the products of two elements' over a few directions.
+fn sign(direction: usize, at: usize) -> f64 {
+    let mixed = (at as u64 + 1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .rotate_right(29)
+        >> direction;
+    match direction == 0 || mixed & 1 == 0 {
+        true => 1.0,
+        false => -1.0,
+    }
+}
+
+/// A product of square matrices or of one and a column.
+fn product(left_transposed: bool, n: usize, columns: usize) -> MatMul {
+    MatMul {
+        m: n as u32,
+        k: n as u32,
+        n: columns as u32,
+        left_transposed,
+        right_transposed: false,
+    }
+}
+
+/// The sum of the logarithms of a diagonal.
+fn log_diagonal(out: &mut Graph, matrix: NodeId, n: usize) -> NodeId {
+    let places: Vec<u32> = (0..n).map(|i| (i * (n + 1)) as u32).collect();
+    let diagonal = out.gather(matrix, &places);
+    let logs = out.log(diagonal);
+    out.sum(logs)
+}
+
+/// A factor with zeros above its diagonal.
+fn lower(out: &mut Graph, factor: NodeId, n: usize) -> NodeId {
+    if matches!(out.op(factor), Op::Cholesky { .. }) {
+        return factor;
+    }
+    let places: Vec<u32> = (0..n * n)
+        .filter(|at| at % n >= at / n)
+        .map(|at| at as u32)
+        .collect();
+    let kept = out.gather(factor, &places);
+    out.scatter_add(kept, &places, n * n)
+}
+
+/// The coordinates of a group and what stands in their place; `None` where one of them has no site. `own` are all coordinates.
+pub(super) fn replace(
+    group: &Group,
+    taken: &Taken,
+    out: &mut Graph,
+    [location, factor, own]: [NodeId; 3],
+    way: &mut Way<'_>,
+) -> Option<(Vec<u32>, NodeId)> {
+    let sites = group
+        .coordinates
+        .iter()
+        .map(|coordinate| taken.sites.get(coordinate).copied());
+    let sites: Vec<Site> = sites.collect::<Option<_>>()?;
+    let n = sites.len();
+    let factor = lower(out, factor, n);
+    let own = out.gather(own, &group.coordinates);
+    let conditioned = sites
+        .iter()
+        .any(|site| (site.weight, site.pull) != (0.0, 0.0))
+        .then(|| condition(out, &sites, location, factor));
+    let new = match way {
+        Way::Forth(jacobian) => {
+            jacobian.push(log_diagonal(out, factor, n));
+            let white = match conditioned {
+                None => own,
+                Some((root, towards)) => {
+                    let log_root = log_diagonal(out, root, n);
+                    jacobian.push(out.neg(log_root));
+                    let moved = out.add(towards, own);
+                    out.tri_solve(root, moved, n, 1, true)
+                }
+            };
+            let off = out.matmul(factor, white, product(false, n, 1));
+            out.add(location, off)
+        }
+        Way::Back => {
+            let off = out.sub(own, location);
+            let white = out.tri_solve(factor, off, n, 1, false);
+            match conditioned {
+                None => white,
+                Some((root, towards)) => {
+                    let moved = out.matmul(root, white, product(true, n, 1));
+                    out.sub(moved, towards)
+                }
+            }
+        }
+    };
+    Some((group.coordinates.clone(), new))
+}
+
+/// R and R⁻¹ Lᵀ (b − W μ).
+fn condition(
+    out: &mut Graph,
+    sites: &[Site],
+    location: NodeId,
+    factor: NodeId,
+) -> (NodeId, NodeId) {
+    let n = sites.len();
+    let weights: Vec<f64> = sites.iter().map(|site| site.weight).collect();
+    let pulls: Vec<f64> = sites.iter().map(|site| site.pull).collect();
+    let by_row = out.vector(&weights.repeat(n));
+    let weighted = out.mul(by_row, factor);
+    let seen = out.matmul(factor, weighted, product(true, n, n));
+    let identity: Vec<f64> = (0..n * n)
+        .map(|at| f64::from(u8::from(at % (n + 1) == 0)))
+        .collect();
+    let identity = out.vector(&identity);
+    let precision = out.add(identity, seen);
+    let root = out.cholesky(precision, n);
+    let (weights, pulls) = (out.vector(&weights), out.vector(&pulls));
+    let held = out.mul(weights, location);
+    let pull = out.sub(pulls, held);
+    let pull = out.matmul(factor, pull, product(true, n, 1));
+    (root, out.tri_solve(root, pull, n, 1, false))
+}
