@@ -394,6 +394,8 @@ fn matrix_products_of_every_layout_have_right_derivatives() {
         (3, 20, 1),
         (20, 3, 1),
         (10, 12, 2),
+        (9, 8, 5),
+        (8, 70, 4),
     ] {
         for flags in 0..4 {
             for constant in 0..3 {
@@ -432,6 +434,87 @@ fn matrix_products_of_every_layout_have_right_derivatives() {
                     true,
                 );
             }
+        }
+    }
+}
+
+/// Factors and triangular systems of extents that no tile divides, of a factor that is a constant as well.
+#[test]
+fn larger_matrices_have_right_values_and_derivatives() {
+    for n in [8, 11, 13] {
+        let ridged = || {
+            let mut z = point(n * n);
+            (0..n).for_each(|i| z[i * n + i] += 1.0);
+            z
+        };
+        let graph = density_graph(n * n, |g, z| {
+            let a = spd(g, z, n);
+            let l = g.cholesky(a, n);
+            weigh(g, l)
+        });
+        check(&format!("cholesky of {n}"), &graph, &ridged(), 2e-6, true);
+        for (columns, transposed, constant) in [
+            (4, false, false),
+            (7, true, false),
+            (n, true, true),
+            (6, false, true),
+        ] {
+            let graph = density_graph(n * n, |g, z| {
+                let l = match constant {
+                    true => g.vector(&ridged()),
+                    false => {
+                        let a = spd(g, z, n);
+                        g.cholesky(a, n)
+                    }
+                };
+                let b = g.slice(z, 0, n * columns);
+                let x = g.tri_solve(l, b, n, columns, transposed);
+                weigh(g, x)
+            });
+            let name =
+                format!("{columns} columns of {n}, transposed {transposed}, constant {constant}");
+            check(&name, &graph, &ridged(), 2e-6, true);
+        }
+    }
+}
+
+#[test]
+fn lanes_whose_matrix_is_not_positive_definite_are_nan_and_no_others() {
+    let (n, lanes) = (10, 16);
+    let graph = density_graph(2, |g, z| {
+        let (scale, at) = (g.element(z, 0), g.element(z, 1));
+        let identity: Vec<f64> = (0..n * n)
+            .map(|i| f64::from(u8::from(i % (n + 1) == 0)))
+            .collect();
+        let last: Vec<f64> = (0..n * n).map(|i| f64::from(u8::from(i == 77))).collect();
+        let (identity, last) = (g.vector(&identity), g.vector(&last));
+        let (scaled, last) = (g.mul(scale, identity), g.mul(at, last));
+        let a = g.sub(scaled, last);
+        let l = g.cholesky(a, n);
+        let first = g.element(l, 0);
+        let sum = g.sum(l);
+        g.add(first, sum)
+    });
+    // Pivot 8 is `scale − at`.
+    let rows: [Vec<f64>; 2] = [
+        (0..lanes).map(|l| 1.0 + l as f64).collect(),
+        (0..lanes)
+            .map(|l| if l % 3 == 1 { 100.0 } else { 0.5 })
+            .collect(),
+    ];
+    for simd in Simd::available() {
+        let density = GraphDensity::new(&graph, Execution { simd, threads: 1 });
+        let mut workspace = density.workspace(lanes);
+        let mut values = vec![0.0; lanes];
+        density.value(
+            &mut workspace,
+            Lanes::new(&rows.concat(), 2, lanes),
+            &mut values,
+        );
+        for (lane, found) in values.iter().enumerate() {
+            let expected = value(&graph, &[rows[0][lane], rows[1][lane]]);
+            assert_eq!(found.is_nan(), lane % 3 == 1, "{simd} {lane}");
+            assert!(close(*found, expected, 1e-13), "{found} for {expected}");
         }
     }
 }

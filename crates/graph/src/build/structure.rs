@@ -331,12 +331,30 @@ impl Graph {
         cols: usize,
         transposed: bool,
     ) -> NodeId {
+        if let Some(x) = self.unmultiplied(l, b, n, cols).filter(|_| !transposed) {
+            return x;
+        }
         let op = Op::TriSolve {
             n: n as u32,
             cols: cols as u32,
             transposed,
         };
         self.structural(op, &[l, b], Shape::fixed(n * cols))
+    }
+
+    /// X where B is made as `L X`, of a factor that is zero above its diagonal.
+    fn unmultiplied(&self, l: NodeId, b: NodeId, n: usize, cols: usize) -> Option<NodeId> {
+        let plain = MatMul {
+            m: n as u32,
+            k: n as u32,
+            n: cols as u32,
+            left_transposed: false,
+            right_transposed: false,
+        };
+        let is_made = self.op(b) == Op::MatMul(plain)
+            && self.args(b)[0] == l
+            && matches!(self.op(l), Op::Cholesky { .. });
+        is_made.then(|| self.args(b)[1])
     }
 
     /// `A X = B` (or `Aᵀ X = B`) for X.

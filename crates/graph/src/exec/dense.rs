@@ -5,6 +5,7 @@ use jensen_math::elimination::Elimination;
 use jensen_math::simd::{F64x8, LANES, Simd};
 
 use crate::exec::kernels::Operand;
+use crate::exec::packed::{self, factor_fn, product_fn, system_fn};
 use crate::ir::Shape;
 use crate::ops::{MatMul, Op, hypergeometric, spectra, structural};
 
@@ -13,11 +14,11 @@ type DenseFn = unsafe fn(*mut f64, *const Operand, *const Extents, usize);
 /// Extents of a dense step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extents {
-    m: usize,
-    k: usize,
-    n: usize,
-    left_transposed: bool,
-    right_transposed: bool,
+    pub(super) m: usize,
+    pub(super) k: usize,
+    pub(super) n: usize,
+    pub(super) left_transposed: bool,
+    pub(super) right_transposed: bool,
     work: usize,
 }
 
@@ -55,7 +56,7 @@ impl DenseKernel {
 }
 
 /// Whether the two operands of a product are splat, at compile time.
-trait Factors {
+pub(super) trait Factors {
     const A: bool;
     const B: bool;
 }
@@ -67,7 +68,7 @@ impl<const A: bool, const B: bool> Factors for Mask<A, B> {
     const B: bool = B;
 }
 
-trait Flag {
+pub(super) trait Flag {
     const ON: bool;
 }
 
@@ -87,7 +88,12 @@ impl Flag for Off {
 const DEPTH: usize = 32;
 
 #[inline(always)]
-unsafe fn at<V: F64x8>(splat: bool, operand: &Operand, element: usize, lane: usize) -> V {
+pub(super) unsafe fn at<V: F64x8>(
+    splat: bool,
+    operand: &Operand,
+    element: usize,
+    lane: usize,
+) -> V {
     // SAFETY: the kernels below loop over elements within their extents, which are the operand's by the contract of
     // `Dense::run`, and over lanes by whole vectors up to the number of lanes, a multiple of eight.
     unsafe {
@@ -412,6 +418,32 @@ fn solve_kernel(simd: Simd, splat: &[bool], transposed: bool) -> DenseFn {
     }
 }
 
+fn matmul_kernel(simd: Simd, splat: &[bool], is_packed: bool) -> DenseFn {
+    match (splat[0], splat[1], is_packed) {
+        (false, false, false) => matmul_fn::<Mask<false, false>>(simd),
+        (false, true, false) => matmul_fn::<Mask<false, true>>(simd),
+        (true, false, false) => matmul_fn::<Mask<true, false>>(simd),
+        (true, true, false) => matmul_fn::<Mask<true, true>>(simd),
+        (false, false, true) => product_fn::<Mask<false, false>>(simd),
+        (false, true, true) => product_fn::<Mask<false, true>>(simd),
+        (true, false, true) => product_fn::<Mask<true, false>>(simd),
+        (true, true, true) => product_fn::<Mask<true, true>>(simd),
+    }
+}
+
+fn system_kernel(simd: Simd, splat: &[bool], transposed: bool) -> DenseFn {
+    match (splat[0], splat[1], transposed) {
+        (false, false, false) => system_fn::<Mask<false, false>, Off>(simd),
+        (false, true, false) => system_fn::<Mask<false, true>, Off>(simd),
+        (true, false, false) => system_fn::<Mask<true, false>, Off>(simd),
+        (true, true, false) => system_fn::<Mask<true, true>, Off>(simd),
+        (false, false, true) => system_fn::<Mask<false, false>, On>(simd),
+        (false, true, true) => system_fn::<Mask<false, true>, On>(simd),
+        (true, false, true) => system_fn::<Mask<true, false>, On>(simd),
+        (true, true, true) => system_fn::<Mask<true, true>, On>(simd),
+    }
+}
+
 fn tri_solve_kernel(simd: Simd, splat: &[bool], transposed: bool) -> DenseFn {
     match (splat[0], splat[1], transposed) {
         (false, false, false) => tri_solve_fn::<Mask<false, false>, Off>(simd),
@@ -459,15 +491,9 @@ pub(crate) fn dense_kernel(
             left_transposed,
             right_transposed,
         }) => {
-            let run = match (splat[0], splat[1]) {
-                (false, false) => matmul_fn::<Mask<false, false>>(simd),
-                (false, true) => matmul_fn::<Mask<false, true>>(simd),
-                (true, false) => matmul_fn::<Mask<true, false>>(simd),
-                (true, true) => matmul_fn::<Mask<true, true>>(simd),
-            };
             let (m, k, n) = (m as usize, k as usize, n as usize);
             (
-                run,
+                matmul_kernel(simd, splat, packed::is_product(m, k, n)),
                 Extents {
                     m,
                     k,
@@ -478,12 +504,18 @@ pub(crate) fn dense_kernel(
                 },
             )
         }
-        Op::Cholesky { n } => (cholesky_fn(simd), square(n, n)),
+        Op::Cholesky { n } => match packed::is_factor(n as usize) {
+            true => (factor_fn(simd), square(n, n)),
+            false => (cholesky_fn(simd), square(n, n)),
+        },
         Op::TriSolve {
             n,
             cols,
             transposed,
-        } => (tri_solve_kernel(simd, splat, transposed), square(n, cols)),
+        } => match packed::is_system(n as usize, cols as usize) {
+            true => (system_kernel(simd, splat, transposed), square(n, cols)),
+            false => (tri_solve_kernel(simd, splat, transposed), square(n, cols)),
+        },
         Op::Solve {
             n,
             cols,

@@ -12,6 +12,7 @@
 //! | `product` | their lane kernels |
 //! | `softplus` | sums of log(1 + exp(·)) of a kernel, with their lane kernels |
 //! | `dense` | lane kernels of matrix operations |
+//! | `packed` | those of larger matrices |
 //! | `program` | binding data, running blocks |
 //! | `solver` | solver steps, which run programs of their own |
 //! | `tape` | those programs where they are small: straight code over rows |
@@ -22,6 +23,7 @@ mod fuse;
 mod kernels;
 mod linear;
 pub(crate) mod memory;
+mod packed;
 mod plan;
 mod product;
 mod program;
