@@ -149,8 +149,12 @@ impl Centring {
         }
         if !self.sites.is_empty() {
             said.push(format!(
-                "{} coordinates of correlated vectors are fitted whitened, given what the data say of them",
-                self.sites.len()
+                "{} coordinates of correlated vectors are fitted whitened{}",
+                self.sites.len(),
+                match self.sites.iter().any(|(_, weight, _)| *weight > 0.0) {
+                    true => ", given what the data say of them",
+                    false => "",
+                }
             ));
         }
         format!("centring: {}", said.join("; "))
@@ -185,10 +189,11 @@ impl Model {
                 Pilot::Nothing => return Some(Centring::default()),
                 Pilot::Stopped => return None,
             };
-            chosen = chosen.next(hierarchy, &mean, &sd);
-            if chosen.is_empty() {
-                break;
+            let next = chosen.next(hierarchy, &mean, &sd);
+            if next.is_empty() || next == chosen {
+                return Some(next);
             }
+            chosen = next;
             start.init = Init::Point(mean);
         }
         Some(chosen)

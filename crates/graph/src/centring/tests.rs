@@ -285,8 +285,9 @@ const APART: f64 = 0.4;
 const SEEN: [(f64, f64); ELEMENTS - 1] =
     [(0.3, 0.5), (-1.0, 0.2), (2.0, 1.0), (0.1, 0.05), (0.7, 3.0)];
 
-/// Coordinates: m, log ℓ, and a vector f ~ N(m, K), K an exponential kernel of length ℓ, elements of which are seen.
-fn process() -> (Graph, Vec<Scattered>) {
+/// Coordinates: m, log ℓ, and a vector f ~ N(m, K), K an exponential kernel of length ℓ, elements of which are seen,
+/// with errors that are so many times those of [`SEEN`].
+fn process(blur: f64) -> (Graph, Vec<Scattered>) {
     let mut g = Graph::new();
     let z = g.input(ELEMENTS + 2);
     let (mean, log_length) = (g.element(z, 0), g.element(z, 1));
@@ -312,7 +313,7 @@ fn process() -> (Graph, Vec<Scattered>) {
     let prior = g.sub(prior, log_det);
     let seen = g.slice(f, 0, SEEN.len());
     let data = g.vector(&SEEN.map(|(data, _)| data));
-    let errors = g.vector(&SEEN.map(|(_, error)| error));
+    let errors = g.vector(&SEEN.map(|(_, error)| blur * error));
     let (zero, one) = (g.constant(0.0), g.constant(1.0));
     let terms = [
         normal(&mut g, mean, zero, one),
@@ -336,7 +337,7 @@ fn somewhere(n: usize, by: f64) -> Vec<f64> {
 
 #[test]
 fn the_posterior_is_the_same_for_any_sites() {
-    let (graph, scattered) = process();
+    let (graph, scattered) = process(1.0);
     let hierarchy = Hierarchy::find(&graph, &scattered).unwrap();
     assert_eq!(hierarchy.together(), [2, 3, 4, 5, 6, 7]);
     let tilde = somewhere(ELEMENTS + 2, 1.7);
@@ -363,7 +364,7 @@ fn the_posterior_is_the_same_for_any_sites() {
 
 #[test]
 fn sites_are_what_normal_data_say_wherever_they_are_asked_for() {
-    let (graph, scattered) = process();
+    let (graph, scattered) = process(1.0);
     let hierarchy = Hierarchy::find(&graph, &scattered).unwrap();
     for by in [0.9, 2.3] {
         let sites = hierarchy.sites(&somewhere(ELEMENTS + 2, by));
@@ -378,11 +379,20 @@ fn sites_are_what_normal_data_say_wherever_they_are_asked_for() {
         }
         assert!(unseen.weight.abs() < 1e-9 && unseen.pull.abs() < 1e-9);
     }
+    // Where they say little, vectors are whitened alone.
+    let (graph, scattered) = process(10.0);
+    let hierarchy = Hierarchy::find(&graph, &scattered).unwrap();
+    let sites = hierarchy.sites(&somewhere(ELEMENTS + 2, 0.9));
+    assert!(
+        sites
+            .iter()
+            .all(|site| *site == Site::vague(site.coordinate))
+    );
 }
 
 #[test]
 fn given_what_normal_data_say_vectors_are_standard_normal_and_independent() {
-    let (graph, scattered) = process();
+    let (graph, scattered) = process(1.0);
     let hierarchy = Hierarchy::find(&graph, &scattered).unwrap();
     let n = ELEMENTS + 2;
     let recentred = hierarchy.recentre(&[], &hierarchy.sites(&vec![0.1; n]));

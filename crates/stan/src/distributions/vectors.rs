@@ -506,9 +506,11 @@ fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scal
     }
 }
 
-/// Largest dimension of several vectors whose elements are noted: those of correlated effects are few. What is longer, or alone as
-/// a Gaussian process is, scatters as one: it is its correlation that is hard and not a spread an element.
+/// Largest dimension of vectors whose elements are noted, of several and of one, which may be a turn's of a loop over many: those
+/// of correlated effects are few. What is longer, as a Gaussian process is, scatters as one: it is its correlation that is
+/// hard and not a spread an element.
 const FEW: usize = 16;
+const FEW_ALONE: usize = 4;
 
 /// Most elements of vectors that are noted as one: each is factorised twice for every draw then.
 const LONG: usize = 400;
@@ -523,7 +525,8 @@ fn note_scatter<'g>(w: &Whole<'g, '_>, y: E<'g>, m: E<'g>, l: E<'g>, k: usize, s
     let full = |all: E<'g>| if all.len() == 1 { all.repeat(k) } else { all };
     let (y, m) = (full(y), full(m));
     let of = |all: E<'g>, vector: usize| all.slice(vector % (all.len() / k) * k, k);
-    if scale != Scale::Precision && (y.len() == k || k > FEW) {
+    let is_alone = y.len() == k;
+    if scale != Scale::Precision && (k > FEW || is_alone && k > FEW_ALONE) {
         let count = if y.len() > LONG { 0 } else { y.len() / k };
         for vector in 0..count {
             tape.scattered.borrow_mut().push(Scattered {
