@@ -479,6 +479,29 @@ fn larger_matrices_have_right_values_and_derivatives() {
 }
 
 #[test]
+fn a_triangular_system_with_the_product_of_its_own_factor_is_not_solved() {
+    let (n, columns) = (16, 3);
+    let mut g = Graph::new();
+    let z = g.input(n * n + n * columns);
+    let a = spd(&mut g, z, n);
+    let l = g.cholesky(a, n);
+    let x = g.slice(z, n * n, n * columns);
+    let dims = MatMul {
+        m: n as u32,
+        k: n as u32,
+        n: columns as u32,
+        left_transposed: false,
+        right_transposed: false,
+    };
+    let b = g.matmul(l, x, dims);
+    assert_eq!(g.tri_solve(l, b, n, columns, false), x);
+    assert_ne!(g.tri_solve(l, b, n, columns, true), x);
+    // A matrix that may have elements above its diagonal.
+    let b = g.matmul(a, x, dims);
+    assert_ne!(g.tri_solve(a, b, n, columns, false), x);
+}
+
+#[test]
 fn lanes_whose_matrix_is_not_positive_definite_are_nan_and_no_others() {
     let (n, lanes) = (10, 16);
     let graph = density_graph(2, |g, z| {

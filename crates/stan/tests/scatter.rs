@@ -1,8 +1,8 @@
-//! What scatters about a location with a scale: the elements of vectors, each about its own mean.
+//! What scatters about a location: the elements of vectors, each about its own mean, and vectors as one.
 
 mod support;
 
-use jensen_graph::Hierarchy;
+use jensen_graph::{Hierarchy, Spread};
 use jensen_stan::lower::{LowerOptions, lower};
 use support::bind;
 
@@ -83,13 +83,70 @@ fn elements_of_vectors_scatter_about_their_means() {
     }
 }
 
+/// Vectors that scatter as one, by the form in which they are stated, and how many of how many elements.
+const TOGETHER: [(&str, &str, usize, usize); 4] = [
+    (
+        "vector[6] f",
+        "f ~ multi_normal(m, gp_exp_quad_cov(x, 1, t));",
+        1,
+        6,
+    ),
+    (
+        "vector[6] f",
+        "f ~ multi_normal_cholesky(rep_vector(0, 6), cholesky_decompose(gp_exp_quad_cov(x, 1, t)));",
+        1,
+        6,
+    ),
+    (
+        "array[3] vector[20] f",
+        "f ~ multi_normal(rep_vector(0, 20), gp_exponential_cov(linspaced_array(20, 0, 1), 1, t));",
+        3,
+        20,
+    ),
+    (
+        "matrix[6, 2] f",
+        "for (j in 1:2) f[, j] ~ multi_normal(m, gp_exp_quad_cov(x, 1, t));",
+        2,
+        6,
+    ),
+];
+
+#[test]
+fn vectors_scatter_as_one() {
+    for (declared, stated, count, length) in TOGETHER {
+        let source = format!(
+            "transformed data {{ array[6] real x = linspaced_array(6, 0, 1); }}
+             parameters {{ vector[6] m; real<lower=0> t; {declared}; }}
+             model {{ m ~ normal(0, 1); t ~ normal(0, 1); {stated} }}"
+        );
+        let bound = bind(&source, "{}").unwrap_or_else(|e| panic!("{stated}: {e}"));
+        let lowered = lower(&bound, LowerOptions::default()).unwrap();
+        let hierarchy = Hierarchy::find(&lowered.graph, &lowered.scattered);
+        let hierarchy = hierarchy.unwrap_or_else(|| panic!("{stated}: no hierarchy"));
+        let mut found = hierarchy.together();
+        found.sort_unstable();
+        let all: Vec<u32> = (7..7 + (count * length) as u32).collect();
+        assert_eq!(found, all, "{stated}");
+        let vectors = lowered.scattered.iter();
+        let vectors = vectors.filter(|one| matches!(one.spread, Spread::Factor(_)));
+        assert_eq!(vectors.count(), count, "{stated}");
+    }
+}
+
 #[test]
 fn vectors_of_data_and_long_ones_do_not_scatter() {
     let declared = |k: usize, data: bool| match data {
         true => format!("data {{ vector[{k}] y; }} parameters {{ vector[{k}] m; }}"),
         false => format!("parameters {{ vector[{k}] y; vector[{k}] m; }}"),
     };
-    for (k, data, wanted) in [(2, true, 0), (16, false, 16), (17, false, 0)] {
+    // A few elements each by itself, more as one.
+    for (k, data, wanted) in [
+        (2, true, 0),
+        (4, false, 4),
+        (5, false, 1),
+        (400, false, 1),
+        (401, false, 0),
+    ] {
         let source = format!(
             "{} model {{ y ~ multi_normal(m, identity_matrix({k})); }}",
             declared(k, data)
