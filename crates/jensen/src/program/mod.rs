@@ -46,7 +46,7 @@ use crate::{
     sample_refined,
 };
 
-/// The share of a limit on seconds that choosing a centring may take besides.
+/// The share of a limit on seconds that choosing a centring may take.
 const PILOT: f64 = 0.25;
 
 /// The command that folders of fits belong to.
@@ -359,11 +359,21 @@ impl Program {
         init: &Init,
         mut around: Around<'_>,
     ) -> Result<(Fitted, FitSummary), Error> {
-        let begun = around.clock.seconds();
-        let budget = self.request.budget();
+        let (clock, begun) = (around.clock, around.clock.seconds());
+        // What is left of the time, in hundredths, as people are told of it.
+        let left = || {
+            let budget = self.request.budget();
+            let left = |seconds| f64::max(0.0, seconds - (clock.seconds() - begun));
+            Budget {
+                max_seconds: budget
+                    .max_seconds
+                    .map(|seconds| (100.0 * left(seconds)).round() / 100.0),
+                ..budget
+            }
+        };
         self.choose_centring(model, &options.settings, &around);
         let Some(centring) = self.recentring() else {
-            let done = self.carry_out(model, &options, init, budget, around)?;
+            let done = self.carry_out(model, &options, init, left(), around)?;
             return Ok((done.made.output, done.summary));
         };
         let centred = model.centred(centring)?;
@@ -371,13 +381,11 @@ impl Program {
         recentred.settings.start.init = centred.init(init);
         let place = std::mem::replace(&mut around.place, Place::Nowhere);
         let first = around.again(place);
-        let done = self.carry_out(&centred, &recentred, init, budget, first)?;
+        let done = self.carry_out(&centred, &recentred, init, left(), first)?;
         let has_failed = |refined: &Refined| !refined.mixed();
-        let spent = around.clock.seconds() - begun;
-        let left = budget.max_seconds.map(|seconds| seconds - spent);
         if !done.made.output.refined().is_some_and(has_failed)
             || done.made.status.is_from_outside()
-            || left.is_some_and(|left| left <= 0.0)
+            || left().max_seconds == Some(0.0)
             || centring.is_of_series()
         {
             return Ok((done.made.output, done.summary));
@@ -386,13 +394,9 @@ impl Program {
             "refined draws have not mixed over recentred groups, so the program is fitted as it is written",
         );
         let _ = self.as_written.set(());
-        let budget = Budget {
-            max_seconds: left,
-            ..budget
-        };
         // The fit so far is put aside, and comes back where this one fails.
         let second = around.again(Place::new(done.folder.as_deref()));
-        let done = self.carry_out(model, &options, init, budget, second)?;
+        let done = self.carry_out(model, &options, init, left(), second)?;
         Ok((done.made.output, done.summary))
     }
 
