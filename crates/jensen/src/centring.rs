@@ -21,6 +21,7 @@ use jensen_density::{
 };
 use jensen_graph::{GraphDensity, Hierarchy, Placed, Power, Recentred, Series, Site};
 use jensen_run::{Control, Limit, Silent, Status};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -413,7 +414,10 @@ impl Posterior for CentredModel<'_> {
 
     fn constrain_all(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Constrained> {
         let dim = points.len().checked_div(keys.len()).unwrap_or(0).max(1);
-        let moved = points.chunks(dim).flat_map(|z| self.ways.forward(z));
+        // Of a long vector that scatters as one a draw takes a factor of its own.
+        let moved = points
+            .par_chunks(dim)
+            .flat_map_iter(|z| self.ways.forward(z));
         let moved: Vec<f64> = moved.collect();
         self.model.posterior().constrain_all(&moved, keys)
     }
