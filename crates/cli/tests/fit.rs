@@ -2,14 +2,12 @@
 
 mod common;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use jensen::math::simd::Simd;
-use serde_json::Value;
 
 use common::{Desk, corpus, draws_of, fit_of, jensen, read_json, rows, start, timeless, trace_of};
 

@@ -217,16 +217,17 @@ unsafe fn system_of<V: F64x8, M: Factors, F: Flag, const T: usize>(
                     }
                     multiply::<V, T, true>(&mut rest, panel, solved, i);
                     for r in 0..T.min(n - i) {
-                        for s in 0..r {
+                        let (known, own) = rest.split_at_mut(r);
+                        for (s, known) in known.iter().enumerate() {
                             let factor = value::<V>(panel, (i + s) * T + r).neg();
-                            for t in 0..T {
-                                rest[r][t] = factor.fma(rest[s][t], rest[r][t]);
+                            for (own, known) in own[0].iter_mut().zip(known) {
+                                *own = factor.fma(*known, *own);
                             }
                         }
                         let inverse: V = value(inverse, i + r);
-                        for t in 0..T {
-                            rest[r][t] = rest[r][t].mul(inverse);
-                            put(solved, (i + r) * T + t, rest[r][t]);
+                        for (t, own) in own[0].iter_mut().enumerate() {
+                            *own = own.mul(inverse);
+                            put(solved, (i + r) * T + t, *own);
                         }
                     }
                     for (r, rest) in rest.into_iter().enumerate().take(n - i) {
