@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::Findings;
 use crate::arrows::Package;
-use crate::sources::{files, shown};
+use crate::sources::{before_tests, files, shown};
 
 /// Files and folders that may call `Simd::detect`, each with its reason.
 const PLACES: [(&str, &str); 17] = [
@@ -40,10 +40,9 @@ pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<
         let name = shown(&path, root);
         let text = std::fs::read_to_string(&path)
             .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
-        let is_test =
-            !name.starts_with("crates/") || name.ends_with("tests.rs") || name.contains("/tests/");
+        let is_test = !name.starts_with("crates/") || name.contains("/tests/");
         let is_place = PLACES.iter().any(|(place, _)| name.starts_with(place));
-        for line in detections(&text) {
+        for line in detections(before_tests(&name, &text)) {
             if !is_test && !is_place {
                 findings.errors.push(format!(
                     "{name}:{line}: `Simd::detect` bypasses `--simd`: take the level as an argument, or give the file a \
@@ -55,10 +54,9 @@ pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<
     Ok(())
 }
 
-/// Lines before a file's unit tests that ask the machine.
+/// Lines that ask the machine.
 fn detections(text: &str) -> Vec<usize> {
-    let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or(text);
-    let lines = code.lines().enumerate();
+    let lines = text.lines().enumerate();
     let asks = |line: &str| !line.trim_start().starts_with("//") && line.contains("Simd::detect");
     lines
         .filter(|(_, line)| asks(line))
@@ -84,6 +82,6 @@ mod tests {
     #[test]
     fn what_users_run_is_read_and_tests_are_not() {
         let text = "// Simd::detect() is best\nfn f() {\n    g(Simd::detect());\n}\n\n#[cfg(test)]\nmod tests {\n    Simd::detect();\n}\n";
-        assert_eq!(detections(text), [3]);
+        assert_eq!(detections(before_tests("lib.rs", text)), [3]);
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::Findings;
 use crate::arrows::Package;
-use crate::sources::{files, shown};
+use crate::sources::{before_tests, files, shown};
 
 /// Top-level modules of a crate, and the modules or items that they may use besides their own.
 struct Storey {
@@ -484,7 +484,15 @@ pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<
             ));
             continue;
         };
-        for (line, used) in strangers(&read(&path)?, &place, storey, storeys, &exports) {
+        // A module's own tests may use what stands above it.
+        let text = read(&path)?;
+        for (line, used) in strangers(
+            before_tests(&name, &text),
+            &place,
+            storey,
+            storeys,
+            &exports,
+        ) {
             findings.errors.push(format!(
                 "{name}:{line}: `{own}` must not use `{used}`: the arrows go the other way"
             ));
@@ -537,9 +545,7 @@ fn strangers(
     storeys: &[Storey],
     exports: &BTreeMap<String, String>,
 ) -> Vec<(usize, String)> {
-    let code = without_comments(text);
-    // A module's own tests may use what stands above it.
-    let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or(&code);
+    let code = &without_comments(text);
     let mut found = Vec::new();
     for (at, _) in code.match_indices("crate::") {
         let line = 1 + code[..at].matches('\n').count();
@@ -665,7 +671,7 @@ mod tests {
             .find(|storey| storey.modules.contains(&place[0].as_str()))
             .expect("a module");
         let exports = exports("pub mod hall;\npub use hall::{Door, Stairs};\n");
-        strangers(text, &place, storey, &HOUSE, &exports)
+        strangers(before_tests(file, text), &place, storey, &HOUSE, &exports)
     }
 
     #[test]
@@ -706,6 +712,9 @@ mod tests {
         assert!(used("hall/doors.rs", "use super::attic;").is_empty());
         let tests = "fn f() {}\n\n#[cfg(test)]\nmod tests {\n    use crate::attic::open;\n}\n";
         assert!(used("cellar/mod.rs", tests).is_empty());
+        assert!(used("cellar/tests.rs", "use crate::attic::open;\n").is_empty());
+        let declared = "#[cfg(test)]\nmod tests;\nuse crate::attic::open;\n";
+        assert_eq!(used("cellar/mod.rs", declared).len(), 1);
     }
 
     #[test]

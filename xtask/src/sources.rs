@@ -65,6 +65,20 @@ pub fn shown(path: &Path, root: &Path) -> String {
         .to_string()
 }
 
+/// The lines of a file before its unit tests; none of a file of tests. A declaration of such a file ends nothing.
+pub fn before_tests<'a>(name: &str, text: &'a str) -> &'a str {
+    const MODULE: &str = "#[cfg(test)]\nmod ";
+    if name.ends_with("tests.rs") {
+        return "";
+    }
+    let opens = |at: &usize| {
+        let line = text[at + MODULE.len()..].lines().next();
+        line.is_some_and(|line| line.ends_with('{'))
+    };
+    let tests = text.match_indices(MODULE).map(|(at, _)| at).find(opens);
+    &text[..tests.unwrap_or(text.len())]
+}
+
 /// Every source file below a folder, in order.
 pub fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = std::fs::read_dir(folder)
