@@ -30,10 +30,10 @@ impl<'a> Haste<'a> {
     /// Of a run that is about to begin.
     pub fn of(control: &Control<'a>) -> Self {
         let before = control.resume.as_ref().map_or(0.0, |stored| stored.seconds);
-        let limit = control.budget.max_seconds.unwrap_or(f64::INFINITY);
+        let left = control.budget.left().unwrap_or(f64::INFINITY);
         Self {
             watched: Some((control.clock, control.cancel)),
-            deadline: control.clock.seconds() + (limit - before),
+            deadline: control.clock.seconds() + (left - before),
             since: Cell::new(None),
         }
     }

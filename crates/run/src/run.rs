@@ -17,6 +17,8 @@ pub struct Budget {
     /// Largest number of wall-clock seconds, those before a resume included; looked at between
     /// iterations, and within them where an [`Interrupt`] is heeded.
     pub max_seconds: Option<f64>,
+    /// Seconds of these that are spent when the run begins.
+    pub spent: f64,
 }
 
 impl Budget {
@@ -25,7 +27,18 @@ impl Budget {
         Self {
             max_iterations,
             max_seconds: None,
+            spent: 0.0,
         }
+    }
+
+    /// Whether no time is left when the run begins.
+    pub fn is_spent(&self) -> bool {
+        self.left().is_some_and(|left| left <= 0.0)
+    }
+
+    /// Seconds that are left then, where they are limited.
+    pub fn left(&self) -> Option<f64> {
+        self.max_seconds.map(|limit| limit - self.spent)
     }
 }
 
@@ -175,7 +188,8 @@ fn begin<A: Algorithm>(
 ) -> Result<A::State, Status> {
     let limit = control.budget.max_seconds;
     if let Some(interrupt) = interrupt {
-        interrupt.arm(limit.map_or(f64::INFINITY, |limit| start + limit + BEGINNING));
+        let left = control.budget.left();
+        interrupt.arm(left.map_or(f64::INFINITY, |left| start + left.max(0.0) + BEGINNING));
     }
     let state = algorithm.init();
     if !interrupt.is_some_and(Interrupt::disarm) {
@@ -250,7 +264,7 @@ pub fn run_interruptibly<A: Algorithm>(
             };
         }
         if let Some(limit) = control.budget.max_seconds
-            && elapsed(control.clock) >= limit
+            && elapsed(control.clock) + control.budget.spent >= limit
         {
             break Status::BudgetReached {
                 limit: Limit::Seconds(limit),
@@ -263,8 +277,8 @@ pub fn run_interruptibly<A: Algorithm>(
             if copying <= COPYING * (now - start) {
                 kept = Some(state.save());
                 copying += control.clock.seconds() - now;
-                let limit = control.budget.max_seconds.unwrap_or(f64::INFINITY);
-                interrupt.arm(start + (limit - before));
+                let left = control.budget.left().unwrap_or(f64::INFINITY);
+                interrupt.arm(start + (left - before));
             }
         }
         let mut step = algorithm.step(&mut state, iteration + 1);

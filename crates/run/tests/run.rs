@@ -172,8 +172,8 @@ fn seconds_and_interruption_stop_between_iterations() {
     let clock = ticking(1.0);
     let mut silent = Silent;
     let budget = Budget {
-        max_iterations: 1000,
         max_seconds: Some(30.0),
+        ..Budget::iterations(1000)
     };
     let mut control = Control::new(budget, &clock, &mut silent);
     let outcome = run(&mut averager(u64::MAX), &identity(), &mut control).unwrap();
@@ -185,6 +185,15 @@ fn seconds_and_interruption_stop_between_iterations() {
         }
     ));
     assert!(outcome.iterations > 3 && outcome.iterations < 30);
+    // What was spent before counts, and the whole is told.
+    let budget = Budget {
+        spent: 20.0,
+        ..budget
+    };
+    let mut control = Control::new(budget, &clock, &mut silent);
+    let sooner = run(&mut averager(u64::MAX), &identity(), &mut control).unwrap();
+    assert_eq!(sooner.status, outcome.status);
+    assert!(sooner.iterations > 0 && sooner.iterations < outcome.iterations / 2);
 
     struct StopAt<'a>(u64, &'a AtomicBool);
     impl Observer for StopAt<'_> {
@@ -252,8 +261,8 @@ fn a_step_that_is_stopped_within_never_began() {
         let mut records: Vec<Record> = Vec::new();
         let mut store: Vec<Vec<u8>> = Vec::new();
         let budget = Budget {
-            max_iterations: 100,
             max_seconds: (!cancelled).then_some(5000.0),
+            ..Budget::iterations(100)
         };
         let mut control = Control::new(budget, &clock, &mut records);
         control.cancel = cancel;

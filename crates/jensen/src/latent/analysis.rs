@@ -289,8 +289,8 @@ impl Study for AnalysisStudy<'_> {
 
     fn budget(&self) -> Budget {
         Budget {
-            max_iterations: self.request.max_iters.unwrap_or(10_000),
             max_seconds: self.request.max_seconds,
+            ..Budget::iterations(self.request.max_iters.unwrap_or(10_000))
         }
     }
 

@@ -176,8 +176,8 @@ impl LatentRequest {
     /// How long a run may be.
     pub(super) fn budget(&self) -> Budget {
         Budget {
-            max_iterations: self.max_iters.unwrap_or(MAX_ITERS),
             max_seconds: self.max_seconds,
+            ..Budget::iterations(self.max_iters.unwrap_or(MAX_ITERS))
         }
     }
 

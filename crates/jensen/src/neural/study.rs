@@ -347,8 +347,8 @@ impl Study for VaeStudy<'_> {
         // Whole iterations; a pass that is one of them must not become two by rounding.
         let iterations = self.flags().epochs() * self.train.len() as f64 / self.per_iteration;
         Budget {
-            max_iterations: (iterations - 1e-6).ceil().max(1.0) as u64,
             max_seconds: self.flags().max_seconds,
+            ..Budget::iterations((iterations - 1e-6).ceil().max(1.0) as u64)
         }
     }
 

@@ -163,8 +163,8 @@ impl PointRequest {
             _ => self.max_iters(),
         };
         Budget {
-            max_iterations: iterations,
             max_seconds: self.max_seconds,
+            ..Budget::iterations(iterations)
         }
     }
 

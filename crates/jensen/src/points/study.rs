@@ -303,8 +303,8 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
 
     fn budget(&self) -> Budget {
         Budget {
-            max_iterations: self.each().saturating_mul(self.candidates.len() as u64),
             max_seconds: self.shared.max_seconds,
+            ..Budget::iterations(self.each().saturating_mul(self.candidates.len() as u64))
         }
     }
 

@@ -360,16 +360,9 @@ impl Program {
         mut around: Around<'_>,
     ) -> Result<(Fitted, FitSummary), Error> {
         let (clock, begun) = (around.clock, around.clock.seconds());
-        // What is left of the time, in hundredths, as people are told of it.
-        let left = || {
-            let budget = self.request.budget();
-            let left = |seconds| f64::max(0.0, seconds - (clock.seconds() - begun));
-            Budget {
-                max_seconds: budget
-                    .max_seconds
-                    .map(|seconds| (100.0 * left(seconds)).round() / 100.0),
-                ..budget
-            }
+        let left = || Budget {
+            spent: clock.seconds() - begun,
+            ..self.request.budget()
         };
         self.choose_centring(model, &options.settings, &around);
         let Some(centring) = self.recentring() else {
@@ -385,7 +378,7 @@ impl Program {
         let has_failed = |refined: &Refined| !refined.mixed();
         if !done.made.output.refined().is_some_and(has_failed)
             || done.made.status.is_from_outside()
-            || left().max_seconds == Some(0.0)
+            || left().is_spent()
             || centring.is_of_series()
         {
             return Ok((done.made.output, done.summary));

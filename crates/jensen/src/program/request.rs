@@ -359,8 +359,8 @@ impl FitRequest {
     /// How long the run may be.
     pub fn budget(&self) -> Budget {
         Budget {
-            max_iterations: self.max_iters.unwrap_or(MAX_ITERS),
             max_seconds: self.max_seconds,
+            ..Budget::iterations(self.max_iters.unwrap_or(MAX_ITERS))
         }
     }
 

@@ -213,8 +213,8 @@ impl Study for TopicsStudy<'_> {
 
     fn budget(&self) -> Budget {
         Budget {
-            max_iterations: lda::planned_iterations(self.train().len(), &self.settings),
             max_seconds: self.run.flags.max_seconds,
+            ..Budget::iterations(lda::planned_iterations(self.train().len(), &self.settings))
         }
     }
 

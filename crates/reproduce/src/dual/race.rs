@@ -111,8 +111,8 @@ pub(super) fn fit(
         points: Vec::new(),
     };
     let budget = Budget {
-        max_iterations: 100_000,
         max_seconds,
+        ..Budget::iterations(100_000)
     };
     let mut control = Control::new(budget, &clock, &mut trail);
     control.cancel = context.cancel();
@@ -135,8 +135,8 @@ fn solve(
         points: Vec::new(),
     };
     let budget = Budget {
-        max_iterations: 100_000,
         max_seconds: Some(max_seconds),
+        ..Budget::iterations(100_000)
     };
     let mut control = Control::new(budget, &clock, &mut trail);
     control.cancel = context.cancel();
