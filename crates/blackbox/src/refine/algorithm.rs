@@ -8,9 +8,9 @@ use rayon::prelude::*;
 
 use super::evidence::{Sheet, log_evidence};
 use super::homing::homing;
-use super::kernel::{Moved, Stride, transition};
-use super::map::{Map, Root, largest_variance};
-use super::mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, drift_limit};
+use super::kernel::{Integrator, Moved, Stride, transition};
+use super::map::{Map, Root};
+use super::mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, chance, drift_limit};
 use super::outcome::{Refined, Round, Rung};
 use super::settings::RefineSettings;
 use super::state::{Phase, RefineState, Tape};
@@ -29,6 +29,9 @@ const ACCEPTANCE: f64 = 0.8;
 
 /// Largest step size, in standard deviations.
 const LARGEST_STEP: f64 = 1.0;
+
+/// How many times larger steps along circles must be than those of leapfrog to be taken: leapfrog's do not mind heavy tails.
+const CLEARLY: f64 = 2.0;
 
 /// Fewest and most transitions at a temperature.
 const MOVES: (usize, usize) = (2, 8);
@@ -120,6 +123,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
 
     fn stride(state: &RefineState) -> Stride {
         Stride {
+            integrator: state.integrator,
             beta: state.beta,
             size: state.log_size.exp(),
             length: state.length,
@@ -144,16 +148,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         state.cloud = state.cloud.gather(&from);
         state.beta = beta;
         state.anchor = state.cloud.x.clone();
-        let mut centred = state.cloud.x.clone();
-        for row in centred.chunks_mut(lanes) {
-            let mean = row.iter().sum::<f64>() / lanes as f64;
-            row.iter_mut().for_each(|x| *x -= mean);
-        }
-        // Independent particles show a variance larger than the largest by this factor.
-        let dim = self.target.dim() as f64;
-        let excess = (1.0 + (dim / lanes as f64).sqrt()).powi(2);
-        let widest = (largest_variance(&centred, lanes) / excess).sqrt();
-        state.length = FRAC_PI_2 * widest.clamp(1.0, 10.0);
+        state.length = FRAC_PI_2 * whitening::widest(&state.cloud.x, lanes, 1);
         state.ladder.push(Rung {
             beta,
             share,
@@ -188,6 +183,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             if state.beta == 1.0 {
                 let root = whitening::estimate(&state.cloud.x, lanes, 1);
                 self.whiten(state, root);
+                // Particles of the base lay further out than those of the posterior do.
+                state.length = FRAC_PI_2 * whitening::widest(&state.cloud.x, lanes, 1);
                 self.collapse(state);
                 self.begin_round(state, FIRST_ROUND);
             }
@@ -257,6 +254,9 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     /// ones will.
     fn begin_round(&self, state: &mut RefineState, transitions: usize) {
         state.phase = Phase::Settle;
+        if state.log_size.exp() < CLEARLY * leapfrog_step(self.target.dim()) {
+            state.integrator = Integrator::Leapfrog;
+        }
         state.moves = 0;
         state.calls_before = state.calls.gradients;
         let before = state.every.max(1);
@@ -353,6 +353,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         let times = state.tape.log_p.len() / lanes;
         let root = whitening::estimate(&state.tape.x, lanes, times);
         self.whiten(state, root);
+        state.length = FRAC_PI_2 * whitening::widest(&state.tape.x, lanes, times);
         self.begin_round(state, affordable.min(2 * round.transitions));
         None
     }
@@ -461,6 +462,11 @@ fn nearly(mixing: &Mixing) -> bool {
     mixing.rhat - 1.0 <= 2.0 * (RHAT_LIMIT - 1.0) && mixing.ess >= 0.5 * ESS_LIMIT
 }
 
+/// Size of leapfrog steps that a standard normal of so many coordinates asks for.
+pub(super) fn leapfrog_step(dim: usize) -> f64 {
+    1.2 * (dim as f64).powf(-0.25)
+}
+
 /// Steers the step size towards the acceptance wanted.
 fn steer(state: &mut RefineState, moved: Moved, gain: f64) {
     state.log_size = steered(state.log_size, moved, gain);
@@ -474,14 +480,21 @@ pub(super) fn steered(log_size: f64, moved: Moved, gain: f64) -> f64 {
 /// The worst mixing of the coordinates, their squares and the log density.
 fn mixing_of(ensemble: Ensemble, dim: usize, tape: &Tape) -> Mixing {
     let lanes = ensemble.lanes();
+    let chance = chance(ensemble.populations, quantities(dim));
     let coordinate = |i: usize| {
         let rows = tape.x.chunks(dim * lanes);
         let rows = rows.map(|cloud| &cloud[i * lanes..(i + 1) * lanes]);
-        ensemble.judge_with_spread(&rows.flatten().copied().collect::<Vec<f64>>())
+        let draws: Vec<f64> = rows.flatten().copied().collect();
+        ensemble.worst_with_spread(&draws, chance)
     };
     let each: Vec<Mixing> = (0..dim).into_par_iter().map(coordinate).collect();
     each.into_iter()
-        .fold(ensemble.judge(&tape.log_p), Mixing::join)
+        .fold(ensemble.worst(&tape.log_p, chance), Mixing::join)
+}
+
+/// Quantities that are judged: coordinates, their spreads and the log density.
+fn quantities(dim: usize) -> usize {
+    2 * dim + 1
 }
 
 impl<D: LogDensity> Algorithm for Refine<'_, D> {
@@ -499,10 +512,15 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
                 reason: "no draw of the widened approximation has a finite log density".into(),
             });
         }
-        let size = (1.2 * (dim as f64).powf(-0.25)).min(LARGEST_STEP);
+        let leapfrog = leapfrog_step(dim);
+        let (integrator, size) = match LARGEST_STEP < CLEARLY * leapfrog {
+            true => (Integrator::Leapfrog, leapfrog.min(LARGEST_STEP)),
+            false => (Integrator::Rotation, 0.5 * LARGEST_STEP),
+        };
         Ok(RefineState {
             ensemble: self.ensemble(),
             phase: Phase::Temper,
+            integrator,
             anchor: cloud.x.clone(),
             cloud,
             whitening: None,
@@ -638,9 +656,7 @@ impl RefineState {
                 mixing.ess
             ));
         }
-        // Coordinates, their spreads and the log density.
-        let dim = self.cloud.x.len() / self.cloud.lanes();
-        let limit = drift_limit(2 * dim + 1);
+        let limit = drift_limit(quantities(self.cloud.x.len() / self.cloud.lanes()));
         if mixing.drift > limit {
             reasons.push(format!(
                 "chains have not arrived: some quantity drifts by {:.1} standard errors, above {limit:.1}",

@@ -7,8 +7,8 @@ use std::f64::consts::FRAC_PI_2;
 
 use jensen_density::LogDensity;
 
-use super::algorithm::steered;
-use super::kernel::{Stride, transition};
+use super::algorithm::{leapfrog_step, steered};
+use super::kernel::{Integrator, Stride, transition};
 use super::map::Map;
 use super::target::Target;
 use super::whitening;
@@ -69,9 +69,10 @@ pub(super) fn homing<D: LogDensity>(
     let reach = distances[((count - 1) as f64 * WITHIN) as usize];
     let mut target = Target::new(density, map);
     let mut cloud = target.at(x);
-    let mut log_size = (1.2 * (dim as f64).powf(-0.25)).min(1.0).ln();
+    let mut log_size = leapfrog_step(dim).min(1.0).ln();
     for turn in 0..TRANSITIONS as u64 {
         let stride = Stride {
+            integrator: Integrator::Leapfrog,
             beta: 1.0,
             size: log_size.exp(),
             length: FRAC_PI_2,

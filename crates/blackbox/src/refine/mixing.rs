@@ -12,8 +12,11 @@
 //! What all populations remember alike is no spread between them: chains that all began in the middle of a long
 //! arm agree while none has been to its end. So there must be no trend in time, in units of its standard error
 //! between chains: those of a population have parted by then, and a false alarm costs no more than another round.
+//!
+//! Of thousands of quantities that have all mixed, some have population means that lie far apart by chance: the worst of them
+//! is compared with what the worst of as many shows.
 
-use jensen_math::special::inv_phi;
+use jensen_math::special::{gamma_p, inv_phi};
 use serde::{Deserialize, Serialize};
 
 use crate::reduce::{mean_se, sum};
@@ -37,6 +40,12 @@ impl Ensemble {
     ///
     /// A quantity that is the same in all draws has mixed. One that is not finite somewhere has not.
     pub fn judge(&self, draws: &[f64]) -> Mixing {
+        self.worst(draws, 1.0)
+    }
+
+    /// The same where this may be the worst of many quantities, in which means of populations lie apart as far as chance alone
+    /// takes them: `chance` times as much in the square.
+    pub(super) fn worst(&self, draws: &[f64], chance: f64) -> Mixing {
         let (lanes, chains) = (self.lanes(), self.chains);
         let times = draws.len() / lanes;
         let mut means = vec![0.0; lanes];
@@ -65,7 +74,7 @@ impl Ensemble {
         } else {
             0.0
         };
-        let between = variance(&groups);
+        let between = variance(&groups) / chance;
         let inside = within + beside;
         let total = inside + between;
         let error = (variance(&means) / lanes as f64).max(between / self.populations as f64);
@@ -112,10 +121,15 @@ impl Ensemble {
 
     /// The worse of a quantity and its squared distance from its mean, so that spreads have mixed too.
     pub fn judge_with_spread(&self, draws: &[f64]) -> Mixing {
+        self.worst_with_spread(draws, 1.0)
+    }
+
+    /// The same of one of many quantities, as [`worst`](Self::worst).
+    pub(super) fn worst_with_spread(&self, draws: &[f64], chance: f64) -> Mixing {
         let (mean, _) = mean_se(draws);
-        let own = self.judge(draws);
+        let own = self.worst(draws, chance);
         let squares: Vec<f64> = draws.iter().map(|x| (x - mean) * (x - mean)).collect();
-        let spread = self.judge(&squares);
+        let spread = self.worst(&squares, chance);
         Mixing {
             rhat: worse(own.rhat, spread.rhat, f64::max),
             ess: worse(own.ess, spread.ess, f64::min),
@@ -164,6 +178,29 @@ const FALSE_ALARM: f64 = 0.05;
 /// Largest drift of so many quantities that have mixed, in standard errors: 2.6 of five, 3.9 of six hundred.
 pub(super) fn drift_limit(quantities: usize) -> f64 {
     -inv_phi(0.5 * FALSE_ALARM / quantities as f64)
+}
+
+/// Quantities among which the limits take the worst as it is: five coordinates, their spreads and the log density.
+const FEW: usize = 11;
+
+/// How much larger the variance of the means of populations is for the worst of so many quantities than for that of [`FEW`], if
+/// all have mixed: the medians of the largest of so many χ² variables. With eight populations 1.5 for a hundred coordinates and 2.4
+/// for ten thousand, of which the worst would otherwise ask for that many times more draws of all.
+pub(super) fn chance(populations: usize, quantities: usize) -> f64 {
+    let freedom = populations.saturating_sub(1).max(1) as f64;
+    let largest = |quantities: usize| {
+        let share = 0.5_f64.powf(1.0 / quantities as f64);
+        let (mut low, mut high) = (0.0, 10.0 * freedom + 200.0);
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            match gamma_p(0.5 * freedom, 0.5 * middle) < share {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        low
+    };
+    largest(quantities.max(FEW)) / largest(FEW)
 }
 
 impl Mixing {

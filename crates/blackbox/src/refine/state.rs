@@ -4,6 +4,7 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Sheet;
+use super::kernel::Integrator;
 use super::map::Root;
 use super::mixing::{Ensemble, Mixing};
 use super::outcome::{Round, Rung};
@@ -73,6 +74,7 @@ impl Tape {
 pub struct RefineState {
     pub(super) ensemble: Ensemble,
     pub(super) phase: Phase,
+    pub(super) integrator: Integrator,
     pub(super) cloud: Cloud,
     /// Positions at the beginning of the temperature.
     pub(super) anchor: Vec<f64>,
@@ -106,6 +108,7 @@ impl Snapshot for RefineState {
         let mut archive = Archive::new();
         archive.set("ensemble", self.ensemble);
         archive.set("phase", self.phase);
+        archive.set("integrator", self.integrator);
         archive.put("x", &self.cloud.x);
         archive.put("grad", &self.cloud.grad);
         archive.put("log_p", &self.cloud.log_p);
@@ -195,6 +198,8 @@ impl Snapshot for RefineState {
         Ok(Self {
             ensemble,
             phase: archive.get("phase")?,
+            // Earlier builds took leapfrog steps alone.
+            integrator: archive.get("integrator").unwrap_or(Integrator::Leapfrog),
             cloud: Cloud {
                 x,
                 grad: archive.vec("grad")?,

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::map::Root;
+use super::map::{Root, largest_variance};
 use crate::dense::cholesky;
 use crate::reduce::dot;
 
@@ -18,22 +18,14 @@ const MOSTLY_IDENTITY: f64 = 0.9;
 pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     let dim = x.len() / (lanes * times);
     let count = (lanes * times) as f64;
-    let mut rows = vec![Vec::with_capacity(lanes * times); dim];
-    for cloud in x.chunks(dim * lanes) {
-        for (row, x) in rows.iter_mut().zip(cloud.chunks(lanes)) {
-            row.extend_from_slice(x);
-        }
-    }
-    for row in &mut rows {
-        let mean = row.iter().sum::<f64>() / count;
-        row.iter_mut().for_each(|x| *x -= mean);
-    }
+    let rows = centred(x, lanes, times);
+    let rows: Vec<&[f64]> = rows.chunks(lanes * times).collect();
     let dense = dim <= DENSE;
     let triangle: Vec<Vec<f64>> = (0..dim)
         .into_par_iter()
         .map(|i| {
             let others = &rows[if dense { 0 } else { i }..=i];
-            let row = others.iter().map(|other| dot(&rows[i], other) / count);
+            let row = others.iter().map(|other| dot(rows[i], other) / count);
             row.collect()
         })
         .collect();
@@ -64,6 +56,32 @@ pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
         to[i] += identity;
     }
     cholesky(&covariance, dim).map(|lower| Root::lower(lower, dim))
+}
+
+/// The rows of all clouds side by side, each less its mean.
+fn centred(x: &[f64], lanes: usize, times: usize) -> Vec<f64> {
+    let dim = x.len() / (lanes * times);
+    let mut rows = Vec::with_capacity(x.len());
+    for i in 0..dim {
+        let first = rows.len();
+        for cloud in x.chunks(dim * lanes) {
+            rows.extend_from_slice(&cloud[i * lanes..(i + 1) * lanes]);
+        }
+        let row = &mut rows[first..];
+        let mean = row.iter().sum::<f64>() / row.len() as f64;
+        row.iter_mut().for_each(|x| *x -= mean);
+    }
+    rows
+}
+
+/// The largest standard deviation of particles in any direction, 1 to 10, less what independent ones show by chance.
+pub(super) fn widest(x: &[f64], lanes: usize, times: usize) -> f64 {
+    let count = lanes * times;
+    let dim = x.len() / count;
+    // Independent particles show a variance larger than the largest by this factor.
+    let excess = (1.0 + (dim as f64 / count as f64).sqrt()).powi(2);
+    let variance = largest_variance(&centred(x, lanes, times), count) / excess;
+    variance.sqrt().clamp(1.0, 10.0)
 }
 
 #[cfg(test)]
