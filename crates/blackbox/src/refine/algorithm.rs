@@ -8,12 +8,13 @@ use rayon::prelude::*;
 
 use super::evidence::{Sheet, log_evidence};
 use super::homing::homing;
-use super::kernel::{Integrator, Moved, Stride, transition};
+use super::kernel::{Moved, Stride, transition};
 use super::map::{Map, Root};
 use super::mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, chance, drift_limit};
 use super::outcome::{Refined, Round, Rung};
 use super::settings::RefineSettings;
 use super::state::{Phase, RefineState, Tape};
+use super::steps::Integrator;
 use super::target::{Target, base_draws};
 use super::tempering::{log_ratios, memory, next_beta, resample};
 use super::whitening;
@@ -171,7 +172,13 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             self.source,
             iteration,
         );
-        steer(state, moved, 1.0);
+        // Sizes that are right for one temperature are too small for the next.
+        let gain = if moved.acceptance > ACCEPTANCE {
+            3.0
+        } else {
+            1.0
+        };
+        steer(state, moved, gain);
         state.moves += 1;
         let rung = state.ladder.last_mut().expect("a stage was begun");
         rung.acceptance += (moved.acceptance - rung.acceptance) / state.moves as f64;
@@ -515,7 +522,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
         let leapfrog = leapfrog_step(dim);
         let (integrator, size) = match LARGEST_STEP < CLEARLY * leapfrog {
             true => (Integrator::Leapfrog, leapfrog.min(LARGEST_STEP)),
-            false => (Integrator::Rotation, 0.5 * LARGEST_STEP),
+            false => (Integrator::Rotation, leapfrog),
         };
         Ok(RefineState {
             ensemble: self.ensemble(),

@@ -8,8 +8,9 @@ use std::f64::consts::FRAC_PI_2;
 use jensen_density::LogDensity;
 
 use super::algorithm::{leapfrog_step, steered};
-use super::kernel::{Integrator, Stride, transition};
+use super::kernel::{Stride, transition};
 use super::map::Map;
+use super::steps::Integrator;
 use super::target::Target;
 use super::whitening;
 use crate::approximation::{Approximation, Draws};

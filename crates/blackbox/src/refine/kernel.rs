@@ -14,9 +14,9 @@
 use jensen_density::LogDensity;
 use jensen_math::simd::LANES;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use super::map::Map;
+use super::steps::Integrator;
 use super::target::{Cloud, Evaluator, Target, beside, gather, tempered};
 use crate::noise::{NoisePurpose, NoiseSource};
 
@@ -43,21 +43,6 @@ const LEAST_LANES: usize = LANES;
 /// Numbers of a part beyond which there are more parts than threads: a dozen such matrices are read at every step, and half a
 /// mebibyte of each is what stays near the processor.
 const STRIP: usize = 1 << 16;
-
-/// How positions and momenta go a step further, between two half kicks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Integrator {
-    /// Kicks by the gradient, straight on between them. Of a standard normal of d coordinates its energy error asks for steps in
-    /// proportion to `d^(−1/4)`.
-    Leapfrog,
-    /// Kicks by what the gradient is beyond that of a standard normal, whose circles are followed between them. The error is
-    /// that of what is not normal alone, however many coordinates there are (Beskos, Pinski, Sanz-Serna and Stuart, *Hybrid
-    /// Monte Carlo on Hilbert spaces*, Stochastic Processes and their Applications 121, 2011; Shahbaba, Lan, Johnson and Neal,
-    /// *Split Hamiltonian Monte Carlo*, Statistics and Computing 24, 2014). Where tails are heavy it is the worse of both: it
-    /// holds by kicks what circles draw inwards.
-    Rotation,
-}
 
 /// How to move.
 #[derive(Clone, Copy, Debug)]
@@ -245,6 +230,11 @@ fn trajectory<D: LogDensity>(
     arrival
 }
 
+/// The gradient of the tempered density where it is not the density's own.
+fn own_or<'g>(slope: &'g [f64], grad: &'g [f64]) -> &'g [f64] {
+    if slope.is_empty() { grad } else { slope }
+}
+
 /// The trajectories of a part of the lanes, one after another's step.
 fn part<D: LogDensity>(
     target: &mut Evaluator<'_, D>,
@@ -259,25 +249,30 @@ fn part<D: LogDensity>(
     let lanes = start.lanes();
     let mut cloud = start.clone();
     let mut momentum = momentum.to_vec();
-    let mut grad = vec![0.0; cloud.x.len()];
-    let energy = |values: &[f64], momentum: &[f64]| -> Vec<f64> {
-        let kinetic = Map::squares(momentum, lanes);
-        let pairs = kinetic.iter().zip(values);
-        pairs.map(|(k, value)| 0.5 * k - value).collect()
+    let mut slope = Vec::new();
+    let energy = |values: &[f64], squares: &[f64]| -> Vec<f64> {
+        let pairs = squares.iter().zip(values);
+        pairs.map(|(square, value)| 0.5 * square - value).collect()
     };
-    let begin = energy(&tempered(beta, &cloud, &mut grad), &momentum);
+    let values = tempered(beta, &cloud, &mut slope);
+    let begin = energy(&values, &Map::squares(&momentum, lanes));
     let (mut low, mut high) = (begin.clone(), begin.clone());
     let mut end = begin.clone();
     let mut outside = vec![false; lanes];
     let (mut alive, mut taken) = (lanes, 0);
     while taken < steps && alive > 0 {
         taken += 1;
-        kick(integrator, &mut momentum, &cloud.x, &grad, &sizes);
-        advance(integrator, &mut cloud.x, &mut momentum, &sizes);
+        integrator.begin(
+            &mut cloud.x,
+            &mut momentum,
+            own_or(&slope, &cloud.grad),
+            &sizes,
+        );
         target.evaluate(&mut cloud);
-        let values = tempered(beta, &cloud, &mut grad);
-        kick(integrator, &mut momentum, &cloud.x, &grad, &sizes);
-        end = energy(&values, &momentum);
+        let values = tempered(beta, &cloud, &mut slope);
+        let grad = own_or(&slope, &cloud.grad);
+        let squares = integrator.end(&cloud.x, &mut momentum, grad, &sizes);
+        end = energy(&values, &squares);
         for l in 0..lanes {
             if high[l] == f64::INFINITY {
                 end[l] = f64::INFINITY;
@@ -302,43 +297,5 @@ fn part<D: LogDensity>(
         wander: high.iter().zip(&low).map(|(h, l)| h - l).collect(),
         outside,
         steps: taken,
-    }
-}
-
-/// Half a step of the momenta at positions x.
-fn kick(integrator: Integrator, momentum: &mut [f64], x: &[f64], grad: &[f64], sizes: &[f64]) {
-    let lanes = sizes.len();
-    let normal = match integrator {
-        Integrator::Leapfrog => 0.0,
-        Integrator::Rotation => 1.0,
-    };
-    let rows = (momentum.chunks_mut(lanes)).zip(x.chunks(lanes).zip(grad.chunks(lanes)));
-    for (r, (x, g)) in rows {
-        for (((r, x), g), h) in r.iter_mut().zip(x).zip(g).zip(sizes) {
-            *r += 0.5 * h * (g + normal * x);
-        }
-    }
-}
-
-/// A step of the positions, and of momenta that turn with them.
-fn advance(integrator: Integrator, x: &mut [f64], momentum: &mut [f64], sizes: &[f64]) {
-    let lanes = sizes.len();
-    let rows = x.chunks_mut(lanes).zip(momentum.chunks_mut(lanes));
-    match integrator {
-        Integrator::Leapfrog => {
-            for (x, r) in rows {
-                for ((x, r), h) in x.iter_mut().zip(r).zip(sizes) {
-                    *x += h * *r;
-                }
-            }
-        }
-        Integrator::Rotation => {
-            let turns: Vec<(f64, f64)> = sizes.iter().map(|h| h.sin_cos()).collect();
-            for (x, r) in rows {
-                for ((x, r), (sin, cos)) in x.iter_mut().zip(r).zip(&turns) {
-                    (*x, *r) = (cos * *x + sin * *r, cos * *r - sin * *x);
-                }
-            }
-        }
     }
 }

@@ -20,7 +20,7 @@
 //! | `map`, `whitening` | coordinates: the family's own, then the particles' |
 //! | `target` | the path of densities and its base |
 //! | `tempering`, `evidence` | temperatures, weights, resampling; the log evidence from all of them |
-//! | `kernel` | one transition of all particles |
+//! | `kernel`, `steps` | one transition of all particles; its steps |
 //! | `homing` | chains from other optima |
 //! | `mixing` | [`Ensemble`], [`Mixing`]: nested R̂, effective sample size, standard errors |
 
@@ -33,6 +33,7 @@ mod mixing;
 mod outcome;
 mod settings;
 mod state;
+mod steps;
 mod target;
 mod tempering;
 mod whitening;

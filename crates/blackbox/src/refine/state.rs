@@ -4,10 +4,10 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Sheet;
-use super::kernel::Integrator;
 use super::map::Root;
 use super::mixing::{Ensemble, Mixing};
 use super::outcome::{Round, Rung};
+use super::steps::Integrator;
 use super::target::Cloud;
 use crate::calls::Calls;
 use crate::oracle::Estimate;

@@ -266,21 +266,21 @@ pub(super) fn base_log_density(dim: usize, squares: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The tempered log density of every particle, and its gradient into `grad`.
-pub(super) fn tempered(beta: f64, cloud: &Cloud, grad: &mut [f64]) -> Vec<f64> {
+/// The tempered log density of every particle, and its gradient into `slope`, which stays empty at the posterior itself.
+pub(super) fn tempered(beta: f64, cloud: &Cloud, slope: &mut Vec<f64>) -> Vec<f64> {
     let lanes = cloud.lanes();
-    grad.copy_from_slice(&cloud.grad);
     if beta == 1.0 {
         return cloud.log_p.clone();
     }
+    slope.clone_from(&cloud.grad);
     let dim = cloud.x.len() / lanes;
     let squares = Map::squares(&cloud.x, lanes);
     let pulls: Vec<f64> = squares
         .iter()
         .map(|s| (1.0 - beta) * (FREEDOM + dim) as f64 / (FREEDOM as f64 + s))
         .collect();
-    for (grad, x) in grad.chunks_mut(lanes).zip(cloud.x.chunks(lanes)) {
-        for ((g, x), pull) in grad.iter_mut().zip(x).zip(&pulls) {
+    for (row, x) in slope.chunks_mut(lanes).zip(cloud.x.chunks(lanes)) {
+        for ((g, x), pull) in row.iter_mut().zip(x).zip(&pulls) {
             *g = beta * *g - pull * x;
         }
     }
