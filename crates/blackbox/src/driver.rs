@@ -1,8 +1,9 @@
 //! The policy that joins starts, methods and families into one algorithm.
 //!
 //! Stages: starts (not for methods that do without), the first family, and under [`FamilyChoice::Auto`] a
-//! richer family where the first one's importance weights have too heavy a tail, or move a mean or a spread, and where those of the
-//! richer one do, too, locals given hubs in as far as they suit. A family is fitted by
+//! richer one where the first one's importance weights have too heavy a tail, or move a mean or a spread. Of a hundred
+//! coordinates or more with few hubs that is first the family of locals given hubs, which takes no more than a tenth of the time of
+//! others and is what a refinement wants, unless it ends far from the posterior. A family is fitted by
 //! the methods of its [plan](Method::plan), each taking over where the one before gave up. As all stages
 //! are steps of one [`Algorithm`], budgets, traces and checkpoints hold across them.
 //!
@@ -24,6 +25,7 @@ use crate::method::{Beginning, Engine, Method, StoredState};
 use crate::noise::NoiseSource;
 use crate::oracle::{Estimate, Oracle};
 use crate::records::{Prepared, evaluation_draws};
+use crate::refine::RefineWhen;
 use crate::settings::{FamilyChoice, Settings};
 use crate::starts::{Init, StartOutcome, Starts, StartsState, best_start, modes_of};
 use crate::symmetry::Labellings;
@@ -60,6 +62,10 @@ const MIXTURE_LIMIT: usize = 64;
 const GLANCE: usize = 512;
 const HOPELESS: f64 = 1.0;
 const FAR: f64 = 1.0;
+
+/// Nats from the posterior within which locals given hubs are a good beginning of a refinement: within 3 of 20 hierarchies and
+/// series of a hundred to a thousand coordinates, and far beyond where they do not suit.
+const NEAR: f64 = 5.0;
 
 /// One family's end.
 #[derive(Clone, Debug, PartialEq)]
@@ -336,16 +342,29 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Whether locals given hubs may be nearer to the posterior than the richer family, whose answer is no good, or no worse a
-    /// beginning of a refinement: they cost less than either.
-    fn may_bend(&self, before: &[FamilyResult], kind: FamilyKind) -> bool {
-        let dim = self.density.dim();
+    /// Whether locals given hubs come before the richer family.
+    fn bends(&self) -> bool {
         self.settings.is_policy()
             && self.records.is_none()
-            && dim >= SPARSE_FROM
-            && !before.is_empty()
-            && kind != FamilyKind::Conditional
+            && self.density.dim() >= SPARSE_FROM
             && has_few_hubs(self.density)
+    }
+
+    /// The family after the first one.
+    fn second(&self) -> Option<FamilyKind> {
+        match self.bends() {
+            true => Some(FamilyKind::Conditional),
+            false => self.richer(),
+        }
+    }
+
+    /// Whether the richer family is to be tried after locals given hubs, whose answer is no good: those did not find a mode, or
+    /// stay so far from the posterior that a refinement had better begin elsewhere, or there is to be none.
+    fn is_astray(&self, result: &FamilyResult) -> bool {
+        let converged = result.status.as_ref().is_some_and(Status::is_converged);
+        let near = converged && result.evaluation.divergence() <= NEAR;
+        let refined = self.settings.refine.when != RefineWhen::Never;
+        result.kind == FamilyKind::Conditional && !(near && refined)
     }
 
     /// Whether a precision with the density's pattern has far fewer parameters than a full covariance.
@@ -474,17 +493,18 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         let first = state.results.is_empty()
             && state.kind == self.first_kind()
             && self.settings.family == FamilyChoice::Auto;
-        let richer = first.then(|| self.richer()).flatten();
+        let richer = first.then(|| self.second()).flatten();
         let heir = richer.map_or(Heir::None, |_| Heir::Richer);
         let result = self.result(state.kind, omega, ended, heir, &mut state.calls);
         let good = result.evaluation.is_good();
         if let Some(kind) = richer.filter(|_| !good) {
             return Some(self.widened(kind, result, state));
         }
-        if !good && self.may_bend(&state.results, result.kind) {
-            return Some(self.widened(FamilyKind::Conditional, result, state));
-        }
+        let astray = !good && !state.results.is_empty() && self.is_astray(&result);
         state.results.push(result);
+        if let Some(kind) = self.richer().filter(|_| astray) {
+            return Some(self.begun_at(kind, 0, state));
+        }
         self.of_several_modes(state)
     }
 
@@ -495,9 +515,20 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         poorer: FamilyResult,
         state: &mut DriverState,
     ) -> (FamilyKind, Method, Vec<f64>) {
+        state.results.push(poorer);
+        self.begun_at(kind, state.results.len() - 1, state)
+    }
+
+    /// A family's stage, beginning at an earlier result.
+    fn begun_at(
+        &self,
+        kind: FamilyKind,
+        earlier: usize,
+        state: &mut DriverState,
+    ) -> (FamilyKind, Method, Vec<f64>) {
+        let poorer = &state.results[earlier];
         let (omega, calls) = self.widen(kind, poorer.kind, &poorer.omega);
         state.calls += calls;
-        state.results.push(poorer);
         (kind, self.first_method(kind), omega)
     }
 
@@ -508,13 +539,14 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             return None;
         }
         // A few factors may be worse than the mean field's own optimum.
-        let richer = self
-            .richer()
+        let second = self
+            .second()
             .filter(|kind| !matches!(kind, FamilyKind::LowRank { .. }))?;
         let mut oracle = Oracle::new(self.density, kind.build(Space::of(self.density)));
         let look = glance(&mut oracle, omega, self.source, GLANCE);
         *calls += oracle.take_calls();
-        (look.khat > HOPELESS && look.divergence() > FAR).then_some(richer)
+        let hopeless = look.khat > HOPELESS && look.divergence() > FAR;
+        hopeless.then_some(second)
     }
 
     /// The member of a family that stands upon a full-rank Gaussian's answer, and where starts found other modes.

@@ -24,8 +24,8 @@ use jensen_math::constants::HALF_LOG_TWO_PI;
 use rayon::prelude::*;
 
 use super::hubs::{
-    Featured, Features, MOST_HUBS, Row, WIDTH, add_products, hubs_of, nodes, pull_noise, solve,
-    spread_all, weighted,
+    Featured, Features, MOST_HUBS, Order, Row, Rows, RowsMut, WIDTH, Weights, add_products,
+    hubs_of, nodes, pull_noise, solve, spread_all, weighted,
 };
 use super::mean_field::standard_normal;
 use super::{Curvature, Family, FamilyKind, Space};
@@ -47,6 +47,7 @@ pub struct Conditional {
 }
 
 /// Of a block of lanes: what was computed on the way to the draws.
+#[derive(Default)]
 struct Pass {
     x: Vec<Row>,
     features: Featured,
@@ -56,10 +57,19 @@ struct Pass {
     scale: Vec<Row>,
 }
 
-/// Of many lanes.
-pub(crate) struct Passes(Vec<Pass>);
+/// The same of many lanes, without their noise, in memory that lasts from one use to the next.
+#[derive(Default)]
+pub(crate) struct Passes {
+    blocks: Vec<Pass>,
+    /// Rows of a block that is not whole: those that are read, and those that are written.
+    given: Vec<Row>,
+    made: Vec<Row>,
+}
 
 impl Conditional {
+    /// Lanes that are worked on together.
+    pub(crate) const BLOCK: usize = WIDTH;
+
     /// The family on a space; where that tells no pattern, or one without hubs, all coordinates are locals.
     pub fn new(space: Space) -> Self {
         let mut hubs = space.pattern.as_deref().map_or_else(Vec::new, hubs_of);
@@ -177,13 +187,15 @@ impl Conditional {
     }
 
     /// Weights of means, and of places.
-    fn weights<'a>(&self, omega: &'a [f64]) -> (&'a [f64], &'a [f64]) {
-        omega[self.start()..].split_at(self.locals.len() * self.features.count())
+    fn weights<'a>(&self, omega: &'a [f64]) -> Weights<'a> {
+        let count = self.locals.len() * self.features.count();
+        let (means, places) = omega[self.start()..].split_at(count);
+        Weights { means, places }
     }
 
     /// The sum of the weights of all log scales.
     fn stretch(&self, omega: &[f64]) -> Vec<f64> {
-        let (f, (_, places)) = (self.features.count(), self.weights(omega));
+        let (f, places) = (self.features.count(), self.weights(omega).places);
         let mut out = vec![0.0; f];
         for j in 0..self.locals.len() {
             let p = self.symbolic.diagonal(j);
@@ -263,23 +275,37 @@ impl Conditional {
 
     fn pass(&self, omega: &[f64], noise: Lanes<'_>, first: usize) -> Pass {
         let (k, n) = (self.hubs.len(), self.locals.len());
-        let x = Self::block(noise, 0..k, first);
         let mut pass = Pass {
-            features: self.features.rows(&x),
             noise: Self::block(noise, k..k + n, first),
-            x,
-            y: vec![[0.0; WIDTH]; n],
-            scale: vec![[0.0; WIDTH]; n],
+            ..Pass::default()
         };
+        let (mut room, mut z) = (Vec::new(), vec![[0.0; WIDTH]; self.dim()]);
+        let noise = Rows::of(noise, first, &mut room);
+        self.go(omega, noise, &mut pass, &mut RowsMut::all(&mut z));
+        pass
+    }
+
+    /// A block's draws, and the way there.
+    fn go(&self, omega: &[f64], noise: Rows<'_>, pass: &mut Pass, z: &mut RowsMut<'_>) {
+        let (k, n) = (self.hubs.len(), self.locals.len());
+        pass.x.clear();
+        pass.x.extend((0..k).map(|i| noise.row(i)));
+        pass.features = self.features.rows(&pass.x);
+        pass.y.resize(n, [0.0; WIDTH]);
+        pass.scale.resize(n, [0.0; WIDTH]);
+        for (&c, row) in self.hubs.iter().zip(self.hub_rows(omega, true, &pass.x)) {
+            *z.row(c) = row;
+        }
         solve(
             &self.symbolic,
-            self.weights(omega).1,
+            self.weights(omega),
             &pass.features,
-            &pass.noise,
+            (noise, k),
             &mut pass.y,
             &mut pass.scale,
+            z,
+            Order::At(&self.locals),
         );
-        pass
     }
 
     /// `μ + A x`.
@@ -297,7 +323,7 @@ impl Conditional {
 
     /// Draws of a block: hubs, then locals.
     fn draws(&self, omega: &[f64], pass: &Pass) -> Vec<Row> {
-        let (means, _) = self.weights(omega);
+        let means = self.weights(omega).means;
         let mut out = self.hub_rows(omega, true, &pass.x);
         out.resize(self.dim(), [0.0; WIDTH]);
         let locals = &mut out[self.hubs.len()..];
@@ -308,15 +334,17 @@ impl Conditional {
         out
     }
 
-    /// Derivatives by the noise, hubs then locals, from those by the draws; with those of the log Jacobian where `stretched`.
+    /// Derivatives by a block's noise, hubs then locals, from those by the draws, of which hubs and locals stand in the order
+    /// given; with those of the log Jacobian where `stretched`.
     fn pulled(
         &self,
         omega: &[f64],
-        pass: &Pass,
-        (hubs, mut locals): (Vec<Row>, Vec<Row>),
+        (pass, noise): (&Pass, Rows<'_>),
+        (grad, hubs, locals): (Rows<'_>, Order<'_>, Order<'_>),
         stretched: Option<&[f64]>,
-    ) -> Vec<Row> {
-        let (f, (means, places)) = (self.features.count(), self.weights(omega));
+        out: &mut RowsMut<'_>,
+    ) {
+        let (k, f) = (self.hubs.len(), self.features.count());
         let mut by_feature = Featured {
             plain: vec![[0.0; WIDTH]; f],
             bounded: vec![[0.0; WIDTH]; f],
@@ -324,21 +352,23 @@ impl Conditional {
         if let Some(stretch) = stretched {
             spread_all(stretch, &[[-1.0; WIDTH]], &mut by_feature.plain);
         }
-        spread_all(means, &locals, &mut by_feature.plain);
         pull_noise(
             &self.symbolic,
-            places,
+            self.weights(omega),
             &pass.features,
-            &pass.noise,
+            (noise, k),
             &pass.y,
             &pass.scale,
-            &mut locals,
+            (grad, locals),
+            out,
             &mut by_feature,
         );
-        let mut out = self.hubs_transposed(omega, &hubs);
-        self.features.pull(&pass.x, &by_feature, &mut out);
-        out.append(&mut locals);
-        out
+        let of_hubs: Vec<Row> = (0..k).map(|i| *grad.row(hubs.of(i))).collect();
+        let mut by_hubs = self.hubs_transposed(omega, &of_hubs);
+        self.features.pull(&pass.x, &by_feature, &mut by_hubs);
+        for (i, row) in by_hubs.into_iter().enumerate() {
+            *out.row(i) = row;
+        }
     }
 
     /// `Aᵀ g`.
@@ -352,36 +382,62 @@ impl Conditional {
     }
 
     /// The draws of noise, and what [`pull_density`](Self::pull_density) needs of the way to them.
-    pub(crate) fn passes(&self, omega: &[f64], noise: Lanes<'_>, z: &mut LanesMut<'_>) -> Passes {
-        let blocks = Self::blocks(noise.lanes(), |first| {
-            let pass = self.pass(omega, noise, first);
-            (self.draws(omega, &pass), pass)
-        });
-        let mut draws = Vec::with_capacity(blocks.len());
-        let mut passes = Vec::with_capacity(blocks.len());
-        for (first, (rows, pass)) in blocks {
-            draws.push((first, rows));
-            passes.push(pass);
+    pub(crate) fn passes(
+        &self,
+        omega: &[f64],
+        noise: Lanes<'_>,
+        z: &mut LanesMut<'_>,
+        passes: &mut Passes,
+    ) {
+        let lanes = noise.lanes();
+        let Passes {
+            blocks,
+            given,
+            made,
+        } = passes;
+        blocks.resize_with(lanes.div_ceil(WIDTH), Pass::default);
+        for (pass, first) in blocks.iter_mut().zip((0..lanes).step_by(WIDTH)) {
+            let noise = Rows::of(noise, first, given);
+            if first + WIDTH <= lanes {
+                self.go(omega, noise, pass, &mut RowsMut::of(z, first));
+                continue;
+            }
+            made.resize(self.dim(), [0.0; WIDTH]);
+            self.go(omega, noise, pass, &mut RowsMut::all(made));
+            for (i, row) in made.iter().enumerate() {
+                Self::write(row, first, z.row_mut(i));
+            }
         }
-        self.place(draws, z);
-        Passes(passes)
     }
 
     /// `out = ∂/∂x (log p + log |∂z/∂x|)` where the noise was x, from the gradient of log p at the draws.
     pub(crate) fn pull_density(
         &self,
         omega: &[f64],
-        passes: &Passes,
+        noise: Lanes<'_>,
+        passes: &mut Passes,
         grad: Lanes<'_>,
         mut out: LanesMut<'_>,
     ) {
-        let stretch = self.stretch(omega);
-        let blocks = Self::blocks(grad.lanes(), |first| {
-            let pass = &passes.0[first / WIDTH];
-            self.pulled(omega, pass, self.ordered(grad, first), Some(&stretch))
-        });
-        for (first, rows) in blocks {
-            for (i, row) in rows.iter().enumerate() {
+        let (lanes, stretch) = (grad.lanes(), self.stretch(omega));
+        let order = (Order::At(&self.hubs), Order::At(&self.locals));
+        let Passes {
+            blocks,
+            given,
+            made,
+        } = passes;
+        let mut room = Vec::new();
+        for (pass, first) in blocks.iter().zip((0..lanes).step_by(WIDTH)) {
+            let way = (pass, Rows::of(noise, first, given));
+            let grad = (Rows::of(grad, first, &mut room), order.0, order.1);
+            if first + WIDTH <= lanes {
+                let mut out = RowsMut::of(&mut out, first);
+                self.pulled(omega, way, grad, Some(&stretch), &mut out);
+                continue;
+            }
+            made.resize(self.dim(), [0.0; WIDTH]);
+            self.pulled(omega, way, grad, Some(&stretch), &mut RowsMut::all(made));
+            for (i, row) in made.iter().enumerate() {
                 Self::write(row, first, out.row_mut(i));
             }
         }
@@ -409,7 +465,7 @@ impl Conditional {
 
     /// Values of the places' rows.
     fn values(&self, omega: &[f64], features: &Featured) -> Vec<Row> {
-        let (_, places) = self.weights(omega);
+        let places = self.weights(omega).places;
         let f = self.features.count();
         let mut out = vec![[0.0; WIDTH]; self.symbolic.places()];
         weighted(places, &features.bounded, &mut out);
@@ -457,7 +513,7 @@ impl Conditional {
 
     /// The locals' factor where the hubs are at x.
     fn factor_at(&self, omega: &[f64], x: &[f64]) -> Vec<f64> {
-        let (f, (_, places)) = (self.features.count(), self.weights(omega));
+        let (f, places) = (self.features.count(), self.weights(omega).places);
         let (plain, bounded) = (self.features.at(x), self.features.bounded_at(x));
         let mut factor: Vec<f64> = places.chunks(f).map(|theta| dot(theta, &bounded)).collect();
         for j in 0..self.locals.len() {
@@ -532,7 +588,7 @@ impl Family for Conditional {
         omega
     }
     fn mean(&self, omega: &[f64]) -> Vec<f64> {
-        let (features, (means, _)) = (self.features.means(), self.weights(omega));
+        let (features, means) = (self.features.means(), self.weights(omega).means);
         let mut out = vec![0.0; self.dim()];
         for (&c, mean) in self.hubs.iter().zip(omega) {
             out[c] = *mean;
@@ -553,7 +609,7 @@ impl Family for Conditional {
                 own.map(|variance| weight * variance).collect()
             })
             .collect();
-        let (variances, (means, _)) = (self.features.variances(), self.weights(omega));
+        let (variances, means) = (self.features.variances(), self.weights(omega).means);
         let mut out = vec![0.0; self.dim()];
         for (&c, variance) in self.hubs.iter().zip(self.hub_variances(omega)) {
             out[c] = variance.sqrt();
@@ -692,8 +748,21 @@ impl Family for Conditional {
                     }
                 }
             }
-            let still = vec![[0.0; WIDTH]; k];
-            let mut hubs = self.pulled(omega, &pass, (still, locals.clone()), Some(&stretch));
+            // What the hubs get of the locals' gradients, with none of their own.
+            let mut given = vec![[0.0; WIDTH]; k];
+            given.extend_from_slice(&locals);
+            let mut noise = pass.x.clone();
+            noise.extend_from_slice(&pass.noise);
+            let mut hubs = vec![[0.0; WIDTH]; self.dim()];
+            let way = (&pass, Rows::all(&noise));
+            let grad = (Rows::all(&given), Order::From(0), Order::From(k));
+            self.pulled(
+                omega,
+                way,
+                grad,
+                Some(&stretch),
+                &mut RowsMut::all(&mut hubs),
+            );
             hubs.truncate(k);
             for (g, x) in hubs.iter_mut().zip(&pass.x) {
                 g.iter_mut().zip(x).for_each(|(g, x)| *g = -x - *g);

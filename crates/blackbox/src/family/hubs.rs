@@ -1,7 +1,7 @@
 //! What locals given hubs are made of: which coordinates are hubs, the features of their places, and sums of features over blocks
 //! of lanes.
 
-use jensen_density::Pattern;
+use jensen_density::{Lanes, LanesMut, Pattern};
 use jensen_math::simd::{F64x8, LANES, Simd};
 use jensen_math::vmath as vm;
 
@@ -31,8 +31,113 @@ const PLACES: usize = 512;
 /// A number of each lane of a block.
 pub(super) type Row = [f64; WIDTH];
 
+/// Rows of a block of lanes, in a matrix of as many lanes or more.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    data: &'a [f64],
+    stride: usize,
+    first: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// All lanes of rows.
+    pub(super) fn all(rows: &'a [Row]) -> Self {
+        Self {
+            data: rows.as_flattened(),
+            stride: WIDTH,
+            first: 0,
+        }
+    }
+
+    /// The lanes from `first` on; in `room`, with zeros for lanes that are none, where there are fewer than a block has.
+    pub(super) fn of(rows: Lanes<'a>, first: usize, room: &'a mut Vec<Row>) -> Self {
+        let lanes = rows.lanes();
+        if first + WIDTH <= lanes {
+            let (data, stride) = (rows.as_slice(), lanes);
+            return Self {
+                data,
+                stride,
+                first,
+            };
+        }
+        room.clear();
+        room.extend(rows.as_slice().chunks(lanes).map(|row| {
+            let mut out = [0.0; WIDTH];
+            out[..lanes - first].copy_from_slice(&row[first..]);
+            out
+        }));
+        Self::all(room)
+    }
+
+    #[inline(always)]
+    pub(super) fn row(&self, i: usize) -> &'a Row {
+        let row = &self.data[i * self.stride + self.first..][..WIDTH];
+        row.try_into().expect("as many lanes as a block has")
+    }
+}
+
+/// The same, to be written.
+pub(super) struct RowsMut<'a> {
+    data: &'a mut [f64],
+    stride: usize,
+    first: usize,
+}
+
+impl<'a> RowsMut<'a> {
+    /// All lanes of rows.
+    pub(super) fn all(rows: &'a mut [Row]) -> Self {
+        Self {
+            data: rows.as_flattened_mut(),
+            stride: WIDTH,
+            first: 0,
+        }
+    }
+
+    /// The lanes from `first` on, of which there are as many as a block has.
+    pub(super) fn of(rows: &'a mut LanesMut<'_>, first: usize) -> Self {
+        let stride = rows.lanes();
+        Self {
+            data: rows.as_mut_slice(),
+            stride,
+            first,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn row(&mut self, i: usize) -> &mut Row {
+        let row = &mut self.data[i * self.stride + self.first..][..WIDTH];
+        row.try_into().expect("as many lanes as a block has")
+    }
+}
+
+/// Where rows of locals stand in a matrix, in the order of elimination.
+#[derive(Clone, Copy)]
+pub(super) enum Order<'a> {
+    /// One after another from a row on.
+    From(usize),
+    /// At these rows.
+    At(&'a [usize]),
+}
+
+impl Order<'_> {
+    #[inline(always)]
+    pub(super) fn of(self, j: usize) -> usize {
+        match self {
+            Order::From(first) => first + j,
+            Order::At(rows) => rows[j],
+        }
+    }
+}
+
+/// Weights of the means of locals, and of the places of their factor.
+#[derive(Clone, Copy)]
+pub(super) struct Weights<'a> {
+    pub means: &'a [f64],
+    pub places: &'a [f64],
+}
+
 /// A number of every feature, or a derivative by it, in the lanes of a block: for means and scales, and for regressions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Featured {
     pub plain: Vec<Row>,
     pub bounded: Vec<Row>,
@@ -230,6 +335,15 @@ fn plus<V: F64x8>(sum: [V; PARTS], factor: [V; PARTS], x: [V; PARTS]) -> [V; PAR
     out
 }
 
+#[inline(always)]
+fn add<V: F64x8>(a: [V; PARTS], b: [V; PARTS]) -> [V; PARTS] {
+    let mut out = a;
+    for (out, b) in out.iter_mut().zip(b) {
+        *out = *out + b;
+    }
+    out
+}
+
 /// `θ · φ` in every lane.
 #[inline(always)]
 fn weigh<V: F64x8>(theta: &[f64], features: &[Row]) -> [V; PARTS] {
@@ -248,6 +362,21 @@ fn spread<V: F64x8>(theta: &[f64], adjoint: [V; PARTS], out: &mut [Row]) {
     }
 }
 
+/// `out += θ adjoint + η other`.
+#[inline(always)]
+fn spread_two<V: F64x8>(
+    theta: &[f64],
+    adjoint: [V; PARTS],
+    eta: &[f64],
+    other: [V; PARTS],
+    out: &mut [Row],
+) {
+    for ((t, e), row) in theta.iter().zip(eta).zip(out) {
+        let sum = plus(load(row), [V::splat(*t); PARTS], adjoint);
+        store(plus(sum, [V::splat(*e); PARTS], other), row);
+    }
+}
+
 /// `θ · φ` in every lane, for each row of weights.
 pub(super) fn weighted(thetas: &[f64], features: &[Row], out: &mut [Row]) {
     weighted_kernel(Simd::detect(), thetas, features, out);
@@ -258,42 +387,68 @@ pub(super) fn spread_all(thetas: &[f64], adjoints: &[Row], out: &mut [Row]) {
     spread_kernel(Simd::detect(), thetas, adjoints, out);
 }
 
-/// From the last local up: `scale = e^(−a)` and y.
+/// From the last local up: `scale = e^(−a)`, y, and the draws `m + y` in their rows of `z`.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "what is read and what is written"
+)]
 pub(super) fn solve(
     symbolic: &Symbolic,
-    theta: &[f64],
+    weights: Weights<'_>,
     features: &Featured,
-    noise: &[Row],
+    (noise, from): (Rows<'_>, usize),
     y: &mut [Row],
     scale: &mut [Row],
+    z: &mut RowsMut<'_>,
+    locals: Order<'_>,
 ) {
-    solve_kernel(Simd::detect(), symbolic, theta, features, noise, y, scale);
+    let Weights { means, places } = weights;
+    solve_kernel(
+        Simd::detect(),
+        symbolic,
+        means,
+        places,
+        features,
+        noise,
+        from,
+        y,
+        scale,
+        z,
+        locals,
+    );
 }
 
-/// From the derivatives by y those by the noise, in their place; `by_feature` grows by those by the features.
+/// From the derivatives by the draws of locals in their rows of `grad` those by the noise, into rows of `out` from `from` on;
+/// `by_feature` grows by those by the features.
 #[expect(
     clippy::too_many_arguments,
     reason = "all that was computed on the way there"
 )]
 pub(super) fn pull_noise(
     symbolic: &Symbolic,
-    theta: &[f64],
+    weights: Weights<'_>,
     features: &Featured,
-    noise: &[Row],
+    (noise, from): (Rows<'_>, usize),
     y: &[Row],
     scale: &[Row],
-    grad: &mut [Row],
+    (grad, locals): (Rows<'_>, Order<'_>),
+    out: &mut RowsMut<'_>,
     by_feature: &mut Featured,
 ) {
+    let Weights { means, places } = weights;
     pull_kernel(
         Simd::detect(),
         symbolic,
-        theta,
+        means,
+        places,
         features,
         noise,
+        from,
         y,
         scale,
         grad,
+        locals,
+        out,
         by_feature,
     );
 }
@@ -311,40 +466,47 @@ jensen_math::simd_fn! {
         }
     }
 
-    fn solve_kernel, solve_kernel_fn = <V>(symbolic: &Symbolic, theta: &[f64], features: &Featured, noise: &[Row], y: &mut [Row], scale: &mut [Row]) {
+    fn solve_kernel, solve_kernel_fn = <V>(symbolic: &Symbolic, means: &[f64], places: &[f64], features: &Featured, noise: Rows<'_>, from: usize, y: &mut [Row], scale: &mut [Row], z: &mut RowsMut<'_>, locals: Order<'_>) {
         let f = features.plain.len();
         for j in (0..symbolic.dim()).rev() {
             let p = symbolic.diagonal(j);
-            let mut own = weigh::<V>(&theta[p * f..(p + 1) * f], &features.plain);
+            let mut own = weigh::<V>(&places[p * f..(p + 1) * f], &features.plain);
             for a in &mut own {
                 *a = vm::exp(-*a);
             }
             store(own, &mut scale[j]);
-            own = times(own, load(&noise[j]));
+            own = times(own, load(noise.row(from + j)));
             for (p, i) in symbolic.below(j) {
-                let r = weigh::<V>(&theta[p * f..(p + 1) * f], &features.bounded);
+                let r = weigh::<V>(&places[p * f..(p + 1) * f], &features.bounded);
                 own = plus(own, minus(r), load(&y[i]));
             }
             store(own, &mut y[j]);
+            let mean = weigh::<V>(&means[j * f..(j + 1) * f], &features.plain);
+            store(add(mean, own), z.row(locals.of(j)));
         }
     }
 
-    fn pull_kernel, pull_kernel_fn = <V>(symbolic: &Symbolic, theta: &[f64], features: &Featured, noise: &[Row], y: &[Row], scale: &[Row], grad: &mut [Row], by_feature: &mut Featured) {
+    fn pull_kernel, pull_kernel_fn = <V>(symbolic: &Symbolic, means: &[f64], places: &[f64], features: &Featured, noise: Rows<'_>, from: usize, y: &[Row], scale: &[Row], grad: Rows<'_>, locals: Order<'_>, out: &mut RowsMut<'_>, by_feature: &mut Featured) {
         let f = features.plain.len();
         for j in 0..symbolic.dim() {
-            let own = load::<V>(&grad[j]);
+            *out.row(from + j) = *grad.row(locals.of(j));
+        }
+        for j in 0..symbolic.dim() {
+            let own = load::<V>(out.row(from + j));
             let p = symbolic.diagonal(j);
             let by_noise = times(own, load(&scale[j]));
-            let adjoint = minus(times(by_noise, load(&noise[j])));
-            spread(&theta[p * f..(p + 1) * f], adjoint, &mut by_feature.plain);
+            let adjoint = minus(times(by_noise, load(noise.row(from + j))));
+            let of_mean = load::<V>(grad.row(locals.of(j)));
+            spread_two(&places[p * f..(p + 1) * f], adjoint, &means[j * f..(j + 1) * f], of_mean, &mut by_feature.plain);
             let own = minus(own);
             for (p, i) in symbolic.below(j) {
-                let weights = &theta[p * f..(p + 1) * f];
+                let weights = &places[p * f..(p + 1) * f];
                 let r = weigh::<V>(weights, &features.bounded);
-                store(plus(load(&grad[i]), own, r), &mut grad[i]);
+                let later = out.row(from + i);
+                store(plus(load(later), own, r), later);
                 spread(weights, times(own, load(&y[i])), &mut by_feature.bounded);
             }
-            store(by_noise, &mut grad[j]);
+            store(by_noise, out.row(from + j));
         }
     }
 }

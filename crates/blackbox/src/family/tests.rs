@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jensen_density::{Lanes, LanesMut, Pattern};
 
-use super::{Conditional, Family, FamilyKind, Space};
+use super::{Conditional, Family, FamilyKind, Passes, Space};
 use crate::noise::{NoisePurpose, NoiseSource};
 
 const DIM: usize = 4;
@@ -493,14 +493,16 @@ fn locals_given_hubs_have_the_density_of_their_draws() {
         family.score(&omega, view(&noise), view(&z), out);
         let grad = normals(DIM, LANES, 2);
         let (mut drawn, mut pulled) = (vec![0.0; DIM * LANES], vec![0.0; DIM * LANES]);
-        let passes = family.passes(
+        let mut passes = Passes::default();
+        family.passes(
             &omega,
             view(&noise),
             &mut LanesMut::new(&mut drawn, DIM, LANES),
+            &mut passes,
         );
         assert_eq!(drawn, z);
         let out = LanesMut::new(&mut pulled, DIM, LANES);
-        family.pull_density(&omega, &passes, view(&grad), out);
+        family.pull_density(&omega, view(&noise), &mut passes, view(&grad), out);
         let h = 1e-5;
         let mut jacobians = vec![[0.0; DIM * DIM]; LANES];
         for k in 0..DIM {

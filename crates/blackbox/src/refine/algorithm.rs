@@ -375,7 +375,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
         let lanes = state.cloud.lanes();
         let clouds = state.tape.x.chunks(state.cloud.x.len());
-        let places: Vec<Vec<f64>> = clouds.map(|x| self.target.map.place(x, lanes).z).collect();
+        let places: Vec<Vec<f64>> = clouds.map(|x| self.target.map.draws(x, lanes)).collect();
         let error = |hub: &usize| {
             let rows = places.iter().map(|z| &z[hub * lanes..(hub + 1) * lanes]);
             let draws: Vec<f64> = rows.flatten().copied().collect();
@@ -595,7 +595,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
         let count = state.tape.log_p.len();
         let mut z = vec![0.0; dim * count];
         for (t, x) in state.tape.x.chunks(dim * lanes).enumerate() {
-            let placed = self.target.map.place(x, lanes).z;
+            let placed = self.target.map.draws(x, lanes);
             for (i, row) in placed.chunks(lanes).enumerate() {
                 z[i * count + t * lanes..][..lanes].copy_from_slice(row);
             }

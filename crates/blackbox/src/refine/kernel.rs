@@ -12,7 +12,6 @@
 //! steps are taken, elsewhere large ones, and detailed balance holds exactly.
 
 use jensen_density::LogDensity;
-use jensen_math::simd::LANES;
 use rayon::prelude::*;
 
 use super::map::Map;
@@ -35,10 +34,8 @@ const WANDER: f64 = 2.0;
 /// Steps of the longest trajectory.
 const LONGEST: usize = 1024;
 
-/// Numbers that a part of the lanes must move before it is given to a thread of its own, and fewest lanes of one: what is
-/// less costs more to hand over, or leaves vectors of lanes empty.
+/// Numbers that a part of the lanes must move before it is given to a thread of its own: what is less costs more to hand over.
 const GRAIN: usize = 1 << 14;
-const LEAST_LANES: usize = LANES;
 
 /// Numbers of a part beyond which there are more parts than threads: a dozen such matrices are read at every step, and half a
 /// mebibyte of each is what stays near the processor.
@@ -209,10 +206,11 @@ fn trajectory<D: LogDensity>(
     let shrink = SHRINK.powi(-(level as i32));
     let sizes: Vec<f64> = sizes.iter().map(|h| h * shrink).collect();
     let steps = steps * GROWTH.pow(level);
-    let most = (momentum.len() * steps / GRAIN).min(lanes / LEAST_LANES);
-    let strips = rayon::current_num_threads().max(momentum.len() / STRIP);
+    let (threads, block) = (rayon::current_num_threads(), target.map.block());
+    let most = (momentum.len() * steps / GRAIN).min(lanes / block);
+    let strips = (momentum.len() / STRIP).max(1).next_multiple_of(threads);
     let parts = most.clamp(1, strips);
-    let width = lanes.div_ceil(parts).next_multiple_of(LANES);
+    let width = lanes.div_ceil(parts).next_multiple_of(block);
     let parts: Vec<Arrival> = target
         .evaluators(lanes.div_ceil(width), width)
         .par_iter_mut()

@@ -106,6 +106,18 @@ impl Root {
         }
     }
 
+    /// `g ← Aᵀ g`.
+    fn pull(&self, lanes: usize, g: &mut [f64]) {
+        if let Self::Diagonal(scale) = self {
+            for (row, s) in g.chunks_mut(lanes).zip(scale) {
+                row.iter_mut().for_each(|g| *g *= s);
+            }
+        } else {
+            let given = g.to_vec();
+            self.transposed_times(&given, lanes, g);
+        }
+    }
+
     /// `x ← A⁻¹ x`.
     pub(super) fn solve(&self, x: &mut [f64], lanes: usize) {
         let divide = |scale: &[f64], x: &mut [f64]| {
@@ -346,12 +358,15 @@ struct Bent {
     omega: Arc<Vec<f64>>,
 }
 
-/// Where a map puts particles.
+/// Where a map puts particles, in memory that lasts from one use to the next.
+#[derive(Default)]
 pub(super) struct Placed {
     /// The draws, `dim × lanes`.
     pub z: Vec<f64>,
+    /// What the roots made of the positions, where there are any.
+    inner: Vec<f64>,
     /// Of a map that is not affine, the way there.
-    passes: Option<Passes>,
+    passes: Passes,
     /// Log of the Jacobian determinant of each.
     pub log_det: Vec<f64>,
 }
@@ -433,6 +448,14 @@ impl Map {
         }
     }
 
+    /// Lanes that it works on together: of fewer, vectors of lanes stay empty.
+    pub(super) fn block(&self) -> usize {
+        match self.bent {
+            Some(_) => Conditional::BLOCK,
+            None => LANES,
+        }
+    }
+
     /// The coordinates that are hubs, which come first among those of the map; none of an affine map.
     pub(super) fn hubs(&self) -> &[usize] {
         self.bent.as_ref().map_or(&[], |bent| bent.family.hubs())
@@ -477,43 +500,57 @@ impl Map {
     }
 
     /// The draws at `x` (`dim × lanes`).
-    pub(super) fn place(&self, x: &[f64], lanes: usize) -> Placed {
-        let inner = self.rooted(x, lanes);
-        let log_det = self.bent_log_dets(&inner, lanes);
-        let Some(Bent { family, omega }) = &self.bent else {
-            let mut inner = inner.into_owned();
-            for (row, mean) in inner.chunks_mut(lanes).zip(&self.mean) {
-                row.iter_mut().for_each(|z| *z += mean);
+    pub(super) fn draws(&self, x: &[f64], lanes: usize) -> Vec<f64> {
+        let mut placed = Placed::default();
+        self.place(x, lanes, &mut placed);
+        placed.z
+    }
+
+    /// Makes `placed` what the map makes of `x` (`dim × lanes`).
+    pub(super) fn place(&self, x: &[f64], lanes: usize, placed: &mut Placed) {
+        match self.rooted(x, lanes) {
+            Cow::Owned(inner) => placed.inner = inner,
+            Cow::Borrowed(_) => placed.inner.clear(),
+        }
+        let inner = noise_of(&placed.inner, x);
+        placed.log_det = self.bent_log_dets(inner, lanes);
+        placed.z.resize(x.len(), 0.0);
+        match &self.bent {
+            Some(Bent { family, omega }) => {
+                let noise = Lanes::new(inner, family.dim(), lanes);
+                let mut z = LanesMut::new(&mut placed.z, family.dim(), lanes);
+                family.passes(omega, noise, &mut z, &mut placed.passes);
             }
-            return Placed {
-                z: inner,
-                passes: None,
-                log_det,
-            };
-        };
-        let dim = family.dim();
-        let mut z = vec![0.0; inner.len()];
-        let noise = Lanes::new(&inner, dim, lanes);
-        let passes = family.passes(omega, noise, &mut LanesMut::new(&mut z, dim, lanes));
-        Placed {
-            z,
-            passes: Some(passes),
-            log_det,
+            None => {
+                let rows = placed.z.chunks_mut(lanes).zip(inner.chunks(lanes));
+                for ((z, x), mean) in rows.zip(&self.mean) {
+                    affine_row(*mean, 1.0, x, z);
+                }
+            }
         }
     }
 
-    /// `out = ∂/∂x` of log density and log Jacobian, from the gradient of the former at the draws.
-    pub(super) fn pull(&self, placed: &Placed, grad: &[f64], lanes: usize, out: &mut [f64]) {
-        if let (Some(Bent { family, omega }), Some(passes)) = (&self.bent, &placed.passes) {
-            let dim = family.dim();
-            let by_noise = LanesMut::new(out, dim, lanes);
-            family.pull_density(omega, passes, Lanes::new(grad, dim, lanes), by_noise);
-        } else {
-            out.copy_from_slice(grad);
+    /// `out = ∂/∂x` of log density and log Jacobian where `x` was placed, from the gradient of the former at the draws.
+    pub(super) fn pull(
+        &self,
+        x: &[f64],
+        placed: &mut Placed,
+        grad: &[f64],
+        lanes: usize,
+        out: &mut [f64],
+    ) {
+        match &self.bent {
+            Some(Bent { family, omega }) => {
+                let dim = family.dim();
+                let noise = Lanes::new(noise_of(&placed.inner, x), dim, lanes);
+                let by_noise = LanesMut::new(out, dim, lanes);
+                let grad = Lanes::new(grad, dim, lanes);
+                family.pull_density(omega, noise, &mut placed.passes, grad, by_noise);
+            }
+            None => out.copy_from_slice(grad),
         }
         for root in &self.roots {
-            let given = out.to_vec();
-            root.transposed_times(&given, lanes, out);
+            root.pull(lanes, out);
         }
     }
 
@@ -525,6 +562,11 @@ impl Map {
         }
         out
     }
+}
+
+/// What a family's noise is: what the roots made of the positions, or those themselves.
+fn noise_of<'n>(inner: &'n [f64], x: &'n [f64]) -> &'n [f64] {
+    if inner.is_empty() { x } else { inner }
 }
 
 /// The largest eigenvalue of `X Xᵀ / lanes` by power iteration, for rows of mean zero.
@@ -600,14 +642,16 @@ mod tests {
             for whitening in whitenings {
                 let map = whitening.as_ref().map_or(base.clone(), |w| base.after(w));
                 let x = wave(dim * lanes, 1.3);
-                let placed = map.place(&x, lanes);
-                let z = &placed.z;
+                let mut placed = Placed::default();
+                map.place(&x, lanes, &mut placed);
+                let z = placed.z.clone();
+                let z = &z;
                 let back = origin(&map, z, lanes);
                 assert!(x.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-11));
                 // ⟨g, A x⟩ = ⟨Aᵀ g, x⟩, lane by lane added up.
                 let (g, mut pulled) = (wave(dim * lanes, 1.1), vec![0.0; dim * lanes]);
-                map.pull(&placed, &g, lanes, &mut pulled);
-                let centre = map.place(&vec![0.0; dim * lanes], lanes).z;
+                map.pull(&x, &mut placed, &g, lanes, &mut pulled);
+                let centre = map.draws(&vec![0.0; dim * lanes], lanes);
                 let moved: Vec<f64> = z.iter().zip(&centre).map(|(z, c)| z - c).collect();
                 assert!((dot(&g, &moved) - dot(&pulled, &x)).abs() < 1e-11);
                 if let Some(w) = whitening {

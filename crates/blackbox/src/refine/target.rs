@@ -8,7 +8,7 @@
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_math::special::lgamma;
 
-use super::map::Map;
+use super::map::{Map, Placed};
 use crate::calls::Calls;
 use crate::noise::{NoisePurpose, NoiseSource};
 
@@ -115,10 +115,11 @@ pub(super) struct Target<'a, D: LogDensity> {
     calls: Calls,
 }
 
-/// Scratch memory of a part: that of the density, and its gradients.
+/// Scratch memory of a part: that of the density, its gradients, and where the map puts particles.
 struct Scratch<D: LogDensity> {
     workspace: D::Workspace,
     grad: Vec<f64>,
+    placed: Placed,
 }
 
 impl<'a, D: LogDensity> Target<'a, D> {
@@ -159,6 +160,7 @@ impl<'a, D: LogDensity> Target<'a, D> {
             self.workspaces.push(Scratch {
                 workspace: self.density.workspace(lanes),
                 grad: Vec::new(),
+                placed: Placed::default(),
             });
         }
         let (density, map) = (self.density, &self.map);
@@ -197,8 +199,12 @@ impl<D: LogDensity> Evaluator<'_, D> {
     /// Makes values and gradients those of the cloud's positions.
     pub(super) fn evaluate(&mut self, cloud: &mut Cloud) {
         let (dim, lanes) = (self.density.dim(), cloud.lanes());
-        let placed = self.map.place(&cloud.x, lanes);
-        let Scratch { workspace, grad } = &mut *self.scratch;
+        let Scratch {
+            workspace,
+            grad,
+            placed,
+        } = &mut *self.scratch;
+        self.map.place(&cloud.x, lanes, placed);
         grad.resize(placed.z.len(), 0.0);
         self.density.value_grad(
             workspace,
@@ -206,7 +212,8 @@ impl<D: LogDensity> Evaluator<'_, D> {
             &mut cloud.log_p,
             LanesMut::new(grad, dim, lanes),
         );
-        self.map.pull(&placed, grad, lanes, &mut cloud.grad);
+        self.map
+            .pull(&cloud.x, placed, grad, lanes, &mut cloud.grad);
         let mut defined: Vec<bool> = cloud.log_p.iter().map(|p| p.is_finite()).collect();
         for row in cloud.grad.chunks(lanes) {
             for (defined, g) in defined.iter_mut().zip(row) {
