@@ -153,7 +153,7 @@ fn moments(row: &[f64]) -> (f64, f64) {
 }
 
 #[test]
-fn a_funnel_is_met_exactly() {
+fn a_funnel_is_met_as_far_as_a_normal_goes() {
     let funnel = Funnel {
         locals: 11,
         observed: Vec::new(),
@@ -165,7 +165,8 @@ fn a_funnel_is_met_exactly() {
     let fit = run(&funnel, &settings, 1000, None).fit;
     assert!(fit.trusted(), "{:?}", fit.warnings());
     assert_eq!(fit.best().kind, FamilyKind::Conditional);
-    assert!(fit.elbo().abs() < 1e-3, "{}", fit.elbo());
+    // Scales that follow the neck for ever would meet it exactly, and long tails of other hubs badly.
+    assert!(fit.elbo().abs() < 6e-3, "{}", fit.elbo());
     let source = NoiseSource::new(7, Simd::detect());
     let draws = fit.approximation().draws(100_000, source);
     let (_, sd, of_x, _) = exact(&funnel);

@@ -16,8 +16,11 @@ pub(super) const MOST_HUBS: usize = 24;
 /// Most hubs of which products of two are features; of more, squares alone.
 const PAIRED: usize = 4;
 
-/// Standard deviations at which s bends.
+/// Standard deviations at which s bends, and those at which h does. What locals are near the middle of a hub tells little of what
+/// they are far out in a long tail of it, as of a group's scale towards nothing: with x itself in the place of h chains took two to
+/// nine times as long to come back from there (`models/electric_pairs`, `models/hepatitis_growth`).
 const BEND: f64 = 3.0;
+const HOLD: f64 = 4.0;
 
 /// Lanes worked on together.
 pub(super) const WIDTH: usize = 32;
@@ -148,26 +151,27 @@ pub(super) struct Featured {
 pub(crate) struct Features {
     hubs: usize,
     products: Vec<(usize, usize)>,
-    /// `E s²` and `E s⁴`.
-    moments: (f64, f64),
+    /// `E s²`, `E s⁴` and `E h²`.
+    moments: [f64; 3],
 }
 
 impl Features {
     pub(super) fn new(hubs: usize) -> Self {
         let all = (0..hubs).flat_map(|k| (k..hubs).map(move |l| (k, l)));
         // The trapezoidal rule is exact to rounding for what falls off so fast.
-        let (mut total, mut second, mut fourth) = (0.0, 0.0, 0.0);
+        let (mut total, mut second, mut fourth, mut of_held) = (0.0, 0.0, 0.0, 0.0);
         for i in -400..=400 {
             let x = f64::from(i) / 40.0;
             let (weight, s) = ((-0.5 * x * x).exp(), bent(x).0);
             total += weight;
             second += weight * s * s;
             fourth += weight * s.powi(4);
+            of_held += weight * held(x).0.powi(2);
         }
         Self {
             hubs,
             products: all.filter(|(k, l)| k == l || hubs <= PAIRED).collect(),
-            moments: (second / total, fourth / total),
+            moments: [second, fourth, of_held].map(|moment| moment / total),
         }
     }
 
@@ -183,7 +187,7 @@ impl Features {
             .iter()
             .map(|&(k, l)| bent(x[k]).0 * bent(x[l]).0);
         std::iter::once(1.0)
-            .chain(x.iter().copied())
+            .chain(x.iter().map(|x| held(*x).0))
             .chain(products)
             .collect()
     }
@@ -223,7 +227,7 @@ impl Features {
             .zip(x)
         {
             for l in 0..WIDTH {
-                out[l] += plain[l] + bounded[l] * bent(x[l]).1;
+                out[l] += plain[l] * held(x[l]).1 + bounded[l] * bent(x[l]).1;
             }
         }
         let products = 1 + self.hubs;
@@ -244,16 +248,16 @@ impl Features {
         let mut out = vec![0.0; self.count()];
         out[0] = 1.0;
         for (&(k, l), mean) in self.products.iter().zip(&mut out[1 + self.hubs..]) {
-            *mean = if k == l { self.moments.0 } else { 0.0 };
+            *mean = if k == l { self.moments[0] } else { 0.0 };
         }
         out
     }
 
     /// Their variances: no two are correlated.
     pub(super) fn variances(&self) -> Vec<f64> {
-        let mut out = vec![1.0; self.count()];
+        let [second, fourth, of_held] = self.moments;
+        let mut out = vec![of_held; self.count()];
         out[0] = 0.0;
-        let (second, fourth) = self.moments;
         for (&(k, l), variance) in self.products.iter().zip(&mut out[1 + self.hubs..]) {
             *variance = if k == l {
                 fourth - second * second
@@ -263,6 +267,13 @@ impl Features {
         }
         out
     }
+}
+
+/// `h(x)` and its slope.
+fn held(x: f64) -> (f64, f64) {
+    let beyond = 1.0 + (x / HOLD).powi(4);
+    let r = beyond.sqrt().sqrt().recip();
+    (x * r, r / beyond)
 }
 
 /// `s(x)` and its slope.

@@ -14,7 +14,7 @@ use super::mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, chance, drift_limit
 use super::outcome::{Refined, Round, Rung};
 use super::settings::RefineSettings;
 use super::state::{Phase, RefineState, Tape};
-use super::steps::Integrator;
+use super::steps::nearly_normal;
 use super::target::{Target, base_draws};
 use super::tempering::{log_ratios, memory, next_beta, resample};
 use super::whitening;
@@ -122,13 +122,30 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         TIMES.min(room).max(4)
     }
 
-    fn stride(state: &RefineState) -> Stride {
-        Stride {
-            integrator: state.integrator,
+    /// Moves all particles once.
+    fn transition(&mut self, state: &mut RefineState, iteration: u64) -> Moved {
+        let stride = Stride {
+            circles: &state.circles,
             beta: state.beta,
             size: state.log_size.exp(),
             length: state.length,
-        }
+        };
+        transition(
+            &mut self.target,
+            &mut state.cloud,
+            stride,
+            self.source,
+            iteration,
+        )
+    }
+
+    /// Chooses which coordinates follow circles, where their steps are or may be so much larger than those of leapfrog.
+    fn choose_circles(&self, state: &mut RefineState, size: f64) {
+        let dim = self.target.dim();
+        state.circles = match size < CLEARLY * leapfrog_step(dim) {
+            true => vec![false; dim],
+            false => nearly_normal(&state.cloud),
+        };
     }
 
     /// Chooses the next temperature and resamples. `false` where a population died.
@@ -150,6 +167,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         state.beta = beta;
         state.anchor = state.cloud.x.clone();
         state.length = FRAC_PI_2 * whitening::widest(&state.cloud.x, lanes, 1);
+        self.choose_circles(state, LARGEST_STEP);
         state.ladder.push(Rung {
             beta,
             share,
@@ -164,14 +182,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         if state.moves == 0 && !self.heat_up(state, iteration) {
             return Err("a population has no particle of positive density left".to_owned());
         }
-        let stride = Self::stride(state);
-        let moved = transition(
-            &mut self.target,
-            &mut state.cloud,
-            stride,
-            self.source,
-            iteration,
-        );
+        let moved = self.transition(state, iteration);
         // Sizes that are right for one temperature are too small for the next.
         let gain = if moved.acceptance > ACCEPTANCE {
             3.0
@@ -190,6 +201,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             if state.beta == 1.0 {
                 let root = whitening::estimate(&state.cloud.x, lanes, 1);
                 self.whiten(state, root);
+                self.choose_circles(state, state.log_size.exp());
                 // Particles of the base lay further out than those of the posterior do.
                 state.length = FRAC_PI_2 * whitening::widest(&state.cloud.x, lanes, 1);
                 self.collapse(state);
@@ -261,9 +273,6 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     /// ones will.
     fn begin_round(&self, state: &mut RefineState, transitions: usize) {
         state.phase = Phase::Settle;
-        if state.log_size.exp() < CLEARLY * leapfrog_step(self.target.dim()) {
-            state.integrator = Integrator::Leapfrog;
-        }
         state.moves = 0;
         state.calls_before = state.calls.gradients;
         let before = state.every.max(1);
@@ -279,14 +288,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     /// One transition of a round. A quarter as many as are recorded settle first and choose the step size, [`SETTLE`] at
     /// least.
     fn round(&mut self, state: &mut RefineState, iteration: u64) -> Moved {
-        let stride = Self::stride(state);
-        let moved = transition(
-            &mut self.target,
-            &mut state.cloud,
-            stride,
-            self.source,
-            iteration,
-        );
+        let moved = self.transition(state, iteration);
         state.moves += 1;
         let planned = state.rounds.last().expect("a round was begun").transitions;
         if state.phase == Phase::Settle {
@@ -360,6 +362,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         let times = state.tape.log_p.len() / lanes;
         let root = whitening::estimate(&state.tape.x, lanes, times);
         self.whiten(state, root);
+        self.choose_circles(state, state.log_size.exp());
         state.length = FRAC_PI_2 * whitening::widest(&state.tape.x, lanes, times);
         self.begin_round(state, affordable.min(2 * round.transitions));
         None
@@ -450,6 +453,13 @@ impl<D: LogDensity> Refine<'_, D> {
     }
 }
 
+/// How the draws of the round that is over have mixed; the next one may have begun.
+fn judged(state: &RefineState, ended: bool) -> Option<Mixing> {
+    let before = if ended { 1 } else { 2 };
+    let at = state.rounds.len().checked_sub(before)?;
+    state.rounds.get(at).map(|round| round.mixing)
+}
+
 /// The end of a refinement whose draws have mixed.
 fn have_mixed(Mixing { rhat, ess, .. }: Mixing) -> Status {
     Status::Converged {
@@ -519,15 +529,11 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
                 reason: "no draw of the widened approximation has a finite log density".into(),
             });
         }
-        let leapfrog = leapfrog_step(dim);
-        let (integrator, size) = match LARGEST_STEP < CLEARLY * leapfrog {
-            true => (Integrator::Leapfrog, leapfrog.min(LARGEST_STEP)),
-            false => (Integrator::Rotation, leapfrog),
-        };
+        let size = leapfrog_step(dim).min(LARGEST_STEP);
         Ok(RefineState {
             ensemble: self.ensemble(),
             phase: Phase::Temper,
-            integrator,
+            circles: Vec::new(),
             anchor: cloud.x.clone(),
             cloud,
             whitening: None,
@@ -576,8 +582,16 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
             .with("stuck", moved.stuck as f64);
         let over = phase == Phase::Draw
             && Some(state.moves) == state.rounds.last().map(|round| round.transitions);
+        let mut record = record;
         let status = if over {
-            self.judge(state, iteration)
+            let status = self.judge(state, iteration);
+            if let Some(mixing) = judged(state, status.is_some()) {
+                record = record
+                    .with("rhat", mixing.rhat)
+                    .with("ess", mixing.ess)
+                    .with("drift", mixing.drift);
+            }
+            status
         } else if state.calls.gradients > self.limit(state) {
             let reason = "the particles have not mixed within the gradients allowed".to_owned();
             state.failure = Some(reason.clone());

@@ -10,7 +10,6 @@ use jensen_density::LogDensity;
 use super::algorithm::{leapfrog_step, steered};
 use super::kernel::{Stride, transition};
 use super::map::Map;
-use super::steps::Integrator;
 use super::target::Target;
 use super::whitening;
 use crate::approximation::{Approximation, Draws};
@@ -71,9 +70,10 @@ pub(super) fn homing<D: LogDensity>(
     let mut target = Target::new(density, map);
     let mut cloud = target.at(x);
     let mut log_size = leapfrog_step(dim).min(1.0).ln();
+    let straight = vec![false; dim];
     for turn in 0..TRANSITIONS as u64 {
         let stride = Stride {
-            integrator: Integrator::Leapfrog,
+            circles: &straight,
             beta: 1.0,
             size: log_size.exp(),
             length: FRAC_PI_2,

@@ -1,7 +1,6 @@
 //! One Hamiltonian transition of all particles at once.
 //!
-//! All lanes take the same number of steps, so that every step is one call to the density: leapfrog steps, or those that follow
-//! the standard normal exactly and kick by what the density's gradient is beyond it ([`Integrator`]). Step sizes
+//! All lanes take the same number of [steps], so that every step is one call to the density. Step sizes
 //! differ from lane to lane by up to a quarter, which breaks periods. A lane whose energy wanders by more than
 //! [`WANDER`] nats along its trajectory is sent again from its start, with steps four times smaller and more of
 //! them, up to [`LEVELS`] times; only such lanes pay for it. The level reached is a function of position and
@@ -15,7 +14,7 @@ use jensen_density::LogDensity;
 use rayon::prelude::*;
 
 use super::map::Map;
-use super::steps::Integrator;
+use super::steps;
 use super::target::{Cloud, Evaluator, Target, beside, gather, tempered};
 use crate::noise::{NoisePurpose, NoiseSource};
 
@@ -43,8 +42,9 @@ const STRIP: usize = 1 << 16;
 
 /// How to move.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stride {
-    pub integrator: Integrator,
+pub(super) struct Stride<'s> {
+    /// Which coordinates follow the circles of a standard normal.
+    pub circles: &'s [bool],
     /// Inverse temperature of the target.
     pub beta: f64,
     /// Step size before it is jittered.
@@ -102,7 +102,7 @@ impl Arrival {
 pub(super) fn transition<D: LogDensity>(
     target: &mut Target<'_, D>,
     cloud: &mut Cloud,
-    stride: Stride,
+    stride: Stride<'_>,
     source: NoiseSource,
     iteration: u64,
 ) -> Moved {
@@ -170,7 +170,7 @@ fn reversible<D: LogDensity>(
     sizes: &[f64],
     steps: usize,
     level: u32,
-    stride: Stride,
+    stride: Stride<'_>,
 ) -> Vec<usize> {
     for coarser in 0..level {
         if good.is_empty() {
@@ -200,7 +200,7 @@ fn trajectory<D: LogDensity>(
     sizes: &[f64],
     steps: usize,
     level: u32,
-    stride: Stride,
+    stride: Stride<'_>,
 ) -> Arrival {
     let lanes = start.lanes();
     let shrink = SHRINK.powi(-(level as i32));
@@ -240,9 +240,7 @@ fn part<D: LogDensity>(
     momentum: &[f64],
     mut sizes: Vec<f64>,
     steps: usize,
-    Stride {
-        integrator, beta, ..
-    }: Stride,
+    Stride { circles, beta, .. }: Stride<'_>,
 ) -> Arrival {
     let lanes = start.lanes();
     let mut cloud = start.clone();
@@ -260,7 +258,8 @@ fn part<D: LogDensity>(
     let (mut alive, mut taken) = (lanes, 0);
     while taken < steps && alive > 0 {
         taken += 1;
-        integrator.begin(
+        steps::begin(
+            circles,
             &mut cloud.x,
             &mut momentum,
             own_or(&slope, &cloud.grad),
@@ -269,7 +268,7 @@ fn part<D: LogDensity>(
         target.evaluate(&mut cloud);
         let values = tempered(beta, &cloud, &mut slope);
         let grad = own_or(&slope, &cloud.grad);
-        let squares = integrator.end(&cloud.x, &mut momentum, grad, &sizes);
+        let squares = steps::end(circles, &cloud.x, &mut momentum, grad, &sizes);
         end = energy(&values, &squares);
         for l in 0..lanes {
             if high[l] == f64::INFINITY {

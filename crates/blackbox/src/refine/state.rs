@@ -7,7 +7,6 @@ use super::evidence::Sheet;
 use super::map::Root;
 use super::mixing::{Ensemble, Mixing};
 use super::outcome::{Round, Rung};
-use super::steps::Integrator;
 use super::target::Cloud;
 use crate::calls::Calls;
 use crate::oracle::Estimate;
@@ -74,7 +73,8 @@ impl Tape {
 pub struct RefineState {
     pub(super) ensemble: Ensemble,
     pub(super) phase: Phase,
-    pub(super) integrator: Integrator,
+    /// Which coordinates follow the circles of a standard normal.
+    pub(super) circles: Vec<bool>,
     pub(super) cloud: Cloud,
     /// Positions at the beginning of the temperature.
     pub(super) anchor: Vec<f64>,
@@ -108,7 +108,7 @@ impl Snapshot for RefineState {
         let mut archive = Archive::new();
         archive.set("ensemble", self.ensemble);
         archive.set("phase", self.phase);
-        archive.set("integrator", self.integrator);
+        archive.set("circles", &self.circles);
         archive.put("x", &self.cloud.x);
         archive.put("grad", &self.cloud.grad);
         archive.put("log_p", &self.cloud.log_p);
@@ -198,8 +198,8 @@ impl Snapshot for RefineState {
         Ok(Self {
             ensemble,
             phase: archive.get("phase")?,
-            // Earlier builds took leapfrog steps alone.
-            integrator: archive.get("integrator").unwrap_or(Integrator::Leapfrog),
+            // In earlier builds none did.
+            circles: archive.get("circles").unwrap_or_else(|_| vec![false; dim]),
             cloud: Cloud {
                 x,
                 grad: archive.vec("grad")?,

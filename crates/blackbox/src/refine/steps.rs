@@ -1,84 +1,83 @@
 //! Steps of positions and momenta, in one pass over what they read each.
+//!
+//! Each coordinate goes its own way between two half kicks. Straight on, with kicks by the gradient, is leapfrog: of a standard
+//! normal of d coordinates its energy error asks for steps in proportion to `d^(−1/4)`. Along the circles of a standard normal,
+//! with kicks by what the gradient is beyond that of one, the error is that of what is not normal alone, however many coordinates
+//! there are (Beskos, Pinski, Sanz-Serna and Stuart, *Hybrid Monte Carlo on Hilbert spaces*, Stochastic Processes and their
+//! Applications 121, 2011; Shahbaba, Lan, Johnson and Neal, *Split Hamiltonian Monte Carlo*, Statistics and Computing 24, 2014).
+//! Where tails are long circles are the worse of both: kicks have to hold there what they draw inwards. So they are for the many
+//! coordinates that are nearly normal, and not for the few that everything hangs on.
 
 use jensen_math::simd::Simd;
-use serde::{Deserialize, Serialize};
 
-/// How positions and momenta go a step further, between two half kicks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Integrator {
-    /// Kicks by the gradient, straight on between them. Of a standard normal of d coordinates its energy error asks for steps in
-    /// proportion to `d^(−1/4)`.
-    Leapfrog,
-    /// Kicks by what the gradient is beyond that of a standard normal, whose circles are followed between them. The error is
-    /// that of what is not normal alone, however many coordinates there are (Beskos, Pinski, Sanz-Serna and Stuart, *Hybrid
-    /// Monte Carlo on Hilbert spaces*, Stochastic Processes and their Applications 121, 2011; Shahbaba, Lan, Johnson and Neal,
-    /// *Split Hamiltonian Monte Carlo*, Statistics and Computing 24, 2014). Where tails are heavy it is the worse of both: it
-    /// holds by kicks what circles draw inwards.
-    Rotation,
+use super::target::Cloud;
+
+/// Variance of what the gradient is beyond that of a standard normal up to which a coordinate follows circles: of a scale's
+/// logarithm it is a half or more, of what Poisson counts or regressions leave of a normal a few hundredths.
+const NEARLY_NORMAL: f64 = 0.1;
+
+/// Which coordinates of a cloud are nearly normal, by their gradients.
+pub(super) fn nearly_normal(cloud: &Cloud) -> Vec<bool> {
+    let lanes = cloud.lanes();
+    let rows = cloud.x.chunks(lanes).zip(cloud.grad.chunks(lanes));
+    let near = rows.map(|(x, g)| {
+        let beyond: Vec<f64> = x.iter().zip(g).map(|(x, g)| x + g).collect();
+        let mean = beyond.iter().sum::<f64>() / lanes as f64;
+        let squares = beyond.iter().map(|b| (b - mean) * (b - mean));
+        squares.sum::<f64>() <= NEARLY_NORMAL * lanes as f64
+    });
+    near.collect()
 }
 
-impl Integrator {
-    /// Share of the standard normal's gradient `−x` that kicks leave to the circles.
-    fn normal(self) -> f64 {
-        match self {
-            Self::Leapfrog => 0.0,
-            Self::Rotation => 1.0,
-        }
-    }
+/// Half a kick of the momenta at positions x, and a step of both; step sizes differ from lane to lane.
+pub(super) fn begin(
+    circles: &[bool],
+    x: &mut [f64],
+    momentum: &mut [f64],
+    grad: &[f64],
+    sizes: &[f64],
+) {
+    let half: Vec<f64> = sizes.iter().map(|h| 0.5 * h).collect();
+    let (sin, cos): (Vec<f64>, Vec<f64>) = sizes.iter().map(|h| h.sin_cos()).unzip();
+    let along = [(&sin[..], &cos[..]), (sizes, &vec![1.0; sizes.len()])];
+    begin_kernel(Simd::detect(), circles, x, momentum, grad, &half, along);
+}
 
-    /// Half a kick of the momenta at positions x, and a step of both; step sizes differ from lane to lane.
-    pub(super) fn begin(self, x: &mut [f64], momentum: &mut [f64], grad: &[f64], sizes: &[f64]) {
-        let half: Vec<f64> = sizes.iter().map(|h| 0.5 * h).collect();
-        let (mut sin, mut cos) = (sizes.to_vec(), vec![1.0; sizes.len()]);
-        if self == Self::Rotation {
-            for (sin, cos) in sin.iter_mut().zip(&mut cos) {
-                (*sin, *cos) = sin.sin_cos();
-            }
-        }
-        begin_kernel(
-            Simd::detect(),
-            self.normal(),
-            x,
-            momentum,
-            grad,
-            &half,
-            &sin,
-            &cos,
-        );
-    }
-
-    /// The other half at the positions where it ends, and the squared lengths of the momenta.
-    pub(super) fn end(
-        self,
-        x: &[f64],
-        momentum: &mut [f64],
-        grad: &[f64],
-        sizes: &[f64],
-    ) -> Vec<f64> {
-        let half: Vec<f64> = sizes.iter().map(|h| 0.5 * h).collect();
-        let mut squares = vec![0.0; sizes.len()];
-        end_kernel(
-            Simd::detect(),
-            self.normal(),
-            x,
-            momentum,
-            grad,
-            &half,
-            &mut squares,
-        );
-        squares
-    }
+/// The other half at the positions where the step ends, and the squared lengths of the momenta.
+pub(super) fn end(
+    circles: &[bool],
+    x: &[f64],
+    momentum: &mut [f64],
+    grad: &[f64],
+    sizes: &[f64],
+) -> Vec<f64> {
+    let half: Vec<f64> = sizes.iter().map(|h| 0.5 * h).collect();
+    let mut squares = vec![0.0; sizes.len()];
+    end_kernel(
+        Simd::detect(),
+        circles,
+        x,
+        momentum,
+        grad,
+        &half,
+        &mut squares,
+    );
+    squares
 }
 
 jensen_math::simd_fn! {
-    fn begin_kernel, begin_kernel_fn = <V>(normal: f64, x: &mut [f64], momentum: &mut [f64], grad: &[f64], half: &[f64], sin: &[f64], cos: &[f64]) {
+    fn begin_kernel, begin_kernel_fn = <V>(circles: &[bool], x: &mut [f64], momentum: &mut [f64], grad: &[f64], half: &[f64], along: [(&[f64], &[f64]); 2]) {
         let lanes = half.len();
-        let (sin, cos) = (&sin[..lanes], &cos[..lanes]);
-        for first in (0..x.len()).step_by(lanes) {
+        for (i, circle) in circles.iter().enumerate() {
+            let first = i * lanes;
             let x = &mut x[first..first + lanes];
             let r = &mut momentum[first..first + lanes];
             let g = &grad[first..first + lanes];
+            let (normal, (sin, cos)) = match circle {
+                true => (1.0, along[0]),
+                false => (0.0, along[1]),
+            };
+            let (sin, cos) = (&sin[..lanes], &cos[..lanes]);
             for l in 0..lanes {
                 let kicked = r[l] + half[l] * (g[l] + normal * x[l]);
                 let at = x[l];
@@ -88,13 +87,15 @@ jensen_math::simd_fn! {
         }
     }
 
-    fn end_kernel, end_kernel_fn = <V>(normal: f64, x: &[f64], momentum: &mut [f64], grad: &[f64], half: &[f64], squares: &mut [f64]) {
+    fn end_kernel, end_kernel_fn = <V>(circles: &[bool], x: &[f64], momentum: &mut [f64], grad: &[f64], half: &[f64], squares: &mut [f64]) {
         let lanes = half.len();
         let squares = &mut squares[..lanes];
-        for first in (0..x.len()).step_by(lanes) {
+        for (i, circle) in circles.iter().enumerate() {
+            let first = i * lanes;
             let x = &x[first..first + lanes];
             let r = &mut momentum[first..first + lanes];
             let g = &grad[first..first + lanes];
+            let normal = if *circle { 1.0 } else { 0.0 };
             for l in 0..lanes {
                 let kicked = r[l] + half[l] * (g[l] + normal * x[l]);
                 r[l] = kicked;
@@ -108,16 +109,16 @@ jensen_math::simd_fn! {
 mod tests {
     use super::*;
 
-    /// Positions, momenta and energies after steps in a normal whose gradient is `−curvature x`.
-    fn follow(integrator: Integrator, curvature: f64, size: f64, steps: usize) -> [f64; 3] {
+    /// Positions, momenta and energies after steps in a normal whose gradient is `−curvature x`; a second lane stands still.
+    fn follow(circle: bool, curvature: f64, size: f64, steps: usize) -> [f64; 3] {
         let (mut x, mut r) = (vec![1.0, 1.0], vec![0.5, 0.5]);
         let slope = |x: &[f64]| x.iter().map(|x| -curvature * x).collect::<Vec<f64>>();
         let mut energy = 0.0;
         for _ in 0..steps {
             let grad = slope(&x);
-            integrator.begin(&mut x, &mut r, &grad, &[size, 0.0]);
+            begin(&[circle], &mut x, &mut r, &grad, &[size, 0.0]);
             let grad = slope(&x);
-            let squares = integrator.end(&x, &mut r, &grad, &[size, 0.0]);
+            let squares = end(&[circle], &x, &mut r, &grad, &[size, 0.0]);
             energy = 0.5 * squares[0] + 0.5 * curvature * x[0] * x[0];
         }
         assert_eq!((x[1], r[1]), (1.0, 0.5), "a step of no size");
@@ -126,42 +127,65 @@ mod tests {
 
     #[test]
     fn circles_are_exact_for_a_standard_normal_and_both_of_second_order_elsewhere() {
-        let [x, r, energy] = follow(Integrator::Rotation, 1.0, 0.9, 7);
+        let [x, r, energy] = follow(true, 1.0, 0.9, 7);
         let (sin, cos) = 6.3_f64.sin_cos();
         assert!((x - (cos + 0.5 * sin)).abs() < 1e-12);
         assert!((r - (0.5 * cos - sin)).abs() < 1e-12);
         assert!((energy - 0.625).abs() < 1e-12);
-        for integrator in [Integrator::Leapfrog, Integrator::Rotation] {
-            let curvature: f64 = 2.0;
-            let exact = {
-                let w = curvature.sqrt();
-                w.cos() + 0.5 / w * w.sin()
-            };
+        for circle in [false, true] {
+            let w = 2f64.sqrt();
+            let exact = w.cos() + 0.5 / w * w.sin();
             let error = |size: f64| {
                 let steps = (1.0 / size).round() as usize;
-                follow(integrator, curvature, size, steps)[0] - exact
+                follow(circle, 2.0, size, steps)[0] - exact
             };
             let order = (error(0.1) / error(0.05)).log2();
-            assert!((order - 2.0).abs() < 0.05, "{integrator:?}: order {order}");
+            assert!((order - 2.0).abs() < 0.05, "{circle}: order {order}");
         }
     }
 
     #[test]
     fn a_way_back_ends_where_it_began() {
-        for integrator in [Integrator::Leapfrog, Integrator::Rotation] {
-            let (mut x, mut r) = (vec![0.7], vec![-0.4]);
-            let slope = |x: &[f64]| vec![-x[0] - x[0].powi(3)];
-            for turn in 0..2 {
-                for _ in 0..5 {
-                    let grad = slope(&x);
-                    integrator.begin(&mut x, &mut r, &grad, &[0.3]);
-                    let grad = slope(&x);
-                    integrator.end(&x, &mut r, &grad, &[0.3]);
-                }
-                r[0] = -r[0];
-                assert_eq!(turn == 1, (x[0] - 0.7).abs() < 1e-13);
+        let circles = [false, true];
+        let (mut x, mut r) = (vec![0.7, 0.2], vec![-0.4, 1.1]);
+        let slope = |x: &[f64]| {
+            let cube = (x[0] + x[1]).powi(3);
+            vec![-x[0] - cube, -x[1] - cube]
+        };
+        for turn in 0..2 {
+            for _ in 0..5 {
+                let grad = slope(&x);
+                begin(&circles, &mut x, &mut r, &grad, &[0.3]);
+                let grad = slope(&x);
+                end(&circles, &x, &mut r, &grad, &[0.3]);
             }
-            assert!((r[0] + 0.4).abs() < 1e-13);
+            r.iter_mut().for_each(|r| *r = -*r);
+            assert_eq!(
+                turn == 1,
+                (x[0] - 0.7).abs() < 1e-13 && (x[1] - 0.2).abs() < 1e-13
+            );
         }
+        assert!((r[0] + 0.4).abs() < 1e-13 && (r[1] - 1.1).abs() < 1e-13);
+    }
+
+    #[test]
+    fn long_tails_are_not_nearly_normal() {
+        // A normal of variance 1.2, and a logarithm of an exponential, in units of its sd.
+        let quantile = |l: usize| (l as f64 + 0.5) / 256.0;
+        let normal = |l| 1.2f64.sqrt() * jensen_math::special::inv_phi(quantile(l));
+        let scale = std::f64::consts::PI / 6f64.sqrt();
+        let log = |l: usize| (-(-quantile(l)).ln_1p()).ln();
+        let x: Vec<f64> = (0..256)
+            .map(normal)
+            .chain((0..256).map(|l| log(l) / scale))
+            .collect();
+        let of_normal = x[..256].iter().map(|x| -x / 1.2);
+        let grad = of_normal.chain((0..256).map(|l| scale * (1.0 - log(l).exp())));
+        let cloud = Cloud {
+            grad: grad.collect(),
+            log_p: vec![0.0; 256],
+            x,
+        };
+        assert_eq!(nearly_normal(&cloud), [true, false]);
     }
 }
