@@ -212,6 +212,27 @@ fn the_policy_takes_locals_given_hubs_in_many_coordinates() {
     assert!(error < 0.1, "{}, not {evidence}", bound.mean);
 }
 
+/// From a hundred coordinates on they come after the starts' mean field and before sparse precisions, which are left to fits that
+/// are not refined.
+#[test]
+fn the_policy_takes_them_before_sparse_precisions() {
+    let funnel = large(120);
+    let kinds = |when: RefineWhen| {
+        let settings = Settings {
+            refine: RefineSettings::of(when),
+            ..Settings::default()
+        };
+        let fit = run(&funnel, &settings, 1000, None).fit;
+        let kinds: Vec<FamilyKind> = fit.families.iter().map(|family| family.kind).collect();
+        (kinds, fit.trusted(), !fit.starts.is_empty())
+    };
+    let first = vec![FamilyKind::MeanField, FamilyKind::Conditional];
+    assert_eq!(kinds(RefineWhen::Auto), (first.clone(), true, true));
+    let (all, trusted, _) = kinds(RefineWhen::Never);
+    assert_eq!(all[..2], first);
+    assert!(trusted || all[2..] == [FamilyKind::Sparse], "{all:?}");
+}
+
 #[test]
 fn resuming_and_threads_change_no_bit() {
     let funnel = large(120);

@@ -116,6 +116,16 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
     }
 
+    /// Whether no more gradients may be taken. A round that is taken for the sake of vague spreads, after one that has mixed, is
+    /// brought to its end: what it takes is an estimate, and what has mixed is not thrown away for it.
+    fn is_spent(&self, state: &RefineState) -> bool {
+        let before = state.rounds.iter().rev().nth(1);
+        let quantities = quantities(self.target.dim());
+        let mixed = before.is_some_and(|round| round.mixing.is_good_of(quantities));
+        let limit = self.limit(state);
+        state.calls.gradients > if mixed { 2 * limit } else { limit }
+    }
+
     /// Times of which a round keeps draws at most.
     fn times(&self) -> usize {
         let room = TAPE / (self.ensemble().lanes() * self.target.dim());
@@ -576,13 +586,12 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
                 return Step::finish(record, Status::Stalled { at, reason });
             }
         };
-        let record = record
+        let mut record = record
             .with("acceptance", moved.acceptance)
             .with("steps", moved.steps as f64)
             .with("stuck", moved.stuck as f64);
         let over = phase == Phase::Draw
             && Some(state.moves) == state.rounds.last().map(|round| round.transitions);
-        let mut record = record;
         let status = if over {
             let status = self.judge(state, iteration);
             if let Some(mixing) = judged(state, status.is_some()) {
@@ -592,7 +601,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
                     .with("drift", mixing.drift);
             }
             status
-        } else if state.calls.gradients > self.limit(state) {
+        } else if self.is_spent(state) {
             let reason = "the particles have not mixed within the gradients allowed".to_owned();
             state.failure = Some(reason.clone());
             let at = iteration;

@@ -267,6 +267,35 @@ mod tests {
         }
     }
 
+    /// The worst of many quantities that have mixed is no worse than the worst of a few, in the mean of 24 tries each.
+    #[test]
+    fn the_worst_of_many_is_compared_with_chance() {
+        let worst = |quantities: usize, try_: u64| {
+            let chance = chance(ENSEMBLE.populations, quantities);
+            let of = |i| ENSEMBLE.worst(&normals(8, 1000 * try_ + i as u64), chance);
+            (0..quantities)
+                .map(of)
+                .fold(ENSEMBLE.judge(&normals(8, 0)), Mixing::join)
+        };
+        let mean = |quantities| {
+            (0..24)
+                .map(|t| worst(quantities, t).rhat - 1.0)
+                .sum::<f64>()
+                / 24.0
+        };
+        let (few, many) = (mean(11), mean(400));
+        assert!((many / few - 1.0).abs() < 0.25, "{many}, {few}");
+        assert_eq!(chance(8, 5), 1.0);
+        assert!((chance(8, 201) - 1.5).abs() < 0.1 && (chance(8, 20_001) - 2.4).abs() < 0.1);
+        // Memory of the start stays visible among many.
+        let mut draws = normals(40, 3);
+        let shifts = normals(1, 4);
+        for (i, x) in draws.iter_mut().enumerate() {
+            *x += 0.5 * shifts[i % 128 / 16];
+        }
+        assert!(ENSEMBLE.worst(&draws, chance(8, 20_001)).rhat > RHAT_LIMIT);
+    }
+
     #[test]
     fn tails_make_spreads_vague() {
         // Of normals 1/√(2n); of their cubes, with E x¹² / (E x⁶)² = 46, ½ √(45/n).

@@ -125,8 +125,8 @@ pub struct FitRequest {
     pub method: Option<MethodName>,
     /// auto, meanfield, fullrank, sparse, conditional (Gaussians of locals given hubs), lowrank=R, mixture=K (of K Gaussians, up
     /// to 128 dimensions; 8 unless given) or flow=L (L affine couplings upon the best Gaussian; 6 unless given). auto:
-    /// mean-field, then from there, if its k̂ is too large, full-rank, from 100 dimensions on sparse where the model is, low-rank
-    /// beyond 400; from 500 dimensions on conditional at once where a few coordinates are neighbours of most others; a mixture up to
+    /// mean-field, then from there, if its k̂ is too large, full-rank, from 100 dimensions on conditional where a few coordinates
+    /// are neighbours of most others (from 500 on at once), else sparse where the model is, low-rank beyond 400; a mixture up to
     /// 64 dimensions where starts find several modes that are no relabelling of each other [default: auto]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FAMILY", value_parser = parse_family, help_heading = "Method"))]
     pub family: Option<String>,
