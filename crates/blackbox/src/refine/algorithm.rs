@@ -149,13 +149,25 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         )
     }
 
-    /// Chooses which coordinates follow circles, where their steps are or may be so much larger than those of leapfrog.
+    /// Whether steps of a size are so much larger than those of leapfrog that circles are worth their while.
+    fn is_large(&self, size: f64) -> bool {
+        size >= CLEARLY * leapfrog_step(self.target.dim())
+    }
+
+    /// Chooses which coordinates follow circles, whose steps are or may be of such a size.
     fn choose_circles(&self, state: &mut RefineState, size: f64) {
-        let dim = self.target.dim();
-        state.circles = match size < CLEARLY * leapfrog_step(dim) {
-            true => vec![false; dim],
-            false => nearly_normal(&state.cloud),
+        state.circles = match self.is_large(size) {
+            true => nearly_normal(&state.cloud),
+            false => vec![false; self.target.dim()],
         };
+    }
+
+    /// Chooses the length of trajectories by what `times` clouds of the posterior show. Particles of the base lie further out, which in
+    /// many coordinates makes lengths twice as long as they need be; of few they show tails that those of the posterior do not reach
+    /// for many rounds.
+    fn choose_length(&self, x: &[f64], (lanes, times): (usize, usize)) -> Option<f64> {
+        let widest = || FRAC_PI_2 * whitening::widest(x, lanes, times);
+        self.is_large(LARGEST_STEP).then(widest)
     }
 
     /// Chooses the next temperature and resamples. `false` where a population died.
@@ -194,11 +206,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
         let moved = self.transition(state, iteration);
         // Sizes that are right for one temperature are too small for the next.
-        let gain = if moved.acceptance > ACCEPTANCE {
-            3.0
-        } else {
-            1.0
-        };
+        let grows = moved.acceptance > ACCEPTANCE && self.is_large(LARGEST_STEP);
+        let gain = if grows { 3.0 } else { 1.0 };
         steer(state, moved, gain);
         state.moves += 1;
         let rung = state.ladder.last_mut().expect("a stage was begun");
@@ -212,8 +221,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
                 let root = whitening::estimate(&state.cloud.x, lanes, 1);
                 self.whiten(state, root);
                 self.choose_circles(state, state.log_size.exp());
-                // Particles of the base lay further out than those of the posterior do.
-                state.length = FRAC_PI_2 * whitening::widest(&state.cloud.x, lanes, 1);
+                let length = self.choose_length(&state.cloud.x, (lanes, 1));
+                state.length = length.unwrap_or(state.length);
                 self.collapse(state);
                 self.begin_round(state, FIRST_ROUND);
             }
@@ -373,7 +382,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         let root = whitening::estimate(&state.tape.x, lanes, times);
         self.whiten(state, root);
         self.choose_circles(state, state.log_size.exp());
-        state.length = FRAC_PI_2 * whitening::widest(&state.tape.x, lanes, times);
+        let length = self.choose_length(&state.tape.x, (lanes, times));
+        state.length = length.unwrap_or(state.length);
         self.begin_round(state, affordable.min(2 * round.transitions));
         None
     }
