@@ -7,11 +7,12 @@ use crate::arrows::Package;
 use crate::sources::{before_tests, files, shown};
 
 /// Files and folders that may call `Simd::detect`, each with its reason.
-const PLACES: [(&str, &str); 17] = [
+const PLACES: [(&str, &str); 18] = [
     // Nothing is fused there, so that all levels give the same bits.
     ("crates/math/src/reduce.rs", SAME_BITS),
     ("crates/blackbox/src/optimiser.rs", SAME_BITS),
     ("crates/blackbox/src/family/hubs.rs", SAME_BITS),
+    ("crates/blackbox/src/refine/steps.rs", SAME_BITS),
     // Settings of a library, which the command sets by its flag.
     ("crates/blackbox/src/settings.rs", DEFAULT),
     ("crates/graph/src/density.rs", DEFAULT),

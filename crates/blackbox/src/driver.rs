@@ -25,7 +25,6 @@ use crate::method::{Beginning, Engine, Method, StoredState};
 use crate::noise::NoiseSource;
 use crate::oracle::{Estimate, Oracle};
 use crate::records::{Prepared, evaluation_draws};
-use crate::refine::RefineWhen;
 use crate::settings::{FamilyChoice, Settings};
 use crate::starts::{Init, StartOutcome, Starts, StartsState, best_start, modes_of};
 use crate::symmetry::Labellings;
@@ -363,8 +362,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     fn is_astray(&self, result: &FamilyResult) -> bool {
         let converged = result.status.as_ref().is_some_and(Status::is_converged);
         let near = converged && result.evaluation.divergence() <= NEAR;
-        let refined = self.settings.refine.when != RefineWhen::Never;
-        result.kind == FamilyKind::Conditional && !(near && refined)
+        result.kind == FamilyKind::Conditional && !(near && self.settings.may_refine())
     }
 
     /// Whether a precision with the density's pattern has far fewer parameters than a full covariance.

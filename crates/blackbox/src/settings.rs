@@ -11,7 +11,7 @@ use crate::method::{Method, MethodSettings};
 use crate::moments::MomentsSettings;
 use crate::natural::NaturalSettings;
 use crate::nested::NestedSettings;
-use crate::refine::RefineSettings;
+use crate::refine::{RefineSettings, RefineWhen};
 use crate::saa::SaaSettings;
 use crate::starts::StartSettings;
 use crate::trust::TrustSettings;
@@ -134,6 +134,11 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Whether what the policy chooses may be refined.
+    pub fn may_refine(&self) -> bool {
+        self.refine.when != RefineWhen::Never
+    }
+
     /// Whether method and family are the policy's choice. What was asked for is reported as it is: neither refined nor
     /// weighted.
     pub fn is_policy(&self) -> bool {
