@@ -2,7 +2,7 @@
 //!
 //! Stages: starts (not for methods that do without), the first family, and under [`FamilyChoice::Auto`] a
 //! richer one where the first one's importance weights have too heavy a tail, or move a mean or a spread. Of a hundred
-//! coordinates or more with few hubs that is first the family of locals given hubs, which takes no more than a tenth of the time of
+//! coordinates or more with few hubs that is first the family of locals given hubs, which mostly takes less time than
 //! others and is what a refinement wants, unless it ends far from the posterior. A family is fitted by
 //! the methods of its [plan](Method::plan), each taking over where the one before gave up. As all stages
 //! are steps of one [`Algorithm`], budgets, traces and checkpoints hold across them.
@@ -62,7 +62,7 @@ const GLANCE: usize = 512;
 const HOPELESS: f64 = 1.0;
 const FAR: f64 = 1.0;
 
-/// Nats from the posterior within which locals given hubs are a good beginning of a refinement: within 3 of 20 hierarchies and
+/// Nats from the posterior within which locals given hubs are a good beginning of a refinement: within 3 of a dozen hierarchies and
 /// series of a hundred to a thousand coordinates, and far beyond where they do not suit.
 const NEAR: f64 = 5.0;
 

@@ -84,21 +84,10 @@ fn controlled(
     budget: u64,
     resume: Option<Checkpoint>,
 ) -> Run {
-    // Enough for funnels.
-    limited(density, approximation, seed, budget, resume, LIMIT)
-}
-
-fn limited(
-    density: &impl LogDensity,
-    approximation: &Approximation,
-    seed: u64,
-    budget: u64,
-    resume: Option<Checkpoint>,
-    max_gradients: u64,
-) -> Run {
     let source = NoiseSource::new(seed, Simd::detect());
+    // Enough for funnels.
     let settings = RefineSettings {
-        max_gradients,
+        max_gradients: LIMIT,
         ..RefineSettings::default()
     };
     let mut refine = Refine::new(density, approximation, source, settings);
@@ -458,9 +447,8 @@ fn improper_densities_are_refused() {
             -0.5 * z[0] * z[0]
         },
     };
-    let wide = mean_field(&[0.0, 0.0], &[1.0, 50.0]);
-    let run = limited(&flat, &wide, 1, 1_000_000, None, LIMIT / 16);
-    assert!(!run.refined().mixed());
+    let refined = refine(&flat, &mean_field(&[0.0, 0.0], &[1.0, 50.0]), 1);
+    assert!(!refined.mixed());
     let nowhere = Plain {
         dim: 1,
         log_density: |_: &[f64], _: &mut [f64]| f64::NAN,

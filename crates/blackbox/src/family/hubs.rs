@@ -17,8 +17,8 @@ pub(super) const MOST_HUBS: usize = 24;
 const PAIRED: usize = 4;
 
 /// Standard deviations at which s bends, and those at which h does. What locals are near the middle of a hub tells little of what
-/// they are far out in a long tail of it, as of a group's scale towards nothing: with x itself in the place of h chains took two to
-/// nine times as long to come back from there (`models/electric_pairs`, `models/hepatitis_growth`).
+/// they are far out in a long tail of it, as of a group's scale towards nothing: with x itself in the place of h chains
+/// took up to nine times as many gradients to come back from there (`models/electric_pairs`; of `models/stochastic_volatility` fewer).
 const BEND: f64 = 3.0;
 const HOLD: f64 = 4.0;
 
