@@ -468,7 +468,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
                 let richer = settled.then(|| self.skips_to(kind, &omega, &mut state.calls));
                 if let Some(richer) = richer.flatten() {
                     let ended = Some((self.first_method(kind), left_behind(iteration), iteration));
-                    let result = self.result(kind, omega, ended, Heir::Richer, &mut state.calls);
+                    let result = self.result(kind, omega, ended, Heir::Ready, &mut state.calls);
                     return Some(self.widened(richer, result, state));
                 }
                 return Some((kind, self.first_method(kind), omega));
@@ -477,8 +477,12 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             Stage::Done => return None,
         };
         let (method, heir) = self.planned(state.kind, name);
+        let refinable = self.settings.is_policy() && self.settings.may_refine();
         if let Some(heir) = heir.filter(|_| method.gives_up(status)) {
-            return Some((state.kind, heir, omega));
+            let left = refinable && self.is_hopeless(state.kind, &omega, &mut state.calls);
+            if !left {
+                return Some((state.kind, heir, omega));
+            }
         }
         if let FamilyChoice::Only(asked) = self.settings.family
             && asked != state.kind
@@ -492,7 +496,10 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             && state.kind == self.first_kind()
             && self.settings.family == FamilyChoice::Auto;
         let richer = first.then(|| self.second()).flatten();
-        let heir = richer.map_or(Heir::None, |_| Heir::Richer);
+        let heir = match richer.is_some() || refinable {
+            true => Heir::Ready,
+            false => Heir::None,
+        };
         let result = self.result(state.kind, omega, ended, heir, &mut state.calls);
         let good = result.evaluation.is_good();
         if let Some(kind) = richer.filter(|_| !good) {
@@ -540,11 +547,15 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         let second = self
             .second()
             .filter(|kind| !matches!(kind, FamilyKind::LowRank { .. }))?;
+        self.is_hopeless(kind, omega, calls).then_some(second)
+    }
+
+    /// Whether a member of a family is so far from the posterior that none of it is good.
+    fn is_hopeless(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> bool {
         let mut oracle = Oracle::new(self.density, kind.build(Space::of(self.density)));
         let look = glance(&mut oracle, omega, self.source, GLANCE);
         *calls += oracle.take_calls();
-        let hopeless = look.khat > HOPELESS && look.divergence() > FAR;
-        hopeless.then_some(second)
+        look.khat > HOPELESS && look.divergence() > FAR
     }
 
     /// The member of a family that stands upon a full-rank Gaussian's answer, and where starts found other modes.

@@ -81,6 +81,9 @@ const NEAR: f64 = 0.1;
 /// Largest dimension at which the last of these is taken.
 const MOST_COORDINATES: usize = 400;
 
+/// Numbers of all draws beyond which an heir costs less than to know whether weights move moments.
+const NUMBERS: usize = 1 << 20;
+
 /// `log p − log q` at the given draws of a stream, in blocks.
 pub fn log_weights<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
@@ -148,8 +151,8 @@ pub fn evaluate<D: LogDensity>(
 pub(crate) enum Heir {
     /// Nothing.
     None,
-    /// A richer family, which costs less than to be certain that this one is bad.
-    Richer,
+    /// A richer family or a refinement, which costs less than to be certain that this one is bad.
+    Ready,
 }
 
 /// The same for coordinates of these scales, on fewer draws where an interrupt does not allow for all of them, or where k̂ is on the wrong side and there is
@@ -186,14 +189,17 @@ pub(crate) fn evaluate_until<D: LogDensity>(
     for (level, factor) in MORE.iter().take(levels).enumerate() {
         let above = evaluation.khat - evaluation.khat_threshold;
         let doubtful = match (level == last, heir) {
-            (false, Heir::Richer) if above > NEAR => false,
+            (false, Heir::Ready) if above > NEAR => false,
             (false, _) => in_doubt(&evaluation),
-            (true, Heir::Richer) => (-NEAR..=0.0).contains(&above),
+            (true, Heir::Ready) => (-NEAR..=0.0).contains(&above),
             (true, Heir::None) => above.abs() <= NEAR,
         };
         // What k̂ refuses needs no better moments.
         let open = evaluation.khat_is_good() && evaluation.agreement.is_open();
-        if !doubtful && !open || weights.len() < draws {
+        let dear = heir == Heir::Ready
+            && !evaluation.agreement.is_good()
+            && factor * draws * family.dim() > NUMBERS;
+        if !doubtful && !open || dear || weights.len() < draws {
             break;
         }
         weights.extend(more(weights.len()..factor * draws, &mut moments));

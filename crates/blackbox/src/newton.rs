@@ -6,16 +6,29 @@
 //! at negative curvature, which is followed to the boundary (Conn, Gould and Toint, *Trust-Region
 //! Methods*, 2000, algorithm 7.5.1, whose recurrences give P-norms without P). A step is taken when the
 //! objective falls by at least a tenth of what the model predicts; a trial where the objective is not
-//! finite is a rejection.
+//! finite is a rejection. The minimisers for smaller radii lie on the way that conjugate gradients took, so that the trials after
+//! a rejection cost an evaluation each and no products.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
 use crate::objective::Objective;
-use crate::reduce::dot;
+use crate::reduce::{axpy, dot};
 
-/// Largest dimension at which the averaged Hessian is formed to precondition.
+/// Largest dimension at which the averaged Hessian is formed to precondition, and coordinates a lane up to which that is done before
+/// conjugate gradients have been slow without it: it takes products of two draws for each coordinate, and a Cholesky factor.
 const DENSE_LIMIT: usize = 256;
+const CHEAP: usize = 2;
+
+/// Share of `‖g‖²_{P⁻¹}`, about twice the nats that there are to gain, to which conjugate gradients bring it, a nat of it; and the
+/// most there is: far from the optimum the model is no better than that.
+const ROUGH: (f64, f64) = (1e-3, 0.1);
+
+/// Numbers of the way of conjugate gradients that are kept for these.
+const KEPT: usize = 1 << 22;
+
+/// Trials of an iteration, with radii that fall.
+const TRIALS: u64 = 4;
 
 /// Where the minimiser stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +41,8 @@ pub struct Newton {
     radius: f64,
     /// Rejections in a row.
     rejected: u64,
+    /// Whether the last conjugate gradients ended without an answer.
+    slow: bool,
 }
 
 /// How much one iteration may spend.
@@ -78,6 +93,7 @@ impl Newton {
             gradient,
             radius: 10.0,
             rejected: 0,
+            slow: false,
         })
     }
 
@@ -98,13 +114,13 @@ impl Newton {
             // The last evaluation was at the rejected trial.
             objective.charge();
         }
-        let dense = dim <= DENSE_LIMIT && family.uses_curvature() && family.dim() > 1;
+        let cheap = dim <= CHEAP * objective.lanes() || self.slow;
+        let dense = cheap && dim <= DENSE_LIMIT && family.uses_curvature() && dim > 1;
         let curvature = dense
             .then(|| objective.curvature(&self.omega, (2 * objective.lanes() / dim).clamp(2, 16)))
             .flatten();
         objective.linearize(&self.omega);
-        let n = self.omega.len();
-        let solution = steihaug(
+        let way = steihaug(
             &mut |v, out| objective.hvp(v, out),
             &|r, out| family.precondition(&self.omega, curvature.as_ref(), r, out),
             &self.gradient,
@@ -112,11 +128,33 @@ impl Newton {
             effort.refine,
             effort.max_inner,
         );
+        self.slow = way.iterations() == effort.max_inner && !way.bounded;
+        let mut trials = 1;
+        let mut tried = self.attempt(objective, way.end());
+        while !tried.accepted && trials < TRIALS {
+            let Some(shorter) = way.within(self.radius) else {
+                break;
+            };
+            tried = self.attempt(objective, shorter);
+            trials += 1;
+        }
+        NewtonStep {
+            inner: way.iterations(),
+            ..tried
+        }
+    }
+
+    /// Takes a step if the objective falls as it is predicted to, and adapts the radius.
+    fn attempt<D: TwiceDifferentiable>(
+        &mut self,
+        objective: &mut Objective<'_, D>,
+        solution: Solution,
+    ) -> NewtonStep {
         let mut trial = self.omega.clone();
         for (w, s) in trial.iter_mut().zip(&solution.step) {
             *w += s;
         }
-        let mut gradient = vec![0.0; n];
+        let mut gradient = vec![0.0; trial.len()];
         let value = objective.value_gradient(&trial, &mut gradient);
         let observed = self.value - value;
         // Below the rounding of the objective itself its difference says nothing.
@@ -145,7 +183,7 @@ impl Newton {
             observed: if accepted { observed } else { 0.0 },
             accepted,
             bounded: solution.bounded || !accepted,
-            inner: solution.iterations,
+            inner: 0,
             radius: self.radius,
         }
     }
@@ -158,6 +196,7 @@ impl Snapshot for Newton {
         archive.put("gradient", &self.gradient);
         archive.put("value_radius", &[self.value, self.radius]);
         archive.set("rejected", self.rejected);
+        archive.set("slow", self.slow);
         archive
     }
 
@@ -170,19 +209,99 @@ impl Snapshot for Newton {
             value: scalars[0],
             radius: scalars[1],
             rejected: archive.get("rejected")?,
+            // Checkpoints of earlier builds do not say so.
+            slow: archive.get("slow").unwrap_or(false),
         })
     }
 }
 
+/// A minimiser of the model.
+#[derive(Clone)]
 struct Solution {
     step: Vec<f64>,
     predicted: f64,
+    /// Whether it lies on the boundary.
     bounded: bool,
-    iterations: u64,
     norm: f64,
 }
 
-/// Minimises `gᵀs + ½sᵀHs` over `‖s‖_P ≤ radius`; stops when `‖r‖²_{P⁻¹}` has fallen by `refine²`.
+/// One iteration of conjugate gradients: from the end of the one before along p.
+struct Leg {
+    /// How far along p, and where that ends; empty where there are too many to keep.
+    length: f64,
+    end: Vec<f64>,
+    /// The model where it begins, `−rᵀp` there and `pᵀHp`.
+    model: f64,
+    slope: f64,
+    curvature: f64,
+    /// `‖s‖²`, `sᵀPp` and `‖p‖²` where it begins, in the norm of P.
+    ss: f64,
+    sp: f64,
+    pp: f64,
+}
+
+impl Leg {
+    /// How far along p the boundary is.
+    fn room(&self, radius: f64) -> f64 {
+        // The positive root of ‖s + τp‖² = δ².
+        let room = (radius * radius - self.ss).max(0.0);
+        room / (self.sp + (self.sp * self.sp + self.pp * room).max(0.0).sqrt())
+    }
+
+    fn norm_at(&self, length: f64) -> f64 {
+        let square = self.ss + length * (2.0 * self.sp + length * self.pp);
+        square.max(0.0).sqrt()
+    }
+
+    fn model_at(&self, length: f64) -> f64 {
+        self.model - length * (self.slope - 0.5 * length * self.curvature)
+    }
+}
+
+/// The way that conjugate gradients took.
+struct Way {
+    legs: Vec<Leg>,
+    step: Vec<f64>,
+    /// Whether it ends on the boundary.
+    bounded: bool,
+}
+
+impl Way {
+    fn iterations(&self) -> u64 {
+        self.legs.len() as u64
+    }
+
+    /// Its end, the minimiser for the radius that it was made for.
+    fn end(&self) -> Solution {
+        let last = self.legs.last();
+        Solution {
+            step: self.step.clone(),
+            predicted: last.map_or(0.0, |leg| -leg.model_at(leg.length)),
+            bounded: self.bounded,
+            norm: last.map_or(0.0, |leg| leg.norm_at(leg.length)),
+        }
+    }
+
+    /// The minimiser for a smaller radius, where it leaves the region; `None` where it does not, or that is not known any more.
+    fn within(&self, radius: f64) -> Option<Solution> {
+        let at = (self.legs.iter()).position(|leg| leg.norm_at(leg.length) > radius)?;
+        let leg = (self.legs.get(at)).filter(|leg| leg.end.len() == self.step.len())?;
+        let length = leg.room(radius);
+        let share = length / leg.length;
+        let mut step: Vec<f64> = leg.end.iter().map(|end| share * end).collect();
+        if let Some(before) = at.checked_sub(1) {
+            axpy(1.0 - share, &self.legs[before].end, &mut step);
+        }
+        Some(Solution {
+            step,
+            predicted: -leg.model_at(length),
+            bounded: true,
+            norm: radius,
+        })
+    }
+}
+
+/// Minimises `gᵀs + ½sᵀHs` over `‖s‖_P ≤ radius`; stops when `‖r‖²_{P⁻¹}` has fallen by `refine²`, or by [`ROUGH`].
 fn steihaug(
     product: &mut dyn FnMut(&[f64], &mut [f64]),
     precondition: &dyn Fn(&[f64], &mut [f64]),
@@ -190,45 +309,51 @@ fn steihaug(
     radius: f64,
     refine: f64,
     max_iterations: u64,
-) -> Solution {
+) -> Way {
     let n = g.len();
-    let mut step = vec![0.0; n];
+    let mut way = Way {
+        legs: Vec::new(),
+        step: vec![0.0; n],
+        bounded: false,
+    };
     let mut r = g.to_vec();
     let mut y = vec![0.0; n];
     precondition(&r, &mut y);
     let mut p: Vec<f64> = y.iter().map(|x| -x).collect();
     let mut hp = vec![0.0; n];
     let mut ry = dot(&r, &y);
-    let goal = ry * refine * refine;
-    let (mut ss, mut sp, mut pp) = (0.0f64, 0.0, ry);
-    let mut iterations = 0;
-    let mut bounded = false;
-    while iterations < max_iterations && ry > goal && ry > 0.0 {
+    let goal = ry * (refine * refine).max((ROUGH.0 * ry).min(ROUGH.1));
+    let (mut model, mut ss, mut sp, mut pp) = (0.0, 0.0f64, 0.0, ry);
+    while way.iterations() < max_iterations && ry > goal && ry > 0.0 {
         product(&p, &mut hp);
-        iterations += 1;
-        let curvature = dot(&p, &hp);
-        let alpha = ry / curvature;
-        let next = ss + alpha * (2.0 * sp + alpha * pp);
-        let inside = curvature > 0.0 && next < radius * radius;
+        let mut leg = Leg {
+            length: 0.0,
+            end: Vec::new(),
+            model,
+            slope: ry,
+            curvature: dot(&p, &hp),
+            ss,
+            sp,
+            pp,
+        };
+        let alpha = ry / leg.curvature;
+        let inside = leg.curvature > 0.0 && leg.norm_at(alpha) < radius;
+        leg.length = if inside { alpha } else { leg.room(radius) };
+        if !leg.length.is_finite() {
+            leg.length = 0.0;
+        }
+        let length = leg.length;
+        axpy(length, &p, &mut way.step);
+        (model, ss) = (leg.model_at(length), leg.norm_at(length).powi(2));
+        if (way.legs.len() + 1) * n <= KEPT {
+            leg.end.clone_from(&way.step);
+        }
+        way.legs.push(leg);
         if !inside {
-            // To the boundary along p: the positive root of ‖s + τp‖² = δ².
-            let room = (radius * radius - ss).max(0.0);
-            let tau = room / (sp + (sp * sp + pp * room).max(0.0).sqrt());
-            if tau.is_finite() {
-                for i in 0..n {
-                    step[i] += tau * p[i];
-                    r[i] += tau * hp[i];
-                }
-                ss = radius * radius;
-            }
-            bounded = true;
+            way.bounded = true;
             break;
         }
-        for i in 0..n {
-            step[i] += alpha * p[i];
-            r[i] += alpha * hp[i];
-        }
-        ss = next;
+        axpy(length, &hp, &mut r);
         precondition(&r, &mut y);
         let ry_next = dot(&r, &y);
         let beta = ry_next / ry;
@@ -239,22 +364,14 @@ fn steihaug(
             p[i] = beta * p[i] - y[i];
         }
     }
-    // m(s) = gᵀs + ½sᵀHs = ½(gᵀs + rᵀs), as r = g + Hs.
-    let predicted = -0.5 * (dot(g, &step) + dot(&r, &step));
-    Solution {
-        step,
-        predicted,
-        bounded,
-        iterations,
-        norm: ss.max(0.0).sqrt(),
-    }
+    way
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn solve(h: &[f64], g: &[f64], radius: f64) -> Solution {
+    fn solve(h: &[f64], g: &[f64], radius: f64) -> Way {
         let n = g.len();
         steihaug(
             &mut |v, out| {
@@ -270,10 +387,17 @@ mod tests {
         )
     }
 
+    /// What the model predicts of a step, exactly.
+    fn predicted(h: &[f64], g: &[f64], step: &[f64]) -> f64 {
+        let n = g.len();
+        let hs: Vec<f64> = (0..n).map(|i| dot(&h[i * n..(i + 1) * n], step)).collect();
+        -(dot(g, step) + 0.5 * dot(&hs, step))
+    }
+
     #[test]
     fn inside_it_is_the_newton_step() {
         let h = [4.0, 1.0, 1.0, 3.0];
-        let solution = solve(&h, &[1.0, 2.0], 10.0);
+        let solution = solve(&h, &[1.0, 2.0], 10.0).end();
         // H⁻¹g = (1, 7)/11.
         assert!((solution.step[0] + 1.0 / 11.0).abs() < 1e-12);
         assert!((solution.step[1] + 7.0 / 11.0).abs() < 1e-12);
@@ -284,16 +408,27 @@ mod tests {
     #[test]
     fn outside_and_at_negative_curvature_it_ends_on_the_boundary() {
         for h in [[4.0, 1.0, 1.0, 3.0], [-4.0, 1.0, 1.0, 3.0]] {
-            let solution = solve(&h, &[1.0, 2.0], 0.1);
+            let solution = solve(&h, &[1.0, 2.0], 0.1).end();
             assert!(solution.bounded);
             assert!((dot(&solution.step, &solution.step).sqrt() - 0.1).abs() < 1e-12);
-            let mut hs = [0.0; 2];
-            for i in 0..2 {
-                hs[i] = dot(&h[i * 2..i * 2 + 2], &solution.step);
-            }
-            let model = dot(&[1.0, 2.0], &solution.step) + 0.5 * dot(&hs, &solution.step);
-            assert!((model + solution.predicted).abs() < 1e-12);
-            assert!(model < 0.0);
+            let model = predicted(&h, &[1.0, 2.0], &solution.step);
+            assert!((model - solution.predicted).abs() < 1e-12);
+            assert!(model > 0.0);
         }
+    }
+
+    #[test]
+    fn minimisers_of_smaller_radii_lie_on_the_way() {
+        let (h, g) = ([4.0, 1.0, 0.5, 1.0, 3.0, -0.2, 0.5, -0.2, 0.1], [1.0, 2.0, -1.0]);
+        let way = solve(&h, &g, 5.0);
+        for radius in [2.0, 0.7, 0.3, 0.01] {
+            let (short, own) = (way.within(radius).unwrap(), solve(&h, &g, radius).end());
+            let apart = short.step.iter().zip(&own.step).map(|(a, b)| (a - b).abs());
+            assert!(apart.fold(0.0, f64::max) < 1e-12);
+            assert!((short.predicted - own.predicted).abs() < 1e-12);
+            assert!((short.predicted - predicted(&h, &g, &short.step)).abs() < 1e-12);
+            assert!(short.bounded && short.norm == radius);
+        }
+        assert!(way.within(5.1).is_none());
     }
 }

@@ -10,7 +10,7 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::reduce::{axpy, dot};
+use crate::reduce::{axpy, dot, dots};
 
 /// A matrix that has no Cholesky factor: the first pivot that is too small.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,22 +37,49 @@ impl Error for NotPositiveDefinite {}
 /// that has a factor in exact arithmetic, and some that have none: rounding leaves about 1e-16 of the diagonal.
 pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDefinite> {
     let mut l = vec![0.0; n * n];
-    for i in 0..n {
-        for j in 0..=i {
-            let x = a[i * n + j] - dot(&l[i * n..i * n + j], &l[j * n..j * n + j]);
-            if i == j {
-                let positive = x > least * a[i * n + i].abs() && x.is_finite();
-                if !positive {
-                    return Err(NotPositiveDefinite { pivot: i, value: x });
+    // Rows by twos, and of each the columns by fours, whose products with what is left of them are made together.
+    for top in (0..n).step_by(ROWS) {
+        for first in (0..n.min(top + ROWS)).step_by(COLUMNS) {
+            let (rows, columns) = (ROWS.min(n - top), COLUMNS.min(n - first));
+            let mut left = [[0.0; COLUMNS]; ROWS];
+            let row = |i: usize| &l[i * n..i * n + first];
+            if first > 0 && rows == ROWS && columns == COLUMNS {
+                left = dots(
+                    std::array::from_fn(|i| row(top + i)),
+                    std::array::from_fn(|j| row(first + j)),
+                );
+            } else if first > 0 {
+                for (i, left) in left.iter_mut().enumerate().take(rows) {
+                    for (j, left) in left.iter_mut().enumerate().take(columns) {
+                        *left = dot(row(top + i), row(first + j));
+                    }
                 }
-                l[i * n + i] = x.sqrt();
-            } else {
-                l[i * n + j] = x / l[j * n + j];
+            }
+            for (i, left) in (top..).zip(left).take(rows) {
+                for (j, left) in (first..=i).zip(left).take(columns) {
+                    let mut x = a[i * n + j] - left;
+                    for k in first..j {
+                        x -= l[i * n + k] * l[j * n + k];
+                    }
+                    if i == j {
+                        let positive = x > least * a[i * n + i].abs() && x.is_finite();
+                        if !positive {
+                            return Err(NotPositiveDefinite { pivot: i, value: x });
+                        }
+                        l[i * n + i] = x.sqrt();
+                    } else {
+                        l[i * n + j] = x / l[j * n + j];
+                    }
+                }
             }
         }
     }
     Ok(l)
 }
+
+/// Rows and columns of [`factor`] that are taken together.
+const ROWS: usize = 2;
+const COLUMNS: usize = 4;
 
 /// [`factor`] of a matrix that is positive definite beyond rounding: pivots above 1e-14 of their diagonal elements.
 pub fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
