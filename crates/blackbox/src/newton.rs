@@ -419,7 +419,10 @@ mod tests {
 
     #[test]
     fn minimisers_of_smaller_radii_lie_on_the_way() {
-        let (h, g) = ([4.0, 1.0, 0.5, 1.0, 3.0, -0.2, 0.5, -0.2, 0.1], [1.0, 2.0, -1.0]);
+        let (h, g) = (
+            [4.0, 1.0, 0.5, 1.0, 3.0, -0.2, 0.5, -0.2, 0.1],
+            [1.0, 2.0, -1.0],
+        );
         let way = solve(&h, &g, 5.0);
         for radius in [2.0, 0.7, 0.3, 0.01] {
             let (short, own) = (way.within(radius).unwrap(), solve(&h, &g, radius).end());

@@ -50,7 +50,7 @@ pub struct StartSettings {
     /// Where to begin.
     pub init: Init,
     /// Number of starts; `None` is 9 up to 16 dimensions (27 where they disagree), 5 up to
-    /// 64 and 3 beyond, and up to 64 dimensions four more 10 to 100 away from the origin in every coordinate. A given point is one start. `Some(0)` makes none: the method begins at the
+    /// 64 (15), 3 up to 256 (9) and beyond, and up to 64 dimensions four more 10 to 100 away from the origin in every coordinate. A given point is one start. `Some(0)` makes none: the method begins at the
     /// initial point with unit scales, as ADVI and HFSGVI always do.
     pub starts: Option<usize>,
     /// Draws on which starts are compared.
@@ -81,6 +81,7 @@ impl StartSettings {
             0..=16 => 9,
             17..=64 if near >= 5 && in_doubt(outcomes) => 15,
             17..=64 => 5,
+            65..=256 if near >= 3 && in_doubt(outcomes) => 9,
             _ => 3,
         };
         self.starts.unwrap_or(usual).max(1)

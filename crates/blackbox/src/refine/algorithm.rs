@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::evidence::{Sheet, log_evidence};
 use super::homing::homing;
 use super::kernel::{Moved, Stride, transition};
-use super::map::{Map, Root};
+use super::map::Map;
 use super::mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, chance, drift_limit};
 use super::outcome::{Refined, Round, Rung};
 use super::settings::RefineSettings;
@@ -218,8 +218,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         if state.moves >= MOVES.1 || (state.moves >= MOVES.0 && forgotten()) {
             state.moves = 0;
             if state.beta == 1.0 {
-                let root = whitening::estimate(&state.cloud.x, lanes, 1);
-                self.whiten(state, root);
+                self.whiten(state);
                 self.choose_circles(state, state.log_size.exp());
                 let length = self.choose_length(&state.cloud.x, (lanes, 1));
                 state.length = length.unwrap_or(state.length);
@@ -230,23 +229,40 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         Ok(moved)
     }
 
-    /// Goes over to coordinates in which the particles have unit variances.
-    fn whiten(&mut self, state: &mut RefineState, root: Option<Root>) {
-        let Some(root) = root else { return };
+    /// Goes over to coordinates in which the particles of a tape, or of the cloud where there is none, have unit variances.
+    fn whiten(&mut self, state: &mut RefineState) {
         let lanes = state.cloud.lanes();
-        root.solve(&mut state.cloud.x, lanes);
-        let clouds = state.tape.x.chunks_mut(state.cloud.x.len());
-        clouds.for_each(|cloud| root.solve(cloud, lanes));
-        let grad = state.cloud.grad.clone();
-        root.transposed_times(&grad, lanes, &mut state.cloud.grad);
-        let before = self.target.map.log_det();
-        state.whitening = Some(match &state.whitening {
-            Some(earlier) => earlier.times_root(&root),
-            None => root,
-        });
+        let seen = match state.tape.x.is_empty() {
+            true => &state.cloud.x,
+            false => &state.tape.x,
+        };
+        let times = seen.len() / state.cloud.x.len();
+        let earlier = state.whitening.clone();
+        let based = |x: &[f64]| match &earlier {
+            Some(root) => root.times(x, lanes),
+            None => x.to_vec(),
+        };
+        let size = state.cloud.x.len();
+        let root = if self.base.is_structured() {
+            let seen: Vec<f64> = seen.chunks(size).flat_map(based).collect();
+            whitening::of_few_directions(&seen, lanes, times)
+        } else {
+            whitening::estimate(seen, lanes, times).map(|root| match &earlier {
+                Some(earlier) => earlier.times_root(&root),
+                None => root,
+            })
+        };
+        let Some(root) = root else { return };
+        let placed = |x: &[f64]| {
+            let mut x = based(x);
+            root.solve(&mut x, lanes);
+            x
+        };
+        state.tape.x = state.tape.x.chunks(size).flat_map(placed).collect();
+        let x = placed(&state.cloud.x);
+        state.whitening = Some(root);
         self.place(state);
-        let change = self.target.map.log_det() - before;
-        state.cloud.log_p.iter_mut().for_each(|p| *p += change);
+        state.cloud = self.target.at(x);
     }
 
     /// Makes the target's map that of the state.
@@ -379,8 +395,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             });
         }
         let times = state.tape.log_p.len() / lanes;
-        let root = whitening::estimate(&state.tape.x, lanes, times);
-        self.whiten(state, root);
+        self.whiten(state);
         self.choose_circles(state, state.log_size.exp());
         let length = self.choose_length(&state.tape.x, (lanes, times));
         state.length = length.unwrap_or(state.length);

@@ -160,7 +160,7 @@ impl Root {
             }
             (_, Self::LowRank(_) | Self::Precision(_))
             | (Self::LowRank(_) | Self::Precision(_), _) => {
-                unreachable!("particles show no such root, and a family's stays apart")
+                unreachable!("a whitening of few directions and a family's own root stay apart")
             }
         }
     }
@@ -187,7 +187,8 @@ impl Root {
 }
 
 impl LowRankRoot {
-    fn new(log_sd: &[f64], factors: &[f64], rank: usize) -> Self {
+    /// `D² + U Uᵀ` with D of these logarithms and U of `dim × rank`.
+    pub(super) fn new(log_sd: &[f64], factors: &[f64], rank: usize) -> Self {
         let scale: Vec<f64> = log_sd.iter().map(|l| l.exp()).collect();
         let rows = factors.chunks(rank).zip(&scale);
         let v = rows.flat_map(|(row, s)| row.iter().map(move |u| u / s));
@@ -211,6 +212,33 @@ impl LowRankRoot {
         root.inner = function(&|l| 1.0 / (1.0 + (1.0 + l).sqrt()));
         root.inverse = function(&|l| -1.0 / ((1.0 + l).sqrt() * (1.0 + (1.0 + l).sqrt())));
         root
+    }
+
+    /// As plain numbers, for checkpoints.
+    pub(super) fn to_numbers(&self) -> Vec<f64> {
+        let rank = [self.rank as f64];
+        [&rank[..], &self.scale, &self.v, &self.inner, &self.inverse].concat()
+    }
+
+    /// The inverse of [`Self::to_numbers`]; `None` where they are not as many as they should be.
+    pub(super) fn from_numbers(numbers: &[f64]) -> Option<Self> {
+        let (rank, rest) = numbers.split_first()?;
+        let rank = *rank as usize;
+        let dim = rest.len().checked_sub(2 * rank * rank)? / (1 + rank);
+        let mut parts = rest;
+        let mut take = |count: usize| {
+            let (part, left) = parts.split_at_checked(count)?;
+            parts = left;
+            Some(part.to_vec())
+        };
+        let root = Self {
+            scale: take(dim)?,
+            v: take(dim * rank)?,
+            inner: take(rank * rank)?,
+            inverse: take(rank * rank)?,
+            rank,
+        };
+        parts.is_empty().then_some(root)
     }
 
     /// `out += V K Vᵀ x`.
@@ -437,7 +465,11 @@ impl Map {
     pub(super) fn after(&self, whitening: &Root) -> Self {
         let log_det = self.log_det + whitening.log_det();
         let roots = match &self.roots[..] {
-            [own @ (Root::Diagonal(_) | Root::Lower { .. })] => vec![own.times_root(whitening)],
+            [own @ (Root::Diagonal(_) | Root::Lower { .. })]
+                if !matches!(whitening, Root::LowRank(_)) =>
+            {
+                vec![own.times_root(whitening)]
+            }
             own => [own, std::slice::from_ref(whitening)].concat(),
         };
         Self {
@@ -461,15 +493,16 @@ impl Map {
         self.bent.as_ref().map_or(&[], |bent| bent.family.hubs())
     }
 
+    /// Whether it is of a family that follows the density's structure, and costs far less than a square of the dimension.
+    pub(super) fn is_structured(&self) -> bool {
+        let precision = |root: &Root| matches!(root, Root::Precision(_));
+        self.bent.is_some() || self.roots.iter().any(precision)
+    }
+
     /// Whether it costs no more than there are coordinates, or places of a sparse factor.
     pub(super) fn is_sparse(&self) -> bool {
         let sparse = |root: &Root| matches!(root, Root::Diagonal(_) | Root::Precision(_));
         self.roots.iter().all(sparse)
-    }
-
-    /// Log of the Jacobian determinant of the roots, which is the same everywhere.
-    pub(super) fn log_det(&self) -> f64 {
-        self.log_det
     }
 
     /// Log of the map's Jacobian determinant at each lane of `x` (`dim × lanes`).
@@ -638,6 +671,11 @@ mod tests {
                     wave(dim, 0.3).iter().map(|x| x.exp()).collect(),
                 )),
                 Some(Root::lower(triangle, dim)),
+                Some(Root::LowRank(LowRankRoot::new(
+                    &wave(dim, 0.2),
+                    &wave(2 * dim, 0.6),
+                    2,
+                ))),
             ];
             for whitening in whitenings {
                 let map = whitening.as_ref().map_or(base.clone(), |w| base.after(w));
@@ -655,7 +693,7 @@ mod tests {
                 let moved: Vec<f64> = z.iter().zip(&centre).map(|(z, c)| z - c).collect();
                 assert!((dot(&g, &moved) - dot(&pulled, &x)).abs() < 1e-11);
                 if let Some(w) = whitening {
-                    assert!((map.log_det() - base.log_det() - w.log_det()).abs() < 1e-12);
+                    assert!((map.log_det - base.log_det - w.log_det()).abs() < 1e-12);
                 }
             }
             // log q by the family at draws of its own noise, and by the map.
@@ -666,7 +704,7 @@ mod tests {
             family.log_density(&omega, noise, Lanes::new(&z, dim, lanes), &mut log_q);
             let squares = Map::squares(&origin(&base, &z, lanes), lanes);
             for (log_q, square) in log_q.iter().zip(squares) {
-                let constant = 0.5 * dim as f64 * std::f64::consts::TAU.ln() + base.log_det();
+                let constant = 0.5 * dim as f64 * std::f64::consts::TAU.ln() + base.log_det;
                 assert!((log_q + 0.5 * square + constant).abs() < 1e-10);
             }
         }

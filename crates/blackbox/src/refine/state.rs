@@ -4,7 +4,7 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Sheet;
-use super::map::Root;
+use super::map::{LowRankRoot, Root};
 use super::mixing::{Ensemble, Mixing};
 use super::outcome::{Round, Rung};
 use super::target::Cloud;
@@ -114,15 +114,14 @@ impl Snapshot for RefineState {
         archive.put("log_p", &self.cloud.log_p);
         archive.put("anchor", &self.anchor);
         let (kind, whitening) = match &self.whitening {
-            None => ("none", &Vec::new()),
-            Some(Root::Diagonal(scale)) => ("diagonal", scale),
-            Some(Root::Lower { lower, .. }) => ("lower", lower),
-            Some(Root::LowRank(_) | Root::Precision(_)) => {
-                unreachable!("particles show no such root")
-            }
+            None => ("none", Vec::new()),
+            Some(Root::Diagonal(scale)) => ("diagonal", scale.clone()),
+            Some(Root::Lower { lower, .. }) => ("lower", lower.clone()),
+            Some(Root::LowRank(root)) => ("few directions", root.to_numbers()),
+            Some(Root::Precision(_)) => unreachable!("particles show no such root"),
         };
         archive.set("whitening", kind);
-        archive.put("whitening", whitening);
+        archive.put("whitening", &whitening);
         archive.put("stride", &[self.log_size, self.length, self.beta]);
         let betas: Vec<f64> = self.sheets.iter().map(|sheet| sheet.beta).collect();
         archive.put("sheets.beta", &betas);
@@ -159,6 +158,11 @@ impl Snapshot for RefineState {
             "lower" => {
                 let dim = whitening.len().isqrt();
                 Some(Root::lower(whitening, dim))
+            }
+            "few directions" => {
+                let root = LowRankRoot::from_numbers(&whitening);
+                let root = root.ok_or_else(|| ArchiveError("a whitening is cut off".to_owned()))?;
+                Some(Root::LowRank(root))
             }
             other => return Err(ArchiveError(format!("unknown whitening `{other}`"))),
         };

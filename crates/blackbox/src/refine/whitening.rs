@@ -2,15 +2,23 @@
 
 use rayon::prelude::*;
 
-use super::map::{Root, largest_variance};
+use super::map::{LowRankRoot, Root, largest_variance};
 use crate::dense::cholesky;
-use crate::reduce::dot;
+use crate::reduce::{axpy, dot, sum};
 
 /// Largest dimension at which correlations are taken into account.
 const DENSE: usize = 400;
 
 /// Share of the identity beyond which an estimate is not worth a change of coordinates.
 const MOSTLY_IDENTITY: f64 = 0.9;
+
+/// Directions in which particles may be wider than by themselves, rounds of the search for them, and most particles that it looks at.
+const DIRECTIONS: usize = 8;
+const SEARCHES: usize = 8;
+const LOOKED_AT: usize = 2048;
+
+/// Times of a cloud that tell as much as one that is independent of all others.
+const MEMORY: usize = 4;
 
 /// A root of the covariance of particles (`times` clouds of `dim × lanes`), shrunk towards the identity by as much
 /// as independent draws of a standard normal would show by chance (Ledoit and Wolf 2004, with the noise that a
@@ -56,6 +64,126 @@ pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
         to[i] += identity;
     }
     cholesky(&covariance, dim).map(|lower| Root::lower(lower, dim))
+}
+
+/// A root that knows the spread of every coordinate, and the few directions in which particles are wider than as many independent
+/// ones show by chance: what is left where a map has a posterior's structure already, at a cost in proportion to the dimension.
+///
+/// Eigenvalues of correlations beyond the edge `(1 + √γ)²` of those of noise, γ coordinates a particle, are brought back to what
+/// makes them so large (Baik and Silverstein, *Eigenvalues of large sample covariance matrices of spiked population models*,
+/// Journal of Multivariate Analysis 97, 2006).
+pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
+    let count = lanes * times;
+    let dim = x.len() / count;
+    let mut rows = centred(x, lanes, times);
+    let variances: Vec<f64> = (rows.chunks(count))
+        .map(|row| dot(row, row) / count as f64)
+        .collect();
+    if variances.iter().any(|v| !v.is_finite()) {
+        return None;
+    }
+    let distance: Vec<f64> = variances.iter().map(|v| (v - 1.0) * (v - 1.0)).collect();
+    let identity = (2.0 * dim as f64 / count as f64 / sum(&distance)).min(1.0);
+    let log_sd: Vec<f64> = variances
+        .iter()
+        .map(|v| 0.5 * (v * (1.0 - identity) + identity).ln())
+        .collect();
+    for (row, log_sd) in rows.chunks_mut(count).zip(&log_sd) {
+        let scale = (-log_sd).exp();
+        row.iter_mut().for_each(|x| *x *= scale);
+    }
+    let gamma = dim as f64 / (lanes * times.div_ceil(MEMORY)) as f64;
+    let edge = (1.0 + gamma.sqrt()).powi(2);
+    // Particles of one time are copies of each other, some of which have not gone far.
+    let found = match times {
+        1 => Vec::new(),
+        _ => directions(&rows, count),
+    };
+    let found = found.into_iter();
+    let wide: Vec<(f64, Vec<f64>)> = found.filter(|(value, _)| *value > edge).collect();
+    if wide.is_empty() && identity > MOSTLY_IDENTITY {
+        return None;
+    }
+    let own = |value: f64| {
+        let middle = value + 1.0 - gamma;
+        0.5 * (middle + (middle * middle - 4.0 * value).max(0.0).sqrt())
+    };
+    let rank = wide.len();
+    let mut factors = vec![0.0; dim * rank];
+    for (k, (value, direction)) in wide.iter().enumerate() {
+        let beyond = (own(*value) - 1.0).max(0.0).sqrt();
+        for (i, (v, log_sd)) in direction.iter().zip(&log_sd).enumerate() {
+            factors[i * rank + k] = beyond * v * log_sd.exp();
+        }
+    }
+    Some(match rank {
+        0 => Root::Diagonal(log_sd.iter().map(|l| l.exp()).collect()),
+        _ => Root::LowRank(LowRankRoot::new(&log_sd, &factors, rank)),
+    })
+}
+
+/// The largest eigenvalues of `X Xᵀ / count` with their directions, for rows of mean zero, by iteration of a subspace; of many
+/// particles every so many.
+fn directions(rows: &[f64], count: usize) -> Vec<(f64, Vec<f64>)> {
+    let dim = rows.len() / count;
+    let every = count.div_ceil(LOOKED_AT);
+    let looked: Vec<f64> = (rows.chunks(count))
+        .flat_map(|row| row.iter().step_by(every).copied())
+        .collect();
+    let seen = looked.len() / dim;
+    let rank = DIRECTIONS.min(dim);
+    // As many particles, spread over all of them, are as good a beginning as any.
+    let mut basis: Vec<Vec<f64>> = (0..rank)
+        .map(|k| {
+            looked
+                .iter()
+                .skip(k * seen / rank)
+                .step_by(seen)
+                .copied()
+                .collect()
+        })
+        .collect();
+    orthonormalise(&mut basis);
+    let mut values = vec![0.0; rank];
+    for _ in 0..SEARCHES {
+        let next: Vec<Vec<f64>> = basis
+            .par_iter()
+            .map(|direction| {
+                let mut scores = vec![0.0; seen];
+                for (v, row) in direction.iter().zip(looked.chunks(seen)) {
+                    axpy(*v, row, &mut scores);
+                }
+                (looked.chunks(seen))
+                    .map(|row| dot(row, &scores) / seen as f64)
+                    .collect()
+            })
+            .collect();
+        for ((value, before), after) in values.iter_mut().zip(&basis).zip(&next) {
+            *value = dot(before, after);
+        }
+        basis = next;
+        orthonormalise(&mut basis);
+    }
+    values.into_iter().zip(basis).collect()
+}
+
+/// Makes vectors orthonormal one after the other; those that depend on others become zero.
+fn orthonormalise(basis: &mut [Vec<f64>]) {
+    for k in 0..basis.len() {
+        let (done, rest) = basis.split_at_mut(k);
+        let own = &mut rest[0];
+        let before = dot(own, own).sqrt();
+        for other in done {
+            axpy(-dot(other, own), other, own);
+        }
+        let norm = dot(own, own).sqrt();
+        let scale = if norm > 1e-9 * before {
+            1.0 / norm
+        } else {
+            0.0
+        };
+        own.iter_mut().for_each(|x| *x *= scale);
+    }
 }
 
 /// The rows of all clouds side by side, each less its mean.
@@ -104,5 +232,46 @@ mod tests {
         let root = estimate(&x, lanes, 1).unwrap();
         root.solve(&mut x, lanes);
         assert!(estimate(&x, lanes, 1).is_none());
+    }
+
+    /// Of normals that are three times as wide in one direction, and a fifth wider in one coordinate, both are found, and nothing in
+    /// those that are not.
+    #[test]
+    fn few_wide_directions_are_found_among_many() {
+        let (dim, lanes, times) = (300, 256, 8);
+        let mut x = vec![0.0; dim * lanes * times];
+        let source = NoiseSource::new(2, Simd::detect());
+        for (t, cloud) in x.chunks_mut(dim * lanes).enumerate() {
+            source.fill(NoisePurpose::Draws, t as u64, 0, dim, lanes, cloud);
+        }
+        assert!(of_few_directions(&x, lanes, times).is_none());
+        let direction: Vec<f64> = (0..dim)
+            .map(|i| (2.0 / dim as f64).sqrt() * (0.1 * i as f64).sin())
+            .collect();
+        let norm = dot(&direction, &direction).sqrt();
+        for cloud in x.chunks_mut(dim * lanes) {
+            let mut along = vec![0.0; lanes];
+            for (v, row) in direction.iter().zip(cloud.chunks(lanes)) {
+                axpy(v / norm, row, &mut along);
+            }
+            for (v, row) in direction.iter().zip(cloud.chunks_mut(lanes)) {
+                axpy(2.0 * v / norm, &along, row);
+            }
+            cloud[7 * lanes..8 * lanes]
+                .iter_mut()
+                .for_each(|x| *x *= 4.0);
+        }
+        let before = widest(&x, lanes, times);
+        let root = of_few_directions(&x, lanes, times).unwrap();
+        for cloud in x.chunks_mut(dim * lanes) {
+            root.solve(cloud, lanes);
+        }
+        let after = widest(&x, lanes, times);
+        assert!(before > 2.2 && after < 1.1, "{before}, {after}");
+        let row: Vec<f64> = (x.chunks(dim * lanes))
+            .flat_map(|cloud| cloud[7 * lanes..8 * lanes].iter().copied())
+            .collect();
+        let sd = (dot(&row, &row) / row.len() as f64).sqrt();
+        assert!((sd - 1.0).abs() < 0.05, "{sd}");
     }
 }
