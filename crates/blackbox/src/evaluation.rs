@@ -155,8 +155,8 @@ pub(crate) enum Heir {
     Ready,
 }
 
-/// The same for coordinates of these scales, on fewer draws where an interrupt does not allow for all of them, or where k̂ is on the wrong side and there is
-/// an heir.
+/// The same for coordinates of these scales, on fewer draws where an interrupt does not allow for all of them, or where there is an heir
+/// and k̂ is on the wrong side, or [`NUMBERS`] do not tell whether the weights move moments.
 pub(crate) fn evaluate_until<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],

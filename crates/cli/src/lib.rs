@@ -88,6 +88,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     std::panic::set_hook(Box::new(failure::report_panic));
     fault::catch_lost_pages();
+    fault::keep_memory();
     let lenient = line.exit_zero;
     verbose::set(line.verbose);
     match guarded(move || run(line.command)) {

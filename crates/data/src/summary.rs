@@ -1,6 +1,6 @@
 //! `fit.json`: the summary of a fit for people and scripts.
 
-use jensen_math::order::quantile;
+use jensen_math::order::quantiles;
 use std::path::Path;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -193,9 +193,7 @@ impl ParameterSummary {
         let n = draws.len() as f64;
         let mean = draws.iter().sum::<f64>() / n;
         let sd = (draws.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0)).sqrt();
-        let mut sorted = draws.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let quantiles = [0.05, 0.5, 0.95].map(|p| quantile(&sorted, p));
+        let quantiles = quantiles(&mut draws.to_vec(), [0.05, 0.5, 0.95]);
         Self::of(undefined.name, mean, sd, quantiles)
     }
 

@@ -10,6 +10,7 @@
 //! begin. Posterior, names and draws are the user's whatever is chosen.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use jensen_blackbox::{
@@ -19,9 +20,11 @@ use jensen_blackbox::{
 use jensen_density::{
     ConstrainError, Constrained, DrawKey, LogDensity, Posterior, Scale, Unconstrained, Variable,
 };
+use jensen_graph::exec::Program;
+use jensen_graph::passes::{compact, optimise};
 use jensen_graph::{GraphDensity, Hierarchy, Placed, Power, Recentred, Series, Site};
+use jensen_math::simd::LANES;
 use jensen_run::{Control, Limit, Silent, Status};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -265,6 +268,7 @@ impl Model {
         Ok(CentredModel {
             model: self,
             density: GraphDensity::new(&ways.density, self.execution()),
+            forward: OnceLock::new(),
             ways,
             centring: centring.clone(),
         })
@@ -286,10 +290,40 @@ pub struct CentredModel<'a> {
     model: &'a Model,
     density: GraphDensity,
     ways: Recentred,
+    /// The way to the program's own coordinates, planned when draws are first asked for.
+    forward: OnceLock<Program>,
     centring: Centring,
 }
 
 impl CentredModel<'_> {
+    /// The program's own coordinates of many points, one after the other.
+    fn own_coordinates(&self, points: &[f64]) -> Vec<f64> {
+        let program = self.forward.get_or_init(|| {
+            let graph = compact(&optimise(self.ways.forward_graph()));
+            Program::new(graph, self.model.execution().simd, 0)
+        });
+        let dim = self.density.dim().max(1);
+        let mut arena = program.arena(false);
+        let mut moved = vec![0.0; points.len()];
+        let size = program.block() * dim;
+        for (points, moved) in points.chunks(size).zip(moved.chunks_mut(size)) {
+            let lanes = (points.len() / dim).next_multiple_of(LANES);
+            let mut rows = vec![0.0; dim * lanes];
+            for (lane, point) in points.chunks(dim).enumerate() {
+                for (i, x) in point.iter().enumerate() {
+                    rows[i * lanes + lane] = *x;
+                }
+            }
+            program.run(&mut arena, &[&rows], lanes);
+            program.output(&arena, &[&rows], 0, lanes, |i, row| {
+                for (moved, x) in moved.chunks_mut(dim).zip(row) {
+                    moved[i] = *x;
+                }
+            });
+        }
+        moved
+    }
+
     /// A mean field of few steps.
     fn pilot(&self, settings: &Settings, start: &StartSettings, control: &Control<'_>) -> Pilot {
         let usual = TrustSettings::default();
@@ -413,12 +447,7 @@ impl Posterior for CentredModel<'_> {
     }
 
     fn constrain_all(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Constrained> {
-        let dim = points.len().checked_div(keys.len()).unwrap_or(0).max(1);
-        // Of a long vector that scatters as one a draw takes a factor of its own.
-        let moved = points
-            .par_chunks(dim)
-            .flat_map_iter(|z| self.ways.forward(z));
-        let moved: Vec<f64> = moved.collect();
+        let moved = self.own_coordinates(points);
         self.model.posterior().constrain_all(&moved, keys)
     }
 

@@ -330,6 +330,11 @@ impl Recentred {
         }
     }
 
+    /// The graph whose output are the original coordinates, its input being recentred ones.
+    pub fn forward_graph(&self) -> &Graph {
+        &self.forward
+    }
+
     /// The original coordinates of recentred ones.
     pub fn forward(&self, tilde: &[f64]) -> Vec<f64> {
         evaluate(&self.forward, &[tilde], None).swap_remove(0)
