@@ -468,7 +468,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
                 let richer = settled.then(|| self.skips_to(kind, &omega, &mut state.calls));
                 if let Some(richer) = richer.flatten() {
                     let ended = Some((self.first_method(kind), left_behind(iteration), iteration));
-                    let result = self.result(kind, omega, ended, Heir::Ready, &mut state.calls);
+                    let result = self.result(kind, omega, ended, Heir::Richer, &mut state.calls);
                     return Some(self.widened(richer, result, state));
                 }
                 return Some((kind, self.first_method(kind), omega));
@@ -496,9 +496,10 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             && state.kind == self.first_kind()
             && self.settings.family == FamilyChoice::Auto;
         let richer = first.then(|| self.second()).flatten();
-        let heir = match richer.is_some() || refinable {
-            true => Heir::Ready,
-            false => Heir::None,
+        let heir = match (richer, refinable) {
+            (Some(_), _) => Heir::Richer,
+            (None, true) => Heir::Refinement,
+            (None, false) => Heir::None,
         };
         let result = self.result(state.kind, omega, ended, heir, &mut state.calls);
         let good = result.evaluation.is_good();

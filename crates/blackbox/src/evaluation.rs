@@ -151,8 +151,10 @@ pub fn evaluate<D: LogDensity>(
 pub(crate) enum Heir {
     /// Nothing.
     None,
-    /// A richer family or a refinement, which costs less than to be certain that this one is bad.
-    Ready,
+    /// A richer family, which costs less than to be certain that this one is bad.
+    Richer,
+    /// A refinement, which costs less than that where it takes more than [`NUMBERS`].
+    Refinement,
 }
 
 /// The same for coordinates of these scales, on fewer draws where an interrupt does not allow for all of them, or where there is an heir
@@ -188,18 +190,22 @@ pub(crate) fn evaluate_until<D: LogDensity>(
     };
     for (level, factor) in MORE.iter().take(levels).enumerate() {
         let above = evaluation.khat - evaluation.khat_threshold;
-        let doubtful = match (level == last, heir) {
-            (false, Heir::Ready) if above > NEAR => false,
+        let dear = factor * draws * family.dim() > NUMBERS;
+        let left = match heir {
+            Heir::None => false,
+            Heir::Richer => true,
+            Heir::Refinement => dear,
+        };
+        let doubtful = match (level == last, left) {
+            (false, true) if above > NEAR => false,
             (false, _) => in_doubt(&evaluation),
-            (true, Heir::Ready) => (-NEAR..=0.0).contains(&above),
-            (true, Heir::None) => above.abs() <= NEAR,
+            (true, true) => (-NEAR..=0.0).contains(&above),
+            (true, false) => above.abs() <= NEAR,
         };
         // What k̂ refuses needs no better moments.
         let open = evaluation.khat_is_good() && evaluation.agreement.is_open();
-        let dear = heir == Heir::Ready
-            && !evaluation.agreement.is_good()
-            && factor * draws * family.dim() > NUMBERS;
-        if !doubtful && !open || dear || weights.len() < draws {
+        let left = left && dear && !evaluation.agreement.is_good();
+        if !doubtful && !open || left || weights.len() < draws {
             break;
         }
         weights.extend(more(weights.len()..factor * draws, &mut moments));
