@@ -204,8 +204,8 @@ pub(crate) fn evaluate_until<D: LogDensity>(
         };
         // What k̂ refuses needs no better moments.
         let open = evaluation.khat_is_good() && evaluation.agreement.is_open();
-        let left = left && dear && !evaluation.agreement.is_good();
-        if !doubtful && !open || left || weights.len() < draws {
+        let unsettled = left && dear && !evaluation.agreement.is_good();
+        if !doubtful && !open || unsettled || weights.len() < draws {
             break;
         }
         weights.extend(more(weights.len()..factor * draws, &mut moments));

@@ -50,7 +50,7 @@ pub struct StartSettings {
     /// Where to begin.
     pub init: Init,
     /// Number of starts; `None` is 9 up to 16 dimensions (27 where they disagree), 5 up to
-    /// 64 (15), 3 up to 256 (9) and beyond, and up to 64 dimensions four more 10 to 100 away from the origin in every coordinate. A given point is one start. `Some(0)` makes none: the method begins at the
+    /// 64 (15 where they do), 3 beyond (9 where they do, up to 256), and up to 64 dimensions four more 10 to 100 away from the origin in every coordinate. A given point is one start. `Some(0)` makes none: the method begins at the
     /// initial point with unit scales, as ADVI and HFSGVI always do.
     pub starts: Option<usize>,
     /// Draws on which starts are compared.
