@@ -478,7 +478,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         };
         let (method, heir) = self.planned(state.kind, name);
         let refinable = self.settings.is_policy() && self.settings.may_refine();
-        if let Some(heir) = heir.filter(|_| method.gives_up(status)) {
+        if let Some(heir) = heir.filter(|_| method.hands_over(status, self.density.dim())) {
             let left = refinable && self.is_hopeless(state.kind, &omega, &mut state.calls);
             if !left {
                 return Some((state.kind, heir, omega));

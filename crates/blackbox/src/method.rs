@@ -87,7 +87,7 @@ pub trait MethodSettings: Copy {
         smoothness == Smoothness::Twice
     }
 
-    /// The methods that fit a family, each taking over where the one before [gives up](Fitting::gives_up).
+    /// The methods that fit a family, each taking over where the one before [hands over](Fitting::hands_over).
     fn plan(&self, kind: FamilyKind) -> Vec<Method>;
 }
 
@@ -105,9 +105,9 @@ pub trait Fitting: MethodSettings {
         at: Beginning<'a, D>,
     ) -> Result<Box<dyn Engine + 'a>, FitError>;
 
-    /// Whether the next method of the plan should go on from where this one ended with `status`.
-    fn gives_up(&self, status: &Status) -> bool {
-        let _ = status;
+    /// Whether the next method of the plan should go on from where this one ended with `status`, in `dim` coordinates.
+    fn hands_over(&self, status: &Status, dim: usize) -> bool {
+        let _ = (status, dim);
         false
     }
 
@@ -269,11 +269,11 @@ macro_rules! methods {
                 }
             }
 
-            /// See [`Fitting::gives_up`].
-            pub fn gives_up(&self, status: &Status) -> bool {
+            /// See [`Fitting::hands_over`].
+            pub fn hands_over(&self, status: &Status, dim: usize) -> bool {
                 match self {
                     $(Self::$policy(_) => false,)*
-                    $(Self::$method(settings) => settings.gives_up(status),)*
+                    $(Self::$method(settings) => settings.hands_over(status, dim),)*
                 }
             }
 

@@ -8,9 +8,10 @@
 //!
 //! What a full step would gain, by the quadratic model, is estimated on draws that the present member has not seen; noise
 //! makes it larger. Steps whose gains fall by a rate r leave `gain / (1 − r)` in all, and where that is within the tolerance
-//! the fit has converged. Where gains hardly fall, the noise of the averages is what is left, and the next iterations take
-//! twice as many draws; where they hardly fall with as many as there may be, steps of this kind are too short, as where a
-//! scale's precision depends on what it is the scale of, and Newton rounds on fixed draws, which know that, take over.
+//! these steps have converged, and Newton rounds on fixed draws see to the rest. Where gains hardly fall, the noise of the
+//! averages is what is left, and the next iterations take twice as many draws; where they hardly fall with as many as there may
+//! be, steps of this kind are too short, as where a scale's precision depends on what it is the scale of, and those rounds, which
+//! know that, take over.
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use crate::family::{Family, FamilyKind};
 use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
-use crate::saa::{SaaSettings, within_memory};
+use crate::saa::{SaaSettings, averages, within_memory};
 
 /// Settings of the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,12 +52,12 @@ impl Default for NaturalSettings {
 }
 
 impl NaturalSettings {
-    fn tolerance(&self, dim: usize) -> f64 {
-        let rounds = SaaSettings {
+    /// The Newton rounds that go on from where these steps end.
+    fn rounds(&self) -> SaaSettings {
+        SaaSettings {
             tolerance: self.tolerance,
             ..SaaSettings::default()
-        };
-        rounds.tolerance(dim)
+        }
     }
 
     fn max_draws(&self, dim: usize) -> usize {
@@ -93,9 +94,9 @@ impl MethodSettings for NaturalSettings {
         self.max_draws(dim)
     }
 
-    /// Where no step improves the bound, Newton rounds on fixed draws go on.
+    /// Newton rounds on fixed draws go on where these steps end.
     fn plan(&self, kind: FamilyKind) -> Vec<Method> {
-        [vec![(*self).into()], SaaSettings::default().plan(kind)].concat()
+        [vec![(*self).into()], self.rounds().plan(kind)].concat()
     }
 }
 
@@ -124,8 +125,15 @@ impl Fitting for NaturalSettings {
         }))
     }
 
-    fn gives_up(&self, status: &Status) -> bool {
-        matches!(status, Status::Stalled { .. })
+    /// Where no step improves the bound, and everywhere that fixed draws are enough for a covariance: along a direction in which
+    /// mean and covariance move together the bound may be fifty times flatter than at a fixed covariance, and what a step gains there
+    /// is lost in the noise. Two scales of a walk of 60 steps were 2 sd off, and .04 nats short of the best where .005 were promised.
+    fn hands_over(&self, status: &Status, dim: usize) -> bool {
+        match status {
+            Status::Stalled { .. } => true,
+            Status::Converged { .. } => averages(dim),
+            _ => false,
+        }
     }
 }
 
@@ -199,7 +207,7 @@ impl<D: TwiceDifferentiable> Algorithm for Natural<'_, D> {
     fn step(&mut self, state: &mut NaturalState, iteration: u64) -> Step {
         let (family, lanes) = (self.family.clone(), state.lanes);
         let dim = family.dim();
-        let tolerance = self.settings.tolerance(dim);
+        let tolerance = self.settings.rounds().tolerance(dim);
         let key = (self.stream << 32) | iteration;
         let noise = self
             .source

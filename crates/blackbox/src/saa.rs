@@ -87,16 +87,28 @@ impl SaaSettings {
     fn first_draws(&self, family: &dyn Family) -> usize {
         let noise_dim = family.noise_dim();
         // Fewer draws than a covariance has rows would be fitted, not averaged over.
-        let most = if family.free_rows() > 0 { 2048 } else { 512 };
-        let chosen = self
-            .first_draws
-            .unwrap_or((4 * noise_dim).next_power_of_two().clamp(128, most));
+        let most = if family.free_rows() > 0 {
+            MOST_FIRST
+        } else {
+            512
+        };
+        let wanted = (DRAWS_A_ROW * noise_dim).next_power_of_two();
+        let chosen = self.first_draws.unwrap_or(wanted.clamp(128, most));
         // Mirror images come in pairs.
         chosen
             .min(self.max_draws(noise_dim))
             .max(2)
             .next_multiple_of(2)
     }
+}
+
+/// Draws of the first round for every row of a covariance, and the most of them.
+const DRAWS_A_ROW: usize = 4;
+const MOST_FIRST: usize = 2048;
+
+/// Whether a first round has draws enough in `dim` coordinates for its optimum to be a covariance that others would have given, too.
+pub(crate) fn averages(dim: usize) -> bool {
+    DRAWS_A_ROW * dim <= MOST_FIRST
 }
 
 /// Hessian-vector products that an [ill-conditioned](Family::is_ill_conditioned) family may take where it is the richer
@@ -145,7 +157,7 @@ impl Fitting for SaaSettings {
         )))
     }
 
-    fn gives_up(&self, status: &Status) -> bool {
+    fn hands_over(&self, status: &Status, _dim: usize) -> bool {
         matches!(status, Status::Stalled { reason, .. } if reason == KINK)
     }
 }

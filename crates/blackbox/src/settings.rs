@@ -62,7 +62,11 @@ impl MethodSettings for AutoSettings {
         let rounds = self.saa.plan(kind);
         match kind {
             FamilyKind::MeanField => [vec![self.trust.into()], rounds].concat(),
-            FamilyKind::Sparse => NaturalSettings::default().plan(kind),
+            FamilyKind::Sparse => NaturalSettings {
+                tolerance: self.saa.tolerance,
+                ..NaturalSettings::default()
+            }
+            .plan(kind),
             FamilyKind::Conditional => NestedSettings::default().plan(kind),
             FamilyKind::Mixture { .. } => MomentsSettings::default().plan(kind),
             FamilyKind::Flow { .. } => BbviSettings::of_flows().plan(kind),

@@ -32,19 +32,20 @@ model {
     ]
 }
 
-/// The pattern of a walk leaves nothing out that its best Gaussian has.
+/// The pattern of a walk leaves nothing out that its best Gaussian has; both to a tolerance, of which their scales tell most: along
+/// those the bound is flat.
 #[test]
 fn a_sparse_precision_is_as_good_as_a_full_covariance() {
     let desk = Desk::new();
     let [model, data] = walk(&desk, 60);
     let fit = |family: &str| {
-        let flags = ["--family", family, "--refine", "none", "--json"];
+        let flags = ["--family", family, "--refine", "none", "--tol", "0.002", "--json"];
         jensen(["fit", &model, &data].into_iter().chain(flags)).json()
     };
     let (full, sparse) = (fit("fullrank"), fit("sparse"));
     let number = |fit: &serde_json::Value, key: &str| fit[key].as_f64().unwrap();
     let gap = number(&full, "elbo") - number(&sparse, "elbo");
-    assert!(gap.abs() < 0.05, "{gap} nats apart");
+    assert!(gap.abs() < 0.01, "{gap} nats apart");
     let (full, sparse) = (&full["parameters"], &sparse["parameters"]);
     for (a, b) in full
         .as_array()
@@ -54,13 +55,7 @@ fn a_sparse_precision_is_as_good_as_a_full_covariance() {
     {
         let [sd, other] = [a, b].map(|p| number(p, "sd"));
         let far = (number(a, "mean") - number(b, "mean")).abs() / sd;
-        // Scales may move against each other: over four seeds 0.2 to 0.75 sd make five thousandths of a nat.
-        let most = if a["name"].as_str().unwrap().starts_with('x') {
-            0.1
-        } else {
-            1.0
-        };
-        assert!(far < most && (other / sd - 1.0).abs() < 0.15, "{a} {b}");
+        assert!(far < 0.05 && (other / sd - 1.0).abs() < 0.05, "{a} {b}");
     }
 }
 

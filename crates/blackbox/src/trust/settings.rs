@@ -196,7 +196,7 @@ impl Fitting for TrustSettings {
         )))
     }
 
-    fn gives_up(&self, status: &Status) -> bool {
+    fn hands_over(&self, status: &Status, _dim: usize) -> bool {
         !status.is_converged()
     }
 }
