@@ -39,7 +39,9 @@ fn a_sparse_precision_is_as_good_as_a_full_covariance() {
     let desk = Desk::new();
     let [model, data] = walk(&desk, 60);
     let fit = |family: &str| {
-        let flags = ["--family", family, "--refine", "none", "--tol", "0.002", "--json"];
+        let flags = [
+            "--family", family, "--refine", "none", "--tol", "0.002", "--json",
+        ];
         jensen(["fit", &model, &data].into_iter().chain(flags)).json()
     };
     let (full, sparse) = (fit("fullrank"), fit("sparse"));

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::evidence::{Sheet, log_evidence};
 use super::homing::homing;
 use super::kernel::{Moved, Stride, transition};
-use super::map::Map;
+use super::map::{Map, Shown};
 use super::mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, chance, drift_limit};
 use super::outcome::{Refined, Round, Rung};
 use super::settings::RefineSettings;
@@ -236,41 +236,34 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             true => &state.cloud.x,
             false => &state.tape.x,
         };
-        let times = seen.len() / state.cloud.x.len();
-        let earlier = state.whitening.clone();
-        let based = |x: &[f64]| match &earlier {
-            Some(root) => root.times(x, lanes),
-            None => x.to_vec(),
-        };
-        let size = state.cloud.x.len();
-        let root = if self.base.is_structured() {
+        let (size, times) = (state.cloud.x.len(), seen.len() / state.cloud.x.len());
+        let earlier = state.shown.clone();
+        let based = |x: &[f64]| earlier.based(x, lanes);
+        let shown = if self.base.is_structured() {
             let seen: Vec<f64> = seen.chunks(size).flat_map(based).collect();
-            whitening::of_few_directions(&seen, lanes, times)
+            whitening::of_structure(seen, lanes, times, self.base.hubs().len())
         } else {
-            whitening::estimate(seen, lanes, times).map(|root| match &earlier {
-                Some(earlier) => earlier.times_root(&root),
-                None => root,
+            let found = whitening::estimate(seen, lanes, times);
+            found.map(|root| Shown {
+                root: Some(match &earlier.root {
+                    Some(earlier) => earlier.times_root(&root),
+                    None => root,
+                }),
+                tails: Vec::new(),
             })
         };
-        let Some(root) = root else { return };
-        let placed = |x: &[f64]| {
-            let mut x = based(x);
-            root.solve(&mut x, lanes);
-            x
-        };
+        let Some(shown) = shown else { return };
+        let placed = |x: &[f64]| shown.origin(based(x), lanes);
         state.tape.x = state.tape.x.chunks(size).flat_map(placed).collect();
         let x = placed(&state.cloud.x);
-        state.whitening = Some(root);
+        state.shown = shown;
         self.place(state);
         state.cloud = self.target.at(x);
     }
 
     /// Makes the target's map that of the state.
     fn place(&mut self, state: &RefineState) {
-        self.target.map = match &state.whitening {
-            Some(root) => self.base.after(root),
-            None => self.base.clone(),
-        };
+        self.target.map = self.base.after(&state.shown);
     }
 
     /// Puts all chains of a population on one of its particles, so that what they remember of it can be seen: in turns the
@@ -341,11 +334,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             let log_dets = self.target.map.log_dets(&state.cloud.x, lanes);
             let log_p = state.cloud.log_p.iter().zip(log_dets).map(|(p, d)| p - d);
             state.tape.log_p.extend(log_p);
-            let squares = match &state.whitening {
-                Some(root) => Map::squares(&root.times(&state.cloud.x, lanes), lanes),
-                None => Map::squares(&state.cloud.x, lanes),
-            };
-            state.tape.squares.extend(squares);
+            let based = state.shown.based(&state.cloud.x, lanes);
+            state.tape.squares.extend(Map::squares(&based, lanes));
         }
         let size = state.log_size.exp();
         let round = state.rounds.last_mut().expect("a round was begun");
@@ -441,10 +431,7 @@ impl<D: LogDensity> Refine<'_, D> {
     fn stretches(&self, state: &RefineState) -> Vec<f64> {
         let lanes = state.cloud.lanes();
         let clouds = state.tape.x.chunks(state.cloud.x.len());
-        let each = clouds.flat_map(|x| match &state.whitening {
-            Some(root) => self.base.log_dets(&root.times(x, lanes), lanes),
-            None => self.base.log_dets(x, lanes),
-        });
+        let each = clouds.flat_map(|x| self.base.log_dets(&state.shown.based(x, lanes), lanes));
         each.collect()
     }
 
@@ -571,7 +558,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
             circles: Vec::new(),
             anchor: cloud.x.clone(),
             cloud,
-            whitening: None,
+            shown: Shown::default(),
             log_size: size.ln(),
             length: FRAC_PI_2,
             beta: 0.0,

@@ -62,7 +62,7 @@ pub(super) fn homing<D: LogDensity>(
     if let Some(root) = whitening::estimate(&of_draws, count, 1) {
         root.solve(&mut of_draws, count);
         root.solve(&mut x, lanes);
-        map = map.after(&root);
+        map = map.after_root(&root);
     }
     let mut distances = Map::squares(&of_draws, count);
     distances.sort_by(f64::total_cmp);

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use jensen_density::{Lanes, LanesMut};
 use jensen_math::simd::LANES;
 
+use super::tails::Tail;
 use crate::approximation::Approximation;
 use crate::dense::solve_lower_lanes;
 use crate::family::{Conditional, Family, FamilyKind, FullRank, Passes, Sparse};
@@ -375,8 +376,49 @@ pub(super) struct Map {
     mean: Vec<f64>,
     roots: Vec<Root>,
     log_det: f64,
-    /// What comes after the roots, in the place of the mean, where the family's map is not affine.
+    /// Bends of the hubs after the roots; empty where there are none.
+    tails: Vec<Tail>,
+    /// What comes after the roots and bends, in the place of the mean, where the family's map is not affine.
     bent: Option<Bent>,
+}
+
+/// What particles have shown beyond the approximation's own map: W, then bends of hubs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Shown {
+    /// W; the identity where there is none.
+    pub root: Option<Root>,
+    /// Bends of the hubs; empty where there are none.
+    pub tails: Vec<Tail>,
+}
+
+impl Shown {
+    /// Where positions `x` (`dim × lanes`) are in the coordinates of the family's own map.
+    pub(super) fn based(&self, x: &[f64], lanes: usize) -> Vec<f64> {
+        let mut inner = match &self.root {
+            Some(root) => root.times(x, lanes),
+            None => x.to_vec(),
+        };
+        for (tail, row) in self.tails.iter().zip(inner.chunks_mut(lanes)) {
+            row.iter_mut().for_each(|u| *u = tail.at(*u)[0]);
+        }
+        inner
+    }
+
+    /// The way back of [`Self::based`].
+    pub(super) fn origin(&self, mut based: Vec<f64>, lanes: usize) -> Vec<f64> {
+        self.unbend(&mut based, lanes);
+        if let Some(root) = &self.root {
+            root.solve(&mut based, lanes);
+        }
+        based
+    }
+
+    /// Takes bends away.
+    pub(super) fn unbend(&self, based: &mut [f64], lanes: usize) {
+        for (tail, row) in self.tails.iter().zip(based.chunks_mut(lanes)) {
+            row.iter_mut().for_each(|v| *v = tail.origin(*v));
+        }
+    }
 }
 
 /// A member of the family of locals given hubs.
@@ -391,8 +433,10 @@ struct Bent {
 pub(super) struct Placed {
     /// The draws, `dim × lanes`.
     pub z: Vec<f64>,
-    /// What the roots made of the positions, where there are any.
+    /// What the roots made of the positions, where there are any, bends included.
     inner: Vec<f64>,
+    /// Of rows that are bent, the first two derivatives of the bend, one after the other.
+    slopes: Vec<[f64; 2]>,
     /// Of a map that is not affine, the way there.
     passes: Passes,
     /// Log of the Jacobian determinant of each.
@@ -438,6 +482,7 @@ impl Map {
                     mean,
                     log_det: root.log_det(),
                     roots: vec![root],
+                    tails: Vec::new(),
                     bent: None,
                 };
             }
@@ -446,6 +491,7 @@ impl Map {
                     mean: Vec::new(),
                     log_det: 0.0,
                     roots: Vec::new(),
+                    tails: Vec::new(),
                     bent: Some(Bent {
                         family: Arc::new(Conditional::new(approximation.family().space())),
                         omega: Arc::new(omega.to_vec()),
@@ -457,12 +503,23 @@ impl Map {
             mean: approximation.mean().to_vec(),
             log_det: root.log_det(),
             roots: vec![root],
+            tails: Vec::new(),
             bent: None,
         }
     }
 
-    /// This map after `whitening`; two triangles become one.
-    pub(super) fn after(&self, whitening: &Root) -> Self {
+    /// This map after what particles have shown; two triangles become one.
+    pub(super) fn after(&self, shown: &Shown) -> Self {
+        let mut map = match &shown.root {
+            Some(root) => self.after_root(root),
+            None => self.clone(),
+        };
+        map.tails.clone_from(&shown.tails);
+        map
+    }
+
+    /// This map after a root of what particles have shown.
+    pub(super) fn after_root(&self, whitening: &Root) -> Self {
         let log_det = self.log_det + whitening.log_det();
         let roots = match &self.roots[..] {
             [own @ (Root::Diagonal(_) | Root::Lower { .. })]
@@ -476,6 +533,7 @@ impl Map {
             mean: self.mean.clone(),
             roots,
             log_det,
+            tails: Vec::new(),
             bent: self.bent.clone(),
         }
     }
@@ -507,19 +565,43 @@ impl Map {
 
     /// Log of the map's Jacobian determinant at each lane of `x` (`dim × lanes`).
     pub(super) fn log_dets(&self, x: &[f64], lanes: usize) -> Vec<f64> {
-        match &self.bent {
-            None => vec![self.log_det; lanes],
-            Some(_) => self.bent_log_dets(&self.rooted(x, lanes), lanes),
+        if self.bent.is_none() {
+            return vec![self.log_det; lanes];
         }
+        let mut inner = self.rooted(x, lanes);
+        let slopes = self.bend(&mut inner, lanes);
+        self.bent_log_dets(&inner, &slopes, lanes)
     }
 
-    fn bent_log_dets(&self, inner: &[f64], lanes: usize) -> Vec<f64> {
+    /// Bends hubs where they are to be, and gives the derivatives.
+    fn bend(&self, inner: &mut Cow<'_, [f64]>, lanes: usize) -> Vec<[f64; 2]> {
+        let mut slopes = Vec::with_capacity(self.tails.len() * lanes);
+        if self.tails.is_empty() {
+            return slopes;
+        }
+        let rows = inner.to_mut().chunks_mut(lanes);
+        for (tail, row) in self.tails.iter().zip(rows) {
+            for u in row {
+                let [value, first, second] = tail.at(*u);
+                *u = value;
+                slopes.push([first, second]);
+            }
+        }
+        slopes
+    }
+
+    fn bent_log_dets(&self, inner: &[f64], slopes: &[[f64; 2]], lanes: usize) -> Vec<f64> {
         let Some(Bent { family, omega }) = &self.bent else {
             return vec![self.log_det; lanes];
         };
         let noise = Lanes::new(inner, inner.len() / lanes, lanes);
         let mut out = family.log_dets(omega, noise);
         out.iter_mut().for_each(|d| *d += self.log_det);
+        for row in slopes.chunks(lanes) {
+            out.iter_mut()
+                .zip(row)
+                .for_each(|(d, [first, _])| *d += first.ln());
+        }
         out
     }
 
@@ -541,12 +623,14 @@ impl Map {
 
     /// Makes `placed` what the map makes of `x` (`dim × lanes`).
     pub(super) fn place(&self, x: &[f64], lanes: usize, placed: &mut Placed) {
-        match self.rooted(x, lanes) {
+        let mut inner = self.rooted(x, lanes);
+        placed.slopes = self.bend(&mut inner, lanes);
+        match inner {
             Cow::Owned(inner) => placed.inner = inner,
             Cow::Borrowed(_) => placed.inner.clear(),
         }
         let inner = noise_of(&placed.inner, x);
-        placed.log_det = self.bent_log_dets(inner, lanes);
+        placed.log_det = self.bent_log_dets(inner, &placed.slopes, lanes);
         placed.z.resize(x.len(), 0.0);
         match &self.bent {
             Some(Bent { family, omega }) => {
@@ -581,6 +665,11 @@ impl Map {
                 family.pull_density(omega, noise, &mut placed.passes, grad, by_noise);
             }
             None => out.copy_from_slice(grad),
+        }
+        for (row, slopes) in out.chunks_mut(lanes).zip(placed.slopes.chunks(lanes)) {
+            for (g, [first, second]) in row.iter_mut().zip(slopes) {
+                *g = first * *g + second / first;
+            }
         }
         for root in &self.roots {
             root.pull(lanes, out);
@@ -636,7 +725,8 @@ mod tests {
         map.roots.iter().for_each(|root| root.solve(&mut x, lanes));
         x
     }
-    use jensen_density::{Lanes, LanesMut};
+    use crate::family::Space;
+    use jensen_density::{Lanes, LanesMut, Pattern};
 
     fn wave(n: usize, scale: f64) -> Vec<f64> {
         (0..n)
@@ -678,7 +768,9 @@ mod tests {
                 ))),
             ];
             for whitening in whitenings {
-                let map = whitening.as_ref().map_or(base.clone(), |w| base.after(w));
+                let map = whitening
+                    .as_ref()
+                    .map_or(base.clone(), |w| base.after_root(w));
                 let x = wave(dim * lanes, 1.3);
                 let mut placed = Placed::default();
                 map.place(&x, lanes, &mut placed);
@@ -706,6 +798,70 @@ mod tests {
             for (log_q, square) in log_q.iter().zip(squares) {
                 let constant = 0.5 * dim as f64 * std::f64::consts::TAU.ln() + base.log_det;
                 assert!((log_q + 0.5 * square + constant).abs() < 1e-10);
+            }
+        }
+    }
+
+    /// Where hubs are bent the gradient is that of differences, the log Jacobian included, and there is a way back.
+    #[test]
+    fn bends_of_hubs_are_part_of_the_map() {
+        let (dim, lanes) = (9, 2);
+        let mut lists = vec![vec![0u32]; dim];
+        lists[0] = (0..dim as u32).collect();
+        (1..dim).for_each(|i| lists[i].push(i as u32));
+        let space = Space {
+            dim,
+            pattern: Some(Arc::new(Pattern::new(lists))),
+        };
+        let family = FamilyKind::Conditional.build(space.clone());
+        let mut omega = family.diagonal(&wave(dim, 2.0), &wave(dim, 0.7));
+        let spread = wave(omega.len(), 0.3);
+        omega.iter_mut().zip(spread).for_each(|(o, s)| *o += s);
+        let approximation = Approximation::new(FamilyKind::Conditional, space, omega).unwrap();
+        let base = Map::of(&approximation);
+        assert_eq!(base.hubs(), [0]);
+        let shown = Shown {
+            root: Some(Root::Diagonal(
+                wave(dim, 0.3).iter().map(|x| x.exp()).collect(),
+            )),
+            tails: vec![Tail::from_numbers(&[0.2, 0.7, 0.1, 0.6])],
+        };
+        let map = base.after(&shown);
+        let x = wave(dim * lanes, 1.3);
+        let back = shown.origin(shown.based(&x, lanes), lanes);
+        assert!(x.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-11));
+        let mut placed = Placed::default();
+        map.place(&x, lanes, &mut placed);
+        assert_eq!(placed.log_det, map.log_dets(&x, lanes));
+        // Of the log density Σ cᵢ zᵢ.
+        let slope = wave(dim, 0.9);
+        let value = |x: &[f64]| -> Vec<f64> {
+            let (z, mut out) = (map.draws(x, lanes), map.log_dets(x, lanes));
+            for (c, row) in slope.iter().zip(z.chunks(lanes)) {
+                out.iter_mut().zip(row).for_each(|(out, z)| *out += c * z);
+            }
+            out
+        };
+        let grad: Vec<f64> = slope.iter().flat_map(|c| [*c; 2]).collect();
+        let mut pulled = vec![0.0; dim * lanes];
+        map.pull(&x, &mut placed, &grad, lanes, &mut pulled);
+        let h = 1e-6;
+        for i in 0..dim {
+            let moved = |by: f64| {
+                let mut x = x.clone();
+                x[i * lanes..(i + 1) * lanes]
+                    .iter_mut()
+                    .for_each(|x| *x += by);
+                value(&x)
+            };
+            let (up, down) = (moved(h), moved(-h));
+            for l in 0..lanes {
+                let difference = (up[l] - down[l]) / (2.0 * h);
+                let own = pulled[i * lanes + l];
+                assert!(
+                    (difference - own).abs() < 1e-7 * (1.0 + own.abs()),
+                    "{i}: {own}, not {difference}"
+                );
             }
         }
     }

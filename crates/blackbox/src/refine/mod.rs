@@ -17,7 +17,7 @@
 //! | --- | --- |
 //! | `algorithm` | [`Refine`]: tempering and rounds as one algorithm |
 //! | `settings`, `outcome`, `state` | [`RefineSettings`], [`Refined`], [`RefineState`] |
-//! | `map`, `whitening` | coordinates: the family's own, then the particles' |
+//! | `map`, `whitening`, `tails` | coordinates: the family's own, then the particles' |
 //! | `target` | the path of densities and its base |
 //! | `tempering`, `evidence` | temperatures, weights, resampling; the log evidence from all of them |
 //! | `kernel`, `steps` | one transition of all particles; its steps |
@@ -34,6 +34,7 @@ mod outcome;
 mod settings;
 mod state;
 mod steps;
+mod tails;
 mod target;
 mod tempering;
 mod whitening;

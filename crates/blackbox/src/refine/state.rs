@@ -4,9 +4,10 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Sheet;
-use super::map::{LowRankRoot, Root};
+use super::map::{LowRankRoot, Root, Shown};
 use super::mixing::{Ensemble, Mixing};
 use super::outcome::{Round, Rung};
+use super::tails::Tail;
 use super::target::Cloud;
 use crate::calls::Calls;
 use crate::oracle::Estimate;
@@ -79,7 +80,7 @@ pub struct RefineState {
     /// Positions at the beginning of the temperature.
     pub(super) anchor: Vec<f64>,
     /// What the particles have shown beyond the approximation's own map.
-    pub(super) whitening: Option<Root>,
+    pub(super) shown: Shown,
     pub(super) log_size: f64,
     pub(super) length: f64,
     pub(super) beta: f64,
@@ -113,7 +114,7 @@ impl Snapshot for RefineState {
         archive.put("grad", &self.cloud.grad);
         archive.put("log_p", &self.cloud.log_p);
         archive.put("anchor", &self.anchor);
-        let (kind, whitening) = match &self.whitening {
+        let (kind, whitening) = match &self.shown.root {
             None => ("none", Vec::new()),
             Some(Root::Diagonal(scale)) => ("diagonal", scale.clone()),
             Some(Root::Lower { lower, .. }) => ("lower", lower.clone()),
@@ -122,6 +123,9 @@ impl Snapshot for RefineState {
         };
         archive.set("whitening", kind);
         archive.put("whitening", &whitening);
+        let tails = self.shown.tails.iter();
+        let tails: Vec<f64> = tails.flat_map(|tail| tail.to_numbers()).collect();
+        archive.put("tails", &tails);
         archive.put("stride", &[self.log_size, self.length, self.beta]);
         let betas: Vec<f64> = self.sheets.iter().map(|sheet| sheet.beta).collect();
         archive.put("sheets.beta", &betas);
@@ -210,7 +214,14 @@ impl Snapshot for RefineState {
                 log_p: archive.vec("log_p")?,
             },
             anchor: archive.vec("anchor")?,
-            whitening,
+            shown: Shown {
+                root: whitening,
+                // Earlier builds bent nothing.
+                tails: (archive.vec("tails").unwrap_or_default())
+                    .chunks_exact(4)
+                    .map(Tail::from_numbers)
+                    .collect(),
+            },
             log_size: stride[0],
             length: stride[1],
             beta: stride[2],
