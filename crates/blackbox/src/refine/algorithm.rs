@@ -237,26 +237,39 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             false => &state.tape.x,
         };
         let (size, times) = (state.cloud.x.len(), seen.len() / state.cloud.x.len());
-        let earlier = state.shown.clone();
-        let based = |x: &[f64]| earlier.based(x, lanes);
-        let shown = if self.base.is_structured() {
-            let seen: Vec<f64> = seen.chunks(size).flat_map(based).collect();
-            whitening::of_structure(seen, lanes, times, self.base.hubs().len())
-        } else {
-            let found = whitening::estimate(seen, lanes, times);
-            found.map(|root| Shown {
-                root: Some(match &earlier.root {
-                    Some(earlier) => earlier.times_root(&root),
-                    None => root,
-                }),
-                tails: Vec::new(),
-            })
+        let (map, base) = (&self.target.map, &self.base);
+        let middle = |x: &[f64]| map.middle(x, lanes);
+        let reached: Vec<f64> = seen.chunks(size).flat_map(middle).collect();
+        let tails = base.tails_of(&reached, size, lanes);
+        let unbent = |y: &[f64]| {
+            let mut y = y.to_vec();
+            tails.unbend(&mut y, lanes);
+            base.origin(y, lanes)
         };
-        let Some(shown) = shown else { return };
-        let placed = |x: &[f64]| shown.origin(based(x), lanes);
-        state.tape.x = state.tape.x.chunks(size).flat_map(placed).collect();
-        let x = placed(&state.cloud.x);
-        state.shown = shown;
+        let mut of_tape: Vec<f64> = reached.chunks(size).flat_map(unbent).collect();
+        let root = if base.is_structured() {
+            whitening::of_few_directions(&of_tape, lanes, times)
+        } else if tails.is_empty() && state.shown.tails.is_empty() {
+            let found = whitening::estimate(seen, lanes, times);
+            found.map(|root| match &state.shown.root {
+                Some(earlier) => earlier.times_root(&root),
+                None => root,
+            })
+        } else {
+            whitening::estimate(&of_tape, lanes, times)
+        };
+        if root.is_none() && tails.is_empty() {
+            return;
+        }
+        let mut x = unbent(&middle(&state.cloud.x));
+        if let Some(root) = &root {
+            (of_tape.chunks_mut(size)).for_each(|cloud| root.solve(cloud, lanes));
+            root.solve(&mut x, lanes);
+        }
+        if !state.tape.x.is_empty() {
+            state.tape.x = of_tape;
+        }
+        state.shown = Shown { root, tails };
         self.place(state);
         state.cloud = self.target.at(x);
     }
@@ -334,7 +347,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             let log_dets = self.target.map.log_dets(&state.cloud.x, lanes);
             let log_p = state.cloud.log_p.iter().zip(log_dets).map(|(p, d)| p - d);
             state.tape.log_p.extend(log_p);
-            let based = state.shown.based(&state.cloud.x, lanes);
+            let based = self.based(&state.shown, &state.cloud.x, lanes);
             state.tape.squares.extend(Map::squares(&based, lanes));
         }
         let size = state.log_size.exp();
@@ -427,11 +440,25 @@ impl<'a, D: LogDensity> Refine<'a, D> {
 }
 
 impl<D: LogDensity> Refine<'_, D> {
+    /// Where positions are in the coordinates of the approximation's own map.
+    fn based(&self, shown: &Shown, x: &[f64], lanes: usize) -> Vec<f64> {
+        if !shown.tails.is_empty() {
+            return self.base.origin(self.target.map.middle(x, lanes), lanes);
+        }
+        match &shown.root {
+            Some(root) => root.times(x, lanes),
+            None => x.to_vec(),
+        }
+    }
+
     /// The logs of the base's Jacobian determinant at the draws on the tape.
     fn stretches(&self, state: &RefineState) -> Vec<f64> {
         let lanes = state.cloud.lanes();
         let clouds = state.tape.x.chunks(state.cloud.x.len());
-        let each = clouds.flat_map(|x| self.base.log_dets(&state.shown.based(x, lanes), lanes));
+        let each = clouds.flat_map(|x| {
+            self.base
+                .log_dets(&self.based(&state.shown, x, lanes), lanes)
+        });
         each.collect()
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use jensen_density::{Lanes, LanesMut};
 use jensen_math::simd::LANES;
 
-use super::tails::Tail;
+use super::tails::{Slopes, Tails};
 use crate::approximation::Approximation;
 use crate::dense::solve_lower_lanes;
 use crate::family::{Conditional, Family, FamilyKind, FullRank, Passes, Sparse};
@@ -19,6 +19,9 @@ use crate::reduce::{affine_row, axpy, combine, dot, sum};
 
 /// Passes of Jacobi rotations; four are enough for any matrix of a few dozen rows.
 const ROTATIONS: usize = 12;
+
+/// Largest dimension at which coordinates of an affine family are bent.
+const BENDABLE: usize = 400;
 
 /// A square, invertible factor.
 #[derive(Clone, Debug, PartialEq)]
@@ -376,49 +379,19 @@ pub(super) struct Map {
     mean: Vec<f64>,
     roots: Vec<Root>,
     log_det: f64,
-    /// Bends of the hubs after the roots; empty where there are none.
-    tails: Vec<Tail>,
-    /// What comes after the roots and bends, in the place of the mean, where the family's map is not affine.
+    /// Bends after roots and mean.
+    tails: Tails,
+    /// What comes after the roots and bends, without a mean, where the family's map is not affine.
     bent: Option<Bent>,
 }
 
-/// What particles have shown beyond the approximation's own map: W, then bends of hubs.
+/// What particles have shown beyond the approximation's own map: W before it, and bends after what is affine of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Shown {
     /// W; the identity where there is none.
     pub root: Option<Root>,
-    /// Bends of the hubs; empty where there are none.
-    pub tails: Vec<Tail>,
-}
-
-impl Shown {
-    /// Where positions `x` (`dim × lanes`) are in the coordinates of the family's own map.
-    pub(super) fn based(&self, x: &[f64], lanes: usize) -> Vec<f64> {
-        let mut inner = match &self.root {
-            Some(root) => root.times(x, lanes),
-            None => x.to_vec(),
-        };
-        for (tail, row) in self.tails.iter().zip(inner.chunks_mut(lanes)) {
-            row.iter_mut().for_each(|u| *u = tail.at(*u)[0]);
-        }
-        inner
-    }
-
-    /// The way back of [`Self::based`].
-    pub(super) fn origin(&self, mut based: Vec<f64>, lanes: usize) -> Vec<f64> {
-        self.unbend(&mut based, lanes);
-        if let Some(root) = &self.root {
-            root.solve(&mut based, lanes);
-        }
-        based
-    }
-
-    /// Takes bends away.
-    pub(super) fn unbend(&self, based: &mut [f64], lanes: usize) {
-        for (tail, row) in self.tails.iter().zip(based.chunks_mut(lanes)) {
-            row.iter_mut().for_each(|v| *v = tail.origin(*v));
-        }
-    }
+    /// Bends.
+    pub tails: Tails,
 }
 
 /// A member of the family of locals given hubs.
@@ -435,12 +408,19 @@ pub(super) struct Placed {
     pub z: Vec<f64>,
     /// What the roots made of the positions, where there are any, bends included.
     inner: Vec<f64>,
-    /// Of rows that are bent, the first two derivatives of the bend, one after the other.
-    slopes: Vec<[f64; 2]>,
+    /// Derivatives of the bends.
+    slopes: Slopes,
     /// Of a map that is not affine, the way there.
     passes: Passes,
     /// Log of the Jacobian determinant of each.
     pub log_det: Vec<f64>,
+}
+
+impl Placed {
+    /// What a family that is not affine takes for its noise.
+    fn noise<'n>(&'n self, x: &'n [f64]) -> &'n [f64] {
+        noise_of(&self.inner, x)
+    }
 }
 
 impl Map {
@@ -482,7 +462,7 @@ impl Map {
                     mean,
                     log_det: root.log_det(),
                     roots: vec![root],
-                    tails: Vec::new(),
+                    tails: Tails::default(),
                     bent: None,
                 };
             }
@@ -491,7 +471,7 @@ impl Map {
                     mean: Vec::new(),
                     log_det: 0.0,
                     roots: Vec::new(),
-                    tails: Vec::new(),
+                    tails: Tails::default(),
                     bent: Some(Bent {
                         family: Arc::new(Conditional::new(approximation.family().space())),
                         omega: Arc::new(omega.to_vec()),
@@ -503,7 +483,7 @@ impl Map {
             mean: approximation.mean().to_vec(),
             log_det: root.log_det(),
             roots: vec![root],
-            tails: Vec::new(),
+            tails: Tails::default(),
             bent: None,
         }
     }
@@ -533,7 +513,7 @@ impl Map {
             mean: self.mean.clone(),
             roots,
             log_det,
-            tails: Vec::new(),
+            tails: Tails::default(),
             bent: self.bent.clone(),
         }
     }
@@ -565,44 +545,81 @@ impl Map {
 
     /// Log of the map's Jacobian determinant at each lane of `x` (`dim × lanes`).
     pub(super) fn log_dets(&self, x: &[f64], lanes: usize) -> Vec<f64> {
-        if self.bent.is_none() {
+        if self.bent.is_none() && self.tails.is_empty() {
             return vec![self.log_det; lanes];
         }
-        let mut inner = self.rooted(x, lanes);
-        let slopes = self.bend(&mut inner, lanes);
-        self.bent_log_dets(&inner, &slopes, lanes)
+        let mut placed = Placed::default();
+        self.begin(x, lanes, &mut placed);
+        self.log_dets_of(x, lanes, &placed)
     }
 
-    /// Bends hubs where they are to be, and gives the derivatives.
-    fn bend(&self, inner: &mut Cow<'_, [f64]>, lanes: usize) -> Vec<[f64; 2]> {
-        let mut slopes = Vec::with_capacity(self.tails.len() * lanes);
-        if self.tails.is_empty() {
-            return slopes;
-        }
-        let rows = inner.to_mut().chunks_mut(lanes);
-        for (tail, row) in self.tails.iter().zip(rows) {
-            for u in row {
-                let [value, first, second] = tail.at(*u);
-                *u = value;
-                slopes.push([first, second]);
+    /// The log Jacobian where the affine part of the way has been gone.
+    fn log_dets_of(&self, x: &[f64], lanes: usize, placed: &Placed) -> Vec<f64> {
+        let mut out = match &self.bent {
+            Some(Bent { family, omega }) => {
+                family.log_dets(omega, Lanes::new(placed.noise(x), family.dim(), lanes))
             }
-        }
-        slopes
+            None => vec![0.0; lanes],
+        };
+        out.iter_mut().for_each(|d| *d += self.log_det);
+        placed.slopes.add_logs(&mut out);
+        out
     }
 
-    fn bent_log_dets(&self, inner: &[f64], slopes: &[[f64; 2]], lanes: usize) -> Vec<f64> {
-        let Some(Bent { family, omega }) = &self.bent else {
-            return vec![self.log_det; lanes];
-        };
-        let noise = Lanes::new(inner, inner.len() / lanes, lanes);
-        let mut out = family.log_dets(omega, noise);
-        out.iter_mut().for_each(|d| *d += self.log_det);
-        for row in slopes.chunks(lanes) {
-            out.iter_mut()
-                .zip(row)
-                .for_each(|(d, [first, _])| *d += first.ln());
+    /// Goes the affine part of the way, and the bends: to the draws themselves, or to what a family that is not affine takes for its
+    /// noise.
+    fn begin(&self, x: &[f64], lanes: usize, placed: &mut Placed) {
+        let inner = self.rooted(x, lanes);
+        placed.slopes.clear();
+        if self.bent.is_none() {
+            placed.z.resize(x.len(), 0.0);
+            let rows = placed.z.chunks_mut(lanes).zip(inner.chunks(lanes));
+            for ((z, x), mean) in rows.zip(&self.mean) {
+                affine_row(*mean, 1.0, x, z);
+            }
+            self.tails.bend(&mut placed.z, lanes, &mut placed.slopes);
+            return;
         }
-        out
+        placed.inner.clear();
+        if let Cow::Owned(inner) = inner {
+            placed.inner = inner;
+        } else if !self.tails.is_empty() {
+            placed.inner.extend_from_slice(x);
+        }
+        if !self.tails.is_empty() {
+            self.tails
+                .bend(&mut placed.inner, lanes, &mut placed.slopes);
+        }
+    }
+
+    /// Where the affine part of the way and the bends lead from `x`.
+    pub(super) fn middle(&self, x: &[f64], lanes: usize) -> Vec<f64> {
+        let mut placed = Placed::default();
+        self.begin(x, lanes, &mut placed);
+        match &self.bent {
+            Some(_) => placed.noise(x).to_vec(),
+            None => placed.z,
+        }
+    }
+
+    /// Where the affine part of the way comes from that leads to `y`, of a map without bends.
+    pub(super) fn origin(&self, mut y: Vec<f64>, lanes: usize) -> Vec<f64> {
+        for (row, mean) in y.chunks_mut(lanes).zip(&self.mean) {
+            row.iter_mut().for_each(|y| *y -= mean);
+        }
+        self.roots.iter().for_each(|root| root.solve(&mut y, lanes));
+        y
+    }
+
+    /// The bends of clouds that the affine part of the way and bends have led to.
+    pub(super) fn tails_of(&self, clouds: &[f64], size: usize, lanes: usize) -> Tails {
+        let dim = size / lanes;
+        let count = match &self.bent {
+            Some(bent) => bent.family.hubs().len(),
+            None if dim <= BENDABLE => dim,
+            None => 0,
+        };
+        Tails::of(clouds, (size, lanes), count, &self.mean)
     }
 
     /// What the roots make of `x`.
@@ -623,28 +640,15 @@ impl Map {
 
     /// Makes `placed` what the map makes of `x` (`dim × lanes`).
     pub(super) fn place(&self, x: &[f64], lanes: usize, placed: &mut Placed) {
-        let mut inner = self.rooted(x, lanes);
-        placed.slopes = self.bend(&mut inner, lanes);
-        match inner {
-            Cow::Owned(inner) => placed.inner = inner,
-            Cow::Borrowed(_) => placed.inner.clear(),
-        }
-        let inner = noise_of(&placed.inner, x);
-        placed.log_det = self.bent_log_dets(inner, &placed.slopes, lanes);
+        self.begin(x, lanes, placed);
+        placed.log_det = self.log_dets_of(x, lanes, placed);
+        let Some(Bent { family, omega }) = &self.bent else {
+            return;
+        };
         placed.z.resize(x.len(), 0.0);
-        match &self.bent {
-            Some(Bent { family, omega }) => {
-                let noise = Lanes::new(inner, family.dim(), lanes);
-                let mut z = LanesMut::new(&mut placed.z, family.dim(), lanes);
-                family.passes(omega, noise, &mut z, &mut placed.passes);
-            }
-            None => {
-                let rows = placed.z.chunks_mut(lanes).zip(inner.chunks(lanes));
-                for ((z, x), mean) in rows.zip(&self.mean) {
-                    affine_row(*mean, 1.0, x, z);
-                }
-            }
-        }
+        let noise = Lanes::new(noise_of(&placed.inner, x), family.dim(), lanes);
+        let mut z = LanesMut::new(&mut placed.z, family.dim(), lanes);
+        family.passes(omega, noise, &mut z, &mut placed.passes);
     }
 
     /// `out = ∂/∂x` of log density and log Jacobian where `x` was placed, from the gradient of the former at the draws.
@@ -666,11 +670,7 @@ impl Map {
             }
             None => out.copy_from_slice(grad),
         }
-        for (row, slopes) in out.chunks_mut(lanes).zip(placed.slopes.chunks(lanes)) {
-            for (g, [first, second]) in row.iter_mut().zip(slopes) {
-                *g = first * *g + second / first;
-            }
-        }
+        self.tails.pull(&placed.slopes, out, lanes);
         for root in &self.roots {
             root.pull(lanes, out);
         }
@@ -716,15 +716,6 @@ pub(super) fn largest_variance(x: &[f64], lanes: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Where the draws `z` come from.
-    fn origin(map: &Map, z: &[f64], lanes: usize) -> Vec<f64> {
-        let mut x = z.to_vec();
-        for (row, mean) in x.chunks_mut(lanes).zip(&map.mean) {
-            row.iter_mut().for_each(|x| *x -= mean);
-        }
-        map.roots.iter().for_each(|root| root.solve(&mut x, lanes));
-        x
-    }
     use crate::family::Space;
     use jensen_density::{Lanes, LanesMut, Pattern};
 
@@ -776,7 +767,7 @@ mod tests {
                 map.place(&x, lanes, &mut placed);
                 let z = placed.z.clone();
                 let z = &z;
-                let back = origin(&map, z, lanes);
+                let back = map.origin(z.clone(), lanes);
                 assert!(x.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-11));
                 // ⟨g, A x⟩ = ⟨Aᵀ g, x⟩, lane by lane added up.
                 let (g, mut pulled) = (wave(dim * lanes, 1.1), vec![0.0; dim * lanes]);
@@ -794,7 +785,7 @@ mod tests {
             let (mut z, mut log_q) = (vec![0.0; dim * lanes], vec![0.0; lanes]);
             family.transform(&omega, noise, LanesMut::new(&mut z, dim, lanes));
             family.log_density(&omega, noise, Lanes::new(&z, dim, lanes), &mut log_q);
-            let squares = Map::squares(&origin(&base, &z, lanes), lanes);
+            let squares = Map::squares(&base.origin(z.clone(), lanes), lanes);
             for (log_q, square) in log_q.iter().zip(squares) {
                 let constant = 0.5 * dim as f64 * std::f64::consts::TAU.ln() + base.log_det;
                 assert!((log_q + 0.5 * square + constant).abs() < 1e-10);
@@ -802,9 +793,10 @@ mod tests {
         }
     }
 
-    /// Where hubs are bent the gradient is that of differences, the log Jacobian included, and there is a way back.
+    /// Where coordinates are bent, those of draws or of hubs, the gradient is that of differences, the log Jacobian included, and
+    /// there is a way back.
     #[test]
-    fn bends_of_hubs_are_part_of_the_map() {
+    fn bends_are_part_of_the_map() {
         let (dim, lanes) = (9, 2);
         let mut lists = vec![vec![0u32]; dim];
         lists[0] = (0..dim as u32).collect();
@@ -813,55 +805,56 @@ mod tests {
             dim,
             pattern: Some(Arc::new(Pattern::new(lists))),
         };
-        let family = FamilyKind::Conditional.build(space.clone());
-        let mut omega = family.diagonal(&wave(dim, 2.0), &wave(dim, 0.7));
-        let spread = wave(omega.len(), 0.3);
-        omega.iter_mut().zip(spread).for_each(|(o, s)| *o += s);
-        let approximation = Approximation::new(FamilyKind::Conditional, space, omega).unwrap();
-        let base = Map::of(&approximation);
-        assert_eq!(base.hubs(), [0]);
-        let shown = Shown {
-            root: Some(Root::Diagonal(
-                wave(dim, 0.3).iter().map(|x| x.exp()).collect(),
-            )),
-            tails: vec![Tail::from_numbers(&[0.2, 0.7, 0.1, 0.6])],
-        };
-        let map = base.after(&shown);
-        let x = wave(dim * lanes, 1.3);
-        let back = shown.origin(shown.based(&x, lanes), lanes);
-        assert!(x.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-11));
-        let mut placed = Placed::default();
-        map.place(&x, lanes, &mut placed);
-        assert_eq!(placed.log_det, map.log_dets(&x, lanes));
-        // Of the log density Σ cᵢ zᵢ.
-        let slope = wave(dim, 0.9);
-        let value = |x: &[f64]| -> Vec<f64> {
-            let (z, mut out) = (map.draws(x, lanes), map.log_dets(x, lanes));
-            for (c, row) in slope.iter().zip(z.chunks(lanes)) {
-                out.iter_mut().zip(row).for_each(|(out, z)| *out += c * z);
-            }
-            out
-        };
-        let grad: Vec<f64> = slope.iter().flat_map(|c| [*c; 2]).collect();
-        let mut pulled = vec![0.0; dim * lanes];
-        map.pull(&x, &mut placed, &grad, lanes, &mut pulled);
-        let h = 1e-6;
-        for i in 0..dim {
-            let moved = |by: f64| {
-                let mut x = x.clone();
-                x[i * lanes..(i + 1) * lanes]
-                    .iter_mut()
-                    .for_each(|x| *x += by);
-                value(&x)
+        for kind in [FamilyKind::Conditional, FamilyKind::FullRank] {
+            let family = kind.build(space.clone());
+            let mut omega = family.diagonal(&wave(dim, 2.0), &wave(dim, 0.7));
+            let spread = wave(omega.len(), 0.3);
+            omega.iter_mut().zip(spread).for_each(|(o, s)| *o += s);
+            let base = Map::of(&Approximation::new(kind, space.clone(), omega).unwrap());
+            let root = Root::Diagonal(wave(dim, 0.3).iter().map(|x| x.exp()).collect());
+            let shown = Shown {
+                root: Some(root.clone()),
+                tails: Tails::from_numbers(&[0.0, 0.2, 0.7, 0.1, 0.6, 0.3, 1.4]),
             };
-            let (up, down) = (moved(h), moved(-h));
-            for l in 0..lanes {
-                let difference = (up[l] - down[l]) / (2.0 * h);
-                let own = pulled[i * lanes + l];
-                assert!(
-                    (difference - own).abs() < 1e-7 * (1.0 + own.abs()),
-                    "{i}: {own}, not {difference}"
-                );
+            let map = base.after(&shown);
+            let x = wave(dim * lanes, 1.3);
+            let mut middle = map.middle(&x, lanes);
+            shown.tails.unbend(&mut middle, lanes);
+            let mut back = base.origin(middle, lanes);
+            root.solve(&mut back, lanes);
+            assert!(x.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-11));
+            let mut placed = Placed::default();
+            map.place(&x, lanes, &mut placed);
+            assert_eq!(placed.log_det, map.log_dets(&x, lanes));
+            // Of the log density Σ cᵢ zᵢ.
+            let slope = wave(dim, 0.9);
+            let value = |x: &[f64]| -> Vec<f64> {
+                let (z, mut out) = (map.draws(x, lanes), map.log_dets(x, lanes));
+                for (c, row) in slope.iter().zip(z.chunks(lanes)) {
+                    out.iter_mut().zip(row).for_each(|(out, z)| *out += c * z);
+                }
+                out
+            };
+            let grad: Vec<f64> = slope.iter().flat_map(|c| [*c; 2]).collect();
+            let mut pulled = vec![0.0; dim * lanes];
+            map.pull(&x, &mut placed, &grad, lanes, &mut pulled);
+            let h = 1e-6;
+            for i in 0..dim {
+                let moved = |by: f64| {
+                    let mut x = x.clone();
+                    let row = &mut x[i * lanes..(i + 1) * lanes];
+                    row.iter_mut().for_each(|x| *x += by);
+                    value(&x)
+                };
+                let (up, down) = (moved(h), moved(-h));
+                for l in 0..lanes {
+                    let difference = (up[l] - down[l]) / (2.0 * h);
+                    let own = pulled[i * lanes + l];
+                    assert!(
+                        (difference - own).abs() < 1e-7 * (1.0 + own.abs()),
+                        "{kind}, {i}: {own}, not {difference}"
+                    );
+                }
             }
         }
     }

@@ -7,7 +7,7 @@ use super::evidence::Sheet;
 use super::map::{LowRankRoot, Root, Shown};
 use super::mixing::{Ensemble, Mixing};
 use super::outcome::{Round, Rung};
-use super::tails::Tail;
+use super::tails::Tails;
 use super::target::Cloud;
 use crate::calls::Calls;
 use crate::oracle::Estimate;
@@ -123,9 +123,7 @@ impl Snapshot for RefineState {
         };
         archive.set("whitening", kind);
         archive.put("whitening", &whitening);
-        let tails = self.shown.tails.iter();
-        let tails: Vec<f64> = tails.flat_map(|tail| tail.to_numbers()).collect();
-        archive.put("tails", &tails);
+        archive.put("tails", &self.shown.tails.to_numbers());
         archive.put("stride", &[self.log_size, self.length, self.beta]);
         let betas: Vec<f64> = self.sheets.iter().map(|sheet| sheet.beta).collect();
         archive.put("sheets.beta", &betas);
@@ -217,10 +215,7 @@ impl Snapshot for RefineState {
             shown: Shown {
                 root: whitening,
                 // Earlier builds bent nothing.
-                tails: (archive.vec("tails").unwrap_or_default())
-                    .chunks_exact(4)
-                    .map(Tail::from_numbers)
-                    .collect(),
+                tails: Tails::from_numbers(&archive.vec("tails").unwrap_or_default()),
             },
             log_size: stride[0],
             length: stride[1],

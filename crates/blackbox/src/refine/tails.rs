@@ -5,7 +5,9 @@
 //! `f(u) = m + s u + b q(u) − a q(−u)` has a tail of that kind on either side where b or a is not zero, and grows everywhere, so that
 //! under it a standard normal becomes what particles have shown.
 
+use jensen_math::simd::Simd;
 use jensen_math::special::inv_phi;
+use rayon::prelude::*;
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 
@@ -16,56 +18,104 @@ const WORTH: f64 = 0.01;
 /// Least slope in the middle, in standard deviations.
 const LEAST_SLOPE: f64 = 0.2;
 
+/// Draws that are looked at.
+const LOOKED_AT: usize = 4096;
+
+/// Rows whose derivatives are multiplied.
+const TOGETHER: usize = 8;
+
+/// Numbers of a bend.
+const NUMBERS: usize = 6;
+
 /// Newton steps of the way back at most; between two bounds they cannot fail.
 const STEPS: usize = 60;
 
-/// `f(u) = m + s u + b q(u) − a q(−u)`.
+/// `f(u) = m + s u + b q(u) − a q(−u)` of `u = (y − centre) / unit`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Tail {
+struct Tail {
     shift: f64,
     slope: f64,
     above: f64,
     below: f64,
+    centre: f64,
+    unit: f64,
 }
 
-/// q with its first and second derivative.
-fn q(u: f64) -> [f64; 3] {
-    let r = u.hypot(1.0);
-    let t = if u > 0.0 { u + r } else { 1.0 / (r - u) };
+/// q with its first and second derivative, at u and at −u.
+#[inline(always)]
+fn q(u: f64) -> [[f64; 3]; 2] {
+    let r = (u * u + 1.0).sqrt();
+    let long = u.abs() + r;
+    // `(r + u) (r − u) = 1`.
+    let (inverse, short) = (1.0 / r, 1.0 / long);
+    let (t, s) = if u > 0.0 {
+        (long, short)
+    } else {
+        (short, long)
+    };
+    let half = 0.5 * u * inverse;
     [
-        0.5 * u * t,
-        0.5 * t * t / r,
-        t * t * (1.0 - 0.5 * u / r) / (r * r),
+        [
+            0.5 * u * t,
+            0.5 * t * t * inverse,
+            t * t * (1.0 - half) * inverse * inverse,
+        ],
+        [
+            -0.5 * u * s,
+            0.5 * s * s * inverse,
+            s * s * (1.0 + half) * inverse * inverse,
+        ],
     ]
 }
 
 impl Tail {
-    /// No bend.
-    pub(super) const NONE: Self = Self {
-        shift: 0.0,
-        slope: 1.0,
-        above: 0.0,
-        below: 0.0,
-    };
-
-    /// Its four numbers, for checkpoints.
-    pub(super) fn to_numbers(self) -> [f64; 4] {
-        [self.shift, self.slope, self.above, self.below]
+    /// As plain numbers, for checkpoints.
+    fn to_numbers(self) -> [f64; NUMBERS] {
+        [
+            self.shift,
+            self.slope,
+            self.above,
+            self.below,
+            self.centre,
+            self.unit,
+        ]
     }
 
     /// The inverse of [`Self::to_numbers`].
-    pub(super) fn from_numbers(numbers: &[f64]) -> Self {
+    fn from_numbers(numbers: &[f64]) -> Self {
         Self {
             shift: numbers[0],
             slope: numbers[1],
             above: numbers[2],
             below: numbers[3],
+            centre: numbers[4],
+            unit: numbers[5],
         }
     }
 
+    /// The same of y around `centre`, of which a step in the middle is as long as what it is bent to.
+    fn around(self, centre: f64) -> Self {
+        let [_, slope, _] = self.at(self.centre);
+        let unit = slope * self.unit;
+        Self {
+            centre,
+            unit,
+            ..self
+        }
+    }
+
+    /// What y is bent to, with its first and second derivative.
+    #[inline(always)]
+    fn at(self, y: f64) -> [f64; 3] {
+        let scale = 1.0 / self.unit;
+        let [value, first, second] = self.of_unit((y - self.centre) * scale);
+        [value, first * scale, second * scale * scale]
+    }
+
     /// f with its first and second derivative.
-    pub(super) fn at(self, u: f64) -> [f64; 3] {
-        let ([above, rise, bend], [below, fall, back]) = (q(u), q(-u));
+    #[inline(always)]
+    fn of_unit(self, u: f64) -> [f64; 3] {
+        let [[above, rise, bend], [below, fall, back]] = q(u);
         [
             self.shift + self.slope * u + self.above * above - self.below * below,
             self.slope + self.above * rise + self.below * fall,
@@ -73,14 +123,19 @@ impl Tail {
         ]
     }
 
+    /// The y that is bent to v.
+    fn origin(self, v: f64) -> f64 {
+        self.centre + self.unit * self.unit_origin(v)
+    }
+
     /// The u of `f(u) = v`.
-    pub(super) fn origin(self, v: f64) -> f64 {
+    fn unit_origin(self, v: f64) -> f64 {
         // On either side of the middle f is further from it than its straight part.
         let straight = (v - self.shift) / self.slope;
         let (mut low, mut high) = (straight.min(0.0), straight.max(0.0));
         let mut u = straight;
         for _ in 0..STEPS {
-            let [value, rise, _] = self.at(u);
+            let [value, rise, _] = self.of_unit(u);
             let beyond = value - v;
             if beyond > 0.0 {
                 high = u
@@ -93,7 +148,8 @@ impl Tail {
             } else {
                 0.5 * (low + high)
             };
-            if (next - u).abs() <= 1e-14 * (1.0 + u.abs()) {
+            // The error of the next step is the square of this one's.
+            if (next - u).abs() <= 1e-8 * (1.0 + u.abs()) {
                 return next;
             }
             u = next;
@@ -101,9 +157,9 @@ impl Tail {
         u
     }
 
-    /// The bend under which normal quantiles come nearest to those of draws in the least-squares sense; none where a straight line is
-    /// nearly as near.
-    pub(super) fn of(draws: &mut [f64]) -> Self {
+    /// The bend under which normal quantiles come nearest to those of draws in the least-squares sense; `None` where a straight line
+    /// is nearly as near.
+    fn of(draws: &mut [f64]) -> Option<Self> {
         draws.sort_unstable_by(f64::total_cmp);
         let count = draws.len() as f64;
         let score = |i: usize| inv_phi((i as f64 + 0.5) / count);
@@ -111,7 +167,8 @@ impl Tail {
         let mut moments = [[0.0; 5]; 5];
         for (i, v) in draws.iter().enumerate() {
             let u = score(i);
-            let terms = [1.0, u, q(u)[0], -q(-u)[0], *v];
+            let [[above, ..], [below, ..]] = q(u);
+            let terms = [1.0, u, above, -below, *v];
             for (row, a) in moments.iter_mut().zip(terms) {
                 for (m, b) in row.iter_mut().zip(terms) {
                     *m += a * b / count;
@@ -122,17 +179,141 @@ impl Tail {
         let sd = total.sqrt();
         let [straight, both, above, below] = [&[0, 1][..], &[0, 1, 2, 3], &[0, 1, 2], &[0, 1, 3]]
             .map(|which| fitted(&moments, which));
-        let Some((_, plain)) = straight else {
-            return Self::NONE;
-        };
+        let (_, plain) = straight?;
         let grows = |c: &[f64; 4]| c[1] >= LEAST_SLOPE * sd && c[2] >= 0.0 && c[3] >= 0.0;
         let fits = [both, above, below].into_iter().flatten();
-        let best = fits
+        let ([shift, slope, above, below], left) = fits
             .filter(|(c, _)| grows(c))
-            .min_by(|a, b| a.1.total_cmp(&b.1));
-        match best {
-            Some((c, left)) if plain - left > WORTH * total => Self::from_numbers(&c),
-            _ => Self::NONE,
+            .min_by(|a, b| a.1.total_cmp(&b.1))?;
+        (plain - left > WORTH * total).then_some(Self {
+            shift,
+            slope,
+            above,
+            below,
+            centre: 0.0,
+            unit: 1.0,
+        })
+    }
+}
+
+/// Bends of some rows of a matrix.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Tails(Vec<(usize, Tail)>);
+
+impl Tails {
+    /// Those of the first `count` rows of clouds (`size` numbers each, `lanes` to a row), each around its centre where there are any.
+    pub(super) fn of(
+        x: &[f64],
+        (size, lanes): (usize, usize),
+        count: usize,
+        centres: &[f64],
+    ) -> Self {
+        let total = x.len() / size * lanes;
+        let every = total.div_ceil(LOOKED_AT);
+        let tail = |i: usize| {
+            let rows = x.chunks(size).map(|cloud| &cloud[i * lanes..][..lanes]);
+            let mut draws: Vec<f64> = rows.flatten().step_by(every).copied().collect();
+            let tail = Tail::of(&mut draws)?;
+            Some((
+                i,
+                centres.get(i).map_or(tail, |centre| tail.around(*centre)),
+            ))
+        };
+        let tails: Vec<Option<(usize, Tail)>> = (0..count).into_par_iter().map(tail).collect();
+        Self(tails.into_iter().flatten().collect())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// As plain numbers, for checkpoints.
+    pub(super) fn to_numbers(&self) -> Vec<f64> {
+        let each = self.0.iter();
+        each.flat_map(|(row, tail)| std::iter::once(*row as f64).chain(tail.to_numbers()))
+            .collect()
+    }
+
+    /// The inverse of [`Self::to_numbers`].
+    pub(super) fn from_numbers(numbers: &[f64]) -> Self {
+        let each = numbers.chunks_exact(1 + NUMBERS);
+        Self(
+            each.map(|n| (n[0] as usize, Tail::from_numbers(&n[1..])))
+                .collect(),
+        )
+    }
+
+    /// Bends rows, and makes `slopes` the derivatives.
+    pub(super) fn bend(&self, rows: &mut [f64], lanes: usize, slopes: &mut Slopes) {
+        let count = self.0.len() * lanes;
+        slopes.first.resize(count, 0.0);
+        slopes.second.resize(count, 0.0);
+        let given = (slopes.first.chunks_mut(lanes)).zip(slopes.second.chunks_mut(lanes));
+        for ((i, tail), (first, second)) in self.0.iter().zip(given) {
+            let row = &mut rows[i * lanes..(i + 1) * lanes];
+            bend_kernel(Simd::detect(), *tail, row, first, second);
+        }
+    }
+
+    /// Takes the bends away.
+    pub(super) fn unbend(&self, rows: &mut [f64], lanes: usize) {
+        for (i, tail) in &self.0 {
+            let row = &mut rows[i * lanes..(i + 1) * lanes];
+            row.iter_mut().for_each(|v| *v = tail.origin(*v));
+        }
+    }
+
+    /// Derivatives by what was bent, with those of the log Jacobian, from those by what it became.
+    pub(super) fn pull(&self, slopes: &Slopes, grad: &mut [f64], lanes: usize) {
+        let given = (slopes.first.chunks(lanes)).zip(slopes.second.chunks(lanes));
+        for ((i, _), (first, second)) in self.0.iter().zip(given) {
+            let row = &mut grad[i * lanes..(i + 1) * lanes];
+            for ((g, first), second) in row.iter_mut().zip(first).zip(second) {
+                *g = first * *g + second / first;
+            }
+        }
+    }
+}
+
+/// First and second derivatives of bends, one row after another.
+#[derive(Default)]
+pub(super) struct Slopes {
+    first: Vec<f64>,
+    second: Vec<f64>,
+}
+
+impl Slopes {
+    pub(super) fn clear(&mut self) {
+        self.first.clear();
+        self.second.clear();
+    }
+
+    /// Adds the logs of the first derivatives to every lane.
+    pub(super) fn add_logs(&self, out: &mut [f64]) {
+        let lanes = out.len();
+        let mut product = vec![1.0; lanes];
+        // So few that no product of them is out of range.
+        for rows in self.first.chunks(TOGETHER * lanes) {
+            product.fill(1.0);
+            for row in rows.chunks(lanes) {
+                product
+                    .iter_mut()
+                    .zip(row)
+                    .for_each(|(p, first)| *p *= first);
+            }
+            out.iter_mut()
+                .zip(&product)
+                .for_each(|(out, p)| *out += p.ln());
+        }
+    }
+}
+
+jensen_math::simd_fn! {
+    fn bend_kernel, bend_kernel_fn = <V>(tail: Tail, row: &mut [f64], first: &mut [f64], second: &mut [f64]) {
+        let lanes = row.len();
+        let (first, second) = (&mut first[..lanes], &mut second[..lanes]);
+        for l in 0..lanes {
+            [row[l], first[l], second[l]] = tail.at(row[l]);
         }
     }
 }
@@ -164,6 +345,8 @@ mod tests {
         slope: 0.5,
         above: 0.2,
         below: 1.4,
+        centre: 0.4,
+        unit: 1.3,
     };
 
     #[test]
@@ -178,7 +361,9 @@ mod tests {
                 "{u}"
             );
             assert!(((up[1] - down[1]) / (2.0 * h) - bend).abs() < 1e-6, "{u}");
-            assert!(slope >= BENT.slope);
+            assert!(slope >= BENT.slope / BENT.unit);
+            let around = BENT.around(2.0).at(2.0);
+            assert!((around[1] - 1.0).abs() < 1e-12 && around[0] == BENT.at(0.4)[0]);
             assert!(
                 (BENT.origin(value) - u).abs() < 1e-11 * (1.0 + u.abs()),
                 "{u}"
@@ -193,23 +378,23 @@ mod tests {
         let normals: Vec<f64> = (0..count)
             .map(|i| inv_phi((f64::from(i) + 0.5) / f64::from(count)))
             .collect();
-        assert_eq!(Tail::of(&mut normals.clone()), Tail::NONE);
+        assert_eq!(Tail::of(&mut normals.clone()), None);
         let mut logs: Vec<f64> = (0..count)
             .map(|i| (-(-(f64::from(i) + 0.5) / f64::from(count)).ln_1p()).ln())
             .collect();
-        let tail = Tail::of(&mut logs);
+        let tail = Tail::of(&mut logs).unwrap();
         for (v, normal) in logs.iter().zip(&normals) {
-            assert!(
-                (tail.origin(*v) - normal).abs() < 0.4,
-                "{v}: {}, not {normal}",
-                tail.origin(*v)
-            );
+            let u = tail.origin(*v);
+            assert!(u.abs() < 3.6, "{v}: {u}");
+            // Its upper tail is shorter than a normal's, of which bends know nothing.
+            let near = u > normal - 0.25 || *normal > 2.0;
+            assert!(near && u < normal + 0.25, "{v}: {u}, not {normal}");
         }
     }
 
     #[test]
     fn what_is_no_cloud_has_no_bend() {
-        assert_eq!(Tail::of(&mut [1.0; 64]), Tail::NONE);
-        assert_eq!(Tail::of(&mut [f64::NAN; 64]), Tail::NONE);
+        assert_eq!(Tail::of(&mut [1.0; 64]), None);
+        assert_eq!(Tail::of(&mut [f64::NAN; 64]), None);
     }
 }

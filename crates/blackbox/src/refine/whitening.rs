@@ -2,8 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::map::{LowRankRoot, Root, Shown, largest_variance};
-use super::tails::Tail;
+use super::map::{LowRankRoot, Root, largest_variance};
 use crate::dense::cholesky;
 use crate::reduce::{axpy, dot, sum};
 
@@ -67,38 +66,13 @@ pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     cholesky(&covariance, dim).map(|lower| Root::lower(lower, dim))
 }
 
-/// Bends of the hubs, which come first, and few directions, of particles in the coordinates of a family that has a posterior's
-/// structure already. `None` where they are as good as they are.
-pub(super) fn of_structure(
-    mut x: Vec<f64>,
-    lanes: usize,
-    times: usize,
-    hubs: usize,
-) -> Option<Shown> {
-    let size = x.len() / times;
-    let row = |i: usize| {
-        let rows = x.chunks(size).map(|cloud| &cloud[i * lanes..][..lanes]);
-        rows.flatten().copied().collect::<Vec<f64>>()
-    };
-    let mut tails: Vec<Tail> = (0..hubs).map(|i| Tail::of(&mut row(i))).collect();
-    if tails.iter().all(|tail| *tail == Tail::NONE) {
-        tails.clear();
-    }
-    let mut shown = Shown { root: None, tails };
-    for cloud in x.chunks_mut(size) {
-        shown.unbend(cloud, lanes);
-    }
-    shown.root = of_few_directions(&x, lanes, times);
-    (shown != Shown::default()).then_some(shown)
-}
-
 /// A root that knows the spread of every coordinate, and the few directions in which particles are wider than as many independent
 /// ones show by chance: what is left where a map has a posterior's structure already, at a cost in proportion to the dimension.
 ///
 /// Eigenvalues of correlations beyond the edge `(1 + √γ)²` of those of noise, γ coordinates a particle, are brought back to what
 /// makes them so large (Baik and Silverstein, *Eigenvalues of large sample covariance matrices of spiked population models*,
 /// Journal of Multivariate Analysis 97, 2006).
-fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
+pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     let count = lanes * times;
     let dim = x.len() / count;
     let mut rows = centred(x, lanes, times);
