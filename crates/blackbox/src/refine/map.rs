@@ -57,6 +57,8 @@ impl PartialEq for PrecisionRoot {
 pub(super) struct LowRankRoot {
     scale: Vec<f64>,
     v: Vec<f64>,
+    /// Vᵀ.
+    transposed: Vec<f64>,
     /// M.
     inner: Vec<f64>,
     /// M' with `(I + V M Vᵀ)⁻¹ = I + V M' Vᵀ`.
@@ -83,9 +85,9 @@ impl Root {
             Self::Diagonal(scale) => scale_rows(scale, x, lanes, &mut out),
             Self::Lower { lower, .. } => multiply(Half::Lower, lower, x, lanes, &mut out),
             Self::LowRank(root) => {
-                let mut inner = x.to_vec();
-                root.add(&root.inner, x, lanes, &mut inner);
-                scale_rows(&root.scale, &inner, lanes, &mut out);
+                out.copy_from_slice(x);
+                root.apply(&root.inner, lanes, &mut out);
+                times_rows(&root.scale, lanes, &mut out);
             }
             Self::Precision(root) => return root.family.root_times(&root.omega, x, lanes),
         }
@@ -98,10 +100,8 @@ impl Root {
             Self::Diagonal(scale) => scale_rows(scale, g, lanes, out),
             Self::Lower { transposed, .. } => multiply(Half::Upper, transposed, g, lanes, out),
             Self::LowRank(root) => {
-                let mut scaled = vec![0.0; g.len()];
-                scale_rows(&root.scale, g, lanes, &mut scaled);
-                out.copy_from_slice(&scaled);
-                root.add(&root.inner, &scaled, lanes, out);
+                scale_rows(&root.scale, g, lanes, out);
+                root.apply(&root.inner, lanes, out);
             }
             Self::Precision(root) => {
                 let pulled = root.family.root_transposed_times(&root.omega, g, lanes);
@@ -112,13 +112,16 @@ impl Root {
 
     /// `g ← Aᵀ g`.
     fn pull(&self, lanes: usize, g: &mut [f64]) {
-        if let Self::Diagonal(scale) = self {
-            for (row, s) in g.chunks_mut(lanes).zip(scale) {
-                row.iter_mut().for_each(|g| *g *= s);
+        match self {
+            Self::Diagonal(scale) => times_rows(scale, lanes, g),
+            Self::LowRank(root) => {
+                times_rows(&root.scale, lanes, g);
+                root.apply(&root.inner, lanes, g);
             }
-        } else {
-            let given = g.to_vec();
-            self.transposed_times(&given, lanes, g);
+            Self::Lower { .. } | Self::Precision(_) => {
+                let given = g.to_vec();
+                self.transposed_times(&given, lanes, g);
+            }
         }
     }
 
@@ -134,8 +137,7 @@ impl Root {
             Self::Lower { lower, .. } => solve_lower_lanes(lower, x.len() / lanes, x, lanes),
             Self::LowRank(root) => {
                 divide(&root.scale, x);
-                let right = x.to_vec();
-                root.add(&root.inverse, &right, lanes, x);
+                root.apply(&root.inverse, lanes, x);
             }
             Self::Precision(root) => {
                 let solved = root.family.root_solve(&root.omega, x, lanes);
@@ -196,8 +198,10 @@ impl LowRankRoot {
         let scale: Vec<f64> = log_sd.iter().map(|l| l.exp()).collect();
         let rows = factors.chunks(rank).zip(&scale);
         let v = rows.flat_map(|(row, s)| row.iter().map(move |u| u / s));
+        let v: Vec<f64> = v.collect();
         let mut root = Self {
-            v: v.collect(),
+            transposed: transposed(&v, rank),
+            v,
             scale,
             inner: Vec::new(),
             inverse: Vec::new(),
@@ -235,9 +239,11 @@ impl LowRankRoot {
             parts = left;
             Some(part.to_vec())
         };
+        let (scale, v) = (take(dim)?, take(dim * rank)?);
         let root = Self {
-            scale: take(dim)?,
-            v: take(dim * rank)?,
+            transposed: transposed(&v, rank),
+            scale,
+            v,
             inner: take(rank * rank)?,
             inverse: take(rank * rank)?,
             rank,
@@ -245,25 +251,13 @@ impl LowRankRoot {
         parts.is_empty().then_some(root)
     }
 
-    /// `out += V K Vᵀ x`.
-    fn add(&self, k: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
+    /// `x ← (I + V K Vᵀ) x`.
+    fn apply(&self, k: &[f64], lanes: usize, x: &mut [f64]) {
         let mut projected = vec![0.0; self.rank * lanes];
-        for (v, x) in self.v.chunks(self.rank).zip(x.chunks(lanes)) {
-            for (v, row) in v.iter().zip(projected.chunks_mut(lanes)) {
-                axpy(*v, x, row);
-            }
-        }
+        multiply_panel(Half::Both, &self.transposed, x, lanes, &mut projected);
         let mut mixed = vec![0.0; self.rank * lanes];
-        for (k, row) in k.chunks(self.rank).zip(mixed.chunks_mut(lanes)) {
-            for (k, x) in k.iter().zip(projected.chunks(lanes)) {
-                axpy(*k, x, row);
-            }
-        }
-        for (v, row) in self.v.chunks(self.rank).zip(out.chunks_mut(lanes)) {
-            for (v, x) in v.iter().zip(mixed.chunks(lanes)) {
-                axpy(*v, x, row);
-            }
-        }
+        multiply_panel(Half::Both, k, &projected, lanes, &mut mixed);
+        multiply_panel(Half::Both, &self.v, &mixed, lanes, x);
     }
 
     /// Eigenvalues of `Vᵀ V` and its eigenvectors as rows.
@@ -315,11 +309,25 @@ fn scale_rows(scale: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     }
 }
 
-/// Which half of a square is not zero.
+/// Multiplies rows.
+fn times_rows(scale: &[f64], lanes: usize, x: &mut [f64]) {
+    for (row, s) in x.chunks_mut(lanes).zip(scale) {
+        row.iter_mut().for_each(|x| *x *= s);
+    }
+}
+
+/// The transpose of a matrix of `rank` columns.
+fn transposed(v: &[f64], rank: usize) -> Vec<f64> {
+    let column = |k: usize| v.iter().skip(k).step_by(rank).copied();
+    (0..rank).flat_map(column).collect()
+}
+
+/// Which half of a square is not zero; of other matrices both.
 #[derive(Clone, Copy, PartialEq)]
 enum Half {
     Lower,
     Upper,
+    Both,
 }
 
 /// Lanes whose rows are brought together, so that they are read from the nearest cache: 300 rows of 16 lanes fill one.
@@ -356,6 +364,7 @@ fn multiply_panel(half: Half, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64
         let columns = match half {
             Half::Lower => 0..i + height,
             Half::Upper => i..dim,
+            Half::Both => 0..dim,
         };
         let weights = |k: usize| &a[(i + k) * dim + columns.start..(i + k) * dim + columns.end];
         let x = &x[columns.start * lanes..columns.end * lanes];
