@@ -40,9 +40,9 @@ const MOVES: (usize, usize) = (2, 8);
 /// Correlation with their start below which particles go on to the next temperature before that.
 const FORGOTTEN: f64 = 0.5;
 
-/// Relative standard error of a hub's standard deviation beyond which another round is taken where there may be one. In a series
-/// of volatilities of a thousand times, 700 effective draws left the sd of the level, whose tails are those of a persistence
-/// near 1, at 0.201 with one seed of the chains and at 0.224 with another.
+/// Relative standard error of a hub's standard deviation beyond which a round goes on where it may. In a series of volatilities of a
+/// thousand times, 700 effective draws left the sd of the level, whose tails are those of a persistence near 1, at 0.201 with one
+/// seed of the chains and at 0.224 with another.
 const VAGUE: f64 = 0.04;
 
 /// Recorded transitions of the first round; each later one has twice as many.
@@ -116,12 +116,12 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
     }
 
-    /// Whether no more gradients may be taken. A round that is taken for the sake of vague spreads, after one that has mixed, is
-    /// brought to its end: what it takes is an estimate, and what has mixed is not thrown away for it.
+    /// Whether no more gradients may be taken. A round that has mixed and goes on for the sake of vague spreads is brought to its
+    /// end: what that takes is an estimate, and what has mixed is not thrown away for it.
     fn is_spent(&self, state: &RefineState) -> bool {
-        let before = state.rounds.iter().rev().nth(1);
         let quantities = quantities(self.target.dim());
-        let mixed = before.is_some_and(|round| round.mixing.is_good_of(quantities));
+        let round = state.rounds.last();
+        let mixed = round.is_some_and(|round| round.mixing.is_good_of(quantities));
         let limit = self.limit(state);
         state.calls.gradients > if mixed { 2 * limit } else { limit }
     }
@@ -388,8 +388,12 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         let cost = state.calls.gradients - state.calls_before;
         let room = self.limit(state).saturating_sub(state.calls.gradients) * 9 / 10;
         let affordable = (round.transitions as u64 * room / cost.max(1)) as usize;
-        if 2 * affordable < round.transitions && mixed {
+        if mixed && affordable < round.transitions {
             return Some(have_mixed(round.mixing));
+        }
+        if mixed {
+            self.go_on(state);
+            return None;
         }
         if 2 * affordable < round.transitions {
             return Some(Status::Stalled {
@@ -404,6 +408,15 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         state.length = length.unwrap_or(state.length);
         self.begin_round(state, affordable.min(2 * round.transitions));
         None
+    }
+
+    /// Lets a round that is over take as many transitions again, as it is.
+    fn go_on(&self, state: &mut RefineState) {
+        let round = state.rounds.last_mut().expect("a round is over");
+        round.transitions *= 2;
+        let before = state.every;
+        state.every = before * round.transitions.div_ceil(self.times() * before);
+        state.tape.thin(state.every / before, state.cloud.lanes());
     }
 
     /// The largest relative standard error of a standard deviation of hubs, where the map has some: those have tails on which
@@ -503,8 +516,11 @@ impl<D: LogDensity> Refine<'_, D> {
 }
 
 /// How the draws of the round that is over have mixed; the next one may have begun.
-fn judged(state: &RefineState, ended: bool) -> Option<Mixing> {
-    let before = if ended { 1 } else { 2 };
+fn judged(state: &RefineState) -> Option<Mixing> {
+    let before = match state.phase {
+        Phase::Settle => 2,
+        Phase::Temper | Phase::Draw => 1,
+    };
     let at = state.rounds.len().checked_sub(before)?;
     state.rounds.get(at).map(|round| round.mixing)
 }
@@ -633,7 +649,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
             && Some(state.moves) == state.rounds.last().map(|round| round.transitions);
         let status = if over {
             let status = self.judge(state, iteration);
-            if let Some(mixing) = judged(state, status.is_some()) {
+            if let Some(mixing) = judged(state) {
                 record = record
                     .with("rhat", mixing.rhat)
                     .with("ess", mixing.ess)

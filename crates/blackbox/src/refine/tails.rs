@@ -143,7 +143,7 @@ impl Tail {
                 low = u
             }
             let next = u - beyond / rise;
-            let next = if next > low && next < high {
+            let next = if (low..=high).contains(&next) {
                 next
             } else {
                 0.5 * (low + high)

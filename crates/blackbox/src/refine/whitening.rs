@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::map::{LowRankRoot, Root, largest_variance};
+use super::map::{LowRankRoot, Map, Root, largest_variance};
 use crate::dense::cholesky;
 use crate::reduce::{axpy, dot, sum};
 
@@ -92,7 +92,8 @@ pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option
         let scale = (-log_sd).exp();
         row.iter_mut().for_each(|x| *x *= scale);
     }
-    let gamma = dim as f64 / (lanes * times.div_ceil(MEMORY)) as f64;
+    let told = (lanes * times.div_ceil(MEMORY)).min(LOOKED_AT);
+    let gamma = dim as f64 / told as f64;
     let edge = (1.0 + gamma.sqrt()).powi(2);
     // Particles of one time are copies of each other, some of which have not gone far.
     let found = match times {
@@ -123,14 +124,22 @@ pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option
 }
 
 /// The largest eigenvalues of `X Xᵀ / count` with their directions, for rows of mean zero, by iteration of a subspace; of many
-/// particles every so many.
+/// particles every so many. Of particles that are further out than normal ones would be only the direction counts: each by itself
+/// would be the widest of all.
 fn directions(rows: &[f64], count: usize) -> Vec<(f64, Vec<f64>)> {
     let dim = rows.len() / count;
     let every = count.div_ceil(LOOKED_AT);
-    let looked: Vec<f64> = (rows.chunks(count))
+    let mut looked: Vec<f64> = (rows.chunks(count))
         .flat_map(|row| row.iter().step_by(every).copied())
         .collect();
     let seen = looked.len() / dim;
+    let nearer: Vec<f64> = Map::squares(&looked, seen)
+        .iter()
+        .map(|square| (dim as f64 / square).sqrt().min(1.0))
+        .collect();
+    for row in looked.chunks_mut(seen) {
+        row.iter_mut().zip(&nearer).for_each(|(x, n)| *x *= n);
+    }
     let rank = DIRECTIONS.min(dim);
     // As many particles, spread over all of them, are as good a beginning as any.
     let mut basis: Vec<Vec<f64>> = (0..rank)
