@@ -40,7 +40,7 @@ const MOVES: (usize, usize) = (2, 8);
 /// Correlation with their start below which particles go on to the next temperature before that.
 const FORGOTTEN: f64 = 0.5;
 
-/// Relative standard error of a hub's standard deviation beyond which a round goes on where it may. In a series of volatilities of a
+/// Relative standard error of a hub's standard deviation beyond which a round goes on once where it may. In a series of volatilities of a
 /// thousand times, 700 effective draws left the sd of the level, whose tails are those of a persistence near 1, at 0.201 with one
 /// seed of the chains and at 0.224 with another.
 const VAGUE: f64 = 0.04;
@@ -367,6 +367,9 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         let both = (state.kept > 0).then(|| state.tape.clone());
         state.tape.drop_times(state.kept, lanes);
         state.kept = 0;
+        let quantities = quantities(self.target.dim());
+        let before = state.rounds.last().expect("a round was begun").mixing;
+        let went_on = before.is_good_of(quantities);
         let mut reasons = self.weigh(state);
         if let Some(both) = both.filter(|_| !reasons.is_empty()) {
             let alone = std::mem::replace(&mut state.tape, both);
@@ -381,7 +384,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
         let round = *state.rounds.last().expect("a round was begun");
         let mixed = reasons.is_empty();
-        if mixed && self.vagueness(state) <= VAGUE {
+        if mixed && (went_on || self.vagueness(state) <= VAGUE) {
             return Some(have_mixed(round.mixing));
         }
         // A round costs in proportion to its transitions; one that is less than half of the last is not worth it.
