@@ -161,14 +161,21 @@ impl Tail {
     /// is nearly as near.
     fn of(draws: &mut [f64]) -> Option<Self> {
         draws.sort_unstable_by(f64::total_cmp);
+        let [quarter, middle, other] = [1, 2, 3].map(|k| draws[k * draws.len() / 4]);
+        // In units of their own, whatever the coordinate's are.
+        let reach = other - quarter;
+        if !(reach > 0.0 && reach.is_finite()) {
+            return None;
+        }
         let count = draws.len() as f64;
         let score = |i: usize| inv_phi((i as f64 + 0.5) / count);
         // Moments of 1, u, q(u), −q(−u) and v.
         let mut moments = [[0.0; 5]; 5];
         for (i, v) in draws.iter().enumerate() {
+            let v = (v - middle) / reach;
             let u = score(i);
             let [[above, ..], [below, ..]] = q(u);
-            let terms = [1.0, u, above, -below, *v];
+            let terms = [1.0, u, above, -below, v];
             for (row, a) in moments.iter_mut().zip(terms) {
                 for (m, b) in row.iter_mut().zip(terms) {
                     *m += a * b / count;
@@ -186,10 +193,10 @@ impl Tail {
             .filter(|(c, _)| grows(c))
             .min_by(|a, b| a.1.total_cmp(&b.1))?;
         (plain - left > WORTH * total).then_some(Self {
-            shift,
-            slope,
-            above,
-            below,
+            shift: middle + reach * shift,
+            slope: reach * slope,
+            above: reach * above,
+            below: reach * below,
             centre: 0.0,
             unit: 1.0,
         })
@@ -379,6 +386,8 @@ mod tests {
             .map(|i| inv_phi((f64::from(i) + 0.5) / f64::from(count)))
             .collect();
         assert_eq!(Tail::of(&mut normals.clone()), None);
+        let mut far: Vec<f64> = normals.iter().map(|x| 1e9 + 1e-3 * x).collect();
+        assert_eq!(Tail::of(&mut far), None);
         let mut logs: Vec<f64> = (0..count)
             .map(|i| (-(-(f64::from(i) + 0.5) / f64::from(count)).ln_1p()).ln())
             .collect();

@@ -283,4 +283,20 @@ mod tests {
         let sd = (dot(&row, &row) / row.len() as f64).sqrt();
         assert!((sd - 1.0).abs() < 0.05, "{sd}");
     }
+
+    /// Where one particle of forty is four times as far out as the others, in whatever direction, there is no direction to it.
+    #[test]
+    fn particles_far_out_are_no_directions() {
+        let (dim, lanes, times) = (300, 256, 16);
+        let mut x = vec![0.0; dim * lanes * times];
+        let source = NoiseSource::new(4, Simd::detect());
+        for (t, cloud) in x.chunks_mut(dim * lanes).enumerate() {
+            source.fill(NoisePurpose::Draws, t as u64, 0, dim, lanes, cloud);
+            for row in cloud.chunks_mut(lanes) {
+                (row.iter_mut().skip(t).step_by(40)).for_each(|x| *x *= 4.0);
+            }
+        }
+        let root = of_few_directions(&x, lanes, times);
+        assert!(matches!(root, Some(Root::Diagonal(_))), "{root:?}");
+    }
 }
