@@ -13,6 +13,7 @@ const PLACES: [(&str, &str); 18] = [
     ("crates/blackbox/src/optimiser.rs", SAME_BITS),
     ("crates/blackbox/src/family/hubs.rs", SAME_BITS),
     ("crates/blackbox/src/refine/steps.rs", SAME_BITS),
+    ("crates/blackbox/src/refine/tails.rs", SAME_BITS),
     // Settings of a library, which the command sets by its flag.
     ("crates/blackbox/src/settings.rs", DEFAULT),
     ("crates/graph/src/density.rs", DEFAULT),
