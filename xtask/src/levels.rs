@@ -7,7 +7,7 @@ use crate::arrows::Package;
 use crate::sources::{before_tests, files, shown};
 
 /// Files and folders that may call `Simd::detect`, each with its reason.
-const PLACES: [(&str, &str); 18] = [
+const PLACES: [(&str, &str); 19] = [
     // Nothing is fused there, so that all levels give the same bits.
     ("crates/math/src/reduce.rs", SAME_BITS),
     ("crates/blackbox/src/optimiser.rs", SAME_BITS),
