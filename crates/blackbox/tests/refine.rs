@@ -483,6 +483,9 @@ fn resuming_equals_never_stopping() {
         whole.outcome.status
     );
     let n = whole.checkpoints.len();
+    // Bends of coordinates are among what is resumed.
+    let last = Checkpoint::decode(&whole.checkpoints[n - 1]).unwrap();
+    assert!(!last.state.nested("state").vec("tails").unwrap().is_empty());
     for at in (0..n).step_by(n / 9 + 1).chain([n - 1]) {
         let checkpoint = Checkpoint::decode(&whole.checkpoints[at]).unwrap();
         let rest = controlled(&density, &approximation, 7, 1_000_000, Some(checkpoint));

@@ -17,7 +17,8 @@
 //! | --- | --- |
 //! | `algorithm` | [`Refine`]: tempering and rounds as one algorithm |
 //! | `settings`, `outcome`, `state` | [`RefineSettings`], [`Refined`], [`RefineState`] |
-//! | `map`, `whitening`, `tails` | coordinates: the family's own, then the particles' |
+//! | `map`, `root` | coordinates: the family's own, and the square roots in them |
+//! | `whitening`, `tails` | what particles have shown of theirs: spreads and directions, long tails |
 //! | `target` | the path of densities and its base |
 //! | `tempering`, `evidence` | temperatures, weights, resampling; the log evidence from all of them |
 //! | `kernel`, `steps` | one transition of all particles; its steps |
@@ -31,6 +32,7 @@ mod kernel;
 mod map;
 mod mixing;
 mod outcome;
+mod root;
 mod settings;
 mod state;
 mod steps;

@@ -4,9 +4,10 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Sheet;
-use super::map::{LowRankRoot, Root, Shown};
+use super::map::Shown;
 use super::mixing::{Ensemble, Mixing};
 use super::outcome::{Round, Rung};
+use super::root::{LowRankRoot, Root};
 use super::tails::Tails;
 use super::target::Cloud;
 use crate::calls::Calls;
@@ -168,6 +169,13 @@ impl Snapshot for RefineState {
             }
             other => return Err(ArchiveError(format!("unknown whitening `{other}`"))),
         };
+        let ensemble: Ensemble = archive.get("ensemble")?;
+        let x = archive.vec("x")?;
+        let dim = x.len() / ensemble.lanes();
+        // Earlier builds bent nothing.
+        let tails = archive.vec("tails").unwrap_or_default();
+        let tails = Tails::from_numbers(&tails, dim)
+            .ok_or_else(|| ArchiveError("bends are cut off".to_owned()))?;
         let rung = |r: &[f64]| Rung {
             beta: r[0],
             share: r[1],
@@ -191,7 +199,6 @@ impl Snapshot for RefineState {
             let transitions = rounds.last().map_or(1, |round| round.transitions);
             (transitions.div_ceil(64), 0)
         });
-        let ensemble: Ensemble = archive.get("ensemble")?;
         let ratios = archive.vec("sheets.ratios")?;
         let clouds = ratios.chunks(ensemble.lanes()).map(<[f64]>::to_vec);
         let betas = archive.vec("sheets.beta")?.into_iter();
@@ -199,8 +206,6 @@ impl Snapshot for RefineState {
             .zip(clouds)
             .map(|(beta, ratios)| Sheet { beta, ratios })
             .collect();
-        let x = archive.vec("x")?;
-        let dim = x.len() / ensemble.lanes();
         Ok(Self {
             ensemble,
             phase: archive.get("phase")?,
@@ -214,8 +219,7 @@ impl Snapshot for RefineState {
             anchor: archive.vec("anchor")?,
             shown: Shown {
                 root: whitening,
-                // Earlier builds bent nothing.
-                tails: Tails::from_numbers(&archive.vec("tails").unwrap_or_default()),
+                tails,
             },
             log_size: stride[0],
             length: stride[1],

@@ -5,6 +5,7 @@
 //! `f(u) = m + s u + b q(u) − a q(−u)` has a tail of that kind on either side where b or a is not zero, and grows everywhere, so that
 //! under it a standard normal becomes what particles have shown.
 
+use jensen_math::order::quantile;
 use jensen_math::simd::Simd;
 use jensen_math::special::inv_phi;
 use rayon::prelude::*;
@@ -21,7 +22,7 @@ const LEAST_SLOPE: f64 = 0.2;
 /// Draws that are looked at.
 const LOOKED_AT: usize = 4096;
 
-/// Rows whose derivatives are multiplied.
+/// Rows whose derivatives are multiplied before a logarithm is taken.
 const TOGETHER: usize = 8;
 
 /// Numbers of a bend.
@@ -138,15 +139,14 @@ impl Tail {
             let [value, rise, _] = self.of_unit(u);
             let beyond = value - v;
             if beyond > 0.0 {
-                high = u
+                high = u;
             } else {
-                low = u
+                low = u;
             }
-            let next = u - beyond / rise;
-            let next = if (low..=high).contains(&next) {
-                next
-            } else {
-                0.5 * (low + high)
+            let newton = u - beyond / rise;
+            let next = match (low..=high).contains(&newton) {
+                true => newton,
+                false => 0.5 * (low + high),
             };
             // The error of the next step is the square of this one's.
             if (next - u).abs() <= 1e-8 * (1.0 + u.abs()) {
@@ -161,7 +161,7 @@ impl Tail {
     /// is nearly as near.
     fn of(draws: &mut [f64]) -> Option<Self> {
         draws.sort_unstable_by(f64::total_cmp);
-        let [quarter, middle, other] = [1, 2, 3].map(|k| draws[k * draws.len() / 4]);
+        let [quarter, middle, other] = [0.25, 0.5, 0.75].map(|p| quantile(draws, p));
         // In units of their own, whatever the coordinate's are.
         let reach = other - quarter;
         if !(reach > 0.0 && reach.is_finite()) {
@@ -241,13 +241,16 @@ impl Tails {
             .collect()
     }
 
-    /// The inverse of [`Self::to_numbers`].
-    pub(super) fn from_numbers(numbers: &[f64]) -> Self {
+    /// The inverse of [`Self::to_numbers`] for up to `rows` rows; `None` where there are other numbers or rows.
+    pub(super) fn from_numbers(numbers: &[f64], rows: usize) -> Option<Self> {
         let each = numbers.chunks_exact(1 + NUMBERS);
-        Self(
-            each.map(|n| (n[0] as usize, Tail::from_numbers(&n[1..])))
-                .collect(),
-        )
+        if !each.remainder().is_empty() {
+            return None;
+        }
+        let tails: Vec<(usize, Tail)> = each
+            .map(|n| (n[0] as usize, Tail::from_numbers(&n[1..])))
+            .collect();
+        (tails.iter().all(|(row, _)| *row < rows)).then_some(Self(tails))
     }
 
     /// Bends rows, and makes `slopes` the derivatives.
@@ -399,6 +402,16 @@ mod tests {
             let near = u > normal - 0.25 || *normal > 2.0;
             assert!(near && u < normal + 0.25, "{v}: {u}, not {normal}");
         }
+    }
+
+    #[test]
+    fn numbers_of_bends_are_read_again_or_refused() {
+        let tails = Tails(vec![(1, BENT), (4, BENT.around(2.0))]);
+        let numbers = tails.to_numbers();
+        assert_eq!(Tails::from_numbers(&numbers, 5), Some(tails));
+        assert_eq!(Tails::from_numbers(&numbers, 4), None);
+        assert_eq!(Tails::from_numbers(&numbers[1..], 5), None);
+        assert_eq!(Tails::from_numbers(&[], 5), Some(Tails::default()));
     }
 
     #[test]

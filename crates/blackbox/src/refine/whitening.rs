@@ -2,7 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::map::{LowRankRoot, Map, Root, largest_variance};
+use super::map::Map;
+use super::root::{LowRankRoot, Root};
 use crate::dense::cholesky;
 use crate::reduce::{axpy, dot, sum};
 
@@ -221,6 +222,27 @@ pub(super) fn widest(x: &[f64], lanes: usize, times: usize) -> f64 {
     variance.sqrt().clamp(1.0, 10.0)
 }
 
+/// The largest eigenvalue of `X Xᵀ / lanes` by power iteration, for rows of mean zero.
+fn largest_variance(x: &[f64], lanes: usize) -> f64 {
+    let mut direction = vec![1.0; lanes];
+    direction[0] += lanes as f64;
+    let mut value = 0.0;
+    for _ in 0..12 {
+        let norm = dot(&direction, &direction).sqrt();
+        if norm == 0.0 || !norm.is_finite() {
+            return value;
+        }
+        direction.iter_mut().for_each(|v| *v /= norm);
+        let mut next = vec![0.0; lanes];
+        for row in x.chunks(lanes) {
+            axpy(dot(row, &direction), row, &mut next);
+        }
+        value = dot(&next, &direction) / lanes as f64;
+        direction = next;
+    }
+    value
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,5 +320,21 @@ mod tests {
         }
         let root = of_few_directions(&x, lanes, times);
         assert!(matches!(root, Some(Root::Diagonal(_))), "{root:?}");
+    }
+
+    #[test]
+    fn power_iteration_finds_the_largest_variance() {
+        let lanes = 64;
+        let mut x: Vec<f64> = (0..3 * lanes)
+            .map(|i| (1.7 * i as f64 + 0.3).sin())
+            .collect();
+        x[lanes..2 * lanes].iter_mut().for_each(|x| *x *= 5.0);
+        let row = &x[lanes..2 * lanes];
+        let own = dot(row, row) / lanes as f64;
+        let found = largest_variance(&x, lanes);
+        assert!(
+            found >= own * (1.0 - 1e-9) && found < 1.2 * own,
+            "{found} {own}"
+        );
     }
 }
