@@ -23,7 +23,7 @@ const BEND: f64 = 3.0;
 const HOLD: f64 = 4.0;
 
 /// Lanes worked on together.
-pub(super) const WIDTH: usize = 32;
+pub(crate) const WIDTH: usize = 32;
 
 /// Most hubs over which variances of locals are averaged by the trapezoidal rule, with nodes at whole numbers up to so far out;
 /// of more, at so many places that are always the same.
@@ -32,11 +32,11 @@ const FAR: i32 = 5;
 const PLACES: usize = 512;
 
 /// A number of each lane of a block.
-pub(super) type Row = [f64; WIDTH];
+pub(crate) type Row = [f64; WIDTH];
 
 /// Rows of a block of lanes, in a matrix of as many lanes or more.
 #[derive(Clone, Copy)]
-pub(super) struct Rows<'a> {
+pub(crate) struct Rows<'a> {
     data: &'a [f64],
     stride: usize,
     first: usize,
@@ -44,7 +44,7 @@ pub(super) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// All lanes of rows.
-    pub(super) fn all(rows: &'a [Row]) -> Self {
+    pub(crate) fn all(rows: &'a [Row]) -> Self {
         Self {
             data: rows.as_flattened(),
             stride: WIDTH,
@@ -53,7 +53,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The lanes from `first` on; in `room`, with zeros for lanes that are none, where there are fewer than a block has.
-    pub(super) fn of(rows: Lanes<'a>, first: usize, room: &'a mut Vec<Row>) -> Self {
+    pub(crate) fn of(rows: Lanes<'a>, first: usize, room: &'a mut Vec<Row>) -> Self {
         let lanes = rows.lanes();
         if first + WIDTH <= lanes {
             let (data, stride) = (rows.as_slice(), lanes);
@@ -73,7 +73,7 @@ impl<'a> Rows<'a> {
     }
 
     #[inline(always)]
-    pub(super) fn row(&self, i: usize) -> &'a Row {
+    pub(crate) fn row(&self, i: usize) -> &'a Row {
         let row = &self.data[i * self.stride + self.first..][..WIDTH];
         row.try_into().expect("as many lanes as a block has")
     }
@@ -141,7 +141,7 @@ pub(super) struct Weights<'a> {
 
 /// A number of every feature, or a derivative by it, in the lanes of a block: for means and scales, and for regressions.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Featured {
+pub(crate) struct Featured {
     pub plain: Vec<Row>,
     pub bounded: Vec<Row>,
 }
@@ -156,7 +156,7 @@ pub(crate) struct Features {
 }
 
 impl Features {
-    pub(super) fn new(hubs: usize) -> Self {
+    pub(crate) fn new(hubs: usize) -> Self {
         let all = (0..hubs).flat_map(|k| (k..hubs).map(move |l| (k, l)));
         // The trapezoidal rule is exact to rounding for what falls off so fast.
         let (mut total, mut second, mut fourth, mut of_held) = (0.0, 0.0, 0.0, 0.0);
@@ -180,6 +180,15 @@ impl Features {
         1 + self.hubs + self.products.len()
     }
 
+    /// Places of those, the constant aside, that are of certain hubs alone.
+    pub(crate) fn among(&self, known: impl Fn(usize) -> bool) -> Vec<usize> {
+        let each = (0..self.hubs).map(|k| (k, k));
+        let each = each.chain(self.products.iter().copied()).zip(1..);
+        each.filter(|((k, l), _)| known(*k) && known(*l))
+            .map(|(_, place)| place)
+            .collect()
+    }
+
     /// Their values at one place of the hubs.
     pub(crate) fn at(&self, x: &[f64]) -> Vec<f64> {
         let products = self
@@ -201,7 +210,7 @@ impl Features {
         out
     }
 
-    pub(super) fn rows(&self, x: &[Row]) -> Featured {
+    pub(crate) fn rows(&self, x: &[Row]) -> Featured {
         let mut out = Featured {
             plain: vec![[0.0; WIDTH]; self.count()],
             bounded: Vec::new(),
@@ -221,7 +230,7 @@ impl Features {
 
     /// `out += ` derivatives by x, from those by the features; what regressions are sums of comes together with the others but
     /// for s itself.
-    pub(super) fn pull(&self, x: &[Row], by: &Featured, out: &mut [Row]) {
+    pub(crate) fn pull(&self, x: &[Row], by: &Featured, out: &mut [Row]) {
         for (((out, plain), bounded), x) in (out.iter_mut().zip(&by.plain[1..]))
             .zip(&by.bounded[1..])
             .zip(x)
@@ -389,12 +398,12 @@ fn spread_two<V: F64x8>(
 }
 
 /// `θ · φ` in every lane, for each row of weights.
-pub(super) fn weighted(thetas: &[f64], features: &[Row], out: &mut [Row]) {
+pub(crate) fn weighted(thetas: &[f64], features: &[Row], out: &mut [Row]) {
     weighted_kernel(Simd::detect(), thetas, features, out);
 }
 
 /// `out += Σ θ adjoint` over rows of weights and their adjoints.
-pub(super) fn spread_all(thetas: &[f64], adjoints: &[Row], out: &mut [Row]) {
+pub(crate) fn spread_all(thetas: &[f64], adjoints: &[Row], out: &mut [Row]) {
     spread_kernel(Simd::detect(), thetas, adjoints, out);
 }
 

@@ -17,7 +17,7 @@
 mod conditional;
 mod flow;
 mod full_rank;
-mod hubs;
+pub(crate) mod hubs;
 mod low_rank;
 mod mean_field;
 pub(crate) mod mixture;

@@ -240,16 +240,18 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         let (map, base) = (&self.target.map, &self.base);
         let middle = |x: &[f64]| map.middle(x, lanes);
         let reached: Vec<f64> = seen.chunks(size).flat_map(middle).collect();
-        let tails = base.tails_of(&reached, size, lanes);
+        // Particles of one time are copies of each other, and tell little of how hubs hang together.
+        let told = (times > 1).then(|| whitening::told(lanes, times) as f64);
+        let bends = base.bends_of(&reached, (size, lanes), told);
         let unbent = |y: &[f64]| {
             let mut y = y.to_vec();
-            tails.unbend(&mut y, lanes);
+            bends.unbend(&mut y, lanes);
             base.origin(y, lanes)
         };
         let mut of_tape: Vec<f64> = reached.chunks(size).flat_map(unbent).collect();
         let root = if base.is_structured() {
             whitening::of_few_directions(&of_tape, lanes, times)
-        } else if tails.is_empty() && state.shown.tails.is_empty() {
+        } else if bends.is_empty() && state.shown.bends.is_empty() {
             let found = whitening::estimate(seen, lanes, times);
             found.map(|root| match &state.shown.root {
                 Some(earlier) => earlier.times_root(&root),
@@ -258,7 +260,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         } else {
             whitening::estimate(&of_tape, lanes, times)
         };
-        if root.is_none() && tails.is_empty() {
+        if root.is_none() && bends.is_empty() {
             return;
         }
         let mut x = unbent(&middle(&state.cloud.x));
@@ -269,7 +271,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         if !state.tape.x.is_empty() {
             state.tape.x = of_tape;
         }
-        state.shown = Shown { root, tails };
+        state.shown = Shown { root, bends };
         self.place(state);
         state.cloud = self.target.at(x);
     }
@@ -458,7 +460,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
 impl<D: LogDensity> Refine<'_, D> {
     /// Where positions are in the coordinates of the approximation's own map.
     fn based(&self, shown: &Shown, x: &[f64], lanes: usize) -> Vec<f64> {
-        if !shown.tails.is_empty() {
+        if !shown.bends.is_empty() {
             return self.base.origin(self.target.map.middle(x, lanes), lanes);
         }
         match &shown.root {

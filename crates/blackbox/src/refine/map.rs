@@ -11,8 +11,8 @@ use std::sync::Arc;
 use jensen_density::{Lanes, LanesMut};
 use jensen_math::simd::LANES;
 
+use super::bends::{Bends, Way};
 use super::root::{LowRankRoot, PrecisionRoot, Root};
-use super::tails::{Slopes, Tails};
 use crate::approximation::Approximation;
 use crate::family::{Conditional, Family, FamilyKind, FullRank, Passes, Sparse};
 use crate::reduce::affine_row;
@@ -27,7 +27,7 @@ pub(super) struct Map {
     roots: Vec<Root>,
     log_det: f64,
     /// Bends after roots and mean.
-    tails: Tails,
+    bends: Bends,
     /// What comes after the roots and bends, without a mean, where the family's map is not affine.
     bent: Option<Bent>,
 }
@@ -38,7 +38,7 @@ pub(super) struct Shown {
     /// W; the identity where there is none.
     pub root: Option<Root>,
     /// Bends.
-    pub tails: Tails,
+    pub bends: Bends,
 }
 
 /// A member of the family of locals given hubs.
@@ -55,8 +55,8 @@ pub(super) struct Placed {
     pub z: Vec<f64>,
     /// What the roots made of the positions, where there are any, bends included.
     inner: Vec<f64>,
-    /// Derivatives of the bends.
-    slopes: Slopes,
+    /// The way through the bends.
+    way: Way,
     /// Of a map that is not affine, the way there.
     passes: Passes,
     /// Log of the Jacobian determinant of each.
@@ -109,7 +109,7 @@ impl Map {
                     mean,
                     log_det: root.log_det(),
                     roots: vec![root],
-                    tails: Tails::default(),
+                    bends: Bends::default(),
                     bent: None,
                 };
             }
@@ -118,7 +118,7 @@ impl Map {
                     mean: Vec::new(),
                     log_det: 0.0,
                     roots: Vec::new(),
-                    tails: Tails::default(),
+                    bends: Bends::default(),
                     bent: Some(Bent {
                         family: Arc::new(Conditional::new(approximation.family().space())),
                         omega: Arc::new(omega.to_vec()),
@@ -130,7 +130,7 @@ impl Map {
             mean: approximation.mean().to_vec(),
             log_det: root.log_det(),
             roots: vec![root],
-            tails: Tails::default(),
+            bends: Bends::default(),
             bent: None,
         }
     }
@@ -141,7 +141,7 @@ impl Map {
             Some(root) => self.after_root(root),
             None => self.clone(),
         };
-        map.tails.clone_from(&shown.tails);
+        map.bends.clone_from(&shown.bends);
         map
     }
 
@@ -160,7 +160,7 @@ impl Map {
             mean: self.mean.clone(),
             roots,
             log_det,
-            tails: Tails::default(),
+            bends: Bends::default(),
             bent: self.bent.clone(),
         }
     }
@@ -192,7 +192,7 @@ impl Map {
 
     /// Log of the map's Jacobian determinant at each lane of `x` (`dim × lanes`).
     pub(super) fn log_dets(&self, x: &[f64], lanes: usize) -> Vec<f64> {
-        if self.bent.is_none() && self.tails.is_empty() {
+        if self.bent.is_none() && self.bends.is_empty() {
             return vec![self.log_det; lanes];
         }
         let mut placed = Placed::default();
@@ -209,7 +209,7 @@ impl Map {
             None => vec![0.0; lanes],
         };
         out.iter_mut().for_each(|d| *d += self.log_det);
-        placed.slopes.add_logs(&mut out);
+        placed.way.add_logs(&mut out);
         out
     }
 
@@ -217,25 +217,24 @@ impl Map {
     /// noise.
     fn begin(&self, x: &[f64], lanes: usize, placed: &mut Placed) {
         let inner = self.rooted(x, lanes);
-        placed.slopes.clear();
+        placed.way.clear();
         if self.bent.is_none() {
             placed.z.resize(x.len(), 0.0);
             let rows = placed.z.chunks_mut(lanes).zip(inner.chunks(lanes));
             for ((z, x), mean) in rows.zip(&self.mean) {
                 affine_row(*mean, 1.0, x, z);
             }
-            self.tails.bend(&mut placed.z, lanes, &mut placed.slopes);
+            self.bends.bend(&mut placed.z, lanes, &mut placed.way);
             return;
         }
         placed.inner.clear();
         if let Cow::Owned(inner) = inner {
             placed.inner = inner;
-        } else if !self.tails.is_empty() {
+        } else if !self.bends.is_empty() {
             placed.inner.extend_from_slice(x);
         }
-        if !self.tails.is_empty() {
-            self.tails
-                .bend(&mut placed.inner, lanes, &mut placed.slopes);
+        if !self.bends.is_empty() {
+            self.bends.bend(&mut placed.inner, lanes, &mut placed.way);
         }
     }
 
@@ -258,15 +257,21 @@ impl Map {
         y
     }
 
-    /// The bends of clouds that the affine part of the way and bends have led to.
-    pub(super) fn tails_of(&self, clouds: &[f64], size: usize, lanes: usize) -> Tails {
-        let dim = size / lanes;
-        let count = match &self.bent {
-            Some(bent) => bent.family.hubs().len(),
-            None if dim <= BENDABLE => dim,
-            None => 0,
-        };
-        Tails::of(clouds, (size, lanes), count, &self.mean)
+    /// The bends of clouds that the affine part of the way and bends have led to; `told` independent ones would tell as much, and
+    /// without a number no hub hangs on another.
+    pub(super) fn bends_of(
+        &self,
+        clouds: &[f64],
+        (size, lanes): (usize, usize),
+        told: Option<f64>,
+    ) -> Bends {
+        match &self.bent {
+            Some(Bent { family, .. }) => {
+                Bends::of_hubs(clouds, (size, lanes), family.hubs().len(), told)
+            }
+            None if size / lanes <= BENDABLE => Bends::of_rows(clouds, (size, lanes), &self.mean),
+            None => Bends::default(),
+        }
     }
 
     /// What the roots make of `x`.
@@ -317,7 +322,7 @@ impl Map {
             }
             None => out.copy_from_slice(grad),
         }
-        self.tails.pull(&placed.slopes, out, lanes);
+        self.bends.pull(&mut placed.way, out, lanes);
         for root in &self.roots {
             root.pull(lanes, out);
         }
@@ -419,18 +424,29 @@ mod tests {
         }
     }
 
-    /// Where coordinates are bent, those of draws or of hubs, the gradient is that of differences, the log Jacobian included, and
+    /// Where coordinates are bent, those of draws or of hubs, and one hangs on another, the gradient is that of differences, the log Jacobian included, and
     /// there is a way back.
     #[test]
     fn bends_are_part_of_the_map() {
         let (dim, lanes) = (9, 2);
         let mut lists = vec![vec![0u32]; dim];
-        lists[0] = (0..dim as u32).collect();
-        (1..dim).for_each(|i| lists[i].push(i as u32));
+        lists[..2].fill((0..dim as u32).collect());
+        (2..dim).for_each(|i| lists[i].extend([1, i as u32]));
         let space = Space {
             dim,
             pattern: Some(Arc::new(Pattern::new(lists))),
         };
+        let tail = [0.0, 0.2, 0.7, 0.1, 0.6, 0.3, 1.4];
+        // The first hub hangs on the second: weights of 1, of it and of its square.
+        let of_first = |a, b, c| [a, 0.0, b, 0.0, 0.0, c];
+        let triangle = [
+            &[2.0, 1.0, 0.0, 0.3, -0.2, 1.2, 0.8][..],
+            &of_first(0.3, -0.4, 0.2),
+            &[0.0; 6],
+            &of_first(-0.1, 0.5, -0.3),
+            &[0.0; 6],
+        ]
+        .concat();
         for kind in [FamilyKind::Conditional, FamilyKind::FullRank] {
             let family = kind.build(space.clone());
             let mut omega = family.diagonal(&wave(dim, 2.0), &wave(dim, 0.7));
@@ -440,12 +456,12 @@ mod tests {
             let root = Root::Diagonal(wave(dim, 0.3).iter().map(|x| x.exp()).collect());
             let shown = Shown {
                 root: Some(root.clone()),
-                tails: Tails::from_numbers(&[0.0, 0.2, 0.7, 0.1, 0.6, 0.3, 1.4], dim).unwrap(),
+                bends: Bends::from_numbers([&tail, &triangle], dim).unwrap(),
             };
             let map = base.after(&shown);
             let x = wave(dim * lanes, 1.3);
             let mut middle = map.middle(&x, lanes);
-            shown.tails.unbend(&mut middle, lanes);
+            shown.bends.unbend(&mut middle, lanes);
             let mut back = base.origin(middle, lanes);
             root.solve(&mut back, lanes);
             assert!(x.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-11));

@@ -18,7 +18,8 @@
 //! | `algorithm` | [`Refine`]: tempering and rounds as one algorithm |
 //! | `settings`, `outcome`, `state` | [`RefineSettings`], [`Refined`], [`RefineState`] |
 //! | `map`, `root` | coordinates: the family's own, and the square roots in them |
-//! | `whitening`, `tails` | what particles have shown of theirs: spreads and directions, long tails |
+//! | `whitening` | what particles have shown of theirs: spreads and directions |
+//! | `bends`, `tails`, `triangle` | and beyond: long tails, hubs that hang on other hubs |
 //! | `target` | the path of densities and its base |
 //! | `tempering`, `evidence` | temperatures, weights, resampling; the log evidence from all of them |
 //! | `kernel`, `steps` | one transition of all particles; its steps |
@@ -26,6 +27,7 @@
 //! | `mixing` | [`Ensemble`], [`Mixing`]: nested R̂, effective sample size, standard errors |
 
 mod algorithm;
+mod bends;
 mod evidence;
 mod homing;
 mod kernel;
@@ -39,6 +41,7 @@ mod steps;
 mod tails;
 mod target;
 mod tempering;
+mod triangle;
 mod whitening;
 
 pub use algorithm::Refine;

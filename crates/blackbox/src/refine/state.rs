@@ -3,12 +3,12 @@
 use jensen_run::{Archive, ArchiveError, Snapshot};
 use serde::{Deserialize, Serialize};
 
+use super::bends::Bends;
 use super::evidence::Sheet;
 use super::map::Shown;
 use super::mixing::{Ensemble, Mixing};
 use super::outcome::{Round, Rung};
 use super::root::{LowRankRoot, Root};
-use super::tails::Tails;
 use super::target::Cloud;
 use crate::calls::Calls;
 use crate::oracle::Estimate;
@@ -124,7 +124,9 @@ impl Snapshot for RefineState {
         };
         archive.set("whitening", kind);
         archive.put("whitening", &whitening);
-        archive.put("tails", &self.shown.tails.to_numbers());
+        let [tails, hubs] = self.shown.bends.to_numbers();
+        archive.put("tails", &tails);
+        archive.put("triangle", &hubs);
         archive.put("stride", &[self.log_size, self.length, self.beta]);
         let betas: Vec<f64> = self.sheets.iter().map(|sheet| sheet.beta).collect();
         archive.put("sheets.beta", &betas);
@@ -173,8 +175,8 @@ impl Snapshot for RefineState {
         let x = archive.vec("x")?;
         let dim = x.len() / ensemble.lanes();
         // Earlier builds bent nothing.
-        let tails = archive.vec("tails").unwrap_or_default();
-        let tails = Tails::from_numbers(&tails, dim)
+        let [tails, hubs] = ["tails", "triangle"].map(|key| archive.vec(key).unwrap_or_default());
+        let bends = Bends::from_numbers([&tails, &hubs], dim)
             .ok_or_else(|| ArchiveError("bends are cut off".to_owned()))?;
         let rung = |r: &[f64]| Rung {
             beta: r[0],
@@ -219,7 +221,7 @@ impl Snapshot for RefineState {
             anchor: archive.vec("anchor")?,
             shown: Shown {
                 root: whitening,
-                tails,
+                bends,
             },
             log_size: stride[0],
             length: stride[1],

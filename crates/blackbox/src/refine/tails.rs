@@ -19,9 +19,6 @@ const WORTH: f64 = 0.01;
 /// Least slope in the middle, in standard deviations.
 const LEAST_SLOPE: f64 = 0.2;
 
-/// Draws that are looked at.
-const LOOKED_AT: usize = 4096;
-
 /// Rows whose derivatives are multiplied before a logarithm is taken.
 const TOGETHER: usize = 8;
 
@@ -33,7 +30,7 @@ const STEPS: usize = 60;
 
 /// `f(u) = m + s u + b q(u) − a q(−u)` of `u = (y − centre) / unit`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Tail {
+pub(super) struct Tail {
     shift: f64,
     slope: f64,
     above: f64,
@@ -125,7 +122,7 @@ impl Tail {
     }
 
     /// The y that is bent to v.
-    fn origin(self, v: f64) -> f64 {
+    pub(super) fn origin(self, v: f64) -> f64 {
         self.centre + self.unit * self.unit_origin(v)
     }
 
@@ -159,7 +156,7 @@ impl Tail {
 
     /// The bend under which normal quantiles come nearest to those of draws in the least-squares sense; `None` where a straight line
     /// is nearly as near.
-    fn of(draws: &mut [f64]) -> Option<Self> {
+    pub(super) fn of(draws: &mut [f64]) -> Option<Self> {
         draws.sort_unstable_by(f64::total_cmp);
         let [quarter, middle, other] = [0.25, 0.5, 0.75].map(|p| quantile(draws, p));
         // In units of their own, whatever the coordinate's are.
@@ -208,26 +205,23 @@ impl Tail {
 pub(super) struct Tails(Vec<(usize, Tail)>);
 
 impl Tails {
-    /// Those of the first `count` rows of clouds (`size` numbers each, `lanes` to a row), each around its centre where there are any.
-    pub(super) fn of(
-        x: &[f64],
-        (size, lanes): (usize, usize),
-        count: usize,
-        centres: &[f64],
-    ) -> Self {
-        let total = x.len() / size * lanes;
-        let every = total.div_ceil(LOOKED_AT);
-        let tail = |i: usize| {
-            let rows = x.chunks(size).map(|cloud| &cloud[i * lanes..][..lanes]);
-            let mut draws: Vec<f64> = rows.flatten().step_by(every).copied().collect();
-            let tail = Tail::of(&mut draws)?;
-            Some((
-                i,
-                centres.get(i).map_or(tail, |centre| tail.around(*centre)),
-            ))
-        };
-        let tails: Vec<Option<(usize, Tail)>> = (0..count).into_par_iter().map(tail).collect();
+    /// Those of so many rows as there are centres, each around its own, by draws of each.
+    pub(super) fn of(centres: &[f64], draws: impl Fn(usize) -> Vec<f64> + Sync) -> Self {
+        let tail = |i: usize| Some((i, Tail::of(&mut draws(i))?.around(centres[i])));
+        let each = (0..centres.len()).into_par_iter().map(tail);
+        let tails: Vec<Option<(usize, Tail)>> = each.collect();
         Self(tails.into_iter().flatten().collect())
+    }
+
+    /// These of rows, in their order.
+    pub(super) fn from_each(each: Vec<(usize, Tail)>) -> Self {
+        Self(each)
+    }
+
+    /// What is bent to v in a row.
+    pub(super) fn origin(&self, row: usize, v: f64) -> f64 {
+        let own = self.0.iter().find(|(own, _)| *own == row);
+        own.map_or(v, |(_, tail)| tail.origin(v))
     }
 
     pub(super) fn is_empty(&self) -> bool {

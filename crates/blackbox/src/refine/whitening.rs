@@ -21,6 +21,11 @@ const LOOKED_AT: usize = 2048;
 /// Times of a cloud that tell as much as one that is independent of all others.
 const MEMORY: usize = 4;
 
+/// Independent particles that tell as much as clouds of so many times.
+pub(super) fn told(lanes: usize, times: usize) -> usize {
+    lanes * times.div_ceil(MEMORY)
+}
+
 /// A root of the covariance of particles (`times` clouds of `dim × lanes`), shrunk towards the identity by as much
 /// as independent draws of a standard normal would show by chance (Ledoit and Wolf 2004, with the noise that a
 /// normal has). `None` where the identity is as good, or where they have no covariance.
@@ -93,7 +98,7 @@ pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option
         let scale = (-log_sd).exp();
         row.iter_mut().for_each(|x| *x *= scale);
     }
-    let told = (lanes * times.div_ceil(MEMORY)).min(LOOKED_AT);
+    let told = told(lanes, times).min(LOOKED_AT);
     let gamma = dim as f64 / told as f64;
     let edge = (1.0 + gamma.sqrt()).powi(2);
     // Particles of one time are copies of each other, some of which have not gone far.

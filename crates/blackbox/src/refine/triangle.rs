@@ -1,0 +1,379 @@
+//! Hubs given the hubs before them.
+//!
+//! A level's spread hangs on the persistence of what it is the level of, a scale on another: no bend of single coordinates takes
+//! that away. In an order in which every hub comes after those that tell its spread, with features φ of the ones before (bounded, as
+//! those of locals given hubs),
+//!
+//! ```text
+//! v_k = m_k · φ(u) + exp(s_k · φ(u)) w_k,    w_k = f_k(u_k), the bend of the hub by itself,
+//! ```
+//!
+//! is a triangular map (Parno and Marzouk, *Transport map accelerated Markov chain Monte Carlo*, SIAM/ASA Journal on Uncertainty
+//! Quantification 6, 2018), fitted one hub after another: means by least squares, logarithms of spreads by the likelihood of a normal.
+
+use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
+use crate::family::hubs::{Featured, Features, Row, Rows, WIDTH, spread_all, weighted};
+use crate::reduce::{dot, mean_se, sum};
+use jensen_density::Lanes;
+
+/// Share of a hub's variance that its mean given others has to explain beyond chance, and variance of the logarithm of its spread.
+const WORTH: f64 = 0.01;
+
+/// Steps of scoring towards the logarithm of a spread, and the longest of them.
+const STEPS: usize = 12;
+const LONGEST: f64 = 0.5;
+
+/// Means and log spreads of hubs given those before them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Triangle {
+    /// Hubs, each after those on which it hangs.
+    order: Vec<usize>,
+    features: Features,
+    /// What features take for the middle of each hub, and for its spread.
+    centre: Vec<f64>,
+    unit: Vec<f64>,
+    /// Weights of features, a row for each hub.
+    means: Vec<f64>,
+    spreads: Vec<f64>,
+}
+
+/// What was computed on the way through the map, in memory that lasts from one use to the next.
+#[derive(Default)]
+pub(super) struct Passage(Vec<Block>);
+
+/// Of a block of lanes: where features were looked at, those, `exp(s)` and `exp(s) w` of every hub, and the sum of all s.
+#[derive(Default)]
+struct Block {
+    x: Vec<Row>,
+    features: Featured,
+    spread: Vec<Row>,
+    stretched: Vec<Row>,
+    log: Row,
+}
+
+impl Passage {
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Adds the log Jacobian to every lane.
+    pub(super) fn add_logs(&self, out: &mut [f64]) {
+        for (out, block) in out.chunks_mut(WIDTH).zip(&self.0) {
+            out.iter_mut().zip(&block.log).for_each(|(o, s)| *o += s);
+        }
+    }
+}
+
+/// A mean and a log spread that are sums of features.
+struct Link {
+    mean: Vec<f64>,
+    spread: Vec<f64>,
+}
+
+impl Triangle {
+    /// The map of so many hubs in an order in which none hangs on another yet.
+    pub(super) fn new(order: Vec<usize>) -> Self {
+        let (hubs, features) = (order.len(), Features::new(order.len()));
+        let weights = vec![0.0; hubs * features.count()];
+        Self {
+            order,
+            features,
+            centre: vec![0.0; hubs],
+            unit: vec![1.0; hubs],
+            means: weights.clone(),
+            spreads: weights,
+        }
+    }
+
+    /// An order in which hubs come before those whose spreads go with them, by draws of each.
+    pub(super) fn order_of(draws: &[Vec<f64>]) -> Vec<usize> {
+        let scores = |values: Vec<f64>| -> Vec<f64> {
+            let (mean, _) = mean_se(&values);
+            let centred: Vec<f64> = values.iter().map(|x| x - mean).collect();
+            let norm = dot(&centred, &centred).sqrt();
+            let scale = if norm > 0.0 { 1.0 / norm } else { 0.0 };
+            centred.iter().map(|x| x * scale).collect()
+        };
+        let plain: Vec<Vec<f64>> = draws.iter().map(|x| scores(x.clone())).collect();
+        let squares: Vec<Vec<f64>> = plain
+            .iter()
+            .map(|x| scores(x.iter().map(|x| x * x).collect()))
+            .collect();
+        let hubs = 0..draws.len();
+        let tells = |j: usize, k: usize| dot(&plain[j], &squares[k]).powi(2);
+        let merit = |j: usize| -> f64 {
+            let others = hubs.clone().filter(|k| *k != j);
+            others.map(|k| tells(j, k) - tells(k, j)).sum()
+        };
+        let merits: Vec<f64> = hubs.clone().map(merit).collect();
+        let mut order: Vec<usize> = hubs.collect();
+        order.sort_by(|a, b| merits[*b].total_cmp(&merits[*a]));
+        order
+    }
+
+    pub(super) fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// Whether no hub hangs on another.
+    pub(super) fn is_identity(&self) -> bool {
+        self.means.iter().chain(&self.spreads).all(|w| *w == 0.0)
+    }
+
+    /// Makes a hub hang on those before it as `draws` of it do at places `u` of all hubs, of which only the ones before are looked
+    /// at and which tell as much as `told` independent ones; `draws` becomes what is left of it.
+    pub(super) fn link(&mut self, hub: usize, u: &[Vec<f64>], draws: &mut [f64], told: f64) {
+        let before: Vec<usize> = (self.order.iter().copied())
+            .take_while(|k| *k != hub)
+            .collect();
+        let known = self.features.among(|k| before.contains(&k));
+        if known.is_empty() {
+            return;
+        }
+        let mut x = vec![0.0; self.order.len()];
+        let mut columns = vec![vec![1.0; draws.len()]];
+        columns.resize(1 + known.len(), vec![0.0; draws.len()]);
+        for d in 0..draws.len() {
+            for &k in &before {
+                x[k] = (u[k][d] - self.centre[k]) / self.unit[k];
+            }
+            let features = self.features.bounded_at(&x);
+            for (column, &f) in columns[1..].iter_mut().zip(&known) {
+                column[d] = features[f];
+            }
+        }
+        let Some(link) = Link::of(&columns, draws, told) else {
+            return;
+        };
+        let count = self.features.count();
+        for (i, f) in std::iter::once(0).chain(known).enumerate() {
+            self.means[hub * count + f] = link.mean[i];
+            self.spreads[hub * count + f] = link.spread[i];
+        }
+    }
+
+    /// Where features take the middle of a hub to be, and its spread.
+    pub(super) fn see(&mut self, hub: usize, u: &[f64]) {
+        let (mean, error) = mean_se(u);
+        let unit = error * (u.len() as f64).sqrt();
+        if mean.is_finite() && unit > 0.0 && unit.is_finite() {
+            self.centre[hub] = mean;
+            self.unit[hub] = unit;
+        }
+    }
+
+    /// What `u` (a lane of all hubs) tells of a hub's mean and log spread.
+    pub(super) fn of(&self, hub: usize, u: &[f64]) -> [f64; 2] {
+        let x: Vec<f64> = (u.iter().zip(&self.centre).zip(&self.unit))
+            .map(|((u, centre), unit)| (u - centre) / unit)
+            .collect();
+        let features = self.features.bounded_at(&x);
+        let own = hub * features.len()..(hub + 1) * features.len();
+        [&self.means[own.clone()], &self.spreads[own]].map(|weights| dot(weights, &features))
+    }
+
+    /// Looks at places of hubs, the first rows.
+    pub(super) fn look(&self, rows: &[f64], lanes: usize, passage: &mut Passage) {
+        let hubs = self.order.len();
+        passage.0.resize_with(lanes.div_ceil(WIDTH), Block::default);
+        let rows = Lanes::new(&rows[..hubs * lanes], hubs, lanes);
+        for (b, block) in passage.0.iter_mut().enumerate() {
+            let mut room = Vec::new();
+            let u = Rows::of(rows, b * WIDTH, &mut room);
+            block.x.clear();
+            block.x.extend((0..hubs).map(|k| {
+                let scale = 1.0 / self.unit[k];
+                u.row(k).map(|u| (u - self.centre[k]) * scale)
+            }));
+            block.features = self.features.rows(&block.x);
+        }
+    }
+
+    /// Makes rows of hubs that are bent by themselves hang on the places looked at.
+    pub(super) fn go(&self, rows: &mut [f64], lanes: usize, passage: &mut Passage) {
+        let hubs = self.order.len();
+        let mut means = vec![[0.0; WIDTH]; hubs];
+        for (b, block) in passage.0.iter_mut().enumerate() {
+            let features = &block.features.bounded;
+            block.spread.resize(hubs, [0.0; WIDTH]);
+            block.stretched.resize(hubs, [0.0; WIDTH]);
+            weighted(&self.means, features, &mut means);
+            weighted(&self.spreads, features, &mut block.spread);
+            block.log = [0.0; WIDTH];
+            let (first, width) = (b * WIDTH, WIDTH.min(lanes - b * WIDTH));
+            for k in 0..hubs {
+                let row = &mut rows[k * lanes + first..][..width];
+                let (spread, stretched) = (&mut block.spread[k], &mut block.stretched[k]);
+                for (log, s) in block.log.iter_mut().zip(&mut *spread) {
+                    *log += *s;
+                    *s = s.exp();
+                }
+                for l in 0..width {
+                    stretched[l] = spread[l] * row[l];
+                    row[l] = means[k][l] + stretched[l];
+                }
+            }
+        }
+    }
+
+    /// Makes derivatives by hubs those by what they were bent to by themselves, and adds those by the places to `by_place`, the log
+    /// Jacobian's included.
+    pub(super) fn pull(
+        &self,
+        passage: &Passage,
+        grad: &mut [f64],
+        by_place: &mut [f64],
+        lanes: usize,
+    ) {
+        let (hubs, count) = (self.order.len(), self.features.count());
+        for (b, block) in passage.0.iter().enumerate() {
+            let (first, width) = (b * WIDTH, WIDTH.min(lanes - b * WIDTH));
+            let (mut by_mean, mut by_spread) = (vec![[0.0; WIDTH]; hubs], vec![[1.0; WIDTH]; hubs]);
+            for k in 0..hubs {
+                let row = &mut grad[k * lanes + first..][..width];
+                for l in 0..width {
+                    by_mean[k][l] = row[l];
+                    by_spread[k][l] += row[l] * block.stretched[k][l];
+                    row[l] *= block.spread[k][l];
+                }
+            }
+            let mut by = Featured {
+                plain: vec![[0.0; WIDTH]; count],
+                bounded: vec![[0.0; WIDTH]; count],
+            };
+            spread_all(&self.means, &by_mean, &mut by.bounded);
+            spread_all(&self.spreads, &by_spread, &mut by.bounded);
+            let mut out = vec![[0.0; WIDTH]; hubs];
+            self.features.pull(&block.x, &by, &mut out);
+            for (k, out) in out.iter().enumerate() {
+                let row = &mut by_place[k * lanes + first..][..width];
+                let scale = 1.0 / self.unit[k];
+                row.iter_mut().zip(out).for_each(|(r, o)| *r += scale * o);
+            }
+        }
+    }
+
+    /// As plain numbers, for checkpoints.
+    pub(super) fn to_numbers(&self) -> Vec<f64> {
+        let order: Vec<f64> = self.order.iter().map(|k| *k as f64).collect();
+        [&order, &self.centre, &self.unit, &self.means, &self.spreads]
+            .into_iter()
+            .flatten()
+            .copied()
+            .collect()
+    }
+
+    /// The inverse of [`Self::to_numbers`] for so many hubs; `None` where those are of something else.
+    pub(super) fn from_numbers(numbers: &[f64], hubs: usize) -> Option<Self> {
+        if hubs > numbers.len() {
+            return None;
+        }
+        let (order, rest) = numbers.split_at(hubs);
+        let order: Vec<usize> = order.iter().map(|k| *k as usize).collect();
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        let mut read = Self::new(order);
+        let sizes = 2 * hubs + 2 * read.means.len();
+        if rest.len() != sizes || !sorted.into_iter().eq(0..hubs) {
+            return None;
+        }
+        let (centre, rest) = rest.split_at(hubs);
+        let (unit, rest) = rest.split_at(hubs);
+        let (means, spreads) = rest.split_at(read.means.len());
+        read.centre.copy_from_slice(centre);
+        read.unit.copy_from_slice(unit);
+        read.means.copy_from_slice(means);
+        read.spreads.copy_from_slice(spreads);
+        Some(read)
+    }
+}
+
+impl Link {
+    /// The weights of columns of features, of which the first is constant, for the mean and the log spread of draws, which become
+    /// what is left of them; `None` where they explain no more than chance does.
+    fn of(columns: &[Vec<f64>], draws: &mut [f64], told: f64) -> Option<Self> {
+        let (p, n) = (columns.len(), draws.len() as f64);
+        let mut gram: Vec<f64> = columns
+            .iter()
+            .flat_map(|a| columns.iter().map(move |b| dot(a, b) / n))
+            .collect();
+        for i in 0..p {
+            gram[i * (p + 1)] += 1.0 / told;
+        }
+        let factor = cholesky(&gram, p)?;
+        let solved = |values: &[f64]| -> Vec<f64> {
+            let mut x: Vec<f64> = columns.iter().map(|c| dot(c, values) / n).collect();
+            solve_lower(&factor, &mut x);
+            solve_lower_transposed(&factor, &mut x);
+            x
+        };
+        let of = |weights: &[f64]| -> Vec<f64> {
+            let mut out = vec![0.0; draws.len()];
+            for (w, column) in weights.iter().zip(columns) {
+                crate::reduce::axpy(*w, column, &mut out);
+            }
+            out
+        };
+        let variance = |values: &[f64]| {
+            let (mean, _) = mean_se(values);
+            let squares: Vec<f64> = values.iter().map(|x| (x - mean).powi(2)).collect();
+            (mean, sum(&squares) / n)
+        };
+        let chance = (p - 1) as f64 / told;
+        let (middle, total) = variance(draws);
+        if !(total > 0.0 && total.is_finite()) {
+            return None;
+        }
+        let mut mean = solved(draws);
+        let (_, explained) = variance(&of(&mean));
+        let share = explained / total;
+        let keep = shrunk(share, chance * (1.0 - share));
+        mean.iter_mut().for_each(|w| *w *= keep);
+        mean[0] += (1.0 - keep) * middle;
+        let fitted = of(&mean);
+        let left: Vec<f64> = draws.iter().zip(&fitted).map(|(v, m)| v - m).collect();
+        let (_, rest) = variance(&left);
+        let mut spread = vec![0.0; p];
+        spread[0] = 0.5 * rest.ln();
+        let scores = |spread: &[f64]| -> Vec<f64> {
+            let logs = of(spread);
+            (left.iter().zip(logs))
+                .map(|(r, s)| r * r * (-2.0 * s).exp())
+                .collect()
+        };
+        for _ in 0..STEPS {
+            let residuals: Vec<f64> = scores(&spread).iter().map(|q| q - 1.0).collect();
+            let step = solved(&residuals);
+            let reach = of(&step).iter().fold(0.0, |m: f64, x| m.max(0.5 * x.abs()));
+            let scale = 0.5 * (LONGEST / reach).min(1.0);
+            spread
+                .iter_mut()
+                .zip(&step)
+                .for_each(|(w, s)| *w += scale * s);
+        }
+        let (middle, varied) = variance(&of(&spread));
+        // Of squares of a normal 2, of long tails more.
+        let (_, noise) = variance(&scores(&spread));
+        let kept = shrunk(varied, 0.25 * chance * noise);
+        if keep == 0.0 && kept == 0.0 {
+            return None;
+        }
+        spread.iter_mut().for_each(|w| *w *= kept);
+        spread[0] += (1.0 - kept) * middle;
+        let size = sum(&scores(&spread)) / n;
+        spread[0] += 0.5 * size.ln();
+        let logs = of(&spread);
+        for ((v, r), s) in draws.iter_mut().zip(&left).zip(logs) {
+            *v = r * (-s).exp();
+        }
+        (mean.iter().chain(&spread).all(|w| w.is_finite())).then_some(Self { mean, spread })
+    }
+}
+
+/// How much of what was explained is kept where chance explains so much; nothing where it is not worth it.
+fn shrunk(explained: f64, chance: f64) -> f64 {
+    match explained - chance > WORTH {
+        true => 1.0 - chance / explained,
+        false => 0.0,
+    }
+}
