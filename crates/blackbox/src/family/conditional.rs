@@ -11,7 +11,7 @@
 //! ```
 //!
 //! so that the precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse where the density has no second
-//! derivative. Means, logarithms of scales and regressions each are a weighted sum of features of x: 1, `h(x) = x / (1 + x⁴/d⁴)^¼`,
+//! derivative. Means, logarithms of scales and regressions each are a weighted sum of features of x: 1, `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`,
 //! which is x nearly as far as a normal goes, so that a scale follows a funnel into its neck, and products of
 //! `s(x) = x / √(1 + x²/c²)`, which bend near the middle. Of regressions s takes the place of h: one beyond 1 in size would
 //! explode along a chain. All are bounded, so that far out in a long tail of a hub the locals stay what they were at its beginning.

@@ -280,8 +280,8 @@ impl Features {
 
 /// `h(x)` and its slope.
 fn held(x: f64) -> (f64, f64) {
-    let beyond = 1.0 + (x / HOLD).powi(4);
-    let r = beyond.sqrt().sqrt().recip();
+    let beyond = 1.0 + (x / HOLD).powi(16);
+    let r = beyond.sqrt().sqrt().sqrt().sqrt().recip();
     (x * r, r / beyond)
 }
 

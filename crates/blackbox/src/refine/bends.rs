@@ -1,12 +1,19 @@
 //! What is not affine about what particles have shown: bends of single coordinates, and hubs that hang on others.
 
+use rayon::prelude::*;
+
 use super::tails::{Slopes, Tail, Tails};
 use super::triangle::{Passage, Triangle};
+use crate::reduce::{dot, mean_se, sum};
 
 /// Draws that are looked at.
 const LOOKED_AT: usize = 4096;
 
-/// Bends of some rows of a matrix, of which the first may then hang on each other.
+/// Fourth moment, of a variance of one, beyond which a local's tails are long (a normal's is 3), and most locals that are bent.
+const LONG: f64 = 4.0;
+const LOCALS: usize = 8;
+
+/// Bends of some rows of a matrix, of which the first may then hang on each other, and others on those.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Bends {
     tails: Tails,
@@ -41,6 +48,23 @@ fn draws_of(x: &[f64], (size, lanes): (usize, usize), row: usize) -> Vec<f64> {
     rows.flatten().step_by(every).copied().collect()
 }
 
+/// Of the rows after the hubs those with the longest tails, by their fourth moments.
+fn long_tailed(x: &[f64], (size, lanes): (usize, usize), hubs: usize) -> Vec<usize> {
+    let kurtosis = |row: usize| {
+        let draws = draws_of(x, (size, lanes), row);
+        let (mean, _) = mean_se(&draws);
+        let squares: Vec<f64> = draws.iter().map(|x| (x - mean).powi(2)).collect();
+        draws.len() as f64 * dot(&squares, &squares) / sum(&squares).powi(2)
+    };
+    let rows = hubs..size / lanes;
+    let each: Vec<(f64, usize)> = (rows.into_par_iter())
+        .map(|row| (kurtosis(row), row))
+        .collect();
+    let mut long: Vec<(f64, usize)> = each.into_iter().filter(|(k, _)| *k > LONG).collect();
+    long.sort_by(|a, b| b.0.total_cmp(&a.0));
+    long.into_iter().take(LOCALS).map(|(_, row)| row).collect()
+}
+
 impl Bends {
     /// Those of the first `count` rows of clouds, each around its centre.
     pub(super) fn of_rows(x: &[f64], shape: (usize, usize), centres: &[f64]) -> Self {
@@ -51,30 +75,39 @@ impl Bends {
         }
     }
 
-    /// Those of the hubs, the first `hubs` rows of clouds that tell as much as `told` independent ones; without a number only bends.
+    /// Those of the hubs, the first `hubs` rows of clouds that tell as much as `told` independent ones, and of locals whose tails are
+    /// long; without a number only of hubs by themselves.
     pub(super) fn of_hubs(
         x: &[f64],
         shape: (usize, usize),
         hubs: usize,
         told: Option<f64>,
     ) -> Self {
-        let draws: Vec<Vec<f64>> = (0..hubs).map(|i| draws_of(x, shape, i)).collect();
-        let mut triangle = Triangle::new(Triangle::order_of(&draws));
+        let mut u: Vec<Vec<f64>> = (0..hubs).map(|i| draws_of(x, shape, i)).collect();
+        let mut order = Triangle::order_of(&u);
+        if told.is_some() {
+            order.extend(long_tailed(x, shape, hubs));
+        }
+        let mut triangle = Triangle::new(order.clone(), hubs);
         let mut tails = Vec::new();
-        let mut u = draws;
-        for hub in triangle.order().to_vec() {
-            let mut own = std::mem::take(&mut u[hub]);
+        for (place, row) in order.into_iter().enumerate() {
+            let mut own = match u.get_mut(row) {
+                Some(own) => std::mem::take(own),
+                None => draws_of(x, shape, row),
+            };
             if let Some(told) = told {
-                triangle.link(hub, &u, &mut own, told);
+                triangle.link(place, &u, &mut own, told);
             }
             if let Some(tail) = Tail::of(&mut own.clone()) {
                 own.iter_mut().for_each(|w| *w = tail.origin(*w));
-                tails.push((hub, tail));
+                tails.push((row, tail));
             }
-            triangle.see(hub, &own);
-            u[hub] = own;
+            if row < hubs {
+                triangle.see(row, &own);
+                u[row] = own;
+            }
         }
-        tails.sort_by_key(|(hub, _)| *hub);
+        tails.sort_by_key(|(row, _)| *row);
         Self {
             tails: Tails::from_each(tails),
             triangle: (!triangle.is_identity()).then_some(triangle),
@@ -102,14 +135,17 @@ impl Bends {
             self.tails.unbend(rows, lanes);
             return;
         };
-        let mut u = vec![0.0; triangle.order().len()];
+        let mut u = vec![0.0; triangle.hubs()];
         for l in 0..lanes {
             u.fill(0.0);
-            for &hub in triangle.order() {
-                let [mean, log_spread] = triangle.of(hub, &u);
-                let w = (rows[hub * lanes + l] - mean) * (-log_spread).exp();
-                u[hub] = self.tails.origin(hub, w);
-                rows[hub * lanes + l] = u[hub];
+            for (place, &row) in triangle.order().iter().enumerate() {
+                let [mean, log_spread] = triangle.of(place, &u);
+                let w = (rows[row * lanes + l] - mean) * (-log_spread).exp();
+                let origin = self.tails.origin(row, w);
+                rows[row * lanes + l] = origin;
+                if let Some(own) = u.get_mut(row) {
+                    *own = origin;
+                }
             }
         }
     }
@@ -120,7 +156,7 @@ impl Bends {
             self.tails.pull(&way.slopes, grad, lanes);
             return;
         };
-        let own = triangle.order().len() * lanes;
+        let own = triangle.hubs() * lanes;
         way.by_place.clear();
         way.by_place.resize(own, 0.0);
         triangle.pull(&way.passage, grad, &mut way.by_place, lanes);
@@ -130,10 +166,10 @@ impl Bends {
             .for_each(|(g, by)| *g += by);
     }
 
-    /// As plain numbers, for checkpoints: of single rows, and of hubs with their number before.
+    /// As plain numbers, for checkpoints: of single rows, and of those that hang on hubs with their number and that of hubs before.
     pub(super) fn to_numbers(&self) -> [Vec<f64>; 2] {
         let of_hubs = self.triangle.as_ref().map_or_else(Vec::new, |triangle| {
-            let mut numbers = vec![triangle.order().len() as f64];
+            let mut numbers = vec![triangle.order().len() as f64, triangle.hubs() as f64];
             numbers.extend(triangle.to_numbers());
             numbers
         });
@@ -142,14 +178,119 @@ impl Bends {
 
     /// The inverse of [`Self::to_numbers`] for up to `rows` rows; `None` where there are other numbers or rows.
     pub(super) fn from_numbers([tails, hubs]: [&[f64]; 2], rows: usize) -> Option<Self> {
-        let triangle = match hubs.split_first() {
-            Some((&count, _)) if count > rows as f64 => return None,
-            Some((&count, rest)) => Some(Triangle::from_numbers(rest, count as usize)?),
-            None => None,
+        let triangle = match hubs {
+            [] => None,
+            [own, hubs, rest @ ..] => {
+                let sizes = (*own as usize, *hubs as usize);
+                Some(Triangle::from_numbers(rest, sizes, rows)?)
+            }
+            [_] => return None,
         };
         Some(Self {
             tails: Tails::from_numbers(tails, rows)?,
             triangle,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::{NoisePurpose, NoiseSource};
+    use crate::reduce::mean_se;
+    use jensen_math::simd::Simd;
+
+    const LANES: usize = 256;
+    const TIMES: usize = 16;
+    const TOLD: Option<f64> = Some((LANES * TIMES / 4) as f64);
+
+    /// Clouds of standard normals.
+    fn normals(rows: usize, seed: u64) -> Vec<f64> {
+        let source = NoiseSource::new(seed, Simd::detect());
+        let size = rows * LANES;
+        let mut x = vec![0.0; size * TIMES];
+        for (t, cloud) in x.chunks_mut(size).enumerate() {
+            source.fill(NoisePurpose::Draws, t as u64, 0, rows, LANES, cloud);
+        }
+        x
+    }
+
+    fn row(x: &[f64], rows: usize, k: usize) -> Vec<f64> {
+        let clouds = x.chunks(rows * LANES);
+        clouds
+            .flat_map(|cloud| &cloud[k * LANES..(k + 1) * LANES])
+            .copied()
+            .collect()
+    }
+
+    fn correlation(a: &[f64], b: &[f64]) -> f64 {
+        let centred = |x: &[f64]| -> Vec<f64> {
+            let (mean, _) = mean_se(x);
+            x.iter().map(|x| x - mean).collect()
+        };
+        let (a, b) = (centred(a), centred(b));
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        product(&a, &b) / (product(&a, &a) * product(&b, &b)).sqrt()
+    }
+
+    #[test]
+    fn independent_normals_are_left_alone() {
+        for (hubs, seed) in [(3, 1), (8, 2), (20, 3)] {
+            let x = normals(hubs, seed);
+            let bends = Bends::of_hubs(&x, (hubs * LANES, LANES), hubs, TOLD);
+            assert!(bends.is_empty(), "{hubs}: {bends:?}");
+        }
+    }
+
+    /// A level whose spread hangs on a persistence, and whose square a third hub follows: what is left are normals that tell nothing
+    /// of each other's squares, and with what was shown draws are placed and brought back.
+    #[test]
+    fn what_hangs_on_another_hub_is_set_free() {
+        let size = 3 * LANES;
+        let mut x = normals(3, 4);
+        for cloud in x.chunks_mut(size) {
+            let (level, rest) = cloud.split_at_mut(LANES);
+            let (persistence, other) = rest.split_at_mut(LANES);
+            for ((l, p), o) in level.iter_mut().zip(persistence).zip(other) {
+                *l = 2.0 + (0.6 * *p).exp() * *l;
+                *o = 0.4 * *p * *p - 0.5 * *p + 0.7 * *o;
+            }
+        }
+        let before = x.clone();
+        let apart = |x: &[f64]| {
+            let rows: Vec<Vec<f64>> = (0..3).map(|k| row(x, 3, k)).collect();
+            let squares = |x: &[f64]| -> Vec<f64> {
+                let (mean, _) = mean_se(x);
+                x.iter().map(|x| (x - mean).powi(2)).collect()
+            };
+            let pair = |a: usize, b: usize| correlation(&rows[a], &squares(&rows[b])).abs();
+            [(1, 0), (2, 1), (1, 2)].map(|(a, b)| pair(a, b))
+        };
+        let [of_level, of_persistence, _] = apart(&x);
+        assert!(of_level > 0.35 && of_persistence > 0.5);
+        let alone = Bends::of_hubs(&x, (size, LANES), 3, None);
+        assert!(alone.triangle.is_none());
+        let bends = Bends::of_hubs(&x, (size, LANES), 3, TOLD);
+        x.chunks_mut(size)
+            .for_each(|cloud| bends.unbend(cloud, LANES));
+        for tie in apart(&x) {
+            assert!(tie < 0.08, "{:?}", apart(&x));
+        }
+        for k in 0..3 {
+            let (mean, error) = mean_se(&row(&x, 3, k));
+            let sd = error * ((LANES * TIMES) as f64).sqrt();
+            let free = bends.triangle.as_ref().unwrap().order()[0] == k;
+            assert!(free || (mean.abs() < 0.05 && (sd - 1.0).abs() < 0.05));
+        }
+        let mut way = Way::default();
+        for (cloud, before) in x.chunks_mut(size).zip(before.chunks(size)) {
+            bends.bend(cloud, LANES, &mut way);
+            let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-9 * (1.0 + b.abs());
+            assert!(cloud.iter().zip(before).all(near));
+        }
+        let [tails, hubs] = bends.to_numbers();
+        assert_eq!(Bends::from_numbers([&tails, &hubs], 3), Some(bends));
+        assert_eq!(Bends::from_numbers([&tails, &hubs], 2), None);
+        assert_eq!(Bends::from_numbers([&tails, &hubs[..9]], 3), None);
     }
 }

@@ -437,14 +437,16 @@ mod tests {
             pattern: Some(Arc::new(Pattern::new(lists))),
         };
         let tail = [0.0, 0.2, 0.7, 0.1, 0.6, 0.3, 1.4];
-        // The first hub hangs on the second: weights of 1, of it and of its square.
+        // The first hub hangs on the second, with weights of 1, of it and of its square, and a local on both.
         let of_first = |a, b, c| [a, 0.0, b, 0.0, 0.0, c];
         let triangle = [
-            &[2.0, 1.0, 0.0, 0.3, -0.2, 1.2, 0.8][..],
+            &[3.0, 2.0, 1.0, 0.0, 4.0, 0.3, -0.2, 1.2, 0.8][..],
+            &[0.0; 6],
             &of_first(0.3, -0.4, 0.2),
+            &[0.2, -0.1, 0.3, 0.4, -0.3, 0.1],
             &[0.0; 6],
             &of_first(-0.1, 0.5, -0.3),
-            &[0.0; 6],
+            &[-0.1, 0.3, 0.2, 0.1, 0.2, -0.4],
         ]
         .concat();
         for kind in [FamilyKind::Conditional, FamilyKind::FullRank] {

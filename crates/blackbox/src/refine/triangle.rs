@@ -1,4 +1,4 @@
-//! Hubs given the hubs before them.
+//! Hubs given the hubs before them, and locals given all hubs where an approximation has not found how.
 //!
 //! A level's spread hangs on the persistence of what it is the level of, a scale on another: no bend of single coordinates takes
 //! that away. In an order in which every hub comes after those that tell its spread, with features φ of the ones before (bounded, as
@@ -23,16 +23,16 @@ const WORTH: f64 = 0.01;
 const STEPS: usize = 12;
 const LONGEST: f64 = 0.5;
 
-/// Means and log spreads of hubs given those before them.
+/// Means and log spreads of rows given the hubs before them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Triangle {
-    /// Hubs, each after those on which it hangs.
+    /// Rows of the hubs, each after those on which it hangs, and then of locals.
     order: Vec<usize>,
     features: Features,
     /// What features take for the middle of each hub, and for its spread.
     centre: Vec<f64>,
     unit: Vec<f64>,
-    /// Weights of features, a row for each hub.
+    /// Weights of features, for each of the rows in their order.
     means: Vec<f64>,
     spreads: Vec<f64>,
 }
@@ -71,10 +71,10 @@ struct Link {
 }
 
 impl Triangle {
-    /// The map of so many hubs in an order in which none hangs on another yet.
-    pub(super) fn new(order: Vec<usize>) -> Self {
-        let (hubs, features) = (order.len(), Features::new(order.len()));
-        let weights = vec![0.0; hubs * features.count()];
+    /// The map of rows, so many hubs first, of which none hangs on another yet.
+    pub(super) fn new(order: Vec<usize>, hubs: usize) -> Self {
+        let features = Features::new(hubs);
+        let weights = vec![0.0; order.len() * features.count()];
         Self {
             order,
             features,
@@ -111,8 +111,14 @@ impl Triangle {
         order
     }
 
+    /// The rows.
     pub(super) fn order(&self) -> &[usize] {
         &self.order
+    }
+
+    /// The number of hubs.
+    pub(super) fn hubs(&self) -> usize {
+        self.unit.len()
     }
 
     /// Whether no hub hangs on another.
@@ -120,17 +126,15 @@ impl Triangle {
         self.means.iter().chain(&self.spreads).all(|w| *w == 0.0)
     }
 
-    /// Makes a hub hang on those before it as `draws` of it do at places `u` of all hubs, of which only the ones before are looked
-    /// at and which tell as much as `told` independent ones; `draws` becomes what is left of it.
-    pub(super) fn link(&mut self, hub: usize, u: &[Vec<f64>], draws: &mut [f64], told: f64) {
-        let before: Vec<usize> = (self.order.iter().copied())
-            .take_while(|k| *k != hub)
-            .collect();
+    /// Makes the row at a place of the order hang on the hubs before it as `draws` of it do at places `u` of all hubs, of which only
+    /// the ones before are looked at and which tell as much as `told` independent ones; `draws` becomes what is left of it.
+    pub(super) fn link(&mut self, place: usize, u: &[Vec<f64>], draws: &mut [f64], told: f64) {
+        let before = self.order[..place.min(self.hubs())].to_vec();
         let known = self.features.among(|k| before.contains(&k));
         if known.is_empty() {
             return;
         }
-        let mut x = vec![0.0; self.order.len()];
+        let mut x = vec![0.0; self.hubs()];
         let mut columns = vec![vec![1.0; draws.len()]];
         columns.resize(1 + known.len(), vec![0.0; draws.len()]);
         for d in 0..draws.len() {
@@ -147,8 +151,8 @@ impl Triangle {
         };
         let count = self.features.count();
         for (i, f) in std::iter::once(0).chain(known).enumerate() {
-            self.means[hub * count + f] = link.mean[i];
-            self.spreads[hub * count + f] = link.spread[i];
+            self.means[place * count + f] = link.mean[i];
+            self.spreads[place * count + f] = link.spread[i];
         }
     }
 
@@ -162,19 +166,19 @@ impl Triangle {
         }
     }
 
-    /// What `u` (a lane of all hubs) tells of a hub's mean and log spread.
-    pub(super) fn of(&self, hub: usize, u: &[f64]) -> [f64; 2] {
+    /// What `u` (a lane of all hubs) tells of the mean and the log spread of the row at a place of the order.
+    pub(super) fn of(&self, place: usize, u: &[f64]) -> [f64; 2] {
         let x: Vec<f64> = (u.iter().zip(&self.centre).zip(&self.unit))
             .map(|((u, centre), unit)| (u - centre) / unit)
             .collect();
         let features = self.features.bounded_at(&x);
-        let own = hub * features.len()..(hub + 1) * features.len();
+        let own = place * features.len()..(place + 1) * features.len();
         [&self.means[own.clone()], &self.spreads[own]].map(|weights| dot(weights, &features))
     }
 
     /// Looks at places of hubs, the first rows.
     pub(super) fn look(&self, rows: &[f64], lanes: usize, passage: &mut Passage) {
-        let hubs = self.order.len();
+        let hubs = self.hubs();
         passage.0.resize_with(lanes.div_ceil(WIDTH), Block::default);
         let rows = Lanes::new(&rows[..hubs * lanes], hubs, lanes);
         for (b, block) in passage.0.iter_mut().enumerate() {
@@ -189,20 +193,20 @@ impl Triangle {
         }
     }
 
-    /// Makes rows of hubs that are bent by themselves hang on the places looked at.
+    /// Makes rows that are bent by themselves hang on the places looked at.
     pub(super) fn go(&self, rows: &mut [f64], lanes: usize, passage: &mut Passage) {
-        let hubs = self.order.len();
-        let mut means = vec![[0.0; WIDTH]; hubs];
+        let count = self.order.len();
+        let mut means = vec![[0.0; WIDTH]; count];
         for (b, block) in passage.0.iter_mut().enumerate() {
             let features = &block.features.bounded;
-            block.spread.resize(hubs, [0.0; WIDTH]);
-            block.stretched.resize(hubs, [0.0; WIDTH]);
+            block.spread.resize(count, [0.0; WIDTH]);
+            block.stretched.resize(count, [0.0; WIDTH]);
             weighted(&self.means, features, &mut means);
             weighted(&self.spreads, features, &mut block.spread);
             block.log = [0.0; WIDTH];
             let (first, width) = (b * WIDTH, WIDTH.min(lanes - b * WIDTH));
-            for k in 0..hubs {
-                let row = &mut rows[k * lanes + first..][..width];
+            for (k, row) in self.order.iter().enumerate() {
+                let row = &mut rows[row * lanes + first..][..width];
                 let (spread, stretched) = (&mut block.spread[k], &mut block.stretched[k]);
                 for (log, s) in block.log.iter_mut().zip(&mut *spread) {
                     *log += *s;
@@ -225,12 +229,12 @@ impl Triangle {
         by_place: &mut [f64],
         lanes: usize,
     ) {
-        let (hubs, count) = (self.order.len(), self.features.count());
+        let (own, hubs, count) = (self.order.len(), self.hubs(), self.features.count());
         for (b, block) in passage.0.iter().enumerate() {
             let (first, width) = (b * WIDTH, WIDTH.min(lanes - b * WIDTH));
-            let (mut by_mean, mut by_spread) = (vec![[0.0; WIDTH]; hubs], vec![[1.0; WIDTH]; hubs]);
-            for k in 0..hubs {
-                let row = &mut grad[k * lanes + first..][..width];
+            let (mut by_mean, mut by_spread) = (vec![[0.0; WIDTH]; own], vec![[1.0; WIDTH]; own]);
+            for (k, row) in self.order.iter().enumerate() {
+                let row = &mut grad[row * lanes + first..][..width];
                 for l in 0..width {
                     by_mean[k][l] = row[l];
                     by_spread[k][l] += row[l] * block.stretched[k][l];
@@ -263,18 +267,27 @@ impl Triangle {
             .collect()
     }
 
-    /// The inverse of [`Self::to_numbers`] for so many hubs; `None` where those are of something else.
-    pub(super) fn from_numbers(numbers: &[f64], hubs: usize) -> Option<Self> {
-        if hubs > numbers.len() {
+    /// The inverse of [`Self::to_numbers`] for so many rows, so many of them hubs, among up to `rows`; `None` where those are of
+    /// something else.
+    pub(super) fn from_numbers(
+        numbers: &[f64],
+        (own, hubs): (usize, usize),
+        rows: usize,
+    ) -> Option<Self> {
+        if own > numbers.len() || hubs > own {
             return None;
         }
-        let (order, rest) = numbers.split_at(hubs);
+        let (order, rest) = numbers.split_at(own);
         let order: Vec<usize> = order.iter().map(|k| *k as usize).collect();
         let mut sorted = order.clone();
         sorted.sort_unstable();
-        let mut read = Self::new(order);
+        sorted.dedup();
+        let mut read = Self::new(order, hubs);
         let sizes = 2 * hubs + 2 * read.means.len();
-        if rest.len() != sizes || !sorted.into_iter().eq(0..hubs) {
+        let first = sorted.iter().take(hubs).copied();
+        let known = sorted.len() == own && first.eq(0..hubs) && sorted.iter().all(|k| *k < rows);
+        let hubs_first = read.order[..hubs].iter().all(|k| *k < hubs);
+        if rest.len() != sizes || !known || !hubs_first {
             return None;
         }
         let (centre, rest) = rest.split_at(hubs);
