@@ -1,11 +1,13 @@
 //! Refinement against exact answers, and where it must refuse.
 
 use std::f64::consts::{PI, TAU};
+use std::sync::Arc;
 
 use jensen_blackbox::{
-    Approximation, Estimate, FamilyKind, NoiseSource, Refine, RefineSettings, Refined, Summary,
+    Approximation, Estimate, FamilyKind, NoiseSource, Refine, RefineSettings, Refined, Space,
+    Summary,
 };
-use jensen_density::{Lanes, LanesMut, LogDensity};
+use jensen_density::{Lanes, LanesMut, LogDensity, Pattern};
 use jensen_math::simd::Simd;
 use jensen_math::special::{digamma, lbeta, lgamma, trigamma};
 use jensen_run::{Budget, Checkpoint, Control, Identity, Outcome, Record, run};
@@ -469,6 +471,93 @@ impl ScalarModel for Banana {
         z[0].normal_log_scale(zero, zero)
             + z[1].normal_log_scale(z[0].square().scale(0.5), zero)
             + z[2].normal_log_scale(z[1].scale(0.7), zero)
+    }
+}
+
+/// A persistence, a level whose spread hangs on it, and locals around the level, of which the first is as wide as the persistence
+/// says.
+fn levels(locals: usize) -> Plain<impl Fn(&[f64], &mut [f64]) -> f64 + Sync> {
+    let log_density = |z: &[f64], slope: &mut [f64]| {
+        let (p, level) = (z[0], z[1]);
+        let mut sum = -0.5 * p * p;
+        slope[..2].copy_from_slice(&[-p, 0.0]);
+        let mut term = |residual: f64, log_sd: f64, by_p: f64, of: Option<usize>| {
+            let precision = (-2.0 * log_sd).exp();
+            let square = residual * residual * precision;
+            sum -= 0.5 * square + log_sd;
+            slope[0] += by_p * (square - 1.0);
+            let pull = residual * precision;
+            match of {
+                Some(local) => {
+                    slope[local] = -pull;
+                    slope[1] += pull;
+                }
+                None => slope[1] -= pull,
+            }
+        };
+        term(level, 0.7 * p, 0.7, None);
+        term(z[2] - level, 0.6 * p, 0.6, Some(2));
+        for (local, x) in z.iter().enumerate().skip(3) {
+            term(x - level, 0.0, 0.0, Some(local));
+        }
+        sum
+    };
+    Plain {
+        dim: 2 + locals,
+        log_density,
+    }
+}
+
+/// Where hubs and locals hang on a hub as the approximation does not know, draws have the exact spreads, and the way there is resumed
+/// to the same bits.
+#[test]
+fn what_hangs_on_hubs_is_found_and_resumed() {
+    let density = levels(9);
+    let dim = density.dim;
+    let mut lists: Vec<Vec<u32>> = vec![(0..dim as u32).collect(); 2];
+    lists.extend((2..dim as u32).map(|i| vec![0, 1, i]));
+    let space = Space {
+        dim,
+        pattern: Some(Arc::new(Pattern::new(lists))),
+    };
+    let family = FamilyKind::Conditional.build(space.clone());
+    let omega = family.diagonal(&vec![0.0; dim], &vec![0.0; dim]);
+    let approximation = Approximation::new(FamilyKind::Conditional, space, omega).unwrap();
+    let whole = controlled(&density, &approximation, 3, 1_000_000, None);
+    assert!(
+        whole.outcome.status.is_converged(),
+        "{}",
+        whole.outcome.status
+    );
+    let n = whole.checkpoints.len();
+    let last = Checkpoint::decode(&whole.checkpoints[n - 1]).unwrap();
+    let state = last.state.nested("state");
+    assert!(!state.vec("triangle").unwrap().is_empty());
+    // E e^(2 s p) = e^(2 s²).
+    let of_level = (2.0 * 0.7_f64.powi(2)).exp();
+    let exact = [
+        1.0,
+        of_level,
+        of_level + (2.0 * 0.6_f64.powi(2)).exp(),
+        of_level + 1.0,
+    ];
+    for (i, variance) in exact.into_iter().enumerate() {
+        let draws = whole.refined().draws.lanes();
+        let row = draws.row(i);
+        let average =
+            |of: fn(f64) -> f64| row.iter().map(|x| of(*x)).sum::<f64>() / row.len() as f64;
+        let (mean, sd) = (average(|x| x), average(|x| x * x).sqrt());
+        assert!(mean.abs() < 0.1 * variance.sqrt(), "{i}: {mean}");
+        assert!(
+            (sd / variance.sqrt() - 1.0).abs() < 0.06,
+            "{i}: {sd}, not {}",
+            variance.sqrt()
+        );
+    }
+    for at in (0..n).step_by(n / 5 + 1).chain([n - 1]) {
+        let checkpoint = Checkpoint::decode(&whole.checkpoints[at]).unwrap();
+        let rest = controlled(&density, &approximation, 3, 1_000_000, Some(checkpoint));
+        assert_eq!(rest.refined(), whole.refined());
     }
 }
 
