@@ -29,11 +29,6 @@ pub(super) struct Way {
 }
 
 impl Way {
-    pub(super) fn clear(&mut self) {
-        self.slopes.clear();
-        self.passage.clear();
-    }
-
     /// Adds the log Jacobian to every lane.
     pub(super) fn add_logs(&self, out: &mut [f64]) {
         self.slopes.add_logs(out);
@@ -120,8 +115,9 @@ impl Bends {
 
     /// Bends rows, and makes `way` the way there.
     pub(super) fn bend(&self, rows: &mut [f64], lanes: usize, way: &mut Way) {
-        if let Some(triangle) = &self.triangle {
-            triangle.look(rows, lanes, &mut way.passage);
+        match &self.triangle {
+            Some(triangle) => triangle.look(rows, lanes, &mut way.passage),
+            None => way.passage.clear(),
         }
         self.tails.bend(rows, lanes, &mut way.slopes);
         if let Some(triangle) = &self.triangle {

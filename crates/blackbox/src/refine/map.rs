@@ -217,7 +217,6 @@ impl Map {
     /// noise.
     fn begin(&self, x: &[f64], lanes: usize, placed: &mut Placed) {
         let inner = self.rooted(x, lanes);
-        placed.way.clear();
         if self.bent.is_none() {
             placed.z.resize(x.len(), 0.0);
             let rows = placed.z.chunks_mut(lanes).zip(inner.chunks(lanes));
@@ -233,9 +232,7 @@ impl Map {
         } else if !self.bends.is_empty() {
             placed.inner.extend_from_slice(x);
         }
-        if !self.bends.is_empty() {
-            self.bends.bend(&mut placed.inner, lanes, &mut placed.way);
-        }
+        self.bends.bend(&mut placed.inner, lanes, &mut placed.way);
     }
 
     /// Where the affine part of the way and the bends lead from `x`.

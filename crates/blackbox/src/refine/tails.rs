@@ -287,11 +287,6 @@ pub(super) struct Slopes {
 }
 
 impl Slopes {
-    pub(super) fn clear(&mut self) {
-        self.first.clear();
-        self.second.clear();
-    }
-
     /// Adds the logs of the first derivatives to every lane.
     pub(super) fn add_logs(&self, out: &mut [f64]) {
         let lanes = out.len();

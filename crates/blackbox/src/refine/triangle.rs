@@ -13,7 +13,7 @@
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::family::hubs::{Featured, Features, Row, Rows, WIDTH, spread_all, weighted};
-use crate::reduce::{dot, mean_se, sum};
+use crate::reduce::{axpy, dot, mean_se, sum};
 use jensen_density::Lanes;
 
 /// Share of a hub's variance that its mean given others has to explain beyond chance, and variance of the logarithm of its spread.
@@ -235,10 +235,13 @@ impl Triangle {
             let (mut by_mean, mut by_spread) = (vec![[0.0; WIDTH]; own], vec![[1.0; WIDTH]; own]);
             for (k, row) in self.order.iter().enumerate() {
                 let row = &mut grad[row * lanes + first..][..width];
-                for l in 0..width {
-                    by_mean[k][l] = row[l];
-                    by_spread[k][l] += row[l] * block.stretched[k][l];
-                    row[l] *= block.spread[k][l];
+                by_mean[k][..width].copy_from_slice(row);
+                let along = by_spread[k].iter_mut().zip(&block.stretched[k]);
+                for ((row, spread), (by, stretched)) in
+                    row.iter_mut().zip(&block.spread[k]).zip(along)
+                {
+                    *by += *row * stretched;
+                    *row *= spread;
                 }
             }
             let mut by = Featured {
@@ -323,7 +326,7 @@ impl Link {
         let of = |weights: &[f64]| -> Vec<f64> {
             let mut out = vec![0.0; draws.len()];
             for (w, column) in weights.iter().zip(columns) {
-                crate::reduce::axpy(*w, column, &mut out);
+                axpy(*w, column, &mut out);
             }
             out
         };
@@ -375,11 +378,14 @@ impl Link {
         spread[0] += (1.0 - kept) * middle;
         let size = sum(&scores(&spread)) / n;
         spread[0] += 0.5 * size.ln();
+        if !mean.iter().chain(&spread).all(|w| w.is_finite()) {
+            return None;
+        }
         let logs = of(&spread);
         for ((v, r), s) in draws.iter_mut().zip(&left).zip(logs) {
             *v = r * (-s).exp();
         }
-        (mean.iter().chain(&spread).all(|w| w.is_finite())).then_some(Self { mean, spread })
+        Some(Self { mean, spread })
     }
 }
 
