@@ -3,7 +3,7 @@
     python tools/oracle/variance_components.py
 
 Needs numpy. Given the precisions the effects and the grand mean are normal and integrated out; what is left is summed over a grid of
-their logarithms (a grid twice as fine changes the sixth digit). A tenth of the posterior's mass is on a shelf where effects
+their logarithms. A tenth of the posterior's mass is on a shelf where effects
 are all but equal: their precision, whose prior is gamma(0.001, 0.001), is anything up to a thousand there.
 """
 

@@ -11,7 +11,7 @@ use crate::sparse::Symbolic;
 
 /// Coordinates with so many times more neighbours than the median are hubs, and the most of them there may be.
 const MANY: usize = 3;
-pub(super) const MOST_HUBS: usize = 24;
+pub(crate) const MOST_HUBS: usize = 24;
 
 /// Most hubs of which products of two are features; of more, squares alone.
 const PAIRED: usize = 4;

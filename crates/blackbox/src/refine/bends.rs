@@ -61,7 +61,7 @@ fn long_tailed(x: &[f64], (size, lanes): (usize, usize), hubs: usize) -> Vec<usi
 }
 
 impl Bends {
-    /// Those of the first `count` rows of clouds, each around its centre.
+    /// Those of the first rows of clouds, as many as there are centres, each around its own.
     pub(super) fn of_rows(x: &[f64], shape: (usize, usize), centres: &[f64]) -> Self {
         let tails = Tails::of(centres, |i| draws_of(x, shape, i));
         Self {
@@ -193,7 +193,6 @@ impl Bends {
 mod tests {
     use super::*;
     use crate::noise::{NoisePurpose, NoiseSource};
-    use crate::reduce::mean_se;
     use jensen_math::simd::Simd;
 
     const LANES: usize = 256;
@@ -269,6 +268,7 @@ mod tests {
         let bends = Bends::of_hubs(&x, (size, LANES), 3, TOLD);
         x.chunks_mut(size)
             .for_each(|cloud| bends.unbend(cloud, LANES));
+        // Features bend, and so leave the ends of a square.
         for tie in apart(&x) {
             assert!(tie < 0.08, "{:?}", apart(&x));
         }
@@ -288,5 +288,7 @@ mod tests {
         assert_eq!(Bends::from_numbers([&tails, &hubs], 3), Some(bends));
         assert_eq!(Bends::from_numbers([&tails, &hubs], 2), None);
         assert_eq!(Bends::from_numbers([&tails, &hubs[..9]], 3), None);
+        let huge = [&[1e5, 1e5][..], &vec![0.0; 100_000]].concat();
+        assert_eq!(Bends::from_numbers([&tails, &huge], 3), None);
     }
 }

@@ -12,7 +12,7 @@
 //! Quantification 6, 2018), fitted one hub after another: means by least squares, logarithms of spreads by the likelihood of a normal.
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
-use crate::family::hubs::{Featured, Features, Row, Rows, WIDTH, spread_all, weighted};
+use crate::family::hubs::{Featured, Features, MOST_HUBS, Row, Rows, WIDTH, spread_all, weighted};
 use crate::reduce::{axpy, dot, mean_se, sum};
 use jensen_density::Lanes;
 
@@ -285,12 +285,16 @@ impl Triangle {
         let mut sorted = order.clone();
         sorted.sort_unstable();
         sorted.dedup();
+        // Before anything of a size that only a damaged file asks for is made.
+        let weights = own.checked_mul(Features::new(hubs.min(MOST_HUBS)).count())?;
+        if hubs > MOST_HUBS || rest.len() != 2 * (hubs + weights) {
+            return None;
+        }
         let mut read = Self::new(order, hubs);
-        let sizes = 2 * hubs + 2 * read.means.len();
         let first = sorted.iter().take(hubs).copied();
         let known = sorted.len() == own && first.eq(0..hubs) && sorted.iter().all(|k| *k < rows);
         let hubs_first = read.order[..hubs].iter().all(|k| *k < hubs);
-        if rest.len() != sizes || !known || !hubs_first {
+        if !known || !hubs_first {
             return None;
         }
         let (centre, rest) = rest.split_at(hubs);
