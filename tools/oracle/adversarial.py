@@ -249,6 +249,32 @@ def hierarchies():
             eight(y, np.full(J, noise), exponential(1), f"{J} groups with effects of sd {tau} seen with noise {noise}, {how}", label, centred)
 
 
+def shelves():
+    """Effects seen with unit noise and a precision with the prior gamma(0.001, 0.001), which is anything up to a thousand where they are equal."""
+    seen = np.array([-1.0, 0.05, 1.7, -1.35, 3.3, -2.6])
+    for part, spread in (("fifteenth", 0.9), ("sixth", 0.8)):
+        y = np.round(spread * seen, 3)
+        # The logarithm of the precision, by a fine trapezoidal rule; effects integrate out.
+        u = np.linspace(-30, 12, 42001)
+        precision = np.exp(u)
+        v = 1 + 1 / precision
+        log_w = -0.5 * len(y) * np.log(v) - 0.5 * (y @ y) / v + 0.001 * (u - precision)
+        w = np.exp(log_w - log_w.max())
+        w /= w.sum()
+
+        def of(values, variance=0.0):
+            mean = (w * values).sum()
+            square = (w * (variance + (values - mean) ** 2)).sum()
+            # Kurtosis of a mixture of normals.
+            fourth = (w * ((values - mean) ** 4 + 6 * (values - mean) ** 2 * variance + 3 * variance**2)).sum()
+            return [float(mean), math.sqrt(square), float(fourth / square**2 - 3)]
+
+        answer = {"log_precision": of(u), "scale": of(np.exp(-u / 2)), "effect[5]": of(y[4] / (1 + precision), 1 / (1 + precision))}
+        about = f"A precision that the data know, and a shelf with a {part} of the mass where they do not"
+        data = f"transformed data {{\n  vector[6] y = {y.tolist()}';\n}}"
+        add(f"shelf_{part}", "proper", about, f"// {about}.\n{data}\nparameters {{\n  real<lower=0> precision;\n  vector[6] effect;\n}}\ntransformed parameters {{\n  real log_precision = log(precision);\n  real scale = inv_sqrt(precision);\n}}\nmodel {{\n  precision ~ gamma(0.001, 0.001);\n  effect ~ normal(0, scale);\n  y ~ normal(effect, 1);\n}}", answer)
+
+
 def horseshoes():
     for tau in (0.1, 1.0):
         y = np.array([0.0, 0.5, 1.0, 3.0, 6.0, 10.0])
@@ -486,7 +512,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("models/adversarial"))
     args = parser.parse_args()
-    for group in (scalars, targets, planes, hierarchies, horseshoes, regressions, dimensions, shapes, improper, fresh):
+    for group in (scalars, targets, planes, hierarchies, shelves, horseshoes, regressions, dimensions, shapes, improper, fresh):
         group()
     assert len({m[0] for m in MODELS}) == len(MODELS)
     write(args.out)

@@ -1,4 +1,4 @@
-"""Exact summaries of models/dyes_variance_components by quadrature over its two precisions.
+"""Writes the exact summaries of models/dyes_variance_components, by quadrature over its two precisions, to its answer.json.
 
     python tools/oracle/variance_components.py
 
@@ -43,9 +43,16 @@ def main():
         "s[2]": own**-0.5,
         "share_between": own / (own + between),
     }
+    moments = {}
     for name, values in shown.items():
         mean = (weights * values).sum()
-        print(f"{name} mean {mean:.6g} sd {math.sqrt((weights * (values - mean) ** 2).sum()):.6g}")
+        variance = (weights * (values - mean) ** 2).sum()
+        moments[name] = [mean, math.sqrt(variance), (weights * (values - mean) ** 4).sum() / variance**2 - 3]
+        print(f"{name} mean {mean:.6g} sd {math.sqrt(variance):.6g}")
+    rows = ",\n".join(f"    {json.dumps(name)}: {json.dumps(row)}" for name, row in moments.items())
+    about = "Two variance components; a shelf with an eighth of the mass"
+    text = f'{{\n  "kind": "real",\n  "about": "{about}",\n  "moments": {{\n{rows}\n  }}\n}}\n'
+    (FOLDER / "answer.json").write_text(text)
     print(f"mass where precision[1] is above 0.1: {weights[between > 0.1].sum():.4f}")
 
 

@@ -518,7 +518,8 @@ impl LogDensity for GraphDensity {
     }
 
     fn work(&self) -> Option<u64> {
-        Some(self.gradient.work() as u64)
+        // What a solver takes differs from place to place.
+        (!self.gradient.solves()).then(|| self.gradient.work() as u64)
     }
 
     fn pattern(&self) -> Option<Arc<Pattern>> {

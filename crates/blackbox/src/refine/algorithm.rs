@@ -7,6 +7,7 @@ use jensen_run::{Algorithm, Evidence, Record, Status, Step};
 use rayon::prelude::*;
 
 use super::evidence::{Sheet, log_evidence};
+use super::excursions::{CHAINS, shelves};
 use super::homing::homing;
 use super::kernel::{Moved, Stride, transition};
 use super::map::{Map, Shown};
@@ -62,6 +63,10 @@ const TIMES: usize = 64;
 /// Largest spread of the populations' log evidence, in nats, and share of transitions without a step size small
 /// enough, of draws that are trusted.
 const LIMITS: (f64, f64) = (0.5, 0.01);
+
+/// What speaks against draws that have mixed where shelves are found and not explored.
+const SHELF: &str = "chains that are led far out along the logarithm of a scale stay there: it is a part of the posterior that no draw \
+                     comes from, and the gradients allowed leave no room to explore it";
 
 /// Refines one approximation to draws of the density.
 pub struct Refine<'a, D: LogDensity> {
@@ -386,24 +391,29 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
         let round = *state.rounds.last().expect("a round was begun");
         let mixed = reasons.is_empty();
-        if mixed && (went_on || self.vagueness(state) <= VAGUE) {
-            return Some(have_mixed(round.mixing));
-        }
         // A round costs in proportion to its transitions; one that is less than half of the last is not worth it.
         let cost = state.calls.gradients - state.calls_before;
         let room = self.limit(state).saturating_sub(state.calls.gradients) * 9 / 10;
         let affordable = (round.transitions as u64 * room / cost.max(1)) as usize;
-        if mixed && affordable < round.transitions {
-            return Some(have_mixed(round.mixing));
-        }
         if mixed {
-            self.go_on(state);
-            return None;
+            let vague = !went_on && self.vagueness(state) > VAGUE;
+            if vague && affordable >= round.transitions {
+                self.go_on(state);
+                return None;
+            }
+            let shelves = self.look_out(state);
+            if shelves.is_empty() {
+                return Some(have_mixed(round.mixing));
+            }
+            self.join(state, &shelves);
+            reasons.push(SHELF.to_owned());
         }
         if 2 * affordable < round.transitions {
+            let reason = reasons.join("; ");
+            state.failure = mixed.then(|| reason.clone());
             return Some(Status::Stalled {
                 at: iteration,
-                reason: reasons.join("; "),
+                reason,
             });
         }
         let times = state.tape.log_p.len() / lanes;
@@ -411,8 +421,48 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         self.choose_circles(state, state.log_size.exp());
         let length = self.choose_length(&state.tape.x, (lanes, times));
         state.length = length.unwrap_or(state.length);
+        if mixed {
+            // What was drawn before shelves were seen is no posterior.
+            state.tape = Tape::default();
+        }
         self.begin_round(state, affordable.min(2 * round.transitions));
         None
+    }
+
+    /// Chains on shelves that the draws do not answer for; looked for once.
+    fn look_out(&self, state: &mut RefineState) -> Vec<Vec<f64>> {
+        let looked_out = std::mem::replace(&mut state.looked_out, true);
+        if looked_out || self.target.work().is_none() {
+            return Vec::new();
+        }
+        let stride = Stride {
+            circles: &state.circles,
+            beta: 1.0,
+            size: state.log_size.exp(),
+            length: state.length,
+        };
+        let posterior = (self.target.density(), &self.target.map);
+        let (cloud, scales) = (&state.cloud, &self.scales);
+        let (found, calls) = shelves(posterior, cloud, scales, stride, self.source);
+        state.calls += calls;
+        found
+    }
+
+    /// Lets the chains of a shelf join a population, in the place of some of its own.
+    fn join(&mut self, state: &mut RefineState, shelves: &[Vec<f64>]) {
+        let Ensemble {
+            populations,
+            chains,
+        } = self.ensemble();
+        let lanes = state.cloud.lanes();
+        let mut x = std::mem::take(&mut state.cloud.x);
+        for (p, shelf) in shelves.iter().enumerate().take(populations) {
+            for (row, places) in x.chunks_mut(lanes).zip(shelf.chunks(CHAINS)) {
+                let own = row[p * chains..(p + 1) * chains].iter_mut();
+                own.zip(places).for_each(|(x, place)| *x = *place);
+            }
+        }
+        state.cloud = self.target.at(x);
     }
 
     /// Lets a round that is over take as many transitions again, as it is.
@@ -620,6 +670,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
             calls_before: 0,
             calls,
             home: Vec::new(),
+            looked_out: false,
             failure: None,
         })
     }
@@ -654,6 +705,8 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
             && Some(state.moves) == state.rounds.last().map(|round| round.transitions);
         let status = if over {
             let status = self.judge(state, iteration);
+            // A step counts what it takes, so that nothing is lost where it is the last before a resume.
+            state.calls += self.target.take_calls();
             if let Some(mixing) = judged(state) {
                 record = record
                     .with("rhat", mixing.rhat)

@@ -9,7 +9,8 @@
 //! Rounds of 16, 32, 64, … transitions follow each other; each chooses coordinates and step size from the
 //! one before, keeps them while it records, and is judged alone and then with the round before. At the first,
 //! the chains of a population start at one point, one of its particles from which it is far to the others, so that
-//! nested R̂ shows what they remember of it. A round that is good ends the refinement; where the gradients that are
+//! nested R̂ shows what they remember of it. A round that is good ends the refinement, unless chains that are then led far out
+//! stay there: with those it is made anew; where the gradients that are
 //! allowed leave less than half as long a one, it ends with reasons against its draws. The cost is the stated limit
 //! in gradients at most, twice that where a round has nearly mixed, and usually a tenth of it.
 //!
@@ -23,12 +24,14 @@
 //! | `target` | the path of densities and its base |
 //! | `tempering`, `evidence` | temperatures, weights, resampling; the log evidence from all of them |
 //! | `kernel`, `steps` | one transition of all particles; its steps |
+//! | `excursions` | chains led far out, along logarithms of scales |
 //! | `homing` | chains from other optima |
 //! | `mixing` | [`Ensemble`], [`Mixing`]: nested R̂, effective sample size, standard errors |
 
 mod algorithm;
 mod bends;
 mod evidence;
+mod excursions;
 mod homing;
 mod kernel;
 mod map;

@@ -101,6 +101,8 @@ pub struct RefineState {
     pub(super) calls: Calls,
     /// Optima from which chains have come to the draws.
     pub(super) home: Vec<Vec<f64>>,
+    /// Whether it was looked for shelves.
+    pub(super) looked_out: bool,
     /// Why it cannot go on.
     pub(super) failure: Option<String>,
 }
@@ -149,6 +151,7 @@ impl Snapshot for RefineState {
         archive.set("calls_before", self.calls_before);
         archive.set("calls", self.calls);
         archive.put("home", &self.home.concat());
+        archive.set("looked_out", self.looked_out);
         archive.set("failure", &self.failure);
         archive
     }
@@ -244,6 +247,8 @@ impl Snapshot for RefineState {
                 .chunks(dim.max(1))
                 .map(<[f64]>::to_vec)
                 .collect(),
+            // Earlier builds did not.
+            looked_out: archive.get("looked_out").unwrap_or(false),
             failure: archive.get("failure")?,
         })
     }
