@@ -65,8 +65,8 @@ const TIMES: usize = 64;
 const LIMITS: (f64, f64) = (0.5, 0.01);
 
 /// What speaks against draws that have mixed where shelves are found and not explored.
-const SHELF: &str = "chains that are led far out along the logarithm of a scale stay there: it is a part of the posterior that no draw \
-                     comes from, and the gradients allowed leave no room to explore it";
+const SHELF: &str = "chains that are led far out along the logarithm or logit of a parameter stay there: it is a part of the \
+                     posterior that the draws do not answer for, and the gradients allowed leave no room to explore it";
 
 /// Refines one approximation to draws of the density.
 pub struct Refine<'a, D: LogDensity> {

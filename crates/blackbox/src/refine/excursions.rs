@@ -141,7 +141,8 @@ fn directions(z: &[f64], lanes: usize, scales: &[Scale]) -> Vec<Direction> {
         along.iter().map(|u| u.max(0.0).powi(4)).sum::<f64>() / lanes as f64
     };
     let mut tails: Vec<(f64, Direction)> = both.map(|d| (tail(&d), d)).collect();
-    tails.retain(|(tail, _)| *tail > SHORT);
+    // Quartiles that are one number give no unit.
+    tails.retain(|(tail, _)| *tail > SHORT && tail.is_finite());
     tails.sort_by(|a, b| b.0.total_cmp(&a.0));
     tails.truncate(MOST);
     tails.into_iter().map(|(_, direction)| direction).collect()
@@ -196,7 +197,7 @@ fn excursion<D: LogDensity>(
     let mut calls = out.take_calls();
     let mut back = Target::new(density, map.clone());
     let mut cloud = back.at(cloud.x);
-    let mut away = vec![true; CHAINS];
+    let mut away = [true; CHAINS];
     let mut stay = true;
     for turn in 0..=BACK {
         let along = direction.along(&map.draws(&cloud.x, CHAINS), CHAINS);
