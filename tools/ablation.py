@@ -21,6 +21,8 @@ VARIANTS = [
     ("mean field", "--family meanfield --centring off --refine none"),
     ("full rank", "--family fullrank --centring off --refine none"),
     ("full rank, centring chosen", "--family fullrank --centring auto --refine none"),
+    ("sparse precision, centring chosen", "--family sparse --centring auto --refine none"),
+    ("locals given hubs, centring chosen", "--family conditional --centring auto --refine none"),
     ("mixture of eight, centring chosen", "--family mixture --centring auto --refine none"),
     ("flow of six layers, centring chosen", "--family flow --centring auto --refine none"),
     ("policy (sparse precision, mixture at modes, weights) without refinement", "--refine none"),
