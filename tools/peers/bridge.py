@@ -14,21 +14,21 @@ all seeds: the standard deviation of the estimates over the root mean square of 
 """
 
 import argparse
+import contextlib
 import csv
+import io
 import json
 import math
 import pathlib
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-import contextlib
-import io
 
 import numpy as np
 import stanli
 
 NAMES = ("kidscore_momiq", "mesquite_logs", "eight_schools_noncentred", "dugongs_growth", "beetles_logit", "garch_1_1", "ar_k",
-         "dyes_standardised", "rats_growth", "pump_gamma_poisson")
+         "dyes_standardised", "rats_growth", "pump_gamma_poisson", "dyes_variance_components")
 
 
 def fitted(binary, folder, seed, out, flags):

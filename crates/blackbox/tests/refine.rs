@@ -312,20 +312,19 @@ fn arms_that_no_chain_has_been_to_are_not_forgotten() {
     }
 }
 
-/// Effects seen with unit noise, and the logarithm of their precision, which has the prior gamma(0.001, 0.001): where effects are all but
-/// equal it is anything up to a thousand, a shelf with a fifteenth of the mass. Chains agree before that has its share; some are led
-/// there. Means and standard deviations are those of quadrature, and the way is resumed to the same bits.
-#[test]
-fn shelves_get_their_share() {
-    const SHAPE: f64 = 0.001;
-    let seen = [-0.9, 0.045, 1.53, -1.215, 2.97, -2.34];
-    let effects = Steady(Plain {
+/// The data, and the prior's shape and rate, of [`effects`].
+const SEEN: [f64; 6] = [-0.9, 0.045, 1.53, -1.215, 2.97, -2.34];
+const SHAPE: f64 = 0.001;
+
+/// Effects seen with unit noise, and before them the logarithm of their precision.
+fn effects() -> impl LogDensity {
+    Steady(Plain {
         dim: 7,
-        log_density: move |z: &[f64], slope: &mut [f64]| {
+        log_density: |z: &[f64], slope: &mut [f64]| {
             let (log, precision) = (z[0], z[0].exp());
             let mut value = SHAPE * log - SHAPE * precision + 3.0 * log;
             slope[0] = SHAPE - SHAPE * precision + 3.0;
-            for (i, y) in seen.into_iter().enumerate() {
+            for (i, y) in SEEN.into_iter().enumerate() {
                 let (effect, off) = (z[i + 1], y - z[i + 1]);
                 value -= 0.5 * (off * off + precision * effect * effect);
                 slope[0] -= 0.5 * precision * effect * effect;
@@ -333,9 +332,25 @@ fn shelves_get_their_share() {
             }
             value
         },
-    });
+    })
+}
+
+/// A Gaussian near the mode of [`effects`], and what its coordinates are.
+fn beside_a_shelf() -> (Approximation, [Scale; 7]) {
+    let mut scales = [Scale::Identity; 7];
+    scales[0] = Scale::Log;
+    let places = [-0.8, -0.6, 0.0, 1.0, -0.8, 2.0, -1.6];
+    (mean_field(&places, &[0.8; 7]), scales)
+}
+
+/// Effects seen with unit noise, and the logarithm of their precision, which has the prior gamma(0.001, 0.001): where effects are all but
+/// equal it is anything up to a thousand, a shelf with a fifteenth of the mass. Chains agree before that has its share; some are led
+/// there. Means and standard deviations are those of quadrature, and the way is resumed to the same bits.
+#[test]
+fn shelves_get_their_share() {
+    let effects = effects();
     // Without the effects, at steps so small that sums are integrals.
-    let square: f64 = seen.iter().map(|y| y * y).sum();
+    let square: f64 = SEEN.iter().map(|y| y * y).sum();
     let weight = |log: f64| {
         let variance = 1.0 + (-log).exp();
         let log_p = -3.0 * variance.ln() - 0.5 * square / variance;
@@ -350,10 +365,7 @@ fn shelves_get_their_share() {
     let sd = average(&|log| (log - mean).powi(2)).sqrt();
     let share = average(&|log| f64::from(u8::from(log > 3.0)));
     assert!((mean + 0.146).abs() < 1e-3 && (sd - 1.762).abs() < 1e-3);
-    let mut scales = [Scale::Identity; 7];
-    scales[0] = Scale::Log;
-    let places = [-0.8, -0.6, 0.0, 1.0, -0.8, 2.0, -1.6];
-    let approximation = mean_field(&places, &[0.8; 7]);
+    let (approximation, scales) = beside_a_shelf();
     for seed in 0..6 {
         let fit =
             |resume| controlled_of(&effects, &scales, &approximation, seed, 1_000_000, resume);
@@ -371,6 +383,30 @@ fn shelves_get_their_share() {
             }
         }
     }
+}
+
+/// A shelf that is found when the gradients allowed are all but spent is a reason against the draws.
+#[test]
+fn a_shelf_that_cannot_be_explored_is_told() {
+    let effects = effects();
+    let (approximation, scales) = beside_a_shelf();
+    let told = (1..40).any(|k| {
+        let settings = RefineSettings {
+            max_gradients: 1000 * k,
+            ..RefineSettings::default()
+        };
+        let source = NoiseSource::new(4, Simd::detect());
+        let mut refine = Refine::new(&effects, &approximation, source, settings).of_scales(&scales);
+        let clock = ticking(0.001);
+        let mut records: Vec<Record> = Vec::new();
+        let mut control = Control::new(Budget::iterations(10_000), &clock, &mut records);
+        let outcome = run(&mut refine, &identity(), &mut control).unwrap();
+        let refined = outcome.output.unwrap();
+        let told = refined.reasons.iter().any(|r| r.contains("led far out"));
+        assert!(!told || !refined.mixed() && !outcome.status.is_converged());
+        told
+    });
+    assert!(told);
 }
 
 /// Neal's funnel v ~ N(0, 3), x | v ~ N(0, e^(v/2)): scales from e^(-4.5) to e^4.5 in one posterior.

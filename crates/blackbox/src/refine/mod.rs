@@ -10,8 +10,7 @@
 //! one before, keeps them while it records, and is judged alone and then with the round before. At the first,
 //! the chains of a population start at one point, one of its particles from which it is far to the others, so that
 //! nested R̂ shows what they remember of it. A round that is good ends the refinement, unless chains that are then led far out
-//! stay there: with those it is made anew; where the gradients that are
-//! allowed leave less than half as long a one, it ends with reasons against its draws. The cost is the stated limit
+//! stay there: with those it is made anew. Where the gradients that are allowed leave less than half as long a one, it ends with reasons against its draws. The cost is the stated limit
 //! in gradients at most, twice that where a round has nearly mixed, and usually a tenth of it.
 //!
 //! | file | subject |
