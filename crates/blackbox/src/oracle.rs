@@ -133,6 +133,11 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         }
     }
 
+    /// What an evaluation takes of each draw, where the density knows it.
+    pub(crate) fn work(&self) -> Option<u64> {
+        self.density.work()
+    }
+
     /// The family.
     pub fn family(&self) -> &Arc<dyn Family> {
         &self.family

@@ -38,6 +38,39 @@ impl LogDensity for Banana {
     }
 }
 
+/// A banana with less of a bend, that says what an evaluation of it takes or not.
+struct Bent(Option<u64>);
+
+impl LogDensity for Bent {
+    type Workspace = ();
+
+    fn dim(&self) -> usize {
+        2
+    }
+    fn work(&self) -> Option<u64> {
+        self.0
+    }
+    fn workspace(&self, _lanes: usize) {}
+    fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
+        for (l, value) in out.iter_mut().enumerate() {
+            let (a, b) = (z.row(0)[l], z.row(1)[l]);
+            *value = -0.5 * (a * a + (b - BEND * a * a).powi(2));
+        }
+    }
+    fn value_grad(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
+        self.value(&mut (), z, out);
+        for l in 0..z.lanes() {
+            let (a, b) = (z.row(0)[l], z.row(1)[l]);
+            let e = b - BEND * a * a;
+            grad.row_mut(0)[l] = -a + 2.0 * BEND * a * e;
+            grad.row_mut(1)[l] = -e;
+        }
+    }
+}
+
+/// How much of one.
+const BEND: f64 = 0.3;
+
 struct Run {
     fit: Fit,
     records: Vec<Record>,
@@ -134,6 +167,27 @@ fn only_the_policys_own_choice_is_refined_unasked() {
         (kl.mean + elbo.mean).abs() < 4.0 * kl.standard_error,
         "{kl:?} {elbo:?}"
     );
+}
+
+/// That weights move moments is left to a refinement sooner where evaluations may be dear.
+#[test]
+fn a_density_of_unknown_cost_is_judged_on_fewer_draws_before_it_is_refined() {
+    let [known, unknown] = [Some(20), None].map(|work| {
+        let fit = run(
+            &Differenced(Bent(work)),
+            &when(RefineWhen::Auto),
+            100_000,
+            None,
+        )
+        .fit;
+        assert!(fit.trusted(), "{:?}", fit.warnings());
+        fit
+    });
+    let draws = |fit: &Fit| fit.best().evaluation.draws;
+    assert!(draws(&unknown) <= 16_384 && draws(&known) > 16_384);
+    let spread = |fit: &Fit| Summary::of(fit.refined.as_ref().unwrap().draws.lanes().row(1)).sd;
+    let exact = (1.0 + 2.0 * BEND * BEND).sqrt();
+    assert!((spread(&unknown) / exact - 1.0).abs() < 0.04);
 }
 
 #[test]

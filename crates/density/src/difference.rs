@@ -27,6 +27,10 @@ impl<D: LogDensity> LogDensity for Differenced<D> {
         self.0.dim()
     }
 
+    fn work(&self) -> Option<u64> {
+        self.0.work()
+    }
+
     fn workspace(&self, lanes: usize) -> Self::Workspace {
         DifferencedWorkspace {
             inner: self.0.workspace(lanes),

@@ -15,7 +15,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `algorithm` | [`Refine`]: tempering and rounds as one algorithm |
+//! | `algorithm` | [`Refine`]: tempering and rounds as one algorithm; how rounds are judged |
 //! | `settings`, `outcome`, `state` | [`RefineSettings`], [`Refined`], [`RefineState`] |
 //! | `map`, `root` | coordinates: the family's own, and the square roots in them |
 //! | `whitening` | what particles have shown of theirs: spreads and directions |
