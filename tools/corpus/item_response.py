@@ -7,9 +7,9 @@
 
 import json
 import math
-import pathlib
 import random
-import sys
+
+import asked
 
 PROGRAM = """\
 data {
@@ -56,7 +56,7 @@ def answers(people):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
+    folder = asked.folder(__doc__)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "item_response.stan").write_text(PROGRAM)
     for people in (500, 5000):

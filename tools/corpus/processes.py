@@ -8,9 +8,9 @@ folder each.
 
 import json
 import math
-import pathlib
 import random
-import sys
+
+import asked
 
 PROGRAM = """\
 data {
@@ -63,10 +63,11 @@ KINDS = {
 
 
 def main():
+    out = asked.folder(__doc__)
     for name, (outcome, parameter, likelihood, draw, sizes) in KINDS.items():
         program = PROGRAM.replace("OUTCOME", outcome).replace("PARAMETER", parameter).replace("LIKELIHOOD", likelihood)
         for n in sizes:
-            folder = pathlib.Path(sys.argv[1]) / f"{name}_{n}"
+            folder = out / f"{name}_{n}"
             folder.mkdir(parents=True, exist_ok=True)
             rng = random.Random(n)
             x = [round(-3 + 6 * i / (n - 1), 4) for i in range(n)]

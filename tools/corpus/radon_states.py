@@ -9,9 +9,8 @@ the number of dimensions. Counties differ in size as the study's do.
 """
 
 import json
-import pathlib
-import sys
 
+import asked
 import numpy as np
 
 PROGRAM = """\
@@ -66,9 +65,7 @@ def houses(counties, count):
     }
 
 
-if len(sys.argv) != 2:
-    sys.exit(__doc__)
-folder = pathlib.Path(sys.argv[1])
+folder = asked.folder(__doc__)
 folder.mkdir(parents=True, exist_ok=True)
 (folder / "radon.stan").write_text(PROGRAM)
 for counties, count in [(386, 12_573), (1_000, 20_000), (5_000, 60_000)]:

@@ -7,9 +7,9 @@
 
 import json
 import math
-import pathlib
 import random
-import sys
+
+import asked
 
 GUIDE = """\
 data {
@@ -185,8 +185,9 @@ def programs(rng):
 
 
 def main():
+    out = asked.folder(__doc__)
     for name, program, data in programs(random.Random(3)):
-        folder = pathlib.Path(sys.argv[1]) / name
+        folder = out / name
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "model.stan").write_text(program)
         (folder / "data.json").write_text(json.dumps(data))

@@ -7,9 +7,9 @@
 
 import json
 import math
-import pathlib
 import random
-import sys
+
+import asked
 
 PROGRAM = """\
 data {
@@ -46,8 +46,9 @@ def days(count):
 
 
 def main():
+    out = asked.folder(__doc__)
     for count in (1000, 3000, 10000):
-        folder = pathlib.Path(sys.argv[1]) / str(count)
+        folder = out / str(count)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "model.stan").write_text(PROGRAM)
         (folder / "data.json").write_text(json.dumps({"T": count, "y": days(count)}))

@@ -49,7 +49,7 @@ pub trait LogDensity: Sync {
 
     /// What an evaluation of value and gradient takes of each draw, in elementary operations on numbers; about a
     /// nanosecond each. None of densities that do not know it, or of which it differs from place to place as with a solver's
-    /// steps: those are not evaluated far from where the posterior has been seen to have mass.
+    /// steps: those are not evaluated far from where the posterior has been seen to have mass, and sooner refined than judged by many draws.
     fn work(&self) -> Option<u64> {
         None
     }
