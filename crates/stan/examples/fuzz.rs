@@ -10,11 +10,9 @@
 //!
 //! Prints what goes wrong and how long the slowest took; exits 1 if anything did.
 
-#[path = "../tests/support/agreement.rs"]
-mod agreement;
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/it/support/mod.rs"]
 mod support;
 
 use std::collections::BTreeMap;
@@ -119,7 +117,10 @@ fn main() -> ExitCode {
     let first: u64 = args.get(2).and_then(|n| n.parse().ok()).unwrap_or(0);
     if kind == "file" {
         let source = std::fs::read_to_string(&args[1]).expect("the program");
-        println!("{:?}", agreement::compare(&source, common::DATA, first));
+        println!(
+            "{:?}",
+            support::agreement::compare(&source, common::DATA, first)
+        );
         return ExitCode::SUCCESS;
     }
     let mut models = Vec::new();
@@ -154,7 +155,8 @@ fn main() -> ExitCode {
             let checked = exercise(&source)?;
             match kind {
                 "density" | "corpus" if checked == "accepted" => {
-                    agreement::compare(&source, &data, seed).map(|outcome| format!("{outcome:?}"))
+                    support::agreement::compare(&source, &data, seed)
+                        .map(|outcome| format!("{outcome:?}"))
                 }
                 "density" | "check" if checked == "refused" => {
                     Err(check(&source, "fuzz", &NoIncludes).render(false))

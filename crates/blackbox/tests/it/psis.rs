@@ -1,0 +1,103 @@
+//! Pareto smoothing against values stored from ArviZ (`tests/data/psis.json` says how they were made).
+
+use jensen_blackbox::{
+    Agreement, NoiseSource, importance_weighted_bound, psis, resample, summarize,
+};
+use jensen_math::simd::Simd;
+use serde_json::Value;
+
+fn numbers(value: &Value) -> Vec<f64> {
+    let list = value.as_array().unwrap();
+    list.iter().map(|x| x.as_f64().unwrap()).collect()
+}
+
+#[test]
+fn agrees_with_arviz() {
+    let text = include_str!("../data/psis.json");
+    let stored: Value = serde_json::from_str(text).unwrap();
+    let cases = stored["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 8);
+    for case in cases {
+        let name = case["name"].as_str().unwrap();
+        let raw = numbers(&case["log_weights"]);
+        let expected = numbers(&case["smoothed"]);
+        let smoothed = psis(&raw, case["relative_efficiency"].as_f64().unwrap());
+        match case["khat"].as_f64() {
+            Some(k) => assert!(
+                (smoothed.khat - k).abs() < 1e-10,
+                "{name}: {}",
+                smoothed.khat
+            ),
+            None => assert_eq!(smoothed.khat, f64::INFINITY, "{name}"),
+        }
+        // Equal raw weights may share their smoothed values out in any order.
+        let (mut ours, mut theirs) = (smoothed.log_weights.clone(), expected);
+        if name == "ties" {
+            ours.sort_by(f64::total_cmp);
+            theirs.sort_by(f64::total_cmp);
+        }
+        for (a, b) in ours.iter().zip(&theirs) {
+            assert!((a - b).abs() < 1e-10 * (1.0 + b.abs()), "{name}: {a} {b}");
+        }
+    }
+}
+
+#[test]
+fn infinite_and_undefined_weights_are_no_weights() {
+    let weights = [0.0, f64::NEG_INFINITY, f64::NAN, 1.0];
+    let smoothed = psis(&weights, 1.0);
+    assert_eq!(smoothed.log_weights[1], f64::NEG_INFINITY);
+    assert_eq!(smoothed.log_weights[2], f64::NEG_INFINITY);
+    let total: f64 = smoothed.log_weights.iter().map(|w| w.exp()).sum();
+    assert!((total - 1.0).abs() < 1e-15);
+    assert_eq!(psis(&[f64::NAN; 9], 1.0).khat, f64::INFINITY);
+    assert_eq!(psis(&[], 1.0).log_weights, Vec::<f64>::new());
+}
+
+#[test]
+fn an_evaluation_counts_what_is_not_finite() {
+    let weights = [1.0, 2.0, f64::NAN, 3.0, f64::NEG_INFINITY];
+    let evaluation = summarize(&weights, Agreement::UNKNOWN);
+    assert_eq!((evaluation.rejected, evaluation.impossible), (1, 1));
+    // The bound is that of the approximation inside the support: a quarter of the draws that count fell outside.
+    assert!((evaluation.elbo.mean - (2.0 + 0.75_f64.ln())).abs() < 1e-14);
+    assert!(evaluation.is_holey());
+    let constant = summarize(&[-3.5; 100], Agreement::UNKNOWN);
+    assert_eq!(constant.khat, 0.0);
+    assert_eq!(constant.elbo.mean, -3.5);
+    assert!((constant.importance_bound.mean + 3.5).abs() < 1e-14);
+}
+
+#[test]
+fn importance_bounds_tighten_with_the_group() {
+    let weights: Vec<f64> = (0..600)
+        .map(|i| f64::from(i * 7919 % 601) / 100.0)
+        .collect();
+    let bounds: Vec<f64> = [1, 4, 20, 600]
+        .map(|k| importance_weighted_bound(&weights, k).mean)
+        .into();
+    let mean = weights.iter().sum::<f64>() / 600.0;
+    assert!((bounds[0] - mean).abs() < 1e-12);
+    assert!(bounds.windows(2).all(|w| w[1] > w[0]), "{bounds:?}");
+    assert!(
+        (bounds[3]
+            - summarize(&weights, Agreement::UNKNOWN)
+                .importance_bound
+                .mean)
+            .abs()
+            < 1e-12
+    );
+}
+
+#[test]
+fn resampling_follows_the_weights_and_extends() {
+    let weights: Vec<f64> = [0.5f64, 0.0, 0.3, 0.2].map(f64::ln).into();
+    let source = NoiseSource::new(4, Simd::detect());
+    let many = resample(&weights, 20_000, source);
+    assert_eq!(resample(&weights, 50, source), many[..50]);
+    let count = |i: usize| many.iter().filter(|&&j| j == i).count() as f64 / 20_000.0;
+    assert_eq!(count(1), 0.0);
+    for (i, expected) in [(0, 0.5), (2, 0.3), (3, 0.2)] {
+        assert!((count(i) - expected).abs() < 0.015, "{i}: {}", count(i));
+    }
+}

@@ -1,0 +1,251 @@
+//! `jensen fit --exchangeable` from end to end.
+
+use crate::common::{Desk, corpus, jensen};
+
+#[test]
+fn minibatches_reach_the_posterior_of_all_records() {
+    let (model, data) = corpus("kidscore_momhs");
+    let whole = jensen(["fit", &model, &data, "--family", "meanfield", "--json"]).json();
+    let minibatches = jensen([
+        "fit",
+        &model,
+        &data,
+        "--exchangeable",
+        "N",
+        "--batch",
+        "50",
+        "--step-size",
+        "0.1",
+        "--max-iters",
+        "20000",
+        "--covariance",
+        "family",
+        "--json",
+    ])
+    .json();
+    assert_eq!(minibatches["method"], "minibatch");
+    let gap = whole["elbo"].as_f64().unwrap() - minibatches["elbo"].as_f64().unwrap();
+    assert!(gap.abs() < 2.0, "{gap} nats apart");
+}
+
+#[test]
+fn smiso_finds_a_step_size_of_its_own() {
+    let (model, data) = corpus("wells_logit");
+    let whole = jensen(["fit", &model, &data, "--family", "meanfield", "--json"]).json();
+    let flags = ["--method", "smiso", "--max-iters", "30000", "--json"];
+    let mut args = vec!["fit", &model, &data, "--exchangeable", "N"];
+    args.extend(flags);
+    let smiso = jensen(args).json();
+    assert_eq!(smiso["method"], "smiso");
+    let gap = whole["elbo"].as_f64().unwrap() - smiso["elbo"].as_f64().unwrap();
+    assert!(gap.abs() < 2.0, "{gap} nats apart");
+}
+
+#[test]
+fn a_run_stopped_within_an_epoch_resumes_to_the_same_bits() {
+    // Nine batches an epoch: both limits are within one, after the starts.
+    let (model, data) = corpus("kidscore_momhs");
+    for method in [
+        &["--estimator", "joint"][..],
+        &["--estimator", "joint-svrg", "--trace-variance", "30"],
+        &["--estimator", "inc"],
+        &["--method", "smiso"],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let (direct, parts) = (path("direct"), path("parts"));
+        let run = |out: &str, iterations: &str| {
+            let mut args = vec!["fit", &model, &data, "--exchangeable", "N", "--batch", "50"];
+            args.extend(["--quiet", "--out", out, "--max-iters", iterations]);
+            args.extend(method);
+            jensen(args).expect(4);
+        };
+        run(&direct, "600");
+        run(&parts, "540");
+        jensen(["fit", "--resume", &parts, "--max-iters", "600", "--quiet"]).expect(4);
+        let bytes =
+            |out: &str, file: &str| std::fs::read(std::path::Path::new(out).join(file)).unwrap();
+        // The comments list the flags, to which a resumed run adds those that it found.
+        let draws = |out: &str| -> Vec<String> {
+            let text = String::from_utf8(bytes(out, "draws.csv")).unwrap();
+            let lines = text.lines().filter(|line| !line.starts_with('#'));
+            lines.map(str::to_owned).collect()
+        };
+        let approximation = "approximation.safetensors";
+        assert!(
+            bytes(&direct, approximation) == bytes(&parts, approximation),
+            "{method:?}"
+        );
+        assert!(draws(&direct) == draws(&parts), "{method:?}");
+        let trace = String::from_utf8(bytes(&parts, "trace.jsonl")).unwrap();
+        assert_eq!(trace.lines().count(), 600);
+        let lines = trace.lines();
+        let lines: Vec<serde_json::Value> = lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(lines[0]["stage"], "starts");
+        assert_ne!(lines[539]["stage"], "starts");
+        if method.contains(&"--trace-variance") {
+            let mut analysed = lines
+                .iter()
+                .filter(|line| line["variance_naive_total"].is_number());
+            let line = analysed.next_back().unwrap();
+            for estimator in ["naive", "stl", "cv", "inc", "ens", "joint", "joint-svrg"] {
+                for part in ["total", "subsampling", "monte_carlo"] {
+                    let name = format!("variance_{estimator}_{part}");
+                    assert!(line[&name].is_number(), "{name}");
+                    assert!(line[format!("{name}_se")].is_number(), "{name}");
+                }
+            }
+            let report = String::from_utf8(bytes(&parts, "report.html")).unwrap();
+            assert!(report.contains("Variance of the gradient"));
+        }
+    }
+}
+
+#[test]
+fn records_get_the_policy_of_all_data() {
+    // Collinear predictors: the independent normals that come first cannot be trusted.
+    let desk = Desk::new();
+    let model = desk.file(
+        "line.stan",
+        "data { int N; vector[N] x; vector[N] y; }
+         parameters { real a; real b; }
+         model { a ~ normal(0, 10); b ~ normal(0, 10); y ~ normal(a + b * x, 1); }",
+    );
+    let x: Vec<f64> = (0..400).map(|n| 3.0 + f64::from(n % 20) / 20.0).collect();
+    let y: Vec<f64> = x.iter().map(|x| 1.0 + 0.5 * x + (37.0 * x).sin()).collect();
+    let data = serde_json::json!({"N": x.len(), "x": x, "y": y});
+    let data = desk.file("line.json", &data.to_string());
+    let whole = jensen(["fit", &model, &data, "--json"]).json();
+    let mut args = vec!["fit", &model, &data, "--exchangeable", "N", "--json"];
+    let records = jensen([&args[..], &["--step-size", "0.05"]].concat()).json();
+    assert_eq!(whole["trusted"], true);
+    assert_eq!(records["trusted"], true, "{records}");
+    assert_eq!(records["family"], "fullrank");
+    let gap = whole["elbo"].as_f64().unwrap() - records["elbo"].as_f64().unwrap();
+    assert!(gap.abs() < 0.5, "{gap} nats apart");
+    // The covariances of a mean field by linear response are those of the posterior.
+    args.extend(["--family", "meanfield", "--covariance", "linear-response"]);
+    let wide = jensen(args).json();
+    let sd = |fit: &serde_json::Value| fit["parameters"][1]["sd"].as_f64().unwrap();
+    assert!((sd(&wide) / sd(&whole) - 1.0).abs() < 0.1, "{wide}");
+}
+
+#[test]
+fn a_logistic_regression_has_its_draws_integrated_out() {
+    let (model, data) = corpus("wells_logit");
+    let whole = jensen(["fit", &model, &data, "--family", "meanfield", "--json"]).json();
+    let mut args = vec!["fit", &model, &data, "--exchangeable", "N", "--json"];
+    args.extend(["--estimator", "joint-exact", "--max-iters", "20000"]);
+    args.extend(["--family", "meanfield"]);
+    let exact = jensen(args).json();
+    let gap = whole["elbo"].as_f64().unwrap() - exact["elbo"].as_f64().unwrap();
+    assert!(gap.abs() < 0.5, "{gap} nats apart");
+}
+
+/// Fails with this exit code and a message that has all of these words.
+fn refused(model: &str, flags: &[&str], code: i32, words: &[&str]) {
+    let (model, data) = corpus(model);
+    let mut args = vec!["fit", model.as_str(), data.as_str()];
+    args.extend_from_slice(flags);
+    let answer = jensen(args).expect(code);
+    for word in words {
+        assert!(answer.stderr.contains(word), "{flags:?}: {}", answer.stderr);
+    }
+}
+
+#[test]
+fn what_counts_no_records_is_refused() {
+    let kid = "kidscore_momhs";
+    refused(
+        kid,
+        &["--exchangeable", "M"],
+        3,
+        &["no variable `M`", "`N`"],
+    );
+    refused(kid, &["--exchangeable", "mom_hs"], 3, &["no single `int`"]);
+    refused(
+        kid,
+        &["--exchangeable", "N", "--batch", "1000"],
+        2,
+        &["434 records"],
+    );
+    refused(
+        kid,
+        &["--exchangeable", "N", "--batch", "0"],
+        2,
+        &["--batch"],
+    );
+    refused(kid, &["--batch", "10"], 2, &["--exchangeable"]);
+    refused(kid, &["--estimator", "joint"], 2, &["--exchangeable"]);
+    refused(kid, &["--method", "smiso"], 2, &["--exchangeable"]);
+    refused(kid, &["--trace-variance", "9"], 2, &["--exchangeable"]);
+    refused(
+        kid,
+        &["--exchangeable", "N", "--trace-variance", "9"],
+        2,
+        &["--out"],
+    );
+    refused(
+        kid,
+        &["--exchangeable", "N", "--estimator", "joint-exact"],
+        3,
+        &["one linear predictor", "`joint`"],
+    );
+    refused(
+        "ar_k",
+        &["--exchangeable", "T"],
+        3,
+        &["records interact", "model.stan:16"],
+    );
+    refused(
+        "garch_1_1",
+        &["--exchangeable", "T"],
+        3,
+        &["records interact", "model.stan:20"],
+    );
+    refused(
+        "dyes_variance_components",
+        &["--exchangeable", "BATCHES"],
+        3,
+        &["sized by `BATCHES`"],
+    );
+}
+
+#[test]
+fn snapshots_that_do_not_fit_are_refused_and_svrg_named() {
+    // A network is no linear predictor: `joint` has to keep the means that records were last seen at.
+    let desk = Desk::new();
+    let model = desk.file(
+        "network.stan",
+        "data { int N; int H; vector[N] x; vector[N] y; }
+         parameters { vector[H] w; vector[H] v; }
+         model {
+           w ~ std_normal();
+           v ~ std_normal();
+           for (n in 1 : N) y[n] ~ normal(dot_product(v, tanh(w * x[n])), 1);
+         }",
+    );
+    let x: Vec<f64> = (0..20_000).map(|n| f64::from(n % 7) - 3.0).collect();
+    let data = serde_json::json!({"N": x.len(), "H": 50, "x": &x, "y": &x});
+    let data = desk.file("network.json", &data.to_string());
+    let mut args = vec!["fit", &model, &data, "--exchangeable", "N", "--batch", "10"];
+    args.extend([
+        "--max-iters",
+        "10",
+        "--draws",
+        "100",
+        "--memory-limit",
+        "6MiB",
+    ]);
+    let joint = jensen([&args[..], &["--estimator", "joint"]].concat()).expect(3);
+    for word in [
+        "the snapshots of the estimator `joint`",
+        "MiB",
+        "`joint-svrg` needs",
+    ] {
+        assert!(joint.stderr.contains(word), "{}", joint.stderr);
+    }
+    jensen([&args[..], &["--estimator", "joint-svrg"]].concat()).expect(4);
+}

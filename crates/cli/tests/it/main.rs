@@ -1,0 +1,25 @@
+//! Integration tests of `cli`: one binary, a module for each subject.
+
+mod adversarial;
+mod bad_input;
+mod calibrate;
+mod centring;
+mod commands;
+mod common;
+mod exchangeable;
+mod factor_analysis;
+mod fit;
+mod fit_many;
+mod hardening;
+mod hmm;
+mod labellings;
+mod latent;
+mod latent_bad_data;
+mod newcomer;
+mod points;
+mod reproduce;
+mod shards;
+mod sparse;
+mod stored;
+mod topics;
+mod vae;

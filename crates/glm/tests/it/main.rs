@@ -1,0 +1,4 @@
+//! Integration tests of `glm`: one binary, a module for each subject.
+
+mod doubly_stochastic;
+mod records;

@@ -1,0 +1,82 @@
+//! Variances against their bounds.
+
+use std::sync::Arc;
+
+use jensen_blackbox::Family;
+use jensen_blackbox::family::MeanField;
+use jensen_blackbox::records::{Batches, Gradients, Place, RecordEstimator, Request, variances};
+use jensen_density::Lanes;
+
+use super::support::{australian, optimum};
+
+#[test]
+fn variances_respect_their_bounds_at_the_optimum() {
+    let model = australian();
+    let omega = optimum(&model);
+    let batches = Batches::new(1, 690, 5).unwrap();
+    let family: Arc<dyn Family> = Arc::new(MeanField::new(14));
+    let mut found = Vec::new();
+    for estimator in RecordEstimator::ALL {
+        let mut gradients = Gradients::new(&model, family.clone(), 1, 5);
+        // Tables at the optimum itself: what a converged run approaches.
+        let mut table = gradients.table(estimator);
+        let order = batches.order(0);
+        let mut out = vec![0.0; omega.len()];
+        let mut noise = Vec::new();
+        for k in 0..batches.per_epoch() {
+            gradients.noise(5, k as u64, &mut noise);
+            let request = Request {
+                estimator,
+                omega: &omega,
+                noise: Lanes::new(&noise, 14, 1),
+                batch: &order[batches.range(k)],
+                visit: estimator.remembers(),
+            };
+            assert!(gradients.evaluate(&request, &table, &mut out));
+            gradients.visit(&request, &mut table, k + 1 == batches.per_epoch());
+        }
+        if estimator == RecordEstimator::JointSvrg {
+            gradients.anchor(&omega[..14], &mut table);
+        }
+        let place = Place {
+            omega: &omega,
+            table: &table,
+            batches: &batches,
+            seed: 6,
+            iteration: 1,
+            samples: 600,
+        };
+        found.push((estimator, variances(&mut gradients, estimator, &place)));
+    }
+    let of = |name: &str| found.iter().find(|(e, _)| e.name() == name).unwrap().1;
+    let naive = of("naive");
+    let (subsampling, monte_carlo) = (naive.subsampling, naive.monte_carlo);
+    // The decomposition of the naive estimator: the parts are smaller than the whole, and the paper's
+    // order of magnitude (9.16e4, 8.61e4 and 2.07e3).
+    assert!((3e4..3e5).contains(&naive.total.mean), "{:?}", naive.total);
+    assert!((3e4..3e5).contains(&subsampling.mean), "{subsampling:?}");
+    assert!((5e2..8e3).contains(&monte_carlo.mean), "{monte_carlo:?}");
+    // Eqs. 10 and 14, with four standard errors.
+    let cv = of("cv").total;
+    assert!(cv.mean > subsampling.mean - 4.0 * (cv.standard_error + subsampling.standard_error));
+    assert!(cv.mean < naive.total.mean);
+    let inc = of("inc").total;
+    assert!(inc.mean > monte_carlo.mean - 4.0 * (inc.standard_error + monte_carlo.standard_error));
+    assert!(inc.mean < 1.5 * monte_carlo.mean, "{inc:?} {monte_carlo:?}");
+    // Joint is below both bounds.
+    for name in ["joint", "joint-svrg"] {
+        let joint = of(name).total;
+        let upper = joint.mean + 4.0 * joint.standard_error;
+        assert!(
+            upper < subsampling.mean && upper < monte_carlo.mean,
+            "{name} {joint:?}"
+        );
+    }
+    // With the draw integrated out, only the spread's part of the prior is still sampled.
+    let exact = of("joint-exact").total.mean;
+    let sampled: f64 = omega[14..].iter().map(|l| 2.0 * (4.0 * l).exp()).sum();
+    assert!(
+        exact < 1.2 * sampled && exact < 0.02 * of("joint").total.mean,
+        "{exact} {sampled}"
+    );
+}

@@ -1,0 +1,15 @@
+//! Integration tests of `graph`: one binary, a module for each subject.
+
+mod boundaries;
+mod expr;
+mod operations;
+mod properties;
+mod random_graphs;
+mod records;
+mod regressions;
+mod running;
+mod shared;
+mod single;
+mod solver_bodies;
+mod special_values;
+mod text;

@@ -1,0 +1,12 @@
+//! Integration tests of `latent`: one binary, a module for each subject.
+
+mod assemble;
+mod common;
+mod factors;
+mod joint;
+mod moments;
+mod prior;
+mod quantiles;
+mod solvers;
+mod tightness;
+mod uses;

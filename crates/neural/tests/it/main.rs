@@ -1,0 +1,6 @@
+//! Integration tests of `neural`: one binary, a module for each subject.
+
+mod estimators;
+mod posterior;
+mod start;
+mod training;

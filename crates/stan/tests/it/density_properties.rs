@@ -1,0 +1,24 @@
+//! Random programs from text to log density: the evaluators agree, and derivatives are those of the value.
+//!
+//! `cargo run --release -p jensen-stan --example fuzz -- density 100000` runs many more.
+
+use std::collections::BTreeMap;
+
+use crate::support::agreement::{Outcome, compare};
+
+/// Programs of a plain run.
+const PROGRAMS: u64 = 400;
+
+#[test]
+fn evaluators_agree_on_generated_programs() {
+    let mut outcomes: BTreeMap<Outcome, u64> = BTreeMap::new();
+    for seed in 0..PROGRAMS {
+        let source = crate::common::program(seed);
+        match compare(&source, crate::common::DATA, seed) {
+            Ok(outcome) => *outcomes.entry(outcome).or_default() += 1,
+            Err(problem) => panic!("seed {seed}: {problem}\n{source}"),
+        }
+    }
+    // The comparison is worth something only if most programs have a density.
+    assert!(2 * outcomes[&Outcome::Agreed] > PROGRAMS, "{outcomes:?}");
+}

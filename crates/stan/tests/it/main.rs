@@ -1,0 +1,29 @@
+//! Integration tests of `stan`: one binary, a module for each subject.
+
+mod boundaries;
+mod common;
+mod corners;
+mod coverage;
+mod density_properties;
+mod evaluable;
+mod extremes;
+mod includes;
+mod interpreter_corpus;
+mod interpreter_language;
+mod interpreter_library;
+mod laplace;
+mod loops;
+mod lowering_corpus;
+mod lowering_errors;
+mod lowering_library;
+mod lowering_random;
+mod lowering_reference;
+mod lowering_solvers;
+mod old_syntax;
+mod outputs;
+mod programs;
+mod properties;
+mod records;
+mod scatter;
+mod support;
+mod verdicts;
