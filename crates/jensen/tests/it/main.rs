@@ -4,3 +4,4 @@ mod blocks;
 mod memory;
 mod mixture_files;
 mod pipeline;
+mod regress;
