@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use jensen::Fitted;
-use jensen::data::{NetcdfAttributes, ParameterSummary, Roles, write_atomic_bytes, write_draws_csv, write_draws_netcdf};
+use jensen::data::{
+    NetcdfAttributes, ParameterSummary, Roles, write_atomic_bytes, write_draws_csv,
+    write_draws_netcdf,
+};
 use jensen::program::{FitRequest, Program, RefineName};
 use jensen::regress::{Kept, Predicted, Regression, Request, predict, read_frame};
 use jensen::study::{Place, words};
@@ -154,7 +157,8 @@ fn fit(args: &RegressArgs) -> CommandResult {
     if let Some(file) = &args.stan {
         let data = source.data.as_ref().map(|data| data.bytes.as_slice());
         write_atomic_bytes(file, source.text.as_bytes()).map_err(Failure::output)?;
-        write_atomic_bytes(&file.with_extension("json"), data.unwrap_or_default()).map_err(Failure::output)?;
+        write_atomic_bytes(&file.with_extension("json"), data.unwrap_or_default())
+            .map_err(Failure::output)?;
         return Ok(Exit::Done);
     }
     let settings = FitRequest {
@@ -172,7 +176,9 @@ fn fit(args: &RegressArgs) -> CommandResult {
         quiet: args.quiet,
     };
     if !(say.quiet || say.json) {
-        kept.notes.iter().for_each(|note| remark(&format!("note: {note}")));
+        kept.notes
+            .iter()
+            .for_each(|note| remark(&format!("note: {note}")));
     }
     let setting = Setting {
         memory_limit: settings.memory_limit(),
@@ -182,7 +188,14 @@ fn fit(args: &RegressArgs) -> CommandResult {
     let program = Program::compile(source, settings, threads, halt)?;
     let init = program.start(None)?;
     let (fitted, summary) = setting.watch(say, |around| program.fit(init, around))?;
-    conclude(&summary, summary.trusted, args.out.as_deref(), say, 8, |_| told(&kept, &fitted))
+    conclude(
+        &summary,
+        summary.trusted,
+        args.out.as_deref(),
+        say,
+        8,
+        |_| told(&kept, &fitted),
+    )
 }
 
 /// What a reader is told: the table of answers, the priors, and how the fit went.
@@ -205,9 +218,19 @@ fn told(kept: &Kept, fitted: &Fitted) -> String {
 fn predictions(args: &PredictArgs) -> CommandResult {
     let threads = start_threads(args.threads)?;
     let frame = read_frame(&args.table)?;
-    let made = predict(&args.dir, &frame, args.seed, threads, limits::halt(None, u64::MAX))?;
+    let made = predict(
+        &args.dir,
+        &frame,
+        args.seed,
+        threads,
+        limits::halt(None, u64::MAX),
+    )?;
     if made.rows.len() < frame.rows() {
-        remark(&format!("note: {} of {} rows have missing values and no prediction", frame.rows() - made.rows.len(), frame.rows()));
+        remark(&format!(
+            "note: {} of {} rows have missing values and no prediction",
+            frame.rows() - made.rows.len(),
+            frame.rows()
+        ));
     }
     if let Some(file) = &args.draws {
         write_draws(file, &made)?;
@@ -224,7 +247,10 @@ fn predictions(args: &PredictArgs) -> CommandResult {
 fn rows(made: &Predicted) -> String {
     let summaries = made.sample.summaries();
     let of = |name: &str| -> Vec<&ParameterSummary> {
-        summaries.iter().filter(|p| p.name.split('[').next() == Some(name)).collect()
+        summaries
+            .iter()
+            .filter(|p| p.name.split('[').next() == Some(name))
+            .collect()
     };
     let (linear, expected, predicted) = (of("linear"), of("expected"), of("predicted"));
     let count = made.rows.len();
@@ -242,10 +268,14 @@ fn rows(made: &Predicted) -> String {
         text += &(row + 1).to_string();
         match categories {
             // Matrices run down their columns.
-            Some(labels) => (0..labels.len()).for_each(|c| text += &format!(",{}", expected[c * count + at].mean)),
+            Some(labels) => (0..labels.len())
+                .for_each(|c| text += &format!(",{}", expected[c * count + at].mean)),
             None => {
                 let p = expected[at];
-                text += &format!(",{},{},{},{},{}", p.mean, p.sd, p.q05, p.q95, linear[at].mean);
+                text += &format!(
+                    ",{},{},{},{},{}",
+                    p.mean, p.sd, p.q05, p.q95, linear[at].mean
+                );
             }
         }
         text += &format!(",{},{}\n", predicted[at].q05, predicted[at].q95);
@@ -264,7 +294,14 @@ fn write_draws(file: &Path, made: &Predicted) -> Result<(), Failure> {
             };
             write_draws_netcdf(file, table, &roles, &NetcdfAttributes::default(), None)
         }
-        false => write_draws_csv(file, table, &jensen::data::StanCsvComments { above: String::new(), eta: 1.0 }),
+        false => write_draws_csv(
+            file,
+            table,
+            &jensen::data::StanCsvComments {
+                above: String::new(),
+                eta: 1.0,
+            },
+        ),
     };
     written.map_err(Failure::output)
 }

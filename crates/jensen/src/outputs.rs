@@ -2,7 +2,8 @@
 
 use jensen_blackbox::{AdviSettings, AdviStop, FamilyKind, Method};
 use jensen_data::{
-    AdviConfig, Coordinates, ElboPoint, FitSummary, ParameterSummary, Seconds, StanCsvComments, StanCsvHeader,
+    AdviConfig, Coordinates, ElboPoint, FitSummary, ParameterSummary, Seconds, StanCsvComments,
+    StanCsvHeader,
 };
 use jensen_density::VariableKind;
 use jensen_report::{

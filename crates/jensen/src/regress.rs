@@ -6,7 +6,8 @@
 use std::path::Path;
 
 use jensen_data::{
-    Artefact, Coordinates, DataFile, DataFormat, DrawsTable, ParameterSummary, RunDir, Table, read_bytes, read_draws_csv,
+    Artefact, Coordinates, DataFile, DataFormat, DrawsTable, ParameterSummary, RunDir, Table,
+    read_bytes, read_draws_csv,
 };
 use jensen_regress::{Learnt, Used};
 use serde::{Deserialize, Serialize};
@@ -59,7 +60,8 @@ impl Kept {
     pub fn answers<'a>(&self, all: &'a [ParameterSummary]) -> Vec<&'a ParameterSummary> {
         let of = |name: &String| {
             let name = name.clone();
-            all.iter().filter(move |p| p.name.split('[').next() == Some(name.as_str()))
+            all.iter()
+                .filter(move |p| p.name.split('[').next() == Some(name.as_str()))
         };
         self.shown.iter().flat_map(of).collect()
     }
@@ -134,7 +136,13 @@ pub struct Predicted {
 ///
 /// # Errors
 /// The folder is of no regression; a column is missing, or holds what the fit does not know.
-pub fn predict(folder: &Path, frame: &Frame, seed: Option<u64>, threads: usize, halt: Halt) -> Result<Predicted, Error> {
+pub fn predict(
+    folder: &Path,
+    frame: &Frame,
+    seed: Option<u64>,
+    threads: usize,
+    halt: Halt,
+) -> Result<Predicted, Error> {
     let (run, stored) = Stored::open(folder)?;
     let kept = Kept::read(&run)?;
     let (draws, _): (DrawsTable, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;

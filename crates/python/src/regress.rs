@@ -32,7 +32,10 @@ pub fn frame(columns: Option<Columns<'_>>, path: Option<PathBuf>) -> PyResult<Fr
             (None, false) => Column::Numbers(values),
             (None, true) => Column::Truth(values),
             (Some((levels, ordered)), _) => Column::Factor(Factor {
-                codes: values.iter().map(|x| (!x.is_nan()).then_some(*x as u32)).collect(),
+                codes: values
+                    .iter()
+                    .map(|x| (!x.is_nan()).then_some(*x as u32))
+                    .collect(),
                 levels,
                 ordered,
             }),
@@ -44,7 +47,11 @@ pub fn frame(columns: Option<Columns<'_>>, path: Option<PathBuf>) -> PyResult<Fr
 }
 
 /// Rows that have predictions, the names and shapes of what is predicted, and draws of it, one a row.
-type Predictions<'py> = (Vec<usize>, Vec<(String, Vec<usize>)>, Bound<'py, PyArray2<f64>>);
+type Predictions<'py> = (
+    Vec<usize>,
+    Vec<(String, Vec<usize>)>,
+    Bound<'py, PyArray2<f64>>,
+);
 
 /// Predicts rows of a table by a fit in a folder.
 #[pyfunction]
@@ -58,11 +65,21 @@ pub fn regress_predict<'py>(
 ) -> PyResult<Predictions<'py>> {
     let frame = frame(columns, path)?;
     let made = supervised(py, threads, None, |_| {
-        predict(&folder, &frame, seed, rayon::current_num_threads(), Halt::default())
+        predict(
+            &folder,
+            &frame,
+            seed,
+            rayon::current_num_threads(),
+            Halt::default(),
+        )
     })?;
     let Predicted { sample, rows, .. } = made.map_err(|error| raise(&error))?;
     let variables = sample.variables.iter();
-    let variables = variables.map(|v| (v.name.clone(), v.shape.to_vec())).collect();
-    let draws: Vec<Vec<f64>> = (0..sample.table.len()).map(|at| sample.table.row(at).to_vec()).collect();
+    let variables = variables
+        .map(|v| (v.name.clone(), v.shape.to_vec()))
+        .collect();
+    let draws: Vec<Vec<f64>> = (0..sample.table.len())
+        .map(|at| sample.table.row(at).to_vec())
+        .collect();
     Ok((rows, variables, PyArray2::from_vec2(py, &draws)?))
 }

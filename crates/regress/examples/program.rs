@@ -19,7 +19,8 @@ fn main() {
     match made {
         Ok(made) => {
             std::fs::write(format!("{prefix}.stan"), made.text).expect("a place to write to");
-            std::fs::write(format!("{prefix}.json"), made.data.to_json()).expect("a place to write to");
+            std::fs::write(format!("{prefix}.json"), made.data.to_json())
+                .expect("a place to write to");
         }
         Err(error) => println!("error: {error}"),
     }

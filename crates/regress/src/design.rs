@@ -54,7 +54,11 @@ enum Variable {
 ///
 /// # Errors
 /// A variable has no value, or a factor a single level.
-pub fn design(terms: &Terms, contrasts: Contrasts, evaluator: &mut Evaluator<'_>) -> Result<Design> {
+pub fn design(
+    terms: &Terms,
+    contrasts: Contrasts,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Design> {
     let variables: Vec<Variable> = terms
         .variables
         .iter()
@@ -104,12 +108,17 @@ fn variable(expr: &Expr, evaluator: &mut Evaluator<'_>) -> Result<Variable> {
         Value::Matrix(columns) => Ok(Variable::Plain(columns)),
         Value::Truth(x) => {
             let codes = x.iter().map(|x| u32::from(*x != 0.0)).collect();
-            Ok(Variable::Levels(codes, vec!["FALSE".into(), "TRUE".into()], false))
+            Ok(Variable::Levels(
+                codes,
+                vec!["FALSE".into(), "TRUE".into()],
+                false,
+            ))
         }
         Value::Factor(factor) => {
             if evaluator.learning && factor.levels.len() < 2 {
                 let level = factor.levels.first().cloned().unwrap_or_default();
-                let message = format!("the factor `{expr}` has one level, `{level}`, in the rows used");
+                let message =
+                    format!("the factor `{expr}` has one level, `{level}`, in the rows used");
                 return Err(Error::at(text, expr.span, message)
                     .help("a factor that is the same in all rows explains nothing: leave it out"));
             }
@@ -155,7 +164,8 @@ fn indicators(terms: &Terms, variables: &[Variable]) -> Vec<Vec<bool>> {
     let is_factor = |at: usize| matches!(variables[at], Variable::Levels(..));
     if !terms.intercept {
         let places = terms.fixed.iter().enumerate();
-        let mut places = places.flat_map(|(i, term)| term.iter().enumerate().map(move |(j, at)| (i, j, *at)));
+        let mut places =
+            places.flat_map(|(i, term)| term.iter().enumerate().map(move |(j, at)| (i, j, *at)));
         if let Some((i, j, _)) = places.find(|(_, _, at)| is_factor(*at)) {
             full[i][j] = true;
         }

@@ -81,7 +81,12 @@ impl fmt::Display for Error {
                 .collect();
             let before = text[..span.start].chars().count();
             let wide = text[span.start..span.end].chars().count().max(1);
-            write!(f, "\n  {shown}\n  {}{}", " ".repeat(before), "^".repeat(wide))?;
+            write!(
+                f,
+                "\n  {shown}\n  {}{}",
+                " ".repeat(before),
+                "^".repeat(wide)
+            )?;
         }
         if !self.help.is_empty() {
             write!(f, "\n{}", self.help)?;

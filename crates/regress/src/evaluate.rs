@@ -79,7 +79,13 @@ impl Evaluator<'_> {
         match bad {
             None => Ok(value),
             Some(row) => Err(self
-                .error(expr, format!("`{expr}` is not a finite number in row {} of those used", row + 1))
+                .error(
+                    expr,
+                    format!(
+                        "`{expr}` is not a finite number in row {} of those used",
+                        row + 1
+                    ),
+                )
                 .help("leave out such rows, or transform the column otherwise")),
         }
     }
@@ -94,7 +100,10 @@ impl Evaluator<'_> {
             Value::Number(x) => Ok(vec![x; rows]),
             Value::Numbers(x) | Value::Truth(x) => Ok(x),
             Value::Matrix(mut columns) if columns.len() == 1 => Ok(columns.remove(0).1),
-            Value::Matrix(_) => Err(self.error(expr, format!("`{expr}` is several columns, and one is needed"))),
+            Value::Matrix(_) => Err(self.error(
+                expr,
+                format!("`{expr}` is several columns, and one is needed"),
+            )),
             Value::Factor(factor) => {
                 let example = factor.levels.first().cloned().unwrap_or_default();
                 Err(self
@@ -157,7 +166,10 @@ impl Evaluator<'_> {
                         if levels.len() > 8 { ", …" } else { "" }
                     ))
                 })?;
-                Ok(Factor { ordered: *ordered, ..known })
+                Ok(Factor {
+                    ordered: *ordered,
+                    ..known
+                })
             }
             _ => {
                 if self.learning {
@@ -184,14 +196,20 @@ impl Evaluator<'_> {
             ),
             Value::Factor(_) => {
                 return Err(self
-                    .error(expr, format!("`{expr}` holds words, and numbers are computed with"))
+                    .error(
+                        expr,
+                        format!("`{expr}` holds words, and numbers are computed with"),
+                    )
                     .help("compare with a text instead, as in I(g == \"a\")"));
             }
         })
     }
 
     fn binary(&mut self, expr: &Expr, sign: &str, left: &Expr, right: &Expr) -> Result<Value> {
-        let truth = matches!(sign, "==" | "!=" | "<" | ">" | "<=" | ">=" | "&" | "&&" | "|" | "||");
+        let truth = matches!(
+            sign,
+            "==" | "!=" | "<" | ">" | "<=" | ">=" | "&" | "&&" | "|" | "||"
+        );
         if let (Kind::Text(word), "==" | "!=") = (&right.kind, sign)
             && let Value::Factor(factor) = self.raw(left)?
         {
@@ -220,7 +238,13 @@ impl Evaluator<'_> {
             return Err(self.error(expr, format!("`{sign}` joins terms, and computes nothing")));
         }
         let (x, y) = (self.raw(left)?, self.raw(right)?);
-        let wrap = |x: Vec<f64>| if truth { Value::Truth(x) } else { Value::Numbers(x) };
+        let wrap = |x: Vec<f64>| {
+            if truth {
+                Value::Truth(x)
+            } else {
+                Value::Numbers(x)
+            }
+        };
         Ok(match (x, y) {
             (Value::Number(x), Value::Number(y)) => Value::Number(f(x, y)),
             (x, Value::Number(y)) => match self.map(left, x, |x| f(x, y))? {
@@ -234,8 +258,12 @@ impl Evaluator<'_> {
             (Value::Numbers(x) | Value::Truth(x), Value::Numbers(y) | Value::Truth(y)) => {
                 wrap(x.into_iter().zip(y).map(|(x, y)| f(x, y)).collect())
             }
-            (Value::Factor(_), _) => return self.map(left, Value::Factor(Factor::of_numbers(&[])), |x| x),
-            (_, Value::Factor(_)) => return self.map(right, Value::Factor(Factor::of_numbers(&[])), |x| x),
+            (Value::Factor(_), _) => {
+                return self.map(left, Value::Factor(Factor::of_numbers(&[])), |x| x);
+            }
+            (_, Value::Factor(_)) => {
+                return self.map(right, Value::Factor(Factor::of_numbers(&[])), |x| x);
+            }
             _ => return Err(self.error(expr, "several columns are not computed with")),
         })
     }
@@ -291,19 +319,36 @@ impl Evaluator<'_> {
             return Err(self.error(expr, "this call is known as something else"));
         };
         if size == 0.0 {
-            return Err(self.error(expr, format!("`{argument}` is the same in all rows, and has no scale"))
+            return Err(self
+                .error(
+                    expr,
+                    format!("`{argument}` is the same in all rows, and has no scale"),
+                )
                 .help("leave the term out"));
         }
-        Ok(Value::Numbers(x.iter().map(|x| (x - centre) / size).collect()))
+        Ok(Value::Numbers(
+            x.iter().map(|x| (x - centre) / size).collect(),
+        ))
     }
 
     /// A whole number that a call is given by name or place.
-    fn count(&self, arguments: &[Argument], names: &[&str], place: usize, usual: usize) -> Result<usize> {
+    fn count(
+        &self,
+        arguments: &[Argument],
+        names: &[&str],
+        place: usize,
+        usual: usize,
+    ) -> Result<usize> {
         match argument(arguments, names, place) {
             None => Ok(usual),
             Some(expr) => match expr.bare().kind {
-                Kind::Number(x) if x.fract() == 0.0 && (1.0..=1000.0).contains(&x) => Ok(x as usize),
-                _ => Err(self.error(expr, format!("{} is a whole number of at least 1", names[0]))),
+                Kind::Number(x) if x.fract() == 0.0 && (1.0..=1000.0).contains(&x) => {
+                    Ok(x as usize)
+                }
+                _ => Err(self.error(
+                    expr,
+                    format!("{} is a whole number of at least 1", names[0]),
+                )),
             },
         }
     }
@@ -316,7 +361,9 @@ impl Evaluator<'_> {
             let named = columns.into_iter().enumerate();
             Value::Matrix(named.map(|(at, x)| ((at + 1).to_string(), x)).collect())
         };
-        if raw.is_some_and(|raw| matches!(&raw.kind, Kind::Name(name) if name == "TRUE" || name == "T")) {
+        if raw.is_some_and(
+            |raw| matches!(&raw.kind, Kind::Name(name) if name == "TRUE" || name == "T"),
+        ) {
             let power = |k: usize| x.iter().map(|x| x.powi(k as i32)).collect();
             return Ok(named((1..=degree).map(power).collect()));
         }
@@ -350,14 +397,20 @@ impl Evaluator<'_> {
         let intercept = argument(arguments, &["intercept"], usize::MAX)
             .is_some_and(|e| matches!(&e.kind, Kind::Name(name) if name == "TRUE" || name == "T"));
         if let Some(knots) = argument(arguments, &["knots"], 2) {
-            return Err(self.error(knots, "knots are placed by df")
-                .help(format!("write {name}({}, df = 5): knots at quantiles", arguments[0].value)));
+            return Err(self.error(knots, "knots are placed by df").help(format!(
+                "write {name}({}, df = 5): knots at quantiles",
+                arguments[0].value
+            )));
         }
         let own = usize::from(intercept);
         let least = if natural { 1 } else { degree } + own;
         let df = self.count(arguments, &["df"], 1, least)?;
         if df < least {
-            return Err(self.error(expr, format!("{name}() of degree {degree} has at least {least} columns"))
+            return Err(self
+                .error(
+                    expr,
+                    format!("{name}() of degree {degree} has at least {least} columns"),
+                )
                 .help(format!("take df = {least} or more")));
         }
         let learn = || {
@@ -373,7 +426,9 @@ impl Evaluator<'_> {
         match self.states.entry(expr.to_string()).or_insert_with(learn) {
             State::Spline(spline) => {
                 let columns = spline.at(&x).into_iter().enumerate();
-                Ok(Value::Matrix(columns.map(|(at, x)| ((at + 1).to_string(), x)).collect()))
+                Ok(Value::Matrix(
+                    columns.map(|(at, x)| ((at + 1).to_string(), x)).collect(),
+                ))
             }
             _ => Err(self.error(expr, "this call is known as something else")),
         }

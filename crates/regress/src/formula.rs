@@ -115,15 +115,36 @@ pub const SPECIAL: [&str; 4] = ["s", "t2", "gp", "mo"];
 const ABSENT: [(&str, &str); 11] = [
     ("te", "write t2(x, z), which is te(x, z) as group effects"),
     ("ti", "write t2(x, z), which holds the main effects as well"),
-    ("me", "write the measurement model as a Stan program: `jensen regress … --stan FILE` writes one to begin with"),
-    ("mi", "leave out the rows with missing values, as is done without mi(), or write the model as a Stan program"),
-    ("ar", "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with"),
-    ("arma", "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with"),
+    (
+        "me",
+        "write the measurement model as a Stan program: `jensen regress … --stan FILE` writes one to begin with",
+    ),
+    (
+        "mi",
+        "leave out the rows with missing values, as is done without mi(), or write the model as a Stan program",
+    ),
+    (
+        "ar",
+        "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with",
+    ),
+    (
+        "arma",
+        "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with",
+    ),
     ("car", "`jensen latent` fits Markov fields over maps"),
-    ("mm", "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with"),
+    (
+        "mm",
+        "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with",
+    ),
     ("gr", "write the grouping column alone, as in (1 | g)"),
-    ("cs", "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with"),
-    ("bf", "give formulas of parameters after the first one, as in 'y ~ x' 'sigma ~ x'"),
+    (
+        "cs",
+        "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with",
+    ),
+    (
+        "bf",
+        "give formulas of parameters after the first one, as in 'y ~ x' 'sigma ~ x'",
+    ),
 ];
 
 /// Expands the right side of a formula; `others` are the columns that `.` stands for.
@@ -297,7 +318,10 @@ impl Expander<'_> {
                     _ => Sum::default(),
                 };
                 if sign == "/" {
-                    let all = a.terms.iter().fold(Vec::new(), |all, term| union(&all, term));
+                    let all = a
+                        .terms
+                        .iter()
+                        .fold(Vec::new(), |all, term| union(&all, term));
                     found.add(Sum::of(all).product(&b));
                 } else {
                     if sign == "*" {
@@ -355,7 +379,9 @@ impl Expander<'_> {
     fn variable(&mut self, expr: &Expr) -> Sum {
         let name = expr.to_string();
         let known = self.terms.variables.iter();
-        let known = known.map(ToString::to_string).position(|other| other == name);
+        let known = known
+            .map(ToString::to_string)
+            .position(|other| other == name);
         Sum::of(vec![known.unwrap_or_else(|| {
             self.terms.variables.push(expr.clone());
             self.terms.variables.len() - 1
@@ -378,7 +404,8 @@ impl Expander<'_> {
                 .help("smooths and offsets stand outside of the parentheses"));
         }
         if !terms.intercept && terms.fixed.is_empty() {
-            return Err(self.error(effects, "there is nothing here that differs by group")
+            return Err(self
+                .error(effects, "there is nothing here that differs by group")
                 .help("(1 | g) has an intercept for each group"));
         }
         let mut nested = Vec::new();
@@ -425,7 +452,8 @@ impl Expander<'_> {
     }
 
     fn no_grouping(&self, expr: &Expr) -> Error {
-        self.error(expr, "this is no grouping")
-            .help("right of the bar stands a column, `a:b` for combinations, or `a/b` for b within a")
+        self.error(expr, "this is no grouping").help(
+            "right of the bar stands a column, `a:b` for combinations, or `a/b` for b within a",
+        )
     }
 }

@@ -32,7 +32,12 @@ impl Factor {
         let mut levels: Vec<&str> = words.iter().flatten().map(AsRef::as_ref).collect();
         levels.sort_unstable();
         levels.dedup();
-        let code = |word: &S| levels.binary_search(&word.as_ref()).ok().map(|at| at as u32);
+        let code = |word: &S| {
+            levels
+                .binary_search(&word.as_ref())
+                .ok()
+                .map(|at| at as u32)
+        };
         Self {
             codes: words.iter().map(|word| code(word.as_ref()?)).collect(),
             levels: levels.into_iter().map(str::to_owned).collect(),
@@ -61,7 +66,10 @@ impl Factor {
     pub fn at(&self, rows: &[usize]) -> Self {
         let codes: Vec<Option<u32>> = rows.iter().map(|row| self.codes[*row]).collect();
         let mut used = vec![false; self.levels.len()];
-        codes.iter().flatten().for_each(|code| used[*code as usize] = true);
+        codes
+            .iter()
+            .flatten()
+            .for_each(|code| used[*code as usize] = true);
         let mut number = vec![0; used.len()];
         let mut levels = Vec::new();
         for (level, _) in used.iter().enumerate().filter(|(_, used)| **used) {
@@ -91,7 +99,11 @@ impl Factor {
             },
         };
         Ok(Self {
-            codes: self.codes.iter().map(code).collect::<std::result::Result<_, _>>()?,
+            codes: self
+                .codes
+                .iter()
+                .map(code)
+                .collect::<std::result::Result<_, _>>()?,
             levels: levels.to_vec(),
             ordered: self.ordered,
         })
@@ -158,11 +170,18 @@ impl Frame {
                 )));
             }
             if columns[..at].iter().any(|(other, _)| other == name) {
-                return Err(Error::new(format!("{source}: two columns are called `{name}`")));
+                return Err(Error::new(format!(
+                    "{source}: two columns are called `{name}`"
+                )));
             }
         }
         let (names, columns) = columns.into_iter().unzip();
-        Ok(Self { source, names, columns, rows })
+        Ok(Self {
+            source,
+            names,
+            columns,
+            rows,
+        })
     }
 
     /// The columns of a table: words are factors, and `true` and `false` truth values.
@@ -228,8 +247,12 @@ impl Frame {
         error.help(match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => {
-                let shown: Vec<String> =
-                    self.names.iter().take(12).map(|name| format!("`{name}`")).collect();
+                let shown: Vec<String> = self
+                    .names
+                    .iter()
+                    .take(12)
+                    .map(|name| format!("`{name}`"))
+                    .collect();
                 let more = self.names.len().saturating_sub(12);
                 let tail = match more {
                     0 => String::new(),

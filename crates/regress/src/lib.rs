@@ -14,6 +14,7 @@
 //! | `response` | the left side over the rows |
 //! | `family` | [`FAMILIES`]: one table |
 //! | `prior` | priors that are given and used |
+//! | `asked`, `rank` | the formulas with their rows; columns that are sums of others |
 //! | `regression` | [`Regression`]: all put together |
 //! | `program` | [`program()`], [`predictions`]: Stan |
 //! | `error` | [`Error`]: what is wrong, where, and the way out |
@@ -23,6 +24,7 @@
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
 )]
 
+mod asked;
 mod basis;
 mod design;
 mod error;
@@ -33,6 +35,7 @@ mod frame;
 mod predictor;
 mod prior;
 mod program;
+mod rank;
 mod regression;
 mod response;
 mod smooth;

@@ -163,8 +163,15 @@ impl Maker<'_, '_> {
             let group = self.group(group)?;
             if made.groups.iter().any(|other| other.name == group.name) {
                 let message = format!("two terms have effects by `{}`", group.name);
-                return Err(Error::at(self.evaluator.text, terms.groups[made.groups.len()].span, message)
-                    .help(format!("join them: (1 + x | {0}), or (1 + x || {0}) without correlation", group.name)));
+                return Err(Error::at(
+                    self.evaluator.text,
+                    terms.groups[made.groups.len()].span,
+                    message,
+                )
+                .help(format!(
+                    "join them: (1 + x | {0}), or (1 + x || {0}) without correlation",
+                    group.name
+                )));
             }
             made.groups.push(group);
         }
@@ -209,15 +216,24 @@ impl Maker<'_, '_> {
     fn grouped(&mut self, group: &Group, name: String, found: Factor) -> Result<Groups> {
         let text = self.evaluator.text;
         if self.evaluator.learning && found.levels.len() < 2 {
-            return Err(Error::at(text, group.span, format!("the grouping `{name}` has one level"))
-                .help("effects that differ by group need several groups: leave the term out"));
+            return Err(Error::at(
+                text,
+                group.span,
+                format!("the grouping `{name}` has one level"),
+            )
+            .help("effects that differ by group need several groups: leave the term out"));
         }
         if self.evaluator.learning {
-            self.groups.entry(name.clone()).or_insert_with(|| found.levels.clone());
+            self.groups
+                .entry(name.clone())
+                .or_insert_with(|| found.levels.clone());
         }
         let levels = self.groups.get(&name).cloned().unwrap_or_default();
-        let known: std::collections::BTreeMap<&str, usize> =
-            levels.iter().enumerate().map(|(at, level)| (level.as_str(), at)).collect();
+        let known: std::collections::BTreeMap<&str, usize> = levels
+            .iter()
+            .enumerate()
+            .map(|(at, level)| (level.as_str(), at))
+            .collect();
         let mut new_levels = Vec::new();
         let places: Vec<usize> = found
             .levels
@@ -230,8 +246,11 @@ impl Maker<'_, '_> {
             })
             .collect();
         let design = design(&group.terms, self.contrasts, &mut self.evaluator)?;
-        let index: Vec<usize> =
-            found.codes.iter().map(|code| places[code.unwrap_or(0) as usize]).collect();
+        let index: Vec<usize> = found
+            .codes
+            .iter()
+            .map(|code| places[code.unwrap_or(0) as usize])
+            .collect();
         if self.evaluator.learning && levels.len() == index.len() && group.terms.fixed.is_empty() {
             // An intercept a row is no mistake for counts, and cannot be told from the residual of a normal response; the prior
             // decides then, which the report shows.
@@ -270,8 +289,12 @@ impl Maker<'_, '_> {
             ("t2", 2) => self.product(call, arguments, made),
             ("gp", 1) => self.process(call, arguments, made),
             ("mo", 1) => self.monotonic(call, &columns[0].value, made),
-            ("s", _) => Err(self.error(call, "s() takes one column").help("a smooth of two is t2(x, z)")),
-            ("t2", _) => Err(self.error(call, "t2() takes two columns").help("a smooth of one is s(x)")),
+            ("s", _) => Err(self
+                .error(call, "s() takes one column")
+                .help("a smooth of two is t2(x, z)")),
+            ("t2", _) => Err(self
+                .error(call, "t2() takes two columns")
+                .help("a smooth of one is s(x)")),
             _ => Err(self.error(call, format!("{name}() takes one column"))),
         }
     }
@@ -292,10 +315,15 @@ impl Maker<'_, '_> {
             return Ok(smooth.clone());
         }
         let Some(smooth) = Smooth::of(x, k, cyclic) else {
-            return Err(self.error(call, "a smooth needs a column with at least three distinct values (a ring, four)")
+            return Err(self
+                .error(
+                    call,
+                    "a smooth needs a column with at least three distinct values (a ring, four)",
+                )
                 .help("take the column as it is, or as factor(x)"));
         };
-        self.smooths.insert(key.to_owned(), SmoothState::One(smooth.clone()));
+        self.smooths
+            .insert(key.to_owned(), SmoothState::One(smooth.clone()));
         Ok(smooth)
     }
 
@@ -305,8 +333,9 @@ impl Maker<'_, '_> {
             Some((Kind::Text(kind), _)) if kind == "cr" || kind == "tp" => false,
             Some((Kind::Text(kind), _)) if kind == "cc" => true,
             Some((_, bs)) => {
-                return Err(self.error(bs, format!("there is no basis {bs}"))
-                    .help("\"cr\" is a cubic regression spline, and \"cc\" one that is closed to a ring"));
+                return Err(self.error(bs, format!("there is no basis {bs}")).help(
+                    "\"cr\" is a cubic regression spline, and \"cc\" one that is closed to a ring",
+                ));
             }
         };
         let x = self.evaluator.numbers(&arguments[0].value)?;
@@ -321,8 +350,12 @@ impl Maker<'_, '_> {
             parts = match self.evaluator.value(by)? {
                 Value::Factor(factor) => (factor.levels.iter().enumerate())
                     .map(|(level, word)| {
-                        let is = |code: &Option<u32>| f64::from(u8::from(*code == Some(level as u32)));
-                        (format!(":{by}{word}"), Some(factor.codes.iter().map(is).collect()))
+                        let is =
+                            |code: &Option<u32>| f64::from(u8::from(*code == Some(level as u32)));
+                        (
+                            format!(":{by}{word}"),
+                            Some(factor.codes.iter().map(is).collect()),
+                        )
                     })
                     .collect(),
                 _ => vec![(format!(":{by}"), Some(self.evaluator.numbers(by)?))],
@@ -346,9 +379,15 @@ impl Maker<'_, '_> {
     }
 
     fn product(&mut self, call: &Expr, arguments: &[Argument], made: &mut Predictor) -> Result<()> {
-        let unnamed: Vec<&Expr> =
-            arguments.iter().filter(|a| a.name.is_none()).map(|a| &a.value).collect();
-        let (x, z) = (self.evaluator.numbers(unnamed[0])?, self.evaluator.numbers(unnamed[1])?);
+        let unnamed: Vec<&Expr> = arguments
+            .iter()
+            .filter(|a| a.name.is_none())
+            .map(|a| &a.value)
+            .collect();
+        let (x, z) = (
+            self.evaluator.numbers(unnamed[0])?,
+            self.evaluator.numbers(unnamed[1])?,
+        );
         let k = self.knots(arguments, KNOTS.1)?;
         let key = format!("{}:{call}", made.parameter);
         if !self.smooths.contains_key(&key) {
@@ -366,7 +405,11 @@ impl Maker<'_, '_> {
             made.design.names.push(format!("{label}{suffix}"));
             made.design.columns.push(column);
         }
-        for (columns, of) in blocks.into_iter().zip([unnamed[0].to_string(), unnamed[1].to_string(), "both".to_owned()]) {
+        for (columns, of) in blocks.into_iter().zip([
+            unnamed[0].to_string(),
+            unnamed[1].to_string(),
+            "both".to_owned(),
+        ]) {
             made.smooths.push(Penalised {
                 name: format!("{label}:{of}"),
                 columns,
@@ -384,7 +427,8 @@ impl Maker<'_, '_> {
             let high = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             SmoothState::Process([(low + high) / 2.0, (high - low) / 2.0])
         };
-        let SmoothState::Process([middle, half]) = *self.smooths.entry(key).or_insert_with(learn) else {
+        let SmoothState::Process([middle, half]) = *self.smooths.entry(key).or_insert_with(learn)
+        else {
             return Err(self.error(call, "this call is known as something else"));
         };
         if half == 0.0 {
@@ -392,7 +436,8 @@ impl Maker<'_, '_> {
         }
         let frequency = |j: usize| (j + 1) as f64 * std::f64::consts::PI / (2.0 * BOUNDARY);
         let function = |j: usize| {
-            let at = |x: &f64| (frequency(j) * ((x - middle) / half + BOUNDARY)).sin() / BOUNDARY.sqrt();
+            let at =
+                |x: &f64| (frequency(j) * ((x - middle) / half + BOUNDARY)).sin() / BOUNDARY.sqrt();
             x.iter().map(at).collect()
         };
         made.processes.push(Process {
@@ -416,7 +461,10 @@ impl Maker<'_, '_> {
             _ => {
                 let x = self.evaluator.numbers(column)?;
                 if x.iter().any(|x| x.fract() != 0.0 || x.abs() > 1e6) {
-                    return Err(self.error(column, "a monotonic effect is of whole numbers or of an ordered factor"));
+                    return Err(self.error(
+                        column,
+                        "a monotonic effect is of whole numbers or of an ordered factor",
+                    ));
                 }
                 let key = format!("{}:{call}", made.parameter);
                 let low = x.iter().copied().fold(f64::INFINITY, f64::min);
@@ -431,14 +479,21 @@ impl Maker<'_, '_> {
             }
         };
         let key = format!("{}:{call}", made.parameter);
-        let SmoothState::Steps(count) = *self.smooths.entry(key).or_insert(SmoothState::Steps(highest)) else {
+        let SmoothState::Steps(count) = *self
+            .smooths
+            .entry(key)
+            .or_insert(SmoothState::Steps(highest))
+        else {
             return Err(self.error(call, "this call is known as something else"));
         };
         if count == 0 {
             return Err(self.error(call, "a monotonic effect needs at least two levels"));
         }
         if highest > count {
-            return Err(self.error(call, format!("the fit knows {count} steps of `{column}`, and a row has {highest}")));
+            return Err(self.error(
+                call,
+                format!("the fit knows {count} steps of `{column}`, and a row has {highest}"),
+            ));
         }
         made.monotonic.push(Monotonic {
             name: format!("mo({column})"),

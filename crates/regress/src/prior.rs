@@ -46,34 +46,68 @@ impl Given {
     /// # Errors
     /// It is none.
     pub fn parse(text: &str) -> Result<Self> {
-        let whole = Span { start: 0, end: text.len() };
+        let whole = Span {
+            start: 0,
+            end: text.len(),
+        };
         let Some((target, density)) = text.split_once('~') else {
-            return Err(Error::at(text, whole, "a prior has a `~`").help("write a prior as `b ~ normal(0, 1)`"));
+            return Err(Error::at(text, whole, "a prior has a `~`")
+                .help("write a prior as `b ~ normal(0, 1)`"));
         };
         let (start, density_at) = (target.len() - target.trim_start().len(), target.len() + 1);
         let target = target.trim();
-        let span = Span { start, end: start + target.len() };
-        let at = Span { start: density_at, end: text.len() };
+        let span = Span {
+            start,
+            end: start + target.len(),
+        };
+        let at = Span {
+            start: density_at,
+            end: text.len(),
+        };
         let density = density.trim();
-        let inside = density.strip_suffix(')').and_then(|rest| rest.split_once('('));
+        let inside = density
+            .strip_suffix(')')
+            .and_then(|rest| rest.split_once('('));
         let Some((name, arguments)) = inside else {
-            return Err(Error::at(text, at, "a prior is a distribution with numbers").help("write it as `normal(0, 1)`"));
+            return Err(
+                Error::at(text, at, "a prior is a distribution with numbers")
+                    .help("write it as `normal(0, 1)`"),
+            );
         };
         let name = name.trim();
         let Some((_, count)) = DISTRIBUTIONS.iter().find(|(known, _)| *known == name) else {
             let names = DISTRIBUTIONS.iter().map(|(known, _)| *known);
             let near = jensen_data::similar_name(name, names.clone());
-            return Err(Error::at(text, at, format!("`{name}` is no distribution of priors")).help(match near {
-                Some(near) => format!("did you mean {near}?"),
-                None => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
-            }));
+            return Err(
+                Error::at(text, at, format!("`{name}` is no distribution of priors")).help(
+                    match near {
+                        Some(near) => format!("did you mean {near}?"),
+                        None => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
+                    },
+                ),
+            );
         };
-        let numbers: Vec<&str> = arguments.split(',').map(str::trim).filter(|a| !a.is_empty()).collect();
+        let numbers: Vec<&str> = arguments
+            .split(',')
+            .map(str::trim)
+            .filter(|a| !a.is_empty())
+            .collect();
         if numbers.len() != *count {
-            return Err(Error::at(text, at, format!("{name} has {count} arguments, and {} are given", numbers.len())));
+            return Err(Error::at(
+                text,
+                at,
+                format!(
+                    "{name} has {count} arguments, and {} are given",
+                    numbers.len()
+                ),
+            ));
         }
-        if let Some(other) = numbers.iter().find(|a| !a.parse::<f64>().is_ok_and(f64::is_finite)) {
-            return Err(Error::at(text, at, format!("`{other}` is no number")).help("arguments of priors are numbers"));
+        if let Some(other) = numbers
+            .iter()
+            .find(|a| !a.parse::<f64>().is_ok_and(f64::is_finite))
+        {
+            return Err(Error::at(text, at, format!("`{other}` is no number"))
+                .help("arguments of priors are numbers"));
         }
         Ok(Self {
             text: text.to_owned(),
@@ -132,7 +166,12 @@ impl Priors {
             }
         }
         for name in names {
-            if let Some((given, found)) = self.given.iter_mut().rev().find(|(given, _)| given.target == *name) {
+            if let Some((given, found)) = self
+                .given
+                .iter_mut()
+                .rev()
+                .find(|(given, _)| given.target == *name)
+            {
                 *found = true;
                 return Some(given.clone());
             }
@@ -160,12 +199,24 @@ impl Priors {
         let Some((given, _)) = self.given.iter().find(|(_, found)| !found) else {
             return Ok(());
         };
-        if self.given.iter().any(|(other, found)| *found && other.target == given.target) {
-            return Err(Error::at(&given.text, given.span, format!("two priors are given for `{}`", given.target))
-                .help("leave one of them out"));
+        if self
+            .given
+            .iter()
+            .any(|(other, found)| *found && other.target == given.target)
+        {
+            return Err(Error::at(
+                &given.text,
+                given.span,
+                format!("two priors are given for `{}`", given.target),
+            )
+            .help("leave one of them out"));
         }
         let near = jensen_data::similar_name(&given.target, self.names.iter().map(String::as_str));
-        let error = Error::at(&given.text, given.span, format!("the model has no parameter `{}`", given.target));
+        let error = Error::at(
+            &given.text,
+            given.span,
+            format!("the model has no parameter `{}`", given.target),
+        );
         Err(error.help(match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => {

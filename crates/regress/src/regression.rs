@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::asked::{Formulas, columns, complete, others};
 use crate::basis::{mean, sd};
 use crate::design::{CONTRASTS, Contrasts};
-use crate::error::{Error, Result, Span};
+use crate::error::{Error, Result};
 use crate::evaluate::Evaluator;
 use crate::family::{Family, Link, Parameter, Response as Kinds};
-use crate::formula::{Formula, Terms, expand};
+use crate::formula::{Formula, expand};
 use crate::frame::Frame;
 use crate::predictor::{Learnt, Maker, Predictor};
+use crate::rank::{dependent, place};
 use crate::response::{CATEGORIES, Observed, exposed, observed};
-use crate::syntax::{Expr, Kind};
+use crate::syntax::Kind;
 
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -66,122 +68,6 @@ pub struct Regression {
     pub source: String,
 }
 
-/// Formulas as they were read.
-struct Formulas {
-    mean: Formula,
-    /// By parameter.
-    others: Vec<(String, Formula)>,
-    fixed: BTreeMap<String, f64>,
-}
-
-impl Formulas {
-    fn parse(request: &Request, family: &Family) -> Result<Self> {
-        let Some(first) = request.formulas.first() else {
-            return Err(Error::new("no formula is given").help("write one such as `y ~ x`"));
-        };
-        let mut made = Self {
-            mean: Formula::parse(first)?,
-            others: Vec::new(),
-            fixed: BTreeMap::new(),
-        };
-        let names: Vec<&str> = family.parameters.iter().map(|p| p.name).collect();
-        for parameter in family.parameters {
-            if let Some(value) = parameter.fixed {
-                made.fixed.insert(parameter.name.to_owned(), value);
-            }
-        }
-        for text in &request.formulas[1..] {
-            let (name, span) = match text.split_once('=').filter(|_| !text.contains('~')) {
-                Some((name, value)) => {
-                    let span = Span { start: 0, end: name.trim_end().len() };
-                    let name = name.trim().to_owned();
-                    let Ok(value) = value.trim().parse() else {
-                        return Err(Error::at(text, Span { start: 0, end: text.len() }, "a fixed parameter is a number")
-                            .help("write nu = 4, or a formula such as nu ~ x"));
-                    };
-                    made.fixed.insert(name.clone(), value);
-                    (name, span)
-                }
-                None => {
-                    let formula = Formula::parse(text)?;
-                    let left = &formula.response.value;
-                    let Kind::Name(name) = &left.kind else {
-                        return Err(Error::at(text, left.span, "left of `~` stands a parameter of the family")
-                            .help("several responses are several regressions"));
-                    };
-                    let found = (name.clone(), left.span);
-                    made.fixed.remove(name);
-                    made.others.push((name.clone(), formula));
-                    found
-                }
-            };
-            if !names.contains(&name.as_str()) {
-                let error = Error::at(text, span, format!("the family {} has no parameter `{name}`", family.name));
-                return Err(error.help(match names.as_slice() {
-                    [] => "it has a mean alone".to_owned(),
-                    names => format!("it has {}", names.join(", ")),
-                }));
-            }
-        }
-        Ok(made)
-    }
-
-    fn all(&self) -> impl Iterator<Item = &Formula> {
-        std::iter::once(&self.mean).chain(self.others.iter().map(|(_, formula)| formula))
-    }
-}
-
-/// The columns that the right side of a formula may mean by `.`: those that nothing left of `~` names.
-fn others(formula: &Formula, frame: &Frame) -> Vec<String> {
-    let mut left = Vec::new();
-    formula.response.value.columns(&mut left);
-    formula.response.additions.iter().for_each(|a| a.columns(&mut left));
-    let named = |name: &&String| !left.iter().any(|(other, _)| other == *name);
-    frame.names().iter().filter(named).cloned().collect()
-}
-
-/// Every column that terms name, with its place in the text.
-fn columns(terms: &Terms, found: &mut Vec<(String, Span)>) {
-    let exprs = terms.variables.iter().chain(&terms.offsets);
-    exprs.for_each(|expr| expr.columns(found));
-    for call in &terms.special {
-        if let Kind::Call(_, arguments) = &call.kind {
-            let data = arguments.iter().filter(|a| a.name.is_none() || a.name.as_deref() == Some("by"));
-            data.for_each(|a| a.value.columns(found));
-        }
-    }
-    for group in &terms.groups {
-        columns(&group.terms, found);
-        group.factors.iter().for_each(|factor| factor.columns(found));
-    }
-}
-
-/// The rows in which all of these columns have values, and what is missing.
-type Complete = (Vec<usize>, Vec<(String, usize)>);
-
-fn complete(frame: &Frame, named: &[(String, Span)], text: &str) -> Result<Complete> {
-    let mut keep = vec![true; frame.rows()];
-    let mut missing: Vec<(String, usize)> = Vec::new();
-    for (name, span) in named {
-        if missing.iter().any(|(known, _)| known == name) {
-            continue;
-        }
-        let Some(column) = frame.column(name) else {
-            return Err(frame.unknown(name).or_at(text, *span));
-        };
-        let gaps = (0..frame.rows()).filter(|row| column.is_missing(*row));
-        let mut count = 0;
-        for row in gaps {
-            keep[row] = false;
-            count += 1;
-        }
-        missing.push((name.clone(), count));
-    }
-    missing.retain(|(_, count)| *count > 0);
-    let rows = (0..frame.rows()).filter(|row| keep[*row]).collect();
-    Ok((rows, missing))
-}
-
 impl Regression {
     /// Puts a regression together.
     ///
@@ -202,25 +88,38 @@ impl Regression {
                     }
                 }
             }
-            columns(&expand(&formula.text, &formula.right, &others(formula, frame))?, &mut named);
+            columns(
+                &expand(&formula.text, &formula.right, &others(formula, frame))?,
+                &mut named,
+            );
             let (rows, gaps) = complete(frame, &named, &formula.text)?;
             let keep = keep.get_or_insert_with(|| vec![true; frame.rows()]);
             let mut here = vec![false; frame.rows()];
             rows.iter().for_each(|row| here[*row] = true);
-            keep.iter_mut().zip(here).for_each(|(keep, here)| *keep &= here);
-            let new = gaps.into_iter().filter(|(name, _)| !missing.iter().any(|(other, _)| other == name));
+            keep.iter_mut()
+                .zip(here)
+                .for_each(|(keep, here)| *keep &= here);
+            let new = gaps
+                .into_iter()
+                .filter(|(name, _)| !missing.iter().any(|(other, _)| other == name));
             missing.extend(new.collect::<Vec<_>>());
         }
         let keep = keep.unwrap_or_default();
         let rows: Vec<usize> = (0..frame.rows()).filter(|row| keep[*row]).collect();
         if rows.len() < 2 {
-            let gaps: Vec<String> =
-                missing.iter().map(|(name, count)| format!("`{name}` lacks {count}")).collect();
-            return Err(Error::new(format!("{} of {} rows have a value in every column that is used", rows.len(), frame.rows()))
-                .help(match gaps.is_empty() {
-                    true => "the table needs rows".to_owned(),
-                    false => format!("{}: leave out such columns", gaps.join(", ")),
-                }));
+            let gaps: Vec<String> = missing
+                .iter()
+                .map(|(name, count)| format!("`{name}` lacks {count}"))
+                .collect();
+            return Err(Error::new(format!(
+                "{} of {} rows have a value in every column that is used",
+                rows.len(),
+                frame.rows()
+            ))
+            .help(match gaps.is_empty() {
+                true => "the table needs rows".to_owned(),
+                false => format!("{}: leave out such columns", gaps.join(", ")),
+            }));
         }
         let used = match rows.len() == frame.rows() {
             true => frame.clone(),
@@ -258,7 +157,10 @@ impl Regression {
         let mut missing = Vec::new();
         for formula in formulas.all() {
             let mut named = Vec::new();
-            columns(&expand(&formula.text, &formula.right, &others(formula, frame))?, &mut named);
+            columns(
+                &expand(&formula.text, &formula.right, &others(formula, frame))?,
+                &mut named,
+            );
             let (rows, gaps) = complete(frame, &named, &formula.text)?;
             keep.retain(|row| rows.binary_search(row).is_ok());
             missing.extend(gaps);
@@ -279,7 +181,9 @@ impl Regression {
             source: frame.source.clone(),
         };
         if made.rows.is_empty() {
-            return Err(Error::new("no row has a value in every column that is used"));
+            return Err(Error::new(
+                "no row has a value in every column that is used",
+            ));
         }
         // How many trials a row has, or how long it was exposed, is part of what is predicted.
         let mut evaluator = made.evaluator(&used, &formulas.mean.text, false);
@@ -303,7 +207,12 @@ impl Regression {
             .collect()
     }
 
-    fn evaluator<'a>(&'a mut self, frame: &'a Frame, text: &'a str, learning: bool) -> Evaluator<'a> {
+    fn evaluator<'a>(
+        &'a mut self,
+        frame: &'a Frame,
+        text: &'a str,
+        learning: bool,
+    ) -> Evaluator<'a> {
         Evaluator {
             frame,
             states: &mut self.learnt.states,
@@ -324,11 +233,16 @@ impl Regression {
         let parameters: Vec<(String, &Formula)> = match self.family.response {
             Kinds::Nominal => {
                 let categories = self.observed.categories.iter().skip(1);
-                categories.map(|category| (format!("mu_{category}"), &formulas.mean)).collect()
+                categories
+                    .map(|category| (format!("mu_{category}"), &formulas.mean))
+                    .collect()
             }
             _ => vec![("mu".to_owned(), &formulas.mean)],
         };
-        let others_of = formulas.others.iter().map(|(name, formula)| (name.clone(), formula));
+        let others_of = formulas
+            .others
+            .iter()
+            .map(|(name, formula)| (name.clone(), formula));
         for (parameter, formula) in parameters.into_iter().chain(others_of) {
             let mut terms = expand(&formula.text, &formula.right, &others(formula, used))?;
             if self.family.response == Kinds::Ordinal && parameter == "mu" {
@@ -349,7 +263,9 @@ impl Regression {
             let mut predictor = maker.predictor(&parameter, &terms)?;
             if let (Some(rate), true) = (&self.observed.rate, parameter == "mu") {
                 if self.link != Link::Log {
-                    return Err(Error::new("rate() goes with the link log").help("leave the link out"));
+                    return Err(
+                        Error::new("rate() goes with the link log").help("leave the link out")
+                    );
                 }
                 let logs = rate.iter().map(|x| x.ln());
                 match &mut predictor.offset {
@@ -370,7 +286,8 @@ impl Regression {
             Some((_, contrasts)) => Ok(*contrasts),
             None => {
                 let names: Vec<&str> = CONTRASTS.iter().map(|(name, _)| *name).collect();
-                Err(Error::new(format!("there are no contrasts `{name}`")).help(format!("there are {}", names.join(", "))))
+                Err(Error::new(format!("there are no contrasts `{name}`"))
+                    .help(format!("there are {}", names.join(", "))))
             }
         }
     }
@@ -378,7 +295,10 @@ impl Regression {
     /// Refuses columns that are sums of others.
     fn check_columns(&self, formulas: &Formulas) -> Result<()> {
         for predictor in &self.predictors {
-            let other = formulas.others.iter().find(|(name, _)| *name == predictor.parameter);
+            let other = formulas
+                .others
+                .iter()
+                .find(|(name, _)| *name == predictor.parameter);
             let formula = other.map_or(&formulas.mean, |(_, formula)| formula);
             let names = &predictor.design.names;
             let Some((bad, of)) = dependent(&predictor.design.columns, predictor.intercept) else {
@@ -389,7 +309,11 @@ impl Regression {
             if parts.is_empty() {
                 parts.push("a constant");
             }
-            let message = format!("the column `{}` is a sum of multiples of others: {}", names[bad], parts.join(", "));
+            let message = format!(
+                "the column `{}` is a sum of multiples of others: {}",
+                names[bad],
+                parts.join(", ")
+            );
             return Err(Error::at(&formula.text, span, message)
                 .help("no data can tell their effects apart: leave out one of these terms"));
         }
@@ -398,7 +322,9 @@ impl Regression {
 
     /// Whether each row gets a log likelihood and a replicate.
     pub fn pointwise(&self) -> bool {
-        self.request.pointwise.unwrap_or(self.rows.len() <= POINTWISE)
+        self.request
+            .pointwise
+            .unwrap_or(self.rows.len() <= POINTWISE)
     }
 
     /// What a reader should know of the rows.
@@ -406,8 +332,11 @@ impl Regression {
         let dropped = self.of_rows - self.rows.len();
         let mut notes = Vec::new();
         if dropped > 0 {
-            let gaps: Vec<String> =
-                self.missing.iter().map(|(name, count)| format!("`{name}` in {count}")).collect();
+            let gaps: Vec<String> = self
+                .missing
+                .iter()
+                .map(|(name, count)| format!("`{name}` in {count}"))
+                .collect();
             notes.push(format!(
                 "{dropped} of {} rows are left out, as values are missing: {}",
                 self.of_rows,
@@ -448,7 +377,8 @@ impl Regression {
             Kinds::Ordinal | Kinds::Nominal | Kinds::Angle => 0.0,
             Kinds::Trials => {
                 let trials = self.observed.trials.iter().flatten().sum::<f64>();
-                self.link.of(((values.iter().sum::<f64>() + 0.5) / (trials + 1.0)).clamp(0.01, 0.99))
+                self.link
+                    .of(((values.iter().sum::<f64>() + 0.5) / (trials + 1.0)).clamp(0.01, 0.99))
             }
             Kinds::Binary | Kinds::Share | Kinds::ShareWithEnds { .. } => {
                 self.link.of(mean(values).clamp(0.01, 0.99))
@@ -472,63 +402,4 @@ impl Regression {
     pub fn is_of_logs(&self) -> bool {
         self.family.name.ends_with("lognormal")
     }
-}
-
-/// The first column that is a sum of multiples of those before it (and of a constant), with those that take part.
-fn dependent(columns: &[Vec<f64>], intercept: bool) -> Option<(usize, Vec<usize>)> {
-    // As R's `lm`: what is left of a column, by its size, once those before it are taken out.
-    const LEFT: f64 = 1e-7;
-    let mut basis: Vec<Vec<f64>> = Vec::new();
-    let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
-    for (at, column) in columns.iter().enumerate() {
-        let whole = norm(column);
-        let mut rest = column.clone();
-        if intercept {
-            let middle = mean(&rest);
-            rest.iter_mut().for_each(|x| *x -= middle);
-        }
-        let mut takes_part = Vec::new();
-        // Twice, as what rounding leaves the first time the second one takes.
-        for round in 0..2 {
-            for (of, unit) in basis.iter().enumerate() {
-                let along: f64 = unit.iter().zip(&rest).map(|(u, x)| u * x).sum();
-                rest.iter_mut().zip(unit).for_each(|(x, u)| *x -= along * u);
-                if round == 0 && along.abs() > 1e-6 * whole {
-                    takes_part.push(of);
-                }
-            }
-        }
-        let left = norm(&rest);
-        if left <= LEFT * whole {
-            return Some((at, takes_part));
-        }
-        rest.iter_mut().for_each(|x| *x /= left);
-        basis.push(rest);
-    }
-    None
-}
-
-/// The place of the term that a column comes from: the largest part of the expression that its name begins with.
-fn place(expr: &Expr, name: &str) -> Span {
-    fn search<'a>(expr: &'a Expr, name: &str, found: &mut Option<&'a Expr>) {
-        let text = expr.to_string();
-        if name.starts_with(&text) || name.split(':').any(|part| part.starts_with(&text)) {
-            let longer = found.is_none_or(|known| known.to_string().len() < text.len());
-            if longer {
-                *found = Some(expr);
-            }
-            return;
-        }
-        match &expr.kind {
-            Kind::Binary(_, left, right) => {
-                search(left, name, found);
-                search(right, name, found);
-            }
-            Kind::Unary(_, inner) | Kind::Group(inner) => search(inner, name, found),
-            _ => {}
-        }
-    }
-    let mut found = None;
-    search(expr, name, &mut found);
-    found.map_or(expr.span, |expr| expr.span)
 }

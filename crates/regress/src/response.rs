@@ -49,7 +49,11 @@ pub const CATEGORIES: &str = "categories of the response";
 ///
 /// # Errors
 /// Values are none of the family's, or an addition does not go with it.
-pub fn observed(response: &Response, family: &Family, evaluator: &mut Evaluator<'_>) -> Result<Observed> {
+pub fn observed(
+    response: &Response,
+    family: &Family,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Observed> {
     let mut made = Observed {
         name: response.value.to_string(),
         ..Observed::default()
@@ -67,8 +71,12 @@ pub fn observed(response: &Response, family: &Family, evaluator: &mut Evaluator<
 pub fn exposed(response: &Response, evaluator: &mut Evaluator<'_>) -> Result<Observed> {
     let mut made = Observed::default();
     for addition in &response.additions {
-        let Kind::Call(name, arguments) = &addition.kind else { continue };
-        let Some(first) = arguments.first() else { continue };
+        let Kind::Call(name, arguments) = &addition.kind else {
+            continue;
+        };
+        let Some(first) = arguments.first() else {
+            continue;
+        };
         match name.as_str() {
             "trials" => made.trials = Some(evaluator.numbers(&first.value)?),
             "rate" => made.rate = Some(evaluator.numbers(&first.value)?),
@@ -82,7 +90,10 @@ pub fn exposed(response: &Response, evaluator: &mut Evaluator<'_>) -> Result<Obs
     if let Kind::Call(name, arguments) = &response.value.kind
         && let ("cbind", [successes, failures]) = (name.as_str(), arguments.as_slice())
     {
-        let (s, f) = (evaluator.numbers(&successes.value)?, evaluator.numbers(&failures.value)?);
+        let (s, f) = (
+            evaluator.numbers(&successes.value)?,
+            evaluator.numbers(&failures.value)?,
+        );
         made.trials = Some(s.iter().zip(f).map(|(s, f)| s + f).collect());
     }
     Ok(made)
@@ -104,8 +115,11 @@ fn additions(
     for addition in &response.additions {
         let error = |message: String| Error::at(text, addition.span, message);
         let Kind::Call(name, arguments) = &addition.kind else {
-            return Err(error("what stands right of `|` is a function of columns".to_owned())
-                .help("additions are trials(n), weights(w), cens(c), trunc(lb = 0), se(s), rate(e)"));
+            return Err(
+                error("what stands right of `|` is a function of columns".to_owned()).help(
+                    "additions are trials(n), weights(w), cens(c), trunc(lb = 0), se(s), rate(e)",
+                ),
+            );
         };
         if !ADDITIONS.iter().any(|(known, _)| known == name) {
             let near = jensen_data::similar_name(name, ADDITIONS.iter().map(|(known, _)| *known));
@@ -119,7 +133,10 @@ fn additions(
             continue;
         }
         let Some(first) = arguments.first() else {
-            let (_, takes) = ADDITIONS.iter().find(|(known, _)| known == name).unwrap_or(&("", ""));
+            let (_, takes) = ADDITIONS
+                .iter()
+                .find(|(known, _)| known == name)
+                .unwrap_or(&("", ""));
             return Err(error(format!("{name}() takes {takes}")));
         };
         if name == "cens" {
@@ -128,8 +145,13 @@ fn additions(
         }
         let x = evaluator.numbers(&first.value)?;
         if let Some(row) = x.iter().position(|x| *x < 0.0) {
-            let message = format!("{name}() is not negative, and row {} of those used has {}", row + 1, x[row]);
-            return Err(Error::at(text, first.value.span, message).help("correct the table, or leave out the row"));
+            let message = format!(
+                "{name}() is not negative, and row {} of those used has {}",
+                row + 1,
+                x[row]
+            );
+            return Err(Error::at(text, first.value.span, message)
+                .help("correct the table, or leave out the row"));
         }
         match name.as_str() {
             "trials" if family.response == Kinds::Trials => made.trials = Some(x),
@@ -145,8 +167,11 @@ fn additions(
             }
             _ => {
                 if !matches!(family.name, "gaussian" | "student") {
-                    return Err(error(format!("the family {} has no standard errors", family.name))
-                        .help("se() goes with --family gaussian or student"));
+                    return Err(error(format!(
+                        "the family {} has no standard errors",
+                        family.name
+                    ))
+                    .help("se() goes with --family gaussian or student"));
                 }
                 made.with_sigma = with_sigma(arguments);
                 made.errors = Some(x);
@@ -159,8 +184,14 @@ fn additions(
 fn bounds(arguments: &[Argument], addition: &Expr, text: &str) -> Result<[Option<f64>; 2]> {
     let bound = |name: &str, place| match argument(arguments, &[name], place) {
         None => Ok(None),
-        Some(Expr { kind: Kind::Number(x), .. }) => Ok(Some(*x)),
-        Some(Expr { kind: Kind::Unary("-", inner), span }) => match inner.kind {
+        Some(Expr {
+            kind: Kind::Number(x),
+            ..
+        }) => Ok(Some(*x)),
+        Some(Expr {
+            kind: Kind::Unary("-", inner),
+            span,
+        }) => match inner.kind {
             Kind::Number(x) => Ok(Some(-x)),
             _ => Err(Error::at(text, *span, "bounds are numbers")),
         },
@@ -168,7 +199,8 @@ fn bounds(arguments: &[Argument], addition: &Expr, text: &str) -> Result<[Option
     };
     let found = [bound("lb", 0)?, bound("ub", 1)?];
     match found {
-        [None, None] => Err(Error::at(text, addition.span, "trunc() has no bound").help("write trunc(lb = 0) or trunc(ub = 10)")),
+        [None, None] => Err(Error::at(text, addition.span, "trunc() has no bound")
+            .help("write trunc(lb = 0) or trunc(ub = 10)")),
         found => Ok(found),
     }
 }
@@ -176,8 +208,12 @@ fn bounds(arguments: &[Argument], addition: &Expr, text: &str) -> Result<[Option
 fn censored(expr: &Expr, evaluator: &mut Evaluator<'_>) -> Result<Vec<f64>> {
     let text = evaluator.text;
     let refused = |word: &str| {
-        Error::at(text, expr.span, format!("`{word}` says nothing of censoring"))
-            .help("write none, left or right, or 0, -1 or 1")
+        Error::at(
+            text,
+            expr.span,
+            format!("`{word}` says nothing of censoring"),
+        )
+        .help("write none, left or right, or 0, -1 or 1")
     };
     match evaluator.value(expr)? {
         Value::Factor(factor) => {
@@ -191,7 +227,11 @@ fn censored(expr: &Expr, evaluator: &mut Evaluator<'_>) -> Result<Vec<f64>> {
                     other => Err(refused(other)),
                 })
                 .collect::<Result<_>>()?;
-            Ok(factor.codes.iter().map(|code| meanings[code.unwrap_or(0) as usize]).collect())
+            Ok(factor
+                .codes
+                .iter()
+                .map(|code| meanings[code.unwrap_or(0) as usize])
+                .collect())
         }
         _ => {
             let x = evaluator.numbers(expr)?;
@@ -204,16 +244,28 @@ fn censored(expr: &Expr, evaluator: &mut Evaluator<'_>) -> Result<Vec<f64>> {
 }
 
 /// The values; what gives several columns at once is `cbind(successes, failures)`.
-fn values(expr: &Expr, family: &Family, evaluator: &mut Evaluator<'_>, made: &mut Observed) -> Result<()> {
+fn values(
+    expr: &Expr,
+    family: &Family,
+    evaluator: &mut Evaluator<'_>,
+    made: &mut Observed,
+) -> Result<()> {
     let text = evaluator.text;
     if let Kind::Call(name, arguments) = &expr.kind
         && name == "cbind"
     {
         let ([successes, failures], Kinds::Trials) = (arguments.as_slice(), family.response) else {
-            return Err(Error::at(text, expr.span, "cbind() is of successes and failures, for --family binomial")
-                .help("several responses are several regressions"));
+            return Err(Error::at(
+                text,
+                expr.span,
+                "cbind() is of successes and failures, for --family binomial",
+            )
+            .help("several responses are several regressions"));
         };
-        let (s, f) = (evaluator.numbers(&successes.value)?, evaluator.numbers(&failures.value)?);
+        let (s, f) = (
+            evaluator.numbers(&successes.value)?,
+            evaluator.numbers(&failures.value)?,
+        );
         made.trials = Some(s.iter().zip(&f).map(|(s, f)| s + f).collect());
         made.values = s;
         return Ok(());
@@ -228,13 +280,19 @@ fn values(expr: &Expr, family: &Family, evaluator: &mut Evaluator<'_>, made: &mu
     }
     let factor = match evaluator.value(expr)? {
         Value::Factor(factor) => factor,
-        Value::Number(_) | Value::Matrix(_) => return Err(Error::at(text, expr.span, "a response is one column")),
+        Value::Number(_) | Value::Matrix(_) => {
+            return Err(Error::at(text, expr.span, "a response is one column"));
+        }
         Value::Numbers(x) | Value::Truth(x) => {
             if family.response == Kinds::Ordinal
                 && let Some(other) = x.iter().find(|x| x.fract() != 0.0)
             {
-                return Err(Error::at(text, expr.span, format!("categories are whole numbers or words, and `{expr}` has {other}"))
-                    .help("take --family gaussian for numbers of any size"));
+                return Err(Error::at(
+                    text,
+                    expr.span,
+                    format!("categories are whole numbers or words, and `{expr}` has {other}"),
+                )
+                .help("take --family gaussian for numbers of any size"));
             }
             Factor::of_numbers(&x)
         }
@@ -249,11 +307,19 @@ fn values(expr: &Expr, family: &Family, evaluator: &mut Evaluator<'_>, made: &mu
     };
     evaluator.states.insert(CATEGORIES.to_owned(), state);
     let known = factor.among(&levels).map_err(|word| {
-        Error::at(text, expr.span, format!("`{word}` is none of the categories of the fit"))
+        Error::at(
+            text,
+            expr.span,
+            format!("`{word}` is none of the categories of the fit"),
+        )
     })?;
     if levels.len() < 2 {
-        return Err(Error::at(text, expr.span, format!("`{expr}` has the same value in all rows used"))
-            .help("there is nothing to explain"));
+        return Err(Error::at(
+            text,
+            expr.span,
+            format!("`{expr}` has the same value in all rows used"),
+        )
+        .help("there is nothing to explain"));
     }
     if family.response == Kinds::Binary {
         if levels.len() > 2 {
@@ -265,9 +331,17 @@ fn values(expr: &Expr, family: &Family, evaluator: &mut Evaluator<'_>, made: &mu
             )
             .help("take --family categorical or cumulative for more categories, binomial for counts of successes"));
         }
-        made.values = known.codes.iter().map(|code| f64::from(code.unwrap_or(0))).collect();
+        made.values = known
+            .codes
+            .iter()
+            .map(|code| f64::from(code.unwrap_or(0)))
+            .collect();
     } else {
-        made.values = known.codes.iter().map(|code| f64::from(code.unwrap_or(0) + 1)).collect();
+        made.values = known
+            .codes
+            .iter()
+            .map(|code| f64::from(code.unwrap_or(0) + 1))
+            .collect();
     }
     made.categories = levels;
     Ok(())
@@ -279,21 +353,41 @@ fn check(expr: &Expr, family: &Family, evaluator: &Evaluator<'_>, made: &Observe
     let whole = |y: f64| y.fract() == 0.0 && y >= 0.0;
     let (fits, words, way): (&dyn Fn(f64) -> bool, &str, &str) = match family.response {
         Kinds::Real | Kinds::Binary | Kinds::Ordinal | Kinds::Nominal => (&|_| true, "", ""),
-        Kinds::Positive => (&|y| y > 0.0, "numbers above 0", "hurdle_gamma and hurdle_lognormal have zeros; gaussian any number"),
-        Kinds::NotNegative => (&|y| y >= 0.0, "numbers from 0", "gaussian and student have any number"),
+        Kinds::Positive => (
+            &|y| y > 0.0,
+            "numbers above 0",
+            "hurdle_gamma and hurdle_lognormal have zeros; gaussian any number",
+        ),
+        Kinds::NotNegative => (
+            &|y| y >= 0.0,
+            "numbers from 0",
+            "gaussian and student have any number",
+        ),
         Kinds::Share => (
             &|y| y > 0.0 && y < 1.0,
             "numbers between 0 and 1",
             "zero_inflated_beta and zero_one_inflated_beta have the ends; of percentages take y / 100",
         ),
-        Kinds::ShareWithEnds { one: false } => (&|y| (0.0..1.0).contains(&y), "numbers from 0 to below 1", "zero_one_inflated_beta has both ends"),
-        Kinds::ShareWithEnds { one: true } => (&|y| (0.0..=1.0).contains(&y), "numbers from 0 to 1", "of percentages take y / 100"),
+        Kinds::ShareWithEnds { one: false } => (
+            &|y| (0.0..1.0).contains(&y),
+            "numbers from 0 to below 1",
+            "zero_one_inflated_beta has both ends",
+        ),
+        Kinds::ShareWithEnds { one: true } => (
+            &|y| (0.0..=1.0).contains(&y),
+            "numbers from 0 to 1",
+            "of percentages take y / 100",
+        ),
         Kinds::Angle => (
             &|y| y.abs() <= std::f64::consts::PI,
             "angles from −π to π",
             "of degrees take y * pi / 180",
         ),
-        Kinds::Count | Kinds::Trials => (&whole, "whole numbers from 0", "gaussian and gamma have other numbers"),
+        Kinds::Count | Kinds::Trials => (
+            &whole,
+            "whole numbers from 0",
+            "gaussian and gamma have other numbers",
+        ),
     };
     if let Some(row) = made.values.iter().position(|y| !fits(*y)) {
         let message = format!(
@@ -313,23 +407,38 @@ fn check(expr: &Expr, family: &Family, evaluator: &Evaluator<'_>, made: &Observe
                 made.values[row],
                 trials[row]
             );
-            return Err(Error::at(text, expr.span, message).help("trials are whole numbers, at least as many as successes"));
+            return Err(Error::at(text, expr.span, message)
+                .help("trials are whole numbers, at least as many as successes"));
         }
     }
-    if (made.censored.is_some() || made.bounds != [None, None]) && !(family.is_plain() && !family.has_categories()) {
+    if (made.censored.is_some() || made.bounds != [None, None])
+        && !(family.is_plain() && !family.has_categories())
+    {
         return Err(Error::at(text, expr.span, format!("the family {} has no distribution function here", family.name))
             .help("cens() and trunc() go with families of Stan's library, such as gaussian, student, lognormal, gamma, weibull, poisson"));
     }
     let first = made.values.first().copied().unwrap_or(0.0);
-    if family.response == Kinds::Real && made.errors.is_none() && made.values.iter().all(|y| *y == first) {
-        return Err(Error::at(text, expr.span, format!("`{expr}` has the same value in all rows used"))
-            .help("there is nothing to explain"));
+    if family.response == Kinds::Real
+        && made.errors.is_none()
+        && made.values.iter().all(|y| *y == first)
+    {
+        return Err(Error::at(
+            text,
+            expr.span,
+            format!("`{expr}` has the same value in all rows used"),
+        )
+        .help("there is nothing to explain"));
     }
     let [lower, upper] = made.bounds;
     let outside = |y: &f64| lower.is_some_and(|b| *y < b) || upper.is_some_and(|b| *y > b);
     if let Some(row) = made.values.iter().position(outside) {
-        let message = format!("`{expr}` is {} in row {} of those used, beyond the bounds of trunc()", made.values[row], row + 1);
-        return Err(Error::at(text, expr.span, message).help("leave out such rows, or write the bounds that hold"));
+        let message = format!(
+            "`{expr}` is {} in row {} of those used, beyond the bounds of trunc()",
+            made.values[row],
+            row + 1
+        );
+        return Err(Error::at(text, expr.span, message)
+            .help("leave out such rows, or write the bounds that hold"));
     }
     Ok(())
 }

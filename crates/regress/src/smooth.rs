@@ -41,7 +41,11 @@ impl Smooth {
         let functions = found
             .vectors
             .iter()
-            .map(|row| kept.iter().map(|at| row[*at] / found.values[*at].sqrt()).collect())
+            .map(|row| {
+                kept.iter()
+                    .map(|at| row[*at] / found.values[*at].sqrt())
+                    .collect()
+            })
             .collect();
         let (low, high) = (distinct[0], distinct[distinct.len() - 1]);
         let line = (!cyclic).then(|| [mean(x), (high - low) / 2.0]);
@@ -54,7 +58,10 @@ impl Smooth {
         };
         let columns = made.penalised(x);
         let line = made.line(x);
-        made.removed = columns.iter().map(|column| regression(column, line.as_deref())).collect();
+        made.removed = columns
+            .iter()
+            .map(|column| regression(column, line.as_deref()))
+            .collect();
         let columns = made.penalised(x);
         let squares: f64 = columns.iter().flatten().map(|z| z * z).sum();
         made.scale = (x.len() as f64 / squares).sqrt();
@@ -74,7 +81,11 @@ impl Smooth {
         for (row, x) in x.iter().enumerate() {
             let weights = self.cubic.weights(*x);
             for (j, column) in columns.iter_mut().enumerate() {
-                let value: f64 = weights.iter().zip(&self.functions).map(|(w, f)| w * f[j]).sum();
+                let value: f64 = weights
+                    .iter()
+                    .zip(&self.functions)
+                    .map(|(w, f)| w * f[j])
+                    .sum();
                 let [level, slope] = self.removed[j];
                 let along = line.as_ref().map_or(0.0, |line| line[row]);
                 column.push(self.scale * (value - level - slope * along));
@@ -122,7 +133,9 @@ impl Product {
             .iter()
             .map(|block| {
                 let means: Vec<f64> = block.iter().map(|column| mean(column)).collect();
-                let of = |(column, m): (&Vec<f64>, &f64)| column.iter().map(|z| (z - m).powi(2)).sum::<f64>();
+                let of = |(column, m): (&Vec<f64>, &f64)| {
+                    column.iter().map(|z| (z - m).powi(2)).sum::<f64>()
+                };
                 let squares: f64 = block.iter().zip(&means).map(of).sum();
                 (means, (x.len() as f64 / squares).sqrt())
             })

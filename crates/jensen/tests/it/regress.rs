@@ -41,21 +41,58 @@ fn table(by: f64, of: f64) -> Frame {
         ("g", words(&|i| g[i].clone())),
         ("y", numbers(&|i| of * line(i))),
         ("positive", numbers(&|i| (0.4 * line(i)).exp())),
-        ("from0", numbers(&|i| if i % 5 == 0 { 0.0 } else { line(i).abs() + 0.1 })),
-        ("count", numbers(&|i| if i % 7 == 0 { 0.0 } else { line(i).max(0.0).round() })),
+        (
+            "from0",
+            numbers(&|i| if i % 5 == 0 { 0.0 } else { line(i).abs() + 0.1 }),
+        ),
+        (
+            "count",
+            numbers(&|i| {
+                if i % 7 == 0 {
+                    0.0
+                } else {
+                    line(i).max(0.0).round()
+                }
+            }),
+        ),
         ("share", numbers(&|i| share(i))),
-        ("ends", numbers(&|i| match i % 9 { 0 => 0.0, 4 => 1.0, _ => share(i) })),
-        ("zeros", numbers(&|i| if i % 9 == 0 { 0.0 } else { share(i) })),
+        (
+            "ends",
+            numbers(&|i| match i % 9 {
+                0 => 0.0,
+                4 => 1.0,
+                _ => share(i),
+            }),
+        ),
+        (
+            "zeros",
+            numbers(&|i| if i % 9 == 0 { 0.0 } else { share(i) }),
+        ),
         ("angle", numbers(&|i| 0.4 * (line(i) - 3.0))),
-        ("won", words(&|i| if noise(5 * i) + 0.5 < share(i) { "yes" } else { "no" }.to_owned())),
+        (
+            "won",
+            words(&|i| {
+                if noise(5 * i) + 0.5 < share(i) {
+                    "yes"
+                } else {
+                    "no"
+                }
+                .to_owned()
+            }),
+        ),
         ("successes", numbers(&|i| (10.0 * share(i)).round())),
         ("size", numbers(&|_| 10.0)),
         ("grade", numbers(&|i| (line(i).round()).clamp(1.0, 5.0))),
-        ("kind", words(&|i| ["a", "b", "c"][(i + (line(i) > 3.2) as usize) % 3].to_owned())),
+        (
+            "kind",
+            words(&|i| ["a", "b", "c"][(i + (line(i) > 3.2) as usize) % 3].to_owned()),
+        ),
         ("left", numbers(&|i| f64::from(u8::from(i % 4 == 0)))),
         ("error", numbers(&|i| 0.3 + 0.2 * (noise(i) + 0.5))),
     ];
-    let columns = columns.into_iter().map(|(name, column)| (name.to_owned(), column));
+    let columns = columns
+        .into_iter()
+        .map(|(name, column)| (name.to_owned(), column));
     Frame::new("table.csv", columns.collect()).unwrap()
 }
 
@@ -101,7 +138,8 @@ fn response(family: &str) -> &'static str {
     match family {
         "gaussian" | "student" | "skew_normal" | "exgaussian" | "asym_laplace" => "y",
         "von_mises" => "angle",
-        "lognormal" | "shifted_lognormal" | "gamma" | "inverse.gaussian" | "exponential" | "weibull" => "positive",
+        "lognormal" | "shifted_lognormal" | "gamma" | "inverse.gaussian" | "exponential"
+        | "weibull" => "positive",
         "hurdle_gamma" | "hurdle_lognormal" => "from0",
         "beta" => "share",
         "zero_inflated_beta" => "zeros",
@@ -121,7 +159,12 @@ fn every_family_has_a_program_that_evaluates_with_its_replicates() {
         let asked = request(family.name, &[&formula]);
         let program = compiled(&asked, &table(1.0, 1.0));
         let program = program.unwrap_or_else(|error| panic!("{}: {error}", family.name));
-        assert!(program.remarks().is_empty(), "{}: {:?}", family.name, program.remarks());
+        assert!(
+            program.remarks().is_empty(),
+            "{}: {:?}",
+            family.name,
+            program.remarks()
+        );
         let names: Vec<String> = program.variables().into_iter().map(|v| v.name).collect();
         assert!(names.contains(&"log_lik".to_owned()) && names.contains(&"y_rep".to_owned()));
     }
@@ -137,10 +180,19 @@ fn terms_and_additions_have_programs_that_evaluate() {
         ("gaussian", &["y | cens(left) + weights(size) ~ x"]),
         ("gaussian", &["y | trunc(lb = -10) ~ x"]),
         ("gaussian", &["y | se(error) ~ x"]),
-        ("student", &["y | se(error, sigma = TRUE) ~ 0 + f", "nu = 4"]),
+        (
+            "student",
+            &["y | se(error, sigma = TRUE) ~ 0 + f", "nu = 4"],
+        ),
         ("poisson", &["count | rate(size) ~ x"]),
-        ("poisson", &["count | trunc(ub = 30) ~ offset(x) + s(angle, bs = \"cc\")"]),
-        ("zero_inflated_negbinomial", &["count ~ x + (1 | g)", "zi ~ x", "shape ~ f"]),
+        (
+            "poisson",
+            &["count | trunc(ub = 30) ~ offset(x) + s(angle, bs = \"cc\")"],
+        ),
+        (
+            "zero_inflated_negbinomial",
+            &["count ~ x + (1 | g)", "zi ~ x", "shape ~ f"],
+        ),
         ("asym_laplace", &["y ~ x", "quantile = 0.9"]),
         ("bernoulli(probit)", &["won ~ bs(x, df = 4)"]),
         ("gamma(identity)", &["positive ~ ns(x, df = 2)"]),
@@ -150,14 +202,20 @@ fn terms_and_additions_have_programs_that_evaluate() {
     ] {
         let program = compiled(&request(family, formulas), &table(1.0, 1.0));
         let program = program.unwrap_or_else(|error| panic!("{formulas:?}: {error}"));
-        assert!(program.remarks().is_empty(), "{formulas:?}: {:?}", program.remarks());
+        assert!(
+            program.remarks().is_empty(),
+            "{formulas:?}: {:?}",
+            program.remarks()
+        );
     }
 }
 
 #[test]
 fn a_linear_regression_is_that_of_least_squares() {
     let frame = table(1.0, 1.0);
-    let (Some(Column::Numbers(x)), Some(Column::Numbers(y))) = (frame.column("x"), frame.column("y")) else {
+    let (Some(Column::Numbers(x)), Some(Column::Numbers(y))) =
+        (frame.column("x"), frame.column("y"))
+    else {
         panic!("numbers");
     };
     let n = ROWS as f64;
@@ -165,13 +223,20 @@ fn a_linear_regression_is_that_of_least_squares() {
     let sxx: f64 = x.iter().map(|x| (x - mx).powi(2)).sum();
     let sxy: f64 = x.iter().zip(y).map(|(x, y)| (x - mx) * (y - my)).sum();
     let slope = sxy / sxx;
-    let rest: f64 = x.iter().zip(y).map(|(x, y)| (y - my - slope * (x - mx)).powi(2)).sum();
+    let rest: f64 = x
+        .iter()
+        .zip(y)
+        .map(|(x, y)| (y - my - slope * (x - mx)).powi(2))
+        .sum();
     let error = (rest / (n - 2.0) / sxx).sqrt();
     let fit = fitted(&request("gaussian", &["y ~ x"]), &frame, Place::Nowhere);
     assert!(fit.trusted(), "{:?}", fit.warnings());
     let (found, sd) = mean(&fit, "b[x]");
     // The prior is 2.5 standard deviations wide, and moves the slope by less than that.
-    assert!((found - slope).abs() < 0.1 * error, "{found} {slope} ± {error}");
+    assert!(
+        (found - slope).abs() < 0.1 * error,
+        "{found} {slope} ± {error}"
+    );
     assert!((sd / error - 1.0).abs() < 0.06, "{sd} {error}");
     let (intercept, _) = mean(&fit, "Intercept");
     assert!((intercept - (my - slope * mx)).abs() < 0.1 * error);
@@ -184,9 +249,18 @@ fn units_change_nothing_but_units() {
     // Powers of two leave every digit as it is.
     let scaled = fitted(&asked, &table(1024.0, 4096.0), Place::Nowhere);
     assert_eq!(plain.trusted(), scaled.trusted());
-    for (label, unit) in [("b[x]", 4.0), ("Intercept", 4096.0), ("sigma", 4096.0), ("sd_g[x]", 4.0), ("cor_g[Intercept,x]", 1.0)] {
+    for (label, unit) in [
+        ("b[x]", 4.0),
+        ("Intercept", 4096.0),
+        ("sigma", 4096.0),
+        ("sd_g[x]", 4.0),
+        ("cor_g[Intercept,x]", 1.0),
+    ] {
         let ((mean_plain, sd), (mean_scaled, _)) = (mean(&plain, label), mean(&scaled, label));
-        assert!((mean_plain * unit - mean_scaled).abs() < 1e-6 * unit * sd, "{label}: {mean_plain} {mean_scaled}");
+        assert!(
+            (mean_plain * unit - mean_scaled).abs() < 1e-6 * unit * sd,
+            "{label}: {mean_plain} {mean_scaled}"
+        );
     }
 }
 
@@ -198,7 +272,10 @@ fn new_rows_and_new_groups_are_predicted_from_the_folder() {
     let fit = fitted(&asked, &table(1.0, 1.0), Place::new(Some(&folder)));
     let columns = vec![
         ("x".to_owned(), Column::Numbers(vec![0.5, 0.5])),
-        ("g".to_owned(), Column::Factor(Factor::of_words(&[Some("g2"), Some("another")]))),
+        (
+            "g".to_owned(),
+            Column::Factor(Factor::of_words(&[Some("g2"), Some("another")])),
+        ),
     ];
     let rows = Frame::new("new.csv", columns).unwrap();
     let made = predict(&folder, &rows, Some(3), 1, Halt::default()).unwrap();

@@ -89,7 +89,10 @@ pub fn eigen(a: &[Vec<f64>]) -> Eigen {
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by(|i, j| a[*j][*j].total_cmp(&a[*i][*i]));
     let sign = |j: usize| {
-        let largest = v.iter().map(|row| row[j]).max_by(|x, y| x.abs().total_cmp(&y.abs()));
+        let largest = v
+            .iter()
+            .map(|row| row[j])
+            .max_by(|x, y| x.abs().total_cmp(&y.abs()));
         largest.map_or(1.0, f64::signum)
     };
     let signs: Vec<f64> = (0..n).map(sign).collect();

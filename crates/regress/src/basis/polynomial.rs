@@ -57,5 +57,7 @@ impl Polynomial {
 /// The polynomial of the next degree.
 fn step(x: &[f64], this: &[f64], last: &[f64], alpha: f64, share: f64) -> Vec<f64> {
     let terms = x.iter().zip(this).zip(last);
-    terms.map(|((x, p), q)| (x - alpha) * p - share * q).collect()
+    terms
+        .map(|((x, p), q)| (x - alpha) * p - share * q)
+        .collect()
 }

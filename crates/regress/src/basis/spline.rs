@@ -18,7 +18,13 @@ pub struct Spline {
 
 impl Spline {
     /// With these knots inside of the boundary.
-    pub fn new(inner: &[f64], boundary: [f64; 2], degree: usize, natural: bool, intercept: bool) -> Self {
+    pub fn new(
+        inner: &[f64],
+        boundary: [f64; 2],
+        degree: usize,
+        natural: bool,
+        intercept: bool,
+    ) -> Self {
         let [low, high] = boundary;
         let mut knots = vec![low; degree + 1];
         knots.extend(inner);
@@ -50,7 +56,9 @@ impl Spline {
                 let (left, right) = (t[i + k - 1] - t[i], t[i + k] - t[i + 1]);
                 b[i] = match slope {
                     true => (k - 1) as f64 * (ratio(b[i], left) - ratio(b[i + 1], right)),
-                    false => ratio((x - t[i]) * b[i], left) + ratio((t[i + k] - x) * b[i + 1], right),
+                    false => {
+                        ratio((x - t[i]) * b[i], left) + ratio((t[i + k] - x) * b[i + 1], right)
+                    }
                 };
             }
         }
@@ -101,7 +109,9 @@ impl Spline {
             let mut row = self.functions(inside, 0);
             if inside != *x {
                 let slopes = self.functions(inside, 1);
-                row.iter_mut().zip(slopes).for_each(|(y, slope)| *y += slope * (x - inside));
+                row.iter_mut()
+                    .zip(slopes)
+                    .for_each(|(y, slope)| *y += slope * (x - inside));
             }
             let mut row = row.split_off(skipped);
             for (at, u) in reflections.iter().enumerate() {
@@ -210,16 +220,30 @@ impl Cubic {
         };
         let count = self.knots.len();
         let at = x.clamp(first, last);
-        let j = self.knots.partition_point(|knot| *knot <= at).clamp(1, count - 1) - 1;
+        let j = self
+            .knots
+            .partition_point(|knot| *knot <= at)
+            .clamp(1, count - 1)
+            - 1;
         let h = self.gap(j);
         let (left, right) = (self.knots[j + 1] - at, at - self.knots[j]);
-        let next = if self.cyclic { (j + 1) % self.len() } else { j + 1 };
+        let next = if self.cyclic {
+            (j + 1) % self.len()
+        } else {
+            j + 1
+        };
         let mut weights = vec![0.0; self.len()];
         let mut add = |values: [f64; 2], bends: [f64; 2], by: f64| {
             weights[j] += by * values[0];
             weights[next] += by * values[1];
-            for (bend, row) in bends.iter().zip([&self.curvature[j], &self.curvature[next]]) {
-                weights.iter_mut().zip(row).for_each(|(w, f)| *w += by * bend * f);
+            for (bend, row) in bends
+                .iter()
+                .zip([&self.curvature[j], &self.curvature[next]])
+            {
+                weights
+                    .iter_mut()
+                    .zip(row)
+                    .for_each(|(w, f)| *w += by * bend * f);
             }
         };
         let bend = |z: f64| (z.powi(3) / h - h * z) / 6.0;

@@ -156,7 +156,10 @@ impl Family {
         let (name, link) = match text.split_once('(') {
             Some((name, rest)) => {
                 let link = rest.trim_end().trim_end_matches(')');
-                let link = link.trim().trim_start_matches("link").trim_start_matches([' ', '=']);
+                let link = link
+                    .trim()
+                    .trim_start_matches("link")
+                    .trim_start_matches([' ', '=']);
                 (name.trim(), Some(link.trim_matches(['"', '\''])))
             }
             None => (text.trim(), None),
@@ -182,13 +185,18 @@ impl Family {
         let Some(link) = link else {
             return Ok((family, family.links[0]));
         };
-        let found = LINKS.iter().find(|(name, _)| *name == link).map(|(_, link)| *link);
+        let found = LINKS
+            .iter()
+            .find(|(name, _)| *name == link)
+            .map(|(_, link)| *link);
         match found.filter(|link| family.links.contains(link)) {
             Some(link) => Ok((family, link)),
             None => {
                 let names: Vec<&str> = family.links.iter().map(|link| link.name()).collect();
-                Err(Error::new(format!("the family {} has no link `{link}`", family.name))
-                    .help(format!("it has {}", names.join(", "))))
+                Err(
+                    Error::new(format!("the family {} has no link `{link}`", family.name))
+                        .help(format!("it has {}", names.join(", "))),
+                )
             }
         }
     }

@@ -229,8 +229,14 @@ pub const FAMILIES: &[Family] = &[
         links: SHARES,
         parameters: &[
             PHI,
-            Parameter { name: "zoi", ..SHARE },
-            Parameter { name: "coi", ..SHARE },
+            Parameter {
+                name: "zoi",
+                ..SHARE
+            },
+            Parameter {
+                name: "coi",
+                ..SHARE
+            },
         ],
         density: ("zero_one_inflated_beta", "{mu}, {phi}, {zoi}, {coi}"),
         mean: "{zoi} {*} {coi} + (1 - {zoi}) {*} {mu}",
@@ -259,7 +265,10 @@ pub const FAMILIES: &[Family] = &[
         response: Response::Trials,
         links: SHARES,
         parameters: &[PHI],
-        density: ("beta_binomial", "{trials}, {mu} {*} {phi}, (1 - {mu}) {*} {phi}"),
+        density: (
+            "beta_binomial",
+            "{trials}, {mu} {*} {phi}, (1 - {mu}) {*} {phi}",
+        ),
         mean: "{trials} {*} {mu}",
         ..USUAL
     },

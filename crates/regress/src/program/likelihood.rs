@@ -15,7 +15,10 @@ pub fn declare(writer: &mut Writer<'_>) -> Result<()> {
     response(writer);
     let plain = regression.plain.clone();
     if !plain.is_empty() || family.response == Response::Ordinal {
-        writer.line(Block::Model, format!("// parameters of the family {}", family.name));
+        writer.line(
+            Block::Model,
+            format!("// parameters of the family {}", family.name),
+        );
     }
     for parameter in &plain {
         declared(writer, parameter);
@@ -45,12 +48,23 @@ pub fn functions(writer: &mut Writer<'_>) {
 fn response(writer: &mut Writer<'_>) {
     let regression = writer.regression;
     let observed = &regression.observed;
-    let whole = || observed.values.iter().map(|y| *y as i64).collect::<Vec<i64>>();
+    let whole = || {
+        observed
+            .values
+            .iter()
+            .map(|y| *y as i64)
+            .collect::<Vec<i64>>()
+    };
     let name = observed.name.clone();
     let count = observed.categories.len();
     match regression.family.response {
         Response::Ordinal | Response::Nominal => {
-            writer.int("C", "<lower=2>", count, &format!("categories: {}", observed.categories.join(", ")));
+            writer.int(
+                "C",
+                "<lower=2>",
+                count,
+                &format!("categories: {}", observed.categories.join(", ")),
+            );
             writer.ints("y", "array[N] int<lower=1, upper=C>", whole(), &name);
         }
         Response::Binary => {
@@ -69,16 +83,33 @@ fn response(writer: &mut Writer<'_>) {
             writer.vector("y", "vector<lower=0>[N]", observed.values.clone(), &name);
         }
         Response::Share | Response::ShareWithEnds { .. } => {
-            writer.vector("y", "vector<lower=0, upper=1>[N]", observed.values.clone(), &name);
+            writer.vector(
+                "y",
+                "vector<lower=0, upper=1>[N]",
+                observed.values.clone(),
+                &name,
+            );
         }
-        Response::Real | Response::Angle => writer.vector("y", "vector[N]", observed.values.clone(), &name),
+        Response::Real | Response::Angle => {
+            writer.vector("y", "vector[N]", observed.values.clone(), &name)
+        }
     }
     if let Some(weights) = &observed.weights {
-        writer.vector("weights", "vector<lower=0>[N]", weights.clone(), "how often each row counts");
+        writer.vector(
+            "weights",
+            "vector<lower=0>[N]",
+            weights.clone(),
+            "how often each row counts",
+        );
     }
     if let Some(censored) = &observed.censored {
         let marks = censored.iter().map(|c| *c as i64).collect();
-        writer.ints("censored", "array[N] int<lower=-1, upper=1>", marks, "-1: at most y; 1: more than y");
+        writer.ints(
+            "censored",
+            "array[N] int<lower=-1, upper=1>",
+            marks,
+            "-1: at most y; 1: more than y",
+        );
     }
     errors(writer);
 }
@@ -86,7 +117,12 @@ fn response(writer: &mut Writer<'_>) {
 /// Known standard errors.
 pub fn errors(writer: &mut Writer<'_>) {
     if let Some(errors) = &writer.regression.observed.errors {
-        writer.vector("se", "vector<lower=0>[N]", errors.clone(), "known standard errors");
+        writer.vector(
+            "se",
+            "vector<lower=0>[N]",
+            errors.clone(),
+            "known standard errors",
+        );
     }
 }
 
@@ -100,7 +136,12 @@ pub fn trials(writer: &mut Writer<'_>) {
 
 /// A parameter without a formula.
 pub fn declared(writer: &mut Writer<'_>, parameter: &Parameter) {
-    let Parameter { name, bounds, prior: usual, .. } = *parameter;
+    let Parameter {
+        name,
+        bounds,
+        prior: usual,
+        ..
+    } = *parameter;
     let is_scale = usual.is_empty();
     if bounds.contains("min_y") {
         let values = writer.regression.observed.values.iter();
@@ -112,9 +153,14 @@ pub fn declared(writer: &mut Writer<'_>, parameter: &Parameter) {
     if is_scale && !given {
         // Without units, so that nothing depends on them.
         writer.line(Block::Parameters, format!("real<lower=0> {name}_std;"));
-        writer.line(Block::Derived, format!("real<lower=0> {name} = y_sd * {name}_std;"));
+        writer.line(
+            Block::Derived,
+            format!("real<lower=0> {name} = y_sd * {name}_std;"),
+        );
         writer.line(Block::Model, format!("{name}_std ~ exponential(1);"));
-        writer.priors.note(name, "exponential(1 / y_sd)".to_owned(), false);
+        writer
+            .priors
+            .note(name, "exponential(1 / y_sd)".to_owned(), false);
         return;
     }
     writer.line(Block::Parameters, format!("real{bounds} {name};"));
@@ -129,14 +175,28 @@ pub fn thresholds(writer: &mut Writer<'_>) {
     }
     let name = thresholds_name(writer);
     // Those of the cumulative family cut one line in increasing places; other families decide step by step.
-    let kind = if regression.family.name == "cumulative" { "ordered" } else { "vector" };
+    let kind = if regression.family.name == "cumulative" {
+        "ordered"
+    } else {
+        "vector"
+    };
     writer.line(Block::Parameters, format!("{kind}[C - 1] {name};"));
-    prior(writer, &["thresholds", "Intercept"], &name, "student_t(3, 0, 2.5)");
+    prior(
+        writer,
+        &["thresholds", "Intercept"],
+        &name,
+        "student_t(3, 0, 2.5)",
+    );
     if name != "thresholds" {
-        writer.line(Block::Derived, "vector[C - 1] thresholds = thresholds_at_means + dot_product(X_mean, b);");
+        writer.line(
+            Block::Derived,
+            "vector[C - 1] thresholds = thresholds_at_means + dot_product(X_mean, b);",
+        );
     }
     let categories = &regression.observed.categories;
-    let between = categories.windows(2).map(|pair| format!("{}|{}", pair[0], pair[1]));
+    let between = categories
+        .windows(2)
+        .map(|pair| format!("{}|{}", pair[0], pair[1]));
     let between: Vec<String> = between.collect();
     if !between.is_empty() {
         writer.dims("thresholds", &[("threshold", between)]);
@@ -146,7 +206,11 @@ pub fn thresholds(writer: &mut Writer<'_>) {
 
 /// The thresholds that go with predictors about the means of the columns.
 fn thresholds_name(writer: &Writer<'_>) -> String {
-    let has_columns = writer.regression.predictors.first().is_some_and(|p| !p.design.names.is_empty());
+    let has_columns = writer
+        .regression
+        .predictors
+        .first()
+        .is_some_and(|p| !p.design.names.is_empty());
     match has_columns {
         true => "thresholds_at_means".to_owned(),
         false => "thresholds".to_owned(),
@@ -172,7 +236,11 @@ pub fn parameters(writer: &mut Writer<'_>) -> Vec<String> {
             lines.extend(sum(writer, predictor, &name));
             continue;
         }
-        let own = regression.family.parameters.iter().find(|p| p.name == predictor.parameter);
+        let own = regression
+            .family
+            .parameters
+            .iter()
+            .find(|p| p.name == predictor.parameter);
         let link = own.map_or(regression.link, |p| p.link);
         let link = match regression.family.response {
             Response::Ordinal if own.is_none() => Link::Logit,
@@ -181,8 +249,13 @@ pub fn parameters(writer: &mut Writer<'_>) -> Vec<String> {
         let name = vector_of(predictor, link);
         lines.extend(sum(writer, predictor, &name));
         let needed = own.is_some() || !is_fused(writer);
-        if name != predictor.parameter && needed && regression.family.response != Response::Ordinal {
-            lines.push(format!("vector[N] {} = {};", predictor.parameter, link.inverse(&name)));
+        if name != predictor.parameter && needed && regression.family.response != Response::Ordinal
+        {
+            lines.push(format!(
+                "vector[N] {} = {};",
+                predictor.parameter,
+                link.inverse(&name)
+            ));
         }
     }
     lines
@@ -197,7 +270,10 @@ fn category_vector(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
 /// Whether the density takes the predictor itself.
 fn is_fused(writer: &Writer<'_>) -> bool {
     let regression = writer.regression;
-    regression.family.fused.is_some_and(|(link, _, _)| link == regression.link)
+    regression
+        .family
+        .fused
+        .is_some_and(|(link, _, _)| link == regression.link)
 }
 
 /// A template with its parameters put in; for one row or for all.
@@ -246,18 +322,37 @@ fn density(writer: &Writer<'_>) -> (&'static str, &'static str) {
 fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     let regression = writer.regression;
     if regression.family.response == Response::Nominal {
-        return format!("{into}categorical_logit_lpmf(y[n] | {}){close};", logits(writer));
+        return format!(
+            "{into}categorical_logit_lpmf(y[n] | {}){close};",
+            logits(writer)
+        );
     }
     let (name, arguments) = density(writer);
     let arguments = filled(writer, arguments, true);
-    let kind = if regression.family.is_discrete() { "lpmf" } else { "lpdf" };
+    let kind = if regression.family.is_discrete() {
+        "lpmf"
+    } else {
+        "lpdf"
+    };
     let observed = &regression.observed;
     let [lower, upper] = observed.bounds;
     let (plain, plain_arguments) = regression.family.density;
     let plain_arguments = filled(writer, plain_arguments, true);
     // What is below a whole number does not include it.
-    let before = |bound: f64| if regression.family.is_discrete() { bound - 1.0 } else { bound };
-    let whole = |x: f64| if regression.family.is_discrete() { format!("{x}") } else { format!("{x:?}") };
+    let before = |bound: f64| {
+        if regression.family.is_discrete() {
+            bound - 1.0
+        } else {
+            bound
+        }
+    };
+    let whole = |x: f64| {
+        if regression.family.is_discrete() {
+            format!("{x}")
+        } else {
+            format!("{x:?}")
+        }
+    };
     let within = match (lower, upper) {
         (None, None) => String::new(),
         (Some(l), None) => format!(" - {plain}_lccdf({} | {plain_arguments})", whole(before(l))),
@@ -291,7 +386,9 @@ fn statement(writer: &mut Writer<'_>) -> Vec<String> {
     let regression = writer.regression;
     let observed = &regression.observed;
     let family = regression.family;
-    let is_plain = observed.weights.is_none() && observed.censored.is_none() && observed.bounds == [None, None];
+    let is_plain = observed.weights.is_none()
+        && observed.censored.is_none()
+        && observed.bounds == [None, None];
     if is_plain && family.is_plain() && family.response != Response::Nominal {
         let (name, arguments) = density(writer);
         return vec![format!("y ~ {name}({});", filled(writer, arguments, false))];
@@ -352,7 +449,11 @@ fn generated(writer: &mut Writer<'_>) {
     let pointwise = regression.pointwise();
     let observed = &regression.observed;
     let with_likelihood = pointwise && !regression.request.prior_only;
-    let r2 = expected(writer).filter(|_| observed.censored.is_none() && observed.bounds == [None, None] && !regression.request.prior_only);
+    let r2 = expected(writer).filter(|_| {
+        observed.censored.is_none()
+            && observed.bounds == [None, None]
+            && !regression.request.prior_only
+    });
     if !pointwise && r2.is_none() {
         return;
     }
@@ -362,13 +463,19 @@ fn generated(writer: &mut Writer<'_>) {
     }
     let mut row = Vec::new();
     if with_likelihood {
-        writer.line(Block::Generated, "vector[N] log_lik; // of each row, for leave-one-out");
+        writer.line(
+            Block::Generated,
+            "vector[N] log_lik; // of each row, for leave-one-out",
+        );
         row.push(log_likelihood(writer, "log_lik[n] = ", ""));
         writer.dims_of_rows("log_lik");
     }
     if pointwise {
         let declared = replicates(writer, "y_rep");
-        writer.line(Block::Generated, format!("{declared} // a replicate of each row"));
+        writer.line(
+            Block::Generated,
+            format!("{declared} // a replicate of each row"),
+        );
         row.push(format!("y_rep[n] = {};", replicate(writer)));
         writer.dims_of_rows("y_rep");
     }
@@ -388,8 +495,14 @@ fn generated(writer: &mut Writer<'_>) {
     }
     body += "  }\n";
     if r2.is_some() {
-        let y = if regression.family.is_discrete() { "to_vector(y)" } else { "y" };
-        body += &format!("  R2 = variance(expected) / (variance(expected) + variance({y} - expected));\n");
+        let y = if regression.family.is_discrete() {
+            "to_vector(y)"
+        } else {
+            "y"
+        };
+        body += &format!(
+            "  R2 = variance(expected) / (variance(expected) + variance({y} - expected));\n"
+        );
     }
     body += "}";
     writer.line(Block::Generated, body);
@@ -398,8 +511,15 @@ fn generated(writer: &mut Writer<'_>) {
 impl Writer<'_> {
     /// A variable with a value for each row.
     pub fn dims_of_rows(&mut self, variable: &str) {
-        self.coordinates.dims.insert(variable.to_owned(), vec![Some("row".to_owned())]);
-        let rows = self.regression.rows.iter().map(|row| *row as i64 + 1).collect();
+        self.coordinates
+            .dims
+            .insert(variable.to_owned(), vec![Some("row".to_owned())]);
+        let rows = self
+            .regression
+            .rows
+            .iter()
+            .map(|row| *row as i64 + 1)
+            .collect();
         self.label("row", Labels::Whole(rows));
     }
 }

@@ -1,10 +1,12 @@
 //! Linear predictors: what is declared for them, their priors, and how they are added up.
 
+use super::curves::{monotonic, processes, smooths};
+use super::groups::group;
 use super::{Block, Writer};
 use crate::basis::{mean, sd};
 use crate::error::Result;
 use crate::family::Response;
-use crate::predictor::{Groups, Predictor};
+use crate::predictor::Predictor;
 
 /// What stands after the names of a predictor's parameters: nothing for the mean.
 pub fn suffix(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
@@ -19,7 +21,7 @@ pub fn suffix(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
 }
 
 /// What the coefficients of a predictor are in units of: the response's standard deviation, or nothing.
-fn unit(writer: &Writer<'_>, predictor: &Predictor) -> &'static str {
+pub fn unit(writer: &Writer<'_>, predictor: &Predictor) -> &'static str {
     match predictor.parameter == "mu" && has_unit(writer) {
         true => "y_sd",
         false => "1",
@@ -37,7 +39,7 @@ pub fn has_unit(writer: &Writer<'_>) -> bool {
 }
 
 /// `by` times a unit, as it is written.
-fn times(by: &str, unit: &str) -> String {
+pub fn times(by: &str, unit: &str) -> String {
     match (by, unit) {
         (by, "1") => by.to_owned(),
         (by, unit) => format!("{by} * {unit}"),
@@ -49,9 +51,19 @@ pub fn declare(writer: &mut Writer<'_>) -> Result<()> {
     let regression = writer.regression;
     let (location, scale) = regression.location_and_scale();
     if !regression.family.has_categories() {
-        writer.real("y_mean", "", location, "mean of the response, on the scale of the predictor");
+        writer.real(
+            "y_mean",
+            "",
+            location,
+            "mean of the response, on the scale of the predictor",
+        );
         if has_unit(writer) || has_scale_parameters(writer) {
-            writer.real("y_sd", "<lower=0>", scale, "standard deviation of the response");
+            writer.real(
+                "y_sd",
+                "<lower=0>",
+                scale,
+                "standard deviation of the response",
+            );
         }
     }
     for predictor in &regression.predictors {
@@ -68,16 +80,16 @@ pub fn declare(writer: &mut Writer<'_>) -> Result<()> {
 
 /// Whether a parameter of the family is a scale of the response.
 fn has_scale_parameters(writer: &Writer<'_>) -> bool {
-    writer.regression.family.parameters.iter().any(|p| p.prior.is_empty())
+    writer
+        .regression
+        .family
+        .parameters
+        .iter()
+        .any(|p| p.prior.is_empty())
 }
 
 /// Adds a prior of something under its name.
-pub fn prior(
-    writer: &mut Writer<'_>,
-    names: &[&str],
-    stan: &str,
-    usual: &str,
-) -> bool {
+pub fn prior(writer: &mut Writer<'_>, names: &[&str], stan: &str, usual: &str) -> bool {
     let given = writer.priors.find(names);
     let is_given = given.is_some();
     let density = given.map_or_else(|| usual.to_owned(), |given| given.density());
@@ -96,23 +108,60 @@ fn fixed(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
     let columns = &predictor.design.columns;
     let rows = writer.regression.rows.len();
     let has_columns = !names.is_empty();
-    writer.line(Block::Model, format!("// {} of {}", if has_columns { "coefficients" } else { "intercept" }, predictor.parameter));
+    writer.line(
+        Block::Model,
+        format!(
+            "// {} of {}",
+            if has_columns {
+                "coefficients"
+            } else {
+                "intercept"
+            },
+            predictor.parameter
+        ),
+    );
     if let Some(offset) = &predictor.offset {
-        writer.vector(&format!("offset{s}"), "vector[N]", offset.clone(), "added as it is");
+        writer.vector(
+            &format!("offset{s}"),
+            "vector[N]",
+            offset.clone(),
+            "added as it is",
+        );
     }
     if has_columns {
         let k = format!("K{s}");
         writer.int(&k, "", names.len(), "columns");
-        writer.matrix(&format!("X{s}"), &format!("matrix[N, {k}]"), columns, rows, &names.join(", "));
-        let means = columns.iter().map(|x| if predictor.intercept { mean(x) } else { 0.0 });
-        writer.vector(&format!("X_mean{s}"), &format!("vector[{k}]"), means.collect(), "means of the columns, where there is an intercept");
+        writer.matrix(
+            &format!("X{s}"),
+            &format!("matrix[N, {k}]"),
+            columns,
+            rows,
+            &names.join(", "),
+        );
+        let means = columns
+            .iter()
+            .map(|x| if predictor.intercept { mean(x) } else { 0.0 });
+        writer.vector(
+            &format!("X_mean{s}"),
+            &format!("vector[{k}]"),
+            means.collect(),
+            "means of the columns, where there is an intercept",
+        );
         let sds = columns.iter().map(|x| spread(x));
-        writer.vector(&format!("X_sd{s}"), &format!("vector<lower=0>[{k}]"), sds.collect(), "their standard deviations");
+        writer.vector(
+            &format!("X_sd{s}"),
+            &format!("vector<lower=0>[{k}]"),
+            sds.collect(),
+            "their standard deviations",
+        );
         let about = match predictor.intercept {
             true => format!("X{s} - rep_matrix(X_mean{s}', N)"),
             false => format!("X{s}"),
         };
-        writer.line(Block::Known, format!("matrix[N, {k}] Xc{s} = {about}; // columns about their means"));
+        writer.line(
+            Block::Known,
+            format!("matrix[N, {k}] Xc{s} = {about}; // columns about their means"),
+        );
     }
     if predictor.intercept && !ordinal {
         intercept(writer, predictor, &s, unit, has_columns);
@@ -124,18 +173,26 @@ fn fixed(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
 }
 
 /// The standard deviation of a column, or what stands for it where it is constant: 1.
-fn spread(x: &[f64]) -> f64 {
+pub fn spread(x: &[f64]) -> f64 {
     match sd(x) {
         0.0 => 1.0,
         sd => sd,
     }
 }
 
-fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str, has_columns: bool) {
+fn intercept(
+    writer: &mut Writer<'_>,
+    predictor: &Predictor,
+    s: &str,
+    unit: &str,
+    has_columns: bool,
+) {
     let of_mean = predictor.parameter == "mu";
     // Where parameters without units begin: the mean at the response's, a scale at its standard deviation.
     let of_scale = writer.regression.family.parameters.iter();
-    let of_scale = of_scale.clone().any(|p| p.name == predictor.parameter && p.prior.is_empty());
+    let of_scale = of_scale
+        .clone()
+        .any(|p| p.name == predictor.parameter && p.prior.is_empty());
     let location = match (of_mean, of_scale) {
         (true, _) => "y_mean",
         (false, true) => "log(y_sd)",
@@ -145,10 +202,22 @@ fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str
         "1" => format!("<offset={location}>"),
         unit => format!("<offset={location}, multiplier={unit}>"),
     };
-    let bounds = if location == "0" && unit == "1" { String::new() } else { bounds };
+    let bounds = if location == "0" && unit == "1" {
+        String::new()
+    } else {
+        bounds
+    };
     let shown = format!("Intercept{s}");
-    let name = if has_columns { format!("alpha{s}") } else { shown.clone() };
-    let comment = if has_columns { " // intercept at the means of the columns" } else { "" };
+    let name = if has_columns {
+        format!("alpha{s}")
+    } else {
+        shown.clone()
+    };
+    let comment = if has_columns {
+        " // intercept at the means of the columns"
+    } else {
+        ""
+    };
     writer.line(Block::Parameters, format!("real{bounds} {name};{comment}"));
     let usual = match of_mean {
         true => format!("normal({location}, {})", times("2.5", unit)),
@@ -156,7 +225,10 @@ fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str
     };
     prior(writer, &[&shown, "Intercept"], &name, &usual);
     if has_columns {
-        writer.line(Block::Derived, format!("real {shown} = {name} - dot_product(X_mean{s}, b{s});"));
+        writer.line(
+            Block::Derived,
+            format!("real {shown} = {name} - dot_product(X_mean{s}, b{s});"),
+        );
     }
     writer.shown.push(shown);
 }
@@ -168,7 +240,10 @@ fn coefficients(writer: &mut Writer<'_>, names: &[String], s: &str, unit: &str) 
         "1" => format!("inv(X_sd{s})"),
         unit => format!("{unit} * inv(X_sd{s})"),
     };
-    writer.line(Block::Parameters, format!("vector<multiplier={size}>[K{s}] {b};"));
+    writer.line(
+        Block::Parameters,
+        format!("vector<multiplier={size}>[K{s}] {b};"),
+    );
     writer.dims(&b, &[(&format!("coefficient{s}"), names.to_vec())]);
     writer.shown.push(b.clone());
     let usual = format!("normal(0, {} ./ X_sd{s})", times("2.5", unit));
@@ -193,23 +268,41 @@ fn coefficients(writer: &mut Writer<'_>, names: &[String], s: &str, unit: &str) 
     }
     for at in of_usual {
         let density = format!("normal(0, {} / X_sd{s}[{}])", times("2.5", unit), at + 1);
-        writer.priors.note(&format!("{b}[{}]", names[at]), density.clone(), false);
+        writer
+            .priors
+            .note(&format!("{b}[{}]", names[at]), density.clone(), false);
         writer.line(Block::Model, format!("{b}[{}] ~ {density};", at + 1));
     }
     for (at, density) in given {
-        writer.priors.note(&format!("{b}[{}]", names[at]), density.clone(), true);
+        writer
+            .priors
+            .note(&format!("{b}[{}]", names[at]), density.clone(), true);
         writer.line(Block::Model, format!("{b}[{}] ~ {density};", at + 1));
     }
 }
 
 /// Positive parameters with names, in units of the data where they have some: `sd_g`, `sds`.
-fn scales(writer: &mut Writer<'_>, name: &str, count: &str, labels: &[String], units: &[f64], unit: &str, classes: &[&str]) {
+/// What they are in units of is given back.
+pub fn scales(
+    writer: &mut Writer<'_>,
+    name: &str,
+    count: &str,
+    labels: &[String],
+    units: &[f64],
+    unit: &str,
+    classes: &[&str],
+) -> Option<String> {
     let plain = unit == "1" && units.iter().all(|u| *u == 1.0);
     let any_given = writer.priors.find(&[&[name], classes].concat()).is_some()
-        || labels.iter().any(|label| writer.priors.find(&[&format!("{name}[{label}]")]).is_some());
+        || labels
+            .iter()
+            .any(|label| writer.priors.find(&[&format!("{name}[{label}]")]).is_some());
     let usual = "student_t(3, 0, 2.5)";
     if plain || any_given {
-        writer.line(Block::Parameters, format!("vector<lower=0>[{count}] {name};"));
+        writer.line(
+            Block::Parameters,
+            format!("vector<lower=0>[{count}] {name};"),
+        );
         for (at, label) in labels.iter().enumerate() {
             let usual = match unit {
                 "1" => format!("student_t(3, 0, {})", 2.5 * units[at]),
@@ -219,208 +312,37 @@ fn scales(writer: &mut Writer<'_>, name: &str, count: &str, labels: &[String], u
             let names = [&[full.as_str(), name], classes].concat();
             prior(writer, &names, &format!("{name}[{}]", at + 1), &usual);
         }
-        return;
+        return None;
     }
-    writer.vector(&format!("{name}_unit"), &format!("vector<lower=0>[{count}]"), units.to_vec(), "inverse standard deviations of their columns");
-    writer.line(Block::Parameters, format!("vector<lower=0>[{count}] {name}_std;"));
+    writer.vector(
+        &format!("{name}_unit"),
+        &format!("vector<lower=0>[{count}]"),
+        units.to_vec(),
+        "inverse standard deviations of their columns",
+    );
+    writer.line(
+        Block::Parameters,
+        format!("vector<lower=0>[{count}] {name}_std;"),
+    );
     let size = match unit {
         "1" => format!("{name}_unit"),
-        unit => format!("{unit} * {name}_unit"),
+        unit => format!("({unit} * {name}_unit)"),
     };
-    writer.line(Block::Derived, format!("vector<lower=0>[{count}] {name} = {size} .* {name}_std;"));
+    writer.line(
+        Block::Derived,
+        format!("vector<lower=0>[{count}] {name} = {size} .* {name}_std;"),
+    );
     writer.line(Block::Model, format!("{name}_std ~ {usual};"));
     let shown = format!("student_t(3, 0, {}) from 0", times("2.5", &size));
     writer.priors.note(name, shown, false);
-}
-
-/// Group effects, standardised: how far each group is from the mean, in units of the groups' standard deviation.
-fn group(writer: &mut Writer<'_>, predictor: &Predictor, groups: &Groups) {
-    let s = suffix(writer, predictor);
-    let unit = unit(writer, predictor);
-    let own = writer.identifier(&groups.name);
-    let g = format!("{s}_{own}");
-    let (j, index) = (format!("J_{own}"), format!("i_{own}"));
-    writer.int(&j, "", groups.levels.len(), &format!("groups by {}", groups.name));
-    let places = groups.index.iter().map(|at| *at as i64 + 1).collect();
-    let last = match groups.new_levels.len() {
-        0 => j.clone(),
-        new => format!("{j} + {new}"),
-    };
-    writer.ints(&index, &format!("array[N] int<lower=1, upper={last}>"), places, "the group of each row");
-    let names: Vec<String> = groups.design.names.iter().map(|n| plain_intercept(n)).collect();
-    let m = names.len();
-    let count = format!("M{g}");
-    writer.int(&count, "", m, "effects that differ by group");
-    slopes(writer, groups, &g, &count);
-    writer.line(Block::Model, format!("// {} by {}", names.join(", "), groups.name));
-    let units: Vec<f64> = groups.design.columns.iter().map(|z| 1.0 / spread(z)).collect();
-    let sd_name = format!("sd{g}");
-    let classes = [format!("sd{s}"), "sd".to_owned()];
-    scales(writer, &sd_name, &count, &names, &units, unit, &classes.each_ref().map(String::as_str));
-    writer.dims(&sd_name, &[(&format!("effect{g}"), names.clone())]);
-    writer.shown.push(sd_name);
-    let levels = ("group_".to_owned() + &own, groups.levels.clone());
-    let (z, r) = (format!("z{g}"), format!("r{g}"));
-    if m == 1 {
-        writer.line(Block::Parameters, format!("vector[{j}] {z};"));
-        writer.line(Block::Derived, format!("vector[{j}] {r} = sd{g}[1] * {z};"));
-        writer.line(Block::Model, format!("{z} ~ std_normal();"));
-        writer.dims(&r, &[(&levels.0, levels.1)]);
-        return;
-    }
-    writer.dims(&r, &[(&levels.0, levels.1), (&format!("effect{g}"), names.clone())]);
-    if !groups.correlated {
-        writer.line(Block::Parameters, format!("matrix[{j}, {count}] {z};"));
-        writer.line(Block::Derived, format!("matrix[{j}, {count}] {r} = diag_post_multiply({z}, sd{g});"));
-        writer.line(Block::Model, format!("to_vector({z}) ~ std_normal();"));
-        return;
-    }
-    writer.line(Block::Parameters, format!("cholesky_factor_corr[{count}] L{g};"));
-    writer.line(Block::Parameters, format!("matrix[{count}, {j}] {z};"));
-    writer.line(Block::Derived, format!("matrix[{j}, {count}] {r} = (diag_pre_multiply(sd{g}, L{g}) * {z})';"));
-    writer.line(Block::Model, format!("to_vector({z}) ~ std_normal();"));
-    let cor = format!("cor{g}");
-    let given = writer.priors.find(&[&cor, "cor"]);
-    let is_given = given.is_some();
-    let eta = given.map_or_else(|| "1".to_owned(), |given| given.arguments);
-    writer.priors.note(&cor, format!("lkj({eta})"), is_given);
-    writer.line(Block::Model, format!("L{g} ~ lkj_corr_cholesky({eta});"));
-    let pairs = pairs(&names);
-    writer.line(Block::Generated, format!("vector[{}] {cor}; // correlations, one a pair", pairs.len()));
-    writer.line(Block::Generated, correlations(&cor, &g, m));
-    writer.dims(&cor, &[(&format!("pair{g}"), pairs)]);
-    writer.shown.push(cor);
-}
-
-/// An intercept as it is shown.
-fn plain_intercept(name: &str) -> String {
-    match name {
-        "(Intercept)" => "Intercept".to_owned(),
-        name => name.to_owned(),
-    }
-}
-
-/// Names of the pairs of effects.
-fn pairs(names: &[String]) -> Vec<String> {
-    let pairs = (1..names.len()).flat_map(|i| (0..i).map(move |j| (j, i)));
-    pairs.map(|(j, i)| format!("{},{}", names[j], names[i])).collect()
-}
-
-fn correlations(cor: &str, g: &str, m: usize) -> String {
-    let mut text = format!("{{\n  matrix[{m}, {m}] R = multiply_lower_tri_self_transpose(L{g});\n");
-    let pairs = (1..m).flat_map(|i| (0..i).map(move |j| (j, i)));
-    for (at, (j, i)) in pairs.enumerate() {
-        text += &format!("  {cor}[{}] = R[{}, {}];\n", at + 1, j + 1, i + 1);
-    }
-    text + "}"
-}
-
-/// The columns that effects by group are multiplied by, where there are others than an intercept.
-pub fn slopes(writer: &mut Writer<'_>, groups: &Groups, g: &str, count: &str) {
-    let rows = groups.index.len();
-    if groups.design.names.iter().any(|name| name != "(Intercept)") {
-        let names = groups.design.names.join(", ");
-        writer.matrix(&format!("Z{g}"), &format!("matrix[N, {count}]"), &groups.design.columns, rows, &names);
-    }
-}
-
-fn smooths(writer: &mut Writer<'_>, predictor: &Predictor) {
-    if predictor.smooths.is_empty() {
-        return;
-    }
-    let s = suffix(writer, predictor);
-    let unit = unit(writer, predictor);
-    let rows = writer.regression.rows.len();
-    let names: Vec<String> = predictor.smooths.iter().map(|smooth| smooth.name.clone()).collect();
-    let sds = format!("sds{s}");
-    let count = format!("S{s}");
-    writer.int(&count, "", names.len(), "smooth functions");
-    writer.line(Block::Model, format!("// {}", names.join(", ")));
-    let units = vec![1.0; names.len()];
-    scales(writer, &sds, &count, &names, &units, unit, &["sds"]);
-    writer.dims(&sds, &[(&format!("smooth{s}"), names)]);
-    writer.shown.push(sds.clone());
-    for (at, smooth) in predictor.smooths.iter().enumerate() {
-        let own = format!("{s}_{}", at + 1);
-        writer.int(&format!("Ks{own}"), "", smooth.columns.len(), &format!("functions of {}", smooth.name));
-        writer.matrix(&format!("Zs{own}"), &format!("matrix[N, Ks{own}]"), &smooth.columns, rows, "");
-        writer.line(Block::Parameters, format!("vector[Ks{own}] zs{own};"));
-        writer.line(Block::Derived, format!("vector[Ks{own}] s{own} = {sds}[{}] * zs{own};", at + 1));
-        writer.line(Block::Model, format!("zs{own} ~ std_normal();"));
-    }
-}
-
-/// Length scales in halves of the column's range: a hundredth of the mass is below 0.12, from where on twenty functions are too few
-/// (Riutort-Mayol et al. 2023, equation 21: 1.75 × 1.5 / 20 = 0.13), and a hundredth above 2.3, more than the whole range.
-const LENGTH: &str = "inv_gamma(3, 1)";
-
-fn processes(writer: &mut Writer<'_>, predictor: &Predictor) {
-    if predictor.processes.is_empty() {
-        return;
-    }
-    let s = suffix(writer, predictor);
-    let unit = unit(writer, predictor);
-    let rows = writer.regression.rows.len();
-    let names: Vec<String> = predictor.processes.iter().map(|process| process.name.clone()).collect();
-    let (sdgp, length, count) = (format!("sdgp{s}"), format!("lscale{s}"), format!("G{s}"));
-    writer.int(&count, "", names.len(), "Gaussian processes");
-    writer.line(Block::Model, format!("// {}", names.join(", ")));
-    scales(writer, &sdgp, &count, &names, &vec![1.0; names.len()], unit, &["sdgp"]);
-    writer.line(Block::Parameters, format!("vector<lower=0>[{count}] {length}; // in halves of the column's range"));
-    for name in [&sdgp, &length] {
-        writer.dims(name, &[(&format!("process{s}"), names.clone())]);
-        writer.shown.push(name.clone());
-    }
-    for (at, process) in predictor.processes.iter().enumerate() {
-        let full = format!("{length}[{}]", process.name);
-        prior(writer, &[&full, &length, "lscale"], &format!("{length}[{}]", at + 1), LENGTH);
-        let own = format!("{s}_{}", at + 1);
-        writer.int(&format!("Kgp{own}"), "", process.columns.len(), &format!("functions of {}", process.name));
-        writer.matrix(&format!("Phi{own}"), &format!("matrix[N, Kgp{own}]"), &process.columns, rows, "");
-        writer.vector(&format!("frequency{own}"), &format!("vector[Kgp{own}]"), process.frequencies.clone(), "");
-        writer.line(Block::Parameters, format!("vector[Kgp{own}] zgp{own};"));
-        let n = at + 1;
-        writer.line(
-            Block::Derived,
-            format!(
-                "vector[Kgp{own}] gp{own} = {sdgp}[{n}] * sqrt(sqrt(2 * pi()) * {length}[{n}]) * exp(-0.25 * square({length}[{n}] * frequency{own})) .* zgp{own};"
-            ),
-        );
-        writer.line(Block::Model, format!("zgp{own} ~ std_normal();"));
-    }
-}
-
-fn monotonic(writer: &mut Writer<'_>, predictor: &Predictor) {
-    if predictor.monotonic.is_empty() {
-        return;
-    }
-    let s = suffix(writer, predictor);
-    let unit = unit(writer, predictor);
-    let names: Vec<String> = predictor.monotonic.iter().map(|m| m.name.clone()).collect();
-    let (b, count) = (format!("bmo{s}"), format!("B{s}"));
-    writer.int(&count, "", names.len(), "monotonic effects");
-    let bounds = if unit == "1" { String::new() } else { format!("<multiplier={unit}>") };
-    writer.line(Block::Parameters, format!("vector{bounds}[{count}] {b}; // mean difference of neighbouring levels"));
-    writer.dims(&b, &[(&format!("monotonic{s}"), names)]);
-    writer.shown.push(b.clone());
-    for (at, effect) in predictor.monotonic.iter().enumerate() {
-        let own = format!("{s}_{}", at + 1);
-        let full = format!("{b}[{}]", effect.name);
-        let usual = format!("normal(0, {})", times("2.5", unit));
-        prior(writer, &[&full, &b, "b"], &format!("{b}[{}]", at + 1), &usual);
-        writer.int(&format!("C{own}"), "", effect.count, &format!("steps of {}", effect.name));
-        let steps = effect.steps.iter().map(|step| *step as i64 + 1).collect();
-        writer.ints(&format!("mo{own}"), &format!("array[N] int<lower=1, upper=C{own} + 1>"), steps, "the level of each row");
-        writer.line(Block::Parameters, format!("simplex[C{own}] simo{own}; // shares of the steps"));
-        writer.line(Block::Model, format!("simo{own} ~ dirichlet(rep_vector(1, C{own}));"));
-        writer.shown.push(format!("simo{own}"));
-    }
+    Some(size)
 }
 
 /// The lines that add a predictor up in a vector of that name.
 pub fn sum(writer: &mut Writer<'_>, predictor: &Predictor, name: &str) -> Vec<String> {
     let s = suffix(writer, predictor);
-    let ordinal = writer.regression.family.response == Response::Ordinal && predictor.parameter == "mu";
+    let ordinal =
+        writer.regression.family.response == Response::Ordinal && predictor.parameter == "mu";
     let has_columns = !predictor.design.names.is_empty();
     let mut terms = Vec::new();
     match (predictor.intercept && !ordinal, has_columns) {
@@ -436,7 +358,11 @@ pub fn sum(writer: &mut Writer<'_>, predictor: &Predictor, name: &str) -> Vec<St
         let own = writer.identifier(&groups.name);
         let g = format!("{s}_{own}");
         let m = groups.design.names.len();
-        let r = if groups.new_levels.is_empty() { "r" } else { "all" };
+        let r = if groups.new_levels.is_empty() {
+            "r"
+        } else {
+            "all"
+        };
         let effects = groups.design.names.iter().enumerate().map(|(at, effect)| {
             let value = match m {
                 1 => format!("{r}{g}[i_{own}]"),
@@ -457,7 +383,9 @@ pub fn sum(writer: &mut Writer<'_>, predictor: &Predictor, name: &str) -> Vec<St
     }
     for at in 1..=predictor.monotonic.len() {
         let own = format!("{s}_{at}");
-        terms.push(format!("(bmo{s}[{at}] * C{own} * append_row(0, cumulative_sum(simo{own})))[mo{own}]"));
+        terms.push(format!(
+            "(bmo{s}[{at}] * C{own} * append_row(0, cumulative_sum(simo{own})))[mo{own}]"
+        ));
     }
     if terms.is_empty() {
         terms.push("rep_vector(0, N)".to_owned());

@@ -6,10 +6,13 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `writer` | the blocks of a program, and its data |
-//! | `linear` | linear predictors: declarations, priors, sums |
+//! | `linear` | linear predictors: intercepts, coefficients, sums |
+//! | `groups`, `curves` | their group effects; their smooths, processes and monotonic effects |
 //! | `likelihood` | the density of the response, log likelihoods and replicates |
 //! | `predictions` | the program of predictions for new rows |
 
+mod curves;
+mod groups;
 mod likelihood;
 mod linear;
 mod predictions;

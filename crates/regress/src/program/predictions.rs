@@ -21,7 +21,12 @@ pub fn predictions(rows: &Regression, fitted: &DataSet) -> Result<Program> {
         likelihood::declared(&mut writer, parameter);
     }
     if rows.family.has_categories() {
-        writer.int("C", "<lower=2>", rows.observed.categories.len(), "categories");
+        writer.int(
+            "C",
+            "<lower=2>",
+            rows.observed.categories.len(),
+            "categories",
+        );
     }
     likelihood::thresholds(&mut writer);
     likelihood::trials(&mut writer);
@@ -52,7 +57,11 @@ fn new_groups(writer: &mut Writer<'_>) {
     let rows = writer.regression;
     for predictor in &rows.predictors {
         let s = linear::suffix(writer, predictor);
-        for groups in predictor.groups.iter().filter(|groups| !groups.new_levels.is_empty()) {
+        for groups in predictor
+            .groups
+            .iter()
+            .filter(|groups| !groups.new_levels.is_empty())
+        {
             let own = writer.identifier(&groups.name);
             let g = format!("{s}_{own}");
             let text = drawn(groups, &g, &format!("J_{own}"));
@@ -98,7 +107,10 @@ fn quantities(writer: &mut Writer<'_>) {
             writer.dims_of_rows("expected");
         }
         None => {
-            writer.line(Block::Generated, "matrix[N, C] expected; // probabilities of the categories");
+            writer.line(
+                Block::Generated,
+                "matrix[N, C] expected; // probabilities of the categories",
+            );
             writer.dims("expected", &[("row", Vec::new()), ("category", categories)]);
         }
     }
@@ -117,9 +129,14 @@ fn quantities(writer: &mut Writer<'_>) {
         Some(mean) => body += &format!("    expected[n] = {mean};\n"),
         None => {
             let density = likelihood::category(writer);
-            body += &format!("    for (c in 1 : C) {{\n      expected[n, c] = exp({density});\n    }}\n");
+            body += &format!(
+                "    for (c in 1 : C) {{\n      expected[n, c] = exp({density});\n    }}\n"
+            );
         }
     }
-    body += &format!("    predicted[n] = {};\n  }}\n}}", likelihood::replicate(writer));
+    body += &format!(
+        "    predicted[n] = {};\n  }}\n}}",
+        likelihood::replicate(writer)
+    );
     writer.line(Block::Generated, body);
 }

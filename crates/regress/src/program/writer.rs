@@ -91,13 +91,27 @@ impl<'a> Writer<'a> {
 
     /// A whole number.
     pub fn int(&mut self, name: &str, bounds: &str, value: usize, comment: &str) {
-        let bounds = if bounds.is_empty() { "<lower=0>" } else { bounds };
-        self.datum(&format!("int{bounds}"), name, comment, Some(Value::int(value as i64)));
+        let bounds = if bounds.is_empty() {
+            "<lower=0>"
+        } else {
+            bounds
+        };
+        self.datum(
+            &format!("int{bounds}"),
+            name,
+            comment,
+            Some(Value::int(value as i64)),
+        );
     }
 
     /// A number.
     pub fn real(&mut self, name: &str, bounds: &str, value: f64, comment: &str) {
-        self.datum(&format!("real{bounds}"), name, comment, Some(Value::real(value)));
+        self.datum(
+            &format!("real{bounds}"),
+            name,
+            comment,
+            Some(Value::real(value)),
+        );
     }
 
     /// Numbers.
@@ -113,7 +127,14 @@ impl<'a> Writer<'a> {
     }
 
     /// A matrix of columns.
-    pub fn matrix(&mut self, name: &str, kind: &str, columns: &[Vec<f64>], rows: usize, comment: &str) {
+    pub fn matrix(
+        &mut self,
+        name: &str,
+        kind: &str,
+        columns: &[Vec<f64>],
+        rows: usize,
+        comment: &str,
+    ) {
         let mut values = Vec::with_capacity(rows * columns.len());
         for row in 0..rows {
             values.extend(columns.iter().map(|column| column[row]));
@@ -130,7 +151,9 @@ impl<'a> Writer<'a> {
     /// Words along a dimension of a variable.
     pub fn dims(&mut self, variable: &str, dims: &[(&str, Vec<String>)]) {
         let names = dims.iter().map(|(name, _)| Some((*name).to_owned()));
-        self.coordinates.dims.insert(variable.to_owned(), names.collect());
+        self.coordinates
+            .dims
+            .insert(variable.to_owned(), names.collect());
         for (name, labels) in dims {
             self.label(name, Labels::Words(labels.clone()));
         }

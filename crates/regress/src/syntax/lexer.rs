@@ -44,7 +44,10 @@ pub fn tokens(text: &str) -> Result<Vec<(Token, Span)>> {
             (Token::Name(rest[..length].to_owned()), length)
         } else if matches!(c, '`' | '"' | '\'') {
             let Some(end) = rest[1..].find(c) else {
-                let span = Span { start: at, end: text.len() };
+                let span = Span {
+                    start: at,
+                    end: text.len(),
+                };
                 let message = "this quote is not closed";
                 return Err(Error::at(text, span, message).help(format!("close it with {c}")));
             };
@@ -56,15 +59,30 @@ pub fn tokens(text: &str) -> Result<Vec<(Token, Span)>> {
         } else if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
             (Token::Sign(sign), sign.len())
         } else {
-            let span = Span { start: at, end: at + c.len_utf8() };
+            let span = Span {
+                start: at,
+                end: at + c.len_utf8(),
+            };
             let message = format!("`{c}` means nothing in a formula");
             let help = "a column whose name has such characters stands in backquotes: `my column`";
             return Err(Error::at(text, span, message).help(help));
         };
-        found.push((token, Span { start: at, end: at + length }));
+        found.push((
+            token,
+            Span {
+                start: at,
+                end: at + length,
+            },
+        ));
         at += length;
     }
-    found.push((Token::End, Span { start: text.len(), end: text.len() }));
+    found.push((
+        Token::End,
+        Span {
+            start: text.len(),
+            end: text.len(),
+        },
+    ));
     Ok(found)
 }
 

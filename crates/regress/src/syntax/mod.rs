@@ -92,7 +92,9 @@ pub fn is_constant(name: &str) -> bool {
 /// A name as it stands in a formula.
 fn spelled(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_alphabetic() || c == '.' || c == '_')
-        && name.chars().all(|c| c.is_alphanumeric() || c == '.' || c == '_');
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || c == '.' || c == '_');
     match plain {
         true => name.to_owned(),
         false => format!("`{name}`"),

@@ -143,8 +143,12 @@ impl Parser<'_> {
                     .help("an operator stands between two terms, as in `x + z`"));
             }
             Token::End => {
-                return Err(Error::at(self.text, span, "the formula ends where a term is expected")
-                    .help("write the term that is missing, or leave out the operator before it"));
+                return Err(Error::at(
+                    self.text,
+                    span,
+                    "the formula ends where a term is expected",
+                )
+                .help("write the term that is missing, or leave out the operator before it"));
             }
         };
         Ok(Expr { kind, span })

@@ -22,8 +22,20 @@ fn table(by: f64, of: f64) -> Frame {
     let letters = ["b", "a", "c"];
     let words: Vec<Option<&str>> = (0..12).map(|i| Some(letters[i % 3])).collect();
     let columns = vec![
-        ("y".to_owned(), numbers(&|i| of * (if i == 5 { f64::NAN } else { (i as f64).sin() + 2.0 }))),
-        ("x".to_owned(), numbers(&|i| by * (if i == 7 { f64::NAN } else { (i as f64).cos() }))),
+        (
+            "y".to_owned(),
+            numbers(&|i| {
+                of * (if i == 5 {
+                    f64::NAN
+                } else {
+                    (i as f64).sin() + 2.0
+                })
+            }),
+        ),
+        (
+            "x".to_owned(),
+            numbers(&|i| by * (if i == 7 { f64::NAN } else { (i as f64).cos() })),
+        ),
         ("g".to_owned(), Column::Factor(Factor::of_words(&words))),
     ];
     Frame::new("table.csv", columns).unwrap()
@@ -31,7 +43,10 @@ fn table(by: f64, of: f64) -> Frame {
 
 #[test]
 fn a_program_reads_as_a_statistician_writes_it() {
-    let found = made(&request("gaussian", &["y ~ x + (1 | g)"], &[]), &table(1.0, 1.0));
+    let found = made(
+        &request("gaussian", &["y ~ x + (1 | g)"], &[]),
+        &table(1.0, 1.0),
+    );
     let expected = "\
 // y ~ x + (1 | g)
 // family gaussian, link identity
@@ -56,13 +71,13 @@ parameters {
   real<offset=y_mean, multiplier=y_sd> alpha; // intercept at the means of the columns
   vector<multiplier=y_sd * inv(X_sd)>[K] b;
   vector<lower=0>[M_g] sd_g_std;
-  vector[J_g] z_g;
+  vector[J_g] r_g_std;
   real<lower=0> sigma_std;
 }
 transformed parameters {
   real Intercept = alpha - dot_product(X_mean, b);
-  vector<lower=0>[M_g] sd_g = y_sd * sd_g_unit .* sd_g_std;
-  vector[J_g] r_g = sd_g[1] * z_g;
+  vector<lower=0>[M_g] sd_g = (y_sd * sd_g_unit) .* sd_g_std;
+  vector[J_g] r_g = (y_sd * sd_g_unit)[1] * r_g_std;
   real<lower=0> sigma = y_sd * sigma_std;
 }
 model {
@@ -71,7 +86,7 @@ model {
   b ~ normal(0, 2.5 * y_sd ./ X_sd);
   // Intercept by g
   sd_g_std ~ student_t(3, 0, 2.5);
-  z_g ~ std_normal();
+  r_g_std ~ normal(0, sd_g_std[1]);
   // parameters of the family gaussian
   sigma_std ~ exponential(1);
   // the response
@@ -99,7 +114,10 @@ fn numbers(program: &Program, name: &str) -> Vec<f64> {
 #[test]
 fn units_change_nothing_but_units() {
     let request = request("gaussian", &["y ~ x + s(x) + (x | g)", "sigma ~ x"], &[]);
-    let (plain, scaled) = (made(&request, &table(1.0, 1.0)), made(&request, &table(1024.0, 4096.0)));
+    let (plain, scaled) = (
+        made(&request, &table(1.0, 1.0)),
+        made(&request, &table(1024.0, 4096.0)),
+    );
     assert_eq!(plain.text, scaled.text);
     let units = |name: &str| match name {
         "y" | "y_mean" | "y_sd" => 4096.0,
@@ -117,13 +135,27 @@ fn units_change_nothing_but_units() {
                 }
             }
             "X_sigma" | "X_mean_sigma" | "X_sd_sigma" => {
-                assert!(plain.iter().zip(&scaled).all(|(x, y)| x * 1024.0 == *y), "{name}");
+                assert!(
+                    plain.iter().zip(&scaled).all(|(x, y)| x * 1024.0 == *y),
+                    "{name}"
+                );
             }
-            "Z_g" => assert!(plain.iter().zip(&scaled).skip(1).step_by(2).all(|(x, y)| x * 1024.0 == *y), "{name}"),
+            "Z_g" => assert!(
+                plain
+                    .iter()
+                    .zip(&scaled)
+                    .skip(1)
+                    .step_by(2)
+                    .all(|(x, y)| x * 1024.0 == *y),
+                "{name}"
+            ),
             "sd_g_unit" => assert_eq!([plain[0], plain[1]], [scaled[0], scaled[1] * 1024.0]),
             _ => {
                 for (x, y) in plain.iter().zip(&scaled) {
-                    assert!((x * units(name) - y).abs() <= 1e-9 * y.abs().max(1e-9), "{name}: {x} {y}");
+                    assert!(
+                        (x * units(name) - y).abs() <= 1e-9 * y.abs().max(1e-9),
+                        "{name}: {x} {y}"
+                    );
                 }
             }
         }
@@ -132,14 +164,38 @@ fn units_change_nothing_but_units() {
 
 #[test]
 fn priors_are_given_by_what_is_printed() {
-    let priors = ["b ~ normal(0, 1)", "b[gb] ~ student_t(3, 0, 2)", "sigma ~ exponential(2)", "sd_g ~ normal(0, 3)"];
-    let found = made(&request("gaussian", &["y ~ x + g + (1 | g)"], &priors), &table(1.0, 1.0));
-    for line in ["b[1] ~ normal(0, 1);", "b[2] ~ student_t(3, 0, 2);", "b[3] ~ normal(0, 1);", "sigma ~ exponential(2);", "sd_g[1] ~ normal(0, 3);"] {
+    let priors = [
+        "b ~ normal(0, 1)",
+        "b[gb] ~ student_t(3, 0, 2)",
+        "sigma ~ exponential(2)",
+        "sd_g ~ normal(0, 3)",
+    ];
+    let found = made(
+        &request("gaussian", &["y ~ x + g + (1 | g)"], &priors),
+        &table(1.0, 1.0),
+    );
+    for line in [
+        "b[1] ~ normal(0, 1);",
+        "b[2] ~ student_t(3, 0, 2);",
+        "b[3] ~ normal(0, 1);",
+        "sigma ~ exponential(2);",
+        "sd_g[1] ~ normal(0, 3);",
+    ] {
         assert!(found.text.contains(line), "{line}\n{}", found.text);
     }
-    let used: Vec<String> = found.priors.iter().map(|p| format!("{} ~ {} {}", p.target, p.density, p.given)).collect();
-    assert!(used.contains(&"b[gb] ~ student_t(3, 0, 2) true".to_owned()), "{used:?}");
-    assert!(used.contains(&"Intercept ~ normal(y_mean, 2.5 * y_sd) false".to_owned()), "{used:?}");
+    let used: Vec<String> = found
+        .priors
+        .iter()
+        .map(|p| format!("{} ~ {} {}", p.target, p.density, p.given))
+        .collect();
+    assert!(
+        used.contains(&"b[gb] ~ student_t(3, 0, 2) true".to_owned()),
+        "{used:?}"
+    );
+    assert!(
+        used.contains(&"Intercept ~ normal(y_mean, 2.5 * y_sd) false".to_owned()),
+        "{used:?}"
+    );
 }
 
 #[test]
@@ -149,15 +205,27 @@ fn new_rows_get_the_means_of_the_fit_and_new_groups_effects_of_their_own() {
     let fitted = program(&regression).unwrap();
     let columns = vec![
         ("x".to_owned(), Column::Numbers(vec![5.0, f64::NAN, 6.0])),
-        ("g".to_owned(), Column::Factor(Factor::of_words(&[Some("c"), Some("a"), Some("new")]))),
+        (
+            "g".to_owned(),
+            Column::Factor(Factor::of_words(&[Some("c"), Some("a"), Some("new")])),
+        ),
     ];
-    let rows = Regression::for_rows(&request, &regression.learnt, &Frame::new("new.csv", columns).unwrap()).unwrap();
+    let rows = Regression::for_rows(
+        &request,
+        &regression.learnt,
+        &Frame::new("new.csv", columns).unwrap(),
+    )
+    .unwrap();
     assert_eq!(rows.rows, [0, 2]);
     let found = predictions(&rows, &fitted.data).unwrap();
     assert_eq!(numbers(&found, "X"), [5.0, 6.0]);
     assert_eq!(numbers(&found, "X_mean"), numbers(&fitted, "X_mean"));
     assert_eq!(numbers(&found, "i_g"), [3.0, 4.0]);
-    assert!(found.text.contains("multi_normal_cholesky_rng"), "{}", found.text);
+    assert!(
+        found.text.contains("multi_normal_cholesky_rng"),
+        "{}",
+        found.text
+    );
     // Both programs declare the same parameters.
     let parameters = |text: &str| {
         let (_, rest) = text.split_once("\nparameters {").unwrap();
