@@ -446,8 +446,11 @@ pub fn argument<'a>(arguments: &'a [Argument], names: &[&str], place: usize) -> 
 /// Calls that learn from the data.
 const LEARNING: [&str; 7] = ["scale", "poly", "bs", "ns", "factor", "ordered", "I"];
 
+/// A function of a number.
+type Function = fn(f64) -> f64;
+
 /// Functions of numbers.
-const FUNCTIONS: [(&str, fn(f64) -> f64); 20] = [
+const FUNCTIONS: [(&str, Function); 20] = [
     ("log", f64::ln),
     ("exp", f64::exp),
     ("sqrt", f64::sqrt),
@@ -470,7 +473,7 @@ const FUNCTIONS: [(&str, fn(f64) -> f64); 20] = [
     ("as.numeric", |x| x),
 ];
 
-fn function(name: &str) -> Option<fn(f64) -> f64> {
+fn function(name: &str) -> Option<Function> {
     let found = FUNCTIONS.iter().find(|(known, _)| *known == name);
     found.map(|(_, f)| *f)
 }

@@ -251,10 +251,6 @@ impl Maker<'_, '_> {
             .iter()
             .map(|code| places[code.unwrap_or(0) as usize])
             .collect();
-        if self.evaluator.learning && levels.len() == index.len() && group.terms.fixed.is_empty() {
-            // An intercept a row is no mistake for counts, and cannot be told from the residual of a normal response; the prior
-            // decides then, which the report shows.
-        }
         Ok(Groups {
             name,
             levels,

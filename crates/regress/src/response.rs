@@ -412,7 +412,7 @@ fn check(expr: &Expr, family: &Family, evaluator: &Evaluator<'_>, made: &Observe
         }
     }
     if (made.censored.is_some() || made.bounds != [None, None])
-        && !(family.is_plain() && !family.has_categories())
+        && (family.has_categories() || !family.is_plain())
     {
         return Err(Error::at(text, expr.span, format!("the family {} has no distribution function here", family.name))
             .help("cens() and trunc() go with families of Stan's library, such as gaussian, student, lognormal, gamma, weibull, poisson"));

@@ -209,12 +209,12 @@ fn intercept(
     };
     let shown = format!("Intercept{s}");
     let name = if has_columns {
-        format!("alpha{s}")
+        format!("Intercept_at_means{s}")
     } else {
         shown.clone()
     };
     let comment = if has_columns {
-        " // intercept at the means of the columns"
+        " // at the means of the columns"
     } else {
         ""
     };
@@ -346,7 +346,7 @@ pub fn sum(writer: &mut Writer<'_>, predictor: &Predictor, name: &str) -> Vec<St
     let has_columns = !predictor.design.names.is_empty();
     let mut terms = Vec::new();
     match (predictor.intercept && !ordinal, has_columns) {
-        (true, true) => terms.push(format!("alpha{s} + Xc{s} * b{s}")),
+        (true, true) => terms.push(format!("Intercept_at_means{s} + Xc{s} * b{s}")),
         (true, false) => terms.push(format!("rep_vector(Intercept{s}, N)")),
         (false, true) => terms.push(format!("Xc{s} * b{s}")),
         (false, false) => {}

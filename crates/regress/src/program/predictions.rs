@@ -92,7 +92,7 @@ fn drawn(groups: &Groups, g: &str, known: &str) -> String {
 fn quantities(writer: &mut Writer<'_>) {
     let rows = writer.regression;
     let categories = rows.observed.categories.clone();
-    let linear = (!rows.family.has_categories()).then(|| match rows.link {
+    let linear = (!rows.family.has_categories()).then_some(match rows.link {
         crate::family::Link::Identity => "mu[n]",
         _ => "eta[n]",
     });

@@ -68,21 +68,21 @@ transformed data {
   matrix[N, K] Xc = X - rep_matrix(X_mean', N); // columns about their means
 }
 parameters {
-  real<offset=y_mean, multiplier=y_sd> alpha; // intercept at the means of the columns
+  real<offset=y_mean, multiplier=y_sd> Intercept_at_means; // at the means of the columns
   vector<multiplier=y_sd * inv(X_sd)>[K] b;
   vector<lower=0>[M_g] sd_g_std;
   vector[J_g] r_g_std;
   real<lower=0> sigma_std;
 }
 transformed parameters {
-  real Intercept = alpha - dot_product(X_mean, b);
+  real Intercept = Intercept_at_means - dot_product(X_mean, b);
   vector<lower=0>[M_g] sd_g = (y_sd * sd_g_unit) .* sd_g_std;
   vector[J_g] r_g = (y_sd * sd_g_unit)[1] * r_g_std;
   real<lower=0> sigma = y_sd * sigma_std;
 }
 model {
   // coefficients of mu
-  alpha ~ normal(y_mean, 2.5 * y_sd);
+  Intercept_at_means ~ normal(y_mean, 2.5 * y_sd);
   b ~ normal(0, 2.5 * y_sd ./ X_sd);
   // Intercept by g
   sd_g_std ~ student_t(3, 0, 2.5);
@@ -90,7 +90,7 @@ model {
   // parameters of the family gaussian
   sigma_std ~ exponential(1);
   // the response
-  vector[N] mu = alpha + Xc * b;
+  vector[N] mu = Intercept_at_means + Xc * b;
   mu += r_g[i_g];
   y ~ normal(mu, sigma);
 }
@@ -113,7 +113,7 @@ fn numbers(program: &Program, name: &str) -> Vec<f64> {
 
 #[test]
 fn units_change_nothing_but_units() {
-    let request = request("gaussian", &["y ~ x + s(x) + (x | g)", "sigma ~ x"], &[]);
+    let request = request("gaussian", &["y ~ x + (x | g)", "sigma ~ s(x)"], &[]);
     let (plain, scaled) = (
         made(&request, &table(1.0, 1.0)),
         made(&request, &table(1024.0, 4096.0)),
@@ -127,14 +127,7 @@ fn units_change_nothing_but_units() {
     for name in plain.data.names() {
         let (plain, scaled) = (numbers(&plain, name), numbers(&scaled, name));
         match name {
-            // Of the columns of the mean the first one is x, and the second the line of its smooth, which has no unit.
             "X" | "X_mean" | "X_sd" => {
-                for (at, (x, y)) in plain.iter().zip(&scaled).enumerate() {
-                    let unit = if at % 2 == 0 { 1024.0 } else { 1.0 };
-                    assert!((x * unit - y).abs() <= 1e-12 * y.abs(), "{name}: {x} {y}");
-                }
-            }
-            "X_sigma" | "X_mean_sigma" | "X_sd_sigma" => {
                 assert!(
                     plain.iter().zip(&scaled).all(|(x, y)| x * 1024.0 == *y),
                     "{name}"
