@@ -212,7 +212,21 @@ fn told(kept: &Kept, fitted: &Fitted) -> String {
         let mark = if *given { "" } else { "  (usual)" };
         let _ = writeln!(text, "{head:<8} {target} ~ {density}{mark}");
     }
+    let constants = kept
+        .constants
+        .iter()
+        .map(|(name, x)| format!("{name} = {}", significant(*x)));
+    let constants: Vec<String> = constants.collect();
+    if !constants.is_empty() {
+        let _ = writeln!(text, "{:<8} where {}", "", constants.join(", "));
+    }
     text + &table::evidence(fitted)
+}
+
+/// A number of six significant digits.
+fn significant(x: f64) -> String {
+    let rounded = format!("{x:.5e}").parse::<f64>();
+    rounded.unwrap_or(x).to_string()
 }
 
 fn predictions(args: &PredictArgs) -> CommandResult {
@@ -265,20 +279,21 @@ fn rows(made: &Predicted) -> String {
     }
     text += ",predicted_q05,predicted_q95\n";
     for (at, row) in made.rows.iter().enumerate() {
-        text += &(row + 1).to_string();
+        let mut cells = Vec::new();
         match categories {
             // Matrices run down their columns.
-            Some(labels) => (0..labels.len())
-                .for_each(|c| text += &format!(",{}", expected[c * count + at].mean)),
+            Some(labels) => cells.extend((0..labels.len()).map(|c| expected[c * count + at].mean)),
             None => {
                 let p = expected[at];
-                text += &format!(
-                    ",{},{},{},{},{}",
-                    p.mean, p.sd, p.q05, p.q95, linear[at].mean
-                );
+                cells.extend([p.mean, p.sd, p.q05, p.q95, linear[at].mean]);
             }
         }
-        text += &format!(",{},{}\n", predicted[at].q05, predicted[at].q95);
+        cells.extend([predicted[at].q05, predicted[at].q95]);
+        text += &(row + 1).to_string();
+        cells
+            .iter()
+            .for_each(|x| text += &format!(",{}", significant(*x)));
+        text.push('\n');
     }
     text
 }

@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use jensen_data::{
-    Artefact, Coordinates, DataFile, DataFormat, DrawsTable, ParameterSummary, RunDir, Table,
-    read_bytes, read_draws_csv,
+    Artefact, Coordinates, DataFile, DataFormat, DrawsTable, Elements, ParameterSummary, RunDir,
+    Table, read_bytes, read_draws_csv,
 };
 use jensen_regress::{Learnt, Used};
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,8 @@ pub struct Kept {
     pub notes: Vec<String>,
     /// Priors as they are used: what of, which, and whether they were asked for.
     pub priors: Vec<(String, String, bool)>,
+    /// What priors call by a name: mean and standard deviation of the response.
+    pub constants: Vec<(String, f64)>,
     /// The variables that answer the user, in the order in which they are shown.
     pub shown: Vec<String>,
     /// What new rows need.
@@ -84,7 +86,16 @@ impl Regression {
         let regression = jensen_regress::Regression::new(request, frame)?;
         let made = jensen_regress::program(&regression)?;
         let prior = |used: Used| (used.target, used.density, used.given);
+        let constant = |name: &str| match made.data.get(name)?.elements() {
+            Elements::Real(x) => Some((name.to_owned(), *x.first()?)),
+            _ => None,
+        };
+        let constants = ["y_mean", "y_sd"]
+            .into_iter()
+            .filter_map(constant)
+            .collect();
         let kept = Kept {
+            constants,
             request: request.clone(),
             table: frame.source.clone(),
             rows: regression.rows.len(),

@@ -122,7 +122,7 @@ fn fixed(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
     );
     if let Some(offset) = &predictor.offset {
         writer.vector(
-            &format!("offset{s}"),
+            &format!("offsets{s}"),
             "vector[N]",
             offset.clone(),
             "added as it is",
@@ -333,7 +333,11 @@ pub fn scales(
         format!("vector<lower=0>[{count}] {name} = {size} .* {name}_std;"),
     );
     writer.line(Block::Model, format!("{name}_std ~ {usual};"));
-    let shown = format!("student_t(3, 0, {}) from 0", times("2.5", &size));
+    let of_column = match units.iter().all(|u| *u == 1.0) {
+        true => "",
+        false => " / sd of the column",
+    };
+    let shown = format!("student_t(3, 0, {}{of_column}), half", times("2.5", unit));
     writer.priors.note(name, shown, false);
     Some(size)
 }
@@ -352,7 +356,7 @@ pub fn sum(writer: &mut Writer<'_>, predictor: &Predictor, name: &str) -> Vec<St
         (false, false) => {}
     }
     if predictor.offset.is_some() {
-        terms.push(format!("offset{s}"));
+        terms.push(format!("offsets{s}"));
     }
     for groups in &predictor.groups {
         let own = writer.identifier(&groups.name);
