@@ -211,6 +211,11 @@ impl Program {
         with_model!(&self.model, |model| remarks(model))
     }
 
+    /// What the user should know of the program with these data, whatever its fit.
+    pub fn notes(&self) -> Vec<String> {
+        with_model!(&self.model, |model| model.notes())
+    }
+
     /// What was asked for.
     pub fn request(&self) -> &FitRequest {
         &self.request
