@@ -151,7 +151,7 @@ extents <- function(names) {
 #' @param ... Arguments of [brm_jensen()]; those not given stay.
 #' @param out,progress As for [brm_jensen()].
 #' @return A `brmsfit` with the verdict of the new fit.
-#' @exportS3Method stats::update
+#' @export
 update.brmsfit_jensen <- function(object, formula., newdata = NULL, ..., out = NULL, progress = interactive()) {
   dots <- list(...)
   dots$recompile <- NULL

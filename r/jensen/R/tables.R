@@ -16,9 +16,10 @@
 #' @param object A fit of `jensen_topics()`.
 #' @param newdata Texts; those of the fit unless given.
 #' @return An object of class `jensen_topics`, a list with the data frames `words` (`topic`, `rank`, `word`, `probability`)
-#'   and `topics` (`topic`, `proportion`, `coherence`), `trusted`, `verdict`, `info` (`fit.json`) and `folder`. Its
-#'   `predict()` gives a data frame with a row for each document: `document` and the proportions `topic1`, `topic2`, ...;
-#'   these are missing for a document without a word of the vocabulary.
+#'   and `topics` (`topic`, `proportion`, and `npmi`, the coherence of its words), `trusted`, `verdict`, `info` (`fit.json`)
+#'   and `folder`. Topics are numbered from 0, as by the command. Its `predict()` gives a data frame with a row for each
+#'   document: `document` and the proportions `topic0`, `topic1`, ...; these are missing for a document without a word of the
+#'   vocabulary.
 #' @export
 #' @examples
 #' \dontrun{
@@ -70,7 +71,7 @@ topic_words <- function(topic) {
 }
 
 topic_row <- function(topic) {
-  data.frame(topic = topic$topic, proportion = topic$proportion, coherence = number(topic$coherence$npmi))
+  data.frame(topic = topic$topic, proportion = topic$proportion, npmi = number(topic$npmi))
 }
 
 # What a folder says of a fit, beside what was made of it; a warning where it is not to be trusted.
@@ -96,9 +97,12 @@ predict.jensen_topics <- function(object, newdata = NULL, ...) {
   shares <- matrix(NA_real_, length(texts), nrow(object$topics))
   for (line in lines[nzchar(lines)]) {
     found <- jsonlite::fromJSON(line)
-    shares[found$document, ] <- topic_shares(found$topics, ncol(shares))
+    if (length(found$topics)) {
+      shares[found$document, ] <- 0
+      shares[found$document, found$topics[, 1] + 1] <- found$topics[, 2]
+    }
   }
-  colnames(shares) <- paste0("topic", seq_len(ncol(shares)))
+  colnames(shares) <- paste0("topic", seq_len(ncol(shares)) - 1)
   document <- if (is.null(names(texts))) seq_along(texts) else names(texts)
   data.frame(document = document, shares)
 }
