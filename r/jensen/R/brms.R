@@ -41,12 +41,18 @@ brm_jensen <- function(formula, data, family = stats::gaussian(), prior = NULL, 
     list(empty = TRUE, backend = "rstan", algorithm = "fullrank")
   ))
   model <- eval(empty, list(formula = formula, data = data, family = family, prior = prior), baseenv())
-  attr(model$data, "data_name") <- paste(deparse(substitute(data)), collapse = " ")
+  attr(model$data, "data_name") <- data_name(substitute(data))
   flags <- c(given$flags, list(
     draws = draws, seed = seed, refine = refine, method = method, family = approximation, max_seconds = max_seconds,
     threads = threads, init = init
   ))
   complete(model, flags, out, progress)
+}
+
+# What data are called in a summary: the expression, where it is one that can be read.
+data_name <- function(expression) {
+  text <- deparse(expression)
+  if (length(text) == 1 && nchar(text) <= 50) text else "data"
 }
 
 # Arguments of brm_jensen() that are flags of the command, whatever brm() calls by these names.
@@ -172,7 +178,7 @@ update.brmsfit_jensen <- function(object, formula., newdata = NULL, ..., out = N
   ), given$model[intersect(names(given$model), c("knots", "normalize", "drop_unused_levels"))])
   model$model <- do.call(brms::make_stancode, code)
   if (!is.null(newdata)) {
-    attr(model$data, "data_name") <- paste(deparse(substitute(newdata)), collapse = " ")
+    attr(model$data, "data_name") <- data_name(substitute(newdata))
   }
   complete(model, utils::modifyList(object$jensen$flags, flags), out, progress)
 }
