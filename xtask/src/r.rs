@@ -86,7 +86,12 @@ pub fn check(root: &Path) -> Result<Ended, String> {
         // No clock of the network is asked for.
         ("_R_CHECK_SYSTEM_CLOCK_", "false"),
     ];
-    r(&desk, "R", &["CMD", "build", &package.to_string_lossy()], &variables)?;
+    r(
+        &desk,
+        "R",
+        &["CMD", "build", &package.to_string_lossy()],
+        &variables,
+    )?;
     let archive = archive(&package)?;
     let check = ["CMD", "check", "--as-cran", "--no-manual", &archive];
     r(&desk, "R", &check, &variables)?;
@@ -103,40 +108,46 @@ pub fn check(root: &Path) -> Result<Ended, String> {
 fn archive(package: &Path) -> Result<String, String> {
     let description = std::fs::read_to_string(package.join("DESCRIPTION"));
     let description = description.map_err(|error| error.to_string())?;
-    let version = description.lines().find_map(|line| line.strip_prefix("Version: "));
+    let version = description
+        .lines()
+        .find_map(|line| line.strip_prefix("Version: "));
     let version = version.ok_or("DESCRIPTION has no version")?;
     Ok(format!("jensen_{}.tar.gz", version.trim()))
 }
 
-/// The command that the package drives: that of `JENSEN`, or built here.
+/// The command that the package drives.
 fn command(root: &Path) -> Result<String, String> {
-    if let Some(jensen) = std::env::var_os("JENSEN") {
-        return Ok(jensen.to_string_lossy().into_owned());
-    }
-    run::cargo(root, &["build", "-p", "jensen-cli"], &[])?;
-    let jensen = run::target(root)?.join("debug/jensen");
+    let jensen = run::command_folder(root)?.join("jensen");
     Ok(jensen.to_string_lossy().into_owned())
 }
 
 /// Whether R and what these packages of Debian bring are there.
 fn has(packages: &[&str]) -> bool {
-    packages.iter().all(|package| match package.strip_prefix("r-cran-") {
-        Some(name) => {
-            let found = format!("quit(status = !requireNamespace('{name}', quietly = TRUE))");
-            runs("Rscript", &["-e", &found])
-        }
-        None if *package == "r-base-core" => runs("R", &["--version"]),
-        None => runs(package, &["--version"]),
-    })
+    packages
+        .iter()
+        .all(|package| match package.strip_prefix("r-cran-") {
+            Some(name) => {
+                let found = format!("quit(status = !requireNamespace('{name}', quietly = TRUE))");
+                runs("Rscript", &["-e", &found])
+            }
+            None if *package == "r-base-core" => runs("R", &["--version"]),
+            None => runs(package, &["--version"]),
+        })
 }
 
 fn lacking(packages: &[&str]) -> String {
-    format!("R or its packages are not installed: `apt-get install {}`", packages.join(" "))
+    format!(
+        "R or its packages are not installed: `apt-get install {}`",
+        packages.join(" ")
+    )
 }
 
 fn runs(program: &str, arguments: &[&str]) -> bool {
     let mut command = Command::new(program);
-    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
@@ -147,8 +158,13 @@ fn r(
     variables: &[(&str, &str)],
 ) -> Result<(), String> {
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(folder).envs(variables.iter().copied());
-    let status = command.status().map_err(|error| format!("cannot run {program}: {error}"))?;
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .envs(variables.iter().copied());
+    let status = command
+        .status()
+        .map_err(|error| format!("cannot run {program}: {error}"))?;
     match status.success() {
         true => Ok(()),
         false => Err(format!("{program} {} failed", arguments.join(" "))),

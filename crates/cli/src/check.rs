@@ -79,7 +79,10 @@ fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, 
     }
     let errors = checked.diagnostics.iter().filter(|d| d.is_error()).count();
     if errors > 0 {
-        return Err(Wrong::Program(format!("{name}: {}\n", count(errors, "error"))));
+        return Err(Wrong::Program(format!(
+            "{name}: {}\n",
+            count(errors, "error")
+        )));
     }
     let mut warnings = checked.diagnostics.len();
     let mut about = name;
@@ -89,7 +92,9 @@ fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, 
             failure.report();
             Wrong::Program(format!("{about}: 1 error\n"))
         })?;
-        notes.iter().for_each(|note| remark(&format!("warning: {note}")));
+        notes
+            .iter()
+            .for_each(|note| remark(&format!("warning: {note}")));
         warnings += notes.len();
     }
     Ok(match warnings {

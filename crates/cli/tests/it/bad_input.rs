@@ -323,7 +323,10 @@ fn check_takes_data_with_a_program() {
         checked.stdout
     );
     // What is called correct can be fitted.
-    for program in ["model { target += 1; }", "parameters { real m; } model { reject(\"never\"); }"] {
+    for program in [
+        "model { target += 1; }",
+        "parameters { real m; } model { reject(\"never\"); }",
+    ] {
         let model = desk.file("model.stan", program);
         let empty = desk.file("empty.json", "{}");
         jensen(["fit", &model, &empty]).expect(3);

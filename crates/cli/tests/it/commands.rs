@@ -52,14 +52,7 @@ fn programs_in_old_syntax_are_shown_in_todays_and_fit() {
     let data = desk.file("y.R", "N <- 3\ny <- seq(1, 2, by = 0.5)\nwho <- \"me\"\n");
     let out = desk.name("out");
     let fit = [
-        "fit",
-        &model,
-        &data,
-        "--seed",
-        "1",
-        "--out",
-        &out,
-        "--quiet",
+        "fit", &model, &data, "--seed", "1", "--out", &out, "--quiet",
     ];
     jensen(fit).expect(0);
     // The folder has the program in today's syntax.
