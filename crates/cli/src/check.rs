@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jensen::blackbox::FitError;
 use jensen::program::{FitRequest, Program, Source};
 use jensen::stan::{self, Checked};
 
@@ -123,6 +124,9 @@ fn compiled(source: Source) -> Result<Vec<String>, Failure> {
     let request = FitRequest::default();
     let halt = limits::halt(request.max_seconds, request.memory_limit());
     let program = Program::compile(source, request, 1, halt)?;
+    if program.dim() == 0 {
+        return Err(jensen::Error::Fit(FitError::NoParameters).into());
+    }
     Ok(program.notes())
 }
 

@@ -84,9 +84,9 @@ json_array <- function(x) {
   # Joined from the last dimension inwards: rows of a matrix become lists.
   shape <- dim(x)
   for (axis in rev(seq_along(shape))) {
-    text <- matrix(text, ncol = shape[[axis]])
-    joined <- if (ncol(text)) do.call(paste, c(asplit(text, 2), sep = ", ")) else rep("", prod(shape[seq_len(axis - 1)]))
-    text <- paste0("[", joined, "]")
+    text <- matrix(text, prod(shape[seq_len(axis - 1)]), shape[[axis]])
+    joined <- if (ncol(text)) do.call(paste, c(asplit(text, 2), list(sep = ", ", recycle0 = TRUE))) else rep("", nrow(text))
+    text <- paste0("[", joined, "]", recycle0 = TRUE)
   }
   text
 }

@@ -88,7 +88,7 @@ number <- function(x) if (is.null(x)) NA_real_ else as.numeric(x)
 # Whether the draws of a folder were chosen by their importance.
 resampled <- function(folder) {
   run <- jsonlite::fromJSON(file.path(folder, "run.json"), simplifyVector = FALSE)
-  isTRUE(unlist(run)[["flags.importance_resample"]] %in% c("TRUE", TRUE))
+  isTRUE(run$flags$importance_resample)
 }
 
 # The draws of a file in Stan's CSV as a draws_matrix. Equally weighted ones of the posterior have no log density of an

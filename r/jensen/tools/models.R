@@ -120,11 +120,12 @@ failures <- 0
 cat(sprintf("%-15s %-8s %7s %7s %6s  %s\n", "model", "verdict", "seconds", "fit", "draws", "functions of brms that failed"))
 for (name in if (length(asked)) asked else names(models)) {
   m <- models[[name]]
+  if (is.null(names(m))) names(m) <- ""
+  names(m)[[1]] <- "formula"
   arguments <- m[setdiff(names(m), c("test", "response", "categories"))]
   if (is.null(arguments$data)) arguments$data <- table
   m$test <- if ("test" %in% names(m)) m$test else "x = 0"
   if (name == "measured") m$test <- "bsp_menoisyse = 0"
-  names(arguments)[[1]] <- "formula"
   begun <- proc.time()[["elapsed"]]
   fit <- tryCatch(suppressWarnings(do.call(brm_jensen, c(arguments, list(seed = 1, threads = 2)))), error = identity)
   took <- proc.time()[["elapsed"]] - begun
@@ -148,5 +149,6 @@ for (name in if (length(asked)) asked else names(models)) {
   cat(sprintf("%-15s %-8s %7.1f %7.2f %6d  %s\n", name, if (fit$jensen$trusted) "trusted" else "NOT", took,
               sum(unlist(info$seconds)), ndraws(fit), if (length(failed)) paste(failed, collapse = "; ") else "none"))
   if (!fit$jensen$trusted) cat("   ", gsub("\n", "\n    ", fit$jensen$verdict), "\n")
+  flush(stdout())
 }
 quit(status = as.integer(failures > 0))

@@ -50,12 +50,12 @@ test_that("a fit that is not to be trusted warns, and goes on where it was stopp
   skip_without_jensen()
   out <- tempfile()
   expect_warning(
-    fit <- jensen_model(normal_program)$fit(normal_data, max_iters = 1, method = "advi", out = out),
+    fit <- jensen_model(normal_program)$fit(normal_data, max_iters = 1, out = out),
     "NOT to be trusted", class = "jensen_trust_warning"
   )
   expect_false(fit$trusted)
   resumed <- jensen_resume(out, max_iters = 100000)
-  whole <- jensen_model(normal_program)$fit(normal_data, method = "advi")
+  whole <- jensen_model(normal_program)$fit(normal_data)
   expect_identical(resumed$draws(), whole$draws())
 })
 
