@@ -45,7 +45,8 @@ narrow <- set_prior("normal(0, 2)", class = "b")
 adjacent <- matrix(0, 10, 10, dimnames = list(1:10, 1:10))
 adjacent[cbind(1:9, 2:10)] <- adjacent[cbind(2:10, 1:9)] <- 1
 
-# Formula, and what else brm_jensen() is given; `test` is a hypothesis about it, `at` the effects that are shown.
+# Formula, and what else brm_jensen() is given; `test` is a hypothesis about it (of a `class` of parameters),
+# `response` the one that is looked at, and `categories` says that the response is ordinal or categorical.
 models <- list(
   linear = list(y ~ x + w),
   robust = list(y ~ x + w, family = student()),
@@ -64,7 +65,7 @@ models <- list(
   surface = list(wave ~ t2(z, x, k = 4), test = NULL),
   process = list(wave ~ gp(z, k = 12, c = 5 / 4), test = NULL),
   monotonic = list(y ~ mo(income) + x),
-  measured = list(y ~ me(noisy, se)),
+  measured = list(y ~ me(noisy, se), test = "menoisyse = 0", class = "bsp"),
   missing = list(bf(y ~ mi(gap)) + bf(gap | mi() ~ w) + set_rescor(FALSE), test = NULL, response = "y"),
   both = list(bf(mvbind(y, y2) ~ x + (1 | p | g)) + set_rescor(TRUE), test = "y_x > 0", response = "y"),
   nonlinear = list(bf(decay ~ a * exp(-b * z), a + b ~ 1, nl = TRUE),
@@ -109,7 +110,7 @@ uses <- list(
   loo = function(fit, m) suppressWarnings(loo(fit, resp = m$response)),
   predict = function(fit, m) predict(fit, resp = m$response, ndraws = 100),
   fitted = function(fit, m) fitted(fit, resp = m$response, ndraws = 100),
-  hypothesis = function(fit, m) if (is.null(m$test)) NULL else hypothesis(fit, m$test),
+  hypothesis = function(fit, m) if (is.null(m$test)) NULL else hypothesis(fit, m$test, class = m$class),
   posterior_epred = function(fit, m) posterior_epred(fit, resp = m$response, ndraws = 10),
   bayes_R2 = function(fit, m) if (isTRUE(m$categories)) NULL else bayes_R2(fit, resp = m$response, ndraws = 100),
   as_draws = function(fit, m) as_draws_df(fit)
@@ -122,10 +123,10 @@ for (name in if (length(asked)) asked else names(models)) {
   m <- models[[name]]
   if (is.null(names(m))) names(m) <- ""
   names(m)[[1]] <- "formula"
-  arguments <- m[setdiff(names(m), c("test", "response", "categories"))]
+  arguments <- m[setdiff(names(m), c("test", "class", "response", "categories"))]
   if (is.null(arguments$data)) arguments$data <- table
   m$test <- if ("test" %in% names(m)) m$test else "x = 0"
-  if (name == "measured") m$test <- "bsp_menoisyse = 0"
+  if (is.null(m$class)) m$class <- "b"
   begun <- proc.time()[["elapsed"]]
   fit <- tryCatch(suppressWarnings(do.call(brm_jensen, c(arguments, list(seed = 1, threads = 2)))), error = identity)
   took <- proc.time()[["elapsed"]] - begun

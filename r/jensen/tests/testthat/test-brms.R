@@ -38,6 +38,9 @@ test_that("post-processing of brms works, also where brm's own arguments are giv
   expect_equal(dim(brms::bayes_R2(fit)), c(1, 4))
   expect_equal(posterior::ndraws(posterior::as_draws(fit)), 500)
   expect_equal(nrow(brms::ranef(fit)$patient), 59)
+  if (requireNamespace("emmeans", quietly = TRUE)) {
+    expect_equal(nrow(as.data.frame(emmeans::emmeans(fit, ~Trt))), 2)
+  }
   again <- stats::update(fit, . ~ . - zAge, seed = 2)
   expect_s3_class(again, "brmsfit_jensen")
   expect_false("b_zAge" %in% brms::variables(again))

@@ -18,6 +18,8 @@ test_that("an interrupt leaves a folder that goes on", {
   skip_without_jensen()
   skip_if_short()
   skip_on_os("windows")
+  # A session of its own loads the package that is installed.
+  skip_if_not_installed("jensen")
   out <- tempfile()
   script <- tempfile(fileext = ".R")
   writeLines(c(
