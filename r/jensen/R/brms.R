@@ -18,7 +18,7 @@
 #' @return A `brmsfit`, whose methods all work but for those that ask for chains (`nuts_params()`) or for a compiled program
 #'   (`log_prob()`, `bridge_sampler()`). It is also of class `brmsfit_jensen`: printing it and its summary shows the verdict
 #'   first, and `update()` fits anew with the command. `$jensen` is a list with the verdict, `trusted`, `elbo`, `khat`,
-#'   `log_evidence` (where the fit was refined) and the `folder` of the fit.
+#'   of fits that were refined `log_evidence` and `ess`, the smallest effective sample size, and the `folder` of the fit.
 #' @export
 #' @examples
 #' \donttest{
@@ -88,6 +88,7 @@ complete <- function(model, flags, out, progress) {
     elbo = fit$elbo,
     khat = fit$khat,
     log_evidence = if (fit$refined) fit$log_evidence(),
+    ess = if (fit$refined) fit$info$refinement$ess,
     folder = fit$folder,
     flags = flags
   )
@@ -186,14 +187,18 @@ update.brmsfit_jensen <- function(object, formula., newdata = NULL, ..., out = N
 #' @export
 summary.brmsfit_jensen <- function(object, ...) {
   table <- NextMethod()
-  table$verdict <- object$jensen$verdict
+  table$jensen <- object$jensen[c("verdict", "ess")]
   class(table) <- c("brmssummary_jensen", class(table))
   table
 }
 
 #' @export
 print.brmssummary_jensen <- function(x, ...) {
-  cat("Verdict: ", x$verdict, "\n", sep = "")
+  cat("Verdict: ", x$jensen$verdict, "\n", sep = "")
+  if (!is.null(x$jensen$ess)) {
+    cat(sprintf("Refined: %.0f or more of %d draws are effective; the columns below count them as independent\n",
+                x$jensen$ess, x$iter))
+  }
   NextMethod()
 }
 

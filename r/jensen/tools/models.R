@@ -98,7 +98,9 @@ models <- list(
   categorical = list(kind ~ x, family = categorical(), categories = TRUE, test = NULL),
   circular = list(angle ~ x, family = von_mises()),
   mixture = list(y ~ x, family = mixture(gaussian, gaussian), test = NULL,
-                 prior = set_prior("normal(-1, 1)", class = "Intercept", dpar = "mu1") +
+                 prior = set_prior("normal(0, 1)", class = "b", dpar = "mu1") +
+                   set_prior("normal(0, 1)", class = "b", dpar = "mu2") +
+                   set_prior("normal(-1, 1)", class = "Intercept", dpar = "mu1") +
                    set_prior("normal(1.5, 1)", class = "Intercept", dpar = "mu2"))
 )
 
@@ -124,7 +126,7 @@ for (name in if (length(asked)) asked else names(models)) {
   if (is.null(names(m))) names(m) <- ""
   names(m)[[1]] <- "formula"
   arguments <- m[setdiff(names(m), c("test", "class", "response", "categories"))]
-  if (is.null(arguments$data)) arguments$data <- table
+  if (is.null(arguments[["data"]])) arguments$data <- table
   m$test <- if ("test" %in% names(m)) m$test else "x = 0"
   if (is.null(m$class)) m$class <- "b"
   begun <- proc.time()[["elapsed"]]
