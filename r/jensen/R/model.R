@@ -8,6 +8,9 @@
 #' * `$check(data = NULL)`: parses and type-checks the program, and compiles it with data where they are given. Returns `TRUE`
 #'   invisibly; an error of class `jensen_error` has the diagnostics.
 #' * `$fit(data = NULL, ...)`: fits it, see below.
+#' * `$calibrate(simulator, data = NULL, count = 200, out = NULL, ...)`: fits `count` data sets that the program `simulator`
+#'   draws in its generated quantities, and tests whether ranks of what they were drawn with are uniform among the draws: a list
+#'   with `calibrated`, `ranks`, `info` (the tests) and `folder`.
 #' * `$code()`: its text.
 #' * `$file`, `$include`.
 #'
@@ -63,6 +66,18 @@ jensen_model <- function(stan, include = NULL) {
                     threads = threads, max_seconds = max_seconds, ...)
       given <- if (!is.null(data)) c("--data", data_file(data))
       fit_in_folder(c("fit", file, given, folders, flags_of(flags)), out, progress)
+    },
+    calibrate = function(simulator, data = NULL, count = 200, out = NULL, progress = interactive(), ...) {
+      given <- if (!is.null(data)) c("--data", data_file(data))
+      folder <- if (is.null(out)) tempfile("jensen-calibration-") else path.expand(out)
+      flags <- flags_of(list(calibrate = count, simulator = program_file(simulator), ...))
+      said <- run_jensen(c("fit", file, given, folders, flags, "--out", folder), progress, folder)
+      list(
+        calibrated = said$exit == DONE,
+        info = jsonlite::fromJSON(file.path(folder, "calibration.json")),
+        ranks = utils::read.csv(file.path(folder, "ranks.csv"), check.names = FALSE),
+        folder = folder
+      )
     }
   )
   structure(model, class = "jensen_model")

@@ -114,3 +114,18 @@ test_that("the fit of a table and topics of texts are data frames", {
   expect_length(unique(topic[is_fruit]), 1)
   expect_false(unique(topic[is_fruit]) %in% topic[!is_fruit])
 })
+
+test_that("an exact posterior is calibrated", {
+  skip_without_jensen()
+  skip_if_short()
+  simulator <- "
+    data { int<lower=0> N; }
+    generated quantities {
+      real mu = normal_rng(0, 2);
+      array[N] real y = normal_rng(rep_vector(mu, N), 1);
+    }"
+  program <- sub("generated quantities.*$", "", normal_program)
+  found <- jensen_model(program)$calibrate(simulator, list(N = 5), count = 40, seed = 1)
+  expect_true(found$calibrated)
+  expect_gte(nrow(found$ranks), 40)
+})
