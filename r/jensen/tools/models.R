@@ -1,4 +1,4 @@
-# Fits forty models of brms with the command, and runs what brms does with a fit on each.
+# Fits models of brms with the command, and runs what brms does with a fit on each.
 #
 #   JENSEN=path/to/jensen Rscript r/jensen/tools/models.R [NAME...]
 #
