@@ -65,8 +65,10 @@ CHAINS <- c("chains", "iter", "warmup", "thin", "cores", "control", "algorithm",
 # What of `...` is for brm(), and what are flags of the command.
 split_arguments <- function(dots) {
   ignored <- intersect(names(dots), CHAINS)
-  if (length(ignored)) {
-    message("There are no chains and no compiler: ignored ", paste0("`", ignored, "`", collapse = ", "))
+  # How much brm() says is asked for by functions of brms that fit anew.
+  told <- setdiff(ignored, c("refresh", "silent"))
+  if (length(told)) {
+    message("There are no chains and no compiler: ignored ", paste0("`", told, "`", collapse = ", "))
   }
   dots <- dots[setdiff(names(dots), ignored)]
   model <- names(dots) %in% names(formals(brms::brm))
@@ -75,6 +77,10 @@ split_arguments <- function(dots) {
 
 # Fits a brmsfit without draws, and gives it draws, names and verdict.
 complete <- function(model, flags, out, progress) {
+  # `brms::threading()` is a list.
+  if (is.list(flags$threads)) {
+    flags$threads <- flags$threads$threads
+  }
   program <- jensen_model(model$model)
   arguments <- utils::modifyList(list(importance_resample = resamples(flags)), flags)
   arguments <- c(list(data = brms::standata(model), out = out, progress = progress), arguments)
@@ -206,4 +212,9 @@ print.brmssummary_jensen <- function(x, ...) {
 print.brmsfit_jensen <- function(x, digits = 2, ...) {
   print(summary(x, ...), digits = digits)
   invisible(x)
+}
+
+#' @exportS3Method bayesplot::nuts_params
+nuts_params.brmsfit_jensen <- function(object, ...) {
+  fail("there is no sampler whose parameters could be shown: look at the verdict, `$jensen`")
 }

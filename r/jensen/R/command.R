@@ -98,7 +98,7 @@ need <- function(package, what) {
   }
 }
 
-# Flags of the command from named arguments: NULL and FALSE are left out, TRUE stands alone, `a_b` becomes `--a-b`.
+# Flags of the command from named arguments: NULL, NA and FALSE are left out, TRUE stands alone, `a_b` becomes `--a-b`.
 flags_of <- function(arguments) {
   if (length(arguments) && (is.null(names(arguments)) || !all(nzchar(names(arguments))))) {
     fail("arguments that are flags of the command have names, such as max_iters = 1000")
@@ -109,7 +109,7 @@ flags_of <- function(arguments) {
 
 flag_of <- function(name, value) {
   flag <- paste0("--", gsub("_", "-", name, fixed = TRUE))
-  if (is.null(value) || identical(value, FALSE)) {
+  if (is.null(value) || identical(value, FALSE) || (length(value) == 1 && is.atomic(value) && is.na(value))) {
     return(character())
   }
   if (isTRUE(value)) {
