@@ -18,7 +18,8 @@
 #' @return A `brmsfit`, whose methods all work but for those that ask for chains (`nuts_params()`) or for a compiled program
 #'   (`log_prob()`, `bridge_sampler()`). It is also of class `brmsfit_jensen`: printing it and its summary shows the verdict
 #'   first, and `update()` fits anew with the command. `$jensen` is a list with the verdict, `trusted`, `elbo`, `khat`,
-#'   of fits that were refined `log_evidence` and `ess`, the smallest effective sample size, and the `folder` of the fit.
+#'   of fits that were refined `log_evidence` and `ess`, the smallest effective sample size, and the `folder` of the fit. The log evidence is
+#'   known up to a constant where a prior is improper, as brms's usual ones of slopes are.
 #' @export
 #' @examples
 #' \donttest{
