@@ -18,7 +18,7 @@ mod linear;
 mod predictions;
 mod writer;
 
-use jensen_data::{Coordinates, DataSet, Labels};
+use jensen_data::{Coordinates, DataSet};
 
 pub use predictions::predictions;
 
@@ -51,8 +51,6 @@ pub fn program(regression: &Regression) -> Result<Program> {
     linear::declare(&mut writer)?;
     likelihood::declare(&mut writer)?;
     writer.priors.all_found()?;
-    let rows = regression.rows.iter().map(|row| *row as i64 + 1).collect();
-    writer.label("row", Labels::Whole(rows));
     Ok(Program {
         text: writer.text(&heading(regression)),
         data: writer.data,
