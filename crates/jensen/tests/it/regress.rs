@@ -212,13 +212,19 @@ fn terms_and_additions_have_programs_that_evaluate() {
 
 #[test]
 fn large_tables_have_programs_without_values_for_each_row() {
-    for (family, formula) in [("bernoulli", "won ~ x + (x | g)"), ("cumulative", "grade ~ x")] {
+    for (family, formula) in [
+        ("bernoulli", "won ~ x + (x | g)"),
+        ("cumulative", "grade ~ x"),
+    ] {
         let asked = Request {
             pointwise: Some(false),
             ..request(family, &[formula])
         };
         let program = compiled(&asked, &table(1.0, 1.0)).unwrap();
-        assert!(program.variables().iter().all(|v| v.len() < ROWS), "{formula}");
+        assert!(
+            program.variables().iter().all(|v| v.len() < ROWS),
+            "{formula}"
+        );
     }
 }
 
