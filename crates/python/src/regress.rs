@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jensen::regress::{Column, Factor, Frame, Predicted, predict, read_frame};
 use jensen::stan::Halt;
-use numpy::{PyArray2, PyReadonlyArray1};
+use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
