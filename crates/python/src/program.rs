@@ -31,6 +31,9 @@ pub struct Program {
     threads: Option<usize>,
 }
 
+/// The program of a regression, what is to be known of its rows, and its priors.
+type Written = (Program, Vec<String>, Vec<(String, String, bool)>);
+
 /// What is asked for, from JSON with the names of the command's flags.
 pub fn read_request(text: &str) -> PyResult<FitRequest> {
     data::read_request("a setting of jensen.fit", text)
@@ -79,7 +82,7 @@ impl Program {
         regression: &str,
         request: &str,
         threads: Option<usize>,
-    ) -> PyResult<(Self, Vec<String>, Vec<(String, String, bool)>)> {
+    ) -> PyResult<Written> {
         let settings = read_request(request)?;
         let asked = data::read_request("an argument of jensen.regress", regression)?;
         let frame = frame(columns, table)?;
