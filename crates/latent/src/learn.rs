@@ -13,7 +13,6 @@ use jensen_run::{
     Algorithm, Archive, ArchiveError, Budget, Clock, Control, Evidence, Identity, Limit, Record,
     Silent, Snapshot, Status, Step, run,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::linear::kernels::dot;
 use crate::{
@@ -21,7 +20,7 @@ use crate::{
 };
 
 /// How hyperparameters are learned.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LearnSettings {
     /// Settings of the inner fits; a restart's bound is known to their tolerance.
     pub fit: Settings,
@@ -179,10 +178,6 @@ impl<'a> Watch<'a> {
 
     fn is_cancelled(&self) -> bool {
         self.cancel.is_some_and(|c| c.load(Ordering::Relaxed))
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        self.is_cancelled() || self.clock.seconds() >= self.until
     }
 
     /// A fit inside the search: its own loop, unobserved. `None` where it was stopped on its way.

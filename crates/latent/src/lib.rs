@@ -56,6 +56,7 @@ pub use fit::{Fit, Settings, Solver, Warm};
 pub use integrate::{Integrated, Kept, Marginal, Point, integrate, mixture_quantile};
 pub use learn::{LearnSettings, Learned, learn};
 pub use likelihood::{Likelihood, Predictive, Response, Size};
+pub use linear::footprint;
 pub use loo::leave_one_out;
 pub use matrix::{Dense, Sparse};
 pub use model::{LatentModel, Observations};

@@ -46,7 +46,7 @@ pub fn draws_at(
     let seen = model.rows_of(table, rows)?;
     let times = model.likelihood().predictors();
     let predictors = rows.len() * times;
-    let square = match model.dense_bytes() {
+    let square = match model.process_size() {
         0 => 0,
         _ => 4 * predictors * predictors * size_of::<f64>(),
     };

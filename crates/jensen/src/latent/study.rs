@@ -26,6 +26,8 @@ pub struct LatentStudy<'a> {
     files: &'a PriorFiles,
     table: &'a Table,
     model: &'a TableModel,
+    /// What a fit takes.
+    bytes: u64,
     data_hash: String,
     build_seconds: f64,
 }
@@ -51,6 +53,7 @@ pub fn fit_latent<T>(
         data: Some(data),
         files,
         table: &table,
+        bytes: model.bytes()?,
         model: &model,
         data_hash,
         build_seconds: around.clock.seconds() - begun,
@@ -82,6 +85,7 @@ pub fn fit_latent_in_memory<T>(
         data: None,
         files: &files,
         table,
+        bytes: model.bytes()?,
         model: &model,
         data_hash: String::new(),
         build_seconds: around.clock.seconds() - begun,
@@ -162,11 +166,21 @@ impl Study for LatentStudy<'_> {
     }
 
     fn need(&self) -> Need {
+        let process = self.model.process_size() > 0;
+        let (what, advice) = match process {
+            true => (
+                format!("a Gaussian process on {} rows", self.model.rows().len()),
+                "fit a part of the rows, use a Markov field (`rw2`, `grid`), or allow more (--memory-limit)",
+            ),
+            false => (
+                format!("a fit of {} rows under this prior", self.model.rows().len()),
+                "take fewer nodes (`step=` of a walk, a coarser grid), fewer covariates beside a field, or allow more (--memory-limit)",
+            ),
+        };
         Need {
-            what: "a Gaussian process on so many rows".to_owned(),
-            bytes: self.model.dense_bytes(),
-            advice: "fit a part of the rows, use a Markov field (`rw2`, `grid`), or allow more (--memory-limit)"
-                .to_owned(),
+            what,
+            bytes: self.bytes,
+            advice: advice.to_owned(),
         }
     }
 
@@ -186,8 +200,18 @@ impl Study for LatentStudy<'_> {
             observer: control.observer,
         };
         let mut control = Control {
+            budget: control.budget,
+            clock: control.clock,
+            cancel: control.cancel,
+            partial: control.partial,
             observer: &mut outside,
-            ..control
+            store: match control.store {
+                Some(store) => Some(&mut *store),
+                None => None,
+            },
+            checkpoint_seconds: control.checkpoint_seconds,
+            resume: control.resume,
+            force_resume: control.force_resume,
         };
         let learnt = fit_table(self.model, &learning, &self.identity(), &mut control)?;
         let known = Known::of(self.model, &learnt)?;

@@ -15,7 +15,7 @@ use crate::study::{Evidence, Judgement, Work};
 const LISTED: usize = 1000;
 
 /// A hyperparameter and its value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hyperparameter {
     /// `gp.lengthscale`, `likelihood.variance`, ….
     pub name: String,

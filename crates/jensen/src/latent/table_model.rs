@@ -241,11 +241,23 @@ impl TableModel {
         self.assembled.graphs()
     }
 
-    /// Bytes that the covariances of a Gaussian process take while it is fitted, roughly; 0 for sparse priors.
-    pub fn dense_bytes(&self) -> u64 {
-        // Σ, the factor, its inverse and two work matrices.
-        let n = self.assembled.process_size() as u64 * self.likelihood.predictors() as u64;
-        n * n * 8 * 5
+    /// Latent variables of a Gaussian process; 0 where the prior is sparse.
+    pub fn process_size(&self) -> usize {
+        self.assembled.process_size() * self.likelihood.predictors()
+    }
+
+    /// Bytes that a fit takes, roughly.
+    ///
+    /// # Errors
+    /// The prior has no structure at its start.
+    pub fn bytes(&self) -> Result<u64, Error> {
+        let size = self.process_size() as u64;
+        if size > 0 {
+            // As of its covariance, which is not made for this.
+            return Ok(8 * 5 * size * size);
+        }
+        let at = self.model(&self.start(), self.likelihood)?;
+        Ok(jensen_latent::footprint(&at)?)
     }
 
     /// Remarks for the user.

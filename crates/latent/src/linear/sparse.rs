@@ -481,6 +481,25 @@ fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Term
     (col_start, row, base, terms)
 }
 
+/// Bytes that a fit under a sparse precision takes beside its model, by the factor's non-zeros, fill-in included.
+///
+/// Counted are the pattern while it is made, A and the factor by their values and places, the selected inverse with the parts of
+/// the level that is being computed, the terms of predictors, and the vectors of a solver.
+pub(crate) fn footprint(model: &LatentModel, precision: &Precision) -> Result<u64, Error> {
+    let rows = design::to_sparse_transposed(&model.design, model.prior.len());
+    let (col_start, row, _, terms) = pattern(&precision.matrix, &rows);
+    let symbolic = symbolic_factor(&col_start, &row)?;
+    let scratch = symbolic
+        .factorize_numeric_llt_scratch::<f64>(Par::rayon(0), Default::default())
+        .unaligned_bytes_required();
+    let words = 4 * precision.matrix.len() + 8 * row.len() + 3 * symbolic.len_val() + 3 * terms.entry.len();
+    let vectors = VECTORS * (model.prior.len() + model.design_rows());
+    Ok((8 * (words + vectors) + scratch) as u64)
+}
+
+/// Vectors of latent variables and predictors that a fit holds at once, measured.
+const VECTORS: usize = 40;
+
 fn symbolic_factor(col_start: &[usize], row: &[usize]) -> Result<SymbolicCholesky<usize>, Error> {
     let n = col_start.len() - 1;
     let pattern = SymbolicSparseColMatRef::new_checked(n, n, col_start, None, row);

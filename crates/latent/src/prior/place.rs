@@ -161,6 +161,10 @@ pub enum Index {
     },
 }
 
+/// Nodes of a line that the smallest distance of its values may ask for, and nodes a row.
+const LINE: f64 = 100_000.0;
+const SPARSE: f64 = 30.0;
+
 impl Index {
     /// Evenly spaced nodes under the values of a column: from the least to the greatest by the smallest distance between two
     /// values, each of which may be given instead.
@@ -188,8 +192,17 @@ impl Index {
             let near = (steps - steps.round()).abs() < 0.1 && steps > 0.5;
             if near { (to - from) / steps.round() } else { step }
         };
+        let told = step.is_some();
         let step = step.unwrap_or(if smallest.is_finite() { whole(smallest) } else { 1.0 });
-        let nodes = (to - from) / step + 1.5;
+        let found = (to - from) / step + 1.5;
+        if !told && found > LINE.max(SPARSE * rows.len() as f64) {
+            return Err(format!(
+                "`{column}` has values between {from} and {to} that are as close as {step:.3e}: {found:.0} evenly spaced nodes for {} \
+                 rows; round the column, or set `step`",
+                rows.len()
+            ));
+        }
+        let nodes = found;
         if !(step > 0.0 && (1.0..1e8).contains(&nodes)) {
             return Err(format!(
                 "nodes from {from} to {to} by {step} are none or too many; set `from`, `to` and `step`"
