@@ -70,7 +70,12 @@ fn main() -> Result<(), jensen::Error> {
         "log predictive {:.3} nats a district",
         outcome.log_predictive().unwrap_or(f64::NAN)
     );
-    let mut risk: Vec<(f64, usize)> = outcome.predictor.iter().map(|p| p.0.exp()).zip(0..).collect();
+    let mut risk: Vec<(f64, usize)> = outcome
+        .predictor
+        .iter()
+        .map(|p| p.0.exp())
+        .zip(0..)
+        .collect();
     risk.sort_by(|a, b| b.0.total_cmp(&a.0));
     for (risk, region) in risk.iter().take(5) {
         println!("district {region}: relative risk {risk:.2}");

@@ -136,10 +136,7 @@ impl Density {
             Self::LogNormal { mean, sd } => {
                 let z = (value.ln() - mean) / sd;
                 (
-                    -0.5 * z * z
-                        - value.ln()
-                        - sd.ln()
-                        - jensen_math::constants::HALF_LOG_TWO_PI,
+                    -0.5 * z * z - value.ln() - sd.ln() - jensen_math::constants::HALF_LOG_TWO_PI,
                     -(1.0 + z / sd) / value,
                 )
             }
@@ -261,10 +258,10 @@ impl Curve {
         let a = 1.0 - b;
         let (low, high) = (self.values[i], self.values[i + 1]);
         let (bend, next) = (self.bends[i], self.bends[i + 1]);
-        let value = a * low
-            + b * high
-            + ((a * a * a - a) * bend + (b * b * b - b) * next) * h * h / 6.0;
-        let slope = (high - low) / h + ((3.0 * b * b - 1.0) * next - (3.0 * a * a - 1.0) * bend) * h / 6.0;
+        let value =
+            a * low + b * high + ((a * a * a - a) * bend + (b * b * b - b) * next) * h * h / 6.0;
+        let slope =
+            (high - low) / h + ((3.0 * b * b - 1.0) * next - (3.0 * a * a - 1.0) * bend) * h / 6.0;
         let beyond = (place - i as f64 - b) * h;
         if beyond == 0.0 {
             return [value, slope, a * bend + b * next];
@@ -284,14 +281,44 @@ mod tests {
             (0..33).map(|i| 0.9 * (f64::from(i) * 0.5 - 8.0)).collect(),
         ));
         vec![
-            (Tail::Deviation { power: 0.5 }.density(3.0, 0.01), 0.0, f64::INFINITY),
-            (Tail::Deviation { power: -0.5 }.density(3.0, 0.01), 0.0, f64::INFINITY),
-            (Tail::Length { dimensions: 1.0 }.density(0.1, 0.05), 0.0, f64::INFINITY),
+            (
+                Tail::Deviation { power: 0.5 }.density(3.0, 0.01),
+                0.0,
+                f64::INFINITY,
+            ),
+            (
+                Tail::Deviation { power: -0.5 }.density(3.0, 0.01),
+                0.0,
+                f64::INFINITY,
+            ),
+            (
+                Tail::Length { dimensions: 1.0 }.density(0.1, 0.05),
+                0.0,
+                f64::INFINITY,
+            ),
             (Tail::Correlation.density(0.5, 0.5), -1.0, 1.0),
             (Density::with_distance(&distance, 0.5, 2.0 / 3.0), 0.0, 1.0),
-            (Density::Gamma { shape: 2.0, rate: 0.7 }, 0.0, f64::INFINITY),
-            (Density::InverseGamma { shape: 2.0, scale: 0.7 }, 0.0, f64::INFINITY),
-            (Density::LogNormal { mean: 0.3, sd: 0.8 }, 0.0, f64::INFINITY),
+            (
+                Density::Gamma {
+                    shape: 2.0,
+                    rate: 0.7,
+                },
+                0.0,
+                f64::INFINITY,
+            ),
+            (
+                Density::InverseGamma {
+                    shape: 2.0,
+                    scale: 0.7,
+                },
+                0.0,
+                f64::INFINITY,
+            ),
+            (
+                Density::LogNormal { mean: 0.3, sd: 0.8 },
+                0.0,
+                f64::INFINITY,
+            ),
             (Density::Beta { a: 1.5, b: 2.5 }, 0.0, 1.0),
         ]
     }
@@ -310,7 +337,11 @@ mod tests {
                     }
                 };
                 let inside = value > low && value < high && value < most && slope > 0.0;
-                if inside { step * slope * density.at(value).0.exp() } else { 0.0 }
+                if inside {
+                    step * slope * density.at(value).0.exp()
+                } else {
+                    0.0
+                }
             })
             .sum()
     }
@@ -325,10 +356,16 @@ mod tests {
                 let h = 1e-6;
                 let slope = (density.at(value + h).0 - density.at(value - h).0) / (2.0 * h);
                 let stated = density.at(value).1;
-                assert!((slope - stated).abs() < 1e-5 * (1.0 + slope.abs()), "{density:?} {value}: {slope} {stated}");
+                assert!(
+                    (slope - stated).abs() < 1e-5 * (1.0 + slope.abs()),
+                    "{density:?} {value}: {slope} {stated}"
+                );
                 if high.is_infinite() {
                     let moved = density.clone().in_units(2.5).at(value / 2.5).0;
-                    assert!((moved - density.at(value).0 - 2.5f64.ln()).abs() < 1e-9, "{density:?}");
+                    assert!(
+                        (moved - density.at(value).0 - 2.5f64.ln()).abs() < 1e-9,
+                        "{density:?}"
+                    );
                 }
             }
         }

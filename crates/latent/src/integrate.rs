@@ -15,7 +15,9 @@ use jensen_run::Control;
 
 use crate::learn::{Surface, Watch};
 use crate::linear::kernels::dot;
-use crate::{Dense, Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Range, Warm};
+use crate::{
+    Dense, Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Range, Warm,
+};
 
 /// Nats below the mode at which the grid ends: what lies beyond is half a per cent of a normal distribution.
 const FALL: f64 = 5.0;
@@ -91,7 +93,8 @@ impl Marginal {
     /// The quantile on the natural scale.
     pub fn quantile(&self, p: f64) -> f64 {
         let sds = vec![self.sd; self.centres.len()];
-        self.range.outward(mixture_quantile(&self.weights, &self.centres, &sds, p))
+        self.range
+            .outward(mixture_quantile(&self.weights, &self.centres, &sds, p))
     }
 
     /// The mean on the natural scale, and the standard deviation, of the middle 99.9 %.
@@ -116,7 +119,13 @@ pub fn mixture_quantile(weights: &[f64], means: &[f64], sds: &[f64], p: f64) -> 
     }
     let below = |q: f64| -> f64 {
         (weights.iter().zip(means).zip(sds))
-            .map(|((w, m), s)| w * if *s > 0.0 { phi((q - m) / s) } else { f64::from(q >= *m) })
+            .map(|((w, m), s)| {
+                w * if *s > 0.0 {
+                    phi((q - m) / s)
+                } else {
+                    f64::from(q >= *m)
+                }
+            })
             .sum()
     };
     let width = high - low;
@@ -146,7 +155,9 @@ impl Frame {
     fn at(&self, z: &[f64]) -> Vec<f64> {
         let mut x = self.mode.clone();
         for (k, z) in z.iter().enumerate() {
-            x.iter_mut().zip(self.axes.col(k)).for_each(|(x, a)| *x += z * a);
+            x.iter_mut()
+                .zip(self.axes.col(k))
+                .for_each(|(x, a)| *x += z * a);
         }
         x
     }
@@ -232,8 +243,13 @@ fn frame(surface: &Surface<'_>, mode: &[f64], warm: &Warm) -> Result<Option<Fram
     }
     let symmetric = Dense::from_fn(n, n, |i, j| 0.5 * (hessian.get(i, j) + hessian.get(j, i)));
     let failed = |_| Error::Prior("the curvature of the hyperparameters is not finite".to_owned());
-    let eigen = symmetric.view().self_adjoint_eigen(Side::Lower).map_err(failed)?;
-    let sds: Vec<f64> = (0..n).map(|k| eigen.S()[k].max(LEVEL).sqrt().recip()).collect();
+    let eigen = symmetric
+        .view()
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(failed)?;
+    let sds: Vec<f64> = (0..n)
+        .map(|k| eigen.S()[k].max(LEVEL).sqrt().recip())
+        .collect();
     Ok(Some(Frame {
         mode: mode.to_vec(),
         log_volume: sds.iter().map(|s| s.ln()).sum(),
@@ -289,7 +305,12 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
     let total = log_sum(found.values().map(|v| v.log_weight));
     // Every other point, each for two.
     let even = |place: &Vec<i32>| place.iter().sum::<i32>() % 2 == 0;
-    let half = log_sum(found.iter().filter(|(place, _)| even(place)).map(|(_, v)| v.log_weight));
+    let half = log_sum(
+        found
+            .iter()
+            .filter(|(place, _)| even(place))
+            .map(|(_, v)| v.log_weight),
+    );
     let error = (half + 2f64.ln() - total).abs();
     Some((found.into_values().collect(), total, error))
 }
@@ -355,7 +376,8 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
     let mut visited = vec![Visited {
         x: frame.mode.clone(),
         fit,
-        log_weight: (1.0 - 1.0 / (RADIUS * RADIUS)).ln() + middle.iter().map(|m| m.ln()).sum::<f64>(),
+        log_weight: (1.0 - 1.0 / (RADIUS * RADIUS)).ln()
+            + middle.iter().map(|m| m.ln()).sum::<f64>(),
     }];
     for place in places {
         let (mut z, mut log_volume) = (place.clone(), 0.0);

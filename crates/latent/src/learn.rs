@@ -294,10 +294,17 @@ impl<'a> Surface<'a> {
     /// The fit at x without derivatives, and the objective there; `None` where it was stopped.
     pub(crate) fn value(&self, x: &[f64], warm: &Warm) -> Result<Option<(Fit, f64)>, Error> {
         let (_, model) = self.model_at(x)?;
-        let Some(fit) = self.watch.fit(&model, &self.settings.fit, Some(warm), false)? else {
+        let Some(fit) = self
+            .watch
+            .fit(&model, &self.settings.fit, Some(warm), false)?
+        else {
             return Ok(None);
         };
-        let log_prior = if self.settings.priors { self.log_prior(x).0 } else { 0.0 };
+        let log_prior = if self.settings.priors {
+            self.log_prior(x).0
+        } else {
+            0.0
+        };
         let objective = fit.bound + log_prior;
         Ok(Some((fit, objective)))
     }
@@ -360,7 +367,9 @@ impl Search<'_> {
             Some(evaluated) => Ok(evaluated),
             None => {
                 self.stopped = true;
-                Err(Error::Prior("the time did not suffice for a fit".to_owned()))
+                Err(Error::Prior(
+                    "the time did not suffice for a fit".to_owned(),
+                ))
             }
         }
     }
@@ -556,7 +565,10 @@ impl Algorithm for Search<'_> {
         if self.stopped {
             // A step that was stopped is as one that never began.
             *state = before;
-            return Step::finish(Record::new(self.evaluations), Status::Interrupted { at: iteration });
+            return Step::finish(
+                Record::new(self.evaluations),
+                Status::Interrupted { at: iteration },
+            );
         }
         state.evaluations = self.evaluations;
         step

@@ -103,16 +103,7 @@ pub fn draw(
     let one = |draw: &u64| -> Vec<f64> {
         let width = root.as_ref().map_or(latents, |(_, root)| root.cols);
         let mut z = vec![0.0; width];
-        fill_normals(
-            Simd::detect(),
-            seed,
-            DRAWS,
-            *draw,
-            0,
-            1,
-            width,
-            &mut z,
-        );
+        fill_normals(Simd::detect(), seed, DRAWS, *draw, 0, 1, width, &mut z);
         match (&root, &known.geometry) {
             (Some((_, root)), _) => {
                 let moved = design::times(&rows, &times(root, &z));

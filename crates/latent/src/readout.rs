@@ -62,7 +62,11 @@ pub fn read(model: &LatentModel, fit: &Fit, readout: &Readout) -> Result<Vec<(f6
     }
     let warm = fit.warm();
     let known = Known::new(model, &warm)?;
-    let reads: Vec<Vec<f64>> = readout.moves.iter().map(|m| readout.spread(&m.read)).collect();
+    let reads: Vec<Vec<f64>> = readout
+        .moves
+        .iter()
+        .map(|m| readout.spread(&m.read))
+        .collect();
     let products: Vec<Vec<f64>> = match &known.geometry {
         Geometry::Narrow(g) => reads.iter().map(|x| g.solve_latent(x)).collect(),
         Geometry::Sparse(g) => (reads.iter())
@@ -75,9 +79,8 @@ pub fn read(model: &LatentModel, fit: &Fit, readout: &Readout) -> Result<Vec<(f6
         Geometry::Wide(_) => {
             // Few latent variables: the rows of the map themselves.
             let n = mean.len();
-            let mut rows = crate::Dense::from_fn(n, n, |i, j| {
-                if i == j { readout.scale[i] } else { 0.0 }
-            });
+            let mut rows =
+                crate::Dense::from_fn(n, n, |i, j| if i == j { readout.scale[i] } else { 0.0 });
             for own in &readout.moves {
                 for (i, a) in &own.add {
                     for (j, b) in &own.read {
@@ -87,7 +90,10 @@ pub fn read(model: &LatentModel, fit: &Fit, readout: &Readout) -> Result<Vec<(f6
             }
             let query = Query::Rows(Design::Dense(Arc::new(rows)));
             let moments = predict(model, &warm, &query)?;
-            return Ok(mean.into_iter().zip(moments.into_iter().map(|(_, v)| v)).collect());
+            return Ok(mean
+                .into_iter()
+                .zip(moments.into_iter().map(|(_, v)| v))
+                .collect());
         }
     };
     for (k, (own, product)) in readout.moves.iter().zip(&products).enumerate() {

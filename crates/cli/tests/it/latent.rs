@@ -515,7 +515,14 @@ fn houses() -> String {
 fn raw_columns_are_measured_and_a_plain_model_is_asked() {
     let desk = Desk::new();
     let file = desk.file("houses.csv", &houses());
-    let base = ["--likelihood", "gaussian", "--response", "price", "--data", &file];
+    let base = [
+        "--likelihood",
+        "gaussian",
+        "--response",
+        "price",
+        "--data",
+        &file,
+    ];
     let own = json(&[&base[..], &["--prior", "intercept() + fixed(area, rooms)"]].concat());
     let effect = |fit: &Value, name: &str| {
         let list = fit["parameters"].as_array().unwrap();
@@ -523,9 +530,16 @@ fn raw_columns_are_measured_and_a_plain_model_is_asked() {
         (number(own, "mean"), number(own, "sd"))
     };
     assert_eq!(own["trusted"], true, "{own}");
-    for (name, truth) in [("intercept", 1e5), ("fixed[area]", 1_500.0), ("fixed[rooms]", 8_000.0)] {
+    for (name, truth) in [
+        ("intercept", 1e5),
+        ("fixed[area]", 1_500.0),
+        ("fixed[rooms]", 8_000.0),
+    ] {
         let (mean, sd) = effect(&own, name);
-        assert!((mean - truth).abs() < 3.0 * sd && sd < 0.3 * truth, "{name}: {mean} ± {sd}");
+        assert!(
+            (mean - truth).abs() < 3.0 * sd && sd < 0.3 * truth,
+            "{name}: {mean} ± {sd}"
+        );
     }
     let said = own["warnings"].to_string();
     assert!(said.contains("in the table's units"), "{said}");
@@ -536,7 +550,11 @@ fn raw_columns_are_measured_and_a_plain_model_is_asked() {
         .json();
     assert_eq!(held["plain"]["model"], "least squares");
     assert!(number(&held["plain"], "own") < number(&held["plain"], "plain") - 0.5);
-    assert!(held["warnings"].to_string().contains("least squares predicts better"));
+    assert!(
+        held["warnings"]
+            .to_string()
+            .contains("least squares predicts better")
+    );
 }
 
 #[test]
@@ -545,13 +563,30 @@ fn columns_that_a_likelihood_does_not_use_are_refused() {
     let file = desk.file("t.csv", "x,n,y\n1,2,0\n3,4,1\n5,6,2\n");
     for (likelihood, flag, told) in [
         ("gaussian", "--exposure", "`gaussian` has no exposure"),
-        ("poisson", "--trials", "`poisson` has no number of trials, which only binomial has"),
+        (
+            "poisson",
+            "--trials",
+            "`poisson` has no number of trials, which only binomial has",
+        ),
     ] {
         let done = jensen([
-            "latent", "fit", "--likelihood", likelihood, "--prior", "fixed(x)", flag, "n", "--data", &file,
+            "latent",
+            "fit",
+            "--likelihood",
+            likelihood,
+            "--prior",
+            "fixed(x)",
+            flag,
+            "n",
+            "--data",
+            &file,
         ])
         .expect(2);
-        assert!(done.stderr.contains(flag) && done.stderr.contains(told), "{}", done.stderr);
+        assert!(
+            done.stderr.contains(flag) && done.stderr.contains(told),
+            "{}",
+            done.stderr
+        );
     }
 }
 
@@ -559,12 +594,31 @@ fn columns_that_a_likelihood_does_not_use_are_refused() {
 fn a_walk_on_values_that_lie_close_is_told_to_be_coarser() {
     let desk = Desk::new();
     let rows: String = (0..300u32)
-        .map(|i| format!("{:.6},{}\n", 10.0 * (f64::from(i) * 0.618_033_988_7).fract(), i % 5))
+        .map(|i| {
+            format!(
+                "{:.6},{}\n",
+                10.0 * (f64::from(i) * 0.618_033_988_7).fract(),
+                i % 5
+            )
+        })
         .collect();
     let file = desk.file("t.csv", &format!("x,y\n{rows}"));
-    let base = ["latent", "fit", "--likelihood", "gaussian", "--data", &file, "--prior"];
-    let told = jensen([&base[..], &["rw2(on=x)"]].concat()).expect(3).stderr;
-    assert!(told.contains("evenly spaced nodes for 300 rows; round the column, or set `step`"), "{told}");
+    let base = [
+        "latent",
+        "fit",
+        "--likelihood",
+        "gaussian",
+        "--data",
+        &file,
+        "--prior",
+    ];
+    let told = jensen([&base[..], &["rw2(on=x)"]].concat())
+        .expect(3)
+        .stderr;
+    assert!(
+        told.contains("evenly spaced nodes for 300 rows; round the column, or set `step`"),
+        "{told}"
+    );
     let rounded = rows.lines().map(|line| {
         let (x, y) = line.split_once(',').unwrap();
         format!("{:.2},{y}\n", x.parse::<f64>().unwrap())
@@ -573,7 +627,10 @@ fn a_walk_on_values_that_lie_close_is_told_to_be_coarser() {
     let walk = ["--prior", "rw2(on=x)", "--memory-limit", "1MiB"];
     let base = ["latent", "fit", "--likelihood", "gaussian", "--data", &file];
     let told = jensen([&base[..], &walk].concat()).expect(3).stderr;
-    assert!(told.contains("a fit of 300 rows under this prior"), "{told}");
+    assert!(
+        told.contains("a fit of 300 rows under this prior"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -584,7 +641,10 @@ fn hyperparameters_have_intervals() {
         let (low, value, high) = (number(row, "q05"), number(row, "value"), number(row, "q95"));
         assert!(low < value && value < high, "{row}");
     }
-    assert!(number(&fit, "evidence") < number(&fit, "bound") && number(&fit, "evidence_error") < 0.3, "{fit}");
+    assert!(
+        number(&fit, "evidence") < number(&fit, "bound") && number(&fit, "evidence_error") < 0.3,
+        "{fit}"
+    );
     let desk = Desk::new();
     let (_, point) = curve(&desk, &["--hyperparameters", "point"]);
     assert!(point["evidence"].is_null() && point["hyperparameters"][0]["q05"].is_null());

@@ -85,7 +85,11 @@ pub fn draws_at(
                 .map(|sd| sd * inv_phi(stream.uniform()))
                 .collect();
             let from = *number as usize * predictors;
-            for (i, (eta, own)) in all[from..from + predictors].iter_mut().zip(drawn).enumerate() {
+            for (i, (eta, own)) in all[from..from + predictors]
+                .iter_mut()
+                .zip(drawn)
+                .enumerate()
+            {
                 let new = fresh.rows[i / times].iter();
                 let new: f64 = new.map(|effect| effects[effect * times + i % times]).sum();
                 *eta = model.measure().outside(own + new, 0.0).0 + seen.offset[i];

@@ -198,7 +198,10 @@ pub(super) fn mean_likelihood(parts: &[Part]) -> Likelihood {
     let mut values = vec![0.0; likelihood.parameters().len()];
     for part in parts {
         let own = part.likelihood.values();
-        values.iter_mut().zip(own).for_each(|(sum, v)| *sum += part.weight * v);
+        values
+            .iter_mut()
+            .zip(own)
+            .for_each(|(sum, v)| *sum += part.weight * v);
     }
     likelihood.with_values(&values)
 }

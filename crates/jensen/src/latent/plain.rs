@@ -152,8 +152,7 @@ fn score(model: &TableModel, at: &LatentModel, design: Dense) -> Option<Vec<f64>
         data_hash: String::new(),
         simd: String::new(),
     };
-    let learned =
-        jensen_latent::learn(&prior, &plain, &settings, &identity, &mut control).ok()?;
+    let learned = jensen_latent::learn(&prior, &plain, &settings, &identity, &mut control).ok()?;
     let plain = LatentModel {
         likelihood: learned.likelihood,
         ..plain

@@ -31,7 +31,9 @@ pub(super) fn moments(parts: &[Part], at: usize) -> (f64, f64) {
 pub(super) fn quantile(parts: &[Part], at: usize, p: f64) -> f64 {
     let weights: Vec<f64> = parts.iter().map(|part| part.weight).collect();
     let means: Vec<f64> = parts.iter().map(|part| part.moments[at].0).collect();
-    let sds: Vec<f64> = (parts.iter()).map(|part| part.moments[at].1.max(0.0).sqrt()).collect();
+    let sds: Vec<f64> = (parts.iter())
+        .map(|part| part.moments[at].1.max(0.0).sqrt())
+        .collect();
     mixture_quantile(&weights, &means, &sds, p)
 }
 

@@ -97,10 +97,13 @@ impl Told {
     /// The likelihood of responses that are measured in `scale`: given values are in the table's units, usual ones in these.
     pub(super) fn measured(&self, likelihood: Likelihood, scale: f64) -> Likelihood {
         let values = self.likelihood.values();
-        let inside = values.iter().enumerate().map(|(k, value)| match self.given[k] {
-            true => value / likelihood.unit_of(k, scale),
-            false => *value,
-        });
+        let inside = values
+            .iter()
+            .enumerate()
+            .map(|(k, value)| match self.given[k] {
+                true => value / likelihood.unit_of(k, scale),
+                false => *value,
+            });
         likelihood.with_values(&inside.collect::<Vec<_>>())
     }
 

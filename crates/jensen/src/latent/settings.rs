@@ -177,7 +177,11 @@ impl LatentRequest {
             ));
         }
         for (flag, given, words) in [
-            ("--hyperparameters", &self.hyperparameters, ["integrate", "point"]),
+            (
+                "--hyperparameters",
+                &self.hyperparameters,
+                ["integrate", "point"],
+            ),
             ("--standardise", &self.standardise, ["on", "off"]),
         ] {
             if let Some(word) = given.as_deref().filter(|word| !words.contains(word)) {

@@ -1,7 +1,7 @@
 //! The page about a fit of a latent Gaussian model.
 
-use jensen_latent::prior::Graph;
 use jensen_latent::Likelihood;
+use jensen_latent::prior::Graph;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{Exhibit, Fact, Report, Section, Tone, Verdict};
 use jensen_run::Record;
@@ -219,12 +219,20 @@ fn hyperparameters(summary: &LatentSummary) -> Option<Exhibit> {
         let how = if h.learnt { "learnt" } else { "fixed" };
         let ends = [h.q05, h.q95].map(|x| x.map_or(String::new(), |x| format!("{x:.6}")));
         let [low, high] = ends;
-        vec![h.name.clone(), format!("{:.6}", h.value), low, high, how.to_owned()]
+        vec![
+            h.name.clone(),
+            format!("{:.6}", h.value),
+            low,
+            high,
+            how.to_owned(),
+        ]
     });
     (!summary.hyperparameters.is_empty()).then(|| Exhibit {
         heading: "Hyperparameters".to_owned(),
         table: (
-            ["name", "value", "5 %", "95 %", "how"].map(str::to_owned).to_vec(),
+            ["name", "value", "5 %", "95 %", "how"]
+                .map(str::to_owned)
+                .to_vec(),
             rows.collect(),
         ),
         ..Exhibit::default()

@@ -231,7 +231,11 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
 
 /// What speaks against a fit beside a plain model.
 fn behind(made: &Made<'_>) -> Option<Reason> {
-    let plain = made.learnt.plain.as_ref().filter(|plain| plain.is_worse())?;
+    let plain = made
+        .learnt
+        .plain
+        .as_ref()
+        .filter(|plain| plain.is_worse())?;
     Some(Reason::new(
         format!(
             "{} predicts better: {:.4} nats an observation from the others, this fit {:.4} (difference ± {:.4})",

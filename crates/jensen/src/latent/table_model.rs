@@ -6,14 +6,14 @@ use jensen_latent::prior::{
     replicate_covariance, replicate_design, replicate_query,
 };
 use jensen_latent::{
-    Dense, Density, LatentModel, Likelihood, Observations, Parameter, Prior, Query, Range,
-    Readout, Response, Sensitivity, SiteBound, Structure,
+    Dense, Density, LatentModel, Likelihood, Observations, Parameter, Prior, Query, Range, Readout,
+    Response, Sensitivity, SiteBound, Structure,
 };
 
+use super::Request;
 use super::request::{Told, read_likelihood};
 use super::units::Measure;
 use super::view::{Files, View};
-use super::Request;
 use crate::Error;
 
 /// Observations of rows of a table, as far as it has them, in the table's units.

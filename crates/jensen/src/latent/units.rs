@@ -39,7 +39,9 @@ impl Measure {
         };
         if likelihood.is_location() {
             let own: Vec<f64> = match &data.offset {
-                Some(offset) => (data.response.iter().zip(offset)).map(|(y, o)| y - o).collect(),
+                Some(offset) => (data.response.iter().zip(offset))
+                    .map(|(y, o)| y - o)
+                    .collect(),
                 None => data.response.clone(),
             };
             let n = own.len() as f64;
@@ -74,7 +76,10 @@ impl Measure {
 
     /// A linear predictor's mean and variance in the table's units, without its offset.
     pub(super) fn outside(&self, mean: f64, variance: f64) -> (f64, f64) {
-        (self.centre + self.scale * mean, self.scale * self.scale * variance)
+        (
+            self.centre + self.scale * mean,
+            self.scale * self.scale * variance,
+        )
     }
 
     /// What the user is told.
@@ -90,10 +95,18 @@ impl Measure {
             said.push(format!("{less} / {:.6}", self.scale));
         }
         if self.units.scaled && columns > 0 {
-            let from = if self.units.centred { " from their means" } else { "" };
+            let from = if self.units.centred {
+                " from their means"
+            } else {
+                ""
+            };
             said.push(format!(
                 "{} in standard deviations{from}",
-                if columns == 1 { "its column".to_owned() } else { format!("its {columns} columns") }
+                if columns == 1 {
+                    "its column".to_owned()
+                } else {
+                    format!("its {columns} columns")
+                }
             ));
         }
         (!said.is_empty()).then(|| {
@@ -122,7 +135,8 @@ pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) ->
     });
     for copy in 0..times {
         let at = |l: usize| l * times + copy;
-        out.shift.extend(level.iter().map(|l| (at(*l), measure.centre)));
+        out.shift
+            .extend(level.iter().map(|l| (at(*l), measure.centre)));
         for piece in pieces {
             let Reader::Covariates(list) = &piece.reader else {
                 continue;
@@ -160,7 +174,10 @@ pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) ->
             // BYM2's structured half, which rows do not read, has a level of its own.
             let hidden = from + direction.len();
             if hidden + direction.len() == pieces[part].latents.end {
-                let down = read(hidden).iter().map(|(l, u)| (*l, -measure.scale * u)).collect();
+                let down = read(hidden)
+                    .iter()
+                    .map(|(l, u)| (*l, -measure.scale * u))
+                    .collect();
                 out.moves.push(Move {
                     read: read(hidden),
                     add: down,

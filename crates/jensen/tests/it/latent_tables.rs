@@ -44,27 +44,47 @@ fn tables_at_raw_scales_have_their_known_effects() {
             row.unwrap_or_else(|| panic!("{name}: no {what}"))
         };
         if let Some(trusted) = case["trusted"].as_bool() {
-            assert_eq!(found.judgement.trusted, trusted, "{name}: {:?}", found.judgement);
+            assert_eq!(
+                found.judgement.trusted, trusted,
+                "{name}: {:?}",
+                found.judgement
+            );
         }
         if let Some(says) = case["says"].as_str() {
             let said = found.judgement.warnings.join("\n");
             assert!(said.contains(says), "{name}: {said}");
         }
-        let finite = found.parameters.iter().all(|p| p.mean.is_finite() && p.sd.is_finite());
+        let finite = found
+            .parameters
+            .iter()
+            .all(|p| p.mean.is_finite() && p.sd.is_finite());
         assert!(finite && found.bound.is_finite(), "{name}: {found:?}");
         for (what, known) in case["effects"].as_object().into_iter().flatten() {
             let (mean, sd) = (known[0].as_f64().unwrap(), known[1].as_f64().unwrap());
             let own = effect(what);
             // The prior gives 2.5 standard deviations of room; with few rows the noise is uncertain too.
-            assert!((own.mean - mean).abs() < 0.3 * sd, "{name}, {what}: {} and {mean} ± {sd}", own.mean);
-            assert!((own.sd / sd - 1.0).abs() < 0.35, "{name}, {what}: {} and {sd}", own.sd);
+            assert!(
+                (own.mean - mean).abs() < 0.3 * sd,
+                "{name}, {what}: {} and {mean} ± {sd}",
+                own.mean
+            );
+            assert!(
+                (own.sd / sd - 1.0).abs() < 0.35,
+                "{name}, {what}: {} and {sd}",
+                own.sd
+            );
         }
         for (what, known) in case["near"].as_object().into_iter().flatten() {
             let (own, known) = (effect(what), known.as_f64().unwrap());
-            assert!((own.mean - known).abs() < 3.0 * own.sd, "{name}, {what}: {own:?}");
+            assert!(
+                (own.mean - known).abs() < 3.0 * own.sd,
+                "{name}, {what}: {own:?}"
+            );
         }
         if case["integrated"].as_bool() == Some(true) {
-            assert!(found.evidence.is_some() && found.hyperparameters.iter().all(|h| h.q05 < h.q95));
+            assert!(
+                found.evidence.is_some() && found.hyperparameters.iter().all(|h| h.q05 < h.q95)
+            );
         }
     }
 }
@@ -73,10 +93,13 @@ fn tables_at_raw_scales_have_their_known_effects() {
 #[test]
 fn units_are_only_units() {
     let n = 40;
-    let number = |i: usize, k: usize| ((i * i + 31 * k + 3) as f64 * 0.618_033_988_749_895).fract() - 0.5;
+    let number =
+        |i: usize, k: usize| ((i * i + 31 * k + 3) as f64 * 0.618_033_988_749_895).fract() - 0.5;
     let x: Vec<f64> = (0..n).map(|i| number(i, 1)).collect();
     let z: Vec<f64> = (0..n).map(|i| number(i, 2)).collect();
-    let y: Vec<f64> = (0..n).map(|i| (5.0 * x[i]).sin() + z[i] + 0.5 * number(i, 3)).collect();
+    let y: Vec<f64> = (0..n)
+        .map(|i| (5.0 * x[i]).sin() + z[i] + 0.5 * number(i, 3))
+        .collect();
     let group: Vec<f64> = (0..n).map(|i| (i % 5) as f64).collect();
     let table = |(a, b): (f64, f64), (c, d): (f64, f64)| {
         let column = |name: &str, values: Vec<f64>| {
@@ -96,9 +119,15 @@ fn units_are_only_units() {
     for (likelihood, prior) in [
         ("gaussian", "intercept() + fixed(x, z)"),
         ("gaussian", "gp(rbf, ard, on=(x, z))"),
-        ("gaussian", "gp(matern32, on=(x, z)) + fixed(z) + iid(on=group)"),
+        (
+            "gaussian",
+            "gp(matern32, on=(x, z)) + fixed(z) + iid(on=group)",
+        ),
         ("gaussian", "fixed(x) + rw1(on=group)"),
-        ("student-t(degrees=4)", "intercept() + fixed(x, z) + iid(on=group)"),
+        (
+            "student-t(degrees=4)",
+            "intercept() + fixed(x, z) + iid(on=group)",
+        ),
     ] {
         let request = LatentRequest {
             likelihood: Some(likelihood.to_owned()),
@@ -115,7 +144,12 @@ fn units_are_only_units() {
             let moved = fitted(request.clone(), &table((a, b), (c, d)));
             let told = format!("{prior} {a} {b} {c} {d}");
             let jacobian = n as f64 * f64::ln(b);
-            assert!((moved.bound + jacobian - plain.bound).abs() < 1e-3, "{told}: {} {}", moved.bound + jacobian, plain.bound);
+            assert!(
+                (moved.bound + jacobian - plain.bound).abs() < 1e-3,
+                "{told}: {} {}",
+                moved.bound + jacobian,
+                plain.bound
+            );
             let (own, other) = (moved.evidence.unwrap() + jacobian, plain.evidence.unwrap());
             assert!((own - other).abs() < 2e-2, "{told}: {own} {other}");
             assert_eq!(moved.judgement.trusted, plain.judgement.trusted, "{told}");
@@ -129,8 +163,16 @@ fn units_are_only_units() {
                 let shift = if own.name.starts_with("eta") { a } else { 0.0 };
                 let sd = scale * other.sd;
                 if !origin {
-                    assert!((own.mean - shift - scale * other.mean).abs() < 0.01 * sd, "{told}, {}: {own:?} {other:?}", own.name);
-                    assert!((own.sd / sd - 1.0).abs() < 0.01, "{told}, {}: {own:?} {other:?}", own.name);
+                    assert!(
+                        (own.mean - shift - scale * other.mean).abs() < 0.01 * sd,
+                        "{told}, {}: {own:?} {other:?}",
+                        own.name
+                    );
+                    assert!(
+                        (own.sd / sd - 1.0).abs() < 0.01,
+                        "{told}, {}: {own:?} {other:?}",
+                        own.name
+                    );
                 }
             }
         }

@@ -492,7 +492,8 @@ pub(crate) fn footprint(model: &LatentModel, precision: &Precision) -> Result<u6
     let scratch = symbolic
         .factorize_numeric_llt_scratch::<f64>(Par::rayon(0), Default::default())
         .unaligned_bytes_required();
-    let words = 4 * precision.matrix.len() + 8 * row.len() + 3 * symbolic.len_val() + 3 * terms.entry.len();
+    let words =
+        4 * precision.matrix.len() + 8 * row.len() + 3 * symbolic.len_val() + 3 * terms.entry.len();
     let vectors = VECTORS * (model.prior.len() + model.design_rows());
     Ok((8 * (words + vectors) + scratch) as u64)
 }

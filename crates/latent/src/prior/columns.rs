@@ -39,9 +39,14 @@ impl Builder<'_, '_> {
                 named(&constant)
             ));
         }
-        let twins = self.twins(&mut list).map_err(|m| known.error(&known.call.name.span, m))?;
+        let twins = self
+            .twins(&mut list)
+            .map_err(|m| known.error(&known.call.name.span, m))?;
         if !twins.is_empty() {
-            notes.push(format!("{} left out: the same as other columns", named(&twins)));
+            notes.push(format!(
+                "{} left out: the same as other columns",
+                named(&twins)
+            ));
         }
         match list.is_empty() {
             true => Err(known.error(
@@ -74,10 +79,17 @@ impl Builder<'_, '_> {
         let standard = |covariate: &Covariate| -> Result<Vec<f64>, String> {
             let measured = covariate.measured(self.source, rows, self.level)?;
             let (centre, scale) = measured.unwrap_or((0.0, 1.0));
-            let own = Covariate { centre, scale, ..covariate.clone() };
+            let own = Covariate {
+                centre,
+                scale,
+                ..covariate.clone()
+            };
             let mut values = vec![0.0; rows.len()];
             fill(std::slice::from_ref(&own), self.source, rows, &mut values)?;
-            let sign = values.iter().find(|x| x.abs() > 1e-3).map_or(1.0, |x| x.signum());
+            let sign = values
+                .iter()
+                .find(|x| x.abs() > 1e-3)
+                .map_or(1.0, |x| x.signum());
             values.iter_mut().for_each(|x| *x *= sign);
             Ok(values)
         };
@@ -87,11 +99,14 @@ impl Builder<'_, '_> {
         for covariate in list.drain(..) {
             let values = standard(&covariate)?;
             // Few columns share their first values; only those are compared whole.
-            let key = values.iter().take(8).map(|x| (x * 1e6).round() as i64).collect();
+            let key = values
+                .iter()
+                .take(8)
+                .map(|x| (x * 1e6).round() as i64)
+                .collect();
             let alike = seen.entry(key).or_default();
-            let same = |other: &Vec<f64>| {
-                other.iter().zip(&values).all(|(a, b)| (a - b).abs() < SAME)
-            };
+            let same =
+                |other: &Vec<f64>| other.iter().zip(&values).all(|(a, b)| (a - b).abs() < SAME);
             if alike.iter().any(same) {
                 twins.push(covariate.name());
             } else {
@@ -154,7 +169,11 @@ impl Builder<'_, '_> {
                 .measured(self.source, self.rows, true)
                 .map_err(|m| known.error(&known.call.name.span, m))?;
             let (centre, sd) = measured.unwrap_or((0.0, 1.0));
-            input.centre = if units.scaled && (units.centred || shape.is_stationary()) { centre } else { 0.0 };
+            input.centre = if units.scaled && (units.centred || shape.is_stationary()) {
+                centre
+            } else {
+                0.0
+            };
             spreads.push(sd);
         }
         if !shape.is_stationary() {
@@ -171,8 +190,16 @@ impl Builder<'_, '_> {
                 .collect();
             return match units.scaled {
                 true => {
-                    inputs.iter_mut().zip(&spreads).for_each(|(i, sd)| i.scale = *sd);
-                    known.settings("lengthscale", &labels, &vec![Some(d.sqrt()); spreads.len()], &spreads)
+                    inputs
+                        .iter_mut()
+                        .zip(&spreads)
+                        .for_each(|(i, sd)| i.scale = *sd);
+                    known.settings(
+                        "lengthscale",
+                        &labels,
+                        &vec![Some(d.sqrt()); spreads.len()],
+                        &spreads,
+                    )
                 }
                 false => {
                     let starts: Vec<_> = spreads.iter().map(|s| Some(s * d.sqrt())).collect();
@@ -189,7 +216,10 @@ impl Builder<'_, '_> {
                 known.settings("lengthscale", label, &[Some(1.0)], &[together])
             }
             (true, true) => {
-                inputs.iter_mut().zip(&spreads).for_each(|(i, sd)| i.scale = *sd);
+                inputs
+                    .iter_mut()
+                    .zip(&spreads)
+                    .for_each(|(i, sd)| i.scale = *sd);
                 notes.push(format!(
                     "{}: its lengthscale counts standard deviations of each of {} columns",
                     self.label,

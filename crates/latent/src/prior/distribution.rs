@@ -99,7 +99,11 @@ impl Distribution {
         };
         let Some(row) = ROWS.iter().find(|row| row.name == word.text) else {
             let usages: Vec<&str> = ROWS.iter().map(|row| row.usage).collect();
-            let message = format!("there is no prior `{}`; choose {}", word.text, usages.join(", "));
+            let message = format!(
+                "there is no prior `{}`; choose {}",
+                word.text,
+                usages.join(", ")
+            );
             return Err((word, message));
         };
         if named.arguments.len() != row.count {
@@ -111,8 +115,15 @@ impl Distribution {
             match argument.text.parse::<f64>() {
                 Ok(x) if x.is_finite() && (real || x > 0.0) => numbers.push(x),
                 _ => {
-                    let what = if real { "a number" } else { "a positive number" };
-                    return Err((argument, format!("expected {what}, found `{}`", argument.text)));
+                    let what = if real {
+                        "a number"
+                    } else {
+                        "a positive number"
+                    };
+                    return Err((
+                        argument,
+                        format!("expected {what}, found `{}`", argument.text),
+                    ));
                 }
             }
         }

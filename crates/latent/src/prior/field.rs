@@ -22,8 +22,9 @@ use super::setting::{self, Setting};
 use super::terms::Hyper;
 use crate::linear::Geometry;
 use crate::{
-    Covariance, CovarianceSensitivity, Curve, Dense, Density, Design, Error, LatentModel, Likelihood,
-    Observations, Parameter, Precision, Prior, Range, Sensitivity, SiteBound, Sparse, Structure,
+    Covariance, CovarianceSensitivity, Curve, Dense, Density, Design, Error, LatentModel,
+    Likelihood, Observations, Parameter, Precision, Prior, Range, Sensitivity, SiteBound, Sparse,
+    Structure,
 };
 
 /// How coefficients and the determinant depend on θ.
@@ -166,7 +167,13 @@ impl Field {
                     .to_owned(),
             ));
         }
-        Self::scaled(graph.nodes(), laplacian(graph), levels(graph), precision, None)
+        Self::scaled(
+            graph.nodes(),
+            laplacian(graph),
+            levels(graph),
+            precision,
+            None,
+        )
     }
 
     /// First differences of nodes in a row, or on a ring.
@@ -186,7 +193,13 @@ impl Field {
             nodes,
             cyclic,
         };
-        Self::scaled(nodes, laplacian(&graph), levels(&graph), precision, Some(walk))
+        Self::scaled(
+            nodes,
+            laplacian(&graph),
+            levels(&graph),
+            precision,
+            Some(walk),
+        )
     }
 
     /// Second differences of nodes in a row, or on a ring.
@@ -376,11 +389,21 @@ impl Field {
         let within: Triplets = (laplacian(graph).iter())
             .map(|(i, j, x)| (*i, *j, x * scale[label[*i]]))
             .collect();
-        let structure: Triplets = (within.iter()).map(|(i, j, x)| (n + i, n + j, *x)).collect();
+        let structure: Triplets = (within.iter())
+            .map(|(i, j, x)| (n + i, n + j, *x))
+            .collect();
         let levels = plain.null_space.unwrap_or_else(|| Dense::zeros(n, 0));
         let scaled = Self {
             constant: 0.0,
-            ..Self::from_terms(n, &[within], FieldKind::Scaled { rank: 0.0, walk: None }, Vec::new())?
+            ..Self::from_terms(
+                n,
+                &[within],
+                FieldKind::Scaled {
+                    rank: 0.0,
+                    walk: None,
+                },
+                Vec::new(),
+            )?
         };
         // log |cR|₊ adds (size − 1) log c a component, log c where a node is alone.
         let mut sizes = vec![0usize; count];
@@ -715,7 +738,11 @@ impl Field {
                     _ => hyper.usual,
                 };
                 let distance = Arc::new(self.distance()?);
-                Ok(Density::with_distance(&distance, at.min(1.0 - 1e-9), probability))
+                Ok(Density::with_distance(
+                    &distance,
+                    at.min(1.0 - 1e-9),
+                    probability,
+                ))
             }
             _ => Ok(told),
         }
@@ -730,7 +757,10 @@ impl Field {
         };
         let n = *nodes as usize;
         let trace: f64 = super::scaling::variances(scaled)?.iter().sum();
-        let flat = scaled.null_space.as_ref().map_or(0.0, |null| null.cols as f64);
+        let flat = scaled
+            .null_space
+            .as_ref()
+            .map_or(0.0, |null| null.cols as f64);
         let unit = Self {
             null_space: None,
             ..(**scaled).clone()
@@ -749,9 +779,10 @@ impl Field {
                 }
             }
             // log |(1−φ)cR + φI|, as the stated determinant counts as 1.
-            let determinant = Geometry::new(&unit.alone(matrix, Some(0.0)), false, &mut Vec::new())?
-                .factor(&vec![0.0; n])
-                .ok_or_else(|| Error::Prior("the graph cannot be factorised".to_owned()))?;
+            let determinant =
+                Geometry::new(&unit.alone(matrix, Some(0.0)), false, &mut Vec::new())?
+                    .factor(&vec![0.0; n])
+                    .ok_or_else(|| Error::Prior("the graph cannot be factorised".to_owned()))?;
             let log = determinant - scaled.constant + flat * (rest / phi).ln();
             let divergence = 0.5 * (phi * (trace - nodes) - log);
             Ok(0.5 * (2.0 * divergence).max(f64::MIN_POSITIVE).ln())

@@ -92,7 +92,10 @@ pub(super) fn hold(
                     .sum()
             });
             cholesky(&mut square).ok_or_else(|| {
-                Error::Prior(format!("`{}`: its flat directions cannot be held", piece.name))
+                Error::Prior(format!(
+                    "`{}`: its flat directions cannot be held",
+                    piece.name
+                ))
             })?;
             // Combinations of the null columns that vanish at the held nodes.
             let at_nodes: Vec<Vec<f64>> = (0..flat.cols)
@@ -125,13 +128,20 @@ pub(super) fn hold(
 }
 
 /// A held direction that moves all linear predictors alike, with its values at the nodes that are read.
-fn constant(own: &[Vec<f64>], held: &Dense, columns: &Dense, read: usize) -> Option<(Vec<f64>, f64)> {
+fn constant(
+    own: &[Vec<f64>],
+    held: &Dense,
+    columns: &Dense,
+    read: usize,
+) -> Option<(Vec<f64>, f64)> {
     if held.cols != 1 {
         return None;
     }
     let moved = combine(own, held).swap_remove(0);
     let first = *moved.first()?;
-    let alike = moved.iter().all(|x| (x - first).abs() <= 1e-9 * first.abs());
+    let alike = moved
+        .iter()
+        .all(|x| (x - first).abs() <= 1e-9 * first.abs());
     if first == 0.0 || !alike {
         return None;
     }
@@ -221,12 +231,18 @@ fn split(columns: &[Vec<f64>], least: f64) -> Result<(Option<Dense>, Dense), Err
     let r = columns.len();
     let inner = Dense::from_fn(r, r, |i, j| dot(&columns[i], &columns[j]));
     let failed = |_| Error::Prior("flat directions cannot be told apart".to_owned());
-    let eigen = inner.view().self_adjoint_eigen(Side::Lower).map_err(failed)?;
+    let eigen = inner
+        .view()
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(failed)?;
     let (values, vectors) = (eigen.S(), eigen.U());
     let pick = |wanted: &dyn Fn(f64) -> bool| -> Dense {
         let chosen: Vec<usize> = (0..r).filter(|k| wanted(values[*k])).collect();
         Dense::from_fn(r, chosen.len(), |i, j| vectors[(i, chosen[j])])
     };
     let small = pick(&|value| value <= least);
-    Ok(((small.cols > 0).then_some(small), pick(&|value| value > least)))
+    Ok((
+        (small.cols > 0).then_some(small),
+        pick(&|value| value > least),
+    ))
 }

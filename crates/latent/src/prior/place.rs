@@ -190,10 +190,18 @@ impl Index {
         let whole = |step: f64| {
             let steps = (to - from) / step;
             let near = (steps - steps.round()).abs() < 0.1 && steps > 0.5;
-            if near { (to - from) / steps.round() } else { step }
+            if near {
+                (to - from) / steps.round()
+            } else {
+                step
+            }
         };
         let told = step.is_some();
-        let step = step.unwrap_or(if smallest.is_finite() { whole(smallest) } else { 1.0 });
+        let step = step.unwrap_or(if smallest.is_finite() {
+            whole(smallest)
+        } else {
+            1.0
+        });
         let found = (to - from) / step + 1.5;
         if !told && found > LINE.max(SPARSE * rows.len() as f64) {
             return Err(format!(

@@ -345,7 +345,10 @@ mod tests {
         let spec = Spec::parse("iid(variance~pc(3, 0.01), on=x)").unwrap();
         let prior = &spec.terms[0][0].named[0];
         let words: Vec<&str> = prior.arguments.iter().map(|w| w.text.as_str()).collect();
-        assert_eq!((prior.values[0].text.as_str(), words), ("pc", vec!["3", "0.01"]));
+        assert_eq!(
+            (prior.values[0].text.as_str(), words),
+            ("pc", vec!["3", "0.01"])
+        );
     }
 
     #[test]

@@ -197,7 +197,12 @@ impl Builder<'_, '_> {
     fn with_settings(&self, mut field: Field, names: &[&str]) -> Result<Field, SpecError> {
         for (i, name) in names.iter().enumerate() {
             let told = self.setting(name, Some(field.settings()[i].value))?;
-            let density = field.prior(self.known.hyper(name)?, told.density, self.known.distribution(name)?)
+            let density = field
+                .prior(
+                    self.known.hyper(name)?,
+                    told.density,
+                    self.known.distribution(name)?,
+                )
                 .map_err(|e| self.known.error(&self.known.call.name.span, e.to_string()))?;
             let own = &mut field.settings_mut()[i];
             *own = Setting {

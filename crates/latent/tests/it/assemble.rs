@@ -292,7 +292,9 @@ fn a_given_covariance_stands_with_kernels_in_sums_and_products() {
     }
     // A singular matrix is mended and the user told; an indefinite one refused.
     let of = |file: &str| Spec::parse(&format!("covariance(matrix={file}, on=region)")).unwrap();
-    let notes = assemble(&of("flat"), &sheet, &rows(4), Units::TABLE).unwrap().notes;
+    let notes = assemble(&of("flat"), &sheet, &rows(4), Units::TABLE)
+        .unwrap()
+        .notes;
     assert!(
         notes
             .iter()
@@ -353,7 +355,10 @@ fn precisions_from_files_are_fields() {
         ("precision(matrix=indefinite)", "not positive definite"),
     ] {
         let spec = Spec::parse(text).unwrap();
-        let error = assemble(&spec, &sheet, &rows(4), Units::TABLE).err().unwrap().to_string();
+        let error = assemble(&spec, &sheet, &rows(4), Units::TABLE)
+            .err()
+            .unwrap()
+            .to_string();
         assert!(error.contains(told), "{text}: {error}");
     }
 }
@@ -371,7 +376,9 @@ fn hyperparameters_are_in_the_units_of_the_table() {
         .with("b", &[0.0, 80.0, 10.0]);
     let settings = |text: &str| {
         let spec = Spec::parse(text).unwrap();
-        assemble(&spec, &sheet, &rows(3), INSIDE).unwrap().settings()
+        assemble(&spec, &sheet, &rows(3), INSIDE)
+            .unwrap()
+            .settings()
     };
     let own = settings("gp(rbf, on=a, lengthscale=3, variance=8) + iid(variance~pc(2, 0.05))");
     // What is given is divided by the unit, which is what brings it back.
@@ -393,7 +400,10 @@ fn hyperparameters_are_in_the_units_of_the_table() {
         ("iid(variance~cauchy(1))", "there is no prior `cauchy`"),
     ] {
         let spec = Spec::parse(text).unwrap();
-        let error = assemble(&spec, &sheet, &rows(3), INSIDE).err().unwrap().to_string();
+        let error = assemble(&spec, &sheet, &rows(3), INSIDE)
+            .err()
+            .unwrap()
+            .to_string();
         assert!(error.contains(told), "{text}: {error}");
     }
 }
@@ -408,12 +418,24 @@ fn columns_that_say_nothing_are_left_out() {
     let both = made("intercept() + fixed(x, level, same)").unwrap();
     assert_eq!(both.covariates().len(), 1);
     let notes = both.notes.join("\n");
-    assert!(notes.contains("the column `level` is left out: constant"), "{notes}");
-    assert!(notes.contains("the column `same` is left out: the same as"), "{notes}");
+    assert!(
+        notes.contains("the column `level` is left out: constant"),
+        "{notes}"
+    );
+    assert!(
+        notes.contains("the column `same` is left out: the same as"),
+        "{notes}"
+    );
     // Without a level a constant column is one.
     assert_eq!(made("fixed(x, level)").unwrap().covariates().len(), 2);
-    let error = made("intercept() + fixed(level)").err().unwrap().to_string();
-    assert!(error.contains("every column of `fixed` is constant"), "{error}");
+    let error = made("intercept() + fixed(level)")
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(
+        error.contains("every column of `fixed` is constant"),
+        "{error}"
+    );
 }
 
 /// The share φ of BYM2 has its prior by the divergence from its eigenvalues' definition.
@@ -443,6 +465,9 @@ fn the_share_of_bym2_has_its_prior() {
         let slope = (distance(phi + h) - distance(phi - h)) / (2.0 * h);
         let expected = rate.ln() - rate * distance(phi) + slope.ln();
         let stated = density.at(phi).0;
-        assert!((stated - expected).abs() < 2e-3, "{phi}: {stated} {expected}");
+        assert!(
+            (stated - expected).abs() < 2e-3,
+            "{phi}: {stated} {expected}"
+        );
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use jensen_latent::prior::{Assembled, Graph, Inputs, Source, Spec, Units, assemble};
 use jensen_latent::{
-    Dense, Fit, Integrated, LatentModel, LearnSettings, Learned, Likelihood, Observations, Sparse,
-    SiteBound, integrate, learn, leave_one_out,
+    Dense, Fit, Integrated, LatentModel, LearnSettings, Learned, Likelihood, Observations,
+    SiteBound, Sparse, integrate, learn, leave_one_out,
 };
 use jensen_run::{Budget, Control, Silent};
 
@@ -137,23 +137,46 @@ fn few_groups_are_integrated_as_by_quadrature() {
             between_mean += weight * between.ln();
         }
     }
-    let (mean, sd) = (level / total, (square / total - (level / total).powi(2)).sqrt());
-    assert!((found.evidence - total.ln()).abs() < 0.03, "{} {}", found.evidence, total.ln());
+    let (mean, sd) = (
+        level / total,
+        (square / total - (level / total).powi(2)).sqrt(),
+    );
+    assert!(
+        (found.evidence - total.ln()).abs() < 0.03,
+        "{} {}",
+        found.evidence,
+        total.ln()
+    );
     assert!(found.error < 0.05, "{}", found.error);
     let own: f64 = found.points.iter().map(|p| p.weight * p.fit.mean[0]).sum();
     let spread: f64 = (found.points.iter())
         .map(|p| p.weight * (p.fit.variance[0] + (p.fit.mean[0] - own).powi(2)))
         .sum();
     assert!((own - mean).abs() < 0.02 * sd, "{own} {mean}");
-    assert!((spread.sqrt() / sd - 1.0).abs() < 0.03, "{} {sd}", spread.sqrt());
-    let log_between: f64 = found.points.iter().map(|p| p.weight * p.theta[0].ln()).sum();
-    assert!((log_between - between_mean / total).abs() < 0.15, "{log_between}");
+    assert!(
+        (spread.sqrt() / sd - 1.0).abs() < 0.03,
+        "{} {sd}",
+        spread.sqrt()
+    );
+    let log_between: f64 = found
+        .points
+        .iter()
+        .map(|p| p.weight * p.theta[0].ln())
+        .sum();
+    assert!(
+        (log_between - between_mean / total).abs() < 0.15,
+        "{log_between}"
+    );
     let quantiles = [0.05, 0.5, 0.95].map(|p| found.marginals[0].quantile(p));
     assert!(quantiles[0] < quantiles[1] && quantiles[1] < quantiles[2]);
 }
 
 fn moments(fit: &Fit) -> Vec<(f64, f64)> {
-    fit.predictor_mean.iter().copied().zip(fit.predictor_variance.iter().copied()).collect()
+    fit.predictor_mean
+        .iter()
+        .copied()
+        .zip(fit.predictor_variance.iter().copied())
+        .collect()
 }
 
 /// A sum of parts that are flat in the same level says of linear predictors what the sum with one level says.
@@ -178,16 +201,28 @@ fn shared_levels_are_held() {
         let prior = made(text, &sheet);
         let fit = converged(&model(&prior, Likelihood::poisson(), y.clone()));
         assert!(fit.bound.is_finite(), "{text}");
-        assert!(prior.notes.iter().any(|n| n.contains("adds up to zero")), "{text}: {:?}", prior.notes);
+        assert!(
+            prior.notes.iter().any(|n| n.contains("adds up to zero")),
+            "{text}: {:?}",
+            prior.notes
+        );
         // The order of parts is only one of bookkeeping.
         let turned: Vec<&str> = text.split(" + ").collect();
         let turned = turned.into_iter().rev().collect::<Vec<_>>().join(" + ");
         if !text.contains("intercept") && !text.contains("bym2") {
             let again = made(&turned, &sheet);
             let other = converged(&model(&again, Likelihood::poisson(), y.clone()));
-            assert!((fit.bound - other.bound).abs() < 1e-5, "{text}: {} {}", fit.bound, other.bound);
+            assert!(
+                (fit.bound - other.bound).abs() < 1e-5,
+                "{text}: {} {}",
+                fit.bound,
+                other.bound
+            );
             for (a, b) in moments(&fit).iter().zip(moments(&other)) {
-                assert!((a.0 - b.0).abs() < 1e-5 && (a.1 - b.1).abs() < 1e-5, "{text}: {a:?} {b:?}");
+                assert!(
+                    (a.0 - b.0).abs() < 1e-5 && (a.1 - b.1).abs() < 1e-5,
+                    "{text}: {a:?} {b:?}"
+                );
             }
         }
     }
@@ -196,7 +231,11 @@ fn shared_levels_are_held() {
 /// The evidence of a Gaussian model is the sum of predictive densities, and each of them is that of a fit without the row.
 #[test]
 fn what_is_left_out_is_predicted_as_by_a_fit_without_it() {
-    for likelihood in [Likelihood::gaussian(0.3), Likelihood::poisson(), Likelihood::bernoulli()] {
+    for likelihood in [
+        Likelihood::gaussian(0.3),
+        Likelihood::poisson(),
+        Likelihood::bernoulli(),
+    ] {
         let n = 12;
         let sheet = |n: usize| Sheet(BTreeMap::from([("t", (0..n).map(|i| i as f64).collect())]));
         let prior = made("intercept(variance=4) + ar1(on=t)", &sheet(n));
@@ -225,9 +264,17 @@ fn what_is_left_out_is_predicted_as_by_a_fit_without_it() {
         let (m, v) = predicted[n - 1];
         let rule = jensen_math::quadrature::gauss_hermite(40).unwrap();
         let expected: f64 = (rule.nodes.iter().zip(&rule.weights))
-            .map(|(z, w)| w * likelihood.log_density(m + v.sqrt() * z, y[n - 1], 1.0).exp())
+            .map(|(z, w)| {
+                w * likelihood
+                    .log_density(m + v.sqrt() * z, y[n - 1], 1.0)
+                    .exp()
+            })
             .sum();
-        let close = if likelihood == Likelihood::gaussian(0.3) { 1e-8 } else { 0.03 };
+        let close = if likelihood == Likelihood::gaussian(0.3) {
+            1e-8
+        } else {
+            0.03
+        };
         assert!(
             (scores[n - 1] - expected.ln()).abs() < close,
             "{likelihood}: {} {}",
@@ -241,7 +288,9 @@ fn what_is_left_out_is_predicted_as_by_a_fit_without_it() {
 fn normals(seed: u64, n: usize) -> Vec<f64> {
     use jensen_math::rng::{Purpose, Stream};
     let mut stream = Stream::new(seed, Purpose::new("coverage"), 0, 0);
-    (0..n).map(|_| jensen_math::special::inv_phi(stream.uniform())).collect()
+    (0..n)
+        .map(|_| jensen_math::special::inv_phi(stream.uniform()))
+        .collect()
 }
 
 /// The share of simulated data sets whose level lies in its interval of 90 %.
@@ -259,7 +308,9 @@ fn covered(groups: usize, data_sets: u64) -> f64 {
     for seed in 0..data_sets {
         let draws = normals(seed + 1000 * groups as u64, n + groups);
         let (effects, noise) = draws.split_at(groups);
-        let y = (0..n).map(|i| 0.5 + 0.7 * effects[i / 4] + noise[i]).collect();
+        let y = (0..n)
+            .map(|i| 0.5 + 0.7 * effects[i / 4] + noise[i])
+            .collect();
         let model = model(&prior, Likelihood::gaussian(1.0), y);
         let (_, found) = integrated(&prior, &model, &settings);
         let each = found.points.into_iter().map(|p| (p.weight, p.fit));

@@ -310,16 +310,8 @@ fn pseudo_determinant(q: &Precision) -> (f64, usize) {
 #[test]
 fn fields_have_the_stated_null_space_and_determinant() {
     let fields = [
-        (
-            "rw1",
-            Field::rw1(9, false, None).unwrap(),
-            1,
-        ),
-        (
-            "rw1 ring",
-            Field::rw1(9, true, None).unwrap(),
-            1,
-        ),
+        ("rw1", Field::rw1(9, false, None).unwrap(), 1),
+        ("rw1 ring", Field::rw1(9, true, None).unwrap(), 1),
         ("icar", Field::laplace(&broken(), None).unwrap(), 2),
         ("rw2", Field::rw2(9, false, None).unwrap(), 2),
         ("rw2 ring", Field::rw2(9, true, None).unwrap(), 1),
@@ -541,7 +533,10 @@ fn the_spread_of_a_field_is_its_generalised_variance() {
         let structure = field.structure(&[1.0]).unwrap();
         let expected = generalised_variance(precision(&structure));
         let spread = field.spread().unwrap();
-        assert!((spread / expected - 1.0).abs() < close, "{spread} {expected}");
+        assert!(
+            (spread / expected - 1.0).abs() < close,
+            "{spread} {expected}"
+        );
     }
 }
 

@@ -3,7 +3,11 @@
 use crate::common::{
     as_precision, close, converged, field, identity, kernel, model, noise, run, tight,
 };
-use jensen_latent::{Covariance, CovarianceSensitivity, Dense, Density, Design, Error, LatentModel, LearnSettings, Likelihood, Observations, Parameter, Precision, Prior, Query, Range, Sensitivity, Settings, SiteBound, Solver, Sparse, Structure, fit, learn, predict};
+use jensen_latent::{
+    Covariance, CovarianceSensitivity, Dense, Density, Design, Error, LatentModel, LearnSettings,
+    Likelihood, Observations, Parameter, Precision, Prior, Query, Range, Sensitivity, Settings,
+    SiteBound, Solver, Sparse, Structure, fit, learn, predict,
+};
 use jensen_run::{Budget, Control, Silent};
 
 #[test]
