@@ -110,7 +110,7 @@ impl Fitted {
         verdict
     }
 
-    /// The first parameter whose draws have no finite mean or standard deviation.
+    /// The first parameter whose draws have no finite mean or standard deviation, and no tails that would say why.
     fn beyond_numbers(&self) -> Option<&str> {
         if self.sample.table.is_empty() {
             return None;
@@ -120,7 +120,9 @@ impl Fitted {
             variables.flat_map(|variable| std::iter::repeat_n(variable.kind, variable.len()));
         let mut parameters =
             (self.summaries.iter().zip(kinds)).filter(|(_, kind)| *kind == VariableKind::Parameter);
-        let beyond = parameters.find(|(summary, _)| !(summary.mean + summary.sd).is_finite());
+        let beyond = parameters.find(|(summary, _)| {
+            summary.untold.is_none() && !(summary.mean + summary.sd).is_finite()
+        });
         beyond.map(|(summary, _)| summary.name.as_str())
     }
 

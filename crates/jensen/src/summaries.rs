@@ -4,8 +4,10 @@
 //! many, each weighted by its Pareto-smoothed importance (Vehtari et al. 2024), which moves the moments of the
 //! approximation to those of the posterior and comes with a standard error for each. The plain values stand beside them.
 //! Refined draws are judged quantity by quantity.
+//!
+//! A mean or a standard deviation that the tails of the draws do not have, or do not show, is not told: see [`told`].
 
-use jensen_blackbox::{Ensemble, psis};
+use jensen_blackbox::{Ensemble, khat_threshold, psis, tail_index};
 use jensen_data::{DrawsTable, ParameterSummary, PlainSummary};
 use rayon::prelude::*;
 
@@ -26,9 +28,70 @@ const HEAVIEST: f64 = 0.01;
 /// draws, 20 % with a tenth, and 90 % without a limit; that of the draws as they are is 8 % too small.
 const EFFECTIVE: f64 = 0.25;
 
+/// Tail index from which on a variance is infinite: moments of a generalised Pareto distribution of shape k end at the order 1/k.
+const NO_VARIANCE: f64 = 0.5;
+
 /// The summaries of the draws as they are, in the order of the columns.
 pub(crate) fn plain(table: &DrawsTable, haste: &Haste<'_>) -> Vec<ParameterSummary> {
-    each(table, haste, ParameterSummary::from_draws)
+    each(table, haste, of_equal)
+}
+
+/// The summary of draws of equal weights.
+fn of_equal(name: String, draws: &[f64]) -> ParameterSummary {
+    let tail = tail_index(draws, 1.0);
+    told(
+        ParameterSummary::from_draws(name, draws),
+        [tail; 2],
+        draws.len() as f64,
+    )
+}
+
+/// A summary without the moments that are not to be had, by the tail indices of what the mean and the square root of what the
+/// variance is the mean of, and the number of effective draws.
+///
+/// The limit of a mean is that of [`khat_threshold`], above which a sample of that size does not show it (Vehtari et al. 2024,
+/// section 3.2.4), but never below one half, where its error is that of the central limit theorem. From one half on there is
+/// no variance, and with it no standard error of a mean.
+fn told(
+    summary: ParameterSummary,
+    [of_mean, of_sd]: [Option<f64>; 2],
+    effective: f64,
+) -> ParameterSummary {
+    let limit = khat_threshold(effective as usize).max(NO_VARIANCE);
+    let reaches = |tail: Option<f64>, limit: f64| tail.filter(|tail| *tail >= limit);
+    let tail_khat = of_mean;
+    if let Some(tail) = reaches(of_mean, limit) {
+        return ParameterSummary {
+            mean: f64::NAN,
+            sd: f64::NAN,
+            mcse: None,
+            plain: None,
+            tail_khat,
+            untold: Some(format!(
+                "no mean and no standard deviation: the tail index k̂ of its draws is {tail:.2}; from {limit:.2} on so many draws \
+                 do not show a mean, and from 1 on there is none"
+            )),
+            ..summary
+        };
+    }
+    let untold = reaches(of_sd, NO_VARIANCE).map(|tail| {
+        format!(
+            "no standard deviation: the tail index k̂ of its draws is {tail:.2}, and from {NO_VARIANCE} on the variance is infinite"
+        )
+    });
+    let (sd, mcse) = match untold {
+        Some(_) => (f64::NAN, None),
+        None => (summary.sd, summary.mcse),
+    };
+    let plain = summary.plain.filter(|_| untold.is_none());
+    ParameterSummary {
+        sd,
+        mcse,
+        plain,
+        tail_khat,
+        untold,
+        ..summary
+    }
 }
 
 /// The summaries by smoothed importance weights, in the order of the columns; those of the draws as they are where few
@@ -40,13 +103,25 @@ pub(crate) fn weighted(table: &DrawsTable, haste: &Haste<'_>) -> Vec<ParameterSu
         return plain(table, haste);
     }
     each(table, haste, |name, draws| {
-        let plain = ParameterSummary::from_draws(name, draws);
-        let weighed = weigh(plain.clone(), draws, &weights);
-        let least = EFFECTIVE * draws.len() as f64;
-        match weighed.ess.is_some_and(|ess| ess < least) {
-            true => plain,
-            false => weighed,
+        let weighed = weigh(
+            ParameterSummary::from_draws(name.clone(), draws),
+            draws,
+            &weights,
+        );
+        let effective = weighed.ess.unwrap_or(0.0);
+        if effective < EFFECTIVE * draws.len() as f64 {
+            return of_equal(name, draws);
         }
+        // What the mean and the variance are the means of, on the same scale.
+        let of = |power: f64| {
+            let terms = draws.iter().zip(&weights);
+            let terms: Vec<f64> = terms
+                .map(|(x, w)| w.powf(power) * (x - weighed.mean))
+                .collect();
+            tail_index(&terms, 1.0)
+        };
+        let tails = [of(1.0), of(0.5)];
+        told(weighed, tails, effective)
     })
 }
 
@@ -57,13 +132,15 @@ pub(crate) fn refined(
     haste: &Haste<'_>,
 ) -> Vec<ParameterSummary> {
     each(table, haste, |name, draws| {
-        let mixing = ensemble.judge_with_spread(draws);
-        ParameterSummary {
-            mcse: Some(ensemble.judge(draws).mcse()),
+        let (own, mixing) = (ensemble.judge(draws), ensemble.judge_with_spread(draws));
+        let efficiency = own.ess.min(draws.len() as f64) / draws.len() as f64;
+        let summary = ParameterSummary {
+            mcse: Some(own.mcse()),
             ess: Some(mixing.ess),
             rhat: Some(mixing.rhat),
             ..ParameterSummary::from_draws(name, draws)
-        }
+        };
+        told(summary, [tail_index(draws, efficiency); 2], own.ess)
     })
 }
 
@@ -87,7 +164,7 @@ fn each(
                 true => {
                     let draws = 0..kept.min(table.len());
                     let few: Vec<f64> = draws.map(|draw| table.row(draw)[column]).collect();
-                    ParameterSummary::from_draws(name.clone(), &few)
+                    of_equal(name.clone(), &few)
                 }
             }
         };
