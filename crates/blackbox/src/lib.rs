@@ -99,7 +99,7 @@ pub use evaluation::{
     Evaluation, evaluate, importance_weighted_bound, log_weights, resample, summarize,
 };
 pub use family::{Family, FamilyKind, Smoothness, Space};
-pub use fit::{Fit, Subject, fit, identity};
+pub use fit::{Fit, Subject, fit, fit_reporting, identity};
 pub use hfsgvi::{Hfsgvi, HfsgviSettings, HfsgviState};
 pub use linear_response::{
     LinearResponse, LinearResponseError, LinearResponseSettings, linear_response,

@@ -182,21 +182,15 @@ impl Fitted {
         let with_reason = |p: &'_ ParameterSummary| Some((p.name.clone(), p.untold.clone()?));
         let found: Vec<_> = self.summaries.iter().filter_map(with_reason).collect();
         let (first, reason) = found.first()?;
-        let others: Vec<&str> = found[1..]
-            .iter()
-            .take(NAMED)
-            .map(|(name, _)| name.as_str())
-            .collect();
+        let others = found[1..].iter().take(NAMED).map(|(name, _)| name.as_str());
+        let others: Vec<&str> = others.collect();
         let others = match (others.is_empty(), found.len().saturating_sub(NAMED + 1)) {
             (true, _) => String::new(),
-            (false, 0) => format!("; the same holds in kind of {}", others.join(", ")),
-            (false, more) => format!(
-                "; the same holds in kind of {} and {more} more",
-                others.join(", ")
-            ),
+            (false, 0) => format!("; see also {}", others.join(", ")),
+            (false, more) => format!("; see also {} and {more} more", others.join(", ")),
         };
         Some(format!(
-            "{first} has {reason}{others}. Read quantiles instead"
+            "{first} has {reason}{others}. Quantiles are known all the same"
         ))
     }
 

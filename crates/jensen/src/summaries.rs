@@ -7,7 +7,9 @@
 //!
 //! A mean or a standard deviation that the tails of the draws do not have, or do not show, is not told: see [`told`].
 
-use jensen_blackbox::{Ensemble, khat_threshold, psis, tail_index};
+use std::sync::Mutex;
+
+use jensen_blackbox::{Ensemble, MEAN_LIMIT, SD_LIMIT, khat_threshold, psis, tail_index};
 use jensen_data::{DrawsTable, ParameterSummary, PlainSummary};
 use rayon::prelude::*;
 
@@ -33,7 +35,7 @@ const NO_VARIANCE: f64 = 0.5;
 
 /// The summaries of the draws as they are, in the order of the columns.
 pub(crate) fn plain(table: &DrawsTable, haste: &Haste<'_>) -> Vec<ParameterSummary> {
-    each(table, haste, of_equal)
+    each(table, haste, |(_, name), draws| of_equal(name, draws))
 }
 
 /// The summary of draws of equal weights.
@@ -95,21 +97,30 @@ fn told(
 }
 
 /// The summaries by smoothed importance weights, in the order of the columns; those of the draws as they are where few
-/// draws have most of the weight, or most of a quantity's.
-pub(crate) fn weighted(table: &DrawsTable, haste: &Haste<'_>) -> Vec<ParameterSummary> {
+/// draws have most of the weight, or most of a quantity's. And the first quantity of which neither can be used: the weights are too
+/// few for it, and move its mean or its standard deviation further than they may those of a coordinate.
+pub(crate) fn weighted(
+    table: &DrawsTable,
+    haste: &Haste<'_>,
+) -> (Vec<ParameterSummary>, Option<String>) {
     let log_weights = psis(&table.log_weights(), 1.0).log_weights;
     let weights: Vec<f64> = log_weights.iter().map(|w| w.exp()).collect();
-    if weights.iter().any(|weight| *weight > HEAVIEST) {
-        return plain(table, haste);
-    }
-    each(table, haste, |name, draws| {
+    let heavy = weights.iter().any(|weight| *weight > HEAVIEST);
+    let moved = Mutex::new(None::<(usize, String)>);
+    let summaries = each(table, haste, |(column, name), draws| {
         let weighed = weigh(
             ParameterSummary::from_draws(name.clone(), draws),
             draws,
             &weights,
         );
         let effective = weighed.ess.unwrap_or(0.0);
-        if effective < EFFECTIVE * draws.len() as f64 {
+        if heavy || effective < EFFECTIVE * draws.len() as f64 {
+            if is_moved(&weighed) {
+                let mut first = moved.lock().expect("no thread panics while it holds it");
+                if first.as_ref().is_none_or(|(other, _)| column < *other) {
+                    *first = Some((column, name.clone()));
+                }
+            }
             return of_equal(name, draws);
         }
         // What the mean and the variance are the means of, on the same scale.
@@ -122,6 +133,16 @@ pub(crate) fn weighted(table: &DrawsTable, haste: &Haste<'_>) -> Vec<ParameterSu
         };
         let tails = [of(1.0), of(0.5)];
         told(weighed, tails, effective)
+    });
+    let moved = moved.into_inner().expect("no thread has panicked");
+    (summaries, moved.map(|(_, name)| name))
+}
+
+/// Whether weights move a mean or a standard deviation further than those of a coordinate may be moved.
+fn is_moved(weighed: &ParameterSummary) -> bool {
+    weighed.plain.is_some_and(|plain| {
+        (weighed.mean - plain.mean).abs() > MEAN_LIMIT * weighed.sd
+            || (weighed.sd / plain.sd).ln().abs() > SD_LIMIT
     })
 }
 
@@ -131,7 +152,7 @@ pub(crate) fn refined(
     ensemble: Ensemble,
     haste: &Haste<'_>,
 ) -> Vec<ParameterSummary> {
-    each(table, haste, |name, draws| {
+    each(table, haste, |(_, name), draws| {
         let (own, mixing) = (ensemble.judge(draws), ensemble.judge_with_spread(draws));
         let efficiency = own.ess.min(draws.len() as f64) / draws.len() as f64;
         let summary = ParameterSummary {
@@ -144,12 +165,12 @@ pub(crate) fn refined(
     })
 }
 
-/// What `summary` makes of the name and the draws of every column. Columns for which there is no time left are summarised by
+/// What `summary` makes of the number, the name and the draws of every column. Columns for which there is no time left are summarised by
 /// the draws that are kept then.
 fn each(
     table: &DrawsTable,
     haste: &Haste<'_>,
-    summary: impl Fn(String, &[f64]) -> ParameterSummary + Sync,
+    summary: impl Fn((usize, String), &[f64]) -> ParameterSummary + Sync,
 ) -> Vec<ParameterSummary> {
     let names = table.variables().iter().flat_map(|v| v.display_names());
     let names: Vec<String> = names.collect();
@@ -160,7 +181,7 @@ fn each(
         let of = |(i, name): (usize, &String)| {
             let column = block * COLUMNS + i;
             match late {
-                false => summary(name.clone(), &table.column(column)),
+                false => summary((column, name.clone()), &table.column(column)),
                 true => {
                     let draws = 0..kept.min(table.len());
                     let few: Vec<f64> = draws.map(|draw| table.row(draw)[column]).collect();
@@ -255,7 +276,7 @@ mod tests {
     fn weights_move_the_summary_to_the_posterior_within_its_standard_error() {
         let mut squares = 0.0;
         for seed in 0..20 {
-            let x = &weighted(&table(seed), &Haste::none())[0];
+            let x = &weighted(&table(seed), &Haste::none()).0[0];
             let mcse = x.mcse.unwrap();
             squares += ((x.mean - 0.3) / mcse).powi(2);
             assert!(mcse < 0.03 && x.ess.unwrap() > 700.0, "{x:?}");
@@ -286,7 +307,8 @@ mod tests {
             let x = &weighted(
                 &DrawsTable::new(columns, values, log_p, log_q).unwrap(),
                 &Haste::none(),
-            )[0];
+            )
+            .0[0];
             // The exact quantile is 0.079.
             assert!(
                 (x.mean - 0.25).abs() < 0.02 && x.q05 > 0.06,
@@ -314,7 +336,8 @@ mod tests {
             let a = &weighted(
                 &DrawsTable::new(columns, logits, log_p, log_q).unwrap(),
                 &Haste::none(),
-            )[0];
+            )
+            .0[0];
             assert!((a.mean - mean).abs() < 0.15 * sd, "{seed}: {a:?}");
             // Ten per cent, beyond three standard errors of a standard deviation at an excess kurtosis of 0.5.
             let error = (2.5 / (4.0 * a.ess.unwrap_or(4096.0))).sqrt();
