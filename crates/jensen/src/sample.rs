@@ -231,9 +231,10 @@ pub(crate) fn report<P: Problem>(
     };
     if haste.is_hurried() {
         // The time may have been up only when they were made: they are to be written, too.
-        let sample = &mut reported.sample;
-        sample.table = sample.table.first(most(problem, HURRIED_NUMBERS).max(1));
-        sample.unmade = asked - (sample.table.len() + sample.rejected);
+        let kept = most(problem, HURRIED_NUMBERS).max(1);
+        reported.sample.table = reported.sample.table.first(kept);
+        let made = reported.sample.table.len() + reported.sample.rejected;
+        reported.sample.unmade = asked - made;
     }
     Ok(reported)
 }
