@@ -112,7 +112,7 @@ pub use noise::{NoisePurpose, NoiseSource};
 pub use objective::Objective;
 pub use optimiser::{Optimiser, OptimiserState, Rule, Schedule};
 pub use oracle::{Estimate, Estimator, Oracle, Stream};
-pub use psis::{Psis, khat_threshold, psis, tail_index};
+pub use psis::{Psis, khat_threshold, psis, tail_index, tail_index_error};
 pub use refine::{
     ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, Refine, RefineSettings, RefineState, RefineWhen,
     Refined, RefinedDraws, Round, Rung,

@@ -83,6 +83,12 @@ pub fn tail_index(draws: &[f64], relative_efficiency: f64) -> Option<f64> {
     shapes.filter(|shape| shape.is_finite()).reduce(f64::max)
 }
 
+/// The standard error of a tail index k̂ of so many effective draws, `(1 + k̂) / √m` where m are in the tail.
+pub fn tail_index_error(khat: f64, effective: f64) -> f64 {
+    let tail = tail_length(effective as usize, 1.0).max(1) as f64;
+    (1.0 + khat) / tail.sqrt()
+}
+
 /// Draws in a tail.
 fn tail_length(draws: usize, relative_efficiency: f64) -> usize {
     let draws = draws as f64;

@@ -9,7 +9,9 @@
 
 use std::sync::Mutex;
 
-use jensen_blackbox::{Ensemble, MEAN_LIMIT, SD_LIMIT, khat_threshold, psis, tail_index};
+use jensen_blackbox::{
+    Ensemble, MEAN_LIMIT, SD_LIMIT, khat_threshold, psis, tail_index, tail_index_error,
+};
 use jensen_data::{DrawsTable, ParameterSummary, PlainSummary};
 use rayon::prelude::*;
 
@@ -53,14 +55,16 @@ fn of_equal(name: String, draws: &[f64]) -> ParameterSummary {
 ///
 /// The limit of a mean is that of [`khat_threshold`], above which a sample of that size does not show it (Vehtari et al. 2024,
 /// section 3.2.4), but never below one half, where its error is that of the central limit theorem. From one half on there is
-/// no variance, and with it no standard error of a mean.
+/// no variance, and with it no standard error of a mean. An index must stay below its limit by its standard error: what draws leave
+/// open is not told either.
 fn told(
     summary: ParameterSummary,
     [of_mean, of_sd]: [Option<f64>; 2],
     effective: f64,
 ) -> ParameterSummary {
     let limit = khat_threshold(effective as usize).max(NO_VARIANCE);
-    let reaches = |tail: Option<f64>, limit: f64| tail.filter(|tail| *tail >= limit);
+    let error = |tail: f64| tail_index_error(tail, effective);
+    let reaches = |tail: Option<f64>, limit: f64| tail.filter(|tail| tail + error(*tail) >= limit);
     let tail_khat = of_mean;
     if let Some(tail) = reaches(of_mean, limit) {
         return ParameterSummary {
@@ -70,15 +74,18 @@ fn told(
             plain: None,
             tail_khat,
             untold: Some(format!(
-                "no mean and no standard deviation: the tail index k̂ of its draws is {tail:.2}; from {limit:.2} on so many draws \
-                 do not show a mean, and from 1 on there is none"
+                "no mean and no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}; from {limit:.2} on so many \
+                 draws do not show a mean, and from 1 on there is none",
+                error(tail)
             )),
             ..summary
         };
     }
     let untold = reaches(of_sd, NO_VARIANCE).map(|tail| {
         format!(
-            "no standard deviation: the tail index k̂ of its draws is {tail:.2}, and from {NO_VARIANCE} on the variance is infinite"
+            "no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}, and from {NO_VARIANCE} on the variance is \
+             infinite",
+            error(tail)
         )
     });
     let (sd, mcse) = match untold {
@@ -161,7 +168,8 @@ pub(crate) fn refined(
             rhat: Some(mixing.rhat),
             ..ParameterSummary::from_draws(name, draws)
         };
-        told(summary, [tail_index(draws, efficiency); 2], own.ess)
+        let effective = efficiency * draws.len() as f64;
+        told(summary, [tail_index(draws, efficiency); 2], effective)
     })
 }
 
