@@ -13,6 +13,8 @@
 //! | `bridges` | `python` | models of PyMC and NumPyro are read, with the real packages |
 //! | `distributed` | `python` | many processes, with real Ray and real MPI over loopback |
 //! | `wheel` | `python` | a wheel for any Linux with glibc 2.17 or later, linked by zig, under `target/release-wheels` |
+//! | `r-smoke` | `r` | the R package installs, and a minute of its tests passes |
+//! | `r` | `r` | `R CMD check --as-cran` of the R package, with all tests, brms and rstan |
 //! | `binary` | `binary` | an archive with a static binary, its man pages and completions, under `target/release-binary`, makes a fit |
 //! | `book` | `book` | what pages of the book show is what the command says |
 //! | | `flags` | commands and flags that the book names are those that the command line declares |
@@ -23,6 +25,8 @@
 //! | `man` | `man` | man pages of the command, under `target/man` |
 //! | `reproducible` | `reproducible` | the command built in two folders is the same, byte by byte |
 //! | `sbom` | `sbom` | a bill of materials of the command, under `target/sbom` |
+//! | `times` | `times` | which tests are the slowest, and that none takes long without a reason |
+//! | `dependencies` | `toolchains` | licences, advisories and sources of dependencies, by cargo-deny where it is installed |
 //! | `fuzz`, `kill`, `damage`, `limits`, `stops` | `attack` | the command is attacked from outside; these take flags |
 //! | `oldest`, `sanitizer`, `miri` | `toolchains` | the oldest Rust, AddressSanitizer and Miri where they are installed |
 
@@ -40,10 +44,12 @@ mod modules;
 mod pages;
 mod playground;
 mod python;
+mod r;
 mod reproducible;
 mod run;
 mod sbom;
 mod sources;
+mod times;
 mod toolchains;
 
 use std::path::{Path, PathBuf};
@@ -61,13 +67,15 @@ struct Findings {
 /// A check by its name.
 type Check = (&'static str, fn(&Path) -> Result<Ended, String>);
 
-const CHECKS: [Check; 18] = [
+const CHECKS: [Check; 21] = [
     ("check", order),
     ("features", features::check),
     ("python", python::check),
     ("bridges", python::bridges),
     ("distributed", python::distributed),
     ("wheel", python::wheel),
+    ("r-smoke", r::smoke),
+    ("r", r::check),
     ("binary", binary::build),
     ("book", book::check),
     ("browser", browser::check),
@@ -77,20 +85,22 @@ const CHECKS: [Check; 18] = [
     ("man", man::write),
     ("reproducible", reproducible::check),
     ("sbom", sbom::write),
+    ("dependencies", toolchains::dependencies),
     ("oldest", toolchains::oldest),
     ("sanitizer", toolchains::sanitizer),
     ("miri", toolchains::miri),
 ];
 
-/// An attack by its name, which tells what was tried.
+/// A check that takes flags or files, by its name, and says what was found.
 type Attack = (&'static str, fn(&Path, &[String]) -> Result<String, String>);
 
-const ATTACKS: [Attack; 5] = [
+const ATTACKS: [Attack; 6] = [
     ("fuzz", attack::fuzz),
     ("kill", attack::kill),
     ("damage", attack::damage),
     ("limits", attack::limits),
     ("stops", attack::stops),
+    ("times", times::check),
 ];
 
 fn main() -> ExitCode {
