@@ -6,11 +6,12 @@ Needs numpy and scipy. Every folder holds model.stan (its data stand in the prog
 
     kind    "proper"      one mode, moments below
             "several"     several modes, moments below are of the whole posterior
-            "heavy"       no second moment, or none that thousands of draws show: a moment that is null must not be told
+            "heavy"       no second moment, or none that thousands of draws show: an sd that is null must not be told
             "improper"    no posterior at all, or an unbounded density: trusting any answer is wrong
     about   what is hard
     moments name -> [mean, sd, excess kurtosis], of constrained values; the kurtosis says how precisely draws can
-            show the sd, and where it does not exist (null) they cannot; where mean and sd are null, no draws show them
+            show the sd, and where it does not exist (null) they cannot; where mean and sd are null, no draws show
+            them, and a fit that tells an sd is wrong
 
 Moments are closed forms, or quadrature: on one or two dimensions by scipy (relative error below 1e-8), on three by the
 trapezoidal rule on a grid; one of twice the width moves no moment by a thousandth of an sd.
