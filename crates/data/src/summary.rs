@@ -125,10 +125,10 @@ pub struct Seconds {
 pub struct ParameterSummary {
     /// Name with subscripts: `theta[1]`.
     pub name: String,
-    /// Mean.
+    /// Mean; `null` where the draws' tails leave none to be had.
     #[serde(deserialize_with = "null_is_nan")]
     pub mean: f64,
-    /// Standard deviation.
+    /// Standard deviation; `null` where the draws' tails leave none to be had.
     #[serde(deserialize_with = "null_is_nan")]
     pub sd: f64,
     /// 5 % quantile.
@@ -153,6 +153,13 @@ pub struct ParameterSummary {
     /// What the same draws say without weights, where the summary is weighted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain: Option<PlainSummary>,
+    /// Tail index k̂ of the heavier of the draws' two tails; absent where they end at a bound or are few. Moments from the
+    /// order 1/k̂ on do not exist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail_khat: Option<f64>,
+    /// Why mean or standard deviation are `null`, where the tails are the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untold: Option<String>,
 }
 
 /// Mean and standard deviation of an approximation's draws as they are.
@@ -210,6 +217,8 @@ impl ParameterSummary {
             ess: None,
             rhat: None,
             plain: None,
+            tail_khat: None,
+            untold: None,
         }
     }
 }
