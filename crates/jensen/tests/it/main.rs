@@ -6,3 +6,4 @@ mod latent_tables;
 mod memory;
 mod mixture_files;
 mod pipeline;
+mod regress;
