@@ -133,6 +133,11 @@ pub fn parameters(text: &mut String, parameters: &[ParameterSummary]) {
         let [mean, sd, q05, q50, q95] = [p.mean, p.sd, p.q05, p.q50, p.q95].map(number);
         let plain = p.plain.map(|plain| [number(plain.mean), number(plain.sd)]);
         let [plain_mean, plain_sd] = plain.unwrap_or_default();
+        let known = |cell: String| match p.untold.is_some() && cell == "NaN" {
+            true => "–".to_owned(),
+            false => cell,
+        };
+        let (mean, sd) = (known(mean), known(sd));
         let cells = [&mean, &mcse, &sd, &q05, &q50, &q95].map(String::as_str);
         row(text, p.shown(), cells, [&plain_mean, &plain_sd]);
     }

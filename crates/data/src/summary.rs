@@ -128,10 +128,10 @@ pub struct ParameterSummary {
     /// The same with the labels of its dimensions, where they have some: `theta[Choate]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Mean.
+    /// Mean; `null` where the draws' tails leave none to be had.
     #[serde(deserialize_with = "null_is_nan")]
     pub mean: f64,
-    /// Standard deviation.
+    /// Standard deviation; `null` where the draws' tails leave none to be had.
     #[serde(deserialize_with = "null_is_nan")]
     pub sd: f64,
     /// 5 % quantile.
@@ -156,6 +156,13 @@ pub struct ParameterSummary {
     /// What the same draws say without weights, where the summary is weighted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain: Option<PlainSummary>,
+    /// Tail index k̂ of the heavier of the draws' two tails; absent where they end at a bound or are few. Moments from the
+    /// order 1/k̂ on do not exist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail_khat: Option<f64>,
+    /// Why mean or standard deviation are `null`, where the tails are the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untold: Option<String>,
 }
 
 /// Mean and standard deviation of an approximation's draws as they are.
@@ -219,6 +226,8 @@ impl ParameterSummary {
             ess: None,
             rhat: None,
             plain: None,
+            tail_khat: None,
+            untold: None,
         }
     }
 }
