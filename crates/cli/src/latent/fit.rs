@@ -122,7 +122,10 @@ fn table(summary: &LatentSummary) -> String {
     );
     if let Some(plain) = &summary.plain {
         let (own, other) = (plain.own, plain.plain);
-        let value = format!("{own:.4} nats a row from the others; {}: {other:.4}", plain.model);
+        let value = format!(
+            "{own:.4} nats a row from the others; {}: {other:.4}",
+            plain.model
+        );
         line("predicts", value);
     }
     line(
