@@ -125,6 +125,9 @@ pub struct Seconds {
 pub struct ParameterSummary {
     /// Name with subscripts: `theta[1]`.
     pub name: String,
+    /// The same with the labels of its dimensions, where they have some: `theta[Choate]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// Mean; `null` where the draws' tails leave none to be had.
     #[serde(deserialize_with = "null_is_nan")]
     pub mean: f64,
@@ -190,6 +193,11 @@ pub struct ElboPoint {
 }
 
 impl ParameterSummary {
+    /// What people call it: by its labels where it has some.
+    pub fn shown(&self) -> &str {
+        self.label.as_deref().unwrap_or(&self.name)
+    }
+
     /// Summarises draws of a scalar. Quantiles interpolate linearly between order statistics (R's type 7); the standard
     /// deviation divides by n − 1. A NaN among the draws makes every figure NaN, as does an empty slice.
     pub fn from_draws(name: impl Into<String>, draws: &[f64]) -> Self {
@@ -208,6 +216,7 @@ impl ParameterSummary {
     pub fn of(name: impl Into<String>, mean: f64, sd: f64, [q05, q50, q95]: [f64; 3]) -> Self {
         Self {
             name: name.into(),
+            label: None,
             mean,
             sd,
             q05,

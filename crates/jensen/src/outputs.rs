@@ -2,7 +2,8 @@
 
 use jensen_blackbox::{AdviSettings, AdviStop, FamilyKind, Method};
 use jensen_data::{
-    AdviConfig, ElboPoint, FitSummary, ParameterSummary, Seconds, StanCsvComments, StanCsvHeader,
+    AdviConfig, Coordinates, ElboPoint, FitSummary, ParameterSummary, Seconds, StanCsvComments,
+    StanCsvHeader,
 };
 use jensen_density::VariableKind;
 use jensen_report::{
@@ -211,6 +212,18 @@ impl Fitted {
         self.summaries.clone()
     }
 
+    /// Gives the summaries the labels that their dimensions have.
+    pub fn label(&mut self, coordinates: &Coordinates) {
+        let variables = self.sample.table.variables().iter();
+        let labels = variables.flat_map(|variable| match coordinates.labelled(variable) {
+            Some(labels) => labels.into_iter().map(Some).collect(),
+            None => vec![None; variable.len()],
+        });
+        for (summary, label) in self.summaries.iter_mut().zip(labels) {
+            summary.label = label;
+        }
+    }
+
     /// The summary, `fit.json`.
     pub fn summary(&self) -> FitSummary {
         self.summary_of(self.judgement())
@@ -265,7 +278,7 @@ impl Fitted {
         let parameters = summaries
             .iter()
             .map(|p| Parameter {
-                name: p.name.clone(),
+                name: p.shown().to_owned(),
                 mean: p.mean,
                 sd: p.sd,
                 q05: p.q05,
