@@ -329,23 +329,23 @@ impl<const N: usize> F64x8 for ArrayLanes<N> {
 
     #[inline(always)]
     fn patch(self, mask: [bool; N], argument: Self, f: impl Fn(f64) -> f64) -> Self {
-        let mut out = self;
-        for i in 0..N {
-            if mask[i] {
-                out.0[i] = f(argument.0[i]);
-            }
-        }
-        out
+        Self(std::array::from_fn(
+            #[inline(always)]
+            |i| if mask[i] { f(argument.0[i]) } else { self.0[i] },
+        ))
     }
 
     #[inline(always)]
     fn patch2(self, mask: [bool; N], a: Self, b: Self, f: impl Fn(f64, f64) -> f64) -> Self {
-        let mut out = self;
-        for i in 0..N {
-            if mask[i] {
-                out.0[i] = f(a.0[i], b.0[i]);
-            }
-        }
-        out
+        Self(std::array::from_fn(
+            #[inline(always)]
+            |i| {
+                if mask[i] {
+                    f(a.0[i], b.0[i])
+                } else {
+                    self.0[i]
+                }
+            },
+        ))
     }
 }
