@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._jensen import FitError, StanError, __version__
+from ._jensen import Error, FitError, StanError, __version__
 
 if TYPE_CHECKING:
     from ._bridges import Density, from_numpyro, from_pymc
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BoundModel",
     "Density",
+    "Error",
     "Fit",
     "FitError",
     "Minibatch",

@@ -13,7 +13,7 @@ import weakref
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from concurrent import futures
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing.connection import Connection
@@ -430,16 +430,37 @@ class _Actor:
         return leaf(*call)
 
 
+@contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Has a Ray that starts meanwhile listen where this machine alone reaches it. On Linux it would take the machine's address on
+    its network, also where it is told the loopback's; that it may not is a setting for other systems, read when Ray is imported.
+    """
+    from ray._private import ray_constants  # type: ignore[import-not-found, import-untyped]
+
+    name = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+    before = os.environ.get(name), ray_constants.ENABLE_RAY_CLUSTER
+    os.environ[name], ray_constants.ENABLE_RAY_CLUSTER = "0", False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before[1]
+        if before[0] is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before[0]
+
+
 class _Ray(AbstractContextManager["_Ray"]):
     """Workers of a Ray cluster: that which is connected or that ``RAY_ADDRESS`` names, else one of this machine."""
 
     def __init__(self, workers: int | None) -> None:
         self._ray = extra("ray", "ray")
         self._own = not self._ray.is_initialized()
-        if self._own:
-            alone = "RAY_ADDRESS" not in os.environ
-            machine = {"num_cpus": workers, "include_dashboard": False} if alone else {}
-            self._ray.init(log_to_driver=False, **machine)
+        if self._own and "RAY_ADDRESS" in os.environ:
+            self._ray.init(log_to_driver=False)
+        elif self._own:
+            with _on_loopback():
+                self._ray.init(log_to_driver=False, num_cpus=workers, include_dashboard=False)
         self.workers = workers or max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
         # Who loses a worker is told: the same loop asks again for all engines.
         self._leaf = self._ray.remote(num_cpus=1, max_retries=0)(leaf)

@@ -579,6 +579,8 @@ def load(out: str | os.PathLike[str]) -> Fit:
         summary = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise FileNotFoundError(f"`{folder}` holds no finished fit: resume it first (jensen.resume)") from None
+    except ValueError as error:
+        raise _jensen.Error(f"`{folder / 'fit.json'}` is damaged ({error}): bring the file back, or fit again") from None
     # The program knows what its variables are, and the folder has it with its data.
     program = _jensen.Program.stored(os.fspath(out), "{}", None)
     drawn, besides = _jensen.read_draws(folder / "draws.csv")
@@ -599,6 +601,13 @@ def load(out: str | os.PathLike[str]) -> Fit:
 
 def _saved(path: Path) -> Fit:
     about, arrays = _stored.read(path)
+    try:
+        return _of_saved(about, arrays)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise _jensen.Error(f"`{path}` is damaged ({error!r}): save the fit again, or bring the file back") from None
+
+
+def _of_saved(about: dict[str, Any], arrays: dict[str, Array]) -> Fit:
     data = {name.removeprefix("data."): value for name, value in arrays.items() if name.startswith("data.")}
     fitted = Fit(
         about["summary"],

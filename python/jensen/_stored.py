@@ -7,10 +7,11 @@ import os
 from html import escape
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
+
+from . import _jensen
 
 Array = npt.NDArray[np.float64]
 
@@ -42,10 +43,14 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         about = json.loads(arrays.pop("about").tobytes())
-    except (ValueError, KeyError, OSError, EOFError, AttributeError, BadZipFile):
-        raise ValueError(wrong) from None
-    if about.get("layout") != LAYOUT:
-        raise ValueError(f"{wrong} in a layout that this version reads: {about.get('layout')}, and not {LAYOUT}")
+    except PermissionError:
+        raise
+    except Exception as error:
+        # What a damaged archive raises is anything: of zip, zlib, NumPy and JSON.
+        raise _jensen.Error(f"{wrong}, or is damaged ({error}): save the fit again, or bring the file back") from None
+    layout = about.get("layout") if isinstance(about, dict) else None
+    if layout != LAYOUT:
+        raise _jensen.Error(f"{wrong} in a layout that this version reads: {layout}, and not {LAYOUT}")
     return about, arrays
 
 

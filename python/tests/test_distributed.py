@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from concurrent import futures
+from contextlib import suppress
 from pathlib import Path
 
 import jensen
@@ -27,8 +28,8 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 @pytest.fixture(scope="module")
 def ray():
     ray = pytest.importorskip("ray")
-    # The loopback alone: nothing is looked for in a network.
-    ray.init(num_cpus=2, include_dashboard=False, _node_ip_address="127.0.0.1", log_to_driver=False)
+    with _engines._on_loopback():
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     yield ray
     ray.shutdown()
 
@@ -56,6 +57,33 @@ def table(folder):
     """The table without its seconds, where a row has all of its cells in one line."""
     lines = (Path(folder) / "table.csv").read_text().splitlines()
     return [",".join(cells[:6] + cells[7:]) for cells in (line.split(",") for line in lines)]
+
+
+def listening():
+    """Addresses at which this process and those that it started wait for others, in hexadecimal."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # The name stands in brackets and may have any of them.
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+    ours = {os.getpid()}
+    while more := {child for child, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    sockets = set()
+    for process in ours:
+        with suppress(OSError):
+            sockets |= {os.readlink(file) for file in Path(f"/proc/{process}/fd").iterdir()}
+    rows = [line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]]
+    return [row[1].split(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_ray_of_this_machine_listens_to_nobody_else(ray):
+    found = listening()
+    assert found
+    # 127.0.0.1, also as an address of the sixth version, and ::1.
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+    assert set(found) <= loopback
 
 
 @pytest.fixture(scope="module")

@@ -124,6 +124,7 @@ def test_wrong_files_of_programs_and_results(line, tmp_path):
         ({"simd": "mmx"}, (TypeError, ValueError)),
         ({"threads": 0}, ValueError),
         ({"threads": -1}, ValueError),
+        ({"threads": 20000}, ValueError),
         ({"threads": "2"}, TypeError),
         ({"seed": -1}, ValueError),
         ({"seed": np.int64(-1)}, ValueError),
@@ -154,7 +155,7 @@ def test_a_model_of_no_known_kind(line):
         jensen.Model(LINE).bind({**line, "x": [1.0]})
     with pytest.raises(FileNotFoundError, match="no such file or folder"):
         jensen.load("nowhere")
-    with pytest.raises(ValueError, match="is not a fit that jensen saved$"):
+    with pytest.raises(ValueError, match="is not a fit that jensen saved"):
         jensen.load(__file__)
     with pytest.raises(ValueError, match="expected 1, for shape"):
         jensen.fit(LINE, line).to_arviz(dims={"log_lik": ["row", "column"]})

@@ -162,8 +162,27 @@ def test_a_file_that_is_no_fit_is_said(content, tmp_path):
             np.savez(file, a=np.zeros(3))
     else:
         path.write_bytes(content)
-    with pytest.raises(ValueError, match="is not a fit that jensen saved"):
+    with pytest.raises(jensen.Error, match="is not a fit that jensen saved"):
         jensen.load(path)
+
+
+def test_a_damaged_file_is_one_error(line, tmp_path):
+    jensen.fit(LINE, line, draws=50).save(tmp_path / "fit")
+    whole = (tmp_path / "fit").read_bytes()
+    rng = np.random.default_rng(1)
+    refused = 0
+    for _ in range(60):
+        damaged = bytearray(whole)
+        damaged[rng.integers(len(whole))] ^= 1 << rng.integers(8)
+        cut = len(whole) if rng.integers(2) else rng.integers(len(whole))
+        (tmp_path / "damaged").write_bytes(damaged[:cut])
+        try:
+            jensen.load(tmp_path / "damaged")
+        except jensen.Error as error:
+            assert "damaged`" in str(error)
+            refused += 1
+    assert refused > 40
+
 
 
 def test_two_fits_at_once_overlap(line):

@@ -15,8 +15,18 @@ use crate::psis::{khat, khat_threshold, tail_index_error};
 /// Largest number of lanes in one call to the density.
 const BLOCK: usize = 512;
 
-/// The same in a hurry.
+/// The same in a hurry, and the smallest of slow densities.
 const HURRIED: usize = 32;
+
+/// Operations of one call, a quarter of a second on one thread: whether there is time left is asked between calls.
+const CALL: u64 = 1 << 28;
+
+/// Lanes in one call to a density that takes so much work a draw. It is the same on every machine, as are the sums over lanes.
+fn block(work: Option<u64>) -> usize {
+    // Of a solver, which does not know its steps, as if a draw took some milliseconds.
+    let lanes = work.map_or(64, |work| CALL / work.max(1));
+    usize::try_from(lanes).map_or(BLOCK, |lanes| lanes.clamp(HURRIED, BLOCK))
+}
 
 /// The final evaluation of an approximation.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,7 +127,7 @@ fn weigh<D: LogDensity>(
     let rows = oracle.family().noise_dim();
     let most = match interrupt {
         Some(interrupt) if interrupt.is_hurried() => HURRIED,
-        _ => BLOCK,
+        _ => block(oracle.work()),
     };
     let over = || interrupt.is_some_and(|i| i.is_over() || i.is_late());
     let mut weights = Vec::with_capacity(draws.len());

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use jensen::blackbox::{Approximation, Init, NoiseSource, RefinedDraws};
 use jensen::data::{
-    Artefact, Coordinates, NetcdfAttributes, Roles, StanCsvHeader, read_bytes, read_draws_csv,
+    Artefact, Coordinates, Digests, NetcdfAttributes, Roles, StanCsvHeader, read_draws_csv,
     read_text, write_atomic_bytes, write_draws_csv, write_draws_netcdf,
 };
 use jensen::density::Posterior;
@@ -49,10 +49,11 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
         seed: draws_seed,
         threads,
     };
-    let refined = run.artefact(Artefact::Refined);
-    let from_refined = refined.exists() && !args.importance_resample;
-    let drawn = if from_refined {
-        let (refined, _) = RefinedDraws::decode(&read_bytes(&refined)?)
+    let refined = Digests::archive(&run, Artefact::Refined)?;
+    let refined = refined.filter(|_| !args.importance_resample);
+    let from_refined = refined.is_some();
+    let drawn = if let Some(refined) = refined {
+        let (refined, _) = RefinedDraws::decode(&refined)
             .map_err(|error| folder::bad_approximation(&run, error))?;
         if request.draws > refined.draws.count {
             remark(&format!(

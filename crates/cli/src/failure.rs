@@ -1,10 +1,10 @@
 //! Exit codes and messages.
 
-use std::borrow::Cow;
 use std::io::Write;
 
 use jensen::Error;
 use jensen::blackbox::FitError;
+pub use jensen::data::text::harmless;
 use jensen::run::Status;
 
 /// How the command ends.
@@ -55,6 +55,17 @@ impl Failure {
     /// A result that could not be written.
     pub fn output(error: impl std::fmt::Display) -> Self {
         Self::usage(error.to_string())
+    }
+
+    /// What a command prints that was asked for JSON and has no result.
+    pub fn to_json(&self) -> String {
+        let object = serde_json::json!({
+            "status": "failed",
+            "trusted": false,
+            "error": self.message.trim_end(),
+            "exit_code": self.exit as u8,
+        });
+        format!("{object:#}\n")
     }
 
     /// Says the message on standard error, once.
@@ -137,42 +148,4 @@ pub fn remark(text: &str) {
 pub fn remark_coloured(text: &str) {
     // Nobody is left to tell when standard error is closed.
     let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
-}
-
-/// A text that tells a terminal nothing: whatever programs, data and names of files have in it of control characters and
-/// of marks that turn the direction of writing is shown as `\u001b`, which in JSON is the same character.
-pub fn harmless(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_harmful) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if is_harmful(c) {
-            shown.push_str(&format!("\\u{:04x}", u32::from(c)));
-        } else {
-            shown.push(c);
-        }
-    }
-    Cow::Owned(shown)
-}
-
-fn is_harmful(c: char) -> bool {
-    let layout = matches!(c, '\n' | '\t');
-    let turns =
-        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    turns || c.is_control() && !layout
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn control_characters_are_shown_and_stay_json() {
-        assert_eq!(harmless("a\tb\n"), "a\tb\n");
-        let shown = harmless("\"\u{1b}[31m\r\u{9b}é\u{202e}\"");
-        assert_eq!(shown, "\"\\u001b[31m\\u000d\\u009bé\\u202e\"");
-        let read: String = serde_json::from_str(&shown).expect("a string");
-        assert_eq!(read, "\u{1b}[31m\r\u{9b}é\u{202e}");
-    }
 }

@@ -5,21 +5,23 @@ use std::alloc::{GlobalAlloc, Layout, System};
 #[cfg(target_os = "linux")]
 use std::io::Write;
 
-/// Turns the signal of pages that are gone into an error and exit code 3.
+/// Turns the signal of pages that are gone into an error and exit code 3, and that of a file beyond `ulimit -f` into a write
+/// that fails: who writes says so, and takes its temporary file away.
 #[cfg(target_os = "linux")]
-pub fn catch_lost_pages() {
+pub fn catch_signals_of_files() {
     // SAFETY: `told` calls nothing but `write` and `_exit`, which signal handlers may, and never returns to the read that
-    // cannot be made. The action is all zeros but for the handler: no flags, an empty mask.
+    // cannot be made. The action is all zeros but for the handler: no flags, an empty mask. To ignore a signal runs nothing.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = told as extern "C" fn(libc::c_int) as libc::sighandler_t;
         libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut());
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
 }
 
-/// Elsewhere the signal ends the process.
+/// Elsewhere the signals end the process.
 #[cfg(not(target_os = "linux"))]
-pub fn catch_lost_pages() {}
+pub fn catch_signals_of_files() {}
 
 /// Keeps what was freed for the next to ask: blocks of a mebibyte come and go with every step, and to give them back and have
 /// them cleared again was a seventh of a fit of some hundred coordinates.

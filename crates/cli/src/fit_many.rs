@@ -13,6 +13,7 @@ use jensen::stan::Halt;
 
 use crate::args::FitManyArgs;
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
+use crate::limits;
 use crate::terminal::{STOP, catch_interrupts};
 
 /// Stacks, for the interpreter of programs: only touched pages take memory.
@@ -133,7 +134,8 @@ fn row(fits: &Fits, task: &Task) -> Option<Row> {
                 .load(Ordering::Relaxed)
                 .then(|| "interrupted".to_owned()),
         }
-    });
+    })
+    .apart(limits::apart);
     let clock = move || begun.elapsed().as_secs_f64();
     let made = catch_unwind(AssertUnwindSafe(|| {
         fits.row(task, halt, &clock, Some(&STOP))

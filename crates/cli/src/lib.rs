@@ -65,7 +65,7 @@ mod verbose;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 pub use crate::fault::Memory;
 
@@ -83,40 +83,63 @@ pub fn command() -> clap::Command {
 
 /// Runs the command with these arguments, its own name first, and gives the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let matches = command().try_get_matches_from(arguments);
-    let line = match matches.and_then(|matches| Line::from_arg_matches(&matches)) {
-        Ok(line) => line,
-        Err(error) => return left_out::refuse(error),
-    };
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
     std::panic::set_hook(Box::new(failure::report_panic));
-    fault::catch_lost_pages();
-    fault::keep_memory();
-    let lenient = line.exit_zero;
-    verbose::set(line.verbose);
-    match guarded(move || run(line.command)) {
-        Exit::Untrusted if lenient => Exit::Done as u8,
-        exit => exit as u8,
-    }
+    guarded(move || called(arguments))
 }
 
-/// The exit code of `work`, whose failure is said here; a panic has been said by its hook.
-fn guarded(work: impl FnOnce() -> CommandResult + Send + 'static) -> Exit {
+/// The exit code of `work`, on a thread with room for it whatever the main thread has (`ulimit -s`); a panic has been said by
+/// its hook.
+fn guarded(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     let worker = std::thread::Builder::new()
         .name("jensen".into())
         .stack_size(STACK)
         .spawn(work);
-    let outcome = match worker {
-        Ok(worker) => worker.join().unwrap_or(Ok(Exit::Internal)),
-        Err(error) => Err(Failure::usage(format!(
-            "cannot start a thread with a stack of {} MiB: {error}: `ulimit -v` must leave room for it, of which only what \
-             is used takes memory",
-            STACK >> 20
-        ))),
+    match worker {
+        Ok(worker) => worker.join().unwrap_or(Exit::Internal as u8),
+        Err(error) => {
+            let failure = Failure::usage(format!(
+                "cannot start a thread with a stack of {} MiB: {error}: `ulimit -v` must leave room for it, of which only what \
+                 is used takes memory",
+                STACK >> 20
+            ));
+            failure.report();
+            failure.exit as u8
+        }
+    }
+}
+
+/// The exit code of a line of the shell, whose failure is said here, also on standard output to who reads JSON there.
+fn called(arguments: Vec<OsString>) -> u8 {
+    let read = command().try_get_matches_from(arguments);
+    let read = read.and_then(|all| Ok((wants_json(&all), Line::from_arg_matches(&all)?)));
+    let (json, line) = match read {
+        Ok(read) => read,
+        Err(error) => return left_out::refuse(error),
     };
-    outcome.unwrap_or_else(|failure| {
+    fault::catch_signals_of_files();
+    fault::keep_memory();
+    verbose::set(line.verbose);
+    let exit = run(line.command).unwrap_or_else(|failure| {
         failure.report();
+        if json {
+            // Who reads it may have gone away.
+            let _ = failure::print(&failure.to_json());
+        }
         failure.exit
-    })
+    });
+    match exit {
+        Exit::Untrusted if line.exit_zero => Exit::Done as u8,
+        exit => exit as u8,
+    }
+}
+
+/// Whether `--json` is given to the command that is called.
+fn wants_json(matches: &ArgMatches) -> bool {
+    match matches.subcommand() {
+        Some((_, inner)) => wants_json(inner),
+        None => matches!(matches.try_get_one::<bool>("json"), Ok(Some(true))),
+    }
 }
 
 fn run(command: Command) -> CommandResult {
@@ -165,9 +188,9 @@ mod tests {
 
     #[test]
     fn a_panic_ends_as_an_internal_error() {
-        assert_eq!(guarded(|| panic!("expected by this test")), Exit::Internal);
-        assert_eq!(guarded(|| Ok(Exit::Untrusted)), Exit::Untrusted);
-        assert_eq!(guarded(|| Err(Failure::input("bad"))), Exit::Input);
+        let panics = || -> u8 { panic!("expected by this test") };
+        assert_eq!(guarded(panics), Exit::Internal as u8);
+        assert_eq!(guarded(|| Exit::Untrusted as u8), Exit::Untrusted as u8);
     }
 
     #[test]

@@ -33,7 +33,12 @@ pub fn begin() {
 pub fn halt(seconds: Option<f64>, bytes: u64) -> Halt {
     begin();
     let before = resident().unwrap_or(0);
-    Halt::new(move || out_of_time(seconds).or_else(|| out_of_memory(before, bytes)))
+    Halt::new(move || out_of_time(seconds).or_else(|| out_of_memory(before, bytes))).apart(apart)
+}
+
+/// Does work that may not be waited for to its end.
+pub fn apart(work: Box<dyn FnOnce() + Send>) {
+    std::thread::spawn(work);
 }
 
 fn out_of_time(seconds: Option<f64>) -> Option<String> {

@@ -22,10 +22,16 @@ pub static STOP: AtomicBool = AtomicBool::new(false);
 /// Stack of each thread of the pool.
 const STACK: usize = 256 << 20;
 
-/// The pool of threads (all of the machine unless given), with stacks for the interpreter's recursion.
+/// The pool of threads (all of the machine unless fewer are given: more would wait for each other), with stacks for the
+/// interpreter's recursion.
 pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
-    let all = || std::thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = given.unwrap_or_else(all);
+    let all = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = given.map_or(all, |given| given.min(all));
+    if let Some(more) = given.filter(|given| *given > all) {
+        remark(&format!(
+            "note: {all} of {more} threads are started, one for each processor of this machine"
+        ));
+    }
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .stack_size(STACK)

@@ -217,8 +217,8 @@ impl DataSet {
             ..Self::default()
         };
         for column in table.columns() {
-            if let Some(place) = &column.first_gap {
-                data.refuse(column.name.clone(), DataError::Parse(place.clone()));
+            if let Some(error) = &column.first_gap {
+                data.refuse(column.name.clone(), error.clone());
                 continue;
             }
             let numbers = match &column.cells {

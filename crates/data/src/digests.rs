@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::atomic::write_atomic_bytes;
 use crate::error::DataError;
+use crate::files::read_optional;
 use crate::run_dir::{Artefact, RunDir};
 
 /// SHA-256 of files, by their names in the folder.
@@ -65,24 +66,64 @@ impl Digests {
         Some(stored.files.into_keys().filter(plain).collect())
     }
 
-    /// Refuses a folder whose files are not as they were written. Files that are gone are left to those who miss them, and
-    /// folders without digests, as killed runs and earlier versions leave them, to their readers.
+    /// The digests of a folder; none of one that a killed run left.
     ///
     /// # Errors
-    /// A file was changed, or the digests were.
-    pub fn check(folder: &RunDir) -> Result<(), DataError> {
+    /// They were changed, or are gone from a folder with a result.
+    pub fn read(folder: &RunDir) -> Result<Option<Self>, DataError> {
         let path = folder.artefact(Artefact::Digests);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return match folder.has(Artefact::Fit) {
+                    false => Ok(None),
+                    true => Err(DataError::invalid(format!(
+                        "`{}` is gone, without which nobody can tell whether the files of this folder belong together; \
+                         bring the file back, or fit again",
+                        path.display()
+                    ))),
+                };
+            }
             Err(e) => return Err(DataError::io("read", &path, &e)),
         };
         let stored = serde_json::from_slice::<Stored>(&bytes).ok();
         let stored = stored.filter(|stored| stored.digest == of_names(&stored.files));
-        let Some(stored) = stored else {
-            return Err(changed(&path));
-        };
-        for (name, digest) in &stored.files {
+        stored
+            .map(|stored| Some(Self(stored.files)))
+            .ok_or_else(|| changed(&path))
+    }
+
+    /// The bytes of an archive of a folder, where it is the one that was written there: archives have digests of their own, which
+    /// tell what is damaged, and one of another fit is not. None where there was none.
+    ///
+    /// # Errors
+    /// It cannot be read, is gone, or is another one.
+    pub fn archive(folder: &RunDir, artefact: Artefact) -> Result<Option<Vec<u8>>, DataError> {
+        let path = folder.artefact(artefact);
+        let noted = Self::read(folder)?.and_then(|all| all.0.get(artefact.file_name()).cloned());
+        match (noted, read_optional(&path)?) {
+            (None, None) => Ok(None),
+            (Some(noted), Some(bytes)) if noted == hex(Sha256::digest(&bytes)) => Ok(Some(bytes)),
+            (Some(_), None) => Err(DataError::invalid(format!(
+                "`{}` is gone; bring the file back, or fit again",
+                path.display()
+            ))),
+            _ => Err(DataError::invalid(format!(
+                "`{}` is damaged, or is not the file that this fit wrote, so that its verdict says nothing about it: its SHA-256 is another \
+                 one; bring the file back, or fit again",
+                path.display()
+            ))),
+        }
+    }
+
+    /// Refuses a folder whose files are not as they were written. Files that are gone are left to those who miss them,
+    /// archives to [`Digests::archive`], and folders without digests, as killed runs leave them, to their readers.
+    ///
+    /// # Errors
+    /// A file was changed, or the digests were.
+    pub fn check(folder: &RunDir) -> Result<(), DataError> {
+        let files = Self::read(folder)?.unwrap_or_default().0;
+        for (name, digest) in files.iter().filter(|(name, _)| !is_archive(name)) {
             let path = folder.path().join(name);
             match of_file(&path) {
                 Ok(found) if found == *digest => {}
@@ -93,6 +134,10 @@ impl Digests {
         }
         Ok(())
     }
+}
+
+fn is_archive(name: &str) -> bool {
+    name.ends_with(".safetensors")
 }
 
 fn changed(path: &Path) -> DataError {

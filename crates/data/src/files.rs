@@ -1,17 +1,55 @@
 //! Whole files and folders.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use crate::error::DataError;
 
+/// Bytes that are held of what does not say beforehand how long it is: a pipe, a device, a compressed file.
+pub(crate) const HELD: u64 = 1 << 30;
+
 /// The bytes of a file.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When it cannot be read, or is a pipe or a device that gives more than a gibibyte.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
-    fs::read(path).map_err(|e| DataError::io("read", path, &e))
+    let failed = |e| DataError::io("read", path, &e);
+    let mut file = File::open(path).map_err(failed)?;
+    let about = file.metadata().map_err(failed)?;
+    if about.is_file() || about.is_dir() {
+        let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0));
+        file.read_to_end(&mut bytes).map_err(failed)?;
+        return Ok(bytes);
+    }
+    let bytes = held(file, HELD).map_err(failed)?;
+    bytes.ok_or_else(|| {
+        DataError::invalid(format!(
+            "`{}` is no file and gives more than a gibibyte: write what it gives into a file",
+            path.display()
+        ))
+    })
+}
+
+/// What a reader gives, where that is no more than so many bytes.
+pub(crate) fn held(reader: impl Read, most: u64) -> std::io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    reader.take(most + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= most).then_some(bytes))
+}
+
+/// Refuses what is there and neither a file nor a folder, whose reader might wait for ever.
+///
+/// # Errors
+/// It is a pipe, a socket or a device.
+pub(crate) fn check_plain(path: &Path) -> Result<(), DataError> {
+    match fs::metadata(path) {
+        Ok(about) if !about.is_file() && !about.is_dir() => Err(DataError::invalid(format!(
+            "`{}` is a pipe or a device, where a file is read",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// A text file.
@@ -44,6 +82,7 @@ pub fn read_within(folders: &[PathBuf], name: &str) -> Result<Option<String>, Da
                 folder.display()
             )));
         }
+        check_plain(&file)?;
         return read_text(&file).map(Some);
     }
     Ok(None)
@@ -117,6 +156,14 @@ pub fn remove_files(folder: &Path, extension: &str) -> Result<(), DataError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_no_end_is_not_read_to_it() {
+        let read = |count| held(std::io::repeat(7).take(count), 1000).unwrap();
+        assert_eq!(read(1000), Some(vec![7; 1000]));
+        assert_eq!(read(1001), None);
+        assert_eq!(held(std::io::repeat(0), 1000).unwrap(), None);
+    }
 
     #[test]
     fn files_come_in_order_and_only_the_named_kind_goes() {

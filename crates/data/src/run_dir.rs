@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::atomic::{sweep, write_atomic_bytes};
 use crate::digests::Digests;
 use crate::error::DataError;
+use crate::files::{check_plain, list_folder};
 
 /// Version of the folder layout, stored in the marker.
 const LAYOUT: u32 = 1;
@@ -148,6 +149,9 @@ impl RunDir {
         };
         if !path.is_dir() {
             return Err(foreign("there is no such folder"));
+        }
+        for entry in list_folder(path)? {
+            check_plain(&entry)?;
         }
         let text = match fs::read_to_string(&marker_path) {
             Ok(text) => text,

@@ -1,6 +1,7 @@
 //! `fit.json`: the summary of a fit for people and scripts.
 
 use jensen_math::order::quantiles;
+use jensen_math::sum::Moments;
 use std::path::Path;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -205,9 +206,8 @@ impl ParameterSummary {
         if draws.is_empty() || draws.iter().any(|x| x.is_nan()) {
             return undefined;
         }
-        let n = draws.len() as f64;
-        let mean = draws.iter().sum::<f64>() / n;
-        let sd = (draws.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0)).sqrt();
+        let moments = Moments::of(draws);
+        let (mean, sd) = (moments.mean(), moments.variance().sqrt());
         let quantiles = quantiles(&mut draws.to_vec(), [0.05, 0.5, 0.95]);
         Self::of(undefined.name, mean, sd, quantiles)
     }

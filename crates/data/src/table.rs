@@ -3,12 +3,14 @@
 //! A table comes from CSV or text ([`crate::table_csv`]), from NPY and NPZ files ([`crate::npy`]), or from Parquet files in
 //! builds with the feature `parquet`.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use crate::bytes::Bytes;
 #[cfg(feature = "parquet")]
 use crate::columns::table as parquet_columns;
 use crate::error::{DataError, ParseError};
+use crate::files::{self, HELD, held};
 use crate::{npy, table_csv};
 
 /// What a column holds.
@@ -57,8 +59,8 @@ pub struct Column {
     pub cells: Cells,
     /// For words read from a file: where the first cell stands that is no number.
     pub(crate) first_word: Option<Box<ParseError>>,
-    /// For a column read from a file: where the first cell stands that has no value.
-    pub(crate) first_gap: Option<Box<ParseError>>,
+    /// For a column read from a file with a cell that has no value: what there is to say where none may be missing.
+    pub(crate) first_gap: Option<DataError>,
 }
 
 impl Column {
@@ -137,11 +139,15 @@ impl Column {
     /// # Errors
     /// When a value is not among them.
     pub fn codes(&self, levels: &[String]) -> Result<Vec<Option<usize>>, DataError> {
+        let places: HashMap<&str, usize> = levels
+            .iter()
+            .enumerate()
+            .map(|(at, level)| (level.as_str(), at))
+            .collect();
         let code = |text: String, row: usize| {
-            levels
-                .iter()
-                .position(|l| *l == text)
-                .map(Some)
+            places
+                .get(text.as_str())
+                .map(|at| Some(*at))
                 .ok_or_else(|| {
                     DataError::invalid(format!(
                         "the column `{}` holds `{text}` in row {}, which is none of {}",
@@ -183,6 +189,8 @@ pub struct Table {
     /// The file, or the caller's label.
     source: String,
     columns: Vec<Column>,
+    /// Of the columns, by name.
+    places: HashMap<String, usize>,
     rows: usize,
 }
 
@@ -194,7 +202,8 @@ impl Table {
     pub fn new(source: impl Into<String>, columns: Vec<Column>) -> Result<Self, DataError> {
         let source = source.into();
         let rows = columns.first().map_or(0, |c| c.cells.len());
-        for (i, column) in columns.iter().enumerate() {
+        let mut places = HashMap::with_capacity(columns.len());
+        for (at, column) in columns.iter().enumerate() {
             if column.cells.len() != rows {
                 return Err(DataError::invalid(format!(
                     "{source}: the column `{}` has {} rows where `{}` has {rows}",
@@ -203,7 +212,7 @@ impl Table {
                     columns[0].name
                 )));
             }
-            if columns[..i].iter().any(|other| other.name == column.name) {
+            if places.insert(column.name.clone(), at).is_some() {
                 return Err(DataError::invalid(format!(
                     "{source}: two columns are called `{}`; rename one",
                     column.name
@@ -213,6 +222,7 @@ impl Table {
         Ok(Self {
             source,
             columns,
+            places,
             rows,
         })
     }
@@ -293,8 +303,8 @@ impl Table {
     /// # Errors
     /// When there is none; the message names a similar one.
     pub fn column(&self, name: &str) -> Result<&Column, DataError> {
-        if let Some(column) = self.columns.iter().find(|c| c.name == name) {
-            return Ok(column);
+        if let Some(at) = self.places.get(name) {
+            return Ok(&self.columns[*at]);
         }
         if let Ok(number @ 1..) = name.parse::<usize>()
             && let Some(column) = self.columns.get(number - 1)
@@ -342,21 +352,23 @@ fn parquet_columns(_: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
 /// The bytes of a file, decompressed where its name ends in `.gz`.
 ///
 /// # Errors
-/// When the file cannot be read or its compressed stream is damaged.
+/// When the file cannot be read, its compressed stream is damaged, or is of more than a gibibyte.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
-    use std::io::Read;
-    let bytes = std::fs::read(path).map_err(|e| DataError::io("read", path, &e))?;
+    let bytes = files::read_bytes(path)?;
     if path.extension().is_none_or(|e| e != "gz") {
         return Ok(bytes);
     }
-    let mut plain = Vec::new();
-    flate2::read::MultiGzDecoder::new(bytes.as_slice())
-        .read_to_end(&mut plain)
-        .map_err(|e| {
-            DataError::invalid(format!(
-                "`{}` is not a gzip file that can be read to its end: {e}",
-                path.display()
-            ))
-        })?;
-    Ok(plain)
+    let plain = held(flate2::read::MultiGzDecoder::new(bytes.as_slice()), HELD).map_err(|e| {
+        DataError::invalid(format!(
+            "`{}` is not a gzip file that can be read to its end: {e}",
+            path.display()
+        ))
+    })?;
+    plain.ok_or_else(|| {
+        DataError::invalid(format!(
+            "`{}` has more than a gibibyte of data: decompress it first, `gunzip` does; of a plain file only what is in use \
+             takes memory",
+            path.display()
+        ))
+    })
 }

@@ -4,6 +4,9 @@
 //! Lines that begin with `#` before the first row are comments.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+
+use jensen_math::text::harmless;
 
 use crate::error::DataError;
 use crate::source::Cursor;
@@ -15,6 +18,10 @@ pub const MISSING: [&str; 6] = ["na", "n/a", "nan", "null", ".", "?"];
 /// What a cell without a value is told where every row needs one.
 const NO_VALUE: &str = "a value in every row, and there is none here: leave such rows out, or give the missing values \
                         parameters of their own";
+
+/// Places in the file that are kept, each found by reading the text before it: of the other columns of a table with more,
+/// messages name no line.
+const TOLD: usize = 100;
 
 /// Whether the first row names the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,11 +35,18 @@ pub enum Header {
     No,
 }
 
-/// A word as a cell of a table of commas, in quotes where it needs them.
+/// A word as a cell of a table of commas, in quotes where it needs them. Characters that would steer who shows it are written
+/// out, and a word that a spreadsheet would take for a formula begins with an apostrophe, as spreadsheets write such words.
 pub fn quoted(word: &str) -> String {
-    match word.contains([',', '"', '\n', '\r']) {
+    let word = harmless(word);
+    let formula = word.starts_with(['=', '@', '+', '-']) && !is_number(&word);
+    let word = match formula {
+        true => Cow::Owned(format!("'{word}")),
+        false => word,
+    };
+    match word.contains([',', '"', '\n', '\t']) {
         true => format!("\"{}\"", word.replace('"', "\"\"")),
-        false => word.to_owned(),
+        false => word.into_owned(),
     }
 }
 
@@ -119,17 +133,25 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
             Ok(())
         })?;
     }
+    let mut told = 0;
     let columns = names
         .into_iter()
         .zip(columns)
         .zip(words.into_iter().zip(found).zip(gaps))
         .map(|((name, numbers), ((word, found), gap))| {
-            let place = |at, what: &str| {
+            let mut place = |at: usize, what: &str| {
+                told += 1;
                 let message = format!("the column `{name}` needs {what}");
-                Box::new(text.place(at, message))
+                match told <= TOLD {
+                    true => text.error(at, message),
+                    false => DataError::invalid(format!("{label}: {message}")),
+                }
             };
             Column {
-                first_word: word.map(|at| place(at, "numbers, and this is none")),
+                first_word: word.and_then(|at| match place(at, "numbers, and this is none") {
+                    DataError::Parse(place) => Some(place),
+                    _ => None,
+                }),
                 first_gap: gap.map(|at| place(at, NO_VALUE)),
                 cells: match word {
                     None => Cells::Numbers(numbers),
@@ -205,22 +227,16 @@ impl<'a> Text<'a> {
         self.cursor.error(self.offset + at, message)
     }
 
-    fn place(&self, at: usize, message: impl Into<String>) -> crate::ParseError {
-        match self.error(at, message) {
-            DataError::Parse(place) => *place,
-            other => unreachable!("a cursor makes parse errors, not {other}"),
-        }
-    }
-
     fn names(&self, row: &[Cell<'_>]) -> Result<Vec<String>, DataError> {
         let mut names: Vec<String> = Vec::with_capacity(row.len());
+        let mut seen = HashSet::with_capacity(row.len());
         for (i, cell) in row.iter().enumerate() {
             let name = if cell.text.is_empty() {
                 format!("V{}", i + 1)
             } else {
                 cell.text.to_string()
             };
-            if names.contains(&name) {
+            if !seen.insert(name.clone()) {
                 return Err(self.error(
                     cell.at,
                     format!("two columns are called `{name}`; rename one"),

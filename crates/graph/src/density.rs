@@ -197,7 +197,7 @@ impl GraphDensity {
     ) -> Result<Self, String> {
         let go_on = || asked().map_or(Ok(()), Err);
         go_on()?;
-        let mut graph = passes::optimise(graph);
+        let mut graph = passes::optimise_unless(graph, asked)?;
         assert_eq!(graph.outputs().len(), 1, "one output, the log density");
         assert_eq!(graph.inputs().len(), 1, "one input, the draw");
         let log_density = graph.outputs()[0];

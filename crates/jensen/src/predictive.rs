@@ -7,6 +7,7 @@
 use jensen_data::{DataSet, predicted};
 use jensen_density::VariableKind;
 use jensen_math::order::quantile;
+use jensen_math::sum::Moments;
 use jensen_report::Exhibit;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 
@@ -308,9 +309,8 @@ impl Replicated {
 
 /// Mean, standard deviation, least and largest value.
 fn statistics(set: &[f64]) -> [f64; 4] {
-    let n = set.len() as f64;
-    let mean = set.iter().sum::<f64>() / n;
-    let variance = set.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let moments = Moments::of(set);
+    let (mean, variance) = (moments.mean(), moments.variance());
     let (low, high) = set
         .iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| {

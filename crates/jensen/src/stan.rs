@@ -150,9 +150,10 @@ impl Model {
         let (mut hierarchy, mut series) = (None, None);
         let lower = |posterior: &BoundModel, options, execution| {
             let lowered = lower(posterior, options)?;
-            hierarchy = Hierarchy::find(&lowered.graph, &lowered.scattered);
-            series = Series::find(&lowered.graph, &lowered.scattered);
             let asked = || posterior.halt().reason();
+            hierarchy = Hierarchy::find(&lowered.graph, &lowered.scattered);
+            posterior.halt().check(Span::default())?;
+            series = Series::find(&lowered.graph, &lowered.scattered);
             GraphDensity::new_unless(&lowered.graph, execution, &asked).map_err(|message| {
                 LowerError {
                     kind: ErrorKind::Limit,
@@ -583,7 +584,7 @@ pub(crate) fn model_error(
     let kind = match kind {
         ErrorKind::Data => ModelErrorKind::Data,
         ErrorKind::Unsupported => ModelErrorKind::Unsupported,
-        ErrorKind::Limit => ModelErrorKind::Limit,
+        ErrorKind::Limit | ErrorKind::Excess => ModelErrorKind::Limit,
         ErrorKind::Records => ModelErrorKind::Records,
         ErrorKind::Rejected | ErrorKind::Failed => ModelErrorKind::Evaluation,
     };

@@ -13,6 +13,7 @@ use jensen_blackbox::{
     Ensemble, MEAN_LIMIT, SD_LIMIT, khat_threshold, psis, tail_index, tail_index_error,
 };
 use jensen_data::{DrawsTable, ParameterSummary, PlainSummary};
+use jensen_math::sum::weighted_moments;
 use rayon::prelude::*;
 
 use crate::haste::Haste;
@@ -211,8 +212,7 @@ fn weigh(plain: ParameterSummary, draws: &[f64], weights: &[f64]) -> ParameterSu
         let terms = draws.iter().zip(weights);
         terms.map(|(x, w)| f(*x, *w)).sum()
     };
-    let mean = total(&|x, w| w * x);
-    let variance = total(&|x, w| w * (x - mean).powi(2));
+    let (mean, variance) = weighted_moments(draws, weights);
     let concentration = total(&|_, w| w * w);
     // Of a ratio of sums, by its first-order expansion.
     let mcse = total(&|x, w| (w * (x - mean)).powi(2)).sqrt();

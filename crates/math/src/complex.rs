@@ -1,6 +1,8 @@
-//! Eigenvalues, singular values and Schur forms of small complex matrices, which are column-major.
+//! Eigenvalues, singular values and Schur forms of complex matrices, which are column-major.
 
 pub use num_complex::Complex64;
+
+use crate::large::{self, LARGE};
 
 /// Steps of the QR iteration for each eigenvalue until it is given up, as in LAPACK.
 const STEPS: usize = 30;
@@ -232,13 +234,34 @@ fn sweep(
 
 /// Eigenvalues and right eigenvectors of a general matrix, from its Schur form; NaN where there is none.
 pub fn eigen(a: &[Complex64], n: usize) -> Eigen {
-    let Some((u, t)) = schur(a, n) else {
+    let found = match n >= LARGE {
+        true => large::eigen(a, n),
+        false => schur(a, n).map(|(u, t)| {
+            let values = (0..n).map(|k| t[k * n + k]).collect();
+            (values, triangular_eigenvectors(&u, &t, n))
+        }),
+    };
+    let Some((values, vectors)) = found else {
         return Eigen::nan(n);
     };
-    let at = |i: usize, j: usize| t[j * n + i];
-    let scale = t.iter().map(|z| z.norm()).fold(0.0, f64::max);
+    let scale = a.iter().map(|z| z.norm()).fold(0.0, f64::max);
     let real = a.iter().all(|z| z.im == 0.0);
     let rounding = n as f64 * f64::EPSILON * scale;
+    let values: Vec<Complex64> = values
+        .into_iter()
+        .map(|z| match real && z.im.abs() <= rounding {
+            // Rounding alone has made it complex.
+            true => Complex64::from(z.re),
+            false => z,
+        })
+        .collect();
+    Eigen::ordered(&values, &vectors)
+}
+
+/// The eigenvectors of U T Uᴴ, one after the other.
+fn triangular_eigenvectors(u: &[Complex64], t: &[Complex64], n: usize) -> Vec<Complex64> {
+    let at = |i: usize, j: usize| t[j * n + i];
+    let scale = t.iter().map(|z| z.norm()).fold(0.0, f64::max);
     let mut vectors = Vec::with_capacity(n * n);
     for k in 0..n {
         let mut y = vec![Complex64::ZERO; n];
@@ -258,14 +281,7 @@ pub fn eigen(a: &[Complex64], n: usize) -> Eigen {
         let x = (0..n).map(|i| -> Complex64 { (0..=k).map(|j| u[j * n + i] * y[j]).sum() });
         vectors.extend(x);
     }
-    let values: Vec<Complex64> = (0..n)
-        .map(|k| match at(k, k) {
-            // Rounding alone has made it complex.
-            z if real && z.im.abs() <= rounding => Complex64::from(z.re),
-            z => z,
-        })
-        .collect();
-    Eigen::ordered(&values, &vectors)
+    vectors
 }
 
 /// Eigenvalues, real and ascending, and eigenvectors of the Hermitian part of a matrix, by Jacobi rotations; NaN if it is not
@@ -285,6 +301,14 @@ pub fn eigen_hermitian(a: &[Complex64], n: usize) -> Eigen {
     let mut m: Vec<Complex64> = (0..n * n)
         .map(|at| 0.5 * (a[at] / scale + a[at % n * n + at / n].conj() / scale))
         .collect();
+    if n >= LARGE {
+        let Some((values, vectors)) = large::eigen_hermitian(&m, n) else {
+            return Eigen::nan(n);
+        };
+        let mut found = Eigen::ordered(&values, &vectors);
+        found.values.iter_mut().for_each(|x| *x *= scale);
+        return found;
+    }
     let mut v = identity(n);
     for _ in 0..100 {
         let squares = |off: bool| -> f64 {
@@ -342,12 +366,22 @@ pub struct Svd {
 /// A = U S Vᴴ of a matrix with m rows and n columns, by one-sided Jacobi rotations. Each pair of vectors is turned such that the
 /// largest component of both is positive. The vectors of singular values 0 are NaN on the longer side: the left ones, or the right
 /// ones of a matrix with more columns than rows. A column (a row, of the latter) that is not finite has a singular value and a
-/// vector on that side that are not finite either; the others are those of the rest of the matrix.
+/// vector on that side that are not finite either; the others are those of the rest of the matrix. Of large matrices
+/// ([`LARGE`]) vectors of singular values 0 are some that complete the others, and nothing is finite where an element is not.
 pub fn svd(a: &[Complex64], m: usize, n: usize) -> Svd {
     if m < n {
         let flipped: Vec<Complex64> = (0..m * n).map(|at| a[at % n * m + at / n].conj()).collect();
         let found = svd(&flipped, n, m);
         return paired(found.right, found.values, found.left);
+    }
+    if n >= LARGE {
+        return match large::svd(a, m, n) {
+            Some((u, s, v)) => paired(u, s.iter().map(|s| s.re).collect(), v),
+            None => {
+                let nan = |count| vec![Complex64::from(f64::NAN); count];
+                paired(nan(m * n), vec![f64::NAN; n], nan(n * n))
+            }
+        };
     }
     let (mut u, mut v) = (a.to_vec(), identity(n));
     let dot = |u: &[Complex64], p: usize, q: usize| -> Complex64 {

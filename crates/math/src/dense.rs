@@ -10,6 +10,7 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::large::{self, LARGE};
 use crate::reduce::{axpy, dot, dots};
 
 /// A matrix that has no Cholesky factor: the first pivot that is too small.
@@ -165,16 +166,35 @@ pub fn inverse_factor(l: &[f64], n: usize) -> Option<Vec<f64>> {
     cholesky(&inverse, n)
 }
 
-/// Eigenvalues, ascending, and eigenvectors, one after the other, of a symmetric matrix by Jacobi rotations. The sign
-/// of a vector is such that its largest component is positive. What is not finite gives NaN.
+/// Eigenvalues, ascending, and eigenvectors, one after the other, of a symmetric matrix. The sign of a vector is such that
+/// its largest component is positive. What is not finite gives NaN.
 pub fn eigen_symmetric(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
+    let finite = a.iter().all(|x| x.is_finite());
+    let found = match (finite, n >= LARGE) {
+        (false, _) => None,
+        (true, true) => large::eigen_hermitian(a, n),
+        (true, false) => Some(jacobi(a, n)),
+    };
+    let Some((values, mut vectors)) = found else {
+        return (vec![f64::NAN; n], vec![f64::NAN; n * n]);
+    };
+    for column in vectors.chunks_exact_mut(n.max(1)) {
+        let largest = column
+            .iter()
+            .fold(0.0f64, |a, x| if x.abs() > a.abs() { *x } else { a });
+        if largest < 0.0 {
+            column.iter_mut().for_each(|x| *x = -*x);
+        }
+    }
+    (values, vectors)
+}
+
+/// Eigenvalues, ascending, and eigenvectors of a finite symmetric matrix by Jacobi rotations.
+fn jacobi(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     let mut m = a.to_vec();
     let mut v: Vec<f64> = (0..n * n)
         .map(|at| f64::from(u8::from(at / n == at % n)))
         .collect();
-    if a.iter().any(|x| !x.is_finite()) {
-        return (vec![f64::NAN; n], vec![f64::NAN; n * n]);
-    }
     for _ in 0..100 {
         let squares = |off: bool| -> f64 {
             let counts = |at: &usize| !off || at / n != at % n;
@@ -210,16 +230,8 @@ pub fn eigen_symmetric(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by(|i, j| m[i * n + i].total_cmp(&m[j * n + j]));
     let values = order.iter().map(|i| m[i * n + i]).collect();
-    let mut vectors = Vec::with_capacity(n * n);
-    for j in order {
-        let column = &v[j * n..(j + 1) * n];
-        let largest = column
-            .iter()
-            .fold(0.0f64, |a, x| if x.abs() > a.abs() { *x } else { a });
-        let sign = if largest < 0.0 { -1.0 } else { 1.0 };
-        vectors.extend(column.iter().map(|x| sign * x));
-    }
-    (values, vectors)
+    let columns = order.iter().flat_map(|j| &v[j * n..(j + 1) * n]);
+    (values, columns.copied().collect())
 }
 
 #[cfg(test)]

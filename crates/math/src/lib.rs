@@ -1,6 +1,6 @@
 //! SIMD special functions, counter-based random streams and small numerics.
 //!
-//! - [`complex`]: eigenvalues, singular values and Schur forms of small complex matrices,
+//! - [`complex`]: eigenvalues, singular values and Schur forms of complex matrices,
 //! - [`constants`]: logarithms of π,
 //! - [`simd`]: eight virtual lanes and dispatch at run time,
 //! - [`vmath`]: special functions on lanes and slices,
@@ -9,9 +9,11 @@
 //! - [`sum`]: sums, means and their errors,
 //! - [`reduce`]: sums and products of vectors, the same bits at every SIMD level,
 //! - [`dense`]: Cholesky factors of small dense matrices,
+//! - [`large`]: products and factors of dense matrices beyond a few dozen rows,
 //! - [`elimination`]: factors of small real matrices of many lanes,
 //! - [`order`]: quantiles and medians,
 //! - [`quadrature`]: nodes and weights of Gauss's rules,
+//! - [`text`]: what names and words of others may not do where they are shown,
 //! - [`solvers`]: differential equations, systems of equations and integrals over lanes, with their derivatives.
 
 #![cfg_attr(
@@ -23,6 +25,7 @@ pub mod complex;
 pub mod constants;
 pub mod dense;
 pub mod elimination;
+pub mod large;
 pub mod order;
 pub mod quadrature;
 pub mod reduce;
@@ -31,4 +34,5 @@ pub mod simd;
 pub mod solvers;
 pub mod special;
 pub mod sum;
+pub mod text;
 pub mod vmath;

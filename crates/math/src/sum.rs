@@ -61,6 +61,39 @@ impl Extend<f64> for CompensatedSum {
     }
 }
 
+/// The mean of numbers with weights, of whatever sum, and the mean of the squared distances from it, as [`Moments::of`] takes them;
+/// NaN without weight.
+pub fn weighted_moments(x: &[f64], weights: &[f64]) -> (f64, f64) {
+    assert_eq!(x.len(), weights.len(), "a weight for each number");
+    let total = pairwise_sum(weights);
+    let (mean, squares) = about_first(x, |at| weights[at], total);
+    match x.is_empty() {
+        true => (f64::NAN, f64::NAN),
+        false => (mean, squares / total),
+    }
+}
+
+/// The mean of numbers with weights of such a total, and the sum of the squared distances from it; zeros of none.
+fn about_first(x: &[f64], weight: impl Fn(usize) -> f64, total: f64) -> (f64, f64) {
+    /// Numbers beyond it have no distances.
+    const FAR: f64 = f64::MAX / 4.0;
+    let Some(first) = x.first() else {
+        return (0.0, 0.0);
+    };
+    let pivot = if first.abs() < FAR { *first } else { 0.0 };
+    let sum = |term: &dyn Fn(usize, f64) -> f64| {
+        let terms = x.iter().enumerate().map(|(at, x)| term(at, x - pivot));
+        pairwise_sum(&terms.collect::<Vec<_>>())
+    };
+    let mean = sum(&|at, d| weight(at) * d) / total;
+    let squares = sum(&|at, d| weight(at) * (d - mean) * (d - mean));
+    // What rounding has left of the mean, squared, is in the squares.
+    let left = sum(&|at, d| weight(at) * (d - mean)) / total;
+    let squares = squares - total * left * left;
+    // A NaN stays one.
+    (pivot + mean, if squares < 0.0 { 0.0 } else { squares })
+}
+
 /// Count, mean and variance of a sample, mergeable (Chan, Golub and LeVeque 1983).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
@@ -70,17 +103,14 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// The moments of a sample, in two passes.
+    /// The moments of a sample, in two passes over the distances from its first number, which have their digits where those of the
+    /// numbers are nearly the same.
     pub fn of(x: &[f64]) -> Self {
-        if x.is_empty() {
-            return Self::default();
-        }
-        let mean = pairwise_sum(x) / x.len() as f64;
-        let deviations: Vec<f64> = x.iter().map(|x| (x - mean) * (x - mean)).collect();
+        let (mean, squares) = about_first(x, |_| 1.0, x.len() as f64);
         Self {
             count: x.len() as u64,
             mean,
-            squares: pairwise_sum(&deviations),
+            squares,
         }
     }
 
@@ -150,6 +180,41 @@ mod tests {
         let mut infinite = CompensatedSum::default();
         infinite.extend([1.0, f64::INFINITY, 2.0]);
         assert_eq!(infinite.value(), f64::INFINITY);
+    }
+
+    /// Locations and scales are powers of two, so that the numbers and their moments are known.
+    #[test]
+    fn moments_at_all_locations_and_scales() {
+        let steps: Vec<f64> = (0..1024)
+            .map(|i| f64::from((i * 37) % 101) - 50.0)
+            .collect();
+        let weights: Vec<f64> = (0..1024).map(|i| f64::from(1 + i % 7) / 3.0).collect();
+        let plain = Moments::of(&steps);
+        let (mean, variance) = weighted_moments(&steps, &weights);
+        assert!((mean + 0.0).abs() < 1.0 && (variance / plain.variance() - 1.0).abs() < 0.05);
+        for location in -40..=40 {
+            for scale in (-40..=40).filter(|scale| location - scale <= 45) {
+                let (a, s) = (2f64.powi(location), 2f64.powi(scale));
+                let x: Vec<f64> = steps.iter().map(|k| a + s * k).collect();
+                let found = Moments::of(&x);
+                let (weighted, spread) = weighted_moments(&x, &weights);
+                for (mean, expected) in [
+                    (found.mean(), a + s * plain.mean()),
+                    (weighted, a + s * mean),
+                ] {
+                    let near = 1e-12 * s + 2.0 * f64::EPSILON * expected.abs();
+                    assert!((mean - expected).abs() <= near, "2^{location}, 2^{scale}");
+                }
+                for (squares, expected) in
+                    [(found.variance(), plain.variance()), (spread, variance)]
+                {
+                    let off = squares / (s * s * expected) - 1.0;
+                    assert!(off.abs() < 1e-12, "2^{location}, 2^{scale}: {off}");
+                }
+            }
+        }
+        let far = Moments::of(&[f64::INFINITY, 1.0]);
+        assert!(far.mean().is_infinite() && far.variance().is_nan());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Exceptions.
 
-use jensen::Error;
+use jensen::Error as Failure;
 use jensen::data::DataError;
 use jensen::stan::ModelErrorKind;
 use pyo3::exceptions::{
@@ -8,6 +8,12 @@ use pyo3::exceptions::{
 };
 use pyo3::{PyErr, create_exception};
 
+create_exception!(
+    jensen,
+    Error,
+    PyValueError,
+    "A file is damaged or of another kind than was expected: with its name, and the way out."
+);
 create_exception!(
     jensen,
     StanError,
@@ -22,20 +28,21 @@ create_exception!(
 );
 
 /// The exception that says what an error says.
-pub fn raise(error: &Error) -> PyErr {
+pub fn raise(error: &Failure) -> PyErr {
     let message = error.to_string();
     match error {
-        Error::Model(model) if model.kind == ModelErrorKind::Limit => {
+        Failure::Model(model) if model.kind == ModelErrorKind::Limit => {
             PyMemoryError::new_err(message)
         }
-        Error::Model(_) => StanError::new_err(message),
-        Error::Data(DataError::Io { kind, .. }) => match kind {
+        Failure::Model(_) => StanError::new_err(message),
+        Failure::Data(DataError::Io { kind, .. }) => match kind {
             std::io::ErrorKind::NotFound => PyFileNotFoundError::new_err(message),
             _ => PyOSError::new_err(message),
         },
-        Error::Memory { .. } => PyMemoryError::new_err(message),
-        Error::Output(_) => PyOSError::new_err(message),
-        Error::Fit(_) | Error::NoStart(_) => FitError::new_err(message),
+        Failure::Memory { .. } => PyMemoryError::new_err(message),
+        Failure::Output(_) => PyOSError::new_err(message),
+        Failure::Fit(_) | Failure::NoStart(_) => FitError::new_err(message),
+        Failure::Data(_) => Error::new_err(message),
         _ => PyValueError::new_err(message),
     }
 }

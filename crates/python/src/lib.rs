@@ -38,6 +38,7 @@ fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
 #[pymodule]
 fn _jensen(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("Error", module.py().get_type::<error::Error>())?;
     module.add("StanError", module.py().get_type::<error::StanError>())?;
     module.add("FitError", module.py().get_type::<error::FitError>())?;
     module.add_class::<program::Program>()?;

@@ -22,7 +22,7 @@ use pyo3::types::PyDict;
 use crate::data::{self, data_set};
 use crate::error::raise;
 use crate::regress::{Columns, frame};
-use crate::watch::{Eyes, Watch, supervised};
+use crate::watch::{Eyes, supervised};
 
 /// A program compiled for a fit.
 #[pyclass(frozen)]
@@ -57,14 +57,15 @@ impl Program {
     ) -> PyResult<Self> {
         let request = read_request(request)?;
         let values = data.map(data_set).transpose()?;
-        let made = supervised(py, threads, None, |_| {
+        let made = supervised(py, threads, None, |watch| {
             let mut source =
                 Source::of(name, text, Includes::of_folders(&include), values.as_ref());
             if let Some(path) = &data_file {
                 source.data = Some(DataFile::read(path)?);
             }
             let threads = rayon::current_num_threads();
-            program::Program::compile(source, request, threads, Halt::default())
+            let halt = watch.halt(request.max_seconds);
+            program::Program::compile(source, request, threads, halt)
         })?;
         Ok(Self {
             inner: Arc::new(made.map_err(|error| raise(&error))?),
@@ -106,12 +107,12 @@ impl Program {
         threads: Option<usize>,
     ) -> PyResult<Self> {
         let given = read_request(request)?;
-        let made = supervised(py, threads, None, |_| {
+        let made = supervised(py, threads, None, |watch| {
             let (run, stored) = Stored::open(&folder)?;
             let request = request::over(&given, &stored.flags)?;
             let source = stored.source(&run)?;
             let threads = rayon::current_num_threads();
-            program::Program::of_stored(&stored, source, request, threads, Halt::default())
+            program::Program::of_stored(&stored, source, request, threads, watch.halt(None))
         })?;
         Ok(Self {
             inner: Arc::new(made.map_err(|error| raise(&error))?),
@@ -169,7 +170,7 @@ impl Program {
     ) -> PyResult<Fitted> {
         let values = values.map(data_set).transpose()?;
         let program = &self.inner;
-        let made = supervised(py, self.threads, progress.as_ref(), |watch: &Watch| {
+        let made = supervised(py, self.threads, progress.as_ref(), |watch| {
             let mut stored = None;
             let place = match (&out, resume) {
                 (Some(path), true) => {

@@ -3,12 +3,14 @@
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jensen::HistoryPoint;
 use jensen::run::{Observer, Progress};
-use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use jensen::stan::Halt;
+use jensen::study::words::MOST_THREADS;
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 /// How often signals are looked at and progress is told.
@@ -50,6 +52,25 @@ impl Watch {
         self.start.elapsed().as_secs_f64()
     }
 
+    /// Ends the interpreter of programs when the work is cancelled, or takes more seconds than these. What is left of the program
+    /// when the work is over is not ended any more.
+    pub fn halt(self: &Arc<Self>, limit: Option<f64>) -> Halt {
+        let watch = Arc::clone(self);
+        Halt::new(move || {
+            if *watch.over.lock().unwrap_or_else(PoisonError::into_inner) {
+                return None;
+            }
+            if watch.cancel.load(Ordering::Relaxed) {
+                return Some("interrupted".to_owned());
+            }
+            let limit = limit.filter(|limit| watch.seconds() > *limit)?;
+            Some(format!("ended by max_seconds={limit}"))
+        })
+        .apart(|work| {
+            std::thread::spawn(work);
+        })
+    }
+
     /// The end of the work, waited for at most a [`PERIOD`].
     fn is_over(&self) -> bool {
         let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,15 +108,21 @@ pub fn supervised<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,
     progress: Option<&Py<PyAny>>,
-    work: impl FnOnce(&Watch) -> T + Send,
+    work: impl FnOnce(&Arc<Watch>) -> T + Send,
 ) -> PyResult<T> {
-    let all = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    if let Some(threads) = threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
+        return Err(PyValueError::new_err(format!(
+            "threads is {threads}: expected a whole number from 1 to {MOST_THREADS}"
+        )));
+    }
+    // More than the machine has would wait for each other.
+    let all = std::thread::available_parallelism().map_or(1, NonZero::get);
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.unwrap_or_else(all))
+        .num_threads(threads.map_or(all, |threads| threads.min(all)))
         .stack_size(STACK)
         .build()
         .map_err(|error| PyOSError::new_err(format!("cannot start threads: {error}")))?;
-    let watch = Watch::new();
+    let watch = Arc::new(Watch::new());
     let (made, raised) = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             let made = catch_unwind(AssertUnwindSafe(|| pool.install(|| work(&watch))));
@@ -114,11 +141,13 @@ pub fn supervised<T: Send>(
         let made = py.detach(|| worker.join());
         (made.unwrap_or_else(|panic| resume_unwind(panic)), raised)
     });
-    let notes = watch
-        .said
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner)
-        .notes;
+    let notes = std::mem::take(
+        &mut watch
+            .said
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .notes,
+    );
     warn(py, &notes)?;
     if let Some(error) = raised {
         return Err(error);

@@ -1,5 +1,7 @@
 //! Escaping, and numbers as people read them.
 
+use jensen_math::text::turns;
+
 /// Text that means itself inside HTML elements and double-quoted attributes.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -10,8 +12,8 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // Not allowed in HTML, whichever way it is written.
-            c if c.is_control() && !c.is_whitespace() => out.push('\u{fffd}'),
+            // Not allowed in HTML, whichever way it is written, or would show what follows in another order.
+            c if c.is_control() && !c.is_whitespace() || turns(c) => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }

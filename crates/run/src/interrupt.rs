@@ -24,6 +24,10 @@ pub struct Interrupt<'a> {
     armed: AtomicBool,
     /// Whether a piece of work was told.
     told: AtomicBool,
+    /// Whether the output of a run that ended by itself is being made.
+    ending: AtomicBool,
+    /// Whether the output was told that it is late.
+    cut: AtomicBool,
     /// When the output has to do with what there is, as bits.
     output: AtomicU64,
 }
@@ -41,6 +45,8 @@ impl<'a> Interrupt<'a> {
             deadline: AtomicU64::new(f64::INFINITY.to_bits()),
             armed: AtomicBool::new(false),
             told: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
+            cut: AtomicBool::new(false),
             output: AtomicU64::new(f64::INFINITY.to_bits()),
         }
     }
@@ -58,24 +64,47 @@ impl<'a> Interrupt<'a> {
         if !self.armed.load(Ordering::Relaxed) {
             return false;
         }
-        let cancelled = || self.cancel.is_some_and(|c| c.load(Ordering::Relaxed));
-        let late = || self.clock.seconds() >= f64::from_bits(self.deadline.load(Ordering::Relaxed));
-        let over = self.told.load(Ordering::Relaxed) || cancelled() || late();
+        let over = self.told.load(Ordering::Relaxed) || self.is_called();
         if over {
             self.told.store(true, Ordering::Relaxed);
         }
         over
     }
 
-    /// Whether the run was ended from outside and its output is being made.
+    /// Whether the run was ended from outside and its output is being made, or its time is up or it was cancelled since.
     pub fn is_hurried(&self) -> bool {
-        f64::from_bits(self.output.load(Ordering::Relaxed)).is_finite()
+        let hurried = || f64::from_bits(self.output.load(Ordering::Relaxed)).is_finite();
+        if !hurried() && self.ending.load(Ordering::Relaxed) && self.is_called() {
+            self.hurry();
+        }
+        hurried()
     }
 
     /// Whether the output of a run that was ended from outside has taken as long as it may.
     pub fn is_late(&self) -> bool {
-        self.is_hurried()
-            && self.clock.seconds() >= f64::from_bits(self.output.load(Ordering::Relaxed))
+        let late = self.is_hurried()
+            && self.clock.seconds() >= f64::from_bits(self.output.load(Ordering::Relaxed));
+        if late {
+            self.cut.store(true, Ordering::Relaxed);
+        }
+        late
+    }
+
+    /// Whether the output was told that it is late: it may be of less than was asked for.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut.load(Ordering::Relaxed)
+    }
+
+    /// Whether it was cancelled or its time is up.
+    fn is_called(&self) -> bool {
+        self.cancel.is_some_and(|c| c.load(Ordering::Relaxed))
+            || self.clock.seconds() >= f64::from_bits(self.deadline.load(Ordering::Relaxed))
+    }
+
+    /// The run has ended by itself: its output may take the time that is left until `deadline`.
+    pub(crate) fn end(&self, deadline: f64) {
+        self.deadline.store(deadline.to_bits(), Ordering::Relaxed);
+        self.ending.store(true, Ordering::Relaxed);
     }
 
     /// The run was ended from outside: what is left is its output.

@@ -186,7 +186,6 @@ fn begin<A: Algorithm>(
     interrupt: Option<&Interrupt<'_>>,
     start: f64,
 ) -> Result<A::State, Status> {
-    let limit = control.budget.max_seconds;
     if let Some(interrupt) = interrupt {
         let left = control.budget.left();
         interrupt.arm(left.map_or(f64::INFINITY, |left| start + left.max(0.0) + BEGINNING));
@@ -195,13 +194,18 @@ fn begin<A: Algorithm>(
     if !interrupt.is_some_and(Interrupt::disarm) {
         return state;
     }
+    Err(ended_from_outside(control, 0))
+}
+
+/// What a run ended by that was told to stop: cancelled, or out of time.
+fn ended_from_outside(control: &Control<'_>, at: u64) -> Status {
     let cancelled = control.cancel.is_some_and(|c| c.load(Ordering::Relaxed));
-    match limit.filter(|_| !cancelled) {
-        Some(limit) => Err(Status::BudgetReached {
+    match control.budget.max_seconds.filter(|_| !cancelled) {
+        Some(limit) => Status::BudgetReached {
             limit: Limit::Seconds(limit),
             detail: String::new(),
-        }),
-        None => Err(Status::Interrupted { at: 0 }),
+        },
+        None => Status::Interrupted { at },
     }
 }
 
@@ -250,7 +254,7 @@ pub fn run_interruptibly<A: Algorithm>(
     let elapsed = |clock: &dyn Clock| before + (clock.seconds() - start);
     let mut last_save = control.clock.seconds();
     let mut copying = 0.0;
-    let status = loop {
+    let mut status = loop {
         if let Some(status) = ended.clone() {
             break status;
         }
@@ -308,10 +312,19 @@ pub fn run_interruptibly<A: Algorithm>(
     };
     save(control, identity, &state, iteration, before, start, &ended);
     let wanted = control.partial || !matches!(status, Status::Interrupted { .. });
-    if let Some(interrupt) = interrupt.filter(|_| status.is_from_outside()) {
-        interrupt.hurry();
+    match interrupt {
+        Some(interrupt) if status.is_from_outside() => interrupt.hurry(),
+        Some(interrupt) => {
+            let left = control.budget.left().unwrap_or(f64::INFINITY);
+            interrupt.end(start + (left - before));
+        }
+        None => {}
     }
     let output = wanted.then(|| algorithm.output(&state));
+    // What was made of the output before its time was up is no more than a run has that ended so.
+    if interrupt.is_some_and(Interrupt::is_cut) && !status.is_from_outside() {
+        status = ended_from_outside(control, iteration);
+    }
     control.observer.finished(&status);
     Ok(Outcome {
         output,

@@ -249,6 +249,78 @@ impl Algorithm for Endless<'_> {
     }
 }
 
+/// An averaging whose output takes a hundred seconds, unless it is told that there is no time.
+struct Slow<'a> {
+    inner: Averager,
+    interrupt: &'a Interrupt<'a>,
+    /// Cancelled after half of them.
+    cancel: Option<&'a AtomicBool>,
+    /// The clock's tenths.
+    tenths: &'a AtomicU64,
+}
+
+impl Algorithm for Slow<'_> {
+    type State = State;
+    type Output = u64;
+
+    fn init(&mut self) -> Result<State, Status> {
+        self.inner.init()
+    }
+    fn step(&mut self, state: &mut State, iteration: u64) -> Step {
+        self.inner.step(state, iteration)
+    }
+    fn output(&mut self, _: &State) -> u64 {
+        for piece in 0..1000 {
+            if self.interrupt.is_late() {
+                return piece;
+            }
+            if let Some(cancel) = self.cancel.filter(|_| piece == 500) {
+                cancel.store(true, Ordering::Relaxed);
+            }
+            self.tenths.fetch_add(1, Ordering::Relaxed);
+        }
+        1000
+    }
+}
+
+/// The output of a run that converged is cut short like any other, and the run is then no better than one that was.
+#[test]
+fn the_output_of_a_run_that_converged_has_no_more_time_either() {
+    for (cancelled, limit) in [(false, None), (true, None), (false, Some(60.0))] {
+        let tenths = AtomicU64::new(0);
+        let clock = || tenths.load(Ordering::Relaxed) as f64 / 10.0;
+        let cancel = AtomicBool::new(false);
+        let cancel = cancelled.then_some(&cancel);
+        let interrupt = Interrupt::new(cancel, &clock);
+        let mut silent = Silent;
+        let budget = Budget {
+            max_seconds: limit,
+            ..Budget::iterations(100)
+        };
+        let mut control = Control::new(budget, &clock, &mut silent);
+        control.cancel = cancel;
+        control.partial = true;
+        let mut slow = Slow {
+            inner: averager(10),
+            interrupt: &interrupt,
+            cancel,
+            tenths: &tenths,
+        };
+        let ended =
+            run_interruptibly(&mut slow, &identity(), &mut control, Some(&interrupt)).unwrap();
+        let pieces = ended.output.expect("an output");
+        match ended.status {
+            Status::Converged { .. } => assert!(!cancelled && limit.is_none() && pieces == 1000),
+            Status::Interrupted { at } => assert!(cancelled && at == 10 && pieces < 510),
+            Status::BudgetReached { limit: found, .. } => {
+                assert!(limit.is_some_and(|limit| found == Limit::Seconds(limit)));
+                assert!(pieces < 610, "{pieces}");
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
 #[test]
 fn a_step_that_is_stopped_within_never_began() {
     let (_, _, whole, _) = stored_run(40, 100, None);

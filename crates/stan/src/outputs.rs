@@ -10,7 +10,7 @@ use jensen_graph::exec::Program;
 use jensen_graph::passes::{compact, optimise};
 use jensen_math::simd::{LANES, Simd};
 
-use crate::functions::check_counts;
+use crate::functions::check_call;
 use crate::functions::random::{Draws, RandomUse};
 use crate::interpret::BoundModel;
 use crate::library;
@@ -232,7 +232,7 @@ impl LibraryCall {
             })
             .collect();
         draws.go_to(self.place);
-        let drawn: FnResult<Value> = check_counts(self.function.name(), &args)
+        let drawn: FnResult<Value> = check_call(self.function.name(), &args)
             .and_then(|()| library::draw(self.function, draws, &args));
         let numbers = drawn.ok()?.numbers();
         (numbers.len() == self.to.len).then_some(numbers)

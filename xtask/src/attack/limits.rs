@@ -6,7 +6,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::scenes::{self, Scene};
-use super::{Dice, Flags, compare, finish, run, start};
+use super::{Dice, Flags, calls, compare, finish, run, start};
+
+/// Programs with a call of the library for each round of the other attacks: 20 rounds have every function.
+const CALLS: usize = 40;
 
 /// Takes from every command what it needs.
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
@@ -23,7 +26,7 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
         for (k, scene) in scenes.iter().enumerate() {
             let folder = desk.join(format!("run-{k}-{i}"));
             let jensen = &flags.jensen;
-            let files = format!("trap '' XFSZ; ulimit -f {}", 1 + dice.below(60));
+            let files = format!("ulimit -f {}", 1 + dice.below(60));
             let mut attacks = vec![
                 ("small files", small_files(jensen, scene, &folder, &files)),
                 (
@@ -54,9 +57,12 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
             let _ = fs::remove_dir_all(&folder);
         }
     }
+    let count = flags.count * CALLS;
+    finds.extend(calls::attack(root, &desk, &flags, count)?);
     if !finds.is_empty() {
         return Err(finds.join("\nerror: "));
     }
+    tried.insert("a call of the library", count);
     let tried = tried.iter();
     let told: Vec<String> = tried.map(|(kind, n)| format!("{n} with {kind}")).collect();
     let skipped = if mounts {

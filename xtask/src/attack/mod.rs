@@ -10,11 +10,13 @@
 //!
 //! | file | subject |
 //! | --- | --- |
+//! | `calls` | functions of the library with large arguments, a part of `limits` |
 //! | `scenes` | small runs of every command, with their data |
 //! | `compare` | folders file by file, times apart |
 //!
 //! All take `--jensen PATH` (a command that is built; else one is built), `--count N` or `--seconds S`, and `--seed N`.
 
+mod calls;
 mod compare;
 mod damage;
 mod fuzz;

@@ -1,7 +1,7 @@
 //! Tables: what is read, and how mistakes are told.
 
 use jensen_data::table_csv::{Header, parse};
-use jensen_data::{Cells, Table};
+use jensen_data::{Cells, DataSet, Table};
 use proptest::prelude::*;
 
 fn read(text: &str) -> Table {
@@ -185,5 +185,63 @@ proptest! {
                 let _ = column.numbers();
             }
         }
+    }
+}
+
+/// Columns and words are looked up, and places in the file found, in time that grows with the file alone.
+#[test]
+fn wide_tables_take_no_more_time_than_long_ones() {
+    use std::fmt::Write;
+    let columns = 40_000;
+    let mut text = String::new();
+    for row in 0..4 {
+        for column in 0..columns {
+            let comma = if column == 0 { "" } else { "," };
+            let _ = match (row, column % 4) {
+                (0, _) => write!(text, "{comma}name{column}"),
+                (_, 0) => write!(text, "{comma}word{row}"),
+                (2, 1) => write!(text, "{comma}"),
+                _ => write!(text, "{comma}{}.5", row * column),
+            };
+        }
+        text.push('\n');
+    }
+    let begun = std::time::Instant::now();
+    let table = Table::parse(text.as_bytes(), "wide.csv").unwrap();
+    for column in 0..columns {
+        assert_eq!(
+            table.column(&format!("name{column}")).unwrap().cells.len(),
+            3
+        );
+    }
+    let words: String = (0..40_000).map(|row| format!("w{row}\n")).collect();
+    let long = Table::parse(format!("x\n{words}").as_bytes(), "long.csv").unwrap();
+    let column = long.column("x").unwrap();
+    let codes = column.codes(&column.levels()).unwrap();
+    assert!(codes.iter().all(Option::is_some));
+    let taken = begun.elapsed();
+    assert!(taken.as_secs() < 8, "{taken:?}");
+    // What is missing is refused in the last columns as in the first.
+    let data = DataSet::from_csv(text.as_bytes(), "wide.csv").unwrap();
+    assert!(data.refusal("name1").is_some() && data.refusal("name39997").is_some());
+    assert!(data.refusal("name39998").is_none());
+}
+
+/// A word tells a terminal and a spreadsheet nothing.
+#[test]
+fn words_are_harmless_cells() {
+    use jensen_data::table_csv::quoted;
+    for (word, cell) in [
+        ("plain", "plain"),
+        ("-1.5e3", "-1.5e3"),
+        ("a,b", "\"a,b\""),
+        ("=cmd()", "'=cmd()"),
+        ("@x", "'@x"),
+        ("-x", "'-x"),
+        ("a\u{1b}[31m", "a\\u001b[31m"),
+        ("a\u{202e}b", "a\\u202eb"),
+        ("two\nlines", "\"two\nlines\""),
+    ] {
+        assert_eq!(quoted(word), cell);
     }
 }

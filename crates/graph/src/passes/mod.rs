@@ -18,7 +18,22 @@ use crate::ir::Graph;
 
 /// The standard pipeline before differentiation: re-rolled and compacted, factors of data within predictors' columns.
 pub fn optimise(graph: &Graph) -> Graph {
-    let rolled = columns::fold_factors(reroll(&compact(graph)));
+    let never = || None;
+    optimise_unless(graph, &never).unwrap_or_else(|reason| unreachable!("{reason}"))
+}
+
+/// The same, ended by a reason that `asked` gives between passes.
+pub(crate) fn optimise_unless(
+    graph: &Graph,
+    asked: &dyn Fn() -> Option<String>,
+) -> Result<Graph, String> {
+    let go_on = || asked().map_or(Ok(()), Err);
+    let compacted = compact(graph);
+    go_on()?;
+    let rolled = reroll(&compacted);
+    drop(compacted);
+    go_on()?;
+    let rolled = columns::fold_factors(rolled);
     crate::verify::debug_verify(&rolled);
-    rolled
+    Ok(rolled)
 }

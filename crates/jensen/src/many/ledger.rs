@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use jensen_data::{Claim, TraceWriter, read_optional, read_trace, write_atomic_bytes};
+use jensen_data::{
+    Claim, TraceWriter, create_folder, read_optional, read_trace, write_atomic_bytes,
+};
 
 use super::{Fits, Row, Task, table};
 use crate::Error;
@@ -31,6 +33,7 @@ impl Ledger {
     /// # Errors
     /// It holds something else, rows of other fits, or cannot be written.
     pub fn open(folder: &Path, fits: &Fits) -> Result<Self, Error> {
+        create_folder(folder).map_err(Error::output)?;
         let claim = Claim::of(folder).map_err(Error::output)?;
         let (name, path) = (folder.join(FITS), folder.join(ROWS));
         let digest = fits.digest();

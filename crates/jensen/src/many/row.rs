@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use jensen_data::FitSummary;
+use jensen_data::table_csv::quoted;
 use serde::{Deserialize, Serialize};
 
 use super::Task;
@@ -107,22 +108,22 @@ pub fn table(rows: &[&Row]) -> String {
     for name in &names {
         text += &format!(
             ",{},{}",
-            cell(&format!("mean({name})")),
-            cell(&format!("sd({name})"))
+            quoted(&format!("mean({name})")),
+            quoted(&format!("sd({name})"))
         );
     }
     text.push('\n');
     let shown = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
     for row in rows {
         let mut cells = vec![
-            cell(&row.data),
+            quoted(&row.data),
             row.seed.to_string(),
             row.verdict.clone(),
             shown(row.elbo),
             shown(row.elbo_se),
             shown(row.khat),
             row.seconds.to_string(),
-            cell(&row.message),
+            quoted(&row.message),
         ];
         let fixed = cells.len();
         cells.resize(fixed + 2 * names.len(), String::new());
@@ -135,13 +136,4 @@ pub fn table(rows: &[&Row]) -> String {
         text.push('\n');
     }
     text
-}
-
-/// A cell, between quotes where it needs them.
-fn cell(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
 }

@@ -109,13 +109,12 @@ pub fn read_request<T: DeserializeOwned>(folder: &RunDir) -> Result<T, Error> {
 /// # Errors
 /// The run has not finished, or the file cannot be read.
 pub fn approximation(folder: &RunDir, again: &str) -> Result<Vec<u8>, Error> {
-    if !folder.has(Artefact::Approximation) {
-        return Err(Error::Input(format!(
+    Digests::archive(folder, Artefact::Approximation)?.ok_or_else(|| {
+        Error::Input(format!(
             "the fit in `{0}` has not finished: resume it first (`{again} --resume {0}`)",
             folder.path().display()
-        )));
-    }
-    Ok(read_bytes(&folder.artefact(Artefact::Approximation))?)
+        ))
+    })
 }
 
 /// What is wrong with the approximation, with its place.

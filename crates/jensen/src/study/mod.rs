@@ -307,8 +307,7 @@ fn write_results(
     // All are tried: a full disk or a table that a format cannot hold costs no other file.
     let written: Vec<_> = files.into_iter().map(|file| file.write(folder)).collect();
     written.into_iter().collect::<Result<(), Error>>()?;
-    // Archives carry a digest and an identity of their own, about which their readers say more.
-    for name in names.iter().filter(|name| !name.ends_with(".safetensors")) {
+    for name in &names {
         digests.note(folder, name).map_err(Error::output)?;
     }
     let fit = Kept::Fit.file_name();

@@ -35,10 +35,15 @@ pub fn temper(text: &str) -> Result<String, String> {
 /// Reads a number of threads.
 pub fn thread_count(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(n @ 1..=1024) => Ok(n),
-        _ => Err("expected a number of threads from 1 to 1024".into()),
+        Ok(n @ 1..=MOST_THREADS) => Ok(n),
+        _ => Err(format!(
+            "expected a number of threads from 1 to {MOST_THREADS}"
+        )),
     }
 }
+
+/// Threads that may be asked for.
+pub const MOST_THREADS: usize = 1024;
 
 /// Reads a positive number.
 pub fn positive(text: &str) -> Result<f64, String> {

@@ -5,7 +5,7 @@ use num_complex::Complex64;
 
 use crate::functions::{Builtin, NamedBuiltin};
 use crate::value::dense;
-use crate::value::error::{FnError, FnResult};
+use crate::value::error::{FnError, FnResult, MAX_VALUE_BYTES, check_bytes};
 use crate::value::{Mat, Matrix, Value};
 
 use Builtin::Pure;
@@ -174,17 +174,26 @@ pub(super) const TABLE: &[NamedBuiltin] = &[
     (
         "qr",
         Pure(|a| {
-            let (q, r) = dense::qr(a[0].matrix()?);
+            let m = a[0].matrix()?;
+            check_full("qr", m)?;
+            let (q, r) = dense::qr(m, m.rows());
             Ok(Value::Tuple(vec![Value::Matrix(q), Value::Matrix(r)]))
         }),
     ),
     (
         "qr_Q",
-        Pure(|a| Ok(Value::Matrix(dense::qr(a[0].matrix()?).0))),
+        Pure(|a| {
+            let m = a[0].matrix()?;
+            check_full("qr_Q", m)?;
+            Ok(Value::Matrix(dense::qr(m, m.rows()).0))
+        }),
     ),
     (
         "qr_R",
-        Pure(|a| Ok(Value::Matrix(dense::qr(a[0].matrix()?).1))),
+        Pure(|a| {
+            let m = a[0].matrix()?;
+            Ok(Value::Matrix(dense::qr(m, m.rows().min(m.cols())).1))
+        }),
     ),
     (
         "qr_thin",
@@ -367,13 +376,16 @@ fn right(b: &Value, n: usize, name: &str, solve: impl Fn(&Matrix) -> Matrix) -> 
     })
 }
 
+/// Refuses orthogonal factors of more rows than there is memory for their square.
+fn check_full(name: &str, m: &Matrix) -> FnResult<()> {
+    let elements = (m.rows() as f64).powi(2);
+    check_bytes(&format!("{name}: the factor"), elements, 8, MAX_VALUE_BYTES)
+}
+
 fn thin(m: &Matrix) -> (Matrix, Matrix) {
-    let (q, r) = dense::qr(m);
     let k = m.rows().min(m.cols());
-    (
-        Mat::from_fn(m.rows(), k, |i, j| q[(i, j)]),
-        Mat::from_fn(k, m.cols(), |i, j| r[(i, j)]),
-    )
+    let (q, r) = dense::qr(m, k);
+    (q, Mat::from_fn(k, m.cols(), |i, j| r[(i, j)]))
 }
 
 fn exp_multiply(t: f64, a: &Value, b: &Value) -> FnResult<Value> {
@@ -405,10 +417,8 @@ fn generalized_inverse(args: &[&Value]) -> FnResult<Value> {
     let (u, s, v) = dense::svd(m);
     let largest = s.first().copied().unwrap_or(0.0);
     let cutoff = largest * f64::EPSILON * m.rows().max(m.cols()) as f64;
-    Ok(Value::Matrix(Mat::from_fn(m.cols(), m.rows(), |i, j| {
-        (0..s.len())
-            .filter(|k| s[*k] > cutoff)
-            .map(|k| v[(i, k)] * u[(j, k)] / s[k])
-            .sum()
-    })))
+    let kept = s.iter().take_while(|s| **s > cutoff).count();
+    let scaled = Mat::from_fn(m.cols(), kept, |i, k| v[(i, k)] / s[k]);
+    let left = Mat::from_fn(kept, m.rows(), |k, j| u[(j, k)]);
+    Ok(Value::Matrix(dense::multiply(&scaled, &left)))
 }

@@ -124,22 +124,34 @@ const COUNTED: &[(&str, usize)] = &[
     ("rising_factorial", 1),
 ];
 
-/// Refuses a call that would go through too many terms for one step of an evaluation.
+/// The argument of a function that says through how many terms it goes.
+pub fn counted(name: &str) -> Option<usize> {
+    let found = COUNTED.binary_search_by_key(&name, |(name, _)| name);
+    found.ok().map(|row| COUNTED[row].1)
+}
+
+/// Refuses a call that would go through too many terms for one step of an evaluation: through so many, for the `longest` of
+/// its arguments.
 ///
 /// # Errors
-/// [`ErrorKind::Limit`](crate::value::error::ErrorKind::Limit).
-pub fn check_counts(name: &str, args: &[&Value]) -> FnResult<()> {
-    let Ok(found) = COUNTED.binary_search_by_key(&name, |(name, _)| name) else {
-        return Ok(());
-    };
-    let counts = args[COUNTED[found].1].numbers();
+/// [`ErrorKind::Excess`](crate::value::error::ErrorKind::Excess).
+pub fn check_counts(name: &str, counts: &Value, longest: usize) -> FnResult<()> {
+    let counts = counts.numbers();
     // A count stands for every element of the other arguments, or for its own.
-    let longest = args.iter().map(|arg| arg.len()).max().unwrap_or(1);
     let each = longest.checked_div(counts.len()).unwrap_or(1).max(1);
     check_terms(
         name,
         each as f64 * counts.iter().map(|n| n.abs()).sum::<f64>(),
     )
+}
+
+/// The same of a call with these arguments, where it is one that counts.
+///
+/// # Errors
+/// As there.
+pub fn check_call(name: &str, args: &[&Value]) -> FnResult<()> {
+    let longest = args.iter().map(|arg| arg.len()).max().unwrap_or(1);
+    counted(name).map_or(Ok(()), |at| check_counts(name, args[at], longest))
 }
 
 /// A name and its implementation.

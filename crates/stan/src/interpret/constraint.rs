@@ -187,7 +187,8 @@ impl Machine<'_> {
         })?;
         check_bytes(
             &format!("variable `{name}`"),
-            outer * f64::from(n),
+            // What no element has is made all the same where there are some.
+            outer.max(1.0) * f64::from(n),
             bytes,
             self.limits.bytes,
         )

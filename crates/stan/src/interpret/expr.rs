@@ -139,7 +139,7 @@ impl Machine<'_> {
             _ => {
                 let (a, b) = (self.eval(a)?, self.eval(b)?);
                 self.work(a.len(), span)?;
-                ops::binary(op, &a, &b).map_err(|e| e.at(span))
+                library::binary_under(&self.halt, op, &a, &b, span)
             }
         }
     }
@@ -198,7 +198,7 @@ impl Machine<'_> {
             Callee::Builtin(id) => {
                 self.step(span)?;
                 let refs: Vec<&Value> = args.iter().map(|a| &**a).collect();
-                functions::check_counts(id.name(), &refs).map_err(|e| e.at(span))?;
+                functions::check_call(id.name(), &refs).map_err(|e| e.at(span))?;
                 let result = if id.name().ends_with("_rng") {
                     match &mut self.rng {
                         Some(rng) => {
@@ -223,7 +223,7 @@ impl Machine<'_> {
                     } else {
                         Keep::ALL
                     };
-                    library::call(id, keep, &refs)
+                    library::call_under(&self.halt, id, keep, &refs, span)?
                 };
                 let value = result.map_err(|e| e.at(span))?;
                 self.work(value.len(), span)?;

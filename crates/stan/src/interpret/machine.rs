@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::functions::random::{Draws, Place};
 use crate::program::{Program, Span, VarId};
 use crate::value::Value;
-use crate::value::error::{Eval, EvalError, FnError, Halt, Limits};
+use crate::value::error::{Eval, FnError, Halt, Limits};
 
 /// Values of the variables, by [`VarId`]; `None` where the declaration was not met yet.
 pub type Slots = Vec<Option<Arc<Value>>>;
@@ -18,7 +18,7 @@ pub struct Machine<'m> {
     pub(super) program: &'m Program,
     pub(super) locals: &'m [Vec<VarId>],
     pub(super) limits: Limits,
-    halt: Halt,
+    pub(super) halt: Halt,
     /// Work since it was last asked whether to go on.
     work: u64,
     /// Values of the variables.
@@ -90,13 +90,11 @@ impl<'m> Machine<'m> {
         self.work(1, span)?;
         self.steps += 1;
         if self.steps > self.limits.steps {
-            return Err(limit(
-                format!(
-                    "gave up after {} steps: does this loop or recursion end?",
-                    self.limits.steps
-                ),
-                span,
-            ));
+            let message = format!(
+                "gave up after {} steps: does this loop or recursion end?",
+                self.limits.steps
+            );
+            return Err(FnError::limit(message).at(span));
         }
         Ok(())
     }
@@ -108,13 +106,11 @@ impl<'m> Machine<'m> {
         body: impl FnOnce(&mut Self) -> Eval<T>,
     ) -> Eval<T> {
         if self.depth >= self.limits.depth {
-            return Err(limit(
-                format!(
-                    "gave up {} levels deep: does this recursion end?",
-                    self.limits.depth
-                ),
-                span,
-            ));
+            let message = format!(
+                "gave up {} levels deep: does this recursion end?",
+                self.limits.depth
+            );
+            return Err(FnError::excess(message).at(span));
         }
         self.depth += 1;
         let result = body(self);
@@ -145,8 +141,4 @@ impl<'m> Machine<'m> {
             text
         }
     }
-}
-
-fn limit(message: String, span: Span) -> Box<EvalError> {
-    FnError::limit(message).at(span)
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use jensen_math::special::log_diff_exp;
 
 use super::machine::Machine;
+use crate::library;
 use crate::program::{
     Access, Assign, Callee, Decl, Expr, FunctionKind, LValue, Message, Place, Span, Stmt, StmtKind,
     Tilde, VarId,
 };
 use crate::value::error::{Eval, FnError};
 use crate::value::index::{self, Step};
-use crate::value::ops;
 use crate::value::{Operand, Value};
 
 /// Most bytes of one message.
@@ -241,8 +241,8 @@ impl Machine<'_> {
                             .map_err(|e| self.index_error(&e, place))?,
                     )
                 };
-                let new = ops::binary(op, &old, &value)
-                    .map_err(|e| e.at(place.span.to(assign.rhs.span)))?;
+                let span = place.span.to(assign.rhs.span);
+                let new = library::binary_under(&self.halt, op, &old, &value, span)?;
                 drop(old);
                 self.store(place, &steps, Operand::Owned(new.promote(&place.ty)))
             }

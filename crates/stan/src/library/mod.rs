@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use crate::distributions::{self, Suffix, Univariate};
 use crate::functions::random::Draws;
 use crate::functions::{self, Builtin, Keep};
-use crate::program::BuiltinId;
-use crate::value::error::{FnError, FnResult};
+use crate::program::{BinaryOp, BuiltinId, Span};
+use crate::value::error::{Eval, FnError, FnResult, Halt};
 use crate::value::{Value, ops, vectorise};
 
 /// What computes a library function.
@@ -116,6 +116,59 @@ pub fn call(id: BuiltinId, keep: Keep, args: &[&Value]) -> FnResult<Value> {
             id.name()
         ))),
     }
+}
+
+/// As [`call`]; what may take long does so under `halt`.
+///
+/// # Errors
+/// The reason to end, from outside; and those of [`call`], from inside.
+pub fn call_under(
+    halt: &Halt,
+    id: BuiltinId,
+    keep: Keep,
+    args: &[&Value],
+    span: Span,
+) -> Eval<FnResult<Value>> {
+    if !halt.is_apart() || !args.iter().any(|arg| is_long(arg)) {
+        return Ok(call(id, keep, args));
+    }
+    let owned: Vec<Value> = args.iter().map(|arg| Value::clone(arg)).collect();
+    halt.during(span, move || {
+        call(id, keep, &owned.iter().collect::<Vec<_>>())
+    })
+}
+
+/// As [`ops::binary`]; what may take long does so under `halt`.
+///
+/// # Errors
+/// The reason to end, and those of the operator.
+pub fn binary_under(halt: &Halt, op: BinaryOp, a: &Value, b: &Value, span: Span) -> Eval<Value> {
+    let linear = matches!(op, BinaryOp::Mul | BinaryOp::Div | BinaryOp::LeftDiv);
+    let made = match linear && halt.is_apart() && is_long(a) && is_long(b) {
+        false => ops::binary(op, a, b),
+        true => {
+            let (a, b) = (a.clone(), b.clone());
+            halt.during(span, move || ops::binary(op, &a, &b))?
+        }
+    };
+    made.map_err(|error| error.at(span))
+}
+
+/// Rows and columns of a matrix of which factorisations take more than some milliseconds.
+const LONG_EXTENT: usize = 128;
+
+/// Elements of which sorting takes some tenths of a second.
+const LONG: usize = 1 << 22;
+
+/// Whether a call may take long because of this argument.
+fn is_long(value: &Value) -> bool {
+    let extents = match value {
+        Value::Matrix(m) => (m.rows(), m.cols()),
+        Value::ComplexMatrix(m) => (m.rows(), m.cols()),
+        Value::Array(all) => return all.iter().any(is_long) || all.len() >= LONG,
+        other => return other.len() >= LONG,
+    };
+    extents.0.min(extents.1) >= LONG_EXTENT
 }
 
 /// Calls a `…_jacobian` function of the library: the constrained value and the log-Jacobian, which the caller adds to

@@ -3,9 +3,9 @@
 use super::Lower;
 use super::stmt::Flow;
 use crate::distributions::{self, Formula, Passed};
-use crate::functions::Keep;
 use crate::functions::laplace::LaplaceForm;
 use crate::functions::solvers::Form;
+use crate::functions::{Keep, check_counts, counted};
 use crate::library;
 use crate::program::{
     BuiltinId, Call, Callee, Expr, ExprKind, FunId, FunctionKind, Level, Span, Type,
@@ -98,6 +98,13 @@ impl Lower<'_, '_> {
         drop: bool,
         span: Span,
     ) -> Eval<Sym> {
+        if let Some(at) = counted(id.name())
+            && let Some(counts) = args[at].known()
+        {
+            let length = |arg: &Sym| arg.dims().map_or(1, |dims| dims.size());
+            let longest = args.iter().map(length).max().unwrap_or(1);
+            check_counts(id.name(), &counts, longest).map_err(|e| e.at(span))?;
+        }
         if args.iter().all(Sym::is_known) {
             let values: Vec<_> = args.iter().filter_map(Sym::known).collect();
             let refs: Vec<&Value> = values.iter().map(|v| &**v).collect();
@@ -113,7 +120,7 @@ impl Lower<'_, '_> {
                 }
                 return Ok(value.into());
             }
-            return library::call(id, keep, &refs)
+            return library::call_under(&self.halt, id, keep, &refs, span)?
                 .map(Sym::from)
                 .map_err(|e| e.at(span));
         }

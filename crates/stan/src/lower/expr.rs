@@ -5,6 +5,7 @@ use std::rc::Rc;
 use num_complex::Complex64;
 
 use super::Lower;
+use crate::library;
 use crate::program::{BinaryOp, Expr, ExprKind, Index, Type};
 use crate::symbolic::functions::operators;
 use crate::symbolic::index;
@@ -151,9 +152,7 @@ impl<'g> Lower<'_, 'g> {
         }
         let right = self.expr(b)?;
         if let (Some(x), Some(y)) = (left.known(), right.known()) {
-            return ops::binary(op, &x, &y)
-                .map(Sym::from)
-                .map_err(|e| e.at(span));
+            return library::binary_under(&self.halt, op, &x, &y, span).map(Sym::from);
         }
         self.site(expr);
         if let Some(result) = self.binary_of_records(op, &left, &right) {

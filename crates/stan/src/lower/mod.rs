@@ -184,7 +184,10 @@ fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lowe
     lower.block(&program.model)?;
     let output = lower.log_density();
     let turned = lower.turning.turned;
+    let halt = lower.halt.clone();
     drop(lower);
+    let go_on = || halt.check(Span::default());
+    go_on()?;
     let mut scattered = tape.scattered.into_inner();
     let mut graph = tape.graph.into_inner();
     let roots = scattered.iter().flat_map(Scattered::nodes);
@@ -195,7 +198,9 @@ fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lowe
     } else {
         graph.set_outputs(roots);
     }
+    go_on()?;
     graph = passes::repeats(graph);
+    go_on()?;
     let made = graph.outputs().to_vec();
     for (one, ids) in scattered.iter_mut().zip(made[1..].chunks_exact(3)) {
         for (node, made) in one.nodes_mut().into_iter().zip(ids) {
@@ -471,7 +476,7 @@ impl<'p, 'g> Lower<'p, 'g> {
     fn nested<T>(&mut self, span: Span, body: impl FnOnce(&mut Self) -> Eval<T>) -> Eval<T> {
         if self.depth >= DEPTH_LIMIT {
             let message = format!("gave up {DEPTH_LIMIT} levels deep: does this recursion end?");
-            return Err(limit(message, span));
+            return Err(FnError::excess(message).at(span));
         }
         self.depth += 1;
         let result = body(self);

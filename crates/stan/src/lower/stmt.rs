@@ -30,6 +30,9 @@ pub(super) enum Flow {
     Return(Option<Sym>),
 }
 
+/// Bytes that a number of a value takes at least.
+const BYTES: usize = 16;
+
 impl<'g> Lower<'_, 'g> {
     /// Statements in order.
     pub(super) fn stmts(&mut self, stmts: &[Stmt]) -> Eval<Flow> {
@@ -380,7 +383,12 @@ impl<'g> Lower<'_, 'g> {
                 Sized::ComplexMatrix(n, self.extent(m, outer * n as f64, name)?)
             }
             SizedType::Array(n, inner) => {
-                let n = self.extent(n, outer, name)?;
+                // An element is a value of its own unless it is a number.
+                let copies = match **inner {
+                    SizedType::Int | SizedType::Real => outer,
+                    _ => outer * (size_of::<Sym>() as f64 / BYTES as f64),
+                };
+                let n = self.extent(n, copies, name)?;
                 Sized::Array(n, Box::new(self.sized(inner, outer * n as f64, name)?))
             }
             SizedType::Tuple(parts) => Sized::Tuple(
@@ -392,6 +400,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
+    /// A size, of which there are `outer` copies.
     fn extent(&mut self, size: &Expr, outer: f64, name: &str) -> Eval<usize> {
         let n = self.int(size)?;
         let count = usize::try_from(n).map_err(|_| {
@@ -401,8 +410,8 @@ impl<'g> Lower<'_, 'g> {
         })?;
         check_bytes(
             &format!("variable `{name}`"),
-            outer * f64::from(n),
-            16,
+            outer.max(1.0) * f64::from(n),
+            BYTES,
             MAX_VALUE_BYTES,
         )
         .map_err(|e| e.at(size.span))?;

@@ -36,12 +36,15 @@ const TRIALS: [Invention; 4] = [
 /// Steps of the interpreter, and nodes of a graph, after which a trial says nothing.
 const MOST: u64 = 1_000_000;
 
+/// Bytes of one value after which it does so with made-up data.
+const ROOM: u64 = 256 << 20;
+
 /// Questions whether to go on, one each few hundred steps, after which a trial says nothing.
 const PATIENCE: u64 = 4_000;
 
 /// What of a correct program lowering refuses: the program is lowered with made-up data that satisfy its declarations. An
 /// error where all such data are refused, as data that the program does not declare cannot change it, and a warning where
-/// some are. Data with which the program fails for other reasons say nothing.
+/// some are. Data with which the program fails for other reasons say nothing; a program without data fails for its own.
 pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
     let trials = if program.data.is_empty() {
         &TRIALS[..1]
@@ -76,25 +79,44 @@ pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
 
 /// Why lowering refuses the program with such data, if it does; nothing where the trial says nothing.
 fn outcome(program: &Arc<Program>, what: Invention) -> Option<Option<LowerError>> {
-    let asked = AtomicU64::new(0);
-    let interpreter = Interpreter {
-        limits: Limits {
-            steps: MOST,
-            ..Limits::default()
-        },
-        seed: 0,
-        halt: Halt::new(move || {
-            (asked.fetch_add(1, Ordering::Relaxed) > PATIENCE).then(|| "long enough".to_owned())
-        }),
+    let own = program.data.is_empty();
+    // What would end a fit as well: neither the end of a trial nor data that others may be better than.
+    let fails = |kind| own && matches!(kind, ErrorKind::Failed | ErrorKind::Excess);
+    let bind = |seed| interpreter(own, seed).bind_invented(program.clone(), what);
+    let bound = match bind(0) {
+        Ok(bound) => bound,
+        // Transformed data may draw random numbers.
+        Err(error) if fails(error.kind) || own && error.kind == ErrorKind::Rejected => {
+            return bind(1).err().map(|_| Some(error.into()));
+        }
+        Err(_) => return None,
     };
-    let bound = interpreter.bind_invented(program.clone(), what).ok()?;
     let options = LowerOptions {
         node_limit: MOST as usize,
         ..LowerOptions::default()
     };
     match lower(&bound, options) {
         Ok(_) => Some(None),
-        Err(error) if error.kind == ErrorKind::Unsupported => Some(Some(error)),
+        Err(error) if fails(error.kind) || error.kind == ErrorKind::Unsupported => {
+            Some(Some(error))
+        }
         Err(_) => None,
+    }
+}
+
+/// One that loses patience; a program's `own` data may have the size that any fit allows.
+fn interpreter(own: bool, seed: u64) -> Interpreter {
+    let asked = AtomicU64::new(0);
+    let limits = Limits::default();
+    Interpreter {
+        limits: Limits {
+            steps: MOST,
+            bytes: if own { limits.bytes } else { ROOM },
+            ..limits
+        },
+        seed,
+        halt: Halt::new(move || {
+            (asked.fetch_add(1, Ordering::Relaxed) > PATIENCE).then(|| "long enough".to_owned())
+        }),
     }
 }

@@ -1,6 +1,8 @@
-//! Dense linear algebra on small matrices, written for clarity: the reference the fast engine is tested against.
+//! Dense linear algebra: of small matrices written for clarity, the reference the fast engine is tested against, and of large
+//! ones by [`large`].
 
 use jensen_math::complex;
+use jensen_math::large::{self, LARGE, Triangle};
 use num_complex::Complex64;
 
 use crate::value::error::{FnError, FnResult};
@@ -9,6 +11,10 @@ use crate::value::{Mat, Matrix};
 
 /// `a · b`
 pub fn multiply<T: Scalar>(a: &Mat<T>, b: &Mat<T>) -> Mat<T> {
+    let (m, k, n) = (a.rows(), a.cols(), b.cols());
+    if m.min(k).min(n) >= LARGE {
+        return Mat::new(m, n, large::multiply(a.data(), b.data(), [m, k, n]));
+    }
     let mut out = Mat::filled(a.rows(), b.cols(), T::ZERO);
     for j in 0..b.cols() {
         for k in 0..a.cols() {
@@ -78,6 +84,14 @@ pub struct Lu<T> {
 /// Factors a square matrix; singular ones have a zero on the diagonal.
 pub fn lu<T: Scalar>(a: &Mat<T>) -> Lu<T> {
     let n = a.rows();
+    if n >= LARGE {
+        let found = large::lu(a.data(), n);
+        return Lu {
+            factors: Mat::new(n, n, found.factors),
+            order: found.order,
+            sign: found.sign,
+        };
+    }
     let mut f = a.clone();
     let mut order: Vec<usize> = (0..n).collect();
     let mut sign = 1.0;
@@ -130,6 +144,12 @@ impl<T: Scalar> Lu<T> {
         let n = self.factors.rows();
         let f = &self.factors;
         let mut x = Mat::from_fn(n, b.cols(), |i, j| b[(self.order[i], j)]);
+        if n >= LARGE {
+            for triangle in [Triangle::UnitLower, Triangle::Upper] {
+                large::solve(f.data(), n, triangle, x.data_mut());
+            }
+            return x;
+        }
         for c in 0..b.cols() {
             for i in 0..n {
                 for k in 0..i {
@@ -169,9 +189,13 @@ pub fn solve<T: Scalar>(a: &Mat<T>, b: &Mat<T>) -> FnResult<Mat<T>> {
 /// When the matrix is not symmetric or not positive definite: the point is rejected.
 pub fn cholesky(name: &str, a: &Matrix) -> FnResult<Matrix> {
     let n = check_symmetric(name, a)?;
+    let indefinite = || FnError::domain(format!("{name}: the matrix is not positive definite"));
+    if n >= LARGE {
+        let l = large::cholesky(a.data(), n).ok_or_else(indefinite)?;
+        return Ok(Mat::new(n, n, l));
+    }
     let rows: Vec<f64> = (0..n * n).map(|at| a[(at / n, at % n)]).collect();
-    let l = jensen_math::dense::factor(&rows, n, 0.0)
-        .map_err(|_| FnError::domain(format!("{name}: the matrix is not positive definite")))?;
+    let l = jensen_math::dense::factor(&rows, n, 0.0).map_err(|_| indefinite())?;
     Ok(Mat::from_fn(n, n, |i, j| l[i * n + j]))
 }
 
@@ -179,6 +203,10 @@ pub fn cholesky(name: &str, a: &Matrix) -> FnResult<Matrix> {
 pub fn solve_lower(l: &Matrix, b: &Matrix) -> Matrix {
     let n = l.rows();
     let mut x = b.clone();
+    if n >= LARGE {
+        large::solve(l.data(), n, Triangle::Lower, x.data_mut());
+        return x;
+    }
     for c in 0..b.cols() {
         for i in 0..n {
             for k in 0..i {
@@ -194,6 +222,10 @@ pub fn solve_lower(l: &Matrix, b: &Matrix) -> Matrix {
 pub fn solve_lower_transposed(l: &Matrix, b: &Matrix) -> Matrix {
     let n = l.rows();
     let mut x = b.clone();
+    if n >= LARGE {
+        large::solve(l.data(), n, Triangle::LowerTransposed, x.data_mut());
+        return x;
+    }
     for c in 0..b.cols() {
         for i in (0..n).rev() {
             for k in i + 1..n {
@@ -231,41 +263,18 @@ fn rotate(m: &mut Matrix, p: usize, q: usize, c: f64, s: f64) {
     }
 }
 
-/// Householder QR: the full orthogonal factor and the upper one of the shape of `a`, diagonal not negative, as Stan
-/// signs them.
-pub fn qr(a: &Matrix) -> (Matrix, Matrix) {
+/// Householder QR: so many columns of the orthogonal factor, and the upper one of the shape of `a`, diagonal not negative, as
+/// Stan signs them.
+pub fn qr(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     let (m, n) = (a.rows(), a.cols());
-    let mut r = a.clone();
-    let mut q = identity(m);
+    let (mut q, mut r) = match m.min(n) >= LARGE {
+        true => {
+            let (q, r) = large::qr(a.data(), [m, n], across);
+            (Mat::new(m, across, q), Mat::new(m, n, r))
+        }
+        false => reflections(a, across),
+    };
     for k in 0..n.min(m) {
-        let norm = (k..m).map(|i| r[(i, k)] * r[(i, k)]).sum::<f64>().sqrt();
-        if norm == 0.0 {
-            continue;
-        }
-        let alpha = if r[(k, k)] > 0.0 { -norm } else { norm };
-        let mut v: Vec<f64> = (k..m).map(|i| r[(i, k)]).collect();
-        v[0] -= alpha;
-        let vv: f64 = v.iter().map(|x| x * x).sum();
-        if vv == 0.0 {
-            continue;
-        }
-        for j in 0..n {
-            let dot: f64 = (k..m).map(|i| v[i - k] * r[(i, j)]).sum();
-            for i in k..m {
-                r[(i, j)] -= 2.0 * dot / vv * v[i - k];
-            }
-        }
-        for i in 0..m {
-            let dot: f64 = (k..m).map(|l| q[(i, l)] * v[l - k]).sum();
-            for l in k..m {
-                q[(i, l)] -= 2.0 * dot / vv * v[l - k];
-            }
-        }
-    }
-    for k in 0..n.min(m) {
-        for i in k + 1..m {
-            r[(i, k)] = 0.0;
-        }
         if r[(k, k)] < 0.0 {
             for j in 0..n {
                 r[(k, j)] = -r[(k, j)];
@@ -278,14 +287,64 @@ pub fn qr(a: &Matrix) -> (Matrix, Matrix) {
     (q, r)
 }
 
+/// The factors of [`qr`], but for signs.
+fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
+    let (m, n) = (a.rows(), a.cols());
+    // `x ← (I − 2 v vᵀ / vᵀv) x` of what a column has from row k on.
+    let reflect = |x: &mut [f64], v: &[f64], vv: f64| {
+        let dot: f64 = v.iter().zip(&*x).map(|(v, x)| v * x).sum();
+        let factor = 2.0 * dot / vv;
+        x.iter_mut().zip(v).for_each(|(x, v)| *x -= factor * v);
+    };
+    let mut r = a.clone();
+    let mut made: Vec<(Vec<f64>, f64)> = Vec::with_capacity(n.min(m));
+    for k in 0..n.min(m) {
+        let mut v = r.column(k)[k..].to_vec();
+        let norm = v.iter().map(|x| x * x).sum::<f64>().sqrt();
+        v[0] += if v[0] > 0.0 { norm } else { -norm };
+        let vv: f64 = v.iter().map(|x| x * x).sum();
+        if vv != 0.0 {
+            for column in r.data_mut().chunks_exact_mut(m) {
+                reflect(&mut column[k..], &v, vv);
+            }
+        }
+        made.push((v, vv));
+    }
+    let mut q = Mat::from_fn(m, across, |i, j| if i == j { 1.0 } else { 0.0 });
+    for (k, (v, vv)) in made
+        .iter()
+        .enumerate()
+        .rev()
+        .filter(|(_, (_, vv))| *vv != 0.0)
+    {
+        for column in q.data_mut().chunks_exact_mut(m) {
+            reflect(&mut column[k..], v, *vv);
+        }
+    }
+    for k in 0..n.min(m) {
+        for i in k + 1..m {
+            r[(i, k)] = 0.0;
+        }
+    }
+    (q, r)
+}
+
 /// Singular values, descending, with `U` (rows × k) and `V` (columns × k), k the smaller extent, by one-sided Jacobi
-/// rotations. The sign of each pair of vectors is such that the largest component of both is positive.
+/// rotations where k is small. The sign of each pair of vectors is such that the largest component of both is positive. The
+/// vectors of singular values 0 are NaN on the longer side where k is small, and some that complete the others where it is large.
 pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     if a.rows() < a.cols() {
         let (u, s, v) = svd(&a.transpose());
         return (v, s, u);
     }
     let n = a.cols();
+    if n >= LARGE {
+        let nan = |rows| Mat::filled(rows, n, f64::NAN);
+        return match large::svd(a.data(), a.rows(), n) {
+            Some((u, s, v)) => signed(Mat::new(a.rows(), n, u), s, Mat::new(n, n, v)),
+            None => (nan(a.rows()), vec![f64::NAN; n], nan(n)),
+        };
+    }
     let mut u = a.clone();
     let mut v = identity(n);
     let dot = |m: &Matrix, p: usize, q: usize| -> f64 {
@@ -318,19 +377,25 @@ pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     let norms: Vec<f64> = (0..n).map(|j| dot(&u, j, j).sqrt()).collect();
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by(|i, j| norms[*j].total_cmp(&norms[*i]));
-    let signs: Vec<f64> = (0..n)
-        .map(|j| {
-            let left = u.column(j).iter().map(|x| x / norms[j]);
-            let larger = |a: f64, x: f64| if x.abs() > a.abs() { x } else { a };
-            let largest = left.chain(v.column(j).iter().copied()).fold(0.0, larger);
-            if largest < 0.0 { -1.0 } else { 1.0 }
-        })
-        .collect();
-    let left = Mat::from_fn(a.rows(), n, |i, j| {
-        signs[order[j]] * u[(i, order[j])] / norms[order[j]]
-    });
-    let right = Mat::from_fn(n, n, |i, j| signs[order[j]] * v[(i, order[j])]);
-    (left, order.iter().map(|j| norms[*j]).collect(), right)
+    let left = Mat::from_fn(a.rows(), n, |i, j| u[(i, order[j])] / norms[order[j]]);
+    let right = Mat::from_fn(n, n, |i, j| v[(i, order[j])]);
+    signed(left, order.iter().map(|j| norms[*j]).collect(), right)
+}
+
+/// Makes the largest component of each pair of vectors positive.
+fn signed(mut left: Matrix, values: Vec<f64>, mut right: Matrix) -> (Matrix, Vec<f64>, Matrix) {
+    for j in 0..values.len() {
+        let larger = |a: f64, x: &f64| if x.abs() > a.abs() { *x } else { a };
+        let both = left.column(j).iter().chain(right.column(j));
+        if both.fold(0.0, larger) < 0.0 {
+            for m in [&mut left, &mut right] {
+                let rows = m.rows();
+                let column = &mut m.data_mut()[j * rows..(j + 1) * rows];
+                column.iter_mut().for_each(|x| *x = -*x);
+            }
+        }
+    }
+    (left, values, right)
 }
 
 /// The same of a complex matrix, A = U S Vᴴ. Each pair of vectors is turned such that the largest component of both is positive.

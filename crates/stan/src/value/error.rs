@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use crate::program::Span;
 
@@ -17,8 +19,10 @@ pub enum ErrorKind {
     Data,
     /// Something known to the language but not to this evaluator.
     Unsupported,
-    /// A limit on steps, depth or memory was reached.
+    /// A limit on steps, time or nodes was reached: with more of them it might go on.
     Limit,
+    /// Calls are nested too deep, a value is too large or a call goes through too many terms, however long one waits.
+    Excess,
     /// The log density is not a sum over exchangeable records.
     Records,
 }
@@ -87,6 +91,14 @@ impl FnError {
         }
     }
 
+    /// More than any evaluation may take.
+    pub fn excess(message: impl Into<String>) -> FnError {
+        FnError {
+            kind: ErrorKind::Excess,
+            message: message.into(),
+        }
+    }
+
     /// What makes the log density no sum over records.
     pub fn records(message: impl Into<String>) -> FnError {
         FnError {
@@ -119,15 +131,65 @@ pub type FnResult<T> = Result<T, FnError>;
 /// Asked now and then whether an evaluation is to end: it says why.
 type Asked = dyn Fn() -> Option<String> + Send + Sync;
 
+/// Starts a piece of work on a thread of its own.
+type Start = fn(Box<dyn FnOnce() + Send>);
+
+/// Between two questions about work that goes on apart.
+const PERIOD: Duration = Duration::from_millis(20);
+
 /// Ends evaluations from outside, when their time is up or somebody has lost patience. Without one they go on until
 /// their [`Limits`].
 #[derive(Clone, Default)]
-pub struct Halt(Option<Arc<Asked>>);
+pub struct Halt {
+    asked: Option<Arc<Asked>>,
+    apart: Option<Start>,
+}
 
 impl Halt {
     /// Ends evaluations once `asked` gives a reason. It is asked from every thread, a few thousand times a second.
     pub fn new(asked: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(asked)))
+        Self {
+            asked: Some(Arc::new(asked)),
+            apart: None,
+        }
+    }
+
+    /// Has single calls that may take long done on threads that `start` starts, so that an end comes within them, too: a
+    /// factorisation asks nobody. A call that is not waited for any more goes on until it is done or the process ends.
+    pub fn apart(self, start: Start) -> Self {
+        Self {
+            apart: Some(start),
+            ..self
+        }
+    }
+
+    /// Whether calls that may take long are done apart.
+    pub fn is_apart(&self) -> bool {
+        self.asked.is_some() && self.apart.is_some()
+    }
+
+    /// Does work that may take long.
+    ///
+    /// # Errors
+    /// The reason to end before it is done, as [`ErrorKind::Limit`].
+    pub fn during<T: Send + 'static>(
+        &self,
+        span: Span,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Eval<T> {
+        let Some(start) = self.apart.filter(|_| self.asked.is_some()) else {
+            return Ok(work());
+        };
+        let (done, waiting) = mpsc::channel();
+        // Nobody may be waiting any more.
+        start(Box::new(move || drop(done.send(work()))));
+        loop {
+            match waiting.recv_timeout(PERIOD) {
+                Ok(made) => return Ok(made),
+                Err(RecvTimeoutError::Timeout) => self.check(span)?,
+                Err(RecvTimeoutError::Disconnected) => panic!("a call of the library panicked"),
+            }
+        }
     }
 
     /// Why the evaluation at `span` is to end, where it is.
@@ -143,17 +205,17 @@ impl Halt {
 
     /// Why there is to be an end, where there is.
     pub fn reason(&self) -> Option<String> {
-        self.0.as_ref().and_then(|asked| asked())
+        self.asked.as_ref().and_then(|asked| asked())
     }
 }
 
 impl fmt::Debug for Halt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Halt" } else { "None" })
+        f.write_str(if self.asked.is_some() { "Halt" } else { "None" })
     }
 }
 
-/// What an evaluation may use before it ends with [`ErrorKind::Limit`].
+/// What an evaluation may use before it ends with [`ErrorKind::Limit`] or [`ErrorKind::Excess`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Statements and calls of one evaluation.
@@ -182,7 +244,7 @@ pub const MAX_VALUE_BYTES: u64 = 2 << 30;
 pub fn check_bytes(what: &str, elements: f64, size: usize, limit: u64) -> FnResult<()> {
     let bytes = elements * size as f64;
     if bytes > limit as f64 {
-        return Err(FnError::limit(format!(
+        return Err(FnError::excess(format!(
             "{what} has {elements} elements and would take {}, the limit is {}",
             show_bytes(bytes),
             show_bytes(limit as f64)
@@ -197,10 +259,10 @@ pub const MAX_TERMS: f64 = 4e6;
 /// Refuses a call of `what` that goes through `terms` terms where those are too many.
 ///
 /// # Errors
-/// [`ErrorKind::Limit`].
+/// [`ErrorKind::Excess`].
 pub fn check_terms(what: &str, terms: f64) -> FnResult<()> {
     if terms > MAX_TERMS {
-        return Err(FnError::limit(format!(
+        return Err(FnError::excess(format!(
             "{what} would go through {terms} terms, the limit is {MAX_TERMS}"
         )));
     }

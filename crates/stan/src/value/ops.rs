@@ -10,7 +10,8 @@ use crate::value::{Mat, Value};
 
 /// Numbers that matrices may hold.
 pub trait Scalar:
-    Copy
+    jensen_math::large::Number
+    + Copy
     + std::ops::Add<Output = Self>
     + std::ops::Sub<Output = Self>
     + std::ops::Mul<Output = Self>

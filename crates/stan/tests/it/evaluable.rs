@@ -196,6 +196,68 @@ fn data_that_are_no_numbers_are_named() {
     assert_eq!(fine.where_missing("a location is NaN"), "");
 }
 
+/// What a program without data does is what it always does: `check` says what a fit would.
+#[test]
+fn programs_without_data_are_refused_for_what_ends_their_fits() {
+    for (source, part) in [
+        (
+            "parameters { vector[3] q; } model { q ~ normal(0, 1); target += q[4]; }",
+            "out of bounds",
+        ),
+        ("parameters { vector[-1] q; } model { }", "not negative"),
+        (
+            "functions { real f(real x) { return f(x + 1); } }\n\
+             parameters { real a; } model { target += f(a); }",
+            "does this recursion end?",
+        ),
+        (
+            "transformed data { array[2] int k = {1, 2}; int j = k[3]; }\n\
+             parameters { real a; } model { a ~ normal(0, j); }",
+            "out of bounds",
+        ),
+        (
+            "transformed data { reject(\"never\"); } parameters { real a; } model { }",
+            "never",
+        ),
+        (
+            "transformed data { array[0, 2147483647] int z; } parameters { real a; } model { }",
+            "the limit is",
+        ),
+        (
+            "parameters { real a; } model { array[100000000] vector[0] v; a ~ normal(0, 1); }",
+            "the limit is",
+        ),
+        (
+            "parameters { real a; } model { a ~ normal(0, 1);\n\
+             target += beta_binomial_lcdf(100000000 | 2147483647, 1, 1); }",
+            "terms",
+        ),
+        (
+            "parameters { real a; } model { a ~ normal(bessel_first_kind(2147483647, 1.0), 1); }",
+            "terms",
+        ),
+        (
+            "parameters { real a; } model { target += lmgamma(2147483647, 1e9) * a; }",
+            "terms",
+        ),
+    ] {
+        let found = refused(source);
+        assert!(
+            matches!(&found[..], [(_, true, message)] if message.contains(part)),
+            "{source}: {found:?}"
+        );
+    }
+    for fine in [
+        "transformed data { int k = bernoulli_rng(0.5); if (k == 0) reject(\"a coin\"); }\n\
+         parameters { real a; } model { a ~ normal(0, 1); }",
+        "parameters { real a; } model { if (a > 100) reject(\"far\"); a ~ normal(0, 1); }",
+        "transformed data { real s = 0; for (i in 1:10000000) s += i; }\n\
+         parameters { real a; } model { a ~ normal(0, s); }",
+    ] {
+        assert_eq!(refused(fine), [], "{fine}");
+    }
+}
+
 #[test]
 fn programs_of_the_corpus_are_not_refused() {
     let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");

@@ -526,7 +526,7 @@ fn recursion_fits_the_stack() {
     let thread = std::thread::Builder::new().stack_size(1 << 20);
     let run = thread.spawn(move || failure(functions, "target += f(p);"));
     let (kind, message, _) = run.expect("a thread").join().expect("no overflow");
-    assert_eq!(kind, ErrorKind::Limit);
+    assert_eq!(kind, ErrorKind::Excess);
     assert_eq!(
         message,
         "gave up 1000 levels deep: does this recursion end?"

@@ -157,7 +157,7 @@ fn the_node_limit_names_the_loop() {
 fn endless_recursion_ends() {
     let source = "functions { real f(real x) { return f(x + 1); } }\nparameters { real x; }\nmodel { target += f(x); }";
     let (kind, message) = failure(source);
-    assert_eq!(kind, ErrorKind::Limit, "{message}");
+    assert_eq!(kind, ErrorKind::Excess, "{message}");
     let (kind, message) =
         failure("parameters { real x; }\nmodel { int i = 0; while (i < 1) i = 0; target += x; }");
     assert_eq!(kind, ErrorKind::Limit, "{message}");
@@ -235,7 +235,7 @@ fn containers_that_no_memory_holds_are_refused() {
         let (kind, message) = failure(&format!(
             "parameters {{ real x; }}\nmodel {{ target += sum({call}); }}"
         ));
-        assert_eq!(kind, ErrorKind::Limit, "{message}");
+        assert_eq!(kind, ErrorKind::Excess, "{message}");
         let expected = format!("model.stan:2:23: {function} has ");
         assert!(message.starts_with(&expected), "{message}");
         assert!(message.ends_with("the limit is 2.000 GiB"), "{message}");

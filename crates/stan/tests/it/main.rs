@@ -12,6 +12,7 @@ mod interpreter_corpus;
 mod interpreter_language;
 mod interpreter_library;
 mod laplace;
+mod limits;
 mod loops;
 mod lowering_corpus;
 mod lowering_errors;

@@ -75,7 +75,7 @@ fn decompositions() {
             0.4, -0.7, 0.2, 1.0, 1.2, 0.3, 0.8, -1.0, 0.1, 0.2, -0.5, 0.6,
         ],
     );
-    let (q, r) = dense::qr(&b);
+    let (q, r) = dense::qr(&b, b.rows());
     near(&dense::multiply(&q, &r), &b);
     near(&dense::multiply(&q.transpose(), &q), &dense::identity(4));
     assert!((0..3).all(|i| r[(i, i)] >= 0.0));
@@ -91,6 +91,54 @@ fn decompositions() {
         &dense::multiply(&a, &dense::solve(&a, &dense::identity(3)).expect("square")),
         &dense::identity(3),
     );
+}
+
+/// Those of large matrices are made by other algorithms, with the same signs and order.
+#[test]
+fn decompositions_of_large_matrices() {
+    let matrix = |m: usize, n: usize| {
+        Mat::from_fn(m, n, |i, j| {
+            ((i * n + j) as f64 * 0.7).sin() + f64::from(u8::from(i == j)) * 3.0
+        })
+    };
+    let near = |x: &Mat<f64>, y: &Mat<f64>| {
+        assert_eq!((x.rows(), x.cols()), (y.rows(), y.cols()));
+        let apart = x.data().iter().zip(y.data()).map(|(x, y)| (x - y).abs());
+        assert!(apart.fold(0.0, f64::max) < 1e-11);
+    };
+    for (m, n) in [(70, 60), (60, 60), (60, 70)] {
+        let b = matrix(m, n);
+        let (q, r) = dense::qr(&b, m);
+        near(&dense::multiply(&q, &r), &b);
+        near(&dense::multiply(&q.transpose(), &q), &dense::identity(m));
+        assert!((0..m.min(n)).all(|i| r[(i, i)] >= 0.0));
+        let (u, s, v) = dense::svd(&b);
+        let us = Mat::from_fn(m, s.len(), |i, j| u[(i, j)] * s[j]);
+        near(&dense::multiply(&us, &v.transpose()), &b);
+        assert!(s.is_sorted_by(|a, b| a >= b));
+    }
+    let a = matrix(60, 60);
+    near(
+        &dense::multiply(&a, &dense::solve(&a, &dense::identity(60)).expect("square")),
+        &dense::identity(60),
+    );
+    let gram = dense::multiply(&a, &a.transpose());
+    let l = dense::cholesky("test", &gram).expect("positive definite");
+    near(&dense::multiply(&l, &l.transpose()), &gram);
+    near(
+        &dense::multiply(&gram, &dense::solve_cholesky(&l, &dense::identity(60))),
+        &dense::identity(60),
+    );
+    let (values, vectors) = dense::eigen_symmetric(&gram);
+    let scaled = Mat::from_fn(60, 60, |i, j| vectors[(i, j)] * values[j]);
+    near(&dense::multiply(&scaled, &vectors.transpose()), &gram);
+    assert!(values.is_sorted());
+    let small = a.map(|x| 0.02 * x);
+    let e = dense::multiply(
+        &dense::exponential(&small),
+        &dense::exponential(&small.map(|x| -x)),
+    );
+    near(&e, &dense::identity(60));
 }
 
 /// At times between almost never and almost always, for drifts that are slow and fast.

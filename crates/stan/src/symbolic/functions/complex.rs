@@ -9,7 +9,7 @@ use crate::symbolic::functions::elementwise::map;
 use crate::symbolic::functions::{Build, Cx, factorisations, find, operators};
 use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym};
-use crate::value::error::{FnError, FnResult};
+use crate::value::error::{FnError, FnResult, MAX_VALUE_BYTES, check_bytes};
 
 /// A complex number of the graph.
 type Z<'g> = (E<'g>, E<'g>);
@@ -396,6 +396,9 @@ fn fourier<'g>(cx: &Cx<'g>, z: &[Sym; 2], inverse: bool, rows_too: bool) -> FnRe
     if rows * cols == 0 {
         return Ok(Sym::complex(z[0].clone(), z[1].clone()));
     }
+    // Waves and what they are made of, of n points each.
+    let points = (rows.max(if rows_too { cols } else { 0 }) as f64).powi(2);
+    check_bytes("the table of waves", points, 64, MAX_VALUE_BYTES)?;
     let waves = |n: usize| -> Z<'g> {
         let scale = if inverse { 1.0 / n as f64 } else { 1.0 };
         let sign = if inverse { 2.0 } else { -2.0 };

@@ -3,7 +3,7 @@
 use crate::symbolic::functions::{Build, Cx};
 use crate::symbolic::tape::E;
 use crate::symbolic::value::{Dims, Leaf, Sym};
-use crate::value::error::FnResult;
+use crate::value::error::{FnResult, MAX_VALUE_BYTES, check_bytes};
 
 /// Name and builder.
 pub const TABLE: &[(&str, Build)] = &[
@@ -27,7 +27,14 @@ fn rank(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
 
 /// The n × n matrix whose element (k, i) is 1 where element i stands in place k of the sorted ones; equal elements keep
 /// their order.
-fn permutation<'g>(cx: &Cx<'g>, x: E<'g>, n: usize, descending: bool) -> E<'g> {
+///
+/// # Errors
+/// When it would be too large.
+fn permutation<'g>(cx: &Cx<'g>, x: E<'g>, n: usize, descending: bool) -> FnResult<E<'g>> {
+    /// Bytes of an element, with those of what it is made of, for some draws at a time.
+    const BYTES: usize = 128;
+    let elements = (n as f64).powi(2);
+    check_bytes("the table of ranks", elements, BYTES, MAX_VALUE_BYTES)?;
     let x = if descending { -x } else { x };
     let index = |of: fn(usize, usize) -> usize| -> Vec<u32> {
         (0..n * n).map(|at| of(at, n) as u32).collect()
@@ -41,9 +48,9 @@ fn permutation<'g>(cx: &Cx<'g>, x: E<'g>, n: usize, descending: bool) -> E<'g> {
     let ones = cx.tape.vector(&vec![1.0; n]);
     let ranks = before.matmul(ones, n, n, 1);
     let places: Vec<f64> = (0..n * n).map(|at| (at % n) as f64).collect();
-    ranks
+    Ok(ranks
         .gather(&index(|at, n| at / n))
-        .eq(cx.tape.vector(&places))
+        .eq(cx.tape.vector(&places)))
 }
 
 fn sort(cx: &Cx<'_>, x: &Sym, descending: bool) -> FnResult<Sym> {
@@ -53,7 +60,7 @@ fn sort(cx: &Cx<'_>, x: &Sym, descending: bool) -> FnResult<Sym> {
     if n < 2 {
         return Ok(x.clone());
     }
-    let sorted = permutation(cx, e, n, descending).matmul(e, n, n, 1);
+    let sorted = permutation(cx, e, n, descending)?.matmul(e, n, n, 1);
     Ok(Sym::flat(dims, sorted))
 }
 
@@ -67,7 +74,7 @@ fn order(cx: &Cx<'_>, x: &Sym, descending: bool) -> FnResult<Sym> {
         return Ok(crate::value::Value::Ints((1..=n as i32).collect()).into());
     }
     let positions: Vec<f64> = (1..=n).map(|i| i as f64).collect();
-    let order = permutation(cx, cx.e(x)?, n, descending);
+    let order = permutation(cx, cx.e(x)?, n, descending)?;
     Ok(Sym::flat(
         dims,
         order.matmul(cx.tape.vector(&positions), n, n, 1),

@@ -1,0 +1,42 @@
+//! Foreign text that is shown: names of variables, columns and files, words of data, sources.
+
+use std::borrow::Cow;
+
+/// A text that tells a terminal or a table nothing: whatever programs, data and names of files have in it of control
+/// characters and of marks that turn the direction of writing is shown as `\u001b`, which in JSON is the same character.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_harmful(c) {
+            shown.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn is_harmful(c: char) -> bool {
+    let layout = matches!(c, '\n' | '\t');
+    turns(c) || c.is_control() && !layout
+}
+
+/// Whether a character turns the direction of what is written after it.
+pub fn turns(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_shown_and_stay_json() {
+        assert_eq!(harmless("a\tb\n"), "a\tb\n");
+        let shown = harmless("\"\u{1b}[31m\r\u{9b}é\u{202e}\"");
+        assert_eq!(shown, "\"\\u001b[31m\\u000d\\u009bé\\u202e\"");
+    }
+}

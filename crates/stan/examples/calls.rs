@@ -1,0 +1,114 @@
+//! Programs that call one function of the library each, with large arguments: what `cargo xtask limits` runs.
+//!
+//! `calls FOLDER COUNT SEED` writes COUNT programs, one after another of the list of functions, each with one of its signatures:
+//! of data in transformed data, and where the result is a real number of parameters in the model as well.
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use jensen_stan::program::{BuiltinId, FunctionType, Level, Type};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    let [folder, count, seed] = &given[..] else {
+        return Err("calls FOLDER COUNT SEED".into());
+    };
+    let mut dice = Dice(seed.parse()?);
+    fs::create_dir_all(folder)?;
+    let all: Vec<BuiltinId> = BuiltinId::all().filter(|id| !id.is_variadic()).collect();
+    let first = dice.below(all.len());
+    let mut written = 0;
+    for at in 0.. {
+        if written >= count.parse()? {
+            break;
+        }
+        let id = all[(first + at) % all.len()];
+        let signatures = id.signatures();
+        let Some(signature) = signatures.get(dice.below(signatures.len())) else {
+            continue;
+        };
+        if let Some(text) = program(id.name(), signature, &mut dice) {
+            let name = format!("{written:04}-{}.stan", id.name());
+            fs::write(Path::new(folder).join(name), text)?;
+            written += 1;
+        }
+    }
+    Ok(())
+}
+
+/// A program with a call; nothing of functions that stand elsewhere or take what is not made here.
+fn program(name: &str, signature: &FunctionType, dice: &mut Dice) -> Option<String> {
+    if name.ends_with("_lp") || name.ends_with("_jacobian") || signature.result == Type::Void {
+        return None;
+    }
+    let arguments = signature.params.iter().map(|p| argument(&p.ty, dice));
+    let arguments: Vec<String> = arguments.collect::<Option<_>>()?;
+    let bar = ["_lpdf", "_lpmf", "_lcdf", "_lccdf", "_cdf"]
+        .iter()
+        .any(|ending| name.ends_with(ending));
+    let call = |arguments: &[String]| match arguments {
+        [first, rest @ ..] if bar => format!("{name}({first} | {})", rest.join(", ")),
+        all => format!("{name}({})", all.join(", ")),
+    };
+    let mut text = format!(
+        "transformed data {{\n  print(\"begun\");\n  print(size({{{}}}));\n}}\n",
+        call(&arguments)
+    );
+    let moved = signature.params.iter().position(|p| {
+        let matrix = matches!(
+            p.ty,
+            Type::Real | Type::Vector | Type::RowVector | Type::Matrix
+        );
+        p.level == Level::Param && matrix
+    });
+    let model = match (moved, &signature.result) {
+        (Some(at), Type::Real) if !name.ends_with("_rng") && dice.below(2) == 0 => {
+            let mut arguments = arguments;
+            arguments[at] = format!("(1 + 1e-9 * a) * {}", arguments[at]);
+            text.clear();
+            format!("target += 1e-12 * {};", call(&arguments))
+        }
+        _ => String::new(),
+    };
+    text += &format!("parameters {{ real a; }}\nmodel {{\n  a ~ normal(0, 1);\n  {model}\n}}\n");
+    Some(text)
+}
+
+/// An expression of a type, large as often as not.
+fn argument(ty: &Type, dice: &mut Dice) -> Option<String> {
+    let length = [3, 1000, 1_000_000, 10_000_000][dice.below(4)];
+    let extent = [3, 150, 400, 1500][dice.below(4)];
+    let reals = format!("linspaced_vector({length}, 0.1, 0.9)");
+    let matrix =
+        format!("add_diag(rep_matrix(0.3, {extent}, {extent}), linspaced_vector({extent}, 1, 2))");
+    Some(match ty {
+        Type::Int => ["1", "1000", "100000000", "2147483647"][dice.below(4)].to_owned(),
+        Type::Real => ["0.5", "1e6", "-3.5", "1e-300", "1e300"][dice.below(5)].to_owned(),
+        Type::Complex => "to_complex(0.3, 1e3)".to_owned(),
+        Type::Vector => reals,
+        Type::RowVector => format!("{reals}'"),
+        Type::Matrix => matrix,
+        Type::ComplexVector => format!("to_complex({reals}, 0)"),
+        Type::ComplexRowVector => format!("to_complex({reals}', 0)"),
+        Type::ComplexMatrix => format!("to_complex({matrix}, 0)"),
+        Type::Array(inner) => {
+            let count = [1, 3, 100_000][dice.below(3)];
+            format!("rep_array({}, {count})", argument(inner, dice)?)
+        }
+        Type::Tuple(_) | Type::Void | Type::Function(_) => return None,
+    })
+}
+
+/// A stream of random numbers (SplitMix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
+    }
+}

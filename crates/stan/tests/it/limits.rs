@@ -1,0 +1,73 @@
+//! What ends an evaluation within a call of the library, and calls that are as fast as others' are.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use jensen_stan::interpret::{ErrorKind, Halt, Interpreter};
+use jensen_stan::{NoIncludes, check};
+
+use crate::support::JsonData;
+
+/// A program that computes `call` of a full matrix `m` of so many rows.
+fn program(rows: usize, call: &str) -> String {
+    format!(
+        "transformed data {{ matrix[{rows}, {rows}] m = to_matrix(sin(square(linspaced_vector({0}, 1, {0}))), {rows}, {rows});\n\
+         matrix[{rows}, {rows}] s = add_diag(0.5 * (m + m'), {rows});\n\
+         real z = {call}; }} parameters {{ real a; }} model {{ a ~ normal(z, 1); }}",
+        rows * rows
+    )
+}
+
+/// A Schur form asks nobody, and takes many seconds of so many rows.
+#[test]
+fn a_call_that_takes_long_is_not_waited_for() {
+    let text = program(500, "get_real(complex_schur_decompose_t(m)[1, 1])");
+    let checked = check(&text, "model.stan", &NoIncludes);
+    let program = Arc::new(checked.program.expect("a correct program"));
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stop);
+    let halt = Halt::new(move || asked.load(Ordering::Relaxed).then(|| "enough".to_owned()));
+    let interpreter = Interpreter {
+        halt: halt.apart(|work| {
+            std::thread::spawn(work);
+        }),
+        ..Interpreter::default()
+    };
+    let soon = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        stop.store(true, Ordering::Relaxed);
+        Instant::now()
+    });
+    let bound = interpreter.bind(program, &JsonData::default(), &mut |_| {});
+    let error = bound.expect_err("it is ended");
+    let late = soon.join().expect("no panic").elapsed();
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (ErrorKind::Limit, "enough")
+    );
+    assert!(late < Duration::from_millis(500), "{late:?}");
+}
+
+/// Each took from half a minute to minutes by loops over scalars.
+#[test]
+fn matrices_of_hundreds_of_rows_take_no_time() {
+    for call in [
+        "eigenvalues_sym(s)[1]",
+        "get_real(eigenvalues(m)[1])",
+        "singular_values(m)[1]",
+        "log_determinant(m)",
+        "inverse(m)[1, 1]",
+        "(m / s)[1, 1]",
+        "qr_R(m)[1, 1]",
+        "log_determinant_spd(s)",
+        "matrix_exp(1e-2 * m)[1, 1]",
+        "get_real(fft(to_complex(linspaced_vector(100003, 0, 1), 0))[1])",
+    ] {
+        let text = program(300, call);
+        let begun = Instant::now();
+        crate::support::bind(&text, "{}").expect("a model");
+        let taken = begun.elapsed();
+        assert!(taken < Duration::from_secs(8), "{call}: {taken:?}");
+    }
+}

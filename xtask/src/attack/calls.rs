@@ -1,0 +1,61 @@
+//! Every function of the library with large arguments: a second of time, and a second more of processor time until it ends.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::{Flags, finish};
+use crate::run::cargo;
+
+/// Processor seconds: that of `--max-seconds`, that until it must have ended, and what starting takes.
+const SECONDS: u32 = 3;
+
+/// Runs programs with a call each, as many as asked for, and under the usual limits of memory.
+pub fn attack(
+    root: &Path,
+    desk: &Path,
+    flags: &Flags,
+    count: usize,
+) -> Result<Vec<String>, String> {
+    let folder = desk.join("calls");
+    let (place, count, seed) = (
+        folder.display().to_string(),
+        count.to_string(),
+        flags.seed.to_string(),
+    );
+    let line = ["run", "-q", "-p", "jensen-stan", "--example", "calls", "--"];
+    cargo(root, &[&line[..], &[&place, &count, &seed]].concat(), &[])?;
+    let read = |e: std::io::Error| format!("`{place}`: {e}");
+    let mut programs: Vec<_> = fs::read_dir(&folder)
+        .map_err(read)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    programs.sort();
+    let mut finds = Vec::new();
+    for program in &programs {
+        let mut shell = Command::new("sh");
+        // Beyond its processor time the system ends a process by a signal.
+        let limited = format!("ulimit -t {SECONDS}; exec \"$0\" \"$@\"");
+        shell.args(["-c", &limited]).arg(&flags.jensen).arg("fit");
+        shell.arg(program).args([
+            "--max-seconds",
+            "1",
+            "--threads",
+            "1",
+            "--memory-limit",
+            "1GiB",
+            "--quiet",
+        ]);
+        shell.stdin(Stdio::null()).stdout(Stdio::null());
+        let child = shell.stderr(Stdio::piped()).spawn().map_err(read)?;
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        match finish(child) {
+            Ok(ended) if ended.code.is_none() => finds.push(format!(
+                "{name}: more than {SECONDS} seconds of processor time"
+            )),
+            Ok(ended) => finds.extend(ended.clean().err().map(|e| format!("{name}: {e}"))),
+            Err(find) => finds.push(format!("{name}: {find}")),
+        }
+    }
+    Ok(finds)
+}
