@@ -232,7 +232,7 @@ const CONJUGATE: [Storey; 12] = [
     },
     // A model says who makes the local steps of its points, who is asked what its engine asks.
     Storey {
-        modules: &["model", "leaves", "pointwise"],
+        modules: &["model", "leaves", "pointwise", "plain"],
         may_use: &["temper", "family", "policy", "engine"],
     },
     Storey {
@@ -255,6 +255,7 @@ const CONJUGATE: [Storey; 12] = [
             "model",
             "leaves",
             "pointwise",
+            "plain",
             "fit",
         ],
     },

@@ -94,6 +94,7 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
             "hidden": ",".join(str(int(units)) for units in self.hidden) or "none",
             "activation": self.activation,
             "decoder": self.decoder,
+            "standardise": None if self.standardise else "off",
             "epochs": float(self.max_iter),
             "batch": self.batch_size,
             "optimizer": self.optimizer,
