@@ -21,13 +21,8 @@ const NEAR: (f64, f64) = (0.2, 0.1);
 
 /// Runs every page.
 pub fn check(root: &Path) -> Result<Ended, String> {
-    let arguments = ["build", "--profile", "quick", "-p", "jensen-cli"];
-    run::cargo(root, &arguments, &[])?;
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    let target = target.map_or_else(|| root.join("target"), PathBuf::from);
-    let target = target
-        .canonicalize()
-        .map_err(|e| format!("{}: {e}", target.display()))?;
+    let programs = run::command_folder(root)?;
+    let target = run::target(root)?;
     let pages = root.join("docs/book/src");
     let entries = fs::read_dir(&pages).map_err(|e| format!("{}: {e}", pages.display()))?;
     let mut pages: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -62,7 +57,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
                 Kind::Console => {
                     for (line, command, expected) in commands(&block) {
                         tried += 1;
-                        let said = said(&command, &desk, &target.join("quick"))?;
+                        let said = said(&command, &desk, &programs)?;
                         let found: Vec<&str> = said.lines().collect();
                         if !agree(&expected, &found) {
                             faults.push(format!("{name}.md:{line}: `{command}` says\n{said}"));

@@ -36,9 +36,7 @@ pub fn check(root: &Path) -> Result<Ended, String> {
     if let Err(reason) = prepare(root, &desk) {
         return Ok(Ended::Skipped(reason));
     }
-    let arguments = ["build", "--profile", "quick", "-p", "jensen-cli"];
-    run::cargo(root, &arguments, &[])?;
-    let jensen = run::target(root)?.join("quick/jensen");
+    let jensen = run::command_folder(root)?.join("jensen");
     let page = playground::page(root)?;
     let end = Instant::now() + LIMIT;
     let look = |script: &str, page: Option<&Path>| {

@@ -23,6 +23,8 @@
 //! | `man` | `man` | man pages of the command, under `target/man` |
 //! | `reproducible` | `reproducible` | the command built in two folders is the same, byte by byte |
 //! | `sbom` | `sbom` | a bill of materials of the command, under `target/sbom` |
+//! | `times` | `times` | which tests are the slowest, and that none takes long without a reason |
+//! | `dependencies` | `toolchains` | licences, advisories and sources of dependencies, by cargo-deny where it is installed |
 //! | `fuzz`, `kill`, `damage`, `limits`, `stops` | `attack` | the command is attacked from outside; these take flags |
 //! | `oldest`, `sanitizer`, `miri` | `toolchains` | the oldest Rust, AddressSanitizer and Miri where they are installed |
 
@@ -44,6 +46,7 @@ mod reproducible;
 mod run;
 mod sbom;
 mod sources;
+mod times;
 mod toolchains;
 
 use std::path::{Path, PathBuf};
@@ -61,7 +64,7 @@ struct Findings {
 /// A check by its name.
 type Check = (&'static str, fn(&Path) -> Result<Ended, String>);
 
-const CHECKS: [Check; 18] = [
+const CHECKS: [Check; 19] = [
     ("check", order),
     ("features", features::check),
     ("python", python::check),
@@ -77,20 +80,22 @@ const CHECKS: [Check; 18] = [
     ("man", man::write),
     ("reproducible", reproducible::check),
     ("sbom", sbom::write),
+    ("dependencies", toolchains::dependencies),
     ("oldest", toolchains::oldest),
     ("sanitizer", toolchains::sanitizer),
     ("miri", toolchains::miri),
 ];
 
-/// An attack by its name, which tells what was tried.
+/// A check that takes flags or files, by its name, and says what was found.
 type Attack = (&'static str, fn(&Path, &[String]) -> Result<String, String>);
 
-const ATTACKS: [Attack; 5] = [
+const ATTACKS: [Attack; 6] = [
     ("fuzz", attack::fuzz),
     ("kill", attack::kill),
     ("damage", attack::damage),
     ("limits", attack::limits),
     ("stops", attack::stops),
+    ("times", times::check),
 ];
 
 fn main() -> ExitCode {

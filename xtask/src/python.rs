@@ -1,5 +1,8 @@
 //! The Python package: built as a wheel, installed into environments of its own, and tested there.
 //!
+//! Where `JENSEN_BUILT` names a folder with a built extension module, the wheel is packed around that one; else maturin builds
+//! it in the profile that `pip install .` has.
+//!
 //! | check | environment | what is run |
 //! | --- | --- | --- |
 //! | `python` | `target/python` | types, and all tests with ArviZ 0.x |
@@ -12,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::run::Ended;
+use crate::run::{self, Ended};
 
 /// Versions of Python to look for, the best first: the stable ABI begins with 3.10, and ArviZ 0.x needs none later than 3.11.
 const VERSIONS: [&str; 4] = ["3.11", "3.10", "3.12", "3.13"];
@@ -22,6 +25,9 @@ const LATER: [&str; 2] = ["3.12", "3.13"];
 
 /// What the checks need beside the package's own extras.
 const TOOLS: [&str; 1] = ["maturin>=1.9,<2"];
+
+/// All crates have one version, this one's too.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Seconds that a run of tests may take: what hangs is stopped, and says where. Five minutes are what the slowest of them takes.
 const LIMIT: Duration = Duration::from_secs(480);
@@ -124,13 +130,18 @@ fn prepared(root: &Path) -> Result<Result<(Environment<'_>, String), String>, St
         return Ok(Err("no Python from 3.10 on with venv is installed".into()));
     };
     let main = Environment::made(root, &interpreter, "target/python")?;
-    if main.install(&TOOLS).is_err() {
-        return Ok(Err("maturin cannot be downloaded".into()));
-    }
-    // In the profile that `pip install .` has: what is tested is what is installed.
     let wheels = "target/wheels";
-    let build = ["build", "-q", "--out", wheels];
-    main.run(&[&["-m", "maturin"][..], &build].concat())?;
+    if let Some(built) = run::given() {
+        let module = built.join("libjensen_python.so");
+        let module = module.to_string_lossy();
+        main.run(&["xtask/python/pack.py", &module, wheels, VERSION])?;
+    } else {
+        if main.install(&TOOLS).is_err() {
+            return Ok(Err("maturin cannot be downloaded".into()));
+        }
+        let build = ["build", "-q", "--out", wheels];
+        main.run(&[&["-m", "maturin"][..], &build].concat())?;
+    }
     let wheel = newest(&root.join(wheels))?;
     main.install(&["--force-reinstall", "--no-deps", &wheel])?;
     Ok(Ok((main, wheel)))
@@ -161,7 +172,7 @@ impl<'a> Environment<'a> {
     fn made(root: &'a Path, interpreter: &str, folder: &str) -> Result<Self, String> {
         let python = root.join(folder).join("bin/python");
         if !python.exists() {
-            run(root, interpreter, &["-m", "venv", folder])?;
+            start(root, interpreter, &["-m", "venv", folder])?;
         }
         Ok(Self {
             root,
@@ -170,7 +181,7 @@ impl<'a> Environment<'a> {
     }
 
     fn run(&self, arguments: &[&str]) -> Result<(), String> {
-        run(self.root, &self.python, arguments)
+        start(self.root, &self.python, arguments)
     }
 
     /// Runs files of tests, or all of them.
@@ -246,7 +257,7 @@ fn newest(folder: &Path) -> Result<String, String> {
         .ok_or_else(|| format!("no wheel in `{}`", folder.display()))
 }
 
-fn run(root: &Path, program: &str, arguments: &[&str]) -> Result<(), String> {
+fn start(root: &Path, program: &str, arguments: &[&str]) -> Result<(), String> {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root);
     // Commands of an environment find each other on the path, as where it is activated.

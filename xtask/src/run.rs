@@ -42,6 +42,27 @@ pub fn target(root: &Path) -> Result<PathBuf, String> {
     made.map_err(|e| format!("{}: {e}", target.display()))
 }
 
+/// Names a folder with the command, the examples and the extension module, all built: `.ci/run` has one build for all checks.
+const BUILT: &str = "JENSEN_BUILT";
+
+/// The folder that [`BUILT`] names.
+pub fn given() -> Option<PathBuf> {
+    std::env::var_os(BUILT).map(PathBuf::from)
+}
+
+/// The folder of a built command: the one that is given, or else that of the profile `quick` with every part.
+pub fn command_folder(root: &Path) -> Result<PathBuf, String> {
+    if let Some(folder) = given() {
+        return Ok(folder);
+    }
+    cargo(
+        root,
+        &["build", "--profile", "quick", "-p", "jensen-cli"],
+        &[],
+    )?;
+    Ok(target(root)?.join("quick"))
+}
+
 /// Asks Debian for packages. Who needs them looks whether they are there.
 pub fn apt_get(packages: &[&str]) {
     let install = ["install", "-y", "-qq", "--no-install-recommends"];

@@ -1,6 +1,7 @@
 //! What other toolchains show where they are installed: the oldest Rust, AddressSanitizer, Miri.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use crate::arrows::metadata;
 use crate::run::{self, Ended};
@@ -32,6 +33,19 @@ pub fn oldest(root: &Path) -> Result<Ended, String> {
     }
     let arguments = ["check", "-q", "--workspace", "--all-targets"];
     run::cargo_of(&promised, root, &arguments, &[])?;
+    Ok(Ended::Done)
+}
+
+/// Licences, advisories and sources of all dependencies, by the rules in `deny.toml`.
+pub fn dependencies(root: &Path) -> Result<Ended, String> {
+    let mut version = Command::new("cargo-deny");
+    version.arg("--version").stdout(Stdio::null());
+    if !version.status().is_ok_and(|status| status.success()) {
+        let how = "cargo-deny is not installed (`cargo install cargo-deny`)";
+        return Ok(Ended::Skipped(how.into()));
+    }
+    // Advisories are fetched, which not every machine can do.
+    run::cargo(root, &["deny", "check", "licenses", "bans", "sources"], &[])?;
     Ok(Ended::Done)
 }
 

@@ -1,17 +1,30 @@
 //! Readers and the compiler, by a driver that runs within one process.
 
 use std::path::Path;
+use std::process::Command;
 
 use super::Flags;
-use crate::run::cargo;
+use crate::run;
 
 /// Runs every target for so many seconds, and for at most `--count` times the inputs that the driver states for it.
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let flags = Flags::read(arguments, usize::MAX)?;
     let numbers = [flags.seconds, flags.seed, flags.count as u64].map(|n| n.to_string());
-    let mut line = vec!["run", "-q", "--profile", "quick", "-p", "jensen-cli"];
-    line.extend(["--example", "fuzz", "--"]);
-    line.extend(numbers.iter().map(String::as_str));
-    cargo(root, &line, &[])?;
-    Ok("no find".to_owned())
+    let folder = match run::given() {
+        Some(folder) => folder,
+        None => {
+            let line = ["build", "--profile", "quick", "-p", "jensen-cli"];
+            run::cargo(root, &[&line[..], &["--example", "fuzz"]].concat(), &[])?;
+            run::target(root)?.join("quick")
+        }
+    };
+    let driver = folder.join("examples/fuzz");
+    let status = Command::new(&driver)
+        .args(&numbers)
+        .current_dir(root)
+        .status();
+    match status.map_err(|error| format!("{}: {error}", driver.display()))? {
+        status if status.success() => Ok("no find".to_owned()),
+        _ => Err("the driver found faults".to_owned()),
+    }
 }

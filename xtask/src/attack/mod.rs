@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::run::cargo;
+use crate::run::command_folder;
 
 /// Seconds after which a command that should have ended hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -82,14 +82,7 @@ impl Flags {
     /// With a command to attack.
     pub fn built(mut self, root: &Path) -> Result<Self, String> {
         if self.jensen.as_os_str().is_empty() {
-            cargo(
-                root,
-                &["build", "--profile", "quick", "-p", "jensen-cli"],
-                &[],
-            )?;
-            let target = std::env::var_os("CARGO_TARGET_DIR");
-            let target = target.map_or_else(|| root.join("target"), PathBuf::from);
-            self.jensen = target.join("quick/jensen");
+            self.jensen = command_folder(root)?.join("jensen");
         }
         let whole = self.jensen.canonicalize();
         self.jensen = whole.map_err(|e| format!("`{}`: {e}", self.jensen.display()))?;

@@ -46,7 +46,7 @@ const STACK: usize = 512 << 20;
 /// What is attacked: a name, seeds of inputs, and the attack.
 struct Target {
     name: &'static str,
-    /// How many inputs are tried wherever the repository is checked: some ten seconds of them, so that other machines try the
+    /// How many inputs are tried wherever the repository is checked: some two seconds of them, so that other machines try the
     /// same ones.
     count: u64,
     seeds: Vec<Vec<u8>>,
@@ -184,48 +184,48 @@ fn targets(root: &Path) -> Vec<Target> {
     };
     let of = |text: &str| vec![text.as_bytes().to_vec()];
     vec![
-        target("parser", 20_000, models("model.stan", 4000), parse),
-        target("compiler", 7_000, models("model.stan", 2000), compile),
-        target("grammar", 3_000, Vec::new(), agree),
-        target("json", 1_000_000, models("data.json", 4000), |b| {
+        target("parser", 4_000, models("model.stan", 4000), parse),
+        target("compiler", 1_400, models("model.stan", 2000), compile),
+        target("grammar", 600, Vec::new(), agree),
+        target("json", 200_000, models("data.json", 4000), |b| {
             ended(DataSet::from_json(b, "x"))
         }),
-        target("rdump", 2_500_000, of(RDUMP), |b| {
+        target("rdump", 500_000, of(RDUMP), |b| {
             ended(DataSet::from_rdump(b, "x"))
         }),
         target(
             "csv",
-            80_000,
+            16_000,
             of("a,b,c\n1,2.5,x\n\"q,\",NA,-1e300\n"),
             |b| ended(Table::parse(b, "x.csv")),
         ),
         target(
             "points",
-            180_000,
+            36_000,
             vec![b"a,b\n1,2.5\n-1e300,4\n0.5,-0\n".to_vec(), npy_bytes()],
             points_of,
         ),
-        target("bags", 25_000, corpora::bags(), corpora::build_bags),
-        target("corpus", 60_000, corpora::built(), corpora::read),
-        target("npy", 8_000_000, vec![npy_bytes()], |b| {
+        target("bags", 5_000, corpora::bags(), corpora::build_bags),
+        target("corpus", 12_000, corpora::built(), corpora::read),
+        target("npy", 1_600_000, vec![npy_bytes()], |b| {
             ended(npy::parse(b, "x.npy"))
         }),
         target(
             "idx",
-            12_000_000,
+            2_400_000,
             vec![vec![0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 2, 1, 2, 3, 4]],
             |b| ended(idx::parse_idx(b, "x")),
         ),
         target(
             "adjacency",
-            5_000_000,
+            1_000_000,
             of("3\n1 2 2 3\n2 1 1\n3 1 1\n"),
             |b| ended(Adjacency::parse(b, "x")),
         ),
-        target("safetensors", 4_000_000, vec![checkpoint()], |b| {
+        target("safetensors", 800_000, vec![checkpoint()], |b| {
             ended(Checkpoint::decode(b))
         }),
-        target("graph", 7_000_000, of(GRAPH), graph),
+        target("graph", 1_400_000, of(GRAPH), graph),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! Random programs from text to log density: the evaluators agree, and derivatives are those of the value.
 //!
-//! `cargo run --release -p jensen-stan --example fuzz -- density 100000` runs many more.
+//! `cargo run --release -p jensen-stan --example random_programs -- density 100000` runs many more.
 
 use std::collections::BTreeMap;
 

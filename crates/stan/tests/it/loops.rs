@@ -4,7 +4,6 @@
 //! interpreter says what is right; the graph of the loops has as many nodes for many turns as for few, and not many more
 //! than that of the vectors.
 
-#[path = "../support/mod.rs"]
 use crate::support::agreement::Outcome;
 use crate::support::{bind, error};
 use jensen_density::{Lanes, LanesMut, LogDensity};

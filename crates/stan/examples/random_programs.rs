@@ -1,4 +1,4 @@
-//! Random programs and texts in any number: `fuzz KIND COUNT [SEED]`, where KIND is one of
+//! Random programs and texts in any number: `random_programs KIND COUNT [SEED]`, where KIND is one of
 //!
 //! * `show`: prints generated programs;
 //! * `density`: generated programs, by both evaluators, with derivatives;
@@ -6,7 +6,7 @@
 //! * `text`: random bytes through the checker;
 //! * `corpus`: damaged programs of the model corpus through the checker and, if accepted, the evaluators.
 //!
-//! `fuzz file PATH [SEED]` compares the evaluators on one program with the data of the generated ones.
+//! `random_programs file PATH [SEED]` compares the evaluators on one program with the data of the generated ones.
 //!
 //! Prints what goes wrong and how long the slowest took; exits 1 if anything did.
 

@@ -1,4 +1,4 @@
-//! Renders a report with made-up numbers in the manner of the eight schools: `cargo run --example eight_schools -- FILE`.
+//! Renders a report with made-up numbers in the manner of the eight schools: `cargo run -p jensen-report --example page -- FILE`.
 
 use jensen_report::{
     Fact, Khat, Marginal, Parameter, Posterior, Report, Section, Stage, Tone, TracePoint, Verdict,

@@ -1,0 +1,104 @@
+//! Which tests take long: `cargo xtask times [LOG]`.
+//!
+//! LOG is what `cargo test --workspace` said with `.ci/timed` as its runner, which has each test say its time; without it the
+//! tests are run so. Times are by the clock, with other tests beside.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Seconds that a test may take which is not in [`SLOW`]: a suite of a thousand is waited for.
+const LIMIT: f64 = 20.0;
+
+/// How many of the slowest are shown.
+const SHOWN: usize = 15;
+
+/// Tests that may take longer, and why. Twice [`LIMIT`] is what a slow machine makes of the tests that are close to it.
+const SLOW: [(&str, &str); 0] = [];
+
+/// Shows the slowest tests, and refuses slow ones without a reason.
+pub fn check(root: &Path, arguments: &[String]) -> Result<String, String> {
+    let log = match arguments {
+        [] => log(root)?,
+        [file] => std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?,
+        _ => return Err("expected one log of tests, or none".to_owned()),
+    };
+    let mut times = times(&log);
+    if times.is_empty() {
+        return Err("no test says its time: is `.ci/timed` the runner?".to_owned());
+    }
+    times.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
+    println!(
+        "the slowest of {} tests, in seconds by the clock:",
+        times.len()
+    );
+    for (name, seconds) in times.iter().take(SHOWN) {
+        println!("{seconds:8.1}  {name}");
+    }
+    let listed = |name: &str| SLOW.iter().any(|(slow, _)| *slow == name);
+    let late = times.iter().filter(|(name, s)| *s > LIMIT && !listed(name));
+    let late: Vec<&str> = late.map(|(name, _)| *name).collect();
+    match late.is_empty() {
+        true => Ok(format!("none of {} takes too long", times.len())),
+        false => Err(format!(
+            "more than {LIMIT} s, with no reason in xtask/src/times.rs: {}",
+            late.join(", ")
+        )),
+    }
+}
+
+/// What the tests say, run with their times.
+fn log(root: &Path) -> Result<String, String> {
+    let host = Command::new("rustc").arg("-vV").output();
+    let host = host.map_err(|error| format!("rustc: {error}"))?;
+    let host = String::from_utf8_lossy(&host.stdout);
+    let host = host.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.ok_or("rustc does not say its host")?;
+    let runner = format!(
+        "CARGO_TARGET_{}_RUNNER",
+        host.to_uppercase().replace('-', "_")
+    );
+    let mut tests = Command::new("cargo");
+    tests.args(["test", "--workspace"]).current_dir(root);
+    tests.env(runner, root.join(".ci/timed"));
+    let output = tests.stderr(Stdio::inherit()).output();
+    let output = output.map_err(|error| format!("cargo: {error}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err("a test fails".to_owned()),
+    }
+}
+
+/// Names of tests with their seconds, of lines such as `test name ... ok <1.234s>`.
+fn times(log: &str) -> Vec<(&str, f64)> {
+    log.lines()
+        .filter_map(|line| {
+            let (name, rest) = line.strip_prefix("test ")?.split_once(" ... ")?;
+            let seconds = rest.split_once('<')?.1.strip_suffix("s>")?;
+            Some((name, seconds.parse().ok()?))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_from_what_the_tests_say() {
+        let log = "running 2 tests\ntest a::b ... ok <0.003s>\ntest c ... ok\ntest d - should panic ... ok <21.500s>\n";
+        assert_eq!(times(log), [("a::b", 0.003), ("d - should panic", 21.5)]);
+    }
+
+    #[test]
+    fn a_slow_test_without_a_reason_is_refused() {
+        let file = std::env::temp_dir().join(format!("jensen-times-{}", std::process::id()));
+        let log = |seconds: &str| std::fs::write(&file, format!("test a ... ok <{seconds}s>\n"));
+        let found = |seconds: &str| {
+            log(seconds).unwrap();
+            check(Path::new("."), &[file.display().to_string()])
+        };
+        assert!(found("19.9").is_ok());
+        assert!(found("20.1").unwrap_err().contains(": a"));
+        std::fs::remove_file(&file).unwrap();
+    }
+}
