@@ -228,7 +228,15 @@ const CONJUGATE: [Storey; 12] = [
     },
     Storey {
         modules: &["lda"],
-        may_use: &["documents", "draws", "temper", "policy", "engine", "driver"],
+        may_use: &[
+            "documents",
+            "draws",
+            "temper",
+            "policy",
+            "engine",
+            "driver",
+            "plain",
+        ],
     },
     // A model says who makes the local steps of its points, who is asked what its engine asks.
     Storey {

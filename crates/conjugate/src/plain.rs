@@ -34,7 +34,7 @@ pub(crate) fn alone<M: ConjugateModel>(model: &M) -> f64 {
         engine.global_step(&mut globals, 1.0, 1.0);
         let next = untempered_bound(model, &globals);
         let own = (next - engine.log_jacobian()).abs().max(1.0);
-        if !((next - bound).abs() > 1e-9 * own) {
+        if next.is_nan() || (next - bound).abs() <= 1e-9 * own {
             return next;
         }
         bound = next;

@@ -5,7 +5,7 @@
 //! them; both are left out and said so.
 
 use jensen_math::sum::ColumnMoments;
-use jensen_run::{Observer, Progress, Record, Status};
+use jensen_run::{Control, Observer, Progress, Record, Status, Store};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -79,8 +79,8 @@ impl Units {
             let count = moments.count.max(1.0);
             let scale = (moments.squares / count).sqrt();
             let rounding = ROUNDINGS * f64::EPSILON * moments.mean.abs();
-            // NaN, of sums that overflow, is refused as well.
-            if !(scale > rounding) {
+            // Sums that overflow make NaN.
+            if scale.is_nan() || scale <= rounding {
                 let (copy_of, level) = (None, moments.mean);
                 units.left.push(Left {
                     column,
@@ -287,13 +287,35 @@ impl Units {
 }
 
 /// An observer of a run in units of its own, which hands on bounds as they are in those of the data.
-pub struct Shifted<'a> {
-    /// Who watches.
-    pub observer: &'a mut dyn Observer,
-    /// What is added to bounds, in nats.
-    pub by: f64,
-    /// Further fields of a record that are bounds.
-    pub fields: &'a [&'a str],
+struct Shifted<'a> {
+    observer: &'a mut dyn Observer,
+    by: f64,
+    fields: &'a [&'a str],
+}
+
+/// Runs in units of its own under `control`, whose observer sees the bounds, and further `fields` that are bounds, with `by` nats added.
+pub(crate) fn shifted<T>(
+    control: Control<'_>,
+    by: f64,
+    fields: &[&str],
+    run: impl FnOnce(&mut Control<'_>) -> T,
+) -> T {
+    let mut observer = Shifted {
+        observer: &mut *control.observer,
+        by,
+        fields,
+    };
+    run(&mut Control {
+        budget: control.budget,
+        clock: control.clock,
+        cancel: control.cancel,
+        partial: control.partial,
+        observer: &mut observer,
+        store: control.store.map(|store| -> &mut dyn Store { store }),
+        checkpoint_seconds: control.checkpoint_seconds,
+        resume: control.resume,
+        force_resume: control.force_resume,
+    })
 }
 
 impl Shifted<'_> {
@@ -350,9 +372,10 @@ fn copies(moments: &[ColumnMoments], kept: &[Kept], rows: &[f64]) -> Vec<(usize,
         let terms = (0..count).map(|row| weight(row) * value(row, column));
         terms.filter(|x| !x.is_nan()).sum::<f64>().abs()
     };
-    let mut sketches: Vec<(f64, usize)> =
+    let own: Vec<(f64, usize)> =
         kept.iter().map(|kept| (sketch(kept.column), kept.column)).collect();
-    sketches.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let mut sorted = own.clone();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let same = |a: usize, b: usize, sign: f64| {
         (0..count).all(|row| {
             let (x, y) = (value(row, a), value(row, b));
@@ -361,18 +384,20 @@ fn copies(moments: &[ColumnMoments], kept: &[Kept], rows: &[f64]) -> Vec<(usize,
     };
     let slack = SAME * count as f64;
     let mut found: Vec<(usize, usize, f64)> = Vec::new();
-    for (at, (sketch, column)) in sketches.iter().enumerate() {
-        let near = sketches[..at].iter().rev();
-        let near = near.take_while(|(other, _)| sketch - other <= slack);
-        for (_, other) in near {
-            let (first, second) = (*column.min(other), *column.max(other));
-            let taken = |c: usize| found.iter().any(|(copy, ..)| *copy == c);
-            if taken(first) || taken(second) {
-                continue;
-            }
-            if let Some(sign) = [1.0, -1.0].into_iter().find(|sign| same(first, second, *sign)) {
-                found.push((second, first, sign));
-            }
+    let mut is_copy = vec![false; width];
+    for (sketch, column) in own {
+        let begin = sorted.partition_point(|(other, _)| *other < sketch - slack);
+        let near = sorted[begin..].iter().take_while(|(other, _)| *other <= sketch + slack);
+        let originals = near.filter(|(_, other)| *other < column && !is_copy[*other]);
+        let signed = |other: usize| {
+            let signs = [1.0, -1.0].into_iter();
+            signs.map(move |sign| (other, sign))
+        };
+        let mut pairs = originals.flat_map(|(_, other)| signed(*other));
+        let original = pairs.find(|(other, sign)| same(*other, column, *sign));
+        if let Some((original, sign)) = original {
+            found.push((column, original, sign));
+            is_copy[column] = true;
         }
     }
     found

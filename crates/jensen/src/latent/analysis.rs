@@ -25,7 +25,7 @@ use crate::study::words;
 use crate::study::{
     Around, Baseline, Evidence, File, Finished, Judgement, Need, Study, Work, carry_out, request,
 };
-use crate::units::{Shifted, Standardise, Units};
+use crate::units::{Standardise, Units, shifted};
 
 /// The command, as the folder's marker has it.
 pub const FACTOR_ANALYSIS: &str = "factor-analysis";
@@ -184,7 +184,7 @@ pub fn fit_analysis(
     };
     let named = likelihood.parameters().iter().zip(&free);
     let usual = FactorSettings::default();
-    let units = units(asked, data, likelihood)?;
+    let units = units(asked, data, &likelihood)?;
     let study = AnalysisStudy {
         request: asked,
         data,
@@ -214,7 +214,7 @@ pub fn fit_analysis(
 fn units(
     asked: &AnalysisRequest,
     data: &AnalysisData,
-    likelihood: Likelihood,
+    likelihood: &Likelihood,
 ) -> Result<Units, Error> {
     let table = &data.table;
     if likelihood.name() != "gaussian" {
@@ -395,16 +395,12 @@ impl Study for AnalysisStudy<'_> {
         Curve::default()
     }
 
-    fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<FactorFit>, Error> {
+    fn run(&mut self, control: Control<'_>) -> Result<Outcome<FactorFit>, Error> {
         let identity = self.identity();
         let log_jacobian = self.log_jacobian();
-        let mut shifted = Shifted {
-            observer: control.observer,
-            by: log_jacobian,
-            fields: &["objective"],
-        };
-        control.observer = &mut shifted;
-        let mut fit = fit_factors(&self.model, &self.settings, &identity, &mut control)?;
+        let mut fit = shifted(control, log_jacobian, &["objective"], |control| {
+            fit_factors(&self.model, &self.settings, &identity, control)
+        })?;
         turned(&mut fit);
         fit.bound += log_jacobian;
         fit.objective += log_jacobian;
@@ -425,7 +421,7 @@ impl Study for AnalysisStudy<'_> {
             ));
         }
         let variance = self.variance(&made.output);
-        if variance.is_some_and(|variance| !(variance > NO_NOISE)) {
+        if variance.is_some_and(|variance| variance.is_nan() || variance <= NO_NOISE) {
             evidence.against.against(Reason::new(
                 "the factors reproduce every row, so that the likelihood has no bound: no noise is left to learn",
                 "Ask for fewer factors (--factors), state the noise (--likelihood 'gaussian(variance=0.1)'), or take more rows that differ.",
@@ -637,7 +633,10 @@ fn sheet(
             Fact::new("columns", summary.columns.len().to_string(), ""),
             Fact::new("missing", summary.missing.to_string(), "cells"),
             Fact::new("iterations", summary.iterations.to_string(), ""),
-        ],
+        ]
+        .into_iter()
+        .chain(judged.fact())
+        .collect(),
         warnings: judged.warnings.clone(),
         sections: vec![
             found.into(),

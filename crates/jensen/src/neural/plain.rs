@@ -126,7 +126,7 @@ impl Factor {
         let mut before = f64::NEG_INFINITY;
         for _ in 0..ROUNDS {
             let score = factor.mean_log_density(rows);
-            if !(score - before > STILL) {
+            if score.is_nan() || score - before <= STILL {
                 break;
             }
             before = score;

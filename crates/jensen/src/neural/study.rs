@@ -21,7 +21,7 @@ use crate::study::{
     Around, Baseline, Done, Evidence, File, Finished, Judgement, Need, Study, Work, carry_out, folder,
     request,
 };
-use crate::units::{Shifted, Units};
+use crate::units::{Units, shifted};
 
 /// The command, as the folder's marker has it.
 const COMMAND: &str = "vae";
@@ -415,15 +415,12 @@ impl Study for VaeStudy<'_> {
         VaeCourse::default()
     }
 
-    fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<VaeMade>, Error> {
+    fn run(&mut self, control: Control<'_>) -> Result<Outcome<VaeMade>, Error> {
         let (clock, identity) = (control.clock, self.identity());
-        let mut shifted = Shifted {
-            observer: control.observer,
-            by: self.data.units.log_jacobian(),
-            fields: &["bound", "validation_bound"],
-        };
-        control.observer = &mut shifted;
-        let outcome = run_loop(&mut self.trainer, &identity, &mut control)?;
+        let by = self.data.units.log_jacobian();
+        let outcome = shifted(control, by, &["bound", "validation_bound"], |control| {
+            run_loop(&mut self.trainer, &identity, control)
+        })?;
         let made = outcome.output.map(|trained| self.made(trained, clock));
         Ok(Outcome {
             output: made.transpose()?,

@@ -92,6 +92,14 @@ impl MixtureModel {
     /// # Errors
     /// Points that the components cannot have, and natural parameters of another mixture.
     pub fn explain(&self, points: &Points) -> Result<Explained, Error> {
+        if points.dim() != self.columns.len() {
+            return Err(Error::Input(format!(
+                "rows of `{}` have {} numbers, those of the fit {}",
+                points.source,
+                points.dim(),
+                self.columns.len()
+            )));
+        }
         match self.kind {
             Kind::Gaussian => {
                 let prior = GaussianPrior::default();

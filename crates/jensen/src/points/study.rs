@@ -148,6 +148,7 @@ pub(super) struct Beside {
 
 /// One part for all points beside a model of several, whose number a flag tells.
 pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> Option<Beside> {
+    (model.parts().len() > 1).then_some(())?;
     Some(Beside {
         model: format!("one {part} for all"),
         bounds: model.plain()?,

@@ -1,5 +1,6 @@
 //! The one place where `trusted` is decided.
 
+use jensen_report::Fact;
 use jensen_run::{Limit, Reason, Status, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -51,8 +52,7 @@ impl Baseline {
 
     /// What speaks against the fit, if it is worse.
     fn reason(&self) -> Option<Reason> {
-        // A score that is not a number is no better.
-        (!(self.fit >= self.least)).then(|| {
+        (self.fit.is_nan() || self.fit < self.least).then(|| {
             let text = format!(
                 "the plain model, {}, is better: {:.4} where the fit has {:.4} {}",
                 self.model, self.score, self.fit, self.unit
@@ -141,6 +141,14 @@ pub struct Judgement {
 }
 
 impl Judgement {
+    /// The plain model beside the fit, for the page.
+    pub fn fact(&self) -> Option<Fact> {
+        let Baseline {
+            model, score, unit, ..
+        } = self.baseline.as_ref()?;
+        Some(Fact::new(model, format!("{score:.4}"), unit))
+    }
+
     /// The judgement of a run of so many iterations.
     pub fn of(evidence: &Evidence, iterations: u64) -> Self {
         let status = &evidence.status;
