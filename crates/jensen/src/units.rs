@@ -294,7 +294,7 @@ struct Shifted<'a> {
 }
 
 /// Runs in units of its own under `control`, whose observer sees the bounds, and further `fields` that are bounds, with `by` nats added.
-pub(crate) fn shifted<T>(
+pub fn shifted<T>(
     control: Control<'_>,
     by: f64,
     fields: &[&str],
