@@ -87,7 +87,9 @@ impl Records for UnitRecords<'_> {
         let mut row = vec![0.0; self.rows.width()];
         self.rows.read_exact(index, &mut row);
         let inside = self.units.row(&row);
-        out.iter_mut().zip(inside).for_each(|(out, x)| *out = x as f32);
+        out.iter_mut()
+            .zip(inside)
+            .for_each(|(out, x)| *out = x as f32);
     }
 }
 

@@ -237,7 +237,9 @@ impl Units {
     /// A covariance matrix of these units in those of the data.
     pub fn covariance_back(&self, covariance: &[f64]) -> Vec<f64> {
         let (width, slopes) = (self.width(), self.slopes());
-        let pairs = slopes.iter().flat_map(|a| slopes.iter().map(move |b| (a, b)));
+        let pairs = slopes
+            .iter()
+            .flat_map(|a| slopes.iter().map(move |b| (a, b)));
         let of = |(a, b): (&Option<(usize, f64)>, &Option<(usize, f64)>)| match (a, b) {
             (Some((i, s)), Some((j, t))) => s * t * covariance[i * width + j],
             _ => 0.0,
@@ -372,8 +374,10 @@ fn copies(moments: &[ColumnMoments], kept: &[Kept], rows: &[f64]) -> Vec<(usize,
         let terms = (0..count).map(|row| weight(row) * value(row, column));
         terms.filter(|x| !x.is_nan()).sum::<f64>().abs()
     };
-    let own: Vec<(f64, usize)> =
-        kept.iter().map(|kept| (sketch(kept.column), kept.column)).collect();
+    let own: Vec<(f64, usize)> = kept
+        .iter()
+        .map(|kept| (sketch(kept.column), kept.column))
+        .collect();
     let mut sorted = own.clone();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let same = |a: usize, b: usize, sign: f64| {
@@ -387,7 +391,9 @@ fn copies(moments: &[ColumnMoments], kept: &[Kept], rows: &[f64]) -> Vec<(usize,
     let mut is_copy = vec![false; width];
     for (sketch, column) in own {
         let begin = sorted.partition_point(|(other, _)| *other < sketch - slack);
-        let near = sorted[begin..].iter().take_while(|(other, _)| *other <= sketch + slack);
+        let near = sorted[begin..]
+            .iter()
+            .take_while(|(other, _)| *other <= sketch + slack);
         let originals = near.filter(|(_, other)| *other < column && !is_copy[*other]);
         let signed = |other: usize| {
             let signs = [1.0, -1.0].into_iter();
@@ -452,8 +458,18 @@ mod tests {
         let full = units.covariance_back(&[1.0, 0.5, 0.5, 1.0]);
         let moments = ColumnMoments::of(4, &rows);
         let sd = |c: usize| (moments[c].squares / moments[c].count).sqrt();
-        for (i, j, r) in [(0, 0, 1.0), (0, 2, -1.0), (0, 3, 0.5), (2, 3, -0.5), (1, 1, 0.0), (1, 3, 0.0)] {
-            assert!((full[i * 4 + j] - r * sd(i) * sd(j)).abs() < 1e-9, "{i} {j}");
+        for (i, j, r) in [
+            (0, 0, 1.0),
+            (0, 2, -1.0),
+            (0, 3, 0.5),
+            (2, 3, -0.5),
+            (1, 1, 0.0),
+            (1, 3, 0.0),
+        ] {
+            assert!(
+                (full[i * 4 + j] - r * sd(i) * sd(j)).abs() < 1e-9,
+                "{i} {j}"
+            );
         }
         let own = units.variances_back(&[1.0, 4.0]);
         assert!((own[3] - 4.0 * sd(3).powi(2)).abs() < 1e-9 && own[1] == 0.0);

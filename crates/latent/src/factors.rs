@@ -565,7 +565,10 @@ fn principal(model: &FactorModel) -> Option<(Vec<f64>, f64)> {
     let columns: Vec<(f64, Vec<f64>)> = (0..d)
         .map(|i| {
             let moments = ColumnMoments::of_column(table.col(i).iter().copied());
-            let off = table.col(i).iter().map(|x| if x.is_nan() { 0.0 } else { x - moments.mean });
+            let off = table
+                .col(i)
+                .iter()
+                .map(|x| if x.is_nan() { 0.0 } else { x - moments.mean });
             (moments.mean, off.collect())
         })
         .collect();

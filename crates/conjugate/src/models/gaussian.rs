@@ -111,7 +111,10 @@ impl Gaussians {
     /// The logarithm of the product of the scales of a row's known values.
     fn log_scale(&self, x: &[f64]) -> f64 {
         let pairs = self.log_scales.iter().zip(x);
-        pairs.filter(|(_, x)| !x.is_nan()).map(|(scale, _)| scale).sum()
+        pairs
+            .filter(|(_, x)| !x.is_nan())
+            .map(|(scale, _)| scale)
+            .sum()
     }
 
     /// The shape of covariance matrices.
@@ -330,8 +333,7 @@ impl Components for Gaussians {
             .zip(&h)
             .map(|(&i, h)| 0.5 * h * filled[i])
             .sum();
-        let mut fixed =
-            t[d] + t[d + 1 + d * d] - 0.5 * d as f64 * LOG_TWO_PI - self.log_scale(x);
+        let mut fixed = t[d] + t[d + 1 + d * d] - 0.5 * d as f64 * LOG_TWO_PI - self.log_scale(x);
         for &i in &known {
             let dot: f64 = known.iter().map(|&j| precision(i, j) * x[j]).sum();
             fixed += x[i] * (t[i] - 0.5 * dot);

@@ -50,7 +50,10 @@ pub struct AnalysisRequest {
     pub likelihood: Option<String>,
     /// Whether normal cells are seen as standardised columns, whose noise is a share of each column's variance: bounds, loadings
     /// and cells are in the units of the data either way [default: on]
-    #[cfg_attr(feature = "clap", arg(long, value_name = "on|off", value_enum, help_heading = "Model"))]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "on|off", value_enum, help_heading = "Model")
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standardise: Option<Standardise>,
     /// Precision of the normal prior of the loadings [default: 0.01]
@@ -234,8 +237,14 @@ fn units(
 
 /// A table in these units.
 fn inside(table: &Dense, units: &Units) -> Dense {
-    let row = |n: usize| (0..table.cols).map(|i| table.get(n, i)).collect::<Vec<f64>>();
-    let rows: Vec<Vec<f64>> = (0..table.rows).map(|n| units.row(&row(n)).collect()).collect();
+    let row = |n: usize| {
+        (0..table.cols)
+            .map(|i| table.get(n, i))
+            .collect::<Vec<f64>>()
+    };
+    let rows: Vec<Vec<f64>> = (0..table.rows)
+        .map(|n| units.row(&row(n)).collect())
+        .collect();
     Dense::from_fn(table.rows, units.width(), |n, i| rows[n][i])
 }
 
@@ -314,7 +323,14 @@ impl AnalysisStudy<'_> {
     /// What the units add to the log density of all known cells.
     fn log_jacobian(&self) -> f64 {
         let scales = self.units.log_scales();
-        let known = |i: usize| self.model.table.col(i).iter().filter(|x| !x.is_nan()).count();
+        let known = |i: usize| {
+            self.model
+                .table
+                .col(i)
+                .iter()
+                .filter(|x| !x.is_nan())
+                .count()
+        };
         let all = scales.iter().enumerate();
         -all.map(|(i, scale)| known(i) as f64 * scale).sum::<f64>()
     }
@@ -437,7 +453,8 @@ impl Study for AnalysisStudy<'_> {
                 // What the loadings' prior costs is less than that of one nat.
                 least: score - 1.0,
                 unit: "nats of the bound".to_owned(),
-                advice: "Make more iterations (--max-iters), or ask for fewer factors (--factors).".to_owned(),
+                advice: "Make more iterations (--max-iters), or ask for fewer factors (--factors)."
+                    .to_owned(),
             }
         });
         evidence.notes.extend(self.units.notes(&self.data.names));

@@ -7,13 +7,18 @@ use jensen_neural::{Likelihood, Records};
 pub(super) type Scored = (&'static str, f64);
 
 /// The plain model of a likelihood that explains `scored` best, once it has learned from `train`.
-pub(super) fn best(train: &dyn Records, scored: &dyn Records, likelihood: Likelihood) -> Option<Scored> {
+pub(super) fn best(
+    train: &dyn Records,
+    scored: &dyn Records,
+    likelihood: Likelihood,
+) -> Option<Scored> {
     let (train, scored) = (gathered(train), gathered(scored));
     let mut all = vec![match likelihood {
         Likelihood::Bernoulli => ("independent binary values", binary(&train, &scored)),
-        Likelihood::Categorical { categories } => {
-            ("independent categories", grouped(&train, &scored, categories))
-        }
+        Likelihood::Categorical { categories } => (
+            "independent categories",
+            grouped(&train, &scored, categories),
+        ),
         Likelihood::Gaussian { .. } => ("independent normals", {
             let normals = Factor::none(&train);
             normals.mean_log_density(&scored)
@@ -22,7 +27,10 @@ pub(super) fn best(train: &dyn Records, scored: &dyn Records, likelihood: Likeli
     if let Likelihood::Gaussian { .. } = likelihood
         && train.len() > 2
     {
-        all.push(("one linear factor", Factor::of(&train).mean_log_density(&scored)));
+        all.push((
+            "one linear factor",
+            Factor::of(&train).mean_log_density(&scored),
+        ));
     }
     let finite = all.into_iter().filter(|(_, score)| score.is_finite());
     finite.reduce(|best, next| if next.1 > best.1 { next } else { best })
@@ -53,7 +61,9 @@ fn binary(train: &[Vec<f64>], scored: &[Vec<f64>]) -> f64 {
     let p: Vec<f64> = means(train).into_iter().map(share).collect();
     mean_of(scored, |row| {
         let pairs = row.iter().zip(&p);
-        pairs.map(|(x, p)| x * p.ln() + (1.0 - x) * (-p).ln_1p()).sum()
+        pairs
+            .map(|(x, p)| x * p.ln() + (1.0 - x) * (-p).ln_1p())
+            .sum()
     })
 }
 
@@ -62,7 +72,9 @@ fn grouped(train: &[Vec<f64>], scored: &[Vec<f64>], categories: usize) -> f64 {
     let n = train.len() as f64;
     let share = |mean: f64| (n * mean + 0.5) / (n + 0.5 * categories as f64);
     let p: Vec<f64> = means(train).into_iter().map(share).collect();
-    mean_of(scored, |row| row.iter().zip(&p).map(|(x, p)| x * p.ln()).sum())
+    mean_of(scored, |row| {
+        row.iter().zip(&p).map(|(x, p)| x * p.ln()).sum()
+    })
 }
 
 /// x = mean + loadings · z + noise, z standard normal: maximum likelihood by EM (Rubin and Thayer 1982).
@@ -85,7 +97,9 @@ impl Factor {
     fn none(rows: &[Vec<f64>]) -> Self {
         let mean = means(rows);
         let variance = |i: usize| mean_of(rows, |row| (row[i] - mean[i]).powi(2));
-        let noise = (0..mean.len()).map(|i| variance(i).max(f64::MIN_POSITIVE)).collect();
+        let noise = (0..mean.len())
+            .map(|i| variance(i).max(f64::MIN_POSITIVE))
+            .collect();
         let loadings = vec![0.0; mean.len()];
         Self {
             mean,
@@ -103,20 +117,31 @@ impl Factor {
             (0..row.len()).map(|i| (row[i] - mean[i]) / sd[i]).collect()
         };
         // Not orthogonal to any pattern of signs.
-        let mut axis: Vec<f64> = (0..sd.len()).map(|i| 1.0 + 0.1 * (i as f64).sin()).collect();
+        let mut axis: Vec<f64> = (0..sd.len())
+            .map(|i| 1.0 + 0.1 * (i as f64).sin())
+            .collect();
         for _ in 0..20 {
             let mut next = vec![0.0; axis.len()];
             for row in rows {
                 let row = scaled(row, &factor.mean);
                 let score: f64 = row.iter().zip(&axis).map(|(x, a)| x * a).sum();
-                next.iter_mut().zip(&row).for_each(|(next, x)| *next += score * x);
+                next.iter_mut()
+                    .zip(&row)
+                    .for_each(|(next, x)| *next += score * x);
             }
             let length = next.iter().map(|x| x * x).sum::<f64>().sqrt();
-            axis = next.iter().map(|x| x / length.max(f64::MIN_POSITIVE)).collect();
+            axis = next
+                .iter()
+                .map(|x| x / length.max(f64::MIN_POSITIVE))
+                .collect();
         }
         let strength = mean_of(rows, |row| {
             let row = scaled(row, &factor.mean);
-            row.iter().zip(&axis).map(|(x, a)| x * a).sum::<f64>().powi(2)
+            row.iter()
+                .zip(&axis)
+                .map(|(x, a)| x * a)
+                .sum::<f64>()
+                .powi(2)
         });
         for i in 0..axis.len() {
             let share = (strength.sqrt() * axis[i]).clamp(-0.95, 0.95);
@@ -138,7 +163,12 @@ impl Factor {
     /// Σ loadings² / noise, and Σ loadings (x − mean) / noise.
     fn projected(&self, row: &[f64]) -> (f64, f64) {
         let mut sums = (0.0, 0.0);
-        for (((x, m), w), v) in row.iter().zip(&self.mean).zip(&self.loadings).zip(&self.noise) {
+        for (((x, m), w), v) in row
+            .iter()
+            .zip(&self.mean)
+            .zip(&self.loadings)
+            .zip(&self.noise)
+        {
             sums.0 += w * w / v;
             sums.1 += w * (x - m) / v;
         }
@@ -187,7 +217,11 @@ mod tests {
         let rows: Vec<Vec<f64>> = (0..400)
             .map(|i| {
                 let z = wave(i, 0.7);
-                vec![z + 0.3 * wave(i, 1.9), -2.0 * z + 0.5 * wave(i, 2.3), z + wave(i, 3.1)]
+                vec![
+                    z + 0.3 * wave(i, 1.9),
+                    -2.0 * z + 0.5 * wave(i, 2.3),
+                    z + wave(i, 3.1),
+                ]
             })
             .collect();
         let plain = Factor::none(&rows).mean_log_density(&rows);
@@ -200,6 +234,9 @@ mod tests {
             + s(0, 2) * (s(0, 1) * s(1, 2) - s(1, 1) * s(0, 2));
         let exact = -0.5 * (3.0 * LOG_TWO_PI + det.ln() + 3.0);
         let found = factor.mean_log_density(&rows);
-        assert!(found > plain + 0.5 && (found - exact).abs() < 0.01, "{plain} {found} {exact}");
+        assert!(
+            found > plain + 0.5 && (found - exact).abs() < 0.01,
+            "{plain} {found} {exact}"
+        );
     }
 }

@@ -43,7 +43,10 @@ pub struct VaeRequest {
     pub decoder: Option<String>,
     /// Whether a Gaussian decoder whose means are not squashed sees standardised columns: bounds and records are in the units of
     /// the data either way [default: on]
-    #[cfg_attr(feature = "clap", arg(long, value_name = "on|off", value_enum, help_heading = "Model"))]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "on|off", value_enum, help_heading = "Model")
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standardise: Option<Standardise>,
     /// Give the decoder's weights a posterior instead of point estimates
@@ -132,7 +135,10 @@ impl VaeRequest {
     /// # Errors
     /// One that cannot be, or that `--standardise` does nothing for.
     pub fn likelihood(&self, unit: bool) -> Result<Likelihood, Error> {
-        let asked = self.decoder.as_deref().map_or(Ok(String::new()), parse_decoder);
+        let asked = self
+            .decoder
+            .as_deref()
+            .map_or(Ok(String::new()), parse_decoder);
         asked.map_err(Error::Setting)?;
         let likelihood = match self.decoder.as_deref().unwrap_or("bernoulli") {
             "bernoulli" => Likelihood::Bernoulli,

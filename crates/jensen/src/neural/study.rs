@@ -18,8 +18,8 @@ use super::{
 };
 use crate::Error;
 use crate::study::{
-    Around, Baseline, Done, Evidence, File, Finished, Judgement, Need, Study, Work, carry_out, folder,
-    request,
+    Around, Baseline, Done, Evidence, File, Finished, Judgement, Need, Study, Work, carry_out,
+    folder, request,
 };
 use crate::units::{Units, shifted};
 
@@ -139,7 +139,12 @@ impl VaeData {
             Apart::Share(share) => split(rows.rows(), *share, flags.seed()).0,
             Apart::None | Apart::File(_) => (0..rows.rows()).collect(),
         };
-        let units = units(&rows, &train, likelihood, flags.standardise.unwrap_or_default())?;
+        let units = units(
+            &rows,
+            &train,
+            likelihood,
+            flags.standardise.unwrap_or_default(),
+        )?;
         let architecture = flags.architecture(units.width(), likelihood)?;
         if let Apart::File(other) = &apart {
             check_rows(other, rows.width(), architecture.likelihood)?;
@@ -489,7 +494,9 @@ impl Study for VaeStudy<'_> {
                     .to_owned(),
             }
         });
-        let names: Vec<String> = (1..=self.data.units.columns()).map(|i| format!("x{i}")).collect();
+        let names: Vec<String> = (1..=self.data.units.columns())
+            .map(|i| format!("x{i}"))
+            .collect();
         evidence.notes.extend(self.data.units.notes(&names));
         // Right where there is nothing to say, so it does not stand against the fit.
         if output.active_units == 0 {

@@ -268,20 +268,30 @@ pub fn fit_chains(
         Kind::Bernoulli => {
             let emissions = bernoullis(SMOOTHING, points, &points.train)?;
             let model = model(request, points, lengths, emissions)?;
-            fit(request, points, &as_they_are, &model, around, |c, lambda| {
-                Emission::Bernoulli {
+            fit(
+                request,
+                points,
+                &as_they_are,
+                &model,
+                around,
+                |c, lambda| Emission::Bernoulli {
                     probabilities: c.probabilities(lambda),
-                }
-            })
+                },
+            )
         }
         Kind::Multinomial => {
             let emissions = multinomials(smoothing(request), points, &points.train)?;
             let model = model(request, points, lengths, emissions)?;
-            fit(request, points, &as_they_are, &model, around, |c, lambda| {
-                Emission::Multinomial {
+            fit(
+                request,
+                points,
+                &as_they_are,
+                &model,
+                around,
+                |c, lambda| Emission::Multinomial {
                     proportions: c.proportions(lambda),
-                }
-            })
+                },
+            )
         }
     }
 }

@@ -71,7 +71,10 @@ fn scaled(request: &FactorsRequest, points: &Points) -> FactorsRequest {
         factor_variance: request.factor_variance.or(Some(usual)),
         points: PointRequest {
             // A policy starts at the prior, where plain runs find little.
-            starts: request.points.starts.or(request.points.temper.as_ref().map(|_| 1)),
+            starts: request
+                .points
+                .starts
+                .or(request.points.temper.as_ref().map(|_| 1)),
             ..request.points.clone()
         },
         ..request.clone()
@@ -104,7 +107,10 @@ pub fn explain_factors(
     points: &Points,
 ) -> Result<Explained, Error> {
     points.check_complete(COMPLETE)?;
-    explain(&model(request, points.dim(), &points.train)?, &globals.lambda)
+    explain(
+        &model(request, points.dim(), &points.train)?,
+        &globals.lambda,
+    )
 }
 
 /// Fits binary factors.

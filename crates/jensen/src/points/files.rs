@@ -342,7 +342,9 @@ pub fn fit_mixture_files(
         files,
         totals,
         sizes,
-        log_jacobian: -scaled.map(|(column, scale)| column.count * scale).sum::<f64>(),
+        log_jacobian: -scaled
+            .map(|(column, scale)| column.count * scale)
+            .sum::<f64>(),
     };
     match &rows {
         Rows::Gaussian(rows, ..) => all.fit(

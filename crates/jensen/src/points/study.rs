@@ -412,9 +412,10 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
         evidence.notes.extend(self.remarks(&made.output));
         if !fit.elbo.is_finite() {
             let reason = format!("the bound is {}", fit.elbo);
-            evidence
-                .against
-                .against(Reason::new(reason, "Leave out columns that others determine, or ask for fewer parts."));
+            evidence.against.against(Reason::new(
+                reason,
+                "Leave out columns that others determine, or ask for fewer parts.",
+            ));
         }
         evidence
     }

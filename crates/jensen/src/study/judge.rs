@@ -47,7 +47,10 @@ pub struct Baseline {
 impl Baseline {
     /// A line about it.
     pub fn told(&self) -> String {
-        format!("{:.4} by {}, {:.4} by the fit, {}", self.score, self.model, self.fit, self.unit)
+        format!(
+            "{:.4} by {}, {:.4} by the fit, {}",
+            self.score, self.model, self.fit, self.unit
+        )
     }
 
     /// What speaks against the fit, if it is worse.
@@ -276,7 +279,10 @@ mod tests {
             let judged = Judgement::of(&beside(fit), 20);
             assert!(!judged.trusted);
             let said = &judged.warnings[0];
-            assert!(said.contains("one component, is better: -10.0000"), "{said}");
+            assert!(
+                said.contains("one component, is better: -10.0000"),
+                "{said}"
+            );
             assert!(said.ends_with("Ask for one."), "{said}");
         }
     }

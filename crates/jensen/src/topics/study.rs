@@ -19,7 +19,8 @@ use super::{
 };
 use crate::Error;
 use crate::study::{
-    Around, Baseline, Done, Evidence, File, Finished, Judgement, Need, Study, Work, carry_out, request,
+    Around, Baseline, Done, Evidence, File, Finished, Judgement, Need, Study, Work, carry_out,
+    request,
 };
 
 /// Held-out documents that are scored along a run; at its end all are.

@@ -73,7 +73,9 @@ fn fitted(case: &Case, path: &Path) -> Result<Found, Error> {
 }
 
 fn judged(folder: &str) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tables").join(folder);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../models/tables")
+        .join(folder);
     let text = std::fs::read_to_string(folder.join("cases.json")).unwrap();
     let cases: Vec<Case> = serde_json::from_str(&text).unwrap();
     let mut wrong = Vec::new();
@@ -92,17 +94,40 @@ fn judged(folder: &str) {
             }
         };
         let warnings = judgement.warnings.join("; ");
-        if judgement.trusted && case.least.is_some_and(|least| bound.is_none_or(|b| b < least)) {
-            wrong.push(said(format!("trusted at {bound:?}, below {:?}", case.least)));
+        if judgement.trusted
+            && case
+                .least
+                .is_some_and(|least| bound.is_none_or(|b| b < least))
+        {
+            wrong.push(said(format!(
+                "trusted at {bound:?}, below {:?}",
+                case.least
+            )));
         }
-        if case.trusted.is_some_and(|trusted| trusted != judgement.trusted) {
-            wrong.push(said(format!("trusted: {}, at {bound:?}; {warnings}", judgement.trusted)));
+        if case
+            .trusted
+            .is_some_and(|trusted| trusted != judgement.trusted)
+        {
+            wrong.push(said(format!(
+                "trusted: {}, at {bound:?}; {warnings}",
+                judgement.trusted
+            )));
         }
-        if case.says.as_ref().is_some_and(|says| !warnings.contains(says.as_str())) {
+        if case
+            .says
+            .as_ref()
+            .is_some_and(|says| !warnings.contains(says.as_str()))
+        {
             wrong.push(said(format!("says only: {warnings}")));
         }
     }
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        cases.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]

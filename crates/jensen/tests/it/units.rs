@@ -51,8 +51,11 @@ const UNITS: [[(f64, f64); 3]; 3] = [
 type Mapped = (Vec<Vec<f64>>, Vec<(f64, f64)>, f64);
 
 fn mapped(columns: &[Vec<f64>], sds: &[f64], units: &[(f64, f64)]) -> Mapped {
-    let maps: Vec<(f64, f64)> =
-        units.iter().zip(sds).map(|((c, d), sd)| (c * sd * d.abs(), *d)).collect();
+    let maps: Vec<(f64, f64)> = units
+        .iter()
+        .zip(sds)
+        .map(|((c, d), sd)| (c * sd * d.abs(), *d))
+        .collect();
     let pairs = columns.iter().zip(&maps);
     let there = pairs.map(|(x, (c, d))| x.iter().map(|x| c + d * x).collect());
     let logs = maps.iter().map(|(_, d)| d.abs().ln()).sum();
@@ -89,12 +92,21 @@ fn mixtures_do_not_depend_on_units() {
         let fit = |columns: &[Vec<f64>]| {
             let points = points(columns);
             let (made, summary) = alone(|around| fit_mixture(&request, &points, around)).unwrap();
-            assert!(summary.judgement.trusted, "{:?}", summary.judgement.warnings);
-            let seen = MixtureModel::decode(&made.kept).unwrap().explain(&points).unwrap();
+            assert!(
+                summary.judgement.trusted,
+                "{:?}",
+                summary.judgement.warnings
+            );
+            let seen = MixtureModel::decode(&made.kept)
+                .unwrap()
+                .explain(&points)
+                .unwrap();
             (summary, seen)
         };
         let (own, seen) = fit(&columns);
-        let Parts::Components(parts) = &own.parts else { panic!() };
+        let Parts::Components(parts) = &own.parts else {
+            panic!()
+        };
         for units in &UNITS {
             let (there, maps, logs) = mapped(&columns, &sds, units);
             let (other, seen_there) = fit(&there);
@@ -106,11 +118,19 @@ fn mixtures_do_not_depend_on_units() {
             for (x, y) in seen.bounds.iter().zip(&seen_there.bounds) {
                 near(y + logs, *x, 1.0);
             }
-            let Parts::Components(others) = &other.parts else { panic!() };
+            let Parts::Components(others) = &other.parts else {
+                panic!()
+            };
             for (one, other) in parts.iter().zip(others) {
                 let (
-                    Component::Gaussian { mean, covariance, .. },
-                    Component::Gaussian { mean: mean_there, covariance: there, .. },
+                    Component::Gaussian {
+                        mean, covariance, ..
+                    },
+                    Component::Gaussian {
+                        mean: mean_there,
+                        covariance: there,
+                        ..
+                    },
                 ) = (one, other)
                 else {
                     panic!()
@@ -121,9 +141,17 @@ fn mixtures_do_not_depend_on_units() {
                 }
                 let width = covariance.len() / 3;
                 for at in 0..covariance.len() {
-                    let (i, j) = if width == 1 { (at, at) } else { (at / 3, at % 3) };
+                    let (i, j) = if width == 1 {
+                        (at, at)
+                    } else {
+                        (at / 3, at % 3)
+                    };
                     let scale = maps[i].1 * maps[j].1;
-                    near(there[at], scale * covariance[at], (scale * sds[i] * sds[j]).abs());
+                    near(
+                        there[at],
+                        scale * covariance[at],
+                        (scale * sds[i] * sds[j]).abs(),
+                    );
                 }
             }
         }
@@ -139,15 +167,20 @@ fn chains_do_not_depend_on_units() {
     };
     let fit = |columns: &[Vec<f64>]| {
         let points = points(columns);
-        let (made, summary) =
-            alone(|around| fit_chains(&request, &points, &[90], around)).unwrap();
-        assert!(summary.judgement.trusted, "{:?}", summary.judgement.warnings);
+        let (made, summary) = alone(|around| fit_chains(&request, &points, &[90], around)).unwrap();
+        assert!(
+            summary.judgement.trusted,
+            "{:?}",
+            summary.judgement.warnings
+        );
         let globals = Globals::decode(&made.kept).unwrap();
         let seen = explain_chains(&request, &globals, &points, &[90]).unwrap();
         (summary, seen)
     };
     let (own, seen) = fit(&columns);
-    let Parts::Chain(chain) = &own.parts else { panic!() };
+    let Parts::Chain(chain) = &own.parts else {
+        panic!()
+    };
     for units in &UNITS {
         let (there, maps, logs) = mapped(&columns, &sds, units);
         let (other, seen_there) = fit(&there);
@@ -156,7 +189,9 @@ fn chains_do_not_depend_on_units() {
         for (x, y) in seen.assignments.iter().zip(&seen_there.assignments) {
             near(*x, *y, 1.0);
         }
-        let Parts::Chain(others) = &other.parts else { panic!() };
+        let Parts::Chain(others) = &other.parts else {
+            panic!()
+        };
         for (one, other) in chain.emissions.iter().zip(&others.emissions) {
             for c in 0..3 {
                 let ((o, d), sd) = (maps[c], sds[c]);
@@ -181,20 +216,28 @@ fn binary_factors_depend_on_no_scale() {
     };
     let columns: Vec<Vec<f64>> = (0..4).map(column).collect();
     let fit = |scale: f64| {
-        let there: Vec<Vec<f64>> =
-            columns.iter().map(|x| x.iter().map(|x| scale * x).collect()).collect();
+        let there: Vec<Vec<f64>> = columns
+            .iter()
+            .map(|x| x.iter().map(|x| scale * x).collect())
+            .collect();
         let request = FactorsRequest {
             factors: Some(2),
             noise_variance: Some(0.09 * scale * scale),
             ..FactorsRequest::default()
         };
-        alone(|around| fit_factors(&request, &points(&there), around)).unwrap().1
+        alone(|around| fit_factors(&request, &points(&there), around))
+            .unwrap()
+            .1
     };
     let own = fit(1.0);
     assert!(own.judgement.trusted, "{:?}", own.judgement.warnings);
     for scale in [1e-6, 1e6] {
         let other = fit(scale);
-        near(other.elbo.unwrap() + 800.0 * f64::ln(scale), own.elbo.unwrap(), 800.0);
+        near(
+            other.elbo.unwrap() + 800.0 * f64::ln(scale),
+            own.elbo.unwrap(),
+            800.0,
+        );
         let (Parts::Factors(here), Parts::Factors(there)) = (&own.parts, &other.parts) else {
             panic!()
         };
@@ -203,17 +246,24 @@ fn binary_factors_depend_on_no_scale() {
         }
     }
     // From another origin they are no sums of factors, and that is said.
-    let far: Vec<Vec<f64>> =
-        columns.iter().map(|x| x.iter().map(|x| x + 1e4).collect()).collect();
+    let far: Vec<Vec<f64>> = columns
+        .iter()
+        .map(|x| x.iter().map(|x| x + 1e4).collect())
+        .collect();
     let request = FactorsRequest {
         factors: Some(2),
         noise_variance: Some(0.09),
         ..FactorsRequest::default()
     };
-    let far = alone(|around| fit_factors(&request, &points(&far), around)).unwrap().1;
+    let far = alone(|around| fit_factors(&request, &points(&far), around))
+        .unwrap()
+        .1;
     assert!(!far.judgement.trusted);
     let said = far.judgement.warnings.join(" ");
-    assert!(said.contains("independent normal columns, is better"), "{said}");
+    assert!(
+        said.contains("independent normal columns, is better"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -231,13 +281,21 @@ fn factor_analysis_does_not_depend_on_units() {
     let fit = |columns: &[Vec<f64>]| {
         let data = AnalysisData::of_table(&table(columns)).unwrap();
         let summary = alone(|around| fit_analysis(&request, &data, around)).unwrap();
-        assert!(summary.judgement.trusted, "{:?}", summary.judgement.warnings);
+        assert!(
+            summary.judgement.trusted,
+            "{:?}",
+            summary.judgement.warnings
+        );
         // It begins where principal components have their closed form.
         assert!(summary.iterations < 60, "{}", summary.iterations);
         summary
     };
     let own = fit(&columns);
-    assert!(own.noise.iter().all(|v| (0.08..0.25).contains(v)), "{:?}", own.noise);
+    assert!(
+        own.noise.iter().all(|v| (0.08..0.25).contains(v)),
+        "{:?}",
+        own.noise
+    );
     for units in &UNITS {
         let (there, maps, logs) = mapped(&columns, &[1.0; 3], units);
         let other = fit(&there);
@@ -270,7 +328,9 @@ fn autoencoders_do_not_depend_on_units() {
         let rows = Rows::of_table(&table(columns)).unwrap();
         let data = VaeData::of_rows(rows, PathBuf::from("X"), None, request.clone()).unwrap();
         let (summary, model) = alone(|around| {
-            fit_vae(&data, 0.0, around, |done| (done.summary, done.made.output.model))
+            fit_vae(&data, 0.0, around, |done| {
+                (done.summary, done.made.output.model)
+            })
         })
         .unwrap();
         let mut networks = model.autoencoder(Simd::Scalar).unwrap();
@@ -306,7 +366,9 @@ fn columns_that_say_nothing_are_left_out() {
         ..MixtureRequest::default()
     };
     let fit = |columns: &[Vec<f64>]| {
-        alone(|around| fit_mixture(&request, &points(columns), around)).unwrap().1
+        alone(|around| fit_mixture(&request, &points(columns), around))
+            .unwrap()
+            .1
     };
     let own = fit(&columns);
     let copy = columns[1].iter().map(|x| 5.0 - 1e3 * x).collect();
@@ -315,7 +377,10 @@ fn columns_that_say_nothing_are_left_out() {
     assert!(other.judgement.trusted, "{:?}", other.judgement.warnings);
     near(other.elbo.unwrap(), own.elbo.unwrap(), 1.0);
     let said = other.judgement.warnings.join("; ");
-    assert!(said.contains("left out: `d` (3.5)") && said.contains("`e` (of `b`)"), "{said}");
+    assert!(
+        said.contains("left out: `d` (3.5)") && said.contains("`e` (of `b`)"),
+        "{said}"
+    );
     let (Parts::Components(here), Parts::Components(there)) = (&own.parts, &other.parts) else {
         panic!()
     };
@@ -350,9 +415,19 @@ fn whoever_standardised_already_turns_it_off() {
 
 #[test]
 fn no_temperature_ends_below_the_plain_fit() {
-    let centres = [[0.0; 3], [10.0, 0.0, 0.0], [0.0, 10.0, 0.0], [0.0, 0.0, 10.0], [10.0; 3]];
+    let centres = [
+        [0.0; 3],
+        [10.0, 0.0, 0.0],
+        [0.0, 10.0, 0.0],
+        [0.0, 0.0, 10.0],
+        [10.0; 3],
+    ];
     let noise = normals(7, 300 * 3);
-    let column = |c: usize| (0..300).map(|n| centres[n % 5][c] + noise[3 * n + c]).collect();
+    let column = |c: usize| {
+        (0..300)
+            .map(|n| centres[n % 5][c] + noise[3 * n + c])
+            .collect()
+    };
     let columns: Vec<Vec<f64>> = (0..3).map(column).collect();
     let fit = |temper: &str, seed: u64| {
         let request = MixtureRequest {
@@ -365,15 +440,24 @@ fn no_temperature_ends_below_the_plain_fit() {
             ..MixtureRequest::default()
         };
         let points = points(&columns);
-        let summary = alone(|around| fit_mixture(&request, &points, around)).unwrap().1;
-        assert!(summary.judgement.trusted, "{:?}", summary.judgement.warnings);
+        let summary = alone(|around| fit_mixture(&request, &points, around))
+            .unwrap()
+            .1;
+        assert!(
+            summary.judgement.trusted,
+            "{:?}",
+            summary.judgement.warnings
+        );
         summary.elbo.unwrap()
     };
     let best = fit("none", 0);
     for seed in 0..3 {
         for temper in ["none", "anneal=50", "global"] {
             let elbo = fit(temper, seed);
-            assert!((elbo - best).abs() < 1.0, "{temper}, seed {seed}: {elbo}, not {best}");
+            assert!(
+                (elbo - best).abs() < 1.0,
+                "{temper}, seed {seed}: {elbo}, not {best}"
+            );
         }
     }
 }

@@ -142,7 +142,11 @@ pub fn score_records<'py>(
             .importance_bound(&model.records(&rows), draws, seed)
             .map_err(|error| Error::input(error.to_string()))?;
         let log_jacobian = model.units.log_jacobian();
-        Ok(score.records.iter().map(|x| x + log_jacobian).collect::<Vec<f64>>())
+        Ok(score
+            .records
+            .iter()
+            .map(|x| x + log_jacobian)
+            .collect::<Vec<f64>>())
     })?;
     Ok(scores.into_pyarray(py))
 }

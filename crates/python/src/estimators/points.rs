@@ -89,9 +89,11 @@ pub fn explain_points<'py>(
             let model = MixtureModel::decode(kept).map_err(Error::Input)?;
             model.explain(&points)
         }
-        Request::Factors(request) => {
-            explain_factors(request, &Globals::decode(kept).map_err(Error::Input)?, &points)
-        }
+        Request::Factors(request) => explain_factors(
+            request,
+            &Globals::decode(kept).map_err(Error::Input)?,
+            &points,
+        ),
         Request::Chains(request) => {
             let globals = Globals::decode(kept).map_err(Error::Input)?;
             explain_chains(request, &globals, &points, &lengths)
