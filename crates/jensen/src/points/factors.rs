@@ -1,20 +1,20 @@
 //! Factorial mixtures, in which every point is a sum of binary factors and noise.
 
-use jensen_conjugate::model::ConjugateModel;
-use jensen_conjugate::models::{
-    FactorialMixture, FactorialSettings, FactorialStart, GaussianPrior, Mixture,
-};
+use jensen_conjugate::models::{FactorialMixture, FactorialSettings, FactorialStart};
+use jensen_conjugate::plain::Plain;
 use jensen_conjugate::pointwise;
 use jensen_conjugate::temper::Temper;
+use jensen_math::constants::LOG_TWO_PI;
+use jensen_math::sum::ColumnMoments;
 use jensen_run::Reason;
 
 use super::explained::{Explained, explain};
 use super::mixture::Fitted;
 use super::study::{Beside, PointStudy, cell, images, starts};
-use super::{Described, FactorsRequest, Globals, Parts, Picture, PointRequest, Points, Shape};
+use super::{Described, FactorsRequest, Globals, Parts, Picture, PointRequest, Points};
 use crate::Error;
 use crate::study::{Around, carry_out};
-use crate::units::{Standardise, Units};
+use crate::units::Units;
 
 /// What is said of missing values.
 const COMPLETE: &str = "factors take complete rows: leave the row out or fill it in";
@@ -48,18 +48,27 @@ fn doubt(
     })
 }
 
-/// Independent normal columns with unknown means and variances beside factors.
-fn independent(points: &Points) -> Option<Beside> {
-    let units = points.units(Standardise::On).ok()?;
-    let columns = points.gaussians(Shape::Diagonal, &units, GaussianPrior::default());
-    let bounds = Mixture::new(columns, 1, 1.0).plain()?;
-    Some(Beside {
+/// Independent normal columns beside factors, each with its own mean and variance, which is at least that of the stated noise; the
+/// two parameters of a column cost half the logarithm of the number of points each (Schwarz 1978).
+fn independent(request: &FactorsRequest, points: &Points) -> Beside {
+    let least = request.noise_variance.unwrap_or(1.0);
+    let columns = ColumnMoments::of(points.dim(), &points.train).into_iter();
+    let of_column = |column: ColumnMoments| {
+        let variance = (column.squares / column.count).max(least);
+        let logs = column.count * (LOG_TWO_PI + variance.ln());
+        -0.5 * (logs + column.squares / variance) - column.count.ln()
+    };
+    let bound = columns.map(of_column).sum();
+    Beside {
         model: "independent normal columns".to_owned(),
-        bounds,
+        bounds: Plain {
+            bound,
+            within: bound,
+        },
         advice: "Factors are sums from 0 with the same noise in every column: subtract the columns' means, bring them to one scale, \
                  and state the noise that is left (--noise-variance)."
             .to_owned(),
-    })
+    }
 }
 
 /// The request with the prior variance of factors' elements in the units of the points: factors are parts of them.
@@ -136,7 +145,7 @@ pub fn fit_factors(
         candidates: starts(&request.points, &[(&model, 0.0)])?,
         points,
         units: &units,
-        plain: &|_| independent(points),
+        plain: &|_| Some(independent(request, points)),
         elsewhere: None,
         score: &|_, lambda| {
             (!points.heldout.is_empty()).then(|| pointwise::heldout(&scored, lambda))

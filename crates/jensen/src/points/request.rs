@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use jensen_conjugate::driver::{DriverSettings, Mode};
 use jensen_conjugate::models::{Covariance, GaussianPrior};
 use jensen_conjugate::temper::{Length, Temper};
-use jensen_run::Budget;
 use serde::{Deserialize, Serialize};
 
 use super::Sizes;
@@ -40,7 +39,7 @@ pub struct PointRequest {
     /// Converged when the bound changes by less than this share of itself in three iterations [default: 0.0000001]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
     pub tolerance: Option<f64>,
-    /// Largest number of iterations without --batch [default: 1000]
+    /// Largest number of iterations of all starts together, without --batch [default: 1000 for each]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Run"))]
     pub max_iters: Option<u64>,
     /// Largest number of seconds
@@ -62,6 +61,9 @@ pub struct PointRequest {
 /// Starts unless said otherwise. In trials with eight images (as of the tempering paper's Figure 4) one start in two found all; of
 /// five separated clusters in three dimensions about as many find all five.
 const STARTS: u64 = 5;
+
+/// Iterations of a start unless said otherwise.
+const MAX_ITERS: u64 = 1000;
 
 /// How soon an inferred temperature is 1 unless the request says otherwise.
 const COOLING_ITERATIONS: f64 = 50.0;
@@ -85,7 +87,7 @@ impl PointRequest {
     pub(super) fn length(&self) -> Length {
         match self.passes() {
             None => Length {
-                planned: self.max_iters() as f64,
+                planned: self.max_iters.unwrap_or(MAX_ITERS) as f64,
                 cooling: COOLING_ITERATIONS,
                 flag: "--max-iters",
             },
@@ -185,24 +187,19 @@ impl PointRequest {
         })
     }
 
-    /// How long a run of so many points from one start may be.
-    pub(super) fn budget(&self, points: usize) -> Budget {
-        let iterations = match (self.batch, self.passes()) {
-            (Some(batch), Some(passes)) => {
-                let per_pass = (points as u64).div_ceil(batch.max(1)).max(1);
-                ((passes * per_pass as f64).ceil() as u64).max(1)
-            }
-            _ => self.max_iters(),
-        };
-        Budget {
-            max_seconds: self.max_seconds,
-            ..Budget::iterations(iterations)
-        }
+    /// Iterations of one start of so many points, where they are planned.
+    pub(super) fn planned(&self, points: usize) -> Option<u64> {
+        let per_pass = (points as u64).div_ceil(self.batch?.max(1)).max(1);
+        Some(((self.passes()? * per_pass as f64).ceil() as u64).max(1))
     }
 
-    /// Largest number of iterations of batch ascent.
-    fn max_iters(&self) -> u64 {
-        self.max_iters.unwrap_or(1000)
+    /// Largest number of iterations of all starts of all models together.
+    pub(super) fn iterations(&self, points: usize, candidates: usize) -> u64 {
+        let all = |each: u64| each.saturating_mul(candidates as u64);
+        match self.planned(points) {
+            Some(planned) => all(planned),
+            None => self.max_iters.unwrap_or(all(MAX_ITERS)),
+        }
     }
 
     /// The share of the points that is held out.

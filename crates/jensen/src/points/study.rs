@@ -208,9 +208,10 @@ impl<M: ConjugateModel, R> PointStudy<'_, M, R> {
         &self.candidates[0]
     }
 
-    /// Largest number of iterations of a candidate.
+    /// Largest number of iterations of a candidate: minibatches have no stopping rule but this.
     fn each(&self) -> u64 {
-        self.shared.budget(self.points.count()).max_iterations
+        let planned = self.shared.planned(self.points.count());
+        planned.unwrap_or(u64::MAX)
     }
 
     /// The model of a candidate.
@@ -358,7 +359,10 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
     fn budget(&self) -> Budget {
         Budget {
             max_seconds: self.shared.max_seconds,
-            ..Budget::iterations(self.each().saturating_mul(self.candidates.len() as u64))
+            ..Budget::iterations(
+                self.shared
+                    .iterations(self.points.count(), self.candidates.len()),
+            )
         }
     }
 
