@@ -157,9 +157,9 @@ def points(suite):
     suite.table("factor_copy", ["a", "b", "c", "d", "e"], [row + [7.0] for row in rows])
     suite.case("factor_copy", "factor-analysis", {"factors": 1}, least=log - slack, trusted=True, says="`e` (7)")
     suite.case("factor_same_rows", "factor-analysis", {"factors": 1}, refused="every column is constant", table="same_rows")
-    two = [[rng.gauss(0, 1) for _ in range(4)] for _ in range(2)]
-    suite.table("two_rows", ["a", "b", "c", "d"], two * 20)
-    suite.case("two_rows", "factor-analysis", {"factors": 1}, trusted=False)
+    few = [[rng.gauss(0, 1) for _ in range(4)] for _ in range(3)]
+    suite.table("three_rows", ["a", "b", "c", "d"], few * 15)
+    suite.case("three_rows", "factor-analysis", {"factors": 2}, trusted=False, says="no bound")
     # Binary factors.
     rows = []
     for _ in range(150):

@@ -164,6 +164,8 @@ struct Row {
 }
 
 struct Em<'a> {
+    /// The least value of a parameter of the likelihood.
+    least: f64,
     model: &'a FactorModel,
     settings: FactorSettings,
     /// Observed columns of every row, observed rows of every column.
@@ -258,7 +260,7 @@ impl Em<'_> {
             let start = state.parameters[which];
             let moved = |x: f64| {
                 let mut parameters = state.parameters.clone();
-                parameters[which] = start * x.exp();
+                parameters[which] = (start * x.exp()).max(self.least);
                 parameters
             };
             let (mut loss, slope, _) = at(&moved(0.0), which)?;
@@ -550,6 +552,23 @@ impl Algorithm for Em<'_> {
     }
 }
 
+/// Normal noise is at least this share of the columns' mean variance, five digits away from every number: the likelihood of factors that
+/// reproduce their rows has no bound, and a fit that ends there says so.
+pub const NO_NOISE: f64 = 1e-10;
+
+/// The least variance that is learnt.
+fn least_variance(model: &FactorModel) -> f64 {
+    if model.likelihood.name() != "gaussian" {
+        return 0.0;
+    }
+    let columns = 0..model.table.cols;
+    let variances = columns.map(|i| {
+        let moments = ColumnMoments::of_column(model.table.col(i).iter().copied());
+        moments.squares / moments.count.max(1.0)
+    });
+    NO_NOISE * variances.sum::<f64>() / model.table.cols as f64
+}
+
 /// Columns whose principal components are taken at most: their eigenvectors take a second.
 const WIDEST: usize = 200;
 
@@ -580,7 +599,7 @@ fn principal(model: &FactorModel) -> Option<(Vec<f64>, f64)> {
     // Ascending; the last are the largest.
     let (rest, largest) = values.split_at(d - k);
     let variance = rest.iter().sum::<f64>() / rest.len() as f64;
-    let variance = variance.max(f64::MIN_POSITIVE);
+    let variance = variance.max(least_variance(model)).max(f64::MIN_POSITIVE);
     let mut loadings = Vec::with_capacity(d * (k + 1));
     for (i, (mean, _)) in columns.iter().enumerate() {
         for (l, value) in largest.iter().enumerate().rev() {
@@ -642,6 +661,7 @@ pub fn fit_factors(
         return Err(Error::Data("the table has no entries".to_owned()));
     }
     let mut em = Em {
+        least: least_variance(model),
         model,
         settings: settings.clone(),
         columns_of,

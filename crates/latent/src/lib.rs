@@ -42,7 +42,7 @@ mod structure;
 mod tightness;
 
 pub use error::Error;
-pub use factors::{FactorFit, FactorModel, FactorSettings, fit_factors};
+pub use factors::{FactorFit, FactorModel, FactorSettings, NO_NOISE, fit_factors};
 pub use fit::{Fit, Settings, Solver, Warm};
 pub use learn::{LearnSettings, Learned, learn};
 pub use likelihood::{Likelihood, Predictive, Response, Size};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use jensen_data::Table;
 use jensen_data::table_csv::quoted;
 use jensen_latent::{
-    Dense, FactorFit, FactorModel, FactorSettings, Likelihood, Settings, fit_factors,
+    Dense, FactorFit, FactorModel, FactorSettings, Likelihood, NO_NOISE, Settings, fit_factors,
 };
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::simd::Simd;
@@ -267,10 +267,6 @@ fn independent(table: &Dense, likelihood: &Likelihood) -> Option<f64> {
     columns.sum()
 }
 
-/// A share of the columns' variance; noise below it is five digits away from every number, and the likelihood of factors that
-/// reproduce their rows has no bound.
-const NO_NOISE: f64 = 1e-10;
-
 /// Loadings and scores turned so that the loadings' columns are orthogonal, the longest first, with their largest element
 /// positive. The prior of the scores and the density of the table do not change.
 fn turned(fit: &mut FactorFit) {
@@ -437,7 +433,7 @@ impl Study for AnalysisStudy<'_> {
             ));
         }
         let variance = self.variance(&made.output);
-        if variance.is_some_and(|variance| variance.is_nan() || variance <= NO_NOISE) {
+        if variance.is_some_and(|variance| variance.is_nan() || variance <= 2.0 * NO_NOISE) {
             evidence.against.against(Reason::new(
                 "the factors reproduce every row, so that the likelihood has no bound: no noise is left to learn",
                 "Ask for fewer factors (--factors), state the noise (--likelihood 'gaussian(variance=0.1)'), or take more rows that differ.",
