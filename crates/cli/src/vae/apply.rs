@@ -81,12 +81,25 @@ fn draw(
     write_atomic_bytes(path, &image.to_png()).map_err(Failure::output)
 }
 
-/// Writes records of the networks in the units of the data.
-fn write(out: &mut RowWriter<'_>, model: &VaeModel, records: &[f32]) -> std::io::Result<()> {
-    match model.units.change_nothing() {
-        true => out.write(records),
-        false => out.write(&model.rows(records)),
+/// Takes records of the networks as they come.
+type Taking<'a> = &'a mut dyn FnMut(&[f32]) -> std::io::Result<()>;
+
+/// Writes so many records of the networks, which `fill` hands over, in the units of the data.
+fn write_records(
+    place: &Place<'_>,
+    model: &VaeModel,
+    count: usize,
+    fill: &mut dyn FnMut(Taking<'_>) -> std::io::Result<()>,
+) -> Result<(), Failure> {
+    let names = numbered("x", model.units.columns());
+    if model.units.change_nothing() {
+        return write_rows(place, count, &names, &mut |out: &mut RowWriter<'_, f32>| {
+            fill(&mut |records| out.write(records))
+        });
     }
+    write_rows(place, count, &names, &mut |out: &mut RowWriter<'_, f64>| {
+        fill(&mut |records| out.write(&model.rows(records)))
+    })
 }
 
 /// Runs `vae sample`.
@@ -114,12 +127,9 @@ pub fn sample(args: &SampleArgs) -> CommandResult {
     for place in &places {
         match place {
             Place::Picture(path) => draw(path, model, fit.frame(path)?, &records, columns)?,
-            place => write_rows(
-                place,
-                records.len() / width,
-                &numbered("x", model.units.columns()),
-                &mut |out| write(out, model, &records),
-            )?,
+            place => write_records(place, model, records.len() / width, &mut |take| {
+                take(&records)
+            })?,
         }
     }
     Ok(Exit::Done)
@@ -187,13 +197,8 @@ pub fn reconstruct(args: &ApplyArgs) -> CommandResult {
             continue;
         }
         let networks = &mut fit.networks;
-        let names = numbered("x", model.units.columns());
-        write_rows(place, records.len(), &names, &mut |out: &mut RowWriter<
-            '_,
-        >| {
-            in_chunks(&records, |chunk| {
-                write(out, &model, &networks.reconstruct(chunk))
-            })
+        write_records(place, &model, records.len(), &mut |take| {
+            in_chunks(&records, |chunk| take(&networks.reconstruct(chunk)))
         })?;
     }
     Ok(Exit::Done)
