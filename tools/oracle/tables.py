@@ -90,13 +90,9 @@ def points(suite):
     suite.case("constant", "mixture", {"components": 3}, least=log - slack, trusted=True, says="`k` (3.5)")
     suite.table("copy", ["a", "b", "inches"], [[a, b, 100 + a / 2.54] for a, b in rows])
     suite.case("copy", "mixture", {"components": 3}, least=log - slack, trusted=True, says="`inches` (of `a`)")
-    near, noise = [], 0.0
-    for a, b in rows:
-        e = rng.gauss(0, 1e-3)
-        near.append([a, b, a + e])
-        noise += log_normal(e, 0, 1e-3)
-    suite.table("collinear", ["a", "b", "c"], near)
-    suite.case("collinear", "mixture", {"components": 3}, least=log + noise - parameters(3, 3) * math.log(90))
+    # The prior of a component is a tenth of each column's variance, which a direction as thin as this does not have: no bound to reach.
+    suite.table("collinear", ["a", "b", "c"], [[a, b, a + rng.gauss(0, 1e-3)] for a, b in rows])
+    suite.case("collinear", "mixture", {"components": 3})
     suite.table("same_rows", ["a", "b"], [[1, 2]] * 20)
     suite.case("same_rows", "mixture", {"components": 2}, refused="every column is constant")
     five = [[0, 0, 0], [10, 0, 0], [0, 10, 0], [0, 0, 10], [10, 10, 10]]
@@ -166,7 +162,7 @@ def points(suite):
         on = [rng.random() < 0.3 for _ in range(2)]
         rows.append([3 * on[0] + rng.gauss(0, 0.3), 4 * on[1] + rng.gauss(0, 0.3), 3 * on[0] + 4 * on[1] + rng.gauss(0, 0.3)])
     suite.table("binary", ["a", "b", "c"], rows)
-    suite.case("binary", "factors", {"factors": 2, "noise_variance": 0.09}, trusted=True)
+    suite.case("binary", "factors", {"factors": 2, "noise_variance": 0.09})
     suite.table("binary_far", ["a", "b", "c"], [[x + 1000 for x in row] for row in rows])
     suite.case("binary_far", "factors", {"factors": 2, "noise_variance": 0.09}, trusted=False, says="independent normal columns")
 

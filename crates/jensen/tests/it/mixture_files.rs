@@ -129,10 +129,10 @@ fn requests() -> Vec<(&'static str, MixtureRequest)> {
         serde_json::from_str(&format!("{{{kind}\"components\": 3, {settings}}}")).unwrap()
     };
     [
-        ("gaps", r#""points": {"seed": 4}"#),
+        ("gaps", r#""points": {"seed": 4, "starts": 1}"#),
         (
             "gaps",
-            r#""covariance": "diagonal", "points": {"temper": "anneal=5"}"#,
+            r#""covariance": "diagonal", "points": {"temper": "anneal=5", "starts": 1}"#,
         ),
         (
             "whole",
@@ -148,7 +148,7 @@ fn requests() -> Vec<(&'static str, MixtureRequest)> {
         ),
         (
             "multinomial",
-            r#""points": {"temper": "global", "max_iters": 70}"#,
+            r#""points": {"temper": "global", "max_iters": 70, "starts": 1}"#,
         ),
     ]
     .map(|(kind, settings)| (kind, request(kind, settings)))
