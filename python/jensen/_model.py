@@ -83,7 +83,7 @@ class BoundModel:
 
     Made by ``Model.bind``. Values are in nats. As in BridgeStan, ``propto`` drops the additive constants of ``~``
     statements, and ``jacobian`` adds the log-Jacobians of the transforms that keep parameters within their constraints;
-    both are on unless told otherwise. The log densities of a fit, ``fit.log_p``, are those with ``propto=False``.
+    both are on by default. The log densities of a fit, ``fit.log_p``, are those with ``propto=False``.
 
     Points are rows: arrays of shape ``(n, dim)``, or ``(dim,)`` for one. Where the log density is not finite, gradients
     and products are unspecified.

@@ -13,6 +13,8 @@
 //! | `bridges` | `python` | models of PyMC and NumPyro are read, with the real packages |
 //! | `distributed` | `python` | many processes, with real Ray and real MPI over loopback |
 //! | `wheel` | `python` | a wheel for any Linux with glibc 2.17 or later, linked by zig, under `target/release-wheels` |
+//! | `r-smoke` | `r` | the R package installs, and a minute of its tests passes |
+//! | `r` | `r` | `R CMD check --as-cran` of the R package, with all tests, brms and rstan |
 //! | `binary` | `binary` | an archive with a static binary, its man pages and completions, under `target/release-binary`, makes a fit |
 //! | `book` | `book` | what pages of the book show is what the command says |
 //! | | `flags` | commands and flags that the book names are those that the command line declares |
@@ -42,6 +44,7 @@ mod modules;
 mod pages;
 mod playground;
 mod python;
+mod r;
 mod reproducible;
 mod run;
 mod sbom;
@@ -64,13 +67,15 @@ struct Findings {
 /// A check by its name.
 type Check = (&'static str, fn(&Path) -> Result<Ended, String>);
 
-const CHECKS: [Check; 19] = [
+const CHECKS: [Check; 21] = [
     ("check", order),
     ("features", features::check),
     ("python", python::check),
     ("bridges", python::bridges),
     ("distributed", python::distributed),
     ("wheel", python::wheel),
+    ("r-smoke", r::smoke),
+    ("r", r::check),
     ("binary", binary::build),
     ("book", book::check),
     ("browser", browser::check),

@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::Findings;
 
 /// Folders of the repository that pages name files of.
-const FOLDERS: [&str; 7] = [
-    ".ci/", "crates/", "data/", "docs/", "python/", "tools/", "xtask/",
+const FOLDERS: [&str; 8] = [
+    ".ci/", "crates/", "data/", "docs/", "python/", "r/", "tools/", "xtask/",
 ];
 
 /// Looks at every page.

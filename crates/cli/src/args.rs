@@ -40,7 +40,7 @@ pub enum Command {
     Generate(GenerateArgs),
     /// Compare fits of the same observations: leave-one-out cross-validation and evidence
     Compare(CompareArgs),
-    /// Parse and type-check programs
+    /// Parse and type-check programs, with data too
     Check(CheckArgs),
     /// Log density, gradients and Hessian-vector products at given points
     Density(DensityArgs),
@@ -336,12 +336,22 @@ pub struct CompareArgs {
     pub json: bool,
 }
 
-/// Parses and type-checks programs.
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  jensen check model.stan
+  jensen check model.stan data.json
+  jensen check --old-syntax old.stan > new.stan";
+
+/// Parses and type-checks programs, and compiles them with data.
 #[derive(Args)]
+#[command(after_help = CHECK_EXAMPLES)]
 pub struct CheckArgs {
-    /// The Stan programs
-    #[arg(required = true, value_name = "MODEL")]
-    pub models: Vec<PathBuf>,
+    /// The Stan programs, and a file of data (*.json, *.csv, *.tsv, *.R) to compile them with, as `jensen fit` does
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The data by name
+    #[arg(long, value_name = "FILE")]
+    pub data: Option<PathBuf>,
     /// Look for included files here (repeatable)
     #[arg(long, value_name = "DIR")]
     pub include: Vec<PathBuf>,

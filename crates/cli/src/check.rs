@@ -1,81 +1,146 @@
 //! `jensen check`.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jensen::data::read_text;
-use jensen::program::Includes;
-use jensen::stan;
+use jensen::blackbox::FitError;
+use jensen::program::{FitRequest, Program, Source};
+use jensen::stan::{self, Checked};
 
 use crate::args::CheckArgs;
 use crate::failure::{CommandResult, Exit, Failure, harmless, print, remark, remark_coloured};
+use crate::limits;
+
+/// Endings of files that are no programs.
+const DATA: [&str; 7] = ["json", "csv", "tsv", "r", "rdump", "dump", "parquet"];
 
 /// Runs the command: diagnostics on standard error, one line a program on standard output.
 pub fn run(args: &CheckArgs) -> CommandResult {
-    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let colour = std::io::stderr().is_terminal() && !unwanted;
-    let is_data = |path: &&PathBuf| {
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        ending.is_some_and(|ending| ["json", "csv", "R", "parquet"].contains(&ending))
-    };
-    if let Some(data) = args.models.iter().find(is_data) {
+    let (files, models): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        args.files.iter().partition(|path| is_data(path));
+    let data: Vec<&PathBuf> = files.into_iter().chain(&args.data).collect();
+    if let [first, second, ..] = data[..] {
         return Err(Failure::usage(format!(
-            "`{}` is a file of data, and `jensen check` reads programs alone; `jensen fit MODEL DATA` checks both before it begins",
+            "`{}` and `{}` are both data: programs are checked with one file of them",
+            first.display(),
+            second.display()
+        )));
+    }
+    let data = data.first().map(|path| path.as_path());
+    if let (Some(data), []) = (data, &models[..]) {
+        return Err(Failure::usage(format!(
+            "`{}` is a file of data: give the program that reads it, too",
             data.display()
         )));
     }
     let mut exit = Exit::Done;
-    for path in &args.models {
-        let name = path.display().to_string();
-        let text = match read_text(path) {
-            Ok(text) => text,
-            Err(error) => {
-                Failure::from(error).report();
+    for model in models {
+        match check(args, model, data) {
+            Ok(line) => report(args, &line)?,
+            Err(Wrong::File(failure)) => {
+                failure.report();
                 exit = Exit::Input;
-                continue;
             }
-        };
-        let includes = Includes::of_folders(&args.include).in_old_syntax(args.old_syntax);
-        let text = match args.old_syntax {
-            true => stan::modernise(&text),
-            false => text,
-        };
-        let mut checked = stan::check(&text, &name, &includes);
-        if let Some(program) = &checked.program {
-            let found = stan::unsupported(program);
-            // What is known not to be computed needs no trial.
-            let found = match found.is_empty() {
-                true => stan::refusals(&Arc::new(program.clone())),
-                false => found,
-            };
-            checked.diagnostics.extend(found);
-        }
-        if !checked.diagnostics.is_empty() {
-            // Colours are escapes, too: those of a text that has its own cannot be told from them.
-            match colour && harmless(&text) == text && harmless(&name) == name {
-                true => remark_coloured(&checked.render(true)),
-                false => remark(&checked.render(false)),
+            Err(Wrong::Program(line)) => {
+                report(args, &line)?;
+                exit = Exit::Input;
             }
-        }
-        if args.old_syntax {
-            print(&text)?;
-        }
-        let errors = checked.diagnostics.iter().filter(|d| d.is_error()).count();
-        let warnings = checked.diagnostics.len() - errors;
-        if errors > 0 {
-            exit = Exit::Input;
-            report(args, &format!("{name}: {}\n", count(errors, "error")))?;
-        } else if warnings > 0 {
-            report(
-                args,
-                &format!("{name}: correct, {}\n", count(warnings, "warning")),
-            )?;
-        } else {
-            report(args, &format!("{name}: correct\n"))?;
         }
     }
     Ok(exit)
+}
+
+fn is_data(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    ending.is_some_and(|ending| DATA.contains(&ending.to_ascii_lowercase().as_str()))
+}
+
+/// Why a program is not called correct.
+enum Wrong {
+    /// A file cannot be read.
+    File(Failure),
+    /// The program, or what it makes of its data, as the line about it says; diagnostics have been said.
+    Program(String),
+}
+
+/// Checks one program; the line about it.
+fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, Wrong> {
+    let read = Source::read(model, &args.include, data);
+    let source = read.map_err(|error| Wrong::File(error.into()))?;
+    let source = match args.old_syntax {
+        true => source.modernised(),
+        false => source,
+    };
+    let name = source.model.clone();
+    let checked = diagnosed(&source, data.is_some());
+    say(&checked, &source.text, &name);
+    if args.old_syntax {
+        print(&source.text).map_err(Wrong::File)?;
+    }
+    let errors = checked.diagnostics.iter().filter(|d| d.is_error()).count();
+    if errors > 0 {
+        return Err(Wrong::Program(format!(
+            "{name}: {}\n",
+            count(errors, "error")
+        )));
+    }
+    let mut warnings = checked.diagnostics.len();
+    let mut about = name;
+    if let Some(data) = data {
+        about = format!("{about} with {}", data.display());
+        let notes = compiled(source).map_err(|failure| {
+            failure.report();
+            Wrong::Program(format!("{about}: 1 error\n"))
+        })?;
+        notes
+            .iter()
+            .for_each(|note| remark(&format!("warning: {note}")));
+        warnings += notes.len();
+    }
+    Ok(match warnings {
+        0 => format!("{about}: correct\n"),
+        _ => format!("{about}: correct, {}\n", count(warnings, "warning")),
+    })
+}
+
+/// What is said of the program alone. Where data are given they decide what is computed, and no made-up ones are tried.
+fn diagnosed(source: &Source, has_data: bool) -> Checked {
+    let mut checked = stan::check(&source.text, &source.model, &source.includes);
+    if let Some(program) = &checked.program {
+        let found = stan::unsupported(program);
+        // What is known not to be computed needs no trial.
+        let found = match found.is_empty() && !has_data {
+            true => stan::refusals(&Arc::new(program.clone())),
+            false => found,
+        };
+        checked.diagnostics.extend(found);
+    }
+    checked
+}
+
+/// Compiles a program with its data as a fit does; what the user should know of it.
+fn compiled(source: Source) -> Result<Vec<String>, Failure> {
+    let request = FitRequest::default();
+    let halt = limits::halt(request.max_seconds, request.memory_limit());
+    let program = Program::compile(source, request, 1, halt)?;
+    if program.dim() == 0 {
+        return Err(jensen::Error::Fit(FitError::NoParameters).into());
+    }
+    Ok(program.notes())
+}
+
+fn say(checked: &Checked, text: &str, name: &str) {
+    if checked.diagnostics.is_empty() {
+        return;
+    }
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let colour = std::io::stderr().is_terminal() && !unwanted;
+    // Colours are escapes, too: those of a text that has its own cannot be told from them.
+    match colour && harmless(text) == text && harmless(name) == name {
+        true => remark_coloured(&checked.render(true)),
+        false => remark(&checked.render(false)),
+    }
 }
 
 /// The line about a program: standard output has the program itself where that is printed.

@@ -12,11 +12,12 @@ use crate::failure::{CommandResult, Exit, Failure, print};
 pub fn run(args: &ShowArgs) -> CommandResult {
     let name = args.model.display().to_string();
     let includes = Includes::of_folders(&args.build.include);
+    let read = || Ok::<_, Failure>(stan::in_todays_syntax(read_text(&args.model)?));
     let text = match args.stage {
-        StageName::Tokens => pretty::show_tokens(&read_text(&args.model)?, &name, &includes),
-        StageName::Ast => pretty::show_tree(&read_text(&args.model)?, &name, &includes),
+        StageName::Tokens => pretty::show_tokens(&read()?, &name, &includes),
+        StageName::Ast => pretty::show_tree(&read()?, &name, &includes),
         StageName::Program => {
-            let checked = stan::check(&read_text(&args.model)?, &name, &includes);
+            let checked = stan::check(&read()?, &name, &includes);
             match &checked.program {
                 Some(program) => pretty::print_program(program),
                 None => return Err(Failure::input(checked.render(false))),

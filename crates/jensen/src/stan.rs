@@ -18,7 +18,9 @@ pub use jensen_stan::lower::refusals;
 use jensen_stan::lower::{LowerError, LowerOptions, lower};
 use jensen_stan::outputs::Outputs;
 use jensen_stan::program::{Decl, Program, Span};
-pub use jensen_stan::{Checked, IncludeResolver, NoIncludes, check, diagnostic, modernise, pretty};
+pub use jensen_stan::{
+    Checked, IncludeResolver, NoIncludes, check, diagnostic, in_todays_syntax, modernise, pretty,
+};
 use sha2::{Digest, Sha256};
 
 use crate::timing::Stopwatch;

@@ -33,7 +33,8 @@ pub fn check(
     include: Vec<PathBuf>,
 ) -> PyResult<(String, Vec<(String, String)>)> {
     let checked = supervised(py, Some(1), None, |_| {
-        let checked = stan::check(text, name, &Includes::of_folders(&include));
+        let text = stan::in_todays_syntax(text.to_owned());
+        let checked = stan::check(&text, name, &Includes::of_folders(&include));
         let remarks = checked.render(false).trim_end().to_owned();
         let Some(program) = checked.program else {
             return Err(remarks);

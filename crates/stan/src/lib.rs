@@ -30,5 +30,5 @@ pub mod syntax;
 pub mod transform;
 pub mod value;
 
-pub use check::{Checked, check, modernise};
+pub use check::{Checked, check, in_todays_syntax, modernise};
 pub use syntax::lexer::{IncludeResolver, NoIncludes};

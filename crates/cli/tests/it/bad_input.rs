@@ -308,14 +308,43 @@ fn a_posterior_without_a_finite_start() {
 }
 
 #[test]
-fn check_says_that_data_are_no_program() {
+fn check_takes_data_with_a_program() {
     let (model, data) = corpus("kidscore_momhs");
-    let refused = jensen(["check", &model, &data]).expect(2);
+    let correct = jensen(["check", &model, &data]).expect(0).stdout;
+    assert!(correct.ends_with("data.json: correct\n"), "{correct}");
+    jensen(["check", &model, "--data", &data]).expect(0);
+    let desk = Desk::new();
+    let short = desk.file("short.json", "{\"N\": 2, \"kid_score\": [65, 98]}");
+    let checked = jensen(["check", &model, &short]).expect(3);
+    assert!(checked.stderr.contains("mom_hs"), "{}", checked.stderr);
     assert!(
-        refused.stderr.contains("is a file of data"),
+        checked.stdout.contains("short.json: 1 error"),
         "{}",
-        refused.stderr
+        checked.stdout
     );
+    // What is called correct can be fitted.
+    for program in [
+        "model { target += 1; }",
+        "parameters { real m; } model { reject(\"never\"); }",
+    ] {
+        let model = desk.file("model.stan", program);
+        let empty = desk.file("empty.json", "{}");
+        jensen(["fit", &model, &empty]).expect(3);
+        jensen(["check", &model, &empty]).expect(3);
+    }
+}
+
+#[test]
+fn check_takes_one_file_of_data() {
+    let (model, data) = corpus("kidscore_momhs");
+    for (files, word) in [
+        (vec![&data], "give the program"),
+        (vec![&model, &data, &data], "are both data"),
+    ] {
+        let command = std::iter::once("check".to_owned()).chain(files.into_iter().cloned());
+        let refused = jensen(command).expect(2);
+        assert!(refused.stderr.contains(word), "{}", refused.stderr);
+    }
 }
 
 #[test]

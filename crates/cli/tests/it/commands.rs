@@ -35,7 +35,15 @@ fn programs_in_old_syntax_are_shown_in_todays_and_fit() {
         "old.stan",
         "data { int N; real y[N]; } parameters { real m; } model { increment_log_prob(normal_log(y, m, 1)); }\n",
     );
-    jensen(["check", &model]).expect(3);
+    // All its arrays are old, so no flag is needed.
+    jensen(["check", &model]).expect(0);
+    let mixed = desk.file(
+        "mixed.stan",
+        "data { int N; real y[N]; array[N] real w; } parameters { real m; } model { y ~ normal(m, w); }\n",
+    );
+    let said = jensen(["check", &mixed]).expect(3).stderr;
+    assert!(said.contains("--old-syntax"), "{said}");
+    jensen(["check", "--old-syntax", &mixed]).expect(0);
     let shown = jensen(["check", "--old-syntax", &model]).expect(0).stdout;
     assert_eq!(
         shown,
@@ -44,15 +52,7 @@ fn programs_in_old_syntax_are_shown_in_todays_and_fit() {
     let data = desk.file("y.R", "N <- 3\ny <- seq(1, 2, by = 0.5)\nwho <- \"me\"\n");
     let out = desk.name("out");
     let fit = [
-        "fit",
-        &model,
-        &data,
-        "--old-syntax",
-        "--seed",
-        "1",
-        "--out",
-        &out,
-        "--quiet",
+        "fit", &model, &data, "--seed", "1", "--out", &out, "--quiet",
     ];
     jensen(fit).expect(0);
     // The folder has the program in today's syntax.

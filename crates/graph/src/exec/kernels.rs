@@ -100,7 +100,7 @@ unsafe fn read<V: F64x8>(splat: bool, row: *const f64, value: V, lane: usize) ->
     }
 }
 
-jensen_math::simd_fn! {
+jensen_math::element_fn! {
     fn map, map_fn = <V, F: RowOp, M: Splats>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
         // SAFETY: the planner gives operands and a destination with that many rows and lanes.
         unsafe {
@@ -119,12 +119,14 @@ jensen_math::simd_fn! {
                     let y = if F::ARITY > 1 { read(M::B, rb, sb, lane) } else { x };
                     let z = if F::ARITY > 2 { read(M::C, rc, sc, lane) } else { x };
                     F::apply(x, y, z).store(out.add(lane));
-                    lane += LANES;
+                    lane += V::WIDTH;
                 }
             }
         }
     }
+}
 
+jensen_math::simd_fn! {
     fn sum, sum_fn = <V, F: Product, M: Splats>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
         // SAFETY: the planner gives operands with that many rows and lanes, and a destination of one row.
         unsafe {
@@ -225,16 +227,41 @@ impl Product for Pair {
     }
 }
 
-/// Applies a scalar function lane by lane: for functions too rare to vectorise.
-#[inline(always)]
-fn by_lane<V: F64x8, const N: usize>(args: [V; N], f: impl Fn([f64; N]) -> f64) -> V {
-    let args = args.map(V::to_array);
-    V::from_array(std::array::from_fn(|lane| f(args.map(|x| x[lane]))))
+/// An operation that has no vector kernel.
+trait SlowOp {
+    const ARITY: usize;
+    /// The slow definition, of the first `ARITY` numbers.
+    fn value(args: [f64; 3]) -> f64;
+}
+
+/// As [`map`], lane by lane by the slow definition: compiled once for all instruction sets, since such functions use none.
+///
+/// # Safety
+/// The planner gives operands and a destination with that many rows and lanes.
+unsafe fn slow_map<F: SlowOp, M: Splats>(
+    dst: *mut f64,
+    args: *const Operand,
+    rows: usize,
+    lanes: usize,
+) {
+    let splats = [M::A, M::B, M::C];
+    // SAFETY: as this function's contract says.
+    unsafe {
+        for r in 0..rows {
+            for lane in 0..lanes {
+                let mut values = [0.0; 3];
+                for (k, value) in values.iter_mut().enumerate().take(F::ARITY) {
+                    let row = (*args.add(k)).row(r);
+                    *value = *row.add(if splats[k] { 0 } else { lane });
+                }
+                *dst.add(r * lanes + lane) = F::value(values);
+            }
+        }
+    }
 }
 
 struct MulSubRow;
 struct NegMulAddRow;
-struct Row<T>(PhantomData<T>);
 
 impl RowOp for MulSubRow {
     const ARITY: usize = 3;
@@ -255,58 +282,89 @@ impl RowOp for NegMulAddRow {
 /// Operations on splat operands alone are computed when data are bound, never by a kernel.
 const ALL_SPLAT: &str = "a lane operation has a lane operand";
 
+/// A kernel for each layout of the operands.
+trait Kernels {
+    fn kernel<M: Splats>(simd: Simd) -> MapKernel;
+}
+
+/// Vector kernels.
+struct Fast<F>(PhantomData<F>);
+
+impl<F: RowOp> Kernels for Fast<F> {
+    fn kernel<M: Splats>(simd: Simd) -> MapKernel {
+        map_fn::<F, M>(simd)
+    }
+}
+
+/// Slow definitions.
+struct Slow<F>(PhantomData<F>);
+
+impl<F: SlowOp> Kernels for Slow<F> {
+    fn kernel<M: Splats>(_: Simd) -> MapKernel {
+        slow_map::<F, M>
+    }
+}
+
 /// The kernel of a one-argument operation.
-fn unary<F: RowOp>(simd: Simd, splat: [bool; 3]) -> MapKernel {
+fn unary<K: Kernels>(simd: Simd, splat: [bool; 3]) -> MapKernel {
     assert!(!splat[0], "{ALL_SPLAT}");
-    map_fn::<F, Mask<false, false, false>>(simd)
+    K::kernel::<Mask<false, false, false>>(simd)
 }
 
 /// The kernel of a two-argument operation.
-fn binary<F: RowOp>(simd: Simd, splat: [bool; 3]) -> MapKernel {
+fn binary<K: Kernels>(simd: Simd, splat: [bool; 3]) -> MapKernel {
     match splat {
-        [false, false, _] => map_fn::<F, Mask<false, false, false>>(simd),
-        [false, true, _] => map_fn::<F, Mask<false, true, false>>(simd),
-        [true, false, _] => map_fn::<F, Mask<true, false, false>>(simd),
+        [false, false, _] => K::kernel::<Mask<false, false, false>>(simd),
+        [false, true, _] => K::kernel::<Mask<false, true, false>>(simd),
+        [true, false, _] => K::kernel::<Mask<true, false, false>>(simd),
         [true, true, _] => unreachable!("{ALL_SPLAT}"),
     }
 }
 
 /// The kernel of a three-argument operation.
-fn ternary<F: RowOp>(simd: Simd, splat: [bool; 3]) -> MapKernel {
+fn ternary<K: Kernels>(simd: Simd, splat: [bool; 3]) -> MapKernel {
     match splat {
-        [false, false, false] => map_fn::<F, Mask<false, false, false>>(simd),
-        [false, false, true] => map_fn::<F, Mask<false, false, true>>(simd),
-        [false, true, false] => map_fn::<F, Mask<false, true, false>>(simd),
-        [false, true, true] => map_fn::<F, Mask<false, true, true>>(simd),
-        [true, false, false] => map_fn::<F, Mask<true, false, false>>(simd),
-        [true, false, true] => map_fn::<F, Mask<true, false, true>>(simd),
-        [true, true, false] => map_fn::<F, Mask<true, true, false>>(simd),
+        [false, false, false] => K::kernel::<Mask<false, false, false>>(simd),
+        [false, false, true] => K::kernel::<Mask<false, false, true>>(simd),
+        [false, true, false] => K::kernel::<Mask<false, true, false>>(simd),
+        [false, true, true] => K::kernel::<Mask<false, true, true>>(simd),
+        [true, false, false] => K::kernel::<Mask<true, false, false>>(simd),
+        [true, false, true] => K::kernel::<Mask<true, false, true>>(simd),
+        [true, true, false] => K::kernel::<Mask<true, true, false>>(simd),
         [true, true, true] => unreachable!("{ALL_SPLAT}"),
     }
 }
 
 macro_rules! select_arity {
-    ($row:ty, $simd:expr, $splat:expr; $a:ident) => {
-        unary::<$row>($simd, $splat)
+    ($kernels:ty, $simd:expr, $splat:expr; $a:ident) => {
+        unary::<$kernels>($simd, $splat)
     };
-    ($row:ty, $simd:expr, $splat:expr; $a:ident $b:ident) => {
-        binary::<$row>($simd, $splat)
+    ($kernels:ty, $simd:expr, $splat:expr; $a:ident $b:ident) => {
+        binary::<$kernels>($simd, $splat)
     };
-    ($row:ty, $simd:expr, $splat:expr; $a:ident $b:ident $c:ident) => {
-        ternary::<$row>($simd, $splat)
+    ($kernels:ty, $simd:expr, $splat:expr; $a:ident $b:ident $c:ident) => {
+        ternary::<$kernels>($simd, $splat)
     };
 }
 
-macro_rules! kernels {
-    ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
-        value: $value:expr, kernel: $kernel:expr, $(single: $single:expr,)? $(range: $range:expr,)? $(harmless: [$($harmless:expr),*],)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
-    })*) => {
-        /// One type an operation, so that its kernel is compiled for each operand layout.
-        mod tags {
-            $(pub struct $variant;)*
+/// The kernels of a row: by its vector kernel or, without one, by its slow definition.
+macro_rules! row {
+    ($variant:ident ($($arg:ident)*) $value:expr, []) => {
+        impl SlowOp for tags::$variant {
+            const ARITY: usize = arity_of!($($arg)*);
+            #[allow(unused_variables)]
+            fn value([first, second, third]: [f64; 3]) -> f64 {
+                bind_args!(first second third; $($arg)*);
+                $value
+            }
         }
 
-        $(impl RowOp for Row<tags::$variant> {
+        impl Table for tags::$variant {
+            type Kernels = Slow<Self>;
+        }
+    };
+    ($variant:ident ($($arg:ident)*) $value:expr, [$kernel:expr]) => {
+        impl RowOp for tags::$variant {
             const ARITY: usize = arity_of!($($arg)*);
             #[inline(always)]
             #[allow(unused_variables)]
@@ -314,11 +372,33 @@ macro_rules! kernels {
                 bind_args!(first second third; $($arg)*);
                 $kernel
             }
-        })*
+        }
+
+        impl Table for tags::$variant {
+            type Kernels = Fast<Self>;
+        }
+    };
+}
+
+/// The kernels of an operation.
+trait Table {
+    type Kernels: Kernels;
+}
+
+macro_rules! kernels {
+    ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
+        value: $value:expr, $(kernel: $kernel:expr,)? $(single: $single:expr,)? $(range: $range:expr,)? $(harmless: [$($harmless:expr),*],)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
+    })*) => {
+        /// One type an operation, so that its kernel is compiled for each operand layout.
+        mod tags {
+            $(pub struct $variant;)*
+        }
+
+        $(row!($variant ($($arg)*) $value, [$($kernel)?]);)*
 
         fn elem_kernel(op: ElemOp, simd: Simd, splat: [bool; 3]) -> MapKernel {
             match op {
-                $(ElemOp::$variant => select_arity!(Row<tags::$variant>, simd, splat; $($arg)*)),*
+                $(ElemOp::$variant => select_arity!(<tags::$variant as Table>::Kernels, simd, splat; $($arg)*)),*
             }
         }
     };
@@ -330,8 +410,8 @@ elementwise_table!(kernels);
 pub(crate) fn map_kernel(op: MapOp, simd: Simd, splat: [bool; 3]) -> MapKernel {
     match op {
         MapOp::Elem(op) => elem_kernel(op, simd, splat),
-        MapOp::MulSub => ternary::<MulSubRow>(simd, splat),
-        MapOp::NegMulAdd => ternary::<NegMulAddRow>(simd, splat),
+        MapOp::MulSub => ternary::<Fast<MulSubRow>>(simd, splat),
+        MapOp::NegMulAdd => ternary::<Fast<NegMulAddRow>>(simd, splat),
     }
 }
 

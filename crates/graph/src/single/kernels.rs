@@ -162,7 +162,7 @@ macro_rules! row {
 
 macro_rules! kernels {
     ($($variant:ident $name:literal ($($arg:ident),*) $out:ident $g:ident {
-        value: $value:expr, kernel: $kernel:expr, $(single: $single:expr,)? $(range: $range:expr,)? $(harmless: [$($harmless:expr),*],)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
+        value: $value:expr, $(kernel: $kernel:expr,)? $(single: $single:expr,)? $(range: $range:expr,)? $(harmless: [$($harmless:expr),*],)? partials: [$($partial:expr),*], points: [$([$($point:expr),*]),*]
     })*) => {
         /// One type an operation, so that its kernel is compiled for each.
         mod tags {

@@ -211,6 +211,16 @@ impl Program {
         with_model!(&self.model, |model| remarks(model))
     }
 
+    /// What the user should know of the program with these data, whatever its fit.
+    pub fn notes(&self) -> Vec<String> {
+        with_model!(&self.model, |model| model.notes())
+    }
+
+    /// The number of unconstrained coordinates; a program that has none cannot be fitted.
+    pub fn dim(&self) -> usize {
+        with_model!(&self.model, |model| model.bound().unconstrained_dim())
+    }
+
     /// What was asked for.
     pub fn request(&self) -> &FitRequest {
         &self.request

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jensen_data::{Coordinates, DataFile, DataFormat, DataSet, read_bytes, read_text, read_within};
-use jensen_stan::{IncludeResolver, modernise};
+use jensen_stan::{IncludeResolver, in_todays_syntax, modernise};
 
 use crate::Error;
 
@@ -25,7 +25,7 @@ pub(super) fn data_file(format: DataFormat) -> &'static str {
 pub struct Source {
     /// The program's name in messages.
     pub model: String,
-    /// Its text.
+    /// Its text, in today's syntax where it was read so.
     pub text: String,
     /// Its includes.
     pub includes: Includes,
@@ -36,7 +36,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a program, and its data if there are any; included files are looked up in `folders`.
+    /// Reads a program, and its data if there are any; included files are looked up in `folders`. Programs and included files
+    /// whose arrays are all declared as before Stan 2.33 are written in today's syntax.
     ///
     /// # Errors
     /// A file cannot be read, or is not what its place says.
@@ -59,7 +60,7 @@ impl Source {
         }
         Ok(Self {
             model: model.display().to_string(),
-            text: read_text(model)?,
+            text: in_todays_syntax(read_text(model)?),
             includes: Includes::of_folders(folders),
             data: data.map(DataFile::read).transpose()?,
             coordinates: Coordinates::default(),
@@ -89,11 +90,11 @@ impl Source {
         }
     }
 
-    /// A program and data that are at hand.
+    /// A program and data that are at hand, the program as [`read`](Self::read) takes it.
     pub fn of(model: &str, text: &str, includes: Includes, data: Option<&DataSet>) -> Self {
         Self {
             model: model.to_owned(),
-            text: text.to_owned(),
+            text: in_todays_syntax(text.to_owned()),
             includes,
             data: data.map(|data| DataFile {
                 name: "data".to_owned(),
@@ -192,7 +193,7 @@ impl IncludeResolver for Includes {
         };
         let text = match self.old {
             true => modernise(&text),
-            false => text,
+            false => in_todays_syntax(text),
         };
         self.known().insert(path.to_owned(), text.clone());
         Ok(text)

@@ -29,7 +29,7 @@ pub mod lanes {
     pub use super::avx2::Avx2Lanes;
     #[cfg(target_arch = "x86_64")]
     pub use super::avx512::Avx512Lanes;
-    pub use super::scalar::ScalarLanes;
+    pub use super::scalar::{ElementLanes, ScalarLanes};
 }
 
 /// Number of lanes in every [`F64x8`].
@@ -59,19 +59,23 @@ pub trait F64x8:
     /// registers follows from it.
     const REGISTERS: usize;
 
+    /// Numbers that [`load`](Self::load) reads and [`store`](Self::store) writes: a lane each or, in the lanes of an
+    /// [`element_fn!`](crate::element_fn), fewer, of which each stands for several lanes.
+    const WIDTH: usize = LANES;
+
     /// The same number in every lane.
     fn splat(x: f64) -> Self;
 
-    /// Reads eight numbers; no alignment is needed.
+    /// Reads `WIDTH` numbers; no alignment is needed.
     ///
     /// # Safety
-    /// `p` must be valid for reading eight `f64`.
+    /// `p` must be valid for reading `WIDTH` `f64`.
     unsafe fn load(p: *const f64) -> Self;
 
-    /// Writes eight numbers; no alignment is needed.
+    /// Writes `WIDTH` numbers; no alignment is needed.
     ///
     /// # Safety
-    /// `p` must be valid for writing eight `f64`.
+    /// `p` must be valid for writing `WIDTH` `f64`.
     unsafe fn store(self, p: *mut f64);
 
     /// `self * b + c`, rounded once (on a machine without fused multiply-add: twice).
@@ -447,7 +451,25 @@ crate::simd_fn! {
 /// ```
 #[macro_export]
 macro_rules! simd_fn {
-    ($(
+    ($($functions:tt)+) => {
+        $crate::simd_fn_over! { ScalarLanes; $($functions)+ }
+    };
+}
+
+/// [`simd_fn!`] for functions that take each number by itself, [`F64x8::WIDTH`] at a time and without sums over lanes:
+/// without vector instructions they are compiled for one number.
+#[macro_export]
+macro_rules! element_fn {
+    ($($functions:tt)+) => {
+        $crate::simd_fn_over! { ElementLanes; $($functions)+ }
+    };
+}
+
+/// [`simd_fn!`] with the lanes for machines without the vector instructions.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! simd_fn_over {
+    ($plain:ident; $(
         $(#[$meta:meta])*
         $vis:vis fn $name:ident, $pointer:ident = <$lanes:ident $(, $param:ident : $bound:path)*>
             ($($arg:ident : $ty:ty),* $(,)?) $(-> $out:ty)? $body:block
@@ -486,7 +508,7 @@ macro_rules! simd_fn {
 
             #[allow(clippy::too_many_arguments)]
             unsafe fn scalar<$($param: $bound),*>($($arg: $ty),*) $(-> $out)? {
-                generic::<$crate::simd::lanes::ScalarLanes $(, $param)*>($($arg),*)
+                generic::<$crate::simd::lanes::$plain $(, $param)*>($($arg),*)
             }
 
             match simd {
@@ -502,12 +524,21 @@ macro_rules! simd_fn {
 
 /// Implements the operator traits of a lane type by five functions.
 macro_rules! lane_operators {
-    ($lanes:ty, $add:expr, $sub:expr, $mul:expr, $div:expr, $neg:expr) => {
-        lane_operators!(@binary $lanes, Add, add, $add);
-        lane_operators!(@binary $lanes, Sub, sub, $sub);
-        lane_operators!(@binary $lanes, Mul, mul, $mul);
-        lane_operators!(@binary $lanes, Div, div, $div);
-        impl std::ops::Neg for $lanes {
+    (@binary [$($generics:tt)*] $lanes:ty, $trait:ident, $method:ident, $f:expr) => {
+        impl<$($generics)*> std::ops::$trait for $lanes {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, b: Self) -> Self {
+                $f(self, b)
+            }
+        }
+    };
+    (@all [$($generics:tt)*] $lanes:ty, $add:expr, $sub:expr, $mul:expr, $div:expr, $neg:expr) => {
+        lane_operators!(@binary [$($generics)*] $lanes, Add, add, $add);
+        lane_operators!(@binary [$($generics)*] $lanes, Sub, sub, $sub);
+        lane_operators!(@binary [$($generics)*] $lanes, Mul, mul, $mul);
+        lane_operators!(@binary [$($generics)*] $lanes, Div, div, $div);
+        impl<$($generics)*> std::ops::Neg for $lanes {
             type Output = Self;
             #[inline(always)]
             fn neg(self) -> Self {
@@ -515,14 +546,11 @@ macro_rules! lane_operators {
             }
         }
     };
-    (@binary $lanes:ty, $trait:ident, $method:ident, $f:expr) => {
-        impl std::ops::$trait for $lanes {
-            type Output = Self;
-            #[inline(always)]
-            fn $method(self, b: Self) -> Self {
-                $f(self, b)
-            }
-        }
+    ([$($generics:tt)*] $($rest:tt)*) => {
+        lane_operators!(@all [$($generics)*] $($rest)*);
+    };
+    ($($rest:tt)*) => {
+        lane_operators!(@all [] $($rest)*);
     };
 }
 use lane_operators;

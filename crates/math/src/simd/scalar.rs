@@ -1,32 +1,52 @@
-//! Eight lanes in an array, for machines without the vector instructions.
+//! Lanes in an array, for machines without the vector instructions.
 
 use super::{F64x8, LANES, lane_operators};
 
-/// Eight lanes in an array.
+/// Lanes in an array of `N` numbers, of which lane `i` is number `i mod N`.
 #[derive(Clone, Copy)]
-pub struct ScalarLanes([f64; LANES]);
+pub struct ArrayLanes<const N: usize>([f64; N]);
+
+/// Eight numbers, a lane each.
+pub type ScalarLanes = ArrayLanes<LANES>;
+
+/// The lanes of elementwise kernels: one number, which stands for all lanes. Where the vector instructions are usual, the
+/// kernels without them are a fallback, and half of the machine code of a kernel over eight numbers was theirs.
+#[cfg(target_arch = "x86_64")]
+pub type ElementLanes = ArrayLanes<1>;
+
+/// The lanes of elementwise kernels.
+#[cfg(not(target_arch = "x86_64"))]
+pub type ElementLanes = ScalarLanes;
 
 /// Whether multiply-add is one instruction on every processor this is compiled for.
 const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
 
 #[inline(always)]
-fn map(a: ScalarLanes, f: impl Fn(f64) -> f64) -> ScalarLanes {
-    ScalarLanes(std::array::from_fn(
+fn map<const N: usize>(a: ArrayLanes<N>, f: impl Fn(f64) -> f64) -> ArrayLanes<N> {
+    ArrayLanes(std::array::from_fn(
         #[inline(always)]
         |i| f(a.0[i]),
     ))
 }
 
 #[inline(always)]
-fn zip(a: ScalarLanes, b: ScalarLanes, f: impl Fn(f64, f64) -> f64) -> ScalarLanes {
-    ScalarLanes(std::array::from_fn(
+fn zip<const N: usize>(
+    a: ArrayLanes<N>,
+    b: ArrayLanes<N>,
+    f: impl Fn(f64, f64) -> f64,
+) -> ArrayLanes<N> {
+    ArrayLanes(std::array::from_fn(
         #[inline(always)]
         |i| f(a.0[i], b.0[i]),
     ))
 }
 
 #[inline(always)]
-fn test(a: ScalarLanes, b: ScalarLanes, f: impl Fn(f64, f64) -> bool) -> [bool; LANES] {
+fn test<const N: usize>(
+    a: ArrayLanes<N>,
+    b: ArrayLanes<N>,
+    f: impl Fn(f64, f64) -> bool,
+) -> [bool; N] {
     std::array::from_fn(
         #[inline(always)]
         |i| f(a.0[i], b.0[i]),
@@ -110,7 +130,7 @@ fn split(x: f64) -> (f64, f64) {
 }
 
 lane_operators!(
-    ScalarLanes,
+    [const N: usize] ArrayLanes<N>,
     |a, b| zip(a, b, |x, y| x + y),
     |a, b| zip(a, b, |x, y| x - y),
     |a, b| zip(a, b, |x, y| x * y),
@@ -118,26 +138,27 @@ lane_operators!(
     |a| map(a, |x| -x)
 );
 
-impl F64x8 for ScalarLanes {
-    type Mask = [bool; LANES];
+impl<const N: usize> F64x8 for ArrayLanes<N> {
+    type Mask = [bool; N];
     type Single = super::single::scalar::ScalarSingles;
     const REGISTERS: usize = 4;
+    const WIDTH: usize = N;
 
     #[inline(always)]
     fn splat(x: f64) -> Self {
-        Self([x; LANES])
+        Self([x; N])
     }
 
     #[inline(always)]
     unsafe fn load(p: *const f64) -> Self {
-        // SAFETY: `load` requires eight readable numbers at `p`; an unaligned read needs no more.
-        Self(unsafe { p.cast::<[f64; LANES]>().read_unaligned() })
+        // SAFETY: `load` requires `WIDTH` readable numbers at `p`; an unaligned read needs no more.
+        Self(unsafe { p.cast::<[f64; N]>().read_unaligned() })
     }
 
     #[inline(always)]
     unsafe fn store(self, p: *mut f64) {
-        // SAFETY: `store` requires eight writable numbers at `p`; an unaligned write needs no more.
-        unsafe { p.cast::<[f64; LANES]>().write_unaligned(self.0) }
+        // SAFETY: `store` requires `WIDTH` writable numbers at `p`; an unaligned write needs no more.
+        unsafe { p.cast::<[f64; N]>().write_unaligned(self.0) }
     }
 
     #[inline(always)]
@@ -215,7 +236,7 @@ impl F64x8 for ScalarLanes {
     #[inline(always)]
     fn split_pow2(self) -> (Self, Self) {
         let (mut e, mut m) = (self, self);
-        for i in 0..LANES {
+        for i in 0..N {
             (e.0[i], m.0[i]) = split(self.0[i]);
         }
         (e, m)
@@ -227,57 +248,57 @@ impl F64x8 for ScalarLanes {
     }
 
     #[inline(always)]
-    fn lt(self, b: Self) -> [bool; LANES] {
+    fn lt(self, b: Self) -> [bool; N] {
         test(self, b, |x, y| x < y)
     }
 
     #[inline(always)]
-    fn le(self, b: Self) -> [bool; LANES] {
+    fn le(self, b: Self) -> [bool; N] {
         test(self, b, |x, y| x <= y)
     }
 
     #[inline(always)]
-    fn eq(self, b: Self) -> [bool; LANES] {
+    fn eq(self, b: Self) -> [bool; N] {
         test(self, b, |x, y| x == y)
     }
 
     #[inline(always)]
-    fn is_nan(self) -> [bool; LANES] {
+    fn is_nan(self) -> [bool; N] {
         self.0.map(f64::is_nan)
     }
 
     #[inline(always)]
-    fn is_sign_negative(self) -> [bool; LANES] {
+    fn is_sign_negative(self) -> [bool; N] {
         self.0.map(f64::is_sign_negative)
     }
 
     #[inline(always)]
-    fn and(a: [bool; LANES], b: [bool; LANES]) -> [bool; LANES] {
+    fn and(a: [bool; N], b: [bool; N]) -> [bool; N] {
         std::array::from_fn(|i| a[i] & b[i])
     }
 
     #[inline(always)]
-    fn or(a: [bool; LANES], b: [bool; LANES]) -> [bool; LANES] {
+    fn or(a: [bool; N], b: [bool; N]) -> [bool; N] {
         std::array::from_fn(|i| a[i] | b[i])
     }
 
     #[inline(always)]
-    fn not(a: [bool; LANES]) -> [bool; LANES] {
+    fn not(a: [bool; N]) -> [bool; N] {
         a.map(|x| !x)
     }
 
     #[inline(always)]
-    fn mask_bits(a: [bool; LANES]) -> u8 {
-        (0..LANES).fold(0, |bits, i| bits | u8::from(a[i]) << i)
+    fn mask_bits(a: [bool; N]) -> u8 {
+        (0..LANES).fold(0, |bits, i| bits | u8::from(a[i % N]) << i)
     }
 
     #[inline(always)]
-    fn mask_from_bits(bits: u8) -> [bool; LANES] {
+    fn mask_from_bits(bits: u8) -> [bool; N] {
         std::array::from_fn(|i| bits >> i & 1 == 1)
     }
 
     #[inline(always)]
-    fn select(mask: [bool; LANES], yes: Self, no: Self) -> Self {
+    fn select(mask: [bool; N], yes: Self, no: Self) -> Self {
         Self(std::array::from_fn(
             #[inline(always)]
             |i| if mask[i] { yes.0[i] } else { no.0[i] },
@@ -286,7 +307,45 @@ impl F64x8 for ScalarLanes {
 
     #[inline(always)]
     fn sum(self) -> f64 {
-        let x = self.0;
+        let x = self.to_array();
         ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]))
+    }
+
+    #[inline(always)]
+    fn to_array(self) -> [f64; LANES] {
+        std::array::from_fn(
+            #[inline(always)]
+            |i| self.0[i % N],
+        )
+    }
+
+    #[inline(always)]
+    fn from_array(a: [f64; LANES]) -> Self {
+        Self(std::array::from_fn(
+            #[inline(always)]
+            |i| a[i],
+        ))
+    }
+
+    #[inline(always)]
+    fn patch(self, mask: [bool; N], argument: Self, f: impl Fn(f64) -> f64) -> Self {
+        let mut out = self;
+        for i in 0..N {
+            if mask[i] {
+                out.0[i] = f(argument.0[i]);
+            }
+        }
+        out
+    }
+
+    #[inline(always)]
+    fn patch2(self, mask: [bool; N], a: Self, b: Self, f: impl Fn(f64, f64) -> f64) -> Self {
+        let mut out = self;
+        for i in 0..N {
+            if mask[i] {
+                out.0[i] = f(a.0[i], b.0[i]);
+            }
+        }
+        out
     }
 }

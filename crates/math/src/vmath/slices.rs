@@ -8,9 +8,12 @@ use crate::simd::{F64x8, LANES};
 #[inline(always)]
 fn map1<V: F64x8>(x: &[f64], out: &mut [f64], f: impl Fn(V) -> V) {
     let n = x.len().min(out.len());
-    let (mut xs, mut outs) = (x[..n].chunks_exact(LANES), out[..n].chunks_exact_mut(LANES));
+    let (mut xs, mut outs) = (
+        x[..n].chunks_exact(V::WIDTH),
+        out[..n].chunks_exact_mut(V::WIDTH),
+    );
     for (x, out) in xs.by_ref().zip(outs.by_ref()) {
-        // SAFETY: both chunks hold eight numbers.
+        // SAFETY: both chunks hold `WIDTH` numbers.
         unsafe { f(V::load(x.as_ptr())).store(out.as_mut_ptr()) }
     }
     let rest = xs.remainder();
@@ -26,9 +29,9 @@ fn map1<V: F64x8>(x: &[f64], out: &mut [f64], f: impl Fn(V) -> V) {
 #[inline(always)]
 fn map2<V: F64x8>(x: &[f64], y: &[f64], out: &mut [f64], f: impl Fn(V, V) -> V) {
     let n = x.len().min(y.len()).min(out.len());
-    let whole = n - n % LANES;
-    for i in (0..whole).step_by(LANES) {
-        // SAFETY: i + 8 <= n, and the three slices are at least n long.
+    let whole = n - n % V::WIDTH;
+    for i in (0..whole).step_by(V::WIDTH) {
+        // SAFETY: i + `WIDTH` <= n, and the three slices are at least n long.
         unsafe {
             let r = f(V::load(x.as_ptr().add(i)), V::load(y.as_ptr().add(i)));
             r.store(out.as_mut_ptr().add(i));
@@ -46,7 +49,7 @@ fn map2<V: F64x8>(x: &[f64], y: &[f64], out: &mut [f64], f: impl Fn(V, V) -> V) 
 /// Slice versions under the names of the functions.
 macro_rules! unary {
     ($($name:ident, $pointer:ident;)+) => {$(
-        crate::simd_fn! {
+        crate::element_fn! {
             #[doc = concat!("[`", stringify!($name), "`](super::", stringify!($name), ") of every element.")]
             pub fn $name, $pointer = <V>(x: &[f64], out: &mut [f64]) {
                 map1::<V>(x, out, #[inline(always)] |x| super::$name(x))
@@ -58,7 +61,7 @@ macro_rules! unary {
 /// Slice versions of the functions of two arguments.
 macro_rules! binary {
     ($($name:ident, $pointer:ident;)+) => {$(
-        crate::simd_fn! {
+        crate::element_fn! {
             #[doc = concat!("[`", stringify!($name), "`](super::", stringify!($name), ") of every pair.")]
             pub fn $name, $pointer = <V>(x: &[f64], y: &[f64], out: &mut [f64]) {
                 map2::<V>(x, y, out, #[inline(always)] |x, y| super::$name(x, y))

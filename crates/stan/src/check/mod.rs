@@ -47,6 +47,24 @@ pub fn modernise(text: &str) -> String {
     })
 }
 
+/// The program as it is; in today's syntax where all its arrays are declared as before Stan 2.33. What is written anew is
+/// never a program of today: one array in the old way is an error there.
+pub fn in_todays_syntax(text: String) -> String {
+    match crate::syntax::old::is_old(&text) {
+        true => modernise(&text),
+        false => text,
+    }
+}
+
+/// Says at the first mistake that is old syntax what reads all of it, where that changes the program.
+fn name_old_syntax(source: &str, diagnostics: &mut [Diagnostic]) {
+    let old = diagnostics.iter_mut().find(|d| d.code == Code::Removed);
+    if let Some(first) = old.filter(|_| modernise(source) != source) {
+        let help = "`--old-syntax` reads the whole program as one of the syntax before Stan 2.33";
+        first.help.push(help.to_owned());
+    }
+}
+
 /// Parses and checks a program. `name` is shown in messages; nothing is opened but what `includes` hands out.
 ///
 /// A name that ends in `.stanfunctions` is that of a file of functions alone.
@@ -67,6 +85,7 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
     });
     // A type shared by several variables is checked for each; its mistakes are told once.
     diagnostics.dedup();
+    name_old_syntax(source, &mut diagnostics);
     let failed = diagnostics.iter().any(Diagnostic::is_error);
     let program = (!failed).then(|| checker.finish(name, lexed.files.clone()));
     Checked {

@@ -19,17 +19,16 @@ const RENAMED: &[(&str, &str)] = &[
     ("log_gamma", "lgamma"),
 ];
 
+/// Whether arrays are declared as before Stan 2.33, and none as today.
+pub fn is_old(text: &str) -> bool {
+    let old = Old::scanned(text, &|_| false);
+    let places = 0..old.tokens.len();
+    !places.clone().any(|at| old.begins_array(at)) && places.clone().any(|at| old.is_old_type(at))
+}
+
 /// The program in today's syntax. `known` tells names of functions of the library.
 pub fn modernise(text: &str, known: &dyn Fn(&str) -> bool) -> String {
-    let tokens: Vec<(TokenKind, Range<usize>)> = scan(text)
-        .map(|(kind, range)| (kind.unwrap_or(TokenKind::Str), range))
-        .collect();
-    let mut old = Old {
-        text,
-        tokens,
-        known,
-        densities: BTreeMap::new(),
-    };
+    let mut old = Old::scanned(text, known);
     old.find_densities();
     let mut out = old.rewritten(0..old.tokens.len());
     let end = old.tokens.last().map_or(0, |(_, range)| range.end);
@@ -58,7 +57,31 @@ struct Declaration {
 /// A name of a declaration, with its sizes and its initial value.
 type Named = (usize, Option<Range<usize>>, Option<Range<usize>>);
 
-impl Old<'_> {
+impl<'a> Old<'a> {
+    fn scanned(text: &'a str, known: &'a dyn Fn(&str) -> bool) -> Self {
+        let tokens = scan(text).map(|(kind, range)| (kind.unwrap_or(TokenKind::Str), range));
+        Self {
+            text,
+            tokens: tokens.collect(),
+            known,
+            densities: BTreeMap::new(),
+        }
+    }
+
+    /// Whether an array is declared here in today's way.
+    fn begins_array(&self, at: usize) -> bool {
+        self.kind(at) == TokenKind::Array && self.kind(at + 1) == TokenKind::LBracket
+    }
+
+    /// Whether a type begins here that makes an array in the old way.
+    fn is_old_type(&self, at: usize) -> bool {
+        if !self.kind(at).starts_type() || self.kind(at) == TokenKind::Array {
+            return false;
+        }
+        let end = self.type_end(at);
+        self.unsized_end(end).is_some() || self.old_declaration(at, end).is_some()
+    }
+
     fn kind(&self, at: usize) -> TokenKind {
         self.tokens
             .get(at)
@@ -141,6 +164,13 @@ impl Old<'_> {
         (open + 1..close).all(|at| self.kind(at) == TokenKind::Comma)
     }
 
+    /// The place of the bracket that closes those of an argument or a result, as in `real[,] x`.
+    fn unsized_end(&self, open: usize) -> Option<usize> {
+        let brackets = self.kind(open) == TokenKind::LBracket;
+        let close = brackets.then(|| self.closing(open)).flatten()?;
+        self.is_unsized(open, close).then_some(close)
+    }
+
     /// Names of densities that are defined as `…_log`: of today's, one ends in `_lpmf` whose variate is whole.
     fn find_densities(&mut self) {
         for at in 0..self.tokens.len() {
@@ -207,11 +237,7 @@ impl Old<'_> {
             return start + 1;
         }
         let end = self.type_end(start);
-        // An argument or a result: `real[,] x`.
-        if self.kind(end) == TokenKind::LBracket
-            && let Some(close) = self.closing(end)
-            && self.is_unsized(end, close)
-        {
+        if let Some(close) = self.unsized_end(end) {
             let commas = ",".repeat(close - end - 1);
             out.push_str(&format!("array[{commas}] "));
             out.push_str(&self.type_text(start, end));

@@ -1,6 +1,6 @@
 //! Programs in the syntax before Stan 2.33, written in today's.
 
-use jensen_stan::{NoIncludes, check, modernise};
+use jensen_stan::{NoIncludes, check, in_todays_syntax, modernise};
 
 fn becomes(old: &str, modern: &str) {
     assert_eq!(modernise(old), modern);
@@ -65,4 +65,32 @@ fn a_whole_program_is_accepted() {
         "{modern}{}",
         checked.render(false)
     );
+}
+
+#[test]
+fn a_program_is_read_as_old_where_all_its_arrays_are() {
+    let read = |text: &str| in_todays_syntax(text.to_owned());
+    for old in [
+        "data { int N; real x[N]; }",
+        "functions { real f(real[] x) { return sum(x); } }",
+        "functions { vector[] f(vector x) { return {x}; } }",
+        "model { matrix[2, 2] m[3] = rep_array(s, 3); }",
+    ] {
+        assert_eq!(read(old), modernise(old));
+        assert_ne!(read(old), old);
+    }
+    for today in [
+        "data { int N; real x[N]; array[N] real y; }",
+        "data { int<lower=0> N; matrix[N, 2] X; } model { vector[2] b = X[1]'; for (i in 1:N) b[i] = X[i, 1]; }",
+        "functions { tuple(real, vector) f(real x, vector y, int n) { return (x, y[1:n]); } }",
+        "model { x <- 1; }",
+    ] {
+        assert_eq!(read(today), today);
+    }
+    // Every program of the language that is tested is one of today.
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/valid");
+    for file in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        assert_eq!(read(&text), text);
+    }
 }

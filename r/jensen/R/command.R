@@ -1,0 +1,141 @@
+# The command as a process: arguments in, exit code and output out.
+
+# Exit codes of the command that come with results.
+DONE <- 0L
+UNTRUSTED <- 4L
+
+# Seconds that an interrupted run may take to write what it has.
+PATIENCE <- 60
+
+# Runs the command. Its standard error goes to the console as it comes where `progress` is, but for the steps of `--verbose`,
+# which are shown on one line that is written over. Exit codes without results are errors.
+run_jensen <- function(arguments, progress = FALSE, folder = NULL, accept = c(DONE, UNTRUSTED)) {
+  command <- jensen_path()
+  if (progress) {
+    arguments <- c(arguments, "--verbose")
+  }
+  out <- tempfile("jensen-out-")
+  on.exit(unlink(out), add = TRUE)
+  process <- processx::process$new(command, arguments, stdout = out, stderr = "|", encoding = "UTF-8")
+  on.exit(if (process$is_alive()) process$kill(), add = TRUE)
+  said <- character()
+  listen <- function() {
+    lines <- process$read_error_lines()
+    step <- grepl(STEP, lines)
+    if (progress && any(step)) {
+      show_step(utils::tail(lines[step], 1))
+    }
+    said <<- c(said, lines[!step])
+  }
+  tryCatch(
+    while (process$is_alive()) {
+      process$poll_io(200)
+      listen()
+    },
+    interrupt = function(condition) interrupted(process, folder)
+  )
+  while (process$is_incomplete_error()) {
+    process$poll_io(200)
+    listen()
+  }
+  if (progress) {
+    show_step("")
+  }
+  status <- process$get_exit_status()
+  message <- paste(said, collapse = "\n")
+  if (!status %in% accept) {
+    fail(message, exit = status)
+  }
+  text <- paste(readLines(out, warn = FALSE, encoding = "UTF-8"), collapse = "\n")
+  list(stdout = text, stderr = message, exit = status)
+}
+
+# A step as `--verbose` says it.
+STEP <- "^\\[ *[0-9.]+ s\\] "
+
+show_step <- function(line) {
+  width <- max(getOption("width") - 1, 20)
+  cat("\r", formatC(substr(line, 1, width), width = -width), "\r", sep = "")
+  utils::flush.console()
+}
+
+# Ends a run that the user has interrupted; it writes results and a checkpoint first.
+interrupted <- function(process, folder) {
+  process$interrupt()
+  process$wait(timeout = 1000 * PATIENCE)
+  again <- if (is.null(folder)) "" else sprintf("; jensen_resume(\"%s\") goes on", folder)
+  fail(paste0("interrupted", again), class = "jensen_interrupted", folder = folder)
+}
+
+# Raises an error of class `jensen_error`.
+fail <- function(message, class = NULL, ...) {
+  message <- sub("^error: ", "", message)
+  stop(structure(
+    class = c(class, "jensen_error", "error", "condition"),
+    list(message = message, call = NULL, ...)
+  ))
+}
+
+# Says what the command says that is no failure.
+remark <- function(text) {
+  if (nzchar(text)) {
+    message(text)
+  }
+}
+
+# Warns that a result is not to be trusted.
+distrust <- function(verdict) {
+  warning(structure(
+    class = c("jensen_trust_warning", "warning", "condition"),
+    list(message = verdict, call = NULL)
+  ))
+}
+
+# A package that is suggested and now needed.
+need <- function(package, what) {
+  if (!requireNamespace(package, quietly = TRUE)) {
+    fail(sprintf("%s needs the package %s: install.packages(\"%s\")", what, package, package))
+  }
+}
+
+# Flags of the command from named arguments: NULL, NA and FALSE are left out, TRUE stands alone, `a_b` becomes `--a-b`.
+flags_of <- function(arguments) {
+  if (length(arguments) && (is.null(names(arguments)) || !all(nzchar(names(arguments))))) {
+    fail("arguments that are flags of the command have names, such as max_iters = 1000")
+  }
+  flags <- Map(flag_of, names(arguments), arguments)
+  as.character(unlist(flags, use.names = FALSE))
+}
+
+flag_of <- function(name, value) {
+  flag <- paste0("--", gsub("_", "-", name, fixed = TRUE))
+  if (is.null(value) || identical(value, FALSE) || (length(value) == 1 && is.atomic(value) && is.na(value))) {
+    return(character())
+  }
+  if (isTRUE(value)) {
+    return(flag)
+  }
+  if (name %in% LISTS) {
+    return(c(flag, paste(value, collapse = ",")))
+  }
+  if (is.list(value)) {
+    file <- tempfile(paste0("jensen-", name, "-"), fileext = ".json")
+    writeLines(if (name == "init") stan_json(value) else jsonlite::toJSON(value, auto_unbox = TRUE), file)
+    return(c(flag, file))
+  }
+  as.vector(rbind(flag, number_text(value)))
+}
+
+# Flags whose values are one list with commas.
+LISTS <- c("save", "covariance_of")
+
+# Numbers with all their digits, other values as they are.
+number_text <- function(x) {
+  if (!is.numeric(x)) {
+    return(path.expand(as.character(x)))
+  }
+  short <- formatC(as.numeric(x), digits = 15, width = 1, format = "g")
+  differs <- which(is.finite(x) & as.numeric(short) != x)
+  short[differs] <- formatC(as.numeric(x[differs]), digits = 17, width = 1, format = "g")
+  short
+}

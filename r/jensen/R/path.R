@@ -1,0 +1,98 @@
+#' Where the command is
+#'
+#' Looked for in the option `jensen.path`, the environment variable `JENSEN`, the folder that [install_jensen()] writes to,
+#' and on the search path, in this order.
+#'
+#' @return The path of the command `jensen`; an error of class `jensen_error` where there is none.
+#' @seealso [install_jensen()]
+#' @export
+#' @examples
+#' try(jensen_path())
+jensen_path <- function() {
+  asked <- c(getOption("jensen.path"), Sys.getenv("JENSEN", NA))
+  asked <- asked[!is.na(asked) & nzchar(asked)]
+  if (length(asked)) {
+    if (!is_command(asked[[1]])) {
+      fail(sprintf("'%s' is no command; set options(jensen.path = ) or JENSEN to the file of `jensen`", asked[[1]]))
+    }
+    return(normalizePath(asked[[1]]))
+  }
+  found <- Filter(is_command, c(installed_path(), unname(Sys.which("jensen"))))
+  if (!length(found)) {
+    fail("the command `jensen` is not installed: install_jensen(\"path/to/the/clone\") builds it, or takes a binary")
+  }
+  found[[1]]
+}
+
+#' The version of the command
+#'
+#' @return A [numeric_version].
+#' @export
+#' @examples
+#' if (jensen_is_installed()) jensen_version()
+jensen_version <- function() {
+  numeric_version(sub("^jensen +", "", trimws(run_jensen("--version")$stdout)))
+}
+
+#' @rdname jensen_path
+#' @export
+jensen_is_installed <- function() {
+  tryCatch(nzchar(jensen_path()), jensen_error = function(e) FALSE)
+}
+
+#' Install the command
+#'
+#' Builds the command from a clone of Jensen's source with cargo, or copies a binary that is there. Nothing is downloaded by
+#' this function; cargo fetches the crates that the build needs unless they are vendored.
+#'
+#' @param from The folder of the clone, or the file of a binary.
+#' @param to The folder that the command is written to. The default is one of the user's, where [jensen_path()] finds it.
+#' @return The path of the command, invisibly.
+#' @export
+#' @examples
+#' \dontrun{
+#' install_jensen("~/src/jensen")
+#' install_jensen("/usr/local/bin/jensen")
+#' }
+install_jensen <- function(from, to = dirname(installed_path())) {
+  from <- path.expand(from)
+  built <- if (dir.exists(from)) build_command(from) else from
+  if (!is_command(built)) {
+    fail(sprintf("'%s' is neither a clone of Jensen nor a command", from))
+  }
+  dir.create(to, recursive = TRUE, showWarnings = FALSE)
+  target <- file.path(to, basename(installed_path()))
+  # A new file: a binary that runs cannot be written over.
+  unlink(target)
+  if (!file.copy(built, target)) {
+    fail(sprintf("cannot write '%s'", target))
+  }
+  Sys.chmod(target, "755")
+  invisible(normalizePath(target))
+}
+
+build_command <- function(clone) {
+  cargo <- unname(Sys.which("cargo"))
+  if (!file.exists(file.path(clone, "Cargo.toml"))) {
+    fail(sprintf("'%s' has no Cargo.toml: it is no clone of Jensen", clone))
+  }
+  if (!nzchar(cargo)) {
+    fail("cargo is not installed: https://rustup.rs says how to get it")
+  }
+  target <- file.path(tempdir(), "jensen-target")
+  arguments <- c("build", "--release", "-p", "jensen-cli", "--target-dir", target)
+  built <- processx::run(cargo, arguments, wd = clone, echo = TRUE, error_on_status = FALSE)
+  if (built$status != 0) {
+    fail("cargo could not build the command; its messages stand above")
+  }
+  file.path(target, "release", basename(installed_path()))
+}
+
+installed_path <- function() {
+  name <- if (.Platform$OS.type == "windows") "jensen.exe" else "jensen"
+  file.path(tools::R_user_dir("jensen", "data"), "bin", name)
+}
+
+is_command <- function(path) {
+  nzchar(path) && file.exists(path) && !dir.exists(path) && file.access(path, 1) == 0
+}

@@ -1,0 +1,4 @@
+library(testthat)
+library(jensen)
+
+test_check("jensen")

@@ -1,0 +1,18 @@
+skip_without_jensen <- function() {
+  testthat::skip_if_not(jensen_is_installed(), "the command `jensen` is not installed")
+}
+
+# Tests that take longer than a minute together are run where the variable says so.
+skip_if_short <- function() {
+  testthat::skip_if_not(Sys.getenv("JENSEN_TESTS") == "all", "JENSEN_TESTS is not \"all\"")
+}
+
+# A normal mean with a known scale: its posterior is exact.
+normal_program <- "
+data { int<lower=0> N; array[N] real y; }
+parameters { real mu; }
+model { mu ~ normal(0, 2); y ~ normal(mu, 1); }
+generated quantities { array[N] real log_lik; for (n in 1:N) log_lik[n] = normal_lpdf(y[n] | mu, 1); }
+"
+
+normal_data <- list(N = 5L, y = c(0.3, 1.9, 1.1, 0.2, 2.4))
