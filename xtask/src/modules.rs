@@ -228,11 +228,19 @@ const CONJUGATE: [Storey; 12] = [
     },
     Storey {
         modules: &["lda"],
-        may_use: &["documents", "draws", "temper", "policy", "engine", "driver"],
+        may_use: &[
+            "documents",
+            "draws",
+            "temper",
+            "policy",
+            "engine",
+            "driver",
+            "plain",
+        ],
     },
     // A model says who makes the local steps of its points, who is asked what its engine asks.
     Storey {
-        modules: &["model", "leaves", "pointwise"],
+        modules: &["model", "leaves", "pointwise", "plain"],
         may_use: &["temper", "family", "policy", "engine"],
     },
     Storey {
@@ -255,6 +263,7 @@ const CONJUGATE: [Storey; 12] = [
             "model",
             "leaves",
             "pointwise",
+            "plain",
             "fit",
         ],
     },

@@ -85,9 +85,9 @@ fn predict(args: &PredictArgs) -> CommandResult {
     start_threads(args.threads)?;
     let folder = folder::open(&args.dir, HMM)?;
     let request: ChainsRequest = folder::read_request(&folder)?;
-    let lambda = stored_globals(&folder, "jensen hmm fit")?;
+    let globals = stored_globals(&folder, "jensen hmm fit")?;
     let found = read(&request, &args.data)?;
-    let (explained, paths) = decode_chains(&request, &lambda, &found.points, &found.lengths)?;
+    let (explained, paths) = decode_chains(&request, &globals, &found.points, &found.lengths)?;
     let text = lines(&request, &found, &explained.assignments, &paths);
     match &args.out {
         None => print(&text)?,

@@ -24,6 +24,9 @@ pub struct TableFit<R: Args> {
     /// Continue the run in the folder of --out from its last checkpoint; all other flags stay as they were
     #[arg(long, requires = "out", help_heading = "Output")]
     resume: bool,
+    /// Resume although data or settings differ from the stored run
+    #[arg(long, requires = "resume", help_heading = "Output")]
+    force: bool,
     /// Print fit.json to standard output, and nothing else
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -56,7 +59,7 @@ impl<R: Args + Serialize + DeserializeOwned> TableFit<R> {
                 } else {
                     self.request
                 };
-                let force = false;
+                let force = self.force;
                 (request, Place::Resumed { folder, force })
             }
             (out, _) => (self.request, Place::new(out.as_deref())),

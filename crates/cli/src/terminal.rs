@@ -171,6 +171,9 @@ pub fn verdict(judged: &Judgement, width: usize) -> String {
     for warning in judged.warnings.iter().filter(|w| **w != judged.status) {
         text += &format!("{:<width$} - {warning}\n", "");
     }
+    if let Some(baseline) = &judged.baseline {
+        text += &format!("{:<width$} {}\n", "plain", baseline.told());
+    }
     let word = match judged.trusted {
         true => "trusted",
         false => "NOT to be trusted",

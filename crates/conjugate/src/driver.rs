@@ -623,7 +623,9 @@ impl<E: Engine> Driver<E> {
         }
         let change = state.bound.map(|before| (bound - before).abs());
         state.bound = Some(bound);
-        let calm = change.is_some_and(|c| c <= tolerance * bound.abs().max(1.0));
+        // When a fit is done does not depend on the units of the data.
+        let own = (bound - self.engine.log_jacobian()).abs();
+        let calm = change.is_some_and(|c| c <= tolerance * own.max(1.0));
         state.calm = if calm && settled(&self.settings.temper, pass) {
             state.calm + 1
         } else {

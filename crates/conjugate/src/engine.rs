@@ -169,6 +169,11 @@ pub trait Engine {
     /// `E_q[log p(β)]` − `E_q[log q(β)]`, in nats.
     fn global_bound(&self, globals: &Self::Globals) -> f64;
 
+    /// See [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
+    fn log_jacobian(&self) -> f64 {
+        0.0
+    }
+
     /// The bound at T = 1 in nats, where it is worth a visit of every point: what two ends of a run are compared by.
     fn untempered_bound(&self, globals: &Self::Globals) -> Option<f64> {
         let _ = globals;

@@ -11,6 +11,7 @@
 //! | [`pointwise`] | an engine of any model whose globals are one vector |
 //! | [`leaves`] | points whose local steps are made elsewhere |
 //! | [`models`] | Gaussian, Bernoulli and multinomial mixtures, factorial mixtures, hidden Markov chains |
+//! | [`plain`] | the model of one part, which fits are compared with |
 //! | [`fit`](mod@fit) | fitting a model under the loop's control |
 //! | [`several`] | several starts or sizes in one run, the best of which is kept |
 //!
@@ -36,6 +37,7 @@ pub mod lda;
 pub mod leaves;
 pub mod model;
 pub mod models;
+pub mod plain;
 pub mod pointwise;
 pub mod policy;
 pub mod several;

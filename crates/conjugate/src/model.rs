@@ -13,6 +13,7 @@ use jensen_math::rng::Stream;
 
 use crate::family::Blocks;
 use crate::leaves::PointLeaves;
+use crate::plain::Plain;
 
 /// What a local step found at one point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -104,6 +105,17 @@ pub trait ConjugateModel: Sync {
 
     /// log ∫ p(x_i, z_i | β)^s dx_i dz_i at a value of t(β), for a point of a size: 0 at s = 1.
     fn log_normaliser(&self, t: &[f64], size: f64, s: f64) -> f64;
+
+    /// What the units of the data add to the bound of all points, in nats: −Σ log of the scale of every known value, where the
+    /// densities of standardised values are told as those of the values themselves. It says nothing of how good a fit is.
+    fn log_jacobian(&self) -> f64 {
+        0.0
+    }
+
+    /// The plain model of the same points, where there is one.
+    fn plain(&self) -> Option<Plain> {
+        None
+    }
 
     /// Whether the log normaliser depends on β; where it does not, log C(T) is known exactly.
     fn normaliser_depends_on_globals(&self) -> bool {

@@ -32,7 +32,7 @@ const SETTLED: f64 = 1e-3;
 pub struct VectorGlobals {
     /// Natural parameters of q(β).
     pub lambda: Vec<f64>,
-    memory: Vec<f64>,
+    pub(crate) memory: Vec<f64>,
 }
 
 impl Snapshot for VectorGlobals {
@@ -88,6 +88,7 @@ pub struct Pointwise<'a, M: ConjugateModel> {
     heldout: Option<&'a M>,
     /// The distinct sizes of points, with how many points have them.
     sizes: Vec<(f64, f64)>,
+    log_jacobian: f64,
     statistics: Vec<f64>,
     /// Natural parameters of the random start of a seed.
     origin: Option<(u64, Vec<f64>)>,
@@ -102,6 +103,7 @@ impl<'a, M: ConjugateModel> Pointwise<'a, M> {
             model,
             heldout: None,
             sizes: model.sizes(),
+            log_jacobian: model.log_jacobian(),
             statistics: Vec::new(),
             origin: None,
             lean: (0.0, 1.0),
@@ -299,6 +301,10 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
 
     fn global_bound(&self, globals: &VectorGlobals) -> f64 {
         -self.model.blocks().divergence(&globals.lambda)
+    }
+
+    fn log_jacobian(&self) -> f64 {
+        self.log_jacobian
     }
 
     fn untempered_bound(&self, globals: &VectorGlobals) -> Option<f64> {

@@ -240,7 +240,12 @@ pub fn identity_of_several<M: ConjugateModel>(
     let mut first = identities.next().expect("a candidate");
     if candidates.len() > 1 {
         let others: Vec<String> = identities
-            .map(|other| format!("{} {}", other.seed, other.model_hash))
+            .map(|other| {
+                format!(
+                    "{} {} {}",
+                    other.seed, other.model_hash, other.settings["temper"]
+                )
+            })
             .collect();
         first.settings["others"] = others.into();
         // Where one ends decides what comes after it.

@@ -50,6 +50,7 @@
 //! | [`regress`] | regressions: a formula and a table, fitted as a program |
 //! | [`study`] | one skeleton for everything that is fitted: folder, run, verdict, files |
 //! | [`topics`] | topic models of memory-mapped corpora |
+//! | [`units`] | columns in units of their own: what studies standardise by |
 //! | `error` | [`Error`] |
 //!
 //! The crates underneath are re-exported under their own names. Nothing here prints, reads the
@@ -94,6 +95,7 @@ mod summaries;
 mod timing;
 #[cfg(feature = "topics")]
 pub mod topics;
+pub mod units;
 mod variances;
 
 pub use jensen_blackbox as blackbox;

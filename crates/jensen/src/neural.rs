@@ -2,12 +2,13 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | here | [`RowRecords`]: rows as records; [`check_values`], [`split`] |
+//! | here | [`RowRecords`], [`UnitRecords`]: rows as records; [`check_values`], [`split`] |
 //! | `request` | [`VaeRequest`]: what is asked for, with its defaults |
 //! | `rows` | rows for training and validation, and what they are checked for |
 //! | `study` | [`VaeData`], [`fit_vae`]: rows into networks, in a folder |
 //! | `course` | what a run's records say |
 //! | `stored` | [`VaeModel`]: architecture and weights, and their file |
+//! | `plain` | the plain models that a fit is compared with |
 //! | `pictures` | [`mosaic`]: records as pictures |
 //! | `summary` | [`VaeSummary`]: a fit in numbers, `fit.json` |
 //! | `sheet` | [`sheet()`]: the page about a fit |
@@ -17,6 +18,7 @@
 
 mod course;
 mod pictures;
+mod plain;
 mod request;
 mod rows;
 mod sheet;
@@ -27,6 +29,8 @@ mod summary;
 use jensen_data::Rows;
 use jensen_math::rng::{Purpose, permutation};
 pub use jensen_neural::*;
+
+use crate::units::Units;
 
 pub use course::VaeCourse;
 pub use pictures::{Frame, mosaic};
@@ -54,6 +58,38 @@ impl Records for RowRecords<'_> {
 
     fn read(&self, index: usize, out: &mut [f32]) {
         self.0.read(index, out);
+    }
+}
+
+/// Rows as records in units of their own.
+#[derive(Clone, Copy, Debug)]
+pub struct UnitRecords<'a> {
+    /// The rows.
+    pub rows: &'a Rows,
+    /// The units of their columns.
+    pub units: &'a Units,
+}
+
+impl Records for UnitRecords<'_> {
+    fn len(&self) -> usize {
+        self.rows.rows()
+    }
+
+    fn width(&self) -> usize {
+        self.units.width()
+    }
+
+    fn read(&self, index: usize, out: &mut [f32]) {
+        if self.units.change_nothing() {
+            self.rows.read(index, out);
+            return;
+        }
+        let mut row = vec![0.0; self.rows.width()];
+        self.rows.read_exact(index, &mut row);
+        let inside = self.units.row(&row);
+        out.iter_mut()
+            .zip(inside)
+            .for_each(|(out, x)| *out = x as f32);
     }
 }
 

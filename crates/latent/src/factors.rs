@@ -10,7 +10,9 @@
 
 use std::sync::Arc;
 
+use jensen_math::dense::eigen_symmetric;
 use jensen_math::rng::{Purpose, Stream};
+use jensen_math::sum::ColumnMoments;
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Budget, Control, Evidence, Identity, Record, Silent,
     Snapshot, Status, Step, run,
@@ -162,6 +164,8 @@ struct Row {
 }
 
 struct Em<'a> {
+    /// The least value of a parameter of the likelihood.
+    least: f64,
     model: &'a FactorModel,
     settings: FactorSettings,
     /// Observed columns of every row, observed rows of every column.
@@ -256,7 +260,7 @@ impl Em<'_> {
             let start = state.parameters[which];
             let moved = |x: f64| {
                 let mut parameters = state.parameters.clone();
-                parameters[which] = start * x.exp();
+                parameters[which] = (start * x.exp()).max(self.least);
                 parameters
             };
             let (mut loss, slope, _) = at(&moved(0.0), which)?;
@@ -463,6 +467,18 @@ impl Algorithm for Em<'_> {
     fn init(&mut self) -> Result<State, Status> {
         let (k, width) = (self.model.factors, self.width());
         let columns = self.model.table.cols;
+        let mut parameters = self.model.likelihood.values();
+        if let Some((loadings, variance)) = principal(self.model) {
+            if self.settings.fixed.is_empty() {
+                parameters = vec![variance];
+            }
+            return Ok(State {
+                loadings,
+                parameters,
+                objective: f64::NEG_INFINITY,
+                warm: vec![None; self.model.table.rows],
+            });
+        }
         let mut loadings = vec![0.0; width * columns];
         for i in 0..columns {
             let mut stream = Stream::new(
@@ -477,7 +493,7 @@ impl Algorithm for Em<'_> {
         }
         Ok(State {
             loadings,
-            parameters: self.model.likelihood.values(),
+            parameters,
             objective: f64::NEG_INFINITY,
             warm: vec![None; self.model.table.rows],
         })
@@ -536,6 +552,65 @@ impl Algorithm for Em<'_> {
     }
 }
 
+/// Normal noise is at least this share of the columns' mean variance, five digits away from every number: the likelihood of factors that
+/// reproduce their rows has no bound, and a fit that ends there says so.
+pub const NO_NOISE: f64 = 1e-10;
+
+/// The least variance that is learnt.
+fn least_variance(model: &FactorModel) -> f64 {
+    if model.likelihood.name() != "gaussian" {
+        return 0.0;
+    }
+    let columns = 0..model.table.cols;
+    let variances = columns.map(|i| {
+        let moments = ColumnMoments::of_column(model.table.col(i).iter().copied());
+        moments.squares / moments.count.max(1.0)
+    });
+    NO_NOISE * variances.sum::<f64>() / model.table.cols as f64
+}
+
+/// Columns whose principal components are taken at most: their eigenvectors take a second.
+const WIDEST: usize = 200;
+
+/// The start of a model with normal noise: loadings with intercepts, K + 1 numbers a column, and the variance of the noise by
+/// principal components, which of a complete table are the maximum of the likelihood (Tipping and Bishop 1999). Missing entries
+/// stand at the means of their columns.
+fn principal(model: &FactorModel) -> Option<(Vec<f64>, f64)> {
+    let (table, k) = (&model.table, model.factors);
+    let (n, d) = (table.rows, table.cols);
+    if model.likelihood.name() != "gaussian" || d > WIDEST || k >= d {
+        return None;
+    }
+    let columns: Vec<(f64, Vec<f64>)> = (0..d)
+        .map(|i| {
+            let moments = ColumnMoments::of_column(table.col(i).iter().copied());
+            let off = table
+                .col(i)
+                .iter()
+                .map(|x| if x.is_nan() { 0.0 } else { x - moments.mean });
+            (moments.mean, off.collect())
+        })
+        .collect();
+    let covariance: Vec<f64> = (0..d * d)
+        .into_par_iter()
+        .map(|at| dot(&columns[at / d].1, &columns[at % d].1) / n as f64)
+        .collect();
+    let (values, vectors) = eigen_symmetric(&covariance, d);
+    // Ascending; the last are the largest.
+    let (rest, largest) = values.split_at(d - k);
+    let variance = rest.iter().sum::<f64>() / rest.len() as f64;
+    let variance = variance.max(least_variance(model)).max(f64::MIN_POSITIVE);
+    let mut loadings = Vec::with_capacity(d * (k + 1));
+    for (i, (mean, _)) in columns.iter().enumerate() {
+        for (l, value) in largest.iter().enumerate().rev() {
+            let length = (value - variance).max(0.0).sqrt();
+            loadings.push(length * vectors[(d - k + l) * d + i]);
+        }
+        loadings.push(*mean);
+    }
+    Some((loadings, variance))
+}
+
 /// Fits a factor model under `control`.
 ///
 /// # Errors
@@ -586,6 +661,7 @@ pub fn fit_factors(
         return Err(Error::Data("the table has no entries".to_owned()));
     }
     let mut em = Em {
+        least: least_variance(model),
         model,
         settings: settings.clone(),
         columns_of,

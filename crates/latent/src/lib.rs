@@ -51,7 +51,7 @@ mod tightness;
 
 pub use density::{Curve, Density, Tail};
 pub use error::Error;
-pub use factors::{FactorFit, FactorModel, FactorSettings, fit_factors};
+pub use factors::{FactorFit, FactorModel, FactorSettings, NO_NOISE, fit_factors};
 pub use fit::{Fit, Settings, Solver, Warm};
 pub use integrate::{Integrated, Kept, Marginal, Point, integrate, mixture_quantile};
 pub use learn::{LearnSettings, Learned, learn};

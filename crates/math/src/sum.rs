@@ -160,6 +160,66 @@ impl Moments {
     }
 }
 
+/// Number, mean and squared deviations from it of the known values of a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ColumnMoments {
+    /// Number of values that are not missing.
+    pub count: f64,
+    /// Their mean; 0 where there are none.
+    pub mean: f64,
+    /// Σ (x − mean)².
+    pub squares: f64,
+}
+
+impl ColumnMoments {
+    /// Those of every column of rows of `dim` numbers.
+    pub fn of(dim: usize, rows: &[f64]) -> Vec<Self> {
+        let of_column = |d: usize| Self::of_column(rows.iter().skip(d).step_by(dim).copied());
+        (0..dim).map(of_column).collect()
+    }
+
+    /// Those of a column, in two passes of compensated sums: as exact as its values are.
+    pub fn of_column(column: impl Iterator<Item = f64> + Clone) -> Self {
+        let known = || column.clone().filter(|x| !x.is_nan());
+        let count = known().count() as f64;
+        let total = |numbers: &mut dyn Iterator<Item = f64>| {
+            let mut sum = CompensatedSum::default();
+            sum.extend(numbers);
+            sum.value()
+        };
+        let mean = total(&mut known()) / count.max(1.0);
+        Self {
+            count,
+            mean,
+            squares: total(&mut known().map(|x| (x - mean).powi(2))),
+        }
+    }
+
+    /// Those of both columns' values (Chan, Golub and LeVeque 1983).
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let count = self.count + other.count;
+        if other.count == 0.0 || self.count == 0.0 {
+            return if other.count == 0.0 { self } else { other };
+        }
+        let (step, share) = (other.mean - self.mean, other.count / count);
+        Self {
+            count,
+            mean: self.mean + step * share,
+            squares: self.squares + other.squares + step * step * share * self.count,
+        }
+    }
+
+    /// The variance, with 1 for a column that is constant: it still needs a proper prior.
+    pub fn variance(&self) -> f64 {
+        if self.squares > 0.0 {
+            self.squares / self.count
+        } else {
+            1.0
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

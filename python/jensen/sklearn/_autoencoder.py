@@ -29,9 +29,10 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
     activation : str
         What hidden layers apply: ``"tanh"``, ``"relu"``, ``"softplus"``, ``"sigmoid"`` or ``"identity"``.
     decoder : str
-        Distribution of the data: ``"gaussian=free"``, ``"gaussian=bounded"`` (means in (0, 1)), ``"gaussian"``
-        (bounded where all data lie there), ``"bernoulli"`` (values from 0 to 1) or ``"categorical=K"`` (groups of K
-        indicators).
+        Distribution of the data: ``"gaussian=free"``, ``"gaussian=bounded"`` (means in (0, 1)), ``"bernoulli"``
+        (values from 0 to 1) or ``"categorical=K"`` (groups of K indicators).
+    standardise : bool
+        Whether a decoder whose means are free sees standardised columns; results are in the units of X either way.
     max_iter : float
         Passes over the data.
     batch_size : int
@@ -71,6 +72,7 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
     hidden: Sequence[int] = (500,)
     activation: str = "tanh"
     decoder: str = "gaussian=free"
+    standardise: bool = True
     max_iter: float = 100
     batch_size: int = 100
     optimizer: str = "adagrad"
@@ -94,6 +96,7 @@ class AutoEncoder(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Jud
             "hidden": ",".join(str(int(units)) for units in self.hidden) or "none",
             "activation": self.activation,
             "decoder": self.decoder,
+            "standardise": None if self.standardise else "off",
             "epochs": float(self.max_iter),
             "batch": self.batch_size,
             "optimizer": self.optimizer,

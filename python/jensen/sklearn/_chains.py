@@ -24,6 +24,8 @@ class HiddenMarkov(DensityMixin, Points):
         Number of states.
     covariance_type : {"full", "diag"}
         Shape of the emissions' covariance matrices.
+    standardise : bool
+        Whether states see standardised columns; results are in the units of X either way.
     concentration : float, optional
         Dirichlet parameter of the first state and of every row of transitions; 1 unless given.
     n_init, temper, max_iter, tol, random_state, threads
@@ -41,6 +43,7 @@ class HiddenMarkov(DensityMixin, Points):
 
     n_components: int = field(default=2, kw_only=False)
     covariance_type: str = "full"
+    standardise: bool = True
     concentration: float | None = None
 
     _kind = "chains"
@@ -49,6 +52,7 @@ class HiddenMarkov(DensityMixin, Points):
         return {
             "states": self.n_components,
             "covariance": shape_of(self.covariance_type),
+            "standardise": "on" if self.standardise else "off",
             "concentration": self.concentration,
         }
 

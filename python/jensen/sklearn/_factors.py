@@ -23,8 +23,8 @@ class FactorialMixture(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Number of factors.
     noise_variance : float
         Variance of the noise in every column.
-    factor_variance : float
-        Prior variance of the factors' elements.
+    factor_variance : float, optional
+        Prior variance of the factors' elements; the mean square of X unless given.
     activation : float
         Prior probability of a factor to be on.
     n_init, temper, max_iter, tol, random_state, threads
@@ -40,9 +40,8 @@ class FactorialMixture(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     n_components: int = field(default=2, kw_only=False)
     noise_variance: float = 1.0
-    factor_variance: float = 1.0
+    factor_variance: float | None = None
     activation: float = 0.3
-    n_init: int = 5
 
     _kind = "factors"
 
@@ -50,7 +49,7 @@ class FactorialMixture(Scored, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return {
             "factors": self.n_components,
             "noise_variance": float(self.noise_variance),
-            "factor_variance": float(self.factor_variance),
+            "factor_variance": None if self.factor_variance is None else float(self.factor_variance),
             "activation": float(self.activation),
         }
 

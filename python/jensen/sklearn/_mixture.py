@@ -33,8 +33,10 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
         Prior variance within a component, as a share of each column's variance; 0.1 unless given.
     variance_prior_weight : float, optional
         Weight of that variance, in points; 2 unless given.
-    n_init : int
-        Starts, of which the one with the best bound is kept.
+    standardise : bool
+        Whether components see standardised columns; results are in the units of X either way.
+    n_init : int, optional
+        Starts, of which the one with the best bound is kept; unless given 5, or 1 with ``batch_size``.
     temper : str
         Temperature policy as of the command: ``"none"``, ``"anneal=ITERATIONS[:FROM]"``, ``"schedule=ITERATION:T,…"``,
         ``"global[=ITERATIONS[:HOTTEST[:TEMPERATURES]]]"`` or ``"local[=ITERATIONS[:TEMPERATURES[:A:B]]]"``.
@@ -62,6 +64,7 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
     """
 
     covariance_type: str = "full"
+    standardise: bool = True
     weight_concentration_prior: float | None = None
     mean_precision_prior: float | None = None
     variance_prior: float | None = None
@@ -80,6 +83,7 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
         return {
             "components": self.n_components,
             "covariance": shape_of(self.covariance_type),
+            "standardise": "on" if self.standardise else "off",
             "concentration": self.weight_concentration_prior,
             "prior_mean_weight": self.mean_precision_prior,
             "prior_variance": self.variance_prior,
@@ -94,11 +98,6 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
         """Fits the mixture to the rows of X."""
         X = matrix(self, X, reset=True, ensure_all_finite=self._finite)
         info = self._learn(X)
-        k = int(self.n_components)
-        # The summary has the heaviest component first, and so have the globals from here on.
-        weights, rest = self._globals[:k], self._globals[k:].reshape(k, -1)
-        order = np.argsort(-weights, kind="stable")
-        self._globals = np.concatenate([weights[order], rest[order].ravel()])
         rows = info["components"]
         self.weights_ = np.array([row["weight"] for row in rows])
         self.means_ = np.array([row["mean"] for row in rows])
@@ -135,5 +134,9 @@ class BayesianGaussianMixture(Scored, DensityMixin, Points):
 def _draw(rng: Any, mean: Array, covariance: Array) -> Array:
     """A draw of a normal distribution with a covariance matrix, or variances."""
     z = rng.standard_normal(len(mean))
-    drawn: Array = mean + (np.sqrt(covariance) * z if covariance.ndim == 1 else np.linalg.cholesky(covariance) @ z)
-    return drawn
+    if covariance.ndim == 1:
+        drawn: Array = mean + np.sqrt(covariance) * z
+        return drawn
+    # Columns that are constant or others in other units have no variance of their own.
+    variances, axes = np.linalg.eigh(covariance)
+    return mean + axes @ (np.sqrt(np.maximum(variances, 0.0)) * z)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -21,7 +19,7 @@ class Points(Judged):
     """A model of the rows of X: the best of several starts."""
 
     n_components: int = field(default=1, kw_only=False)
-    n_init: int = 1
+    n_init: int | None = None
     temper: str = "none"
     max_iter: int = 1000
     tol: float = 1e-7
@@ -36,21 +34,18 @@ class Points(Judged):
         raise NotImplementedError
 
     def _method(self) -> dict[str, Any]:
-        return {"temper": self.temper, "max_iters": self.max_iter, "tolerance": float(self.tol), "starts": 1}
+        return {"temper": self.temper, "max_iters": self.max_iter, "tolerance": float(self.tol), "starts": self.n_init}
 
     def _request(self, seed: int) -> str:
         return encode({self._kind: {**self._own(), "points": {**self._method(), "seed": seed}}})
 
     def _learn(self, X: Array, lengths: Sequence[int] = ()) -> dict[str, Any]:
         """Keeps the best start by the bound: seeds that follow each other, the first the seed itself."""
-        at_least_one("n_init", self.n_init)
+        if self.n_init is not None:
+            at_least_one("n_init", self.n_init)
         at_least_one("n_components", self.n_components)
-        seed = seed_of(self.random_state)
-        seeds = range(seed, seed + self.n_init)
-        made = [_jensen.fit_points(X, lengths, self._request(start), self.threads) for start in seeds]
-        bounds = [json.loads(summary)["elbo"] for summary, _ in made]
-        ranked = [-math.inf if bound is None else bound for bound in bounds]
-        summary, self._globals = made[int(np.argmax(ranked))]
+        request = self._request(seed_of(self.random_state))
+        summary, self._kept = _jensen.fit_points(X, lengths, request, self.threads)
         info = self._judge(summary)
         self.lower_bound_ = number(info["elbo"])
         self.converged_ = bool(info["converged"])
@@ -60,7 +55,7 @@ class Points(Judged):
     def _explain(self, X: Any, lengths: Sequence[int] = ()) -> tuple[Array, Array]:
         """Assignments of the rows of X, and bounds of their log predictive densities."""
         X = matrix(self, X, reset=False, ensure_all_finite=self._finite)
-        return _jensen.explain_points(X, lengths, self._request(0), self._globals, self.threads)
+        return _jensen.explain_points(X, lengths, self._request(0), self._kept, self.threads)
 
 
 def shape_of(covariance_type: str) -> str:

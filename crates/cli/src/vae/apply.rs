@@ -4,8 +4,8 @@ use std::path::Path;
 
 use jensen::data::{RowWriter, Rows, write_atomic_bytes};
 use jensen::neural::{
-    Autoencoder, COLUMNS, Frame, LogMarginal, Records, RowRecords, Selection, VaeModel, VaeRun,
-    beside, check_rows, first, mosaic, open_vae, vae_model,
+    Autoencoder, COLUMNS, Frame, LogMarginal, Records, Selection, VaeModel, VaeRun, beside, first,
+    mosaic, open_vae, vae_model,
 };
 use jensen::study::words;
 use serde_json::{Value, json};
@@ -52,8 +52,7 @@ impl Fitted {
 
     fn rows(&self, path: &Path) -> Result<Rows, Failure> {
         let rows = Rows::open(path)?;
-        let architecture = &self.model.architecture;
-        check_rows(&rows, architecture.width, architecture.likelihood)?;
+        self.model.check_rows(&rows)?;
         Ok(rows)
     }
 
@@ -68,11 +67,39 @@ impl Fitted {
     }
 }
 
-/// Draws a picture of records.
-fn draw(path: &Path, frame: Frame, records: &[f32], columns: usize) -> Result<(), Failure> {
-    let image = mosaic(records, frame, columns)
+/// Draws a picture of records of the networks.
+fn draw(
+    path: &Path,
+    model: &VaeModel,
+    frame: Frame,
+    records: &[f32],
+    columns: usize,
+) -> Result<(), Failure> {
+    let shown: Vec<f32> = model.rows(records).iter().map(|x| *x as f32).collect();
+    let image = mosaic(&shown, frame, columns)
         .ok_or_else(|| no_picture(path, "it would have more than 16 million pixels"))?;
     write_atomic_bytes(path, &image.to_png()).map_err(Failure::output)
+}
+
+/// Takes records of the networks as they come.
+type Taking<'a> = &'a mut dyn FnMut(&[f32]) -> std::io::Result<()>;
+
+/// Writes so many records of the networks, which `fill` hands over, in the units of the data.
+fn write_records(
+    place: &Place<'_>,
+    model: &VaeModel,
+    count: usize,
+    fill: &mut dyn FnMut(Taking<'_>) -> std::io::Result<()>,
+) -> Result<(), Failure> {
+    let names = numbered("x", model.units.columns());
+    if model.units.change_nothing() {
+        return write_rows(place, count, &names, &mut |out: &mut RowWriter<'_, f32>| {
+            fill(&mut |records| out.write(records))
+        });
+    }
+    write_rows(place, count, &names, &mut |out: &mut RowWriter<'_, f64>| {
+        fill(&mut |records| out.write(&model.rows(records)))
+    })
 }
 
 /// Runs `vae sample`.
@@ -96,15 +123,13 @@ pub fn sample(args: &SampleArgs) -> CommandResult {
             )
         }
     };
+    let model = &fit.model;
     for place in &places {
         match place {
-            Place::Picture(path) => draw(path, fit.frame(path)?, &records, columns)?,
-            place => write_rows(
-                place,
-                records.len() / width,
-                &numbered("x", width),
-                &mut |out| out.write(&records),
-            )?,
+            Place::Picture(path) => draw(path, model, fit.frame(path)?, &records, columns)?,
+            place => write_records(place, model, records.len() / width, &mut |take| {
+                take(&records)
+            })?,
         }
     }
     Ok(Exit::Done)
@@ -129,8 +154,9 @@ pub fn encode(args: &ApplyArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
     let places = Place::all(&args.out.out)?;
     let rows = fit.rows(&args.data)?;
-    let records = RowRecords(&rows);
-    let latent = fit.model.architecture.latent;
+    let model = fit.model;
+    let records = model.records(&rows);
+    let latent = model.architecture.latent;
     let names = [numbered("mean", latent), numbered("sd", latent)].concat();
     for place in &places {
         let networks = &mut fit.networks;
@@ -161,20 +187,18 @@ pub fn reconstruct(args: &ApplyArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
     let places = Place::all(&args.out.out)?;
     let rows = fit.rows(&args.data)?;
-    let records = RowRecords(&rows);
+    let model = fit.model.clone();
+    let records = model.records(&rows);
     for place in &places {
         if let Place::Picture(path) = place {
             let frame = fit.frame(path)?;
             let pairs = beside(&mut fit.networks, &records);
-            draw(path, frame, &pairs, COLUMNS.min(records.len()))?;
+            draw(path, &model, frame, &pairs, COLUMNS.min(records.len()))?;
             continue;
         }
         let networks = &mut fit.networks;
-        let names = numbered("x", records.width());
-        write_rows(place, records.len(), &names, &mut |out: &mut RowWriter<
-            '_,
-        >| {
-            in_chunks(&records, |chunk| out.write(&networks.reconstruct(chunk)))
+        write_records(place, &model, records.len(), &mut |take| {
+            in_chunks(&records, |chunk| take(&networks.reconstruct(chunk)))
         })?;
     }
     Ok(Exit::Done)
@@ -211,38 +235,49 @@ fn in_words(estimate: &LogMarginal) -> String {
 pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.threads, args.simd.as_deref())?;
     let rows = fit.rows(&args.data)?;
-    let records = RowRecords(&rows);
+    let model = fit.model;
+    let records = model.records(&rows);
+    // Densities are those of rows in the units of the data.
+    let log_jacobian = model.units.log_jacobian();
+    let moved = |estimate: LogMarginal| LogMarginal {
+        mean: estimate.mean + log_jacobian,
+        records: estimate.records.iter().map(|x| x + log_jacobian).collect(),
+        ..estimate
+    };
     let seed = args.seed.unwrap_or(fit.stored.flags.seed());
     let some = match args.records {
         0 => records.len(),
         count => records.len().min(count as usize),
     };
     let some = first(&records, some);
-    let latent = fit.model.architecture.latent;
+    let latent = model.architecture.latent;
     let failed = |error: jensen::graph::Unsupported| Failure::input(error.to_string());
     let networks = &mut fit.networks;
     let bound = networks
         .bound(&records, args.samples as usize, seed)
         .map_err(failed)?;
+    let (lower, likelihood) = (bound.bound + log_jacobian, bound.likelihood + log_jacobian);
     let importance = match args.importance {
         0 => None,
         draws => Some(
             networks
                 .importance_bound(&some, draws as usize, seed)
+                .map(moved)
                 .map_err(failed)?,
         ),
     };
     let marginal = (latent < TOO_MANY && !args.no_marginal)
         .then(|| networks.marginal_likelihood(&some, &Autoencoder::paper_marginal(), seed))
         .transpose()
-        .map_err(failed)?;
+        .map_err(failed)?
+        .map(moved);
     let active = networks.active_units(&records);
     if args.json {
         let report = json!({
             "records": records.len(),
-            "bound": bound.bound,
+            "bound": lower,
             "bound_se": bound.standard_error,
-            "likelihood": bound.likelihood,
+            "likelihood": likelihood,
             "divergence": bound.divergence,
             "importance": fields("bound", &importance, json!({ "draws": args.importance })),
             "marginal": fields("log_likelihood", &marginal, json!({})),
@@ -260,7 +295,7 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
         "lower bound",
         format!(
             "{:.3} ± {:.3} nats/record over {} records",
-            bound.bound,
+            lower,
             bound.standard_error,
             records.len()
         ),

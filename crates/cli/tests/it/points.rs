@@ -264,6 +264,21 @@ fn what_cannot_be_fitted_is_named() {
             "binary and multinomial",
         ),
         (
+            vec![
+                "mixture",
+                "fit",
+                &counts,
+                "-k",
+                "1",
+                "--kind",
+                "multinomial",
+                "--standardise",
+                "off",
+            ],
+            2,
+            "--standardise belongs to Gaussian components",
+        ),
+        (
             vec!["mixture", "fit", &counts, "-k", "1", "--kind", "bernoulli"],
             3,
             "take 0 and 1",

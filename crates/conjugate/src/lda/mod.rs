@@ -5,6 +5,7 @@
 //! | `settings` | [`LdaSettings`] |
 //! | `fit` | [`LdaJob`], [`fit`]: settings and corpus to topics |
 //! | `topics` | [`Topics`]: q(β) |
+//! | `unigram` | [`unigram()`]: one topic for all, which fits are compared with |
 //! | `predict` | [`Predictor`]: proportions of new documents |
 //! | `score` | [`Completion`]: how well topics predict held-out words |
 //! | `start` | topics to start from, of documents that are unlike each other |
@@ -35,6 +36,7 @@ mod start;
 #[cfg(test)]
 mod tests;
 mod topics;
+mod unigram;
 
 pub use engine::LdaEngine;
 pub use fit::{LdaError, LdaFit, LdaJob, fit, fit_on, identity, planned_iterations};
@@ -45,3 +47,4 @@ pub use predict::{Predictor, PredictorScratch, RULE};
 pub use score::{Completion, Piece, Score, completion};
 pub use settings::{Inference, LdaSettings, LearnAlpha, LocalRule, Start};
 pub use topics::Topics;
+pub use unigram::{unigram, unigram_bounds};

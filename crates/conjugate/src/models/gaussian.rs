@@ -4,6 +4,7 @@ use crate::family::ExponentialFamily;
 use crate::models::mixture::{Completed, Components};
 
 use jensen_math::constants::LOG_TWO_PI;
+use jensen_math::sum::ColumnMoments;
 use jensen_math::{dense, special};
 
 /// The shape of covariance matrices.
@@ -37,58 +38,6 @@ impl Default for GaussianPrior {
     }
 }
 
-/// Number, mean and squared deviations from it of the known values of a column.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ColumnMoments {
-    /// Number of values that are not missing.
-    pub count: f64,
-    /// Their mean; 0 where there are none.
-    pub mean: f64,
-    /// Σ (x − mean)².
-    pub squares: f64,
-}
-
-impl ColumnMoments {
-    /// Those of every column of rows of `dim` numbers.
-    pub fn of(dim: usize, rows: &[f64]) -> Vec<Self> {
-        let of_column = |d: usize| {
-            let column = || rows.iter().skip(d).step_by(dim).filter(|x| !x.is_nan());
-            let count = column().count() as f64;
-            let mean = column().sum::<f64>() / count.max(1.0);
-            Self {
-                count,
-                mean,
-                squares: column().map(|x| (x - mean).powi(2)).sum(),
-            }
-        };
-        (0..dim).map(of_column).collect()
-    }
-
-    /// Those of both columns' values (Chan, Golub and LeVeque 1983).
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        let count = self.count + other.count;
-        if other.count == 0.0 || self.count == 0.0 {
-            return if other.count == 0.0 { self } else { other };
-        }
-        let (step, share) = (other.mean - self.mean, other.count / count);
-        Self {
-            count,
-            mean: self.mean + step * share,
-            squares: self.squares + other.squares + step * step * share * self.count,
-        }
-    }
-
-    /// The variance, with 1 for a column that is constant: it still needs a proper prior.
-    fn variance(&self) -> f64 {
-        if self.squares > 0.0 {
-            self.squares / self.count
-        } else {
-            1.0
-        }
-    }
-}
-
 /// Gaussian components over rows of real numbers, of which NaN are missing at random.
 ///
 /// Missing values are integrated out. Where columns are independent given the component they drop out; else q has a normal
@@ -100,6 +49,8 @@ pub struct Gaussians {
     centre: Vec<f64>,
     variance: Vec<f64>,
     weights: GaussianPrior,
+    /// Logarithms of the columns' scales, whose densities are told where the data are standardised.
+    log_scales: Vec<f64>,
 }
 
 impl Gaussians {
@@ -133,7 +84,15 @@ impl Gaussians {
             centre: columns.iter().map(|column| column.mean).collect(),
             variance: columns.iter().map(ColumnMoments::variance).collect(),
             weights,
+            log_scales: vec![0.0; columns.len()],
         }
+    }
+
+    /// The same where the values are standardised: densities are those of the values before they were divided by scales of
+    /// these logarithms, a scale a column.
+    #[must_use]
+    pub fn with_log_scales(self, log_scales: Vec<f64>) -> Self {
+        Self { log_scales, ..self }
     }
 
     /// The same components and prior over other rows: held-out data.
@@ -145,7 +104,22 @@ impl Gaussians {
             centre: self.centre.clone(),
             variance: self.variance.clone(),
             weights: self.weights,
+            log_scales: self.log_scales.clone(),
         }
+    }
+
+    /// The logarithm of the product of the scales of a row's known values.
+    fn log_scale(&self, x: &[f64]) -> f64 {
+        let pairs = self.log_scales.iter().zip(x);
+        pairs
+            .filter(|(_, x)| !x.is_nan())
+            .map(|(scale, _)| scale)
+            .sum()
+    }
+
+    /// The shape of covariance matrices.
+    pub fn shape(&self) -> Covariance {
+        self.covariance
     }
 
     /// Number of columns.
@@ -283,7 +257,7 @@ impl Components for Gaussians {
                     .sum()
             }
         };
-        core - 0.5 * known as f64 * LOG_TWO_PI
+        core - 0.5 * known as f64 * LOG_TWO_PI - self.log_scale(x)
     }
 
     fn add(&self, point: usize, weight: f64, out: &mut [f64]) {
@@ -359,7 +333,7 @@ impl Components for Gaussians {
             .zip(&h)
             .map(|(&i, h)| 0.5 * h * filled[i])
             .sum();
-        let mut fixed = t[d] + t[d + 1 + d * d] - 0.5 * d as f64 * LOG_TWO_PI;
+        let mut fixed = t[d] + t[d + 1 + d * d] - 0.5 * d as f64 * LOG_TWO_PI - self.log_scale(x);
         for &i in &known {
             let dot: f64 = known.iter().map(|&j| precision(i, j) * x[j]).sum();
             fixed += x[i] * (t[i] - 0.5 * dot);
@@ -411,7 +385,8 @@ impl Components for Gaussians {
                 - special::lgamma(0.5 * df)
                 - 0.5 * size * (df * std::f64::consts::PI).ln()
                 - 0.5 * dense::log_determinant(&l, n)
-                - 0.5 * (df + size) * (squares / df).ln_1p(),
+                - 0.5 * (df + size) * (squares / df).ln_1p()
+                - self.log_scale(x),
         )
     }
 
@@ -421,7 +396,15 @@ impl Components for Gaussians {
             Covariance::Full => 2.0 * t[self.dim + 1 + self.dim * self.dim],
             Covariance::Diagonal => t.chunks_exact(4).map(|t| t[3]).sum(),
         };
-        0.5 * (s - 1.0) * log_det + 0.5 * d * ((1.0 - s) * LOG_TWO_PI - s.ln())
+        let log_scale: f64 = self.log_scales.iter().sum();
+        0.5 * (s - 1.0) * log_det
+            + 0.5 * d * ((1.0 - s) * LOG_TWO_PI - s.ln())
+            + (1.0 - s) * log_scale
+    }
+
+    fn log_jacobian(&self) -> f64 {
+        let rows = self.data.chunks_exact(self.dim.max(1));
+        -rows.map(|x| self.log_scale(x)).sum::<f64>()
     }
 
     /// Merged components whose variances are their own explain the whole spread of the data, and stay merged at every

@@ -7,6 +7,7 @@ use jensen_math::rng::Stream;
 use crate::family::{Blocks, ExponentialFamily};
 use crate::model::{ConjugateModel, Local};
 use crate::models::mixture::{Components, seeded};
+use crate::plain::{Plain, all_the_first, alone};
 
 /// Sequences explained by K hidden states, each of which emits rows as a mixture's component does; Dirichlet priors on the first
 /// state and on each row of the transition matrix.
@@ -252,6 +253,23 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
 
     fn blocks(&self) -> &Blocks {
         &self.blocks
+    }
+
+    fn plain(&self) -> Option<Plain> {
+        let concentration = self.blocks.prior()[0];
+        let starts = self.starts.clone();
+        let one = HiddenMarkov::new(&self.emissions, starts, 1, concentration).ok()?;
+        let lengths = self.starts.windows(2).map(|pair| pair[1] - pair[0]);
+        let sequences = lengths.filter(|length| *length > 0).count() as f64;
+        let moves = self.emissions.points() as f64 - sequences;
+        let share = |count| all_the_first(self.k, concentration, count);
+        let bound = alone(&one);
+        let within = bound + share(sequences) + share(moves);
+        Some(Plain { bound, within })
+    }
+
+    fn log_jacobian(&self) -> f64 {
+        self.emissions.log_jacobian()
     }
 
     fn start(&self, stream: &mut Stream) -> Vec<f64> {

@@ -8,6 +8,8 @@ use rayon::prelude::*;
 use crate::family::{Blocks, ExponentialFamily};
 use crate::leaves::PointLeaves;
 use crate::model::{ConjugateModel, Local, count_sizes};
+use crate::plain::{Plain, all_the_first, alone};
+use crate::pointwise::{VectorGlobals, untempered_bound};
 use crate::policy::softmax;
 
 /// What the components of a mixture (or the states of a chain) are, with the data they explain.
@@ -77,6 +79,11 @@ pub trait Components: Sync {
 
     /// log ∫ p(x | component)^s dx at a value of t, for a point of a size.
     fn log_power(&self, t: &[f64], size: f64, s: f64) -> f64;
+
+    /// See [`ConjugateModel::log_jacobian`].
+    fn log_jacobian(&self) -> f64 {
+        0.0
+    }
 
     /// See [`ConjugateModel::lean`].
     fn lean(&self) -> f64 {
@@ -156,6 +163,10 @@ impl<C: Components> Components for &C {
 
     fn log_power(&self, t: &[f64], size: f64, s: f64) -> f64 {
         (**self).log_power(t, size, s)
+    }
+
+    fn log_jacobian(&self) -> f64 {
+        (**self).log_jacobian()
     }
 
     fn lean(&self) -> f64 {
@@ -391,8 +402,33 @@ impl<C: Components> ConjugateModel for Mixture<C> {
         lambda
     }
 
+    fn log_jacobian(&self) -> f64 {
+        self.components.log_jacobian()
+    }
+
     fn lean(&self) -> f64 {
         self.components.lean()
+    }
+
+    fn plain(&self) -> Option<Plain> {
+        let concentration = self.blocks.prior()[0];
+        let sizes = self.sizes().into_iter();
+        let held: f64 = sizes.filter(|(size, _)| *size > 0.0).map(|(_, n)| n).sum();
+        let share = all_the_first(self.k, concentration, held);
+        if self.elsewhere().is_none() {
+            let bound = alone(&Mixture::new(&self.components, 1, concentration));
+            let within = bound + share;
+            return Some(Plain { bound, within });
+        }
+        // Leaves answer for this number of components alone. What they do not give to the first is given for a better bound.
+        let mut lambda = self.blocks.prior().to_vec();
+        lambda[0] += held;
+        let first = &mut lambda[self.k..self.k + self.width];
+        self.components.add_all(1.0, first);
+        let memory = Vec::new();
+        let within = untempered_bound(self, &VectorGlobals { lambda, memory });
+        let bound = within - share;
+        Some(Plain { bound, within })
     }
 
     fn parts(&self) -> Vec<Range<usize>> {

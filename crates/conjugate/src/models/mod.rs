@@ -12,7 +12,7 @@ mod tests;
 
 pub use discrete::{Bernoullis, Multinomials};
 pub use factorial::{FactorialMixture, FactorialSettings, FactorialStart};
-pub use gaussian::{ColumnMoments, Covariance, GaussianPrior, Gaussians};
+pub use gaussian::{Covariance, GaussianPrior, Gaussians};
 pub use hmm::HiddenMarkov;
 pub use mixture::{Completed, Components, Mixture, MixtureScratch, Predictive};
 pub use sampled::{Sampled, sample};

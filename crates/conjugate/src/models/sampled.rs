@@ -17,6 +17,8 @@ pub struct Sampled<'a, C> {
     pub totals: Vec<f64>,
     /// See [`ConjugateModel::sizes`](crate::model::ConjugateModel::sizes).
     pub sizes: Vec<(f64, f64)>,
+    /// See [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
+    pub log_jacobian: f64,
     /// Who makes their local steps.
     pub leaves: &'a dyn PointLeaves,
 }
@@ -86,6 +88,10 @@ impl<C: Components> Components for Sampled<'_, C> {
 
     fn log_power(&self, t: &[f64], size: f64, s: f64) -> f64 {
         self.sample.log_power(t, size, s)
+    }
+
+    fn log_jacobian(&self) -> f64 {
+        self.log_jacobian
     }
 
     fn lean(&self) -> f64 {

@@ -29,7 +29,7 @@ pub use write::{Number, RowFormat, RowWriter};
 /// Rows of numbers, every one finite.
 ///
 /// Unsigned bytes are grey levels and come out divided by 255, unless no byte is above 1: then they are truth values and
-/// stay. Other numbers stay as they are, rounded to `f32`.
+/// stay. Other numbers stay as they are.
 pub struct Rows {
     source: String,
     extents: Vec<usize>,
@@ -105,10 +105,10 @@ impl Rows {
             .map(|column| column.numbers())
             .collect::<Result<_, _>>()?;
         let bytes = (0..table.rows())
-            .flat_map(|row| columns.iter().map(move |column| column[row] as f32))
-            .flat_map(f32::to_le_bytes)
+            .flat_map(|row| columns.iter().map(move |column| column[row]))
+            .flat_map(f64::to_le_bytes)
             .collect();
-        let element = crate::elements::element!(f32, from_le_bytes);
+        let element = crate::elements::element!(f64, from_le_bytes);
         let shape = vec![table.rows(), columns.len()];
         Self::new(
             table.source().to_owned(),
@@ -230,7 +230,7 @@ impl Rows {
         &self.digest
     }
 
-    /// Reads a row.
+    /// Reads a row, rounded to single precision.
     ///
     /// # Panics
     /// When there is no such row, or `out` is not as wide as one.
@@ -248,6 +248,31 @@ impl Rows {
             Element::Number { width, convert } => {
                 for (out, part) in out.iter_mut().zip(bytes.chunks_exact(width)) {
                     *out = convert(part) as f32;
+                }
+            }
+        }
+    }
+}
+
+impl Rows {
+    /// Reads a row as exactly as it is stored.
+    ///
+    /// # Panics
+    /// As [`read`](Self::read).
+    pub fn read_exact(&self, row: usize, out: &mut [f64]) {
+        let width = self.width();
+        assert!(row < self.rows && out.len() == width);
+        let size = width * self.element.width();
+        let bytes = &self.storage[self.start + row * size..][..size];
+        match self.element {
+            Element::Byte => {
+                for (out, &byte) in out.iter_mut().zip(bytes) {
+                    *out = f64::from(f32::from(byte) * self.scale);
+                }
+            }
+            Element::Number { width, convert } => {
+                for (out, part) in out.iter_mut().zip(bytes.chunks_exact(width)) {
+                    *out = convert(part);
                 }
             }
         }

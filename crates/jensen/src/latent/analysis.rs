@@ -5,8 +5,12 @@ use std::path::{Path, PathBuf};
 
 use jensen_data::Table;
 use jensen_data::table_csv::quoted;
-use jensen_latent::{Dense, FactorFit, FactorModel, FactorSettings, Settings, fit_factors};
+use jensen_latent::{
+    Dense, FactorFit, FactorModel, FactorSettings, Likelihood, NO_NOISE, Settings, fit_factors,
+};
+use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::simd::Simd;
+use jensen_math::sum::ColumnMoments;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{Exhibit, Fact, Report, Tone, Verdict};
 use jensen_run::{Budget, Clock, Control, Identity, Outcome, Reason};
@@ -19,8 +23,9 @@ use crate::Error;
 #[cfg(feature = "clap")]
 use crate::study::words;
 use crate::study::{
-    Around, Evidence, File, Finished, Judgement, Need, Study, Work, carry_out, request,
+    Around, Baseline, Evidence, File, Finished, Judgement, Need, Study, Work, carry_out, request,
 };
+use crate::units::{Standardise, Units, shifted};
 
 /// The command, as the folder's marker has it.
 pub const FACTOR_ANALYSIS: &str = "factor-analysis";
@@ -43,6 +48,14 @@ pub struct AnalysisRequest {
     /// Density of a cell, as for `jensen latent fit`; what is not given of its parameters is learnt [default: gaussian]
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", help_heading = "Model"))]
     pub likelihood: Option<String>,
+    /// Whether normal cells are seen as standardised columns, whose noise is a share of each column's variance: bounds, loadings
+    /// and cells are in the units of the data either way [default: on]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "on|off", value_enum, help_heading = "Model")
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standardise: Option<Standardise>,
     /// Precision of the normal prior of the loadings [default: 0.01]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::not_negative, help_heading = "Model"))]
     pub ridge: Option<f64>,
@@ -132,6 +145,9 @@ pub struct AnalysisSummary {
     pub columns: Vec<String>,
     /// Level of each column's linear predictor.
     pub intercepts: Vec<f64>,
+    /// Variance of the noise of each column, of normal cells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub noise: Vec<f64>,
     /// Loadings, a row a column of the table. Factors are told apart by turning them to the loadings' principal axes, the
     /// heaviest first.
     pub loadings: Vec<Vec<f64>>,
@@ -149,6 +165,7 @@ pub struct AnalysisSummary {
 pub struct AnalysisStudy<'a> {
     request: &'a AnalysisRequest,
     data: &'a AnalysisData,
+    units: Units,
     model: FactorModel,
     settings: FactorSettings,
 }
@@ -170,11 +187,12 @@ pub fn fit_analysis(
     };
     let named = likelihood.parameters().iter().zip(&free);
     let usual = FactorSettings::default();
+    let units = units(asked, data, &likelihood)?;
     let study = AnalysisStudy {
         request: asked,
         data,
         model: FactorModel {
-            table: data.table.clone(),
+            table: inside(&data.table, &units),
             factors: asked.factors.unwrap_or(1) as usize,
             likelihood,
             bound: bound.bound(likelihood)?,
@@ -189,9 +207,64 @@ pub fn fit_analysis(
                 .map(|(name, _)| (*name).to_owned())
                 .collect(),
         },
+        units,
     };
     let done = carry_out(study, around)?;
     Ok(done.summary)
+}
+
+/// The units of the columns: normal cells have some.
+fn units(
+    asked: &AnalysisRequest,
+    data: &AnalysisData,
+    likelihood: &Likelihood,
+) -> Result<Units, Error> {
+    let table = &data.table;
+    if likelihood.name() != "gaussian" {
+        if asked.standardise.is_some() {
+            return Err(Error::setting(
+                "--standardise is for normal cells: leave it out with this likelihood",
+            ));
+        }
+        return Ok(Units::as_they_are(table.cols));
+    }
+    let rows: Vec<f64> = (0..table.rows)
+        .flat_map(|n| (0..table.cols).map(move |i| table.get(n, i)))
+        .collect();
+    Units::of_rows(table.cols, &rows, asked.standardise.unwrap_or_default())
+        .map_err(|error| Error::Input(format!("`{}`: {error}", data.source)))
+}
+
+/// A table in these units.
+fn inside(table: &Dense, units: &Units) -> Dense {
+    let row = |n: usize| {
+        (0..table.cols)
+            .map(|i| table.get(n, i))
+            .collect::<Vec<f64>>()
+    };
+    let rows: Vec<Vec<f64>> = (0..table.rows)
+        .map(|n| units.row(&row(n)).collect())
+        .collect();
+    Dense::from_fn(table.rows, units.width(), |n, i| rows[n][i])
+}
+
+/// The largest log density of independent columns of a table, of likelihoods whose columns have one in closed form.
+fn independent(table: &Dense, likelihood: &Likelihood) -> Option<f64> {
+    let columns = (0..table.cols).map(|i| {
+        let m = ColumnMoments::of_column(table.col(i).iter().copied());
+        match likelihood.name() {
+            "gaussian" => {
+                let variance = m.squares / m.count;
+                Some(-0.5 * m.count * (LOG_TWO_PI + variance.ln() + 1.0))
+            }
+            "bernoulli" => {
+                let part = |p: f64| if p > 0.0 { p * p.ln() } else { 0.0 };
+                Some(m.count * (part(m.mean) + part(1.0 - m.mean)))
+            }
+            _ => None,
+        }
+    });
+    columns.sum()
 }
 
 /// Loadings and scores turned so that the loadings' columns are orthogonal, the longest first, with their largest element
@@ -239,6 +312,42 @@ fn turned(fit: &mut FactorFit) {
                     .for_each(|x| *x = -*x);
             }
         }
+    }
+}
+
+impl AnalysisStudy<'_> {
+    /// What the units add to the log density of all known cells.
+    fn log_jacobian(&self) -> f64 {
+        let scales = self.units.log_scales();
+        let known = |i: usize| {
+            self.model
+                .table
+                .col(i)
+                .iter()
+                .filter(|x| !x.is_nan())
+                .count()
+        };
+        let all = scales.iter().enumerate();
+        -all.map(|(i, scale)| known(i) as f64 * scale).sum::<f64>()
+    }
+
+    /// The variance of normal noise that was learnt, as a share of the columns' mean variance.
+    fn variance(&self, fit: &FactorFit) -> Option<f64> {
+        if fit.likelihood.name() != "gaussian" || !self.settings.fixed.is_empty() {
+            return None;
+        }
+        let table = &self.model.table;
+        let of = |i: usize| ColumnMoments::of_column(table.col(i).iter().copied());
+        let all: f64 = (0..table.cols).map(|i| of(i).squares / of(i).count).sum();
+        Some(fit.likelihood.values()[0] * table.cols as f64 / all)
+    }
+
+    /// Loadings in the units of the data, a row a column.
+    fn loadings(&self, fit: &FactorFit) -> Vec<Vec<f64>> {
+        let factors = (0..fit.loadings.cols).map(|l| self.units.slopes_back(fit.loadings.col(l)));
+        let factors: Vec<Vec<f64>> = factors.collect();
+        let column = |i: usize| factors.iter().map(|factor| factor[i]).collect();
+        (0..self.units.columns()).map(column).collect()
     }
 }
 
@@ -298,10 +407,15 @@ impl Study for AnalysisStudy<'_> {
         Curve::default()
     }
 
-    fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<FactorFit>, Error> {
+    fn run(&mut self, control: Control<'_>) -> Result<Outcome<FactorFit>, Error> {
         let identity = self.identity();
-        let mut fit = fit_factors(&self.model, &self.settings, &identity, &mut control)?;
+        let log_jacobian = self.log_jacobian();
+        let mut fit = shifted(control, log_jacobian, &["objective"], |control| {
+            fit_factors(&self.model, &self.settings, &identity, control)
+        })?;
         turned(&mut fit);
+        fit.bound += log_jacobian;
+        fit.objective += log_jacobian;
         Ok(Outcome {
             status: fit.status.clone(),
             iterations: fit.iterations,
@@ -315,9 +429,31 @@ impl Study for AnalysisStudy<'_> {
         if !made.output.bound.is_finite() {
             evidence.against.against(Reason::new(
                 "the bound is not finite",
-                "Check the scale of the data.",
+                "Ask for fewer factors (--factors).",
             ));
         }
+        let variance = self.variance(&made.output);
+        if variance.is_some_and(|variance| variance.is_nan() || variance <= 2.0 * NO_NOISE) {
+            evidence.against.against(Reason::new(
+                "the factors reproduce every row, so that the likelihood has no bound: no noise is left to learn",
+                "Ask for fewer factors (--factors), state the noise (--likelihood 'gaussian(variance=0.1)'), or take more rows that differ.",
+            ));
+        }
+        let plain = independent(&self.model.table, &self.model.likelihood);
+        evidence.baseline = plain.map(|score| {
+            let score = score + self.log_jacobian();
+            Baseline {
+                model: "independent columns".to_owned(),
+                score,
+                fit: made.output.bound,
+                // What the loadings' prior costs is less than that of one nat.
+                least: score - 1.0,
+                unit: "nats of the bound".to_owned(),
+                advice: "Make more iterations (--max-iters), or ask for fewer factors (--factors)."
+                    .to_owned(),
+            }
+        });
+        evidence.notes.extend(self.units.notes(&self.data.names));
         evidence
     }
 
@@ -347,14 +483,15 @@ impl Study for AnalysisStudy<'_> {
             rows: self.data.table.rows,
             missing: self.data.table.data.iter().filter(|x| x.is_nan()).count(),
             columns: self.data.names.clone(),
-            intercepts: fit.intercepts.clone(),
-            loadings: (0..fit.loadings.rows)
-                .map(|i| {
-                    (0..fit.loadings.cols)
-                        .map(|l| fit.loadings.get(i, l))
-                        .collect()
-                })
-                .collect(),
+            intercepts: self.units.back(&fit.intercepts),
+            noise: match fit.likelihood.name() {
+                "gaussian" => {
+                    let variance = vec![fit.likelihood.values()[0]; self.units.width()];
+                    self.units.variances_back(&variance)
+                }
+                _ => Vec::new(),
+            },
+            loadings: self.loadings(fit),
             iterations: made.iterations,
             seconds: made.seconds,
             seed: self.settings.seed,
@@ -420,12 +557,13 @@ fn completed(study: &AnalysisStudy<'_>, fit: &FactorFit) -> String {
     let table = &study.data.table;
     let mut text = names.join(",") + "\n";
     for row in 0..table.rows {
-        for column in 0..table.cols {
+        let means: Vec<f64> = (0..study.units.width())
+            .map(|column| expected(fit, row, column))
+            .collect();
+        let means = study.units.back(&means);
+        for (column, mean) in means.into_iter().enumerate() {
             let seen = table.get(row, column);
-            let x = match seen.is_nan() {
-                true => expected(fit, row, column),
-                false => seen,
-            };
+            let x = if seen.is_nan() { mean } else { seen };
             // Writing to a string cannot fail.
             let _ = write!(text, "{}{x}", if column > 0 { "," } else { "" });
         }
@@ -509,7 +647,10 @@ fn sheet(
             Fact::new("columns", summary.columns.len().to_string(), ""),
             Fact::new("missing", summary.missing.to_string(), "cells"),
             Fact::new("iterations", summary.iterations.to_string(), ""),
-        ],
+        ]
+        .into_iter()
+        .chain(judged.fact())
+        .collect(),
         warnings: judged.warnings.clone(),
         sections: vec![
             found.into(),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::study::words;
+use crate::units::Standardise;
 
 /// Latent values unless said otherwise.
 const LATENT: usize = 20;
@@ -36,10 +37,18 @@ pub struct VaeRequest {
     /// What hidden layers apply: tanh, relu, softplus, sigmoid or identity [default: tanh]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_activation, help_heading = "Model"))]
     pub activation: Option<String>,
-    /// Distribution of the data: bernoulli (values from 0 to 1), gaussian (means squashed to (0, 1) where all data lie
-    /// there), gaussian=free, gaussian=bounded, or categorical=K (groups of K indicators) [default: bernoulli]
+    /// Distribution of the data: bernoulli (values from 0 to 1), gaussian (means squashed to (0, 1) of images whose pixels all
+    /// lie there), gaussian=free, gaussian=bounded, or categorical=K (groups of K indicators) [default: bernoulli]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_decoder, help_heading = "Model"))]
     pub decoder: Option<String>,
+    /// Whether a Gaussian decoder whose means are not squashed sees standardised columns: bounds and records are in the units of
+    /// the data either way [default: on]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "on|off", value_enum, help_heading = "Model")
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standardise: Option<Standardise>,
     /// Give the decoder's weights a posterior instead of point estimates
     #[cfg_attr(feature = "clap", arg(long, help_heading = "Model"))]
     pub full_vb: bool,
@@ -121,20 +130,16 @@ impl VaeRequest {
         self.epochs.unwrap_or(EPOCHS)
     }
 
-    /// The networks for records of `width` values, all of them between 0 and 1 or not.
+    /// The distribution of the data, which are images with pixels between 0 and 1 or not.
     ///
     /// # Errors
-    /// Networks or a decoder that cannot be.
-    pub fn architecture(&self, width: usize, unit: bool) -> Result<Architecture, Error> {
-        for (given, check) in [
-            (&self.decoder, parse_decoder as fn(&str) -> _),
-            (&self.activation, parse_activation),
-            (&self.estimator, parse_estimator),
-            (&self.optimizer, parse_optimiser),
-        ] {
-            let checked: Result<String, String> = given.as_deref().map_or(Ok(String::new()), check);
-            checked.map_err(Error::Setting)?;
-        }
+    /// One that cannot be, or that `--standardise` does nothing for.
+    pub fn likelihood(&self, unit: bool) -> Result<Likelihood, Error> {
+        let asked = self
+            .decoder
+            .as_deref()
+            .map_or(Ok(String::new()), parse_decoder);
+        asked.map_err(Error::Setting)?;
         let likelihood = match self.decoder.as_deref().unwrap_or("bernoulli") {
             "bernoulli" => Likelihood::Bernoulli,
             "gaussian" => Likelihood::Gaussian { bounded: unit },
@@ -144,6 +149,31 @@ impl VaeRequest {
                 categories: categories(other).unwrap_or_default(),
             },
         };
+        if self.standardise.is_some() && likelihood != (Likelihood::Gaussian { bounded: false }) {
+            return Err(Error::setting(
+                "--standardise is for Gaussian decoders whose means are not squashed: leave it out, or take --decoder gaussian=free",
+            ));
+        }
+        Ok(likelihood)
+    }
+
+    /// The networks for records of `width` values of a distribution.
+    ///
+    /// # Errors
+    /// Networks that cannot be.
+    pub fn architecture(
+        &self,
+        width: usize,
+        likelihood: Likelihood,
+    ) -> Result<Architecture, Error> {
+        for (given, check) in [
+            (&self.activation, parse_activation as fn(&str) -> _),
+            (&self.estimator, parse_estimator),
+            (&self.optimizer, parse_optimiser),
+        ] {
+            let checked: Result<String, String> = given.as_deref().map_or(Ok(String::new()), check);
+            checked.map_err(Error::Setting)?;
+        }
         let encoder = layers(self.hidden.as_deref().unwrap_or(HIDDEN)).map_err(Error::setting)?;
         let architecture = Architecture {
             width,
@@ -312,7 +342,8 @@ mod tests {
             batch: Some(10),
             ..VaeRequest::default()
         };
-        let architecture = flags.architecture(6, true).unwrap();
+        let images = flags.likelihood(true).unwrap();
+        let architecture = flags.architecture(6, images).unwrap();
         assert_eq!(
             (
                 architecture.encoder.as_slice(),
@@ -325,7 +356,7 @@ mod tests {
             Likelihood::Gaussian { bounded: true }
         );
         assert_eq!(
-            flags.architecture(6, false).unwrap().likelihood,
+            flags.likelihood(false).unwrap(),
             Likelihood::Gaussian { bounded: false }
         );
         let settings = flags.settings(25).unwrap();
@@ -344,8 +375,14 @@ mod tests {
             decoder: Some("categorical=4".into()),
             ..VaeRequest::default()
         };
-        assert!(grouped.architecture(6, true).is_err());
-        assert_eq!(grouped.architecture(8, true).unwrap().encoder, [500]);
+        let groups = grouped.likelihood(true).unwrap();
+        assert!(grouped.architecture(6, groups).is_err());
+        assert_eq!(grouped.architecture(8, groups).unwrap().encoder, [500]);
+        let idle = VaeRequest {
+            standardise: Some(Standardise::On),
+            ..grouped
+        };
+        assert!(idle.likelihood(false).is_err());
     }
 
     #[test]

@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use jensen_data::Rows;
+use jensen_math::sum::ColumnMoments;
 use jensen_neural::{Likelihood, Records, Selection};
 
-use super::{RowRecords, check_values, split};
+use super::{UnitRecords, check_values, split};
 use crate::Error;
+use crate::units::{Standardise, Units};
 
 /// Extents of a record: as the file has them, or of the images that the user says they are.
 pub(super) fn extents(rows: &Rows, image: Option<(usize, usize)>) -> Result<Vec<usize>, Error> {
@@ -41,6 +43,49 @@ pub fn check_rows(rows: &Rows, width: usize, likelihood: Likelihood) -> Result<(
             "{error}\nscale the data to its domain, or choose another decoder (--decoder gaussian)"
         ))
     })
+}
+
+/// Numbers of a table whose columns are compared with each other, at most: what is read in a second.
+const COMPARED: usize = 20_000_000;
+
+/// Rows that are read together for their moments.
+const BLOCK: usize = 4096;
+
+/// The units of the columns of rows to learn from: those of a Gaussian decoder, others see values as they are.
+///
+/// Moments are taken in one pass, block by block; columns of more numbers than can be held are not compared for copies.
+///
+/// # Errors
+/// All columns are constant.
+pub(super) fn units(
+    rows: &Rows,
+    train: &[usize],
+    likelihood: Likelihood,
+    asked: Standardise,
+) -> Result<Units, Error> {
+    let asked = match likelihood {
+        Likelihood::Gaussian { bounded: false } => asked,
+        Likelihood::Gaussian { bounded: true } => Standardise::Off,
+        _ => return Ok(Units::as_they_are(rows.width())),
+    };
+    let width = rows.width();
+    let read = |indices: &[usize]| {
+        let mut block = vec![0.0; width * indices.len()];
+        let pairs = block.chunks_exact_mut(width).zip(indices);
+        pairs.for_each(|(out, index)| rows.read_exact(*index, out));
+        block
+    };
+    let named = |error: Error| Error::Input(format!("`{}`: {error}", rows.source()));
+    if width * train.len() <= COMPARED {
+        return Units::of_rows(width, &read(train), asked).map_err(named);
+    }
+    let mut moments = vec![ColumnMoments::default(); width];
+    for block in train.chunks(BLOCK) {
+        let of_block = ColumnMoments::of(width, &read(block));
+        let pairs = moments.iter_mut().zip(of_block);
+        pairs.for_each(|(all, more)| *all = all.plus(more));
+    }
+    Units::of_moments(&moments, asked).map_err(named)
 }
 
 /// Where validation records come from.
@@ -80,22 +125,27 @@ impl Apart {
 
 /// Training and validation records.
 pub(super) struct Parts<'a> {
-    all: RowRecords<'a>,
-    other: Option<RowRecords<'a>>,
+    all: UnitRecords<'a>,
+    other: Option<UnitRecords<'a>>,
     indices: Option<(Vec<usize>, Vec<usize>)>,
 }
 
 impl<'a> Parts<'a> {
     /// Sets records apart.
-    pub fn new(rows: &'a Rows, apart: &'a Apart, seed: u64) -> Result<Self, Error> {
+    pub fn new(
+        rows: &'a Rows,
+        units: &'a Units,
+        apart: &'a Apart,
+        seed: u64,
+    ) -> Result<Self, Error> {
         let mut parts = Self {
-            all: RowRecords(rows),
+            all: UnitRecords { rows, units },
             other: None,
             indices: None,
         };
         match apart {
             Apart::None => {}
-            Apart::File(other) => parts.other = Some(RowRecords(other)),
+            Apart::File(other) => parts.other = Some(UnitRecords { rows: other, units }),
             Apart::Share(_) if rows.rows() < 2 => {
                 return Err(Error::Input(format!(
                     "`{}` has one row, of which none can be set apart for validation",

@@ -180,7 +180,10 @@ pub fn sheet(
                 number(summary.samples_per_second, 0),
                 "records a second",
             ),
-        ],
+        ]
+        .into_iter()
+        .chain(judged.fact())
+        .collect(),
         warnings: judged.warnings.clone(),
         sections: sections.collect(),
         settings,

@@ -3,12 +3,17 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use jensen_data::Rows;
 use jensen_math::simd::Simd;
 use jensen_neural::{Architecture, Autoencoder, AutoencoderError, Tensor, TensorSpec};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use super::{UnitRecords, check_rows};
+use crate::Error;
+use crate::units::Units;
 
 /// Version of the file's description.
 const LAYOUT: u32 = 1;
@@ -26,6 +31,8 @@ pub struct VaeModel {
     pub architecture: Architecture,
     /// Extents of a record, the last index fastest: height and width of an image.
     pub extents: Vec<usize>,
+    /// Units of the values of a record, which the networks see.
+    pub units: Units,
     /// Weights: point estimates, or means of their posterior. The encoder's come first, then the decoder's.
     pub tensors: Vec<Tensor>,
     /// Log standard deviations of the decoder's weights, where they have a posterior; otherwise empty.
@@ -39,6 +46,7 @@ struct Description {
     version: String,
     architecture: Architecture,
     extents: Vec<usize>,
+    units: Units,
     weights: usize,
     digest: String,
 }
@@ -72,6 +80,27 @@ impl VaeModel {
         }
     }
 
+    /// Rows as records of the networks.
+    pub fn records<'a>(&'a self, rows: &'a Rows) -> UnitRecords<'a> {
+        UnitRecords {
+            rows,
+            units: &self.units,
+        }
+    }
+
+    /// Records of the networks, one after the other, as rows in the units of the data.
+    pub fn rows(&self, records: &[f32]) -> Vec<f64> {
+        self.units.rows_back(records)
+    }
+
+    /// Refuses rows that the decoder cannot have made, or that are not as wide as those of the fit.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn check_rows(&self, rows: &Rows) -> Result<(), Error> {
+        check_rows(rows, self.units.columns(), self.architecture.likelihood)
+    }
+
     /// Every tensor with its name in the file, in the file's order.
     fn named(&self) -> Vec<(String, &Tensor)> {
         let means = self.tensors.iter().map(|t| (t.spec.name.clone(), t));
@@ -97,6 +126,7 @@ impl VaeModel {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             architecture: self.architecture.clone(),
             extents: self.extents.clone(),
+            units: self.units.clone(),
             weights: self.architecture.weights(),
             digest: self.digest(),
         }
@@ -150,7 +180,8 @@ impl VaeModel {
         let architecture = description.architecture;
         architecture.check().map_err(error)?;
         let width: usize = description.extents.iter().product();
-        if width != architecture.width {
+        let units = description.units;
+        if width != units.columns() || units.width() != architecture.width {
             return Err(error("extents and architecture disagree"));
         }
         let read = |name: String, spec: &TensorSpec| -> Result<Tensor, VaeModelError> {
@@ -187,6 +218,7 @@ impl VaeModel {
         let model = Self {
             architecture,
             extents: description.extents,
+            units,
             tensors,
             log_sds,
         };
@@ -226,6 +258,7 @@ mod tests {
             log_sds: tensors[architecture.encoder_tensors()..].to_vec(),
             tensors,
             extents: vec![2, 3],
+            units: Units::as_they_are(6),
             architecture,
         };
         assert_eq!(model.image(), Some((3, 2)));

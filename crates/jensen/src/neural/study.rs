@@ -11,15 +11,17 @@ use jensen_run::{Budget, Clock, Control, Identity, Outcome, Reason, Status, run 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::rows::{Apart, Parts, check_rows, extents, first, spread};
+use super::plain::{self, Scored};
+use super::rows::{Apart, Parts, check_rows, extents, first, spread, units};
 use super::{
-    Frame, Pictures, VaeCourse, VaeModel, VaeRequest, VaeSeconds, VaeSummary, mosaic, sheet,
+    Frame, Pictures, VaeCourse, VaeModel, VaeRequest, VaeSeconds, VaeSummary, mosaic, sheet, split,
 };
 use crate::Error;
 use crate::study::{
-    Around, Done, Evidence, File, Finished, Judgement, Need, Study, Work, carry_out, folder,
-    request,
+    Around, Baseline, Done, Evidence, File, Finished, Judgement, Need, Study, Work, carry_out,
+    folder, request,
 };
+use crate::units::{Units, shifted};
 
 /// The command, as the folder's marker has it.
 const COMMAND: &str = "vae";
@@ -38,6 +40,9 @@ const MANIFOLD: &str = "manifold.png";
 
 /// Training records whose bound is estimated at the end.
 pub const SCORED: usize = 10_000;
+
+/// Nats a value by which a fit may be below the plain model: a density that is half a percent off in every value.
+const SLACK: f64 = 0.005;
 
 /// Drawn records in a picture, in rows of [`COLUMNS`].
 const DRAWN: usize = 100;
@@ -91,6 +96,7 @@ pub struct VaeData {
     rows: Rows,
     apart: Apart,
     extents: Vec<usize>,
+    units: Units,
     architecture: Architecture,
     run: VaeRun,
 }
@@ -124,10 +130,22 @@ impl VaeData {
             ));
         }
         let (low, high) = rows.range();
-        let architecture = flags.architecture(rows.width(), low >= 0.0 && high <= 1.0)?;
         let extents = extents(&rows, flags.image())?;
-        check_rows(&rows, rows.width(), architecture.likelihood)?;
+        let images = extents.len() > 1 && low >= 0.0 && high <= 1.0;
+        let likelihood = flags.likelihood(images)?;
+        check_rows(&rows, rows.width(), likelihood)?;
         let apart = Apart::open(validation.as_deref())?;
+        let train = match &apart {
+            Apart::Share(share) => split(rows.rows(), *share, flags.seed()).0,
+            Apart::None | Apart::File(_) => (0..rows.rows()).collect(),
+        };
+        let units = units(
+            &rows,
+            &train,
+            likelihood,
+            flags.standardise.unwrap_or_default(),
+        )?;
+        let architecture = flags.architecture(units.width(), likelihood)?;
         if let Apart::File(other) = &apart {
             check_rows(other, rows.width(), architecture.likelihood)?;
         }
@@ -146,6 +164,7 @@ impl VaeData {
             rows,
             apart,
             extents,
+            units,
             architecture,
             run,
         })
@@ -171,6 +190,7 @@ pub struct VaeMade {
     validated: Option<BoundEstimate>,
     weight_divergence: f64,
     active_units: usize,
+    plain: Option<Scored>,
     pictures: Pictures,
     evaluate_seconds: f64,
 }
@@ -186,7 +206,7 @@ pub fn fit_vae<T>(
     then: impl FnOnce(Done<VaeStudy<'_>>) -> T,
 ) -> Result<T, Error> {
     let flags = &data.run.flags;
-    let parts = Parts::new(&data.rows, &data.apart, flags.seed())?;
+    let parts = Parts::new(&data.rows, &data.units, &data.apart, flags.seed())?;
     let (train, validation) = (parts.train(), parts.validation());
     let validation = validation.as_ref().map(|v| v as &dyn Records);
     let settings = flags.settings(train.indices.len())?;
@@ -269,6 +289,7 @@ impl VaeStudy<'_> {
         let model = VaeModel {
             architecture: self.data.architecture.clone(),
             extents: self.data.extents.clone(),
+            units: self.data.units.clone(),
             tensors: trained.tensors,
             log_sds: trained.log_sds,
         };
@@ -276,8 +297,16 @@ impl VaeStudy<'_> {
             .autoencoder(self.flags().simd()?)
             .map_err(Error::input)?;
         let seed = self.settings.seed;
-        let mut bound =
-            |records: &dyn Records| networks.bound(records, 1, seed).map_err(Error::input);
+        // Densities are those of rows in the units of the data.
+        let log_jacobian = self.data.units.log_jacobian();
+        let mut bound = |records: &dyn Records| {
+            let found = networks.bound(records, 1, seed).map_err(Error::input)?;
+            Ok::<_, Error>(BoundEstimate {
+                bound: found.bound + log_jacobian,
+                likelihood: found.likelihood + log_jacobian,
+                ..found
+            })
+        };
         let sample = spread(self.train, SCORED);
         let mut training = bound(&sample)?;
         let validated = self.validation.map(&mut bound).transpose()?;
@@ -285,6 +314,12 @@ impl VaeStudy<'_> {
         training.bound -= weight_divergence / self.train.len() as f64;
         let active_units = networks.active_units(&sample).active;
         let shown = self.validation.unwrap_or(self.train);
+        let scored = match self.validation {
+            Some(records) => spread(records, SCORED),
+            None => spread(self.train, SCORED),
+        };
+        let plain = plain::best(&sample, &scored, self.data.architecture.likelihood)
+            .map(|(name, score)| (name, score + log_jacobian));
         let pictures = pictures(&model, &mut networks, shown, seed);
         Ok(VaeMade {
             model,
@@ -292,6 +327,7 @@ impl VaeStudy<'_> {
             validated,
             weight_divergence,
             active_units,
+            plain,
             pictures,
             evaluate_seconds: clock.seconds() - begun,
         })
@@ -384,9 +420,12 @@ impl Study for VaeStudy<'_> {
         VaeCourse::default()
     }
 
-    fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<VaeMade>, Error> {
+    fn run(&mut self, control: Control<'_>) -> Result<Outcome<VaeMade>, Error> {
         let (clock, identity) = (control.clock, self.identity());
-        let outcome = run_loop(&mut self.trainer, &identity, &mut control)?;
+        let by = self.data.units.log_jacobian();
+        let outcome = shifted(control, by, &["bound", "validation_bound"], |control| {
+            run_loop(&mut self.trainer, &identity, control)
+        })?;
         let made = outcome.output.map(|trained| self.made(trained, clock));
         Ok(Outcome {
             output: made.transpose()?,
@@ -435,9 +474,30 @@ impl Study for VaeStudy<'_> {
         if bounds.iter().flatten().any(|bound| !bound.is_finite()) {
             evidence.against.against(Reason::new(
                 "a bound is not finite",
-                "Use a smaller step size, or check the scale of the data.",
+                "Use a smaller step size (--step-size).",
             ));
         }
+        evidence.baseline = output.plain.map(|(model, score)| {
+            let fit = output.validated.map_or(output.training.bound, |v| v.bound);
+            let slack = SLACK * self.data.architecture.width as f64;
+            Baseline {
+                model: model.to_owned(),
+                score,
+                fit,
+                least: score - slack,
+                unit: match output.validated {
+                    Some(_) => "nats a validation record".to_owned(),
+                    None => "nats a training record".to_owned(),
+                },
+                advice: "Make more epochs (--epochs), let the optimiser go further (--optimizer adam, --step-size), or take \
+                         smaller networks (--hidden, --latent)."
+                    .to_owned(),
+            }
+        });
+        let names: Vec<String> = (1..=self.data.units.columns())
+            .map(|i| format!("x{i}"))
+            .collect();
+        evidence.notes.extend(self.data.units.notes(&names));
         // Right where there is nothing to say, so it does not stand against the fit.
         if output.active_units == 0 {
             evidence.notes.push(
@@ -540,13 +600,16 @@ fn pictures(
         return Pictures::default();
     };
     let frame = Frame::new(size, model.architecture.likelihood);
-    let drawn = networks.sample(DRAWN, seed).mean;
-    let pairs = beside(networks, records);
+    let shown = |records: Vec<f32>| -> Vec<f32> {
+        model.rows(&records).iter().map(|x| *x as f32).collect()
+    };
+    let drawn = shown(networks.sample(DRAWN, seed).mean);
+    let pairs = shown(beside(networks, records));
     Pictures {
         samples: mosaic(&drawn, frame, COLUMNS),
         reconstructions: mosaic(&pairs, frame, COLUMNS),
         manifold: (model.architecture.latent == 2)
-            .then(|| mosaic(&networks.manifold(SIDE), frame, SIDE))
+            .then(|| mosaic(&shown(networks.manifold(SIDE)), frame, SIDE))
             .flatten(),
     }
 }

@@ -3,18 +3,19 @@
 use std::path::PathBuf;
 
 use jensen_conjugate::model::ConjugateModel;
-use jensen_conjugate::models::{Components, Gaussians, HiddenMarkov};
+use jensen_conjugate::models::{Components, GaussianPrior, Gaussians, HiddenMarkov};
 use jensen_data::{Cells, Column, Table};
 use serde::{Deserialize, Serialize};
 
 use super::explained::{Explained, explain_by};
-use super::mixture::{Fitted, bernoullis, multinomials};
-use super::study::{PointStudy, cell, starts};
-use super::{Chain, Described, Emission, Kind, Parts, PointRequest, Points, Shape};
+use super::mixture::{Fitted, bernoullis, multinomials, spread};
+use super::study::{PointStudy, cell, one_part, starts};
+use super::{Chain, Described, Emission, Globals, Kind, Parts, PointRequest, Points, Shape};
 use crate::Error;
 #[cfg(feature = "clap")]
 use crate::study::words;
 use crate::study::{Around, carry_out};
+use crate::units::{Standardise, Units};
 
 /// The command that such folders belong to.
 pub const HMM: &str = "hmm";
@@ -48,6 +49,13 @@ pub struct ChainsRequest {
         arg(long, value_name = "SHAPE", value_enum, help_heading = "Model")
     )]
     pub covariance: Option<Shape>,
+    /// Whether Gaussian emissions see standardised columns: results are in the units of the data either way [default: on]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "on|off", value_enum, help_heading = "Model")
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standardise: Option<Standardise>,
     /// Dirichlet parameter of the first state and of every row of transitions [default: 1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     pub concentration: Option<f64>,
@@ -81,6 +89,22 @@ impl ChainsRequest {
                 "temperatures of chains that emit counts cannot be inferred: their normaliser depends on the sizes of all rows; \
                  take --temper anneal=50",
             ));
+        }
+        let gaussian = self.emissions.unwrap_or_default() == Kind::Gaussian;
+        for (name, given, fits) in [
+            ("--standardise", self.standardise.is_some(), gaussian),
+            ("--covariance", self.covariance.is_some(), gaussian),
+            (
+                "--smoothing",
+                self.smoothing.is_some(),
+                self.emissions == Some(Kind::Multinomial),
+            ),
+        ] {
+            if given && !fits {
+                return Err(Error::Setting(format!(
+                    "{name} does nothing for states that emit this kind of rows: leave it out"
+                )));
+            }
         }
         points.settings().map(|_| ())
     }
@@ -177,13 +201,13 @@ fn smoothing(request: &ChainsRequest) -> f64 {
     request.smoothing.unwrap_or(SMOOTHING)
 }
 
-/// Gaussian emissions over the rows to learn from.
-fn gaussians(shape: Option<Shape>, points: &Points) -> Result<Gaussians, Error> {
+/// Gaussian emissions over the rows to learn from in these units.
+fn gaussians(shape: Option<Shape>, points: &Points, units: &Units) -> Result<Gaussians, Error> {
     let shape = shape.unwrap_or_default();
     if shape == Shape::Full {
         points.check_complete("states take missing values with --covariance diagonal alone")?;
     }
-    Ok(points.gaussians(shape))
+    Ok(points.gaussians(shape, units, GaussianPrior::default()))
 }
 
 /// The chains of these lengths over the rows to learn from.
@@ -228,34 +252,46 @@ pub fn fit_chains(
             points.count()
         )));
     }
+    let as_they_are = Units::as_they_are(points.dim());
     match request.emissions.unwrap_or_default() {
         Kind::Gaussian => {
-            let emissions = gaussians(request.covariance, points)?;
+            let units = points.units(request.standardise.unwrap_or_default())?;
+            let emissions = gaussians(request.covariance, points, &units)?;
             let model = model(request, points, lengths, emissions)?;
-            fit(request, points, &model, around, |c, lambda| {
+            fit(request, points, &units, &model, around, |c, lambda| {
                 Emission::Gaussian {
-                    mean: c.mean(lambda),
-                    covariance: c.covariance(lambda),
+                    mean: units.back(&c.mean(lambda)),
+                    covariance: spread(c, &units, lambda),
                 }
             })
         }
         Kind::Bernoulli => {
             let emissions = bernoullis(SMOOTHING, points, &points.train)?;
             let model = model(request, points, lengths, emissions)?;
-            fit(request, points, &model, around, |c, lambda| {
-                Emission::Bernoulli {
+            fit(
+                request,
+                points,
+                &as_they_are,
+                &model,
+                around,
+                |c, lambda| Emission::Bernoulli {
                     probabilities: c.probabilities(lambda),
-                }
-            })
+                },
+            )
         }
         Kind::Multinomial => {
             let emissions = multinomials(smoothing(request), points, &points.train)?;
             let model = model(request, points, lengths, emissions)?;
-            fit(request, points, &model, around, |c, lambda| {
-                Emission::Multinomial {
+            fit(
+                request,
+                points,
+                &as_they_are,
+                &model,
+                around,
+                |c, lambda| Emission::Multinomial {
                     proportions: c.proportions(lambda),
-                }
-            })
+                },
+            )
         }
     }
 }
@@ -263,6 +299,7 @@ pub fn fit_chains(
 fn fit<C: Components>(
     request: &ChainsRequest,
     points: &Points,
+    units: &Units,
     model: &HiddenMarkov<C>,
     around: Around<'_>,
     emission: impl Fn(&C, &[f64]) -> Emission,
@@ -274,6 +311,8 @@ fn fit<C: Components>(
         shared: &request.points,
         candidates: starts(&request.points, &[(model, 0.0)])?,
         points,
+        units,
+        plain: &|_| one_part(model, "state", "--states"),
         elsewhere: None,
         score: &|_, _| None,
         doubt: &|_, _| None,
@@ -309,17 +348,17 @@ fn fit<C: Components>(
     Ok((done.made.output, done.summary))
 }
 
-/// What the globals `lambda` of chains say of sequences: the marginals of the states, step by step.
+/// What the globals of chains say of sequences: the marginals of the states, step by step.
 ///
 /// # Errors
 /// Lengths that do not add up, rows that the states cannot emit, and globals of other chains.
 pub fn explain_chains(
     request: &ChainsRequest,
-    lambda: &[f64],
+    globals: &Globals,
     points: &Points,
     lengths: &[usize],
 ) -> Result<Explained, Error> {
-    Ok(decode_chains(request, lambda, points, lengths)?.0)
+    Ok(decode_chains(request, globals, points, lengths)?.0)
 }
 
 /// As [`explain_chains`], with the most probable path of every sequence: the states of all steps, from 0, sequence after
@@ -329,13 +368,14 @@ pub fn explain_chains(
 /// As there.
 pub fn decode_chains(
     request: &ChainsRequest,
-    lambda: &[f64],
+    globals: &Globals,
     points: &Points,
     lengths: &[usize],
 ) -> Result<(Explained, Vec<usize>), Error> {
+    let Globals { lambda, units } = globals;
     match request.emissions.unwrap_or_default() {
         Kind::Gaussian => {
-            let emissions = gaussians(request.covariance, points)?;
+            let emissions = gaussians(request.covariance, points, units)?;
             decode(&model(request, points, lengths, emissions)?, lambda)
         }
         Kind::Bernoulli => {

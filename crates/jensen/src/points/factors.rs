@@ -1,25 +1,26 @@
 //! Factorial mixtures, in which every point is a sum of binary factors and noise.
 
 use jensen_conjugate::models::{FactorialMixture, FactorialSettings, FactorialStart};
+use jensen_conjugate::plain::Plain;
 use jensen_conjugate::pointwise;
 use jensen_conjugate::temper::Temper;
+use jensen_math::constants::LOG_TWO_PI;
+use jensen_math::sum::ColumnMoments;
 use jensen_run::Reason;
 
 use super::explained::{Explained, explain};
 use super::mixture::Fitted;
-use super::study::{PointStudy, cell, images, starts};
-use super::{Described, FactorsRequest, Parts, Picture, PointRequest, Points};
+use super::study::{Beside, PointStudy, cell, images, starts};
+use super::{Described, FactorsRequest, Globals, Parts, Picture, PointRequest, Points};
 use crate::Error;
-use crate::study::{Around, Place, carry_out};
+use crate::study::{Around, carry_out};
+use crate::units::Units;
 
 /// What is said of missing values.
 const COMPLETE: &str = "factors take complete rows: leave the row out or fill it in";
 
 /// The command that such folders belong to.
 pub const FACTORS: &str = "factors";
-
-/// Starts unless said otherwise. In trials with eight images (as of the tempering paper's Figure 4) one start in two found all.
-const STARTS: u64 = 5;
 
 /// What is taken for noise may exceed the noise that was stated by this share of it …
 const EXCESS: f64 = 0.05;
@@ -47,19 +48,46 @@ fn doubt(
     })
 }
 
-/// The request with its number of starts: one where a temperature policy looks for the best optimum, or where a run goes on that began
-/// when one was the default.
-fn started(request: &FactorsRequest, place: &Place) -> Result<FactorsRequest, Error> {
-    let tempered = request.points.temper()? != Temper::None;
-    let one = tempered || matches!(place, Place::Resumed { .. });
-    let starts = if one { 1 } else { STARTS };
-    Ok(FactorsRequest {
+/// Independent normal columns beside factors, each with its own mean and variance, which is at least that of the stated noise; the
+/// two parameters of a column cost half the logarithm of the number of points each (Schwarz 1978).
+fn independent(request: &FactorsRequest, points: &Points) -> Beside {
+    let least = request.noise_variance.unwrap_or(1.0);
+    let columns = ColumnMoments::of(points.dim(), &points.train).into_iter();
+    let of_column = |column: ColumnMoments| {
+        let variance = (column.squares / column.count).max(least);
+        let logs = column.count * (LOG_TWO_PI + variance.ln());
+        -0.5 * (logs + column.squares / variance) - column.count.ln()
+    };
+    let bound = columns.map(of_column).sum();
+    Beside {
+        model: "independent normal columns".to_owned(),
+        bounds: Plain {
+            bound,
+            within: bound,
+        },
+        advice: "Factors are sums from 0 with the same noise in every column: subtract the columns' means, bring them to one scale, \
+                 and state the noise that is left (--noise-variance)."
+            .to_owned(),
+    }
+}
+
+/// The request with the prior variance of factors' elements in the units of the points: factors are parts of them.
+fn scaled(request: &FactorsRequest, points: &Points) -> FactorsRequest {
+    let squares: f64 = points.train.iter().map(|x| x * x).sum();
+    let mean = squares / points.train.len().max(1) as f64;
+    let usual = if mean > 0.0 { mean } else { 1.0 };
+    FactorsRequest {
+        factor_variance: request.factor_variance.or(Some(usual)),
         points: PointRequest {
-            starts: Some(request.points.starts.unwrap_or(starts)),
+            // A policy starts at the prior, where plain runs find little.
+            starts: request
+                .points
+                .starts
+                .or(request.points.temper.as_ref().map(|_| 1)),
             ..request.points.clone()
         },
         ..request.clone()
-    })
+    }
 }
 
 fn model(request: &FactorsRequest, dim: usize, rows: &[f64]) -> Result<FactorialMixture, Error> {
@@ -78,17 +106,20 @@ fn model(request: &FactorsRequest, dim: usize, rows: &[f64]) -> Result<Factorial
     Ok(model.starting_at(start))
 }
 
-/// What the globals `lambda` of binary factors say of points, none of them held out: which factors are on.
+/// What the globals of binary factors say of points, none of them held out: which factors are on.
 ///
 /// # Errors
 /// A setting that cannot be, and globals of other factors.
 pub fn explain_factors(
     request: &FactorsRequest,
-    lambda: &[f64],
+    globals: &Globals,
     points: &Points,
 ) -> Result<Explained, Error> {
     points.check_complete(COMPLETE)?;
-    explain(&model(request, points.dim(), &points.train)?, lambda)
+    explain(
+        &model(request, points.dim(), &points.train)?,
+        &globals.lambda,
+    )
 }
 
 /// Fits binary factors.
@@ -103,8 +134,9 @@ pub fn fit_factors(
     points.check_size(request.image)?;
     points.check_complete(COMPLETE)?;
     let dim = points.dim();
-    let request = &started(request, &around.place)?;
+    let request = &scaled(request, points);
     let model = model(request, dim, &points.train)?;
+    let units = Units::as_they_are(dim);
     let scored = self::model(request, dim, &points.heldout)?;
     let study = PointStudy {
         command: FACTORS,
@@ -112,6 +144,8 @@ pub fn fit_factors(
         shared: &request.points,
         candidates: starts(&request.points, &[(&model, 0.0)])?,
         points,
+        units: &units,
+        plain: &|_| Some(independent(request, points)),
         elsewhere: None,
         score: &|_, lambda| {
             (!points.heldout.is_empty()).then(|| pointwise::heldout(&scored, lambda))

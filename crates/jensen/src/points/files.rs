@@ -7,17 +7,18 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use jensen_conjugate::leaves::{Ask, Part, PointLeaves};
-use jensen_conjugate::models::{ColumnMoments, Components, Sampled, sample};
-use jensen_math::sum::Moments;
+use jensen_conjugate::models::{Components, Sampled, sample};
+use jensen_math::sum::{ColumnMoments, Moments};
 use jensen_run::wire::{self, Reader, Writer};
 use jensen_run::{Store, StoreError, tree_sum};
 
 use super::leaves::{LeafSurvey, PointPlan, Rows, What, survey_of};
-use super::mixture::{Fitted, bernoulli, fit, gaussian, multinomial};
+use super::mixture::{Fitted, Fitting, bernoulli, fit, gaussian, multinomial};
 use super::{Component, MixtureRequest, Points};
 use crate::Error;
 use crate::blocks::{LeafShare, RecordSteps};
 use crate::study::Around;
+use crate::units::Units;
 
 /// A leaf of a driver.
 struct Leaf {
@@ -327,17 +328,28 @@ pub fn fit_mixture_files(
     };
     let rows = Rows::of(request, points.clone(), &survey.columns)?;
     let files = &files;
+    let width = points.dim();
+    let units = match &rows {
+        Rows::Gaussian(.., units) => units.clone(),
+        _ => Units::as_they_are(width),
+    };
+    let known = units.of_kept(&survey.columns).into_iter();
+    let scaled = known.zip(units.log_scales());
     let all = Elsewhere {
         request,
         points: &points,
+        units: &units,
         files,
         totals,
         sizes,
+        log_jacobian: -scaled
+            .map(|(column, scale)| column.count * scale)
+            .sum::<f64>(),
     };
     match &rows {
-        Rows::Gaussian(rows, _) => all.fit(
+        Rows::Gaussian(rows, ..) => all.fit(
             rows,
-            |lambda, weight| gaussian(rows, lambda, weight),
+            |lambda, weight| gaussian(rows, &units, lambda, weight),
             around,
         ),
         Rows::Bernoulli(rows, _) => all.fit(
@@ -357,9 +369,11 @@ pub fn fit_mixture_files(
 struct Elsewhere<'a> {
     request: &'a MixtureRequest,
     points: &'a Points,
+    units: &'a Units,
     files: &'a PointFiles,
     totals: Vec<f64>,
     sizes: Vec<(f64, f64)>,
+    log_jacobian: f64,
 }
 
 impl Elsewhere<'_> {
@@ -379,20 +393,18 @@ impl Elsewhere<'_> {
             points: self.points.count(),
             totals: self.totals.clone(),
             sizes: self.sizes.clone(),
+            log_jacobian: self.log_jacobian,
             leaves,
         };
         let all: Vec<Sampled<'_, C>> = leaves.iter().map(|leaves| sampled(leaves)).collect();
         let score = |k: usize, lambda: &[f64]| self.files.score(k, lambda);
         let trains: Vec<&Sampled<'_, C>> = all.iter().collect();
-        fit(
-            self.request,
-            self.points,
-            &trains,
-            &score,
-            component,
-            Some(self.files),
-            around,
-        )
+        let data = Fitting {
+            points: self.points,
+            units: self.units,
+            elsewhere: Some(self.files),
+        };
+        fit(self.request, &data, &trains, &score, component, around)
     }
 }
 

@@ -9,10 +9,9 @@ use std::sync::Arc;
 
 use jensen_conjugate::leaves;
 use jensen_conjugate::model::ConjugateModel;
-use jensen_conjugate::models::{
-    Bernoullis, ColumnMoments, Components, Gaussians, Mixture, Multinomials,
-};
+use jensen_conjugate::models::{Bernoullis, Components, Gaussians, Mixture, Multinomials};
 use jensen_data::Table;
+use jensen_math::sum::ColumnMoments;
 use jensen_run::wire::{self, Reader};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +19,7 @@ use super::mixture::{bernoullis, multinomials};
 use super::model::predicted;
 use super::{Kind, MixtureRequest, Points};
 use crate::Error;
+use crate::units::Units;
 
 /// What is asked of a leaf.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,25 +56,27 @@ pub(super) struct PointPlan {
 
 /// The rows of a leaf as components of a mixture, those to learn from and those held out.
 pub(super) enum Rows {
-    Gaussian(Gaussians, Gaussians),
+    Gaussian(Gaussians, Gaussians, Units),
     Bernoulli(Bernoullis, Bernoullis),
     Multinomial(Multinomials, Multinomials),
 }
 
 impl Rows {
-    /// Of points, with the prior of rows of these moments.
+    /// Of points, in the units and with the prior of rows of these moments.
     pub fn of(
         request: &MixtureRequest,
-        mut points: Points,
+        points: Points,
         columns: &[ColumnMoments],
     ) -> Result<Self, Error> {
         Ok(match request.kind.unwrap_or_default() {
             Kind::Gaussian => {
                 let shape = request.covariance.unwrap_or_default().into();
-                let rows = std::mem::take(&mut points.train);
-                let train = Gaussians::with_columns(shape, rows, columns, request.prior());
-                let heldout = train.with_data(points.heldout);
-                Self::Gaussian(train, heldout)
+                let units = Units::of_moments(columns, request.standardise.unwrap_or_default())?;
+                let (rows, own) = (units.rows(&points.train), units.moments(columns));
+                let train = Gaussians::with_columns(shape, rows, &own, request.prior())
+                    .with_log_scales(units.log_scales());
+                let heldout = train.with_data(units.rows(&points.heldout));
+                Self::Gaussian(train, heldout, units)
             }
             Kind::Bernoulli => {
                 let of = |rows: &[f64]| bernoullis(request.smoothing(), &points, rows);
@@ -131,7 +133,7 @@ pub fn point_step(
     }
     let (leaf, rows) = read_leaf(plan, path, number, digest, &numbers)?;
     let answer = match &leaf.rows {
-        Rows::Gaussian(train, _) => begun(train, &rows),
+        Rows::Gaussian(train, ..) => begun(train, &rows),
         Rows::Bernoulli(train, _) => begun(train, &rows),
         Rows::Multinomial(train, _) => begun(train, &rows),
     };
@@ -154,8 +156,10 @@ fn surveyed(request: &MixtureRequest, path: &Path, number: u64) -> Result<Vec<u8
     let columns = ColumnMoments::of(points.dim(), &points.train);
     let rows = points.count();
     let (names, digest) = (points.names.clone(), points.digest.clone());
-    // Values that components cannot have are said here.
-    Rows::of(request, points, &columns)?;
+    // Values that components cannot have are said here. Columns may be constant in a leaf that are not in others.
+    if request.kind.unwrap_or_default() != Kind::Gaussian {
+        Rows::of(request, points, &columns)?;
+    }
     let moments: Vec<f64> = columns
         .iter()
         .flat_map(|c| [c.count, c.mean, c.squares])
@@ -239,7 +243,9 @@ impl PointLeaf {
         share: &[usize],
     ) -> Result<Vec<u8>, String> {
         match &self.rows {
-            Rows::Gaussian(train, heldout) => self.of(train, heldout, what, components, ask, share),
+            Rows::Gaussian(train, heldout, _) => {
+                self.of(train, heldout, what, components, ask, share)
+            }
             Rows::Bernoulli(train, heldout) => {
                 self.of(train, heldout, what, components, ask, share)
             }

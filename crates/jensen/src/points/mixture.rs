@@ -1,20 +1,22 @@
 //! Mixtures.
 
 use jensen_conjugate::model::ConjugateModel;
-use jensen_conjugate::models::{Bernoullis, Components, Gaussians, Mixture, Multinomials};
+use jensen_conjugate::models::{
+    Bernoullis, Components, Covariance, Gaussians, Mixture, Multinomials,
+};
 use jensen_math::special::lgamma;
 use jensen_math::sum::Moments;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 
-use super::explained::Explained;
 use super::files::PointFiles;
 use super::model::predicted;
-use super::study::{Made, PointStudy, Score, cell, images, starts};
+use super::study::{Made, PointStudy, Score, cell, images, one_part, starts};
 use super::{
     Component, Described, Kind, MixtureModel, MixtureRequest, Parts, Picture, Points, PointsSummary,
 };
 use crate::Error;
 use crate::study::{Around, carry_out};
+use crate::units::Units;
 
 /// The command that such folders belong to.
 pub const MIXTURE: &str = "mixture";
@@ -39,13 +41,15 @@ pub fn fit_mixture(
     match request.kind.unwrap_or_default() {
         Kind::Gaussian => {
             let shape = request.covariance.unwrap_or_default();
-            let train = points.gaussians_with(shape, request.prior());
-            let heldout = train.with_data(points.heldout.clone());
+            let units = points.units(request.standardise.unwrap_or_default())?;
+            let train = points.gaussians(shape, &units, request.prior());
+            let heldout = train.with_data(units.rows(&points.heldout));
             let score =
                 |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
-            let component = |lambda: &[f64], weight| gaussian(&train, lambda, weight);
+            let component = |lambda: &[f64], weight| gaussian(&train, &units, lambda, weight);
             let trains = vec![&train; request.sizes().all().count()];
-            fit(request, points, &trains, &score, component, None, around)
+            let data = Fitting::here(points, &units);
+            fit(request, &data, &trains, &score, component, around)
         }
         Kind::Bernoulli => {
             let train = bernoullis(request.smoothing(), points, &points.train)?;
@@ -54,7 +58,9 @@ pub fn fit_mixture(
                 |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
             let component = |lambda: &[f64], weight| bernoulli(&train, lambda, weight);
             let trains = vec![&train; request.sizes().all().count()];
-            fit(request, points, &trains, &score, component, None, around)
+            let units = Units::as_they_are(points.dim());
+            let data = Fitting::here(points, &units);
+            fit(request, &data, &trains, &score, component, around)
         }
         Kind::Multinomial => {
             let train = multinomials(request.smoothing(), points, &points.train)?;
@@ -63,17 +69,33 @@ pub fn fit_mixture(
                 |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
             let component = |lambda: &[f64], weight| multinomial(&train, lambda, weight);
             let trains = vec![&train; request.sizes().all().count()];
-            fit(request, points, &trains, &score, component, None, around)
+            let units = Units::as_they_are(points.dim());
+            let data = Fitting::here(points, &units);
+            fit(request, &data, &trains, &score, component, around)
         }
     }
 }
 
 /// A component of natural parameters.
-pub(super) fn gaussian(gaussians: &Gaussians, lambda: &[f64], weight: f64) -> Component {
+pub(super) fn gaussian(
+    gaussians: &Gaussians,
+    units: &Units,
+    lambda: &[f64],
+    weight: f64,
+) -> Component {
     Component::Gaussian {
-        mean: gaussians.mean(lambda),
-        covariance: gaussians.covariance(lambda),
+        mean: units.back(&gaussians.mean(lambda)),
+        covariance: spread(gaussians, units, lambda),
         weight,
+    }
+}
+
+/// A component's covariance matrix, or its variances where it is diagonal, in the units of the data.
+pub(super) fn spread(gaussians: &Gaussians, units: &Units, lambda: &[f64]) -> Vec<f64> {
+    let own = gaussians.covariance(lambda);
+    match gaussians.shape() {
+        Covariance::Full => units.covariance_back(&own),
+        Covariance::Diagonal => units.variances_back(&own),
     }
 }
 
@@ -91,25 +113,6 @@ pub(super) fn multinomial(multinomials: &Multinomials, lambda: &[f64], weight: f
         proportions: multinomials.proportions(lambda),
         weight,
     }
-}
-
-/// What the globals `lambda` of a mixture say of points, none of them held out: see [`MixtureModel::explain`].
-///
-/// # Errors
-/// Points that the components cannot have, and globals of another mixture.
-pub fn explain_mixture(
-    request: &MixtureRequest,
-    lambda: &[f64],
-    points: &Points,
-) -> Result<Explained, Error> {
-    let model = MixtureModel {
-        kind: request.kind.unwrap_or_default(),
-        covariance: request.covariance.unwrap_or_default(),
-        components: request.sizes().most() as usize,
-        columns: points.names.clone(),
-        lambda: lambda.to_vec(),
-    };
-    model.explain(points)
 }
 
 /// Binary components over rows with these Beta parameters.
@@ -158,16 +161,39 @@ fn score<C: Components>(model: &Mixture<C>, lambda: &[f64]) -> Option<(f64, f64)
     (!logs.is_empty()).then(|| (moments.mean(), moments.standard_error()))
 }
 
+/// What a mixture is fitted to.
+pub(super) struct Fitting<'a> {
+    pub(super) points: &'a Points,
+    pub(super) units: &'a Units,
+    /// Where the points are, if not here.
+    pub(super) elsewhere: Option<&'a PointFiles>,
+}
+
+impl<'a> Fitting<'a> {
+    /// Points that are here.
+    fn here(points: &'a Points, units: &'a Units) -> Self {
+        Self {
+            points,
+            units,
+            elsewhere: None,
+        }
+    }
+}
+
 /// Fits mixtures of all sizes asked for, each to its `trains`, and keeps the best; `score` is that of globals of so many components.
 pub(super) fn fit<C: Components>(
     request: &MixtureRequest,
-    points: &Points,
+    data: &Fitting<'_>,
     trains: &[&C],
     score: &dyn Fn(usize, &[f64]) -> Score,
     component: impl Fn(&[f64], f64) -> Component,
-    elsewhere: Option<&PointFiles>,
     around: Around<'_>,
 ) -> Result<Fitted, Error> {
+    let Fitting {
+        points,
+        units,
+        elsewhere,
+    } = *data;
     let sizes = request.sizes();
     if sizes.most() > points.count() as u64 {
         return Err(Error::Input(format!(
@@ -191,7 +217,9 @@ pub(super) fn fit<C: Components>(
         shared: &request.points,
         candidates: starts(&request.points, &credited)?,
         points,
+        units,
         elsewhere,
+        plain: &|size| one_part(&models[size], "component", "--components"),
         score: &|size, lambda| score(models[size].parts().len(), lambda),
         doubt: &|_, _| None,
         describe: &|size, lambda| {
@@ -229,6 +257,7 @@ pub(super) fn fit<C: Components>(
                         components: k,
                         columns: points.names.clone(),
                         lambda: ordered(model, lambda, &order),
+                        units: units.clone(),
                     }
                     .encode(),
                 ),

@@ -9,7 +9,7 @@
 //! | `mixture`, `factors` | [`fit_mixture`], [`fit_factors`]: what their globals mean |
 //! | `files`, `leaves` | [`fit_mixture_files`], [`point_step`]: mixtures of rows in files that are worked at elsewhere; such a file |
 //! | `chains` | [`ChainsRequest`], [`Sequences`], [`fit_chains`]: rows in sequence |
-//! | `stored` | [`stored_globals`]: a fit as it is kept on disk |
+//! | `stored` | [`Globals`], [`stored_globals`]: a fit as it is kept on disk |
 //! | `sizes` | [`Sizes`]: a number of components, or a range to choose from |
 //! | `model` | [`MixtureModel`]: a fitted mixture, stored and applied to new points |
 //! | `explained` | [`Explained`]: what globals say of points |
@@ -36,11 +36,11 @@ pub use explained::Explained;
 pub use factors::{FACTORS, explain_factors, fit_factors};
 pub use files::fit_mixture_files;
 pub use leaves::{PointLeaf, point_step};
-pub use mixture::{Fitted, MIXTURE, explain_mixture, fit_mixture};
+pub use mixture::{Fitted, MIXTURE, fit_mixture};
 pub use model::MixtureModel;
 pub use request::{FactorsRequest, Kind, MixtureRequest, PointRequest, Shape};
 pub use sizes::Sizes;
-pub use stored::stored_globals;
+pub use stored::{Globals, stored_globals};
 pub use study::{Course, Described, Made, Picture};
 pub use summary::{CandidateRow, Chain, Component, Emission, Parts, PointsSeconds, PointsSummary};
 pub use table::Points;

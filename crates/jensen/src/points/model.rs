@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use jensen_conjugate::models::{Components, Mixture};
+use jensen_conjugate::models::{Components, GaussianPrior, Mixture};
 use jensen_data::Artefact;
 use jensen_math::special::log_sum_exp_slice;
 use jensen_run::{Archive, ArchiveError, Checkpoint, Identity};
@@ -12,6 +12,7 @@ use super::mixture::{MIXTURE, bernoullis, multinomials};
 use super::{Explained, Kind, Points, Shape};
 use crate::Error;
 use crate::study::folder;
+use crate::units::Units;
 
 /// Name of the algorithm in the file's header.
 const ALGORITHM: &str = "mixture";
@@ -27,8 +28,10 @@ pub struct MixtureModel {
     pub components: usize,
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// Natural parameters of q(β): of the weights, then component by component.
+    /// Natural parameters of q(β): of the weights, then component by component, of points in these units.
     pub lambda: Vec<f64>,
+    /// The units of the columns.
+    pub units: Units,
 }
 
 impl MixtureModel {
@@ -56,6 +59,7 @@ impl MixtureModel {
         state.set("components", self.components);
         state.set("columns", &self.columns);
         state.put("lambda", &self.lambda);
+        state.set("units", &self.units);
         Checkpoint::of_result(Identity::of_result(ALGORITHM), state).encode()
     }
 
@@ -73,6 +77,7 @@ impl MixtureModel {
                 components: state.get("components")?,
                 columns: state.get("columns")?,
                 lambda: state.vec("lambda")?,
+                units: state.get("units")?,
             })
         };
         read().map_err(|error| format!("this is no mixture: {error}"))
@@ -87,8 +92,19 @@ impl MixtureModel {
     /// # Errors
     /// Points that the components cannot have, and natural parameters of another mixture.
     pub fn explain(&self, points: &Points) -> Result<Explained, Error> {
+        if points.dim() != self.columns.len() {
+            return Err(Error::Input(format!(
+                "rows of `{}` have {} numbers, those of the fit {}",
+                points.source,
+                points.dim(),
+                self.columns.len()
+            )));
+        }
         match self.kind {
-            Kind::Gaussian => self.explain_by(points.gaussians(self.covariance)),
+            Kind::Gaussian => {
+                let prior = GaussianPrior::default();
+                self.explain_by(points.gaussians(self.covariance, &self.units, prior))
+            }
             Kind::Bernoulli => self.explain_by(bernoullis(0.5, points, &points.train)?),
             Kind::Multinomial => self.explain_by(multinomials(0.5, points, &points.train)?),
         }

@@ -43,6 +43,7 @@ pub fn sheet(
         let score = number(summary.heldout_log_predictive, 4);
         facts.insert(1, Fact::new("held out", score, error));
     }
+    facts.extend(summary.judgement.fact());
     let along = course.into_iter().map(|(chart, caption)| {
         let figure = Figure::new("").panel(chart);
         (figure, caption.to_owned())

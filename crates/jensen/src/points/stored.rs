@@ -1,26 +1,51 @@
 //! A fit of points as it is kept on disk: the natural parameters of q(β), all that its model says of other points.
 
 use jensen_data::RunDir;
-use jensen_run::{Archive, Checkpoint, Identity};
+use jensen_run::{Archive, ArchiveError, Checkpoint, Identity};
 
 use crate::Error;
 use crate::study::folder;
+use crate::units::Units;
 
-/// As safetensors bytes, for the model of this name.
-pub(super) fn encode(model: &str, lambda: &[f64]) -> Vec<u8> {
-    let mut archive = Archive::new();
-    archive.put("lambda", lambda);
-    Checkpoint::of_result(Identity::of_result(model), archive).encode()
+/// What a model says of other points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Globals {
+    /// Natural parameters of q(β), of points in these units.
+    pub lambda: Vec<f64>,
+    /// The units of the columns.
+    pub units: Units,
 }
 
-/// The natural parameters that a finished fit of `command` left in its folder.
+impl Globals {
+    /// As safetensors bytes, for the model of this name.
+    pub fn encode(&self, model: &str) -> Vec<u8> {
+        let mut archive = Archive::new();
+        archive.put("lambda", &self.lambda);
+        archive.set("units", &self.units);
+        Checkpoint::of_result(Identity::of_result(model), archive).encode()
+    }
+
+    /// Reads bytes that [`encode`](Self::encode) made.
+    ///
+    /// # Errors
+    /// One sentence where they are damaged or hold something else.
+    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
+        let checkpoint = Checkpoint::decode(bytes).map_err(|error| error.to_string())?;
+        let read = || -> Result<Self, ArchiveError> {
+            Ok(Self {
+                lambda: checkpoint.state.vec("lambda")?,
+                units: checkpoint.state.get("units")?,
+            })
+        };
+        read().map_err(|error| format!("this is no fit of points: {error}"))
+    }
+}
+
+/// What a finished fit of `command` left in its folder.
 ///
 /// # Errors
 /// The fit has not finished, or the file is damaged.
-pub fn stored_globals(run: &RunDir, command: &str) -> Result<Vec<f64>, Error> {
+pub fn stored_globals(run: &RunDir, command: &str) -> Result<Globals, Error> {
     let encoded = folder::approximation(run, command)?;
-    let checkpoint =
-        Checkpoint::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))?;
-    let lambda = checkpoint.state.vec("lambda");
-    lambda.map_err(|error| folder::bad_approximation(run, error))
+    Globals::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
 }

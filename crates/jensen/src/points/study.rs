@@ -3,6 +3,7 @@
 use jensen_conjugate::driver::DriverSettings;
 use jensen_conjugate::fit::{ModelFit, fit};
 use jensen_conjugate::model::ConjugateModel;
+use jensen_conjugate::plain::Plain;
 use jensen_conjugate::several::{BestFit, Candidate, Ended, fit_best, identity_of_several};
 use jensen_report::figure::{Axis, Chart, Figure, Image, ImageGrid, Series};
 use jensen_run::{Budget, Clock, Control, Identity, Outcome, Reason, Record, Store};
@@ -11,10 +12,11 @@ use serde_json::Value;
 
 use super::files::{Guarded, PointFiles};
 use super::sheet::sheet;
-use super::stored::encode;
+use super::stored::Globals;
 use super::{CandidateRow, Parts, PointRequest, Points, PointsSeconds, PointsSummary};
 use crate::Error;
-use crate::study::{self, Evidence, File, Finished, Judgement, Need, Study, Work};
+use crate::study::{self, Baseline, Evidence, File, Finished, Judgement, Need, Study, Work};
+use crate::units::Units;
 
 /// Curves of a run, against iterations.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -118,6 +120,10 @@ pub(super) struct PointStudy<'a, M, R> {
     pub(super) request: &'a R,
     pub(super) shared: &'a PointRequest,
     pub(super) points: &'a Points,
+    /// The units of their columns.
+    pub(super) units: &'a Units,
+    /// The plain model beside a model.
+    pub(super) plain: &'a dyn Fn(usize) -> Option<Beside>,
     /// Where the points are, if not here.
     pub(super) elsewhere: Option<&'a PointFiles>,
     /// What is fitted, the best of which is kept: each model from every start, model by model.
@@ -130,27 +136,50 @@ pub(super) struct PointStudy<'a, M, R> {
     pub(super) doubt: &'a dyn Fn(usize, &[f64]) -> Option<Reason>,
 }
 
+/// A plain model beside a fit, which is to be no worse.
+pub(super) struct Beside {
+    /// What it is.
+    pub(super) model: String,
+    /// Its bound, and what the fit's is at least, in nats.
+    pub(super) bounds: Plain,
+    /// What to do where the fit is worse.
+    pub(super) advice: String,
+}
+
+/// One part for all points beside a model of several, whose number a flag tells.
+pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> Option<Beside> {
+    (model.parts().len() > 1).then_some(())?;
+    Some(Beside {
+        model: format!("one {part} for all"),
+        bounds: model.plain()?,
+        advice: format!("Try more starts (--starts), or ask for fewer {part}s ({flag})."),
+    })
+}
+
 /// Every model, with the credit that its bound has where models are compared, from every start asked for.
-pub(super) fn starts<'a, M>(
+pub(super) fn starts<'a, M: ConjugateModel>(
     request: &PointRequest,
     models: &[(&'a M, f64)],
 ) -> Result<Vec<Candidate<'a, M>>, Error> {
-    let settings = request.settings()?;
-    let seeds = (0..request.starts()).map(|start| request.seed().wrapping_add(start));
+    let parts = models.iter().map(|(model, _)| model.parts().len()).max();
+    let starts = 0..request.starts(parts.unwrap_or(1));
+    let settings: Vec<DriverSettings> = starts
+        .map(|start| request.settings_of(start))
+        .collect::<Result<_, _>>()?;
     let of = |(model, credit): &(&'a M, f64)| {
-        let (model, credit, settings) = (*model, *credit, settings.clone());
-        let one = move |seed| Candidate {
+        let (model, credit) = (*model, *credit);
+        let one = |settings: &DriverSettings| Candidate {
             model,
-            settings: DriverSettings {
-                seed,
-                ..settings.clone()
-            },
+            settings: settings.clone(),
             credit,
         };
-        seeds.clone().map(one).collect::<Vec<_>>()
+        settings.iter().map(one).collect::<Vec<_>>()
     };
     Ok(models.iter().flat_map(of).collect())
 }
+
+/// Two bounds closer than this share of themselves are one: what iterations leave of a tolerance.
+const STILL: f64 = 1e-6;
 
 /// Starts within so many nats of the best found the same optimum.
 const SAME: f64 = 1.0;
@@ -165,6 +194,10 @@ pub struct Made {
     pub described: Described,
     /// What of them speaks against the fit.
     pub doubt: Option<Reason>,
+    /// The plain model beside it.
+    pub baseline: Option<Baseline>,
+    /// The approximation as bytes, from which the fit is taken up again.
+    pub kept: Vec<u8>,
     /// Which candidate it is, and how all of them ended, where there were several.
     pub candidates: Option<(usize, Vec<Ended>)>,
 }
@@ -175,22 +208,44 @@ impl<M: ConjugateModel, R> PointStudy<'_, M, R> {
         &self.candidates[0]
     }
 
-    /// Largest number of iterations of a candidate.
+    /// Largest number of iterations of a candidate: minibatches have no stopping rule but this.
     fn each(&self) -> u64 {
-        self.shared.budget(self.points.count()).max_iterations
+        let planned = self.shared.planned(self.points.count());
+        planned.unwrap_or(u64::MAX)
     }
 
     /// The model of a candidate.
     fn size(&self, candidate: usize) -> usize {
-        candidate / self.shared.starts() as usize
+        candidate / self.starts()
+    }
+
+    /// Starts of each model.
+    fn starts(&self) -> usize {
+        let parts = self.candidates.iter().map(|c| c.model.parts().len());
+        self.shared.starts(parts.max().unwrap_or(1)) as usize
     }
 
     fn made(&self, candidate: usize, fit: ModelFit) -> Made {
         let size = self.size(candidate);
+        let mut described = (self.describe)(size, &fit.lambda);
+        let kept = described.approximation.take().unwrap_or_else(|| {
+            let (lambda, units) = (fit.lambda.clone(), self.units.clone());
+            Globals { lambda, units }.encode(self.first().model.name())
+        });
+        let baseline = (self.plain)(size).map(|beside| Baseline {
+            model: beside.model,
+            score: beside.bounds.bound,
+            fit: fit.elbo,
+            least: beside.bounds.within - STILL * (1.0 + fit.elbo.abs()),
+            unit: "nats of the bound".to_owned(),
+            advice: beside.advice,
+        });
         Made {
             score: (self.score)(size, &fit.lambda),
-            described: (self.describe)(size, &fit.lambda),
+            described,
             doubt: (self.doubt)(size, &fit.lambda),
+            baseline,
+            kept,
             fit,
             candidates: None,
         }
@@ -232,7 +287,7 @@ impl<M: ConjugateModel, R> PointStudy<'_, M, R> {
             return Vec::new();
         };
         let mut remarks = Vec::new();
-        let starts = self.shared.starts() as usize;
+        let starts = self.starts();
         let size = self.size(*chosen);
         let same = ended.iter().skip(size * starts).take(starts);
         let same = same.filter(|ended| ended.elbo.is_some_and(|elbo| elbo >= made.fit.elbo - SAME));
@@ -304,7 +359,10 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
     fn budget(&self) -> Budget {
         Budget {
             max_seconds: self.shared.max_seconds,
-            ..Budget::iterations(self.each().saturating_mul(self.candidates.len() as u64))
+            ..Budget::iterations(
+                self.shared
+                    .iterations(self.points.count(), self.candidates.len()),
+            )
         }
     }
 
@@ -342,6 +400,7 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
         };
         let fit = &made.output.fit;
         let mut evidence = Evidence {
+            baseline: made.output.baseline.clone(),
             temperature: fit.temperature,
             cooling: self.first().settings.temper.remedy(&self.shared.length()),
             ..Evidence::new(made.status.clone(), work)
@@ -353,12 +412,14 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
         if let Some(doubt) = &made.output.doubt {
             evidence.against.against(doubt.clone());
         }
+        evidence.notes.extend(self.units.notes(&self.points.names));
         evidence.notes.extend(self.remarks(&made.output));
         if !fit.elbo.is_finite() {
             let reason = format!("the bound is {}", fit.elbo);
-            evidence
-                .against
-                .against(Reason::new(reason, "Check the scale of the data."));
+            evidence.against.against(Reason::new(
+                reason,
+                "Leave out columns that others determine, or ask for fewer parts.",
+            ));
         }
         evidence
     }
@@ -369,7 +430,7 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
             score,
             described,
             candidates,
-            doubt: _,
+            ..
         } = &made.output;
         let finite = |x: f64| x.is_finite().then_some(x);
         PointsSummary {
@@ -426,9 +487,7 @@ impl<M: ConjugateModel, R: Serialize> Study for PointStudy<'_, M, R> {
             &made.output.described,
             charts,
         );
-        let approximation = made.output.described.approximation.clone();
-        let approximation = approximation
-            .unwrap_or_else(|| encode(self.first().model.name(), &made.output.fit.lambda));
+        let approximation = made.output.kept.clone();
         named
             .chain(pictures.map(|picture| (picture.name, picture.figure.clone())))
             .flat_map(|(name, figure)| {

@@ -8,6 +8,7 @@ use jensen_math::rng::{Purpose, permutation};
 
 use super::{PointRequest, Shape};
 use crate::Error;
+use crate::units::{Standardise, Units};
 
 /// Rows of numbers, with those to learn from apart from those held out.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,14 +105,20 @@ impl Points {
         }
     }
 
-    /// Gaussian components over the rows to learn from.
-    pub(super) fn gaussians(&self, shape: Shape) -> Gaussians {
-        self.gaussians_with(shape, GaussianPrior::default())
+    /// The units of the columns, of the rows to learn from.
+    ///
+    /// # Errors
+    /// All columns are constant.
+    pub(super) fn units(&self, asked: Standardise) -> Result<Units, Error> {
+        let units = Units::of_rows(self.dim(), &self.train, asked);
+        units.map_err(|error| Error::Input(format!("`{}`: {error}", self.source)))
     }
 
-    /// The same with a prior of their own.
-    pub(super) fn gaussians_with(&self, shape: Shape, prior: GaussianPrior) -> Gaussians {
-        Gaussians::with_prior(shape.into(), self.dim(), self.train.clone(), prior)
+    /// Gaussian components over the rows to learn from in these units, which tell densities of the rows as they are.
+    pub(super) fn gaussians(&self, shape: Shape, units: &Units, prior: GaussianPrior) -> Gaussians {
+        let rows = units.rows(&self.train);
+        Gaussians::with_prior(shape.into(), units.width(), rows, prior)
+            .with_log_scales(units.log_scales())
     }
 
     /// The columns of these names of a table, all rows to learn from.

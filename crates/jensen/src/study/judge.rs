@@ -1,5 +1,6 @@
 //! The one place where `trusted` is decided.
 
+use jensen_report::Fact;
 use jensen_run::{Limit, Reason, Status, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,45 @@ pub enum Work {
     },
 }
 
+/// A plain model that everyone would try first, beside a fit: what is worse is not to be trusted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// The plain model, such as `one component`.
+    pub model: String,
+    /// Its score, in `unit`.
+    pub score: f64,
+    /// What the fit has of the same.
+    pub fit: f64,
+    /// What a fit that is no worse has at least: the score, less what the fit may lose for what it was asked to be.
+    pub least: f64,
+    /// What scores are, such as `nats of the bound`.
+    pub unit: String,
+    /// What to do where the fit is worse.
+    #[serde(skip)]
+    pub advice: String,
+}
+
+impl Baseline {
+    /// A line about it.
+    pub fn told(&self) -> String {
+        format!(
+            "{:.4} by {}, {:.4} by the fit, {}",
+            self.score, self.model, self.fit, self.unit
+        )
+    }
+
+    /// What speaks against the fit, if it is worse.
+    fn reason(&self) -> Option<Reason> {
+        (self.fit.is_nan() || self.fit < self.least).then(|| {
+            let text = format!(
+                "the plain model, {}, is better: {:.4} where the fit has {:.4} {}",
+                self.model, self.score, self.fit, self.unit
+            );
+            Reason::new(text, self.advice.clone())
+        })
+    }
+}
+
 /// What a run shows of itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
@@ -40,6 +80,8 @@ pub struct Evidence {
     pub cooling: String,
     /// What else speaks against the result.
     pub against: Verdict,
+    /// The plain model that it is compared with.
+    pub baseline: Option<Baseline>,
     /// What the reader should know that does not speak against it.
     pub notes: Vec<String>,
 }
@@ -54,6 +96,7 @@ impl Evidence {
             temperature: 1.0,
             cooling: String::new(),
             against: Verdict::new(),
+            baseline: None,
             notes: Vec::new(),
         }
     }
@@ -88,16 +131,27 @@ pub struct Judgement {
     /// A stopping rule holds.
     #[serde(default)]
     pub converged: bool,
-    /// The run converged or made all that was planned, at the model's own temperature, and nothing else speaks against
-    /// its result.
+    /// The run converged or made all that was planned, at the model's own temperature, no worse than the plain model that everyone would
+    /// try first, and nothing else speaks against its result.
     #[serde(default)]
     pub trusted: bool,
     /// What speaks against trusting the result, then what else the reader should know.
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// The plain model that the fit was compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
 }
 
 impl Judgement {
+    /// The plain model beside the fit, for the page.
+    pub fn fact(&self) -> Option<Fact> {
+        let Baseline {
+            model, score, unit, ..
+        } = self.baseline.as_ref()?;
+        Some(Fact::new(model, format!("{score:.4}"), unit))
+    }
+
     /// The judgement of a run of so many iterations.
     pub fn of(evidence: &Evidence, iterations: u64) -> Self {
         let status = &evidence.status;
@@ -122,6 +176,9 @@ impl Judgement {
             ));
         }
         verdict.extend(evidence.against.clone());
+        if let Some(reason) = evidence.baseline.as_ref().and_then(Baseline::reason) {
+            verdict.against(reason);
+        }
         let mut warnings = verdict.warnings();
         warnings.extend(evidence.notes.iter().cloned());
         let ended = match finished {
@@ -140,6 +197,7 @@ impl Judgement {
             converged: status.is_converged(),
             trusted: verdict.trusted(),
             warnings,
+            baseline: evidence.baseline.clone(),
         }
     }
 }
@@ -201,6 +259,32 @@ mod tests {
             ..planned(used_up(Limit::Iterations(20)))
         };
         assert!(Judgement::of(&evidence, 20).trusted);
+    }
+
+    #[test]
+    fn what_is_worse_than_the_plain_model_is_not_trusted() {
+        let beside = |fit: f64| Evidence {
+            baseline: Some(Baseline {
+                model: "one component".to_owned(),
+                score: -10.0,
+                fit,
+                least: -12.0,
+                unit: "nats of the bound".to_owned(),
+                advice: "Ask for one.".to_owned(),
+            }),
+            ..planned(used_up(Limit::Iterations(20)))
+        };
+        assert!(Judgement::of(&beside(-11.0), 20).trusted);
+        for fit in [-13.0, f64::NAN] {
+            let judged = Judgement::of(&beside(fit), 20);
+            assert!(!judged.trusted);
+            let said = &judged.warnings[0];
+            assert!(
+                said.contains("one component, is better: -10.0000"),
+                "{said}"
+            );
+            assert!(said.ends_with("Ask for one."), "{said}");
+        }
     }
 
     #[test]

@@ -33,7 +33,7 @@ use jensen_run::{Budget, Clock, Control, Identity, Observer, Outcome, Record, St
 use serde::Serialize;
 
 use crate::Error;
-pub use judge::{Evidence, Judgement, Work};
+pub use judge::{Baseline, Evidence, Judgement, Work};
 
 /// Seconds between checkpoints unless said otherwise.
 pub const CHECKPOINT_EVERY: f64 = 30.0;

@@ -142,7 +142,10 @@ pub fn sheet(
                 number(summary.docs_per_second, 0),
                 "documents a second",
             ),
-        ],
+        ]
+        .into_iter()
+        .chain(summary.judgement.fact())
+        .collect(),
         warnings: summary.judgement.warnings.clone(),
         sections,
         settings,

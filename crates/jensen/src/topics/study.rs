@@ -19,7 +19,8 @@ use super::{
 };
 use crate::Error;
 use crate::study::{
-    Around, Done, Evidence, File, Finished, Judgement, Need, Study, Work, carry_out, request,
+    Around, Baseline, Done, Evidence, File, Finished, Judgement, Need, Study, Work, carry_out,
+    request,
 };
 
 /// Held-out documents that are scored along a run; at its end all are.
@@ -27,6 +28,9 @@ const SCORED: usize = 1000;
 
 /// Fewer topics in use than all over this are worth a word.
 const FEWEST: f64 = 3.0;
+
+/// Standard errors of its own score by which a fit may be below the plain one.
+const ERRORS: f64 = 2.0;
 
 /// More passes than any run makes.
 const UNBOUNDED: f64 = 1e9;
@@ -51,6 +55,8 @@ pub struct TopicsMade {
     pub model: TopicModel,
     /// The topics in numbers.
     pub rows: Vec<TopicRow>,
+    /// One topic for all words, beside them.
+    pub baseline: Option<Baseline>,
     /// Seconds that the bound, scores and coherence took.
     pub evaluate_seconds: f64,
 }
@@ -153,12 +159,45 @@ impl TopicsStudy<'_> {
                 .map_or(self.collection.tokeniser, |start| start.tokeniser),
         };
         let rows = rows(&model, self.run.flags.words(), self.train());
+        let baseline = self.baseline(&fit);
         TopicsMade {
             evaluate_seconds: fit.evaluate_seconds + (clock.seconds() - begun),
             fit,
             model,
             rows,
+            baseline,
         }
+    }
+
+    /// One topic for all words beside a fit: by held-out words where there are some, else by the bound. What goes on from older
+    /// topics has a bound of documents that are not at hand.
+    fn baseline(&self, fit: &LdaFit) -> Option<Baseline> {
+        let advice = "Make more passes (--passes), or ask for fewer topics (--topics).".to_owned();
+        let model = "one topic for all".to_owned();
+        if let (Some(own), Some(heldout)) = (fit.completion, self.collection.heldout.as_deref()) {
+            let one = lda::unigram(self.train(), &self.settings);
+            let plain = lda::completion(&one, heldout, self.settings.seed, self.simd);
+            return Some(Baseline {
+                model,
+                score: plain.log_predictive,
+                fit: own.log_predictive,
+                least: plain.log_predictive - ERRORS * own.standard_error,
+                unit: "nats a held-out word".to_owned(),
+                advice,
+            });
+        }
+        if self.start.is_some() || self.settings.topics == 1 {
+            return None;
+        }
+        let plain = lda::unigram_bounds(self.train(), &self.settings);
+        Some(Baseline {
+            model,
+            score: plain.bound,
+            fit: fit.elbo,
+            least: plain.within - ERRORS * fit.elbo_se,
+            unit: "nats of the bound".to_owned(),
+            advice,
+        })
     }
 }
 
@@ -253,6 +292,7 @@ impl Study for TopicsStudy<'_> {
             flag: "--passes",
         };
         let mut evidence = Evidence {
+            baseline: made.output.baseline.clone(),
             temperature: made.output.fit.temperature,
             cooling: self.settings.temper.remedy(&length),
             ..Evidence::new(made.status.clone(), work)

@@ -9,25 +9,12 @@ use jensen::latent::{
     LatentData, LatentRequest, LatentRun, PriorFiles, fit_latent, fit_latent_in_memory,
 };
 use jensen::points::{
-    ChainsRequest, Emission, Parts, PointRequest, Points, explain_chains, fit_chains,
+    ChainsRequest, Emission, Globals, Parts, PointRequest, Points, explain_chains, fit_chains,
 };
-use jensen::run::Silent;
-use jensen::study::{Around, MEMORY_LIMIT, Place};
 use jensen::topics::stored::TopicsRun;
 use jensen::topics::{Collection, TopicsRequest, fit_topics};
 
-/// Runs a study that leaves nothing behind.
-fn alone<T>(run: impl FnOnce(Around<'_>) -> T) -> T {
-    run(Around {
-        place: Place::Nowhere,
-        checkpoint_every: None,
-        memory_limit: MEMORY_LIMIT,
-        clock: &|| 0.0,
-        cancel: None,
-        partial: true,
-        observer: &mut Silent,
-    })
-}
+use crate::common::alone;
 
 #[test]
 fn topics_of_documents_in_memory_are_those_of_their_corpus() {
@@ -134,7 +121,8 @@ fn states_of_chains_are_told_apart_and_found_in_other_rows() {
             .enumerate()
             .all(|(i, row)| row[i] > 0.9)
     );
-    let seen = explain_chains(&request, &made.fit.lambda, &fresh, &[30]).unwrap();
+    let globals = Globals::decode(&made.kept).unwrap();
+    let seen = explain_chains(&request, &globals, &fresh, &[30]).unwrap();
     assert_eq!(seen.bounds.len(), 1);
     // Rows 10 to 19 are of one level, 20 to 39 of the other.
     let level = |emission: &Emission| match emission {
@@ -146,6 +134,10 @@ fn states_of_chains_are_told_apart_and_found_in_other_rows() {
         let expected = if t < 10 { 1 - high } else { high };
         assert!(states[expected] > 0.99, "row {t}: {states:?}");
     }
-    let error = explain_chains(&request, &made.fit.lambda[1..], &fresh, &[30]).unwrap_err();
+    let short = Globals {
+        lambda: globals.lambda[1..].to_vec(),
+        ..globals
+    };
+    let error = explain_chains(&request, &short, &fresh, &[30]).unwrap_err();
     assert!(error.to_string().contains("of another model"), "{error}");
 }

@@ -129,10 +129,10 @@ fn requests() -> Vec<(&'static str, MixtureRequest)> {
         serde_json::from_str(&format!("{{{kind}\"components\": 3, {settings}}}")).unwrap()
     };
     [
-        ("gaps", r#""points": {"seed": 4}"#),
+        ("gaps", r#""points": {"seed": 4, "starts": 1}"#),
         (
             "gaps",
-            r#""covariance": "diagonal", "points": {"temper": "anneal=5"}"#,
+            r#""covariance": "diagonal", "points": {"temper": "anneal=5", "starts": 1}"#,
         ),
         (
             "whole",
@@ -148,7 +148,7 @@ fn requests() -> Vec<(&'static str, MixtureRequest)> {
         ),
         (
             "multinomial",
-            r#""points": {"temper": "global", "max_iters": 70}"#,
+            r#""points": {"temper": "global", "max_iters": 70, "starts": 1}"#,
         ),
     ]
     .map(|(kind, settings)| (kind, request(kind, settings)))
@@ -204,7 +204,10 @@ fn files_are_the_fit_of_one_table_but_for_rounding() {
             one.fit.elbo,
             many.fit.elbo
         );
-        for (x, y) in one.fit.lambda.iter().zip(&many.fit.lambda) {
+        // Starts that end at one optimum differ by the names of components, and roundings choose between them.
+        let alone = request.points.starts.is_none_or(|starts| starts == 1);
+        let pairs = one.fit.lambda.iter().zip(&many.fit.lambda);
+        for (x, y) in pairs.filter(|_| alone) {
             assert!(
                 (x - y).abs() < 1e-5 * (1.0 + x.abs()),
                 "{kind}: {x} and {y}"

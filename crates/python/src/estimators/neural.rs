@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jensen::Error;
 use jensen::data::Rows;
-use jensen::neural::{Autoencoder, RowRecords, VaeData, VaeModel, VaeRequest, check_rows, fit_vae};
+use jensen::neural::{Autoencoder, VaeData, VaeModel, VaeRequest, fit_vae};
 use jensen::study::words;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -22,13 +22,13 @@ fn by_networks<T: Send>(
     py: Python<'_>,
     weights: &[u8],
     threads: Option<usize>,
-    compute: impl FnOnce(&mut Autoencoder) -> Result<T, Error> + Send,
+    compute: impl FnOnce(&VaeModel, &mut Autoencoder) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     let input = |error: &dyn std::fmt::Display| Error::input(error.to_string());
     computed(py, threads, || {
         let model = VaeModel::decode(weights).map_err(|error| input(&error))?;
         let networks = model.autoencoder(words::simd(None)?);
-        compute(&mut networks.map_err(|error| input(&error))?)
+        compute(&model, &mut networks.map_err(|error| input(&error))?)
     })
 }
 
@@ -70,11 +70,10 @@ pub fn encode<'py>(
     threads: Option<usize>,
 ) -> PyResult<Codes<'py>> {
     let rows = rows(&x)?;
-    let (codes, latent) = by_networks(py, weights, threads, |networks| {
-        let architecture = networks.architecture();
-        let latent = architecture.latent;
-        check_rows(&rows, architecture.width, architecture.likelihood)?;
-        Ok((networks.encode(&RowRecords(&rows)), latent))
+    let (codes, latent) = by_networks(py, weights, threads, |model, networks| {
+        model.check_rows(&rows)?;
+        let latent = model.architecture.latent;
+        Ok((networks.encode(&model.records(&rows)), latent))
     })?;
     let deviations = codes
         .log_variance
@@ -96,17 +95,16 @@ pub fn decode<'py>(
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let columns = z.shape()[1];
     let latent: Vec<f32> = z.as_array().iter().map(|x| *x as f32).collect();
-    let (means, width) = by_networks(py, weights, threads, |networks| {
-        let architecture = networks.architecture();
-        let (wanted, width) = (architecture.latent, architecture.width);
+    let (means, width) = by_networks(py, weights, threads, |model, networks| {
+        let wanted = model.architecture.latent;
         if columns != wanted {
             return Err(Error::input(format!(
                 "rows of {columns} latent values, expected {wanted}"
             )));
         }
-        Ok((networks.decode(&latent), width))
+        Ok((model.rows(&networks.decode(&latent)), model.units.columns()))
     })?;
-    matrix(py, wide(&means), width)
+    matrix(py, means, width)
 }
 
 /// Draws of records: their means given drawn latent values, or draws about these.
@@ -119,13 +117,12 @@ pub fn draw_records<'py>(
     means: bool,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    let (drawn, width) = by_networks(py, weights, threads, |networks| {
-        let width = networks.architecture().width;
+    let (drawn, width) = by_networks(py, weights, threads, |model, networks| {
         let samples = networks.sample(draws, seed);
         let drawn = if means { samples.mean } else { samples.values };
-        Ok((drawn, width))
+        Ok((model.rows(&drawn), model.units.columns()))
     })?;
-    matrix(py, wide(&drawn), width)
+    matrix(py, drawn, width)
 }
 
 /// Importance-weighted bounds of the log density of the rows of `x`, in nats, with so many draws each.
@@ -139,13 +136,17 @@ pub fn score_records<'py>(
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let rows = rows(&x)?;
-    let scores = by_networks(py, weights, threads, |networks| {
-        let architecture = networks.architecture();
-        check_rows(&rows, architecture.width, architecture.likelihood)?;
+    let scores = by_networks(py, weights, threads, |model, networks| {
+        model.check_rows(&rows)?;
         let score = networks
-            .importance_bound(&RowRecords(&rows), draws, seed)
+            .importance_bound(&model.records(&rows), draws, seed)
             .map_err(|error| Error::input(error.to_string()))?;
-        Ok(score.records)
+        let log_jacobian = model.units.log_jacobian();
+        Ok(score
+            .records
+            .iter()
+            .map(|x| x + log_jacobian)
+            .collect::<Vec<f64>>())
     })?;
     Ok(scores.into_pyarray(py))
 }

@@ -1,11 +1,13 @@
 //! Mixtures, factors, chains.
 
+use jensen::Error;
 use jensen::points::{
-    ChainsRequest, Explained, FactorsRequest, MixtureRequest, PointRequest, Points, explain_chains,
-    explain_factors, explain_mixture, fit_chains, fit_factors, fit_mixture,
+    ChainsRequest, Explained, FactorsRequest, Globals, MixtureModel, MixtureRequest, PointRequest,
+    Points, explain_chains, explain_factors, fit_chains, fit_factors, fit_mixture,
 };
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use serde::Deserialize;
 
 use super::{computed, fitted, matrix, numbered, read_request};
@@ -44,8 +46,7 @@ fn rows(given: &PyReadonlyArray2<'_, f64>, request: &PointRequest) -> PyResult<P
     Points::of_table(&numbered(given)?, request).map_err(|error| raise(&error))
 }
 
-/// Fits to the rows of `x`, which for chains are sequences of `lengths`: `fit.json`, and the natural parameters of the
-/// globals.
+/// Fits to the rows of `x`, which for chains are sequences of `lengths`: `fit.json`, and what explains other rows as bytes.
 #[pyfunction]
 pub fn fit_points<'py>(
     py: Python<'py>,
@@ -53,24 +54,24 @@ pub fn fit_points<'py>(
     lengths: Vec<usize>,
     request: &str,
     threads: Option<usize>,
-) -> PyResult<(String, Bound<'py, PyArray1<f64>>)> {
+) -> PyResult<(String, Bound<'py, PyBytes>)> {
     let request: Request = read_request(request)?;
     let points = rows(&x, request.points())?;
-    let (summary, globals) = fitted(py, threads, |around| {
+    let (summary, kept) = fitted(py, threads, |around| {
         let (made, summary) = match &request {
             Request::Mixture(request) => fit_mixture(request, &points, around)?,
             Request::Factors(request) => fit_factors(request, &points, around)?,
             Request::Chains(request) => fit_chains(request, &points, &lengths, around)?,
         };
-        Ok((jensen::study::to_json(&summary)?, made.fit.lambda))
+        Ok((jensen::study::to_json(&summary)?, made.kept))
     })?;
-    Ok((summary, globals.into_pyarray(py)))
+    Ok((summary, PyBytes::new(py, &kept)))
 }
 
 /// Assignments, a row a point, and bounds.
 type Seen<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
 
-/// Assignments of the rows of `x` under the globals of a fit, a row each (responsibilities, probabilities of factors to be
+/// Assignments of the rows of `x` under what a fit kept, a row each (responsibilities, probabilities of factors to be
 /// on, marginals of states), and bounds, one a row or a sequence.
 #[pyfunction]
 pub fn explain_points<'py>(
@@ -78,16 +79,25 @@ pub fn explain_points<'py>(
     x: PyReadonlyArray2<'py, f64>,
     lengths: Vec<usize>,
     request: &str,
-    globals: PyReadonlyArray1<'py, f64>,
+    kept: &[u8],
     threads: Option<usize>,
 ) -> PyResult<Seen<'py>> {
     let request: Request = read_request(request)?;
     let points = rows(&x, &PointRequest::default())?;
-    let globals = globals.as_slice()?;
     let explained = computed(py, threads, || match &request {
-        Request::Mixture(request) => explain_mixture(request, globals, &points),
-        Request::Factors(request) => explain_factors(request, globals, &points),
-        Request::Chains(request) => explain_chains(request, globals, &points, &lengths),
+        Request::Mixture(_) => {
+            let model = MixtureModel::decode(kept).map_err(Error::Input)?;
+            model.explain(&points)
+        }
+        Request::Factors(request) => explain_factors(
+            request,
+            &Globals::decode(kept).map_err(Error::Input)?,
+            &points,
+        ),
+        Request::Chains(request) => {
+            let globals = Globals::decode(kept).map_err(Error::Input)?;
+            explain_chains(request, &globals, &points, &lengths)
+        }
     })?;
     let Explained {
         assignments,

@@ -1,0 +1,50 @@
+//! The plain model of a model's points: one part for all of them, which everyone would try first.
+
+use jensen_math::special::lgamma;
+
+use crate::engine::{Engine, Heat, Measure};
+use crate::model::ConjugateModel;
+use crate::pointwise::{Pointwise, untempered_bound};
+
+/// The plain model of the points of a model of several parts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plain {
+    /// Its bound in nats; with complete points its log evidence.
+    pub bound: f64,
+    /// The bound of the model of several parts, one of which holds all points: a fit below it is not at its best, as this is within
+    /// its reach.
+    pub within: f64,
+}
+
+/// Steps at most; one is enough unless values are missing, which take a few.
+const STEPS: usize = 100;
+
+/// The bound of a model of one part.
+pub(crate) fn alone<M: ConjugateModel>(model: &M) -> f64 {
+    let mut engine = Pointwise::new(model);
+    let mut globals = engine.start(0);
+    let all: Vec<usize> = (0..model.points()).collect();
+    let mut bound = f64::NEG_INFINITY;
+    for _ in 0..STEPS {
+        let heat = Heat::Uniform(1.0);
+        let reached = engine.local_steps(&mut globals, &all, &heat, Measure::default());
+        if reached.is_none() {
+            return f64::NAN;
+        }
+        engine.global_step(&mut globals, 1.0, 1.0);
+        let next = untempered_bound(model, &globals);
+        let own = (next - engine.log_jacobian()).abs().max(1.0);
+        if next.is_nan() || (next - bound).abs() <= 1e-9 * own {
+            return next;
+        }
+        bound = next;
+    }
+    bound
+}
+
+/// log p of `count` draws all of which are the first of `k` categories, under a symmetric Dirichlet prior of their
+/// probabilities.
+pub(crate) fn all_the_first(k: usize, concentration: f64, count: f64) -> f64 {
+    let total = k as f64 * concentration;
+    lgamma(total) - lgamma(total + count) + lgamma(concentration + count) - lgamma(concentration)
+}

@@ -1,0 +1,242 @@
+//! Plain models of records that everyone would try first: independent values, and one linear factor.
+
+use jensen_math::constants::LOG_TWO_PI;
+use jensen_neural::{Likelihood, Records};
+
+/// The name of a plain model, and its mean log density of records in nats.
+pub(super) type Scored = (&'static str, f64);
+
+/// The plain model of a likelihood that explains `scored` best, once it has learned from `train`.
+pub(super) fn best(
+    train: &dyn Records,
+    scored: &dyn Records,
+    likelihood: Likelihood,
+) -> Option<Scored> {
+    let (train, scored) = (gathered(train), gathered(scored));
+    let mut all = vec![match likelihood {
+        Likelihood::Bernoulli => ("independent binary values", binary(&train, &scored)),
+        Likelihood::Categorical { categories } => (
+            "independent categories",
+            grouped(&train, &scored, categories),
+        ),
+        Likelihood::Gaussian { .. } => ("independent normals", {
+            let normals = Factor::none(&train);
+            normals.mean_log_density(&scored)
+        }),
+    }];
+    if let Likelihood::Gaussian { .. } = likelihood
+        && train.len() > 2
+    {
+        all.push((
+            "one linear factor",
+            Factor::of(&train).mean_log_density(&scored),
+        ));
+    }
+    let finite = all.into_iter().filter(|(_, score)| score.is_finite());
+    finite.reduce(|best, next| if next.1 > best.1 { next } else { best })
+}
+
+fn gathered(records: &dyn Records) -> Vec<Vec<f64>> {
+    let mut row = vec![0.0f32; records.width()];
+    let mut read = |index| {
+        records.read(index, &mut row);
+        row.iter().map(|x| f64::from(*x)).collect()
+    };
+    (0..records.len()).map(&mut read).collect()
+}
+
+fn mean_of(rows: &[Vec<f64>], of: impl Fn(&[f64]) -> f64) -> f64 {
+    rows.iter().map(|row| of(row)).sum::<f64>() / rows.len().max(1) as f64
+}
+
+fn means(rows: &[Vec<f64>]) -> Vec<f64> {
+    let width = rows.first().map_or(0, Vec::len);
+    (0..width).map(|i| mean_of(rows, |row| row[i])).collect()
+}
+
+/// Mean log probability of the values as the decoder sees them, after half a success and half a failure of each.
+fn binary(train: &[Vec<f64>], scored: &[Vec<f64>]) -> f64 {
+    let n = train.len() as f64;
+    let share = |mean: f64| (n * mean + 0.5) / (n + 1.0);
+    let p: Vec<f64> = means(train).into_iter().map(share).collect();
+    mean_of(scored, |row| {
+        let pairs = row.iter().zip(&p);
+        pairs
+            .map(|(x, p)| x * p.ln() + (1.0 - x) * (-p).ln_1p())
+            .sum()
+    })
+}
+
+/// The same of groups of indicators, after half a record of each.
+fn grouped(train: &[Vec<f64>], scored: &[Vec<f64>], categories: usize) -> f64 {
+    let n = train.len() as f64;
+    let share = |mean: f64| (n * mean + 0.5) / (n + 0.5 * categories as f64);
+    let p: Vec<f64> = means(train).into_iter().map(share).collect();
+    mean_of(scored, |row| {
+        row.iter().zip(&p).map(|(x, p)| x * p.ln()).sum()
+    })
+}
+
+/// x = mean + loadings · z + noise, z standard normal: maximum likelihood by EM (Rubin and Thayer 1982).
+struct Factor {
+    mean: Vec<f64>,
+    loadings: Vec<f64>,
+    noise: Vec<f64>,
+}
+
+/// Share of a column's variance that is noise at least: that of R's factanal. Without it a factor that is one of the columns has
+/// no bound.
+const UNIQUE: f64 = 0.005;
+
+/// Rounds of EM at most, and the gain in nats a record below which they end. A plain model is compared with, not reported.
+const ROUNDS: usize = 200;
+const STILL: f64 = 1e-5;
+
+impl Factor {
+    /// Independent columns.
+    fn none(rows: &[Vec<f64>]) -> Self {
+        let mean = means(rows);
+        let variance = |i: usize| mean_of(rows, |row| (row[i] - mean[i]).powi(2));
+        let noise = (0..mean.len())
+            .map(|i| variance(i).max(f64::MIN_POSITIVE))
+            .collect();
+        let loadings = vec![0.0; mean.len()];
+        Self {
+            mean,
+            loadings,
+            noise,
+        }
+    }
+
+    /// One factor, which begins as the columns' first principal component.
+    fn of(rows: &[Vec<f64>]) -> Self {
+        let mut factor = Self::none(rows);
+        let variance = factor.noise.clone();
+        let sd: Vec<f64> = variance.iter().map(|v| v.sqrt()).collect();
+        let scaled = |row: &[f64], mean: &[f64]| -> Vec<f64> {
+            (0..row.len()).map(|i| (row[i] - mean[i]) / sd[i]).collect()
+        };
+        // Not orthogonal to any pattern of signs.
+        let mut axis: Vec<f64> = (0..sd.len())
+            .map(|i| 1.0 + 0.1 * (i as f64).sin())
+            .collect();
+        for _ in 0..20 {
+            let mut next = vec![0.0; axis.len()];
+            for row in rows {
+                let row = scaled(row, &factor.mean);
+                let score: f64 = row.iter().zip(&axis).map(|(x, a)| x * a).sum();
+                next.iter_mut()
+                    .zip(&row)
+                    .for_each(|(next, x)| *next += score * x);
+            }
+            let length = next.iter().map(|x| x * x).sum::<f64>().sqrt();
+            axis = next
+                .iter()
+                .map(|x| x / length.max(f64::MIN_POSITIVE))
+                .collect();
+        }
+        let strength = mean_of(rows, |row| {
+            let row = scaled(row, &factor.mean);
+            row.iter()
+                .zip(&axis)
+                .map(|(x, a)| x * a)
+                .sum::<f64>()
+                .powi(2)
+        });
+        for i in 0..axis.len() {
+            let share = (strength.sqrt() * axis[i]).clamp(-0.95, 0.95);
+            factor.loadings[i] = share * sd[i];
+            factor.noise[i] = (1.0 - share * share) * variance[i];
+        }
+        let mut before = f64::NEG_INFINITY;
+        for _ in 0..ROUNDS {
+            let score = factor.mean_log_density(rows);
+            if score.is_nan() || score - before <= STILL {
+                break;
+            }
+            before = score;
+            factor.improve(rows, &variance);
+        }
+        factor
+    }
+
+    /// Σ loadings² / noise, and Σ loadings (x − mean) / noise.
+    fn projected(&self, row: &[f64]) -> (f64, f64) {
+        let mut sums = (0.0, 0.0);
+        for (((x, m), w), v) in row
+            .iter()
+            .zip(&self.mean)
+            .zip(&self.loadings)
+            .zip(&self.noise)
+        {
+            sums.0 += w * w / v;
+            sums.1 += w * (x - m) / v;
+        }
+        sums
+    }
+
+    fn improve(&mut self, rows: &[Vec<f64>], variance: &[f64]) {
+        let width = self.mean.len();
+        let (mut products, mut squares) = (vec![0.0; width], 0.0);
+        for row in rows {
+            let (strength, projected) = self.projected(row);
+            let spread = 1.0 / (1.0 + strength);
+            let score = spread * projected;
+            squares += spread + score * score;
+            for i in 0..width {
+                products[i] += score * (row[i] - self.mean[i]);
+            }
+        }
+        let n = rows.len() as f64;
+        for i in 0..width {
+            self.loadings[i] = products[i] / squares;
+            let left = variance[i] - self.loadings[i] * products[i] / n;
+            self.noise[i] = left.max(UNIQUE * variance[i]);
+        }
+    }
+
+    fn mean_log_density(&self, rows: &[Vec<f64>]) -> f64 {
+        let logs: f64 = self.noise.iter().map(|v| LOG_TWO_PI + v.ln()).sum();
+        mean_of(rows, |row| {
+            let (strength, projected) = self.projected(row);
+            let terms = row.iter().zip(&self.mean).zip(&self.noise);
+            let squares: f64 = terms.map(|((x, m), v)| (x - m).powi(2) / v).sum();
+            let explained = projected * projected / (1.0 + strength);
+            -0.5 * (logs + strength.ln_1p() + squares - explained)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_factor_is_found() {
+        let wave = |i: usize, f: f64| (i as f64 * f).sin() + (i as f64 * f * 1.618).cos();
+        let rows: Vec<Vec<f64>> = (0..400)
+            .map(|i| {
+                let z = wave(i, 0.7);
+                vec![
+                    z + 0.3 * wave(i, 1.9),
+                    -2.0 * z + 0.5 * wave(i, 2.3),
+                    z + wave(i, 3.1),
+                ]
+            })
+            .collect();
+        let plain = Factor::none(&rows).mean_log_density(&rows);
+        let factor = Factor::of(&rows);
+        // Of a saturated model of three columns the density is that of their normal distribution.
+        let m = means(&rows);
+        let s = |i: usize, j: usize| mean_of(&rows, |x| (x[i] - m[i]) * (x[j] - m[j]));
+        let det = s(0, 0) * (s(1, 1) * s(2, 2) - s(1, 2).powi(2))
+            - s(0, 1) * (s(0, 1) * s(2, 2) - s(1, 2) * s(0, 2))
+            + s(0, 2) * (s(0, 1) * s(1, 2) - s(1, 1) * s(0, 2));
+        let exact = -0.5 * (3.0 * LOG_TWO_PI + det.ln() + 3.0);
+        let found = factor.mean_log_density(&rows);
+        assert!(
+            found > plain + 0.5 && (found - exact).abs() < 0.01,
+            "{plain} {found} {exact}"
+        );
+    }
+}

@@ -1,0 +1,480 @@
+//! Columns of numbers in units of their own: the one place where tables, points, sequences and images are standardised.
+//!
+//! A study that standardises sees u = (x − centre) / scale of the columns that tell rows apart, and tells densities of x: those of u
+//! less the logarithms of the scales. Columns that are constant have no density, and copies of other columns have none beside
+//! them; both are left out and said so.
+
+use jensen_math::sum::ColumnMoments;
+use jensen_run::{Control, Observer, Progress, Record, Status, Store};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// Whether a study standardises the columns of its data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "snake_case")]
+pub enum Standardise {
+    /// Inside: results are in the units of the data
+    #[default]
+    On,
+    /// Take the numbers as they are
+    Off,
+}
+
+/// A column that stays.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Kept {
+    /// Its place among the columns of the data.
+    column: usize,
+    centre: f64,
+    scale: f64,
+}
+
+/// A column that is left out, and what it is where another value is known: level + slope · (the value of a kept column).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Left {
+    column: usize,
+    /// The place among the kept columns of that of which this is a copy, and by how much it changes for a unit of that.
+    copy_of: Option<(usize, f64)>,
+    level: f64,
+}
+
+/// The units of the columns of a table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Units {
+    kept: Vec<Kept>,
+    left: Vec<Left>,
+}
+
+/// A column whose deviations from its mean are not this many roundings of its largest number is constant. Numbers that were computed
+/// have a few; a column a million standard deviations from 0 has more than 10⁹.
+const ROUNDINGS: f64 = 64.0;
+
+/// Two columns that nowhere differ by more than this share of their standard deviation are one: a ten-millionth of it says
+/// nothing of rows but how they were rounded.
+const SAME: f64 = 1e-7;
+
+impl Units {
+    /// Units in which `width` columns are as they are.
+    pub fn as_they_are(width: usize) -> Self {
+        let kept = |column| Kept {
+            column,
+            centre: 0.0,
+            scale: 1.0,
+        };
+        Self {
+            kept: (0..width).map(kept).collect(),
+            left: Vec::new(),
+        }
+    }
+
+    /// Those of columns of these moments, which may be of rows that nobody has together; copies are not looked for.
+    ///
+    /// # Errors
+    /// All columns are constant.
+    pub fn of_moments(columns: &[ColumnMoments], asked: Standardise) -> Result<Self, Error> {
+        let mut units = Self::default();
+        for (column, moments) in columns.iter().enumerate() {
+            let count = moments.count.max(1.0);
+            let scale = (moments.squares / count).sqrt();
+            let rounding = ROUNDINGS * f64::EPSILON * moments.mean.abs();
+            // Sums that overflow make NaN.
+            if scale.is_nan() || scale <= rounding {
+                let (copy_of, level) = (None, moments.mean);
+                units.left.push(Left {
+                    column,
+                    copy_of,
+                    level,
+                });
+                continue;
+            }
+            let (centre, scale) = match asked {
+                Standardise::On => (moments.mean, scale),
+                Standardise::Off => (0.0, 1.0),
+            };
+            units.kept.push(Kept {
+                column,
+                centre,
+                scale,
+            });
+        }
+        if units.kept.is_empty() {
+            return Err(Error::Input(
+                "every column is constant: there is nothing to learn from rows that are all the same"
+                    .to_owned(),
+            ));
+        }
+        Ok(units)
+    }
+
+    /// Those of rows of `width` numbers, of which NaN are missing.
+    ///
+    /// # Errors
+    /// All columns are constant.
+    pub fn of_rows(width: usize, rows: &[f64], asked: Standardise) -> Result<Self, Error> {
+        let moments = ColumnMoments::of(width, rows);
+        let mut units = Self::of_moments(&moments, asked)?;
+        for (copy, original, sign) in copies(&moments, &units.kept, rows) {
+            let (from, to) = (&moments[original], &moments[copy]);
+            let slope = sign * (to.squares / from.squares).sqrt();
+            units.kept.retain(|kept| kept.column != copy);
+            units.left.push(Left {
+                column: copy,
+                copy_of: Some((original, slope)),
+                level: to.mean - slope * from.mean,
+            });
+        }
+        for left in &mut units.left {
+            if let Some((original, _)) = &mut left.copy_of {
+                let place = units.kept.iter().position(|kept| kept.column == *original);
+                *original = place.expect("originals are kept");
+            }
+        }
+        units.left.sort_by_key(|left| left.column);
+        Ok(units)
+    }
+
+    /// Columns of the data.
+    pub fn columns(&self) -> usize {
+        self.kept.len() + self.left.len()
+    }
+
+    /// Columns that stay.
+    pub fn width(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether nothing is changed.
+    pub fn change_nothing(&self) -> bool {
+        self.left.is_empty() && self.kept.iter().all(|k| k.centre == 0.0 && k.scale == 1.0)
+    }
+
+    /// Logarithms of the scales of the columns that stay.
+    pub fn log_scales(&self) -> Vec<f64> {
+        self.kept.iter().map(|kept| kept.scale.ln()).collect()
+    }
+
+    /// The logarithm of the density of a whole row in the units of the data less that in these.
+    pub fn log_jacobian(&self) -> f64 {
+        -self.log_scales().iter().sum::<f64>()
+    }
+
+    /// The columns that stay of `all`, such as their moments in the units of the data.
+    pub fn of_kept<T: Clone>(&self, all: &[T]) -> Vec<T> {
+        let kept = self.kept.iter();
+        kept.map(|kept| all[kept.column].clone()).collect()
+    }
+
+    /// Moments of the columns that stay, in these units, from those of all in the units of the data.
+    pub fn moments(&self, columns: &[ColumnMoments]) -> Vec<ColumnMoments> {
+        let of = |kept: &Kept| {
+            let moments = columns[kept.column];
+            ColumnMoments {
+                mean: (moments.mean - kept.centre) / kept.scale,
+                squares: moments.squares / (kept.scale * kept.scale),
+                ..moments
+            }
+        };
+        self.kept.iter().map(of).collect()
+    }
+
+    /// A row of the data in these units.
+    pub fn row<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
+        let kept = self.kept.iter();
+        kept.map(|kept| (row[kept.column] - kept.centre) / kept.scale)
+    }
+
+    /// Rows of the data in these units.
+    pub fn rows(&self, rows: &[f64]) -> Vec<f64> {
+        let rows = rows.chunks_exact(self.columns().max(1));
+        rows.flat_map(|row| self.row(row)).collect()
+    }
+
+    /// A row of these units in those of the data.
+    pub fn back(&self, row: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; self.columns()];
+        for (x, kept) in row.iter().zip(&self.kept) {
+            out[kept.column] = kept.centre + kept.scale * x;
+        }
+        for left in &self.left {
+            let moved = left.copy_of.map(|(original, slope)| {
+                let original = self.kept[original].column;
+                slope * out[original]
+            });
+            out[left.column] = left.level + moved.unwrap_or(0.0);
+        }
+        out
+    }
+
+    /// Single precision rows of these units in those of the data, one after the other.
+    pub fn rows_back(&self, rows: &[f32]) -> Vec<f64> {
+        let wide = |row: &[f32]| row.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
+        let rows = rows.chunks_exact(self.width().max(1));
+        rows.flat_map(|row| self.back(&wide(row))).collect()
+    }
+
+    /// By how much the columns of the data change with those of these units: the column, a place among those that stay, and the slope.
+    fn slopes(&self) -> Vec<Option<(usize, f64)>> {
+        let mut slopes = vec![None; self.columns()];
+        for (place, kept) in self.kept.iter().enumerate() {
+            slopes[kept.column] = Some((place, kept.scale));
+        }
+        for left in &self.left {
+            slopes[left.column] = left
+                .copy_of
+                .map(|(place, slope)| (place, slope * self.kept[place].scale));
+        }
+        slopes
+    }
+
+    /// Variances of these units in those of the data.
+    pub fn variances_back(&self, variances: &[f64]) -> Vec<f64> {
+        let of = |slope: Option<(usize, f64)>| slope.map_or(0.0, |(at, s)| s * s * variances[at]);
+        self.slopes().into_iter().map(of).collect()
+    }
+
+    /// A covariance matrix of these units in those of the data.
+    pub fn covariance_back(&self, covariance: &[f64]) -> Vec<f64> {
+        let (width, slopes) = (self.width(), self.slopes());
+        let pairs = slopes
+            .iter()
+            .flat_map(|a| slopes.iter().map(move |b| (a, b)));
+        let of = |(a, b): (&Option<(usize, f64)>, &Option<(usize, f64)>)| match (a, b) {
+            (Some((i, s)), Some((j, t))) => s * t * covariance[i * width + j],
+            _ => 0.0,
+        };
+        pairs.map(of).collect()
+    }
+
+    /// Coefficients of the columns of these units, such as loadings, in those of the data.
+    pub fn slopes_back(&self, coefficients: &[f64]) -> Vec<f64> {
+        let slopes = self.slopes().into_iter();
+        slopes
+            .map(|slope| slope.map_or(0.0, |(at, s)| s * coefficients[at]))
+            .collect()
+    }
+
+    /// A sentence for every kind of columns that are left out.
+    pub fn notes(&self, names: &[String]) -> Vec<String> {
+        let mut notes = Vec::new();
+        let listed = |names: Vec<String>| match names.len() {
+            0..=5 => names.join(", "),
+            count => format!("{} and {} more", names[..5].join(", "), count - 5),
+        };
+        let constant = self.left.iter().filter(|left| left.copy_of.is_none());
+        let constant: Vec<String> = constant
+            .map(|left| format!("`{}` ({})", names[left.column], left.level))
+            .collect();
+        if !constant.is_empty() {
+            notes.push(format!(
+                "columns that are constant say nothing and are left out: {}",
+                listed(constant)
+            ));
+        }
+        let copies = self.left.iter().filter_map(|left| {
+            let (original, _) = left.copy_of?;
+            let original = &names[self.kept[original].column];
+            Some(format!("`{}` (of `{original}`)", names[left.column]))
+        });
+        let copies: Vec<String> = copies.collect();
+        if !copies.is_empty() {
+            notes.push(format!(
+                "columns that are others in other units add nothing to them and are left out: {}",
+                listed(copies)
+            ));
+        }
+        notes
+    }
+}
+
+/// An observer of a run in units of its own, which hands on bounds as they are in those of the data.
+struct Shifted<'a> {
+    observer: &'a mut dyn Observer,
+    by: f64,
+    fields: &'a [&'a str],
+}
+
+/// Runs in units of its own under `control`, whose observer sees the bounds, and further `fields` that are bounds, with `by` nats added.
+pub fn shifted<T>(
+    control: Control<'_>,
+    by: f64,
+    fields: &[&str],
+    run: impl FnOnce(&mut Control<'_>) -> T,
+) -> T {
+    let mut observer = Shifted {
+        observer: &mut *control.observer,
+        by,
+        fields,
+    };
+    run(&mut Control {
+        budget: control.budget,
+        clock: control.clock,
+        cancel: control.cancel,
+        partial: control.partial,
+        observer: &mut observer,
+        store: control.store.map(|store| -> &mut dyn Store { store }),
+        checkpoint_seconds: control.checkpoint_seconds,
+        resume: control.resume,
+        force_resume: control.force_resume,
+    })
+}
+
+impl Shifted<'_> {
+    fn shifted(&self, record: &Record) -> Record {
+        let mut record = record.clone();
+        record.elbo = record.elbo.map(|elbo| elbo + self.by);
+        for field in self.fields {
+            if let Some(value) = record.fields.get_mut(*field)
+                && let Some(bound) = value.as_f64()
+            {
+                *value = (bound + self.by).into();
+            }
+        }
+        record
+    }
+}
+
+impl Observer for Shifted<'_> {
+    fn record(&mut self, record: &Record) {
+        let record = self.shifted(record);
+        self.observer.record(&record);
+    }
+
+    fn progress(&mut self, progress: &Progress<'_>) {
+        let record = self.shifted(progress.record);
+        self.observer.progress(&Progress {
+            record: &record,
+            ..*progress
+        });
+    }
+
+    fn note(&mut self, note: &str) {
+        self.observer.note(note);
+    }
+
+    fn finished(&mut self, status: &Status) {
+        self.observer.finished(status);
+    }
+}
+
+/// Columns that are others but for location, scale and sign: each with the first of its kind and the sign.
+///
+/// Candidates have the same product with a fixed vector, but for the sign; those are compared row by row.
+fn copies(moments: &[ColumnMoments], kept: &[Kept], rows: &[f64]) -> Vec<(usize, usize, f64)> {
+    let width = moments.len();
+    let count = rows.len() / width.max(1);
+    let value = |row: usize, column: usize| {
+        let m = &moments[column];
+        (rows[row * width + column] - m.mean) / (m.squares / m.count).sqrt()
+    };
+    // Multiples of an irrational number are spread evenly and in no pattern that rows may have.
+    let weight = |row: usize| ((row as f64 + 1.0) * 0.754_877_666_246_692_7).fract() - 0.5;
+    let sketch = |column: usize| {
+        let terms = (0..count).map(|row| weight(row) * value(row, column));
+        terms.filter(|x| !x.is_nan()).sum::<f64>().abs()
+    };
+    let own: Vec<(f64, usize)> = kept
+        .iter()
+        .map(|kept| (sketch(kept.column), kept.column))
+        .collect();
+    let mut sorted = own.clone();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let same = |a: usize, b: usize, sign: f64| {
+        (0..count).all(|row| {
+            let (x, y) = (value(row, a), value(row, b));
+            x.is_nan() && y.is_nan() || (x - sign * y).abs() <= SAME
+        })
+    };
+    let slack = SAME * count as f64;
+    let mut found: Vec<(usize, usize, f64)> = Vec::new();
+    let mut is_copy = vec![false; width];
+    for (sketch, column) in own {
+        let begin = sorted.partition_point(|(other, _)| *other < sketch - slack);
+        let near = sorted[begin..]
+            .iter()
+            .take_while(|(other, _)| *other <= sketch + slack);
+        let originals = near.filter(|(_, other)| *other < column && !is_copy[*other]);
+        let signed = |other: usize| {
+            let signs = [1.0, -1.0].into_iter();
+            signs.map(move |sign| (other, sign))
+        };
+        let mut pairs = originals.flat_map(|(_, other)| signed(*other));
+        let original = pairs.find(|(other, sign)| same(*other, column, *sign));
+        if let Some((original, sign)) = original {
+            found.push((column, original, sign));
+            is_copy[column] = true;
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(width: usize) -> Vec<String> {
+        (0..width).map(|i| format!("c{i}")).collect()
+    }
+
+    #[test]
+    fn constant_columns_and_copies_are_left_out_and_come_back() {
+        let u = |i: usize, f: f64| (i as f64 * f).sin();
+        let rows: Vec<f64> = (0..50)
+            .flat_map(|i| {
+                let (a, b) = (u(i, 1.3), u(i, 2.9));
+                [1e6 + a, 7.0, 1e-6 * b, 3.0 - 2e3 * a, b + 1e-3 * a]
+            })
+            .collect();
+        let units = Units::of_rows(5, &rows, Standardise::On).unwrap();
+        assert_eq!((units.width(), units.columns()), (3, 5));
+        let said = units.notes(&names(5));
+        assert!(said[0].ends_with("left out: `c1` (7)"), "{said:?}");
+        assert!(said[1].ends_with("left out: `c3` (of `c0`)"), "{said:?}");
+        let inside = units.rows(&rows);
+        for (row, inside) in rows.chunks(5).zip(inside.chunks(3)) {
+            let sds = [1.0, 1.0, 1e-6, 2e3, 1.0];
+            for ((x, y), sd) in row.iter().zip(units.back(inside)).zip(sds) {
+                assert!((x - y).abs() < 1e-8 * sd, "{x} {y}");
+            }
+        }
+        let moments = ColumnMoments::of(3, &inside);
+        for m in moments {
+            assert!(m.mean.abs() < 1e-9 && (m.squares / m.count - 1.0).abs() < 1e-9);
+        }
+        let rows = [1.0, 2.0, 1.0, 2.0];
+        assert!(Units::of_rows(2, &rows, Standardise::On).is_err());
+    }
+
+    #[test]
+    fn covariances_come_back() {
+        let rows: Vec<f64> = (0..40)
+            .flat_map(|i| {
+                let a = (f64::from(i) * 1.7).sin();
+                [10.0 * a, 5.0, -20.0 * a, (f64::from(i) * 0.6).cos()]
+            })
+            .collect();
+        let units = Units::of_rows(4, &rows, Standardise::On).unwrap();
+        let full = units.covariance_back(&[1.0, 0.5, 0.5, 1.0]);
+        let moments = ColumnMoments::of(4, &rows);
+        let sd = |c: usize| (moments[c].squares / moments[c].count).sqrt();
+        for (i, j, r) in [
+            (0, 0, 1.0),
+            (0, 2, -1.0),
+            (0, 3, 0.5),
+            (2, 3, -0.5),
+            (1, 1, 0.0),
+            (1, 3, 0.0),
+        ] {
+            assert!(
+                (full[i * 4 + j] - r * sd(i) * sd(j)).abs() < 1e-9,
+                "{i} {j}"
+            );
+        }
+        let own = units.variances_back(&[1.0, 4.0]);
+        assert!((own[3] - 4.0 * sd(3).powi(2)).abs() < 1e-9 && own[1] == 0.0);
+        let off = Units::of_rows(4, &rows, Standardise::Off).unwrap();
+        assert_eq!((off.width(), off.log_jacobian()), (2, 0.0));
+        assert!(Units::as_they_are(3).change_nothing());
+    }
+}
