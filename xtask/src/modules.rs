@@ -367,6 +367,8 @@ const BLACKBOX: [Storey; 11] = [
             "certificate",
             "starts",
             "method",
+            "approximation",
+            "refine",
             "settings",
             "records",
         ],
@@ -458,7 +460,9 @@ const LATENT: [Storey; 8] = [
         ],
     },
     Storey {
-        modules: &["factors", "learn", "predict", "tightness"],
+        modules: &[
+            "density", "factors", "integrate", "learn", "loo", "predict", "readout", "tightness",
+        ],
         may_use: &[
             "error",
             "matrix",

@@ -15,12 +15,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("calls FOLDER COUNT SEED".into());
     };
     let mut dice = Dice(seed.parse()?);
+    let count: usize = count.parse()?;
     fs::create_dir_all(folder)?;
     let all: Vec<BuiltinId> = BuiltinId::all().filter(|id| !id.is_variadic()).collect();
     let first = dice.below(all.len());
     let mut written = 0;
     for at in 0.. {
-        if written >= count.parse()? {
+        if written >= count {
             break;
         }
         let id = all[(first + at) % all.len()];
