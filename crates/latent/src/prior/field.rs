@@ -393,7 +393,7 @@ impl Field {
             .map(|(i, j, x)| (n + i, n + j, *x))
             .collect();
         let levels = plain.null_space.unwrap_or_else(|| Dense::zeros(n, 0));
-        let scaled = Self {
+        let mut scaled = Self {
             constant: 0.0,
             ..Self::from_terms(
                 n,
@@ -405,6 +405,8 @@ impl Field {
                 Vec::new(),
             )?
         };
+        // As of a single structure matrix, the pattern holds its values.
+        scaled.pattern.value = scaled.terms[0].clone();
         // log |cR|₊ adds (size − 1) log c a component, log c where a node is alone.
         let mut sizes = vec![0usize; count];
         label.iter().for_each(|c| sizes[*c] += 1);

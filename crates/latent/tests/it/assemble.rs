@@ -427,7 +427,13 @@ fn columns_that_say_nothing_are_left_out() {
         "{notes}"
     );
     // Without a level a constant column is one.
-    assert_eq!(made("fixed(x, level)").unwrap().covariates().len(), 2);
+    let origin = Units {
+        centred: false,
+        ..INSIDE
+    };
+    let spec = Spec::parse("fixed(x, level)").unwrap();
+    let through = assemble(&spec, &sheet, &rows(3), origin).unwrap();
+    assert_eq!(through.covariates().len(), 2);
     let error = made("intercept() + fixed(level)")
         .err()
         .unwrap()
