@@ -412,7 +412,7 @@ const BLACKBOX: [Storey; 11] = [
     },
 ];
 
-const LATENT: [Storey; 8] = [
+const LATENT: [Storey; 9] = [
     Storey {
         modules: &["error"],
         may_use: &[],
@@ -422,8 +422,12 @@ const LATENT: [Storey; 8] = [
         may_use: &["error"],
     },
     Storey {
+        modules: &["density"],
+        may_use: &[],
+    },
+    Storey {
         modules: &["structure"],
-        may_use: &["error", "matrix"],
+        may_use: &["density", "error", "matrix"],
     },
     Storey {
         modules: &["fit"],
@@ -450,6 +454,7 @@ const LATENT: [Storey; 8] = [
     Storey {
         modules: &["prior"],
         may_use: &[
+            "density",
             "error",
             "matrix",
             "structure",
@@ -461,9 +466,16 @@ const LATENT: [Storey; 8] = [
     },
     Storey {
         modules: &[
-            "density", "factors", "integrate", "learn", "loo", "predict", "readout", "tightness",
+            "factors",
+            "integrate",
+            "learn",
+            "loo",
+            "predict",
+            "readout",
+            "tightness",
         ],
         may_use: &[
+            "density",
             "error",
             "matrix",
             "structure",
