@@ -1,10 +1,10 @@
-"""How long topics of so many documents take on so many machines: a simulation of leaves, workers, network and disk.
+"""How long topics of so many documents take on so many machines: a simulation of shards, workers, network and disk.
 
     python tools/capacity.py            the table of the book
     python tools/capacity.py --check    measured runs against what is predicted: exit code 1 beyond 20 %
 
-A step is simulated as `jensen.distributed.fit_topics` makes it: the driver sends λ, each worker takes the next block of leaves as
-soon as it is free and adds its leaves up, parts of blocks come back over the driver's link and are added up over the tree, and the
+A step is simulated as `jensen.distributed.fit_topics` makes it: the driver sends λ, each worker takes the next block of shards as
+soon as it is free and adds its shards up, parts of blocks come back over the driver's link and are added up over the tree, and the
 driver makes the global step. The constants are measured on one core (AVX2, 2 GHz class), by least squares over runs of K = 20, 50
 and 100 topics and minibatches of 1024 to 16 384 documents of 20 tokens; the rest is what the user says of the machines.
 """
@@ -50,9 +50,9 @@ class Cluster:
 @dataclass
 class Run:
     topics: int
-    #: Documents of a leaf's share of a minibatch.
+    #: Documents of a shard's share of a minibatch.
     share: int
-    leaves: int
+    shards: int
     passes: float = 1.0
 
 
@@ -71,31 +71,31 @@ def distinct(words: int, tokens: float) -> float:
 def processor_seconds(corpus: Corpus, run: Run) -> float:
     """Of all processes together."""
     documents = corpus.documents * run.passes
-    steps = documents / (run.share * run.leaves)
+    steps = documents / (run.share * run.shards)
     local = documents * corpus.tokens * (TOKEN + TOKEN_TOPIC * run.topics)
     part = distinct(corpus.words, run.share * corpus.tokens) * run.topics
-    return ONCE * corpus.documents + local + steps * run.topics * corpus.words * GLOBAL + steps * run.leaves * part * PART
+    return ONCE * corpus.documents + local + steps * run.topics * corpus.words * GLOBAL + steps * run.shards * part * PART
 
 
-def block_size(leaves: int, workers: int) -> int:
-    """Leaves of a block: the power of two that leaves the busiest worker the fewest leaves, and of these the largest."""
-    sizes = [1 << bits for bits in range(leaves.bit_length())]
-    return min(reversed(sizes), key=lambda size: math.ceil(math.ceil(leaves / size) / workers) * size)
+def block_size(shards: int, workers: int) -> int:
+    """Shards of a block: the power of two that leaves the busiest worker the fewest shards, and of these the largest."""
+    sizes = [1 << bits for bits in range(shards.bit_length())]
+    return min(reversed(sizes), key=lambda size: math.ceil(math.ceil(shards / size) / workers) * size)
 
 
 def step(corpus: Corpus, run: Run, cluster: Cluster) -> float:
     """Seconds of one step."""
     everywhere = 4.0 * corpus.words * run.topics
-    block = block_size(run.leaves, cluster.workers)
-    leaf = distinct(corpus.words, run.share * corpus.tokens) * run.topics
+    block = block_size(run.shards, cluster.workers)
+    shard = distinct(corpus.words, run.share * corpus.tokens) * run.topics
     part = distinct(corpus.words, block * run.share * corpus.tokens) * run.topics
     # λ goes to every machine over the driver's link, one after the other.
     arrival = [cluster.latency + (machine + 1) * everywhere / cluster.network for machine in range(cluster.machines)]
     free = [arrival[worker % cluster.machines] for worker in range(cluster.workers)]
     heapq.heapify(free)
-    work = block * (run.share * corpus.tokens * (TOKEN + TOKEN_TOPIC * run.topics) + leaf * PART)
+    work = block * (run.share * corpus.tokens * (TOKEN + TOKEN_TOPIC * run.topics) + shard * PART)
     link = 0.0
-    blocks = math.ceil(run.leaves / block)
+    blocks = math.ceil(run.shards / block)
     for _ in range(blocks):
         done = heapq.heappop(free) + cluster.latency + work
         heapq.heappush(free, done)
@@ -106,7 +106,7 @@ def step(corpus: Corpus, run: Run, cluster: Cluster) -> float:
 
 def seconds(corpus: Corpus, run: Run, cluster: Cluster) -> float:
     """Of a whole run."""
-    steps = corpus.documents * run.passes / (run.share * run.leaves)
+    steps = corpus.documents * run.passes / (run.share * run.shards)
     disk = corpus.documents * corpus.bytes / (cluster.machines * cluster.disk)
     # The first reading is not hidden behind work; afterwards pages are in memory or are read while others work.
     return ONCE * corpus.documents / cluster.cores + disk + steps * step(corpus, run, cluster)
@@ -134,16 +134,16 @@ def check() -> int:
 def table() -> None:
     clusters = [Cluster(1, 2), Cluster(1, 16), Cluster(4, 16), Cluster(16, 16)]
     names = " | ".join(f"{c.machines} × {c.cores} cores" for c in clusters)
-    print(f"| documents | leaves | documents a step | {names} |")
+    print(f"| documents | shards | documents a step | {names} |")
     print("| --- | --- | --- |" + " --- |" * len(clusters))
-    for documents, leaves, share in [(1e6, 16, 1000), (1e7, 64, 1000), (1e8, 256, 1000), (1e9, 256, 1000), (1e9, 256, 20000)]:
+    for documents, shards, share in [(1e6, 16, 1000), (1e7, 64, 1000), (1e8, 256, 1000), (1e9, 256, 1000), (1e9, 256, 20000)]:
         corpus = Corpus(documents, tokens=80, words=14000, bytes=130)
-        run = Run(500, share, leaves)
+        run = Run(500, share, shards)
         cells = []
         for cluster in clusters:
             hours = seconds(corpus, run, cluster) / 3600
             cells.append(f"{hours * 60:.0f} min" if hours < 2 else f"{hours:.0f} h")
-        print(f"| 10^{math.log10(documents):.0f} | {leaves} | {leaves * run.share:,} | {' | '.join(cells)} |")
+        print(f"| 10^{math.log10(documents):.0f} | {shards} | {shards * run.share:,} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

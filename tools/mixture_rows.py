@@ -1,10 +1,10 @@
-"""Rows of a Gaussian mixture in leaves: what the book's figure for mixtures by leaves is measured with.
+"""Rows of a Gaussian mixture in shards: what the book's figure for mixtures by shards is measured with.
 
     python tools/mixture_rows.py FOLDER
     jensen mixture fit FOLDER/all.npy --components 20 --covariance diagonal --seed 1 --threads 1 --out OUT
 
-and `fit_mixture("FOLDER/leaves", 20, covariance="diagonal", seed=1, workers=2, out=…)`. A million rows of 8 columns, from 20
-components of diagonal covariances, in eight files of `leaves` and in one, `all.npy`.
+and `fit_mixture("FOLDER/shards", 20, covariance="diagonal", seed=1, workers=2, out=…)`. A million rows of 8 columns, from 20
+components of diagonal covariances, in eight files of `shards` and in one, `all.npy`.
 """
 
 import sys
@@ -17,16 +17,16 @@ COMPONENTS, COLUMNS, LEAVES, PER_LEAF = 20, 8, 8, 125_000
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    leaves = folder / "leaves"
-    leaves.mkdir(parents=True, exist_ok=True)
+    shards = folder / "shards"
+    shards.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(1)
     means = rng.normal(scale=6, size=(COMPONENTS, COLUMNS))
     sds = rng.uniform(0.5, 1.5, size=(COMPONENTS, COLUMNS))
     parts = []
-    for leaf in range(LEAVES):
+    for shard in range(LEAVES):
         which = rng.integers(COMPONENTS, size=PER_LEAF)
         parts.append(means[which] + sds[which] * rng.normal(size=(PER_LEAF, COLUMNS)))
-        np.save(leaves / f"{leaf}.npy", parts[-1])
+        np.save(shards / f"{shard}.npy", parts[-1])
     np.save(folder / "all.npy", np.concatenate(parts))
 
 

@@ -52,7 +52,7 @@ class Engine(Protocol):
         """
 
     def submit(self, call: tuple[Any, ...], home: int | None = None) -> Any:
-        """Starts ``leaf(*call)``. Calls of one home go to one worker, one after the other, where the engine can say which: what
+        """Starts ``run_call(*call)``. Calls of one home go to one worker, one after the other, where the engine can say which: what
         that worker keeps in memory is found again.
         """
 
@@ -63,7 +63,7 @@ class Engine(Protocol):
         """What it gave; raises ``Lost``, or the call's own error."""
 
 
-def leaf(version: str, function: str, *arguments: Any) -> Any:
+def run_call(version: str, function: str, *arguments: Any) -> Any:
     """A call at a worker: a function of the extension module by its name."""
     if version != _jensen.__version__:
         raise RuntimeError(
@@ -218,7 +218,7 @@ def _serve(pipe: Connection) -> None:
     with suppress(EOFError, OSError):
         while True:
             try:
-                answer = True, leaf(*pipe.recv())
+                answer = True, run_call(*pipe.recv())
             except EOFError:
                 return
             except Exception as error:
@@ -407,7 +407,7 @@ class _Mpi(AbstractContextManager["_Mpi | None"]):
         return None
 
     def submit(self, call: tuple[Any, ...], home: int | None = None) -> futures.Future[Any]:
-        return self.executor.submit(leaf, *call)
+        return self.executor.submit(run_call, *call)
 
     def wait(self, handles: Collection[futures.Future[Any]]) -> Collection[futures.Future[Any]]:
         return futures.wait(handles, return_when=futures.FIRST_COMPLETED).done
@@ -426,8 +426,8 @@ class _Mpi(AbstractContextManager["_Mpi | None"]):
 class _Actor:
     """A worker of Ray that stays."""
 
-    def leaf(self, *call: Any) -> Any:
-        return leaf(*call)
+    def run_call(self, *call: Any) -> Any:
+        return run_call(*call)
 
 
 @contextmanager
@@ -463,7 +463,7 @@ class _Ray(AbstractContextManager["_Ray"]):
                 self._ray.init(log_to_driver=False, num_cpus=workers, include_dashboard=False)
         self.workers = workers or max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
         # Who loses a worker is told: the same loop asks again for all engines.
-        self._leaf = self._ray.remote(num_cpus=1, max_retries=0)(leaf)
+        self._run_call = self._ray.remote(num_cpus=1, max_retries=0)(run_call)
         self._actor = self._ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(_Actor)
         self._homes: dict[int, Any] = {}
         #: Calls of homes that have not ended: the home's number, and who was asked.
@@ -480,12 +480,12 @@ class _Ray(AbstractContextManager["_Ray"]):
 
     def submit(self, call: tuple[Any, ...], home: int | None = None) -> Any:
         if home is None:
-            return self._leaf.remote(*call)
+            return self._run_call.remote(*call)
         place = home % self.workers
         if place not in self._homes:
             self._homes[place] = self._actor.remote()
         actor = self._homes[place]
-        handle = actor.leaf.remote(*call)
+        handle = actor.run_call.remote(*call)
         self._asked[handle] = place, actor
         return handle
 

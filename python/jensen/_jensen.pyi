@@ -147,7 +147,7 @@ Columns = Sequence[tuple[str, list[float]]]
 def fit_topics(
     documents: Documents, start: Topics | None, request: str, threads: int | None
 ) -> tuple[str, Array, list[float], float, int, float, list[str] | None, bool]: ...
-def leaf_step(
+def shard_step(
     corpus: Path,
     ask: npt.NDArray[np.uint8],
     block: Sequence[tuple[int, str, Sequence[int]]],
@@ -173,7 +173,7 @@ def fit_corpus(
 ) -> str: ...
 def record_step(program: str, path: str, digest: str, ask: bytes, share: bytes) -> bytes: ...
 def point_step(plan: str, path: str, digest: str, ask: bytes, share: bytes) -> bytes: ...
-def fit_point_leaves(
+def fit_point_shards(
     files: Sequence[str],
     request: str,
     out: str | None,
@@ -181,7 +181,7 @@ def fit_point_leaves(
     solve: Callable[[str, bytes, list[tuple[int, str, str, bytes]]], list[bytes]],
     threads: int | None,
 ) -> str: ...
-def fit_leaves(
+def fit_shards(
     name: str,
     text: str,
     include: Sequence[str],

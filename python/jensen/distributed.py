@@ -90,16 +90,16 @@ def build_topics(
     workers: int | None = None,
     **settings: Any,
 ) -> dict[str, Any]:
-    """Makes a corpus of leaves for ``fit_topics``, whose files of text are read by many processes.
+    """Makes a corpus of shards for ``fit_topics``, whose files of text are read by many processes.
 
     Each counts the words of one input file at a time; counts are added up, the vocabulary is chosen, files are written in its words
-    and put together to leaves. The leaves have the bytes of ``jensen topics build --shards`` of the same inputs, for any engine and
+    and put together to shards. The shards have the bytes of ``jensen topics build --shards`` of the same inputs, for any engine and
     number of workers. A worker that is killed costs its file. All machines see inputs and ``out`` under the same paths.
 
     Args:
         inputs: Files and folders of text or bags of words. Files are the unit: give as many as there are workers.
         out: The folder of the corpus; an earlier corpus there is replaced.
-        shards: The number of leaves.
+        shards: The number of shards.
         engine: As in ``map_fits``.
         workers: Files that are read at a time, each on one thread; all processors unless given.
         settings: The settings of ``jensen topics build``, by the names of its flags.
@@ -143,18 +143,18 @@ def fit_topics(
     threads: int | None = None,
     **settings: Any,
 ) -> dict[str, Any]:
-    """Learns topics from a corpus of ``jensen topics build --shards``, whose leaves are worked at by many processes.
+    """Learns topics from a corpus of ``jensen topics build --shards``, whose shards are worked at by many processes.
 
-    In every step the leaves solve their shares of the minibatch; their statistics are added up over a fixed tree of leaves.
+    In every step the shards solve their shares of the minibatch; their statistics are added up over a fixed tree of shards.
     The results are those of ``jensen topics fit`` of the same corpus, bit for bit, for any engine and number of workers. A
-    worker that is killed costs its block of leaves again. All machines see the corpus under the same path.
+    worker that is killed costs its block of shards again. All machines see the corpus under the same path.
 
     Args:
-        corpus: The folder of a corpus; one of a single file has one leaf.
+        corpus: The folder of a corpus; one of a single file has one shard.
         topics: The number of topics.
         out: A folder for results and checkpoints, the same as that of ``jensen topics fit --out``.
         engine: As in ``map_fits``.
-        workers: Leaves that are worked at at a time, each on one thread; all processors unless given.
+        workers: Shards that are worked at at a time, each on one thread; all processors unless given.
         resume: Goes on with the run in ``out`` from its last checkpoint.
         threads: Threads of the driver.
         settings: The settings of ``jensen topics fit``, by the names of its flags.
@@ -177,10 +177,10 @@ def fit_topics(
         return json.loads(summary)  # type: ignore[no-any-return]
 
 
-#: A block of leaves: of each its number, its digest and the documents of its share.
+#: A block of shards: of each its number, its digest and the documents of its share.
 Block = list[tuple[int, str, list[int]]]
 
-#: Held-out documents of a leaf: its number, its digest, the first of them, how many, and the first's number among all.
+#: Held-out documents of a shard: its number, its digest, the first of them, how many, and the first's number among all.
 Piece = tuple[int, str, int, int, int]
 
 
@@ -213,13 +213,13 @@ class _TopicsStep:
         return self._workplace.share(self._sent) if self._ask is None else self._ask
 
     def _each(
-        self, function: str, calls: list[tuple[Any, ...]], leaves: list[list[int]]
+        self, function: str, calls: list[tuple[Any, ...]], shards: list[list[int]]
     ) -> Iterator[tuple[int, Any]]:
-        """The calls' numbers and what they gave; those that are lost are errors that name their leaves."""
+        """The calls' numbers and what they gave; those that are lost are errors that name their shards."""
         for at, found in _engines.each(self._workplace, function, calls):
             if isinstance(found, _engines.Lost):
-                first, last = leaves[at][0], leaves[at][-1]
-                which = f"leaf {first} has" if first == last else f"leaves {first} to {last} have"
+                first, last = shards[at][0], shards[at][-1]
+                which = f"shard {first} has" if first == last else f"shards {first} to {last} have"
                 raise RuntimeError(
                     f"{which} cost {_engines.TRIES} workers ({found}): go on with resume=True when they are back"
                 )
@@ -228,17 +228,17 @@ class _TopicsStep:
     def score(self, seed: int, calls: list[list[Piece]]) -> list[NDArray[np.float64]]:
         """The scores of pieces of held-out documents."""
         shared = self._asked()
-        leaves = [[number for number, *_ in pieces] for pieces in calls]
-        found = dict(self._each("heldout_step", [(self._corpus, shared, seed, pieces) for pieces in calls], leaves))
+        shards = [[number for number, *_ in pieces] for pieces in calls]
+        found = dict(self._each("heldout_step", [(self._corpus, shared, seed, pieces) for pieces in calls], shards))
         return [found[at] for at in range(len(calls))]
 
     def solve(self, blocks: list[Block]) -> list[NDArray[np.uint8]]:
-        """The parts of blocks of leaves."""
+        """The parts of blocks of shards."""
         shared = self._asked()
         calls = [(self._corpus, shared, block, self._answer(at)) for at, block in enumerate(blocks)]
         parts: dict[int, NDArray[np.uint8]] = {}
-        leaves = [[number for number, *_ in block] for block in blocks]
-        for at, part in self._each("leaf_step", calls, leaves):
+        shards = [[number for number, *_ in block] for block in blocks]
+        for at, part in self._each("shard_step", calls, shards):
             answer = self._answer(at)
             parts[at] = answer.array()[:part] if isinstance(part, int) and answer is not None else part
         return [parts[at] for at in range(len(calls))]
@@ -258,10 +258,10 @@ def fit_records(
     include: Sequence[str | os.PathLike[str]] = (),
     **settings: Any,
 ) -> dict[str, Any]:
-    """Fits a Stan program to exchangeable records in Parquet files, each of which is a leaf that is evaluated elsewhere.
+    """Fits a Stan program to exchangeable records in Parquet files, each of which is a shard that is evaluated elsewhere.
 
-    Every minibatch has records of all leaves. Each leaf evaluates its share, and values and gradients are added up over a fixed
-    tree of leaves: the results are the same, bit for bit, for any engine and number of workers, and whatever was killed. A
+    Every minibatch has records of all shards. Each shard evaluates its share, and values and gradients are added up over a fixed
+    tree of shards: the results are the same, bit for bit, for any engine and number of workers, and whatever was killed. A
     worker that is killed costs its share again. All machines see the files under the same paths.
 
     Args:
@@ -271,11 +271,11 @@ def fit_records(
         exchangeable: The ``int`` data variable that counts the records.
         out: A folder for results and checkpoints.
         engine: As in ``map_fits``.
-        workers: Leaves that are evaluated at a time, each on one thread; all processors unless given.
+        workers: Shards that are evaluated at a time, each on one thread; all processors unless given.
         resume: Goes on with the run in ``out`` from its last checkpoint.
         threads: Threads of the driver.
         include: Folders to look for included files in.
-        settings: The settings of ``jensen.fit``, by its names. Make ``batch`` large: some thousand records a leaf.
+        settings: The settings of ``jensen.fit``, by its names. Make ``batch`` large: some thousand records a shard.
 
     Returns:
         What ``fit.json`` has; nothing on ranks of MPI that did not drive.
@@ -289,14 +289,14 @@ def fit_records(
         solve = _FileSteps(workplace, "record_step")
         folders = [os.fspath(folder) for folder in include]
         place = None if out is None else os.fspath(out)
-        summary = _jensen.fit_leaves(
+        summary = _jensen.fit_shards(
             program, text, folders, values, path, request, place, resume, solve, threads
         )
         return json.loads(summary)  # type: ignore[no-any-return]
 
 
 class _FileSteps:
-    """What workers are asked of leaves that are files, and what they answer: a function of what every leaf is told, its file and
+    """What workers are asked of shards that are files, and what they answer: a function of what every shard is told, its file and
     digest, what all are asked and its share.
     """
 
@@ -305,7 +305,7 @@ class _FileSteps:
         self._shared: dict[str, Any] = {}
 
     def __call__(self, told: str, ask: bytes, shares: list[tuple[int, str, str, bytes]]) -> list[bytes]:
-        """The answers of leaves; a share is for the leaf of this number, file and digest."""
+        """The answers of shards; a share is for the shard of this number, file and digest."""
         workplace = self._workplace
         if told not in self._shared:
             self._shared[told] = workplace.share(told)
@@ -316,7 +316,7 @@ class _FileSteps:
         for at, part in _engines.each(workplace, self._function, calls, homes):
             if isinstance(part, _engines.Lost):
                 raise RuntimeError(
-                    f"the leaf {shares[at][1]!r} has cost {_engines.TRIES} workers ({part}): "
+                    f"the shard {shares[at][1]!r} has cost {_engines.TRIES} workers ({part}): "
                     "go on with resume=True when they are back"
                 )
             parts[at] = part
@@ -334,10 +334,10 @@ def fit_mixture(
     threads: int | None = None,
     **settings: Any,
 ) -> dict[str, Any]:
-    """Fits a mixture to the rows of tables, each of which is a leaf that is worked at elsewhere.
+    """Fits a mixture to the rows of tables, each of which is a shard that is worked at elsewhere.
 
-    In every step each leaf finds the responsibilities of its rows and answers with their statistics and its part of the bound; these
-    are added up over a fixed tree of leaves. The results are the same, bit for bit, for any engine and number of workers, and
+    In every step each shard finds the responsibilities of its rows and answers with their statistics and its part of the bound; these
+    are added up over a fixed tree of shards. The results are the same, bit for bit, for any engine and number of workers, and
     whatever was killed; those of ``jensen mixture fit`` of all rows in one table differ by rounding where no rows are held out. A
     worker that is killed costs its share again. All machines see the files under the same paths.
 
@@ -346,7 +346,7 @@ def fit_mixture(
         components: The number of components, or a range such as ``"1..10"`` from which the bound chooses.
         out: A folder for results and checkpoints, the same as that of ``jensen mixture fit --out``.
         engine: As in ``map_fits``.
-        workers: Leaves that are worked at at a time, each on one thread; all processors unless given.
+        workers: Shards that are worked at at a time, each on one thread; all processors unless given.
         resume: Goes on with the run in ``out`` from its last checkpoint.
         threads: Threads of the driver.
         settings: The settings of ``jensen mixture fit``, by the names of its flags.
@@ -367,7 +367,7 @@ def fit_mixture(
         workplace.begin()
         place = None if out is None else os.fspath(out)
         step = _FileSteps(workplace, "point_step")
-        summary = _jensen.fit_point_leaves(tables, request, place, resume, step, threads)
+        summary = _jensen.fit_point_shards(tables, request, place, resume, step, threads)
         return json.loads(summary)  # type: ignore[no-any-return]
 
 
@@ -388,7 +388,7 @@ def _tables(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
         raise ValueError("no files are given")
     twice = {path for path in found if found.count(path) > 1}
     if twice:
-        raise ValueError(f"{min(twice)!r} is given twice: a file is one leaf")
+        raise ValueError(f"{min(twice)!r} is given twice: a file is one shard")
     return found
 
 

@@ -144,7 +144,7 @@ def children(of):
             parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
         except (OSError, IndexError):
             continue
-        if parent == of and b"spawn_main" in command or b"ray::leaf" in command or b"ray::_Actor" in command:
+        if parent == of and b"spawn_main" in command or b"ray::run_call" in command or b"ray::_Actor" in command:
             found.append(int(entry.name))
     return found
 
@@ -194,7 +194,7 @@ TOPICS = {"topics": 8, "passes": 1.0, "batch": 40, "tau": 16.0, "seed": 3}
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """A corpus of four leaves."""
+    """A corpus of four shards."""
     folder = tmp_path_factory.mktemp("corpus")
     rng = np.random.default_rng(2)
     words = np.array([f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(120)])
@@ -254,7 +254,7 @@ def test_corpora_are_the_same_with_mpi_and_relative_paths(texts, tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
 def test_a_killed_worker_costs_its_file(texts, tmp_path):
-    # An earlier corpus in the way, of more leaves.
+    # An earlier corpus in the way, of more shards.
     distributed.build_topics(texts[0][1], out=tmp_path / "corpus", **{**BUILD, "shards": 9})
     for _ in range(3):
         with Killer(2) as killer:
@@ -277,7 +277,7 @@ def test_wrong_inputs_of_a_corpus_are_one_error(texts, tmp_path):
     with pytest.raises((ValueError, OSError), match="gone.txt"):
         distributed.build_topics([*texts[0], tmp_path / "gone.txt"], out=out, workers=2, **BUILD)
     assert list(out.iterdir()) == []
-    with pytest.raises(ValueError, match="is no corpus of leaves"):
+    with pytest.raises(ValueError, match="is no corpus of shards"):
         distributed.build_topics(texts[0], out=texts[0][0].parent, **BUILD)
     with pytest.raises((ValueError, TypeError), match="min_dff"):
         distributed.build_topics(texts[0], out=out, shards=2, min_dff=3)
@@ -327,7 +327,7 @@ def test_topics_are_the_same_with_mpi(corpus, natively, ranks, tmp_path):
 
 
 def test_bits_of_a_plain_allreduce_depend_on_the_ranks(tmp_path):
-    """Why statistics are added up over a tree of leaves: the sums of eight leaves' numbers, as MPI adds them."""
+    """Why statistics are added up over a tree of shards: the sums of eight shards' numbers, as MPI adds them."""
     script = tmp_path / "sums.py"
     script.write_text(
         "import hashlib\n"
@@ -335,7 +335,7 @@ def test_bits_of_a_plain_allreduce_depend_on_the_ranks(tmp_path):
         "from mpi4py import MPI\n"
         "world = MPI.COMM_WORLD\n"
         "own = range(world.rank * 8 // world.size, (world.rank + 1) * 8 // world.size)\n"
-        "part = sum(np.random.default_rng(leaf).gamma(0.3, size=5000).astype(np.float32) for leaf in own)\n"
+        "part = sum(np.random.default_rng(shard).gamma(0.3, size=5000).astype(np.float32) for shard in own)\n"
         "whole = np.empty_like(part)\n"
         "world.Allreduce(part, whole)\n"
         "if world.rank == 0: print(hashlib.sha256(whole.tobytes()).hexdigest(), float(whole.sum(dtype=float)))\n"
@@ -356,15 +356,15 @@ def end_rank_1_after(calls):
     from mpi4py import MPI
 
     if MPI.COMM_WORLD.Get_rank() == 1:
-        plain, made = _engines.leaf, []
+        plain, made = _engines.run_call, []
 
-        def leaf(*call):
+        def shard(*call):
             made.append(call)
             if len(made) > calls:
                 os.kill(os.getpid(), signal.SIGKILL)
             return plain(*call)
 
-        _engines.leaf = leaf
+        _engines.run_call = shard
 
 
 def test_a_killed_rank_ends_the_job_and_it_goes_on(corpus, natively, tmp_path):
@@ -389,7 +389,7 @@ def test_a_killed_rank_ends_the_job_and_it_goes_on(corpus, natively, tmp_path):
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
 @pytest.mark.parametrize("engine", ["local", "ray"])
 def test_a_killed_worker_costs_its_share_again(corpus, natively, engine, request, tmp_path, monkeypatch):
-    # Small as it is, what all leaves are asked goes through shared memory.
+    # Small as it is, what all shards are asked goes through shared memory.
     monkeypatch.setattr(_engines, "LARGE", 1)
     if engine == "ray":
         request.getfixturevalue("ray")
@@ -456,7 +456,7 @@ def test_blocks_are_the_same_with_and_without_shared_memory(corpus, natively, wo
     assert learned(tmp_path / "fit") == natively["global"]
 
 
-def test_a_lost_leaf_stops_the_run_and_it_goes_on(corpus, natively, tmp_path, monkeypatch):
+def test_a_lost_shard_stops_the_run_and_it_goes_on(corpus, natively, tmp_path, monkeypatch):
     plain, made = _engines.each, []
 
     def each(engine, function, calls):
@@ -467,14 +467,14 @@ def test_a_lost_leaf_stops_the_run_and_it_goes_on(corpus, natively, tmp_path, mo
 
     call = {**TOPICS, "temper": "local", "workers": 1, "out": tmp_path / "fit"}
     monkeypatch.setattr(_engines, "each", each)
-    with pytest.raises(RuntimeError, match=r"leaves 0 to 3 have cost 5 workers \(the machine is gone\)"):
+    with pytest.raises(RuntimeError, match=r"shards 0 to 3 have cost 5 workers \(the machine is gone\)"):
         distributed.fit_topics(corpus, **call)
     assert not (tmp_path / "fit" / "fit.json").exists()
     distributed.fit_topics(corpus, **call, resume=True)
     assert learned(tmp_path / "fit") == natively["local"]
 
 
-def test_leaves_that_do_not_belong_together_are_named(corpus, tmp_path):
+def test_shards_that_do_not_belong_together_are_named(corpus, tmp_path):
     def refused(change, match):
         folder = tmp_path / match.split()[0]
         shutil.copytree(corpus, folder)
@@ -484,7 +484,7 @@ def test_leaves_that_do_not_belong_together_are_named(corpus, tmp_path):
 
     refused(lambda folder: (folder / "0002.corpus").unlink(), "missing, of 4")
     refused(lambda folder: shutil.copy(folder / "0001.corpus", folder / "0002.corpus"), "not the one that was built")
-    refused(lambda folder: (folder / "leaves.json").unlink(), "has no `leaves.json`")
+    refused(lambda folder: (folder / "shards.json").unlink(), "has no `shards.json`")
 
 
 LOGIT = """
@@ -528,7 +528,7 @@ def by_one(rows, tmp_path_factory):
 
 
 @pytest.mark.parametrize(("engine", "workers"), [("local", 3), ("ray", 2)])
-def test_records_in_leaves_give_the_same_for_any_workers(rows, by_one, engine, workers, request, tmp_path):
+def test_records_in_shards_give_the_same_for_any_workers(rows, by_one, engine, workers, request, tmp_path):
     if engine == "ray":
         request.getfixturevalue("ray")
     call = {**RECORDS, "engine": engine, "workers": workers, "out": tmp_path / "fit"}
@@ -537,7 +537,7 @@ def test_records_in_leaves_give_the_same_for_any_workers(rows, by_one, engine, w
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
-def test_records_in_leaves_are_the_same_with_mpi(rows, by_one, ranks, tmp_path):
+def test_records_in_shards_are_the_same_with_mpi(rows, by_one, ranks, tmp_path):
     script = tmp_path / "records.py"
     script.write_text(
         "import sys; sys.path.insert(0, sys.argv[3]); import test_distributed as t\n"
@@ -563,7 +563,7 @@ def test_a_killed_worker_costs_its_records_again(rows, by_one, engine, request, 
     assert killer.killed > 0
 
 
-def test_leaves_of_records_that_cannot_be_are_named(rows, tmp_path):
+def test_shards_of_records_that_cannot_be_are_named(rows, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
 
     def refused(change, match, **call):
@@ -620,9 +620,9 @@ def tables(tmp_path_factory):
         folder = tmp_path_factory.mktemp(name)
         x = rows_of(name)
         np.save(folder / "all.npy", x)
-        (folder / "leaves").mkdir()
+        (folder / "shards").mkdir()
         for at, part in enumerate(np.split(x, np.cumsum(SHARES)[:-1])):
-            np.save(folder / "leaves" / f"{at}.npy", part)
+            np.save(folder / "shards" / f"{at}.npy", part)
         made[name] = folder
     return made
 
@@ -640,7 +640,7 @@ def mixtures(tables, tmp_path_factory):
     made = {}
     for name, settings in MIXTURES.items():
         folder = tmp_path_factory.mktemp("mixture") / name
-        distributed.fit_mixture(tables[name] / "leaves", 3, **settings, heldout=0.1, seed=4, workers=1, out=folder)
+        distributed.fit_mixture(tables[name] / "shards", 3, **settings, heldout=0.1, seed=4, workers=1, out=folder)
         made[name] = mixed(folder)
     return made
 
@@ -651,7 +651,7 @@ def test_mixtures_are_the_same_for_any_workers(tables, mixtures, name, engine, w
     if engine == "ray":
         request.getfixturevalue("ray")
     call = {**MIXTURES[name], "heldout": 0.1, "seed": 4, "engine": engine, "workers": workers}
-    distributed.fit_mixture(tables[name] / "leaves", 3, **call, out=tmp_path / "fit")
+    distributed.fit_mixture(tables[name] / "shards", 3, **call, out=tmp_path / "fit")
     assert mixed(tmp_path / "fit") == mixtures[name]
 
 
@@ -663,7 +663,7 @@ def test_mixtures_are_the_same_with_mpi(tables, mixtures, ranks, tmp_path):
         "call = {**t.MIXTURES['local'], 'heldout': 0.1, 'seed': 4}\n"
         "t.distributed.fit_mixture(sys.argv[1], 3, **call, engine='mpi', out=sys.argv[2])\n"
     )
-    done = mpirun(ranks, script, tables["local"] / "leaves", tmp_path / "fit", Path(__file__).parent)
+    done = mpirun(ranks, script, tables["local"] / "shards", tmp_path / "fit", Path(__file__).parent)
     assert done.returncode == 0, done.stderr
     assert mixed(tmp_path / "fit") == mixtures["local"]
 
@@ -675,7 +675,7 @@ def test_mixtures_are_those_of_one_machine_but_for_rounding(tables, name, tmp_pa
     assert command("mixture", "fit", *line) in (0, 4)
     one = json.loads((tmp_path / "one" / "fit.json").read_text())
     call = {**MIXTURES[name], "seed": 4, "workers": 2, "out": tmp_path / "many"}
-    many = distributed.fit_mixture(tables[name] / "leaves", 3, **call)
+    many = distributed.fit_mixture(tables[name] / "shards", 3, **call)
     assert many["points"] == one["points"] == sum(SHARES)
     assert many["elbo"] == pytest.approx(one["elbo"], rel=1e-9)
     for here, there in zip(many["components"], one["components"], strict=True):
@@ -710,7 +710,7 @@ def test_a_killed_worker_costs_its_rows_again(tables, mixtures, engine, request,
     call = {**MIXTURES["full"], "heldout": 0.1, "seed": 4, "engine": engine, "workers": 2}
     with Killer(2) as killer:
         for attempt in range(20):
-            distributed.fit_mixture(tables["full"] / "leaves", 3, **call, out=tmp_path / str(attempt))
+            distributed.fit_mixture(tables["full"] / "shards", 3, **call, out=tmp_path / str(attempt))
             assert mixed(tmp_path / str(attempt)) == mixtures["full"]
             if killer.killed >= 1:
                 break
@@ -719,7 +719,7 @@ def test_a_killed_worker_costs_its_rows_again(tables, mixtures, engine, request,
 
 @pytest.mark.parametrize("name", ["diagonal", "starts", "local"])
 @pytest.mark.parametrize("at", [2, 5, 9, -1])
-def test_a_lost_leaf_stops_a_mixture_and_it_goes_on(tables, mixtures, name, at, tmp_path, monkeypatch):
+def test_a_lost_shard_stops_a_mixture_and_it_goes_on(tables, mixtures, name, at, tmp_path, monkeypatch):
     plain, made = _engines.each, []
     call = {**MIXTURES[name], "heldout": 0.1, "seed": 4, "workers": 1}
 
@@ -732,31 +732,31 @@ def test_a_lost_leaf_stops_a_mixture_and_it_goes_on(tables, mixtures, name, at, 
     monkeypatch.setattr(_engines, "each", each)
     if at < 0:
         # The last call of all: it scores the rows held out, when the run has ended.
-        distributed.fit_mixture(tables[name] / "leaves", 3, **call)
+        distributed.fit_mixture(tables[name] / "shards", 3, **call)
         at = len(made)
         made.clear()
     with pytest.raises(RuntimeError, match=r"0.npy' has cost 5 workers \(the machine is gone\): go on with resume"):
-        distributed.fit_mixture(tables[name] / "leaves", 3, **call, out=tmp_path / "fit")
+        distributed.fit_mixture(tables[name] / "shards", 3, **call, out=tmp_path / "fit")
     assert not (tmp_path / "fit" / "fit.json").exists()
-    distributed.fit_mixture(tables[name] / "leaves", 3, **call, out=tmp_path / "fit", resume=at > 2)
+    distributed.fit_mixture(tables[name] / "shards", 3, **call, out=tmp_path / "fit", resume=at > 2)
     assert mixed(tmp_path / "fit") == mixtures[name]
 
 
 def test_a_mixture_that_was_stopped_goes_on(tables, mixtures, tmp_path):
     call = {"seed": 4, "heldout": 0.1, "workers": 2, "out": tmp_path / "fit"}
-    leaves = tables["bernoulli"] / "leaves"
-    distributed.fit_mixture(leaves, 3, **{**MIXTURES["bernoulli"], "passes": 1.0}, **call)
+    shards = tables["bernoulli"] / "shards"
+    distributed.fit_mixture(shards, 3, **{**MIXTURES["bernoulli"], "passes": 1.0}, **call)
     assert mixed(tmp_path / "fit") != mixtures["bernoulli"]
-    distributed.fit_mixture(leaves, passes=3.0, workers=1, out=tmp_path / "fit", resume=True)
+    distributed.fit_mixture(shards, passes=3.0, workers=1, out=tmp_path / "fit", resume=True)
     assert mixed(tmp_path / "fit") == mixtures["bernoulli"]
 
 
-def test_leaves_of_mixtures_that_cannot_be_are_named(tables, tmp_path):
-    leaves = tables["diagonal"] / "leaves"
+def test_shards_of_mixtures_that_cannot_be_are_named(tables, tmp_path):
+    shards = tables["diagonal"] / "shards"
 
     def refused(change, match, error=ValueError, **call):
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
-        shutil.copytree(leaves, folder)
+        shutil.copytree(shards, folder)
         change(folder / "3.npy")
         with pytest.raises(error, match=match):
             distributed.fit_mixture(folder, **{"components": 3, "workers": 2, "out": folder / "fit", **call})
@@ -765,7 +765,7 @@ def test_leaves_of_mixtures_that_cannot_be_are_named(tables, tmp_path):
     def of(array):
         return lambda file: np.save(file, array)
 
-    incomplete = np.load(leaves / "3.npy")
+    incomplete = np.load(shards / "3.npy")
     incomplete[7, 1] = np.nan
     nothing = lambda file: None  # noqa: E731
     refused(of(np.zeros((4, 3))), r"3\.npy` has the columns `V1`, `V2`, `V3` \(3\), and `.*0\.npy` has `V1`, `V2` \(2\)")
@@ -778,16 +778,16 @@ def test_leaves_of_mixtures_that_cannot_be_are_named(tables, tmp_path):
     refused(nothing, "--smoothing belongs to binary and multinomial", smoothing=1.0)
     refused(nothing, "expected one of `tempper`|unknown field", error=(ValueError, TypeError), tempper="none")
     with pytest.raises(ValueError, match="is given twice"):
-        distributed.fit_mixture([leaves / "0.npy", leaves / "0.npy"], 3)
+        distributed.fit_mixture([shards / "0.npy", shards / "0.npy"], 3)
     with pytest.raises(TypeError, match="components is missing"):
-        distributed.fit_mixture(leaves)
+        distributed.fit_mixture(shards)
     with pytest.raises((ValueError, OSError), match=r"gone\.npy"):
-        distributed.fit_mixture([leaves / "0.npy", tmp_path / "gone.npy"], 3, workers=1)
+        distributed.fit_mixture([shards / "0.npy", tmp_path / "gone.npy"], 3, workers=1)
     folder = tmp_path / "changed"
-    shutil.copytree(leaves, folder)
+    shutil.copytree(shards, folder)
     distributed.fit_mixture(folder, 3, workers=1, max_iters=2, out=tmp_path / "fit")
     np.save(folder / "2.npy", np.load(folder / "2.npy") + 1)
-    with pytest.raises(ValueError, match="not the run that was stored"):
+    with pytest.raises(ValueError, match="the stored run differs"):
         distributed.fit_mixture(folder, max_iters=9, workers=1, out=tmp_path / "fit", resume=True)
 
 
@@ -870,7 +870,7 @@ def test_wrong_use_is_said_once(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="name another folder"):
         distributed.map_fits(MODEL, datasets(1), family="meanfield", **call)
     with pytest.raises(RuntimeError, match="install the same version everywhere"):
-        _engines.leaf("0.0.1", "fit_row")
+        _engines.run_call("0.0.1", "fit_row")
 
 
 def test_large_arguments_of_many_calls_lie_in_shared_memory_once():

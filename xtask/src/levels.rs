@@ -11,7 +11,7 @@ const PLACES: [(&str, &str); 19] = [
     // Nothing is fused there, so that all levels give the same bits.
     ("crates/math/src/reduce.rs", SAME_BITS),
     ("crates/blackbox/src/optimiser.rs", SAME_BITS),
-    ("crates/blackbox/src/family/hubs.rs", SAME_BITS),
+    ("crates/blackbox/src/family/globals.rs", SAME_BITS),
     ("crates/blackbox/src/refine/steps.rs", SAME_BITS),
     ("crates/blackbox/src/refine/tails.rs", SAME_BITS),
     // Settings of a library, which the command sets by its flag.

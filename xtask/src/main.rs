@@ -8,6 +8,7 @@
 //! | | `sources` | file lengths; every library turns on the lints that keep it from printing, files and processes |
 //! | | `manifests` | every crate takes the workspace's lints, and says what crates.io shows |
 //! | | `pages` | files that the documentation names are there, and what its links lead to |
+//! | | `words` | pages, messages and sources have the terms of the page on terms, not the words that they replaced |
 //! | `features` | `features` | every feature of the facade and of the command builds alone |
 //! | `python` | `python` | the Python package builds, installs, type-checks and passes its tests |
 //! | `bridges` | `python` | models of PyMC and NumPyro are read, with the real packages |
@@ -51,6 +52,7 @@ mod sbom;
 mod sources;
 mod times;
 mod toolchains;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -168,6 +170,7 @@ fn check(root: &Path) -> Result<Findings, String> {
     }
     levels::check_rows(root, &mut findings);
     pages::check(root, &mut findings)?;
+    words::check(&packages, root, &mut findings)?;
     Ok(findings)
 }
 

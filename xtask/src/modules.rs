@@ -2,7 +2,7 @@
 //!
 //! A crate with a row in [`CRATES`] names its top-level modules from the ground up, each with what it may reach through
 //! `crate::` or `super::`: other modules, or single items of them (`interpret::BoundModel`) where a wall has one door.
-//! Modules that stand in one row are one storey: they may use each other.
+//! Modules that stand in one row are one layer: they may use each other.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,13 +12,13 @@ use crate::arrows::Package;
 use crate::sources::{before_tests, files, shown};
 
 /// Top-level modules of a crate, and the modules or items that they may use besides their own.
-struct Storey {
+struct Layer {
     modules: &'static [&'static str],
     may_use: &'static [&'static str],
 }
 
 /// The crates whose modules are held apart.
-const CRATES: [(&str, &[Storey]); 5] = [
+const CRATES: [(&str, &[Layer]); 5] = [
     ("jensen-stan", &STAN),
     ("jensen-graph", &GRAPH),
     ("jensen-conjugate", &CONJUGATE),
@@ -26,63 +26,63 @@ const CRATES: [(&str, &[Storey]); 5] = [
     ("jensen-latent", &LATENT),
 ];
 
-const STAN: [Storey; 17] = [
-    Storey {
+const STAN: [Layer; 17] = [
+    Layer {
         modules: &["source"],
         may_use: &[],
     },
-    Storey {
+    Layer {
         modules: &["diagnostic"],
         may_use: &["source"],
     },
-    Storey {
+    Layer {
         modules: &["spelling"],
         may_use: &[],
     },
     // Text to tree: nothing of types or of the function library.
-    Storey {
+    Layer {
         modules: &["syntax"],
         may_use: &["source", "diagnostic"],
     },
     // The typed program and the signatures of the library; from the tree only the names of the blocks.
-    Storey {
+    Layer {
         modules: &["program"],
         may_use: &["source", "syntax::ast::BlockKind"],
     },
-    Storey {
+    Layer {
         modules: &["check"],
         may_use: &["source", "diagnostic", "spelling", "syntax", "program"],
     },
-    Storey {
+    Layer {
         modules: &["pretty"],
         may_use: &["source", "syntax", "program"],
     },
-    Storey {
+    Layer {
         modules: &["transform"],
         may_use: &[],
     },
     // Below both evaluators: values, what computes with them, and distributions.
-    Storey {
+    Layer {
         modules: &["value"],
         may_use: &["program", "transform"],
     },
-    Storey {
+    Layer {
         modules: &["functions"],
         may_use: &["program", "transform", "value"],
     },
-    Storey {
+    Layer {
         modules: &["symbolic"],
         may_use: &["program", "transform", "value"],
     },
-    Storey {
+    Layer {
         modules: &["distributions"],
         may_use: &["program", "value", "functions", "symbolic"],
     },
-    Storey {
+    Layer {
         modules: &["library"],
         may_use: &["program", "value", "functions", "distributions"],
     },
-    Storey {
+    Layer {
         modules: &["interpret"],
         may_use: &[
             "spelling",
@@ -93,7 +93,7 @@ const STAN: [Storey; 17] = [
             "library",
         ],
     },
-    Storey {
+    Layer {
         modules: &["evaluable"],
         may_use: &[
             "diagnostic",
@@ -105,7 +105,7 @@ const STAN: [Storey; 17] = [
         ],
     },
     // The interpreter binds the data: a program with its data is what lowering starts from.
-    Storey {
+    Layer {
         modules: &["lower"],
         may_use: &[
             "diagnostic",
@@ -121,7 +121,7 @@ const STAN: [Storey; 17] = [
             "interpret::Invention",
         ],
     },
-    Storey {
+    Layer {
         modules: &["outputs"],
         may_use: &[
             "program",
@@ -134,99 +134,99 @@ const STAN: [Storey; 17] = [
     },
 ];
 
-const GRAPH: [Storey; 14] = [
+const GRAPH: [Layer; 14] = [
     // A node names its operation, and derivatives of operations are built as nodes.
-    Storey {
+    Layer {
         modules: &["ir", "ops", "build"],
         may_use: &[],
     },
-    Storey {
+    Layer {
         modules: &["verify"],
         may_use: &["ir", "ops"],
     },
-    Storey {
+    Layer {
         modules: &["passes"],
         may_use: &["ir", "ops", "verify"],
     },
     // Operations that own a graph: which graphs they need, whoever evaluates them.
-    Storey {
+    Layer {
         modules: &["solver"],
         may_use: &["ir", "ops", "passes"],
     },
     // The slow evaluator, which the executors are tested against, shares nothing with them but the graph.
-    Storey {
+    Layer {
         modules: &["scalar"],
         may_use: &["ir", "ops", "solver"],
     },
-    Storey {
+    Layer {
         modules: &["text"],
         may_use: &["ir", "ops", "verify"],
     },
-    Storey {
+    Layer {
         modules: &["centring"],
         may_use: &["ir", "ops", "passes", "scalar"],
     },
-    Storey {
+    Layer {
         modules: &["series"],
         may_use: &["ir", "ops", "passes", "centring"],
     },
-    Storey {
+    Layer {
         modules: &["diff"],
         may_use: &["ir", "ops"],
     },
-    Storey {
+    Layer {
         modules: &["exec"],
         may_use: &["ir", "ops", "passes", "solver", "scalar"],
     },
-    Storey {
+    Layer {
         modules: &["single"],
         may_use: &["ir", "ops", "passes", "exec"],
     },
-    Storey {
+    Layer {
         modules: &["pattern"],
         may_use: &["ir", "ops"],
     },
-    Storey {
+    Layer {
         modules: &["density", "records"],
         may_use: &["ir", "ops", "verify", "passes", "pattern", "exec"],
     },
-    Storey {
+    Layer {
         modules: &["expr"],
         may_use: &["ir", "ops", "passes", "density"],
     },
 ];
 
-const CONJUGATE: [Storey; 12] = [
-    Storey {
+const CONJUGATE: [Layer; 12] = [
+    Layer {
         modules: &["documents"],
         may_use: &[],
     },
-    Storey {
+    Layer {
         modules: &["draws"],
         may_use: &[],
     },
-    Storey {
+    Layer {
         modules: &["temper"],
         may_use: &[],
     },
-    Storey {
+    Layer {
         modules: &["family"],
         may_use: &["draws"],
     },
-    Storey {
+    Layer {
         modules: &["policy"],
         may_use: &["temper"],
     },
     // Drivers know engines by their trait alone.
-    Storey {
+    Layer {
         modules: &["engine"],
         may_use: &["temper"],
     },
-    Storey {
+    Layer {
         modules: &["driver"],
         may_use: &["documents", "temper", "policy", "engine"],
     },
-    Storey {
+    Layer {
         modules: &["lda"],
         may_use: &[
             "documents",
@@ -239,19 +239,19 @@ const CONJUGATE: [Storey; 12] = [
         ],
     },
     // A model says who makes the local steps of its points, who is asked what its engine asks.
-    Storey {
-        modules: &["model", "leaves", "pointwise", "plain"],
+    Layer {
+        modules: &["model", "shards", "pointwise", "plain"],
         may_use: &["temper", "family", "policy", "engine"],
     },
-    Storey {
+    Layer {
         modules: &["fit"],
         may_use: &["temper", "engine", "driver", "model", "pointwise"],
     },
-    Storey {
+    Layer {
         modules: &["several"],
         may_use: &["driver", "model", "pointwise", "fit"],
     },
-    Storey {
+    Layer {
         modules: &["models"],
         may_use: &[
             "draws",
@@ -261,7 +261,7 @@ const CONJUGATE: [Storey; 12] = [
             "engine",
             "driver",
             "model",
-            "leaves",
+            "shards",
             "pointwise",
             "plain",
             "fit",
@@ -269,8 +269,8 @@ const CONJUGATE: [Storey; 12] = [
     },
 ];
 
-const BLACKBOX: [Storey; 11] = [
-    Storey {
+const BLACKBOX: [Layer; 11] = [
+    Layer {
         modules: &[
             "error",
             "calls",
@@ -284,17 +284,17 @@ const BLACKBOX: [Storey; 11] = [
         ],
         may_use: &[],
     },
-    Storey {
+    Layer {
         modules: &["family"],
         may_use: &["error", "noise", "sparse"],
     },
     // What is estimated of a density under a member of a family.
-    Storey {
-        modules: &["oracle", "objective", "approximation", "falloff"],
+    Layer {
+        modules: &["oracle", "objective", "approximation", "tail_decay"],
         may_use: &["calls", "noise", "family"],
     },
-    Storey {
-        modules: &["newton", "evaluation", "widen"],
+    Layer {
+        modules: &["newton", "evaluation", "enrich"],
         may_use: &[
             "calls",
             "noise",
@@ -306,7 +306,7 @@ const BLACKBOX: [Storey; 11] = [
         ],
     },
     // Neither starts nor refinement know the methods between them.
-    Storey {
+    Layer {
         modules: &["certificate", "starts", "refine"],
         may_use: &[
             "agreement",
@@ -320,12 +320,12 @@ const BLACKBOX: [Storey; 11] = [
             "newton",
         ],
     },
-    Storey {
+    Layer {
         modules: &["locals"],
         may_use: &["calls", "family"],
     },
     // Methods and their list: each names what it is planned with.
-    Storey {
+    Layer {
         modules: &[
             "method", "settings", "advi", "bbvi", "saa", "natural", "nested", "hfsgvi", "moments",
             "trust", "records",
@@ -347,11 +347,11 @@ const BLACKBOX: [Storey; 11] = [
             "locals",
         ],
     },
-    Storey {
+    Layer {
         modules: &["symmetry"],
         may_use: &["noise", "starts"],
     },
-    Storey {
+    Layer {
         modules: &["driver"],
         may_use: &[
             "symmetry",
@@ -361,9 +361,9 @@ const BLACKBOX: [Storey; 11] = [
             "agreement",
             "family",
             "oracle",
-            "falloff",
+            "tail_decay",
             "evaluation",
-            "widen",
+            "enrich",
             "certificate",
             "starts",
             "method",
@@ -373,7 +373,7 @@ const BLACKBOX: [Storey; 11] = [
             "records",
         ],
     },
-    Storey {
+    Layer {
         modules: &["fit", "refining", "verdict"],
         may_use: &[
             "symmetry",
@@ -393,7 +393,7 @@ const BLACKBOX: [Storey; 11] = [
             "watched",
         ],
     },
-    Storey {
+    Layer {
         modules: &["linear_response"],
         may_use: &[
             "calls",
@@ -412,33 +412,33 @@ const BLACKBOX: [Storey; 11] = [
     },
 ];
 
-const LATENT: [Storey; 9] = [
-    Storey {
+const LATENT: [Layer; 9] = [
+    Layer {
         modules: &["error"],
         may_use: &[],
     },
-    Storey {
+    Layer {
         modules: &["matrix"],
         may_use: &["error"],
     },
-    Storey {
+    Layer {
         modules: &["density"],
         may_use: &[],
     },
-    Storey {
+    Layer {
         modules: &["structure"],
         may_use: &["density", "error", "matrix"],
     },
-    Storey {
+    Layer {
         modules: &["fit"],
         may_use: &["structure"],
     },
     // A likelihood makes its sites, which see the model through its linear predictors.
-    Storey {
+    Layer {
         modules: &["model", "likelihood", "site", "linear"],
         may_use: &["error", "matrix", "structure", "fit"],
     },
-    Storey {
+    Layer {
         modules: &["solve"],
         may_use: &[
             "error",
@@ -451,7 +451,7 @@ const LATENT: [Storey; 9] = [
         ],
     },
     // Priors are not known to what solves.
-    Storey {
+    Layer {
         modules: &["prior"],
         may_use: &[
             "density",
@@ -464,7 +464,7 @@ const LATENT: [Storey; 9] = [
             "linear",
         ],
     },
-    Storey {
+    Layer {
         modules: &[
             "factors",
             "integrate",
@@ -491,7 +491,7 @@ const LATENT: [Storey; 9] = [
 
 /// Compares the modules of one crate with its table, if it has one.
 pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<(), String> {
-    let Some((_, storeys)) = CRATES.iter().find(|(name, _)| *name == package.name) else {
+    let Some((_, layers)) = CRATES.iter().find(|(name, _)| *name == package.name) else {
         return Ok(());
     };
     let folder = package.folder.join("src");
@@ -504,7 +504,7 @@ pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<
             continue;
         };
         let name = shown(&path, root);
-        let Some(storey) = storeys.iter().find(|s| s.modules.contains(&own.as_str())) else {
+        let Some(layer) = layers.iter().find(|s| s.modules.contains(&own.as_str())) else {
             findings.errors.push(format!(
                 "{name}: the module `{own}` has no place in the table of `xtask/src/modules.rs`"
             ));
@@ -512,13 +512,7 @@ pub fn check(package: &Package, root: &Path, findings: &mut Findings) -> Result<
         };
         // A module's own tests may use what stands above it.
         let text = read(&path)?;
-        for (line, used) in strangers(
-            before_tests(&name, &text),
-            &place,
-            storey,
-            storeys,
-            &exports,
-        ) {
+        for (line, used) in strangers(before_tests(&name, &text), &place, layer, layers, &exports) {
             findings.errors.push(format!(
                 "{name}:{line}: `{own}` must not use `{used}`: the arrows go the other way"
             ));
@@ -567,8 +561,8 @@ fn module_path(inside: &Path) -> Vec<String> {
 fn strangers(
     text: &str,
     place: &[String],
-    storey: &Storey,
-    storeys: &[Storey],
+    layer: &Layer,
+    layers: &[Layer],
     exports: &BTreeMap<String, String>,
 ) -> Vec<(usize, String)> {
     let code = &without_comments(text);
@@ -603,14 +597,14 @@ fn strangers(
     }
     found.retain(|(_, used)| {
         let top = used.split("::").next().unwrap_or(used);
-        let known = storeys.iter().any(|other| other.modules.contains(&top));
-        let allowed = storey.may_use.iter().any(|may| {
+        let known = layers.iter().any(|other| other.modules.contains(&top));
+        let allowed = layer.may_use.iter().any(|may| {
             used == may
                 || used
                     .strip_prefix(may)
                     .is_some_and(|rest| rest.starts_with("::"))
         });
-        known && !storey.modules.contains(&top) && !allowed
+        known && !layer.modules.contains(&top) && !allowed
     });
     found
 }
@@ -675,16 +669,16 @@ fn without_comments(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const HOUSE: [Storey; 3] = [
-        Storey {
+    const HOUSE: [Layer; 3] = [
+        Layer {
             modules: &["cellar"],
             may_use: &[],
         },
-        Storey {
+        Layer {
             modules: &["hall"],
             may_use: &["cellar"],
         },
-        Storey {
+        Layer {
             modules: &["attic"],
             may_use: &["cellar", "hall::Stairs"],
         },
@@ -692,12 +686,12 @@ mod tests {
 
     fn used(file: &str, text: &str) -> Vec<(usize, String)> {
         let place = module_path(Path::new(file));
-        let storey = HOUSE
+        let layer = HOUSE
             .iter()
-            .find(|storey| storey.modules.contains(&place[0].as_str()))
+            .find(|layer| layer.modules.contains(&place[0].as_str()))
             .expect("a module");
         let exports = exports("pub mod hall;\npub use hall::{Door, Stairs};\n");
-        strangers(before_tests(file, text), &place, storey, &HOUSE, &exports)
+        strangers(before_tests(file, text), &place, layer, &HOUSE, &exports)
     }
 
     #[test]
@@ -745,17 +739,15 @@ mod tests {
 
     #[test]
     fn the_tables_have_no_cycle() {
-        for (name, storeys) in CRATES {
-            for (i, storey) in storeys.iter().enumerate() {
-                for used in storey.may_use {
+        for (name, layers) in CRATES {
+            for (i, layer) in layers.iter().enumerate() {
+                for used in layer.may_use {
                     let top = used.split("::").next().unwrap_or(used);
-                    let at = storeys
-                        .iter()
-                        .position(|other| other.modules.contains(&top));
+                    let at = layers.iter().position(|other| other.modules.contains(&top));
                     assert!(
                         at.is_some_and(|at| at < i),
                         "{name}: {:?} use {used}, which stands above them",
-                        storey.modules
+                        layer.modules
                     );
                 }
             }

@@ -8,11 +8,11 @@ use anyhow::Context;
 use clap::Args;
 use jensen::data::Rows;
 use jensen::math::simd::Simd;
-use jensen::neural::{
+use jensen::run::Algorithm;
+use jensen::vae::{
     Architecture, BoundEvaluator, ByteRecords, Likelihood, Records, RowRecords, TrainSettings,
     Trainer,
 };
-use jensen::run::Algorithm;
 use serde::Deserialize;
 
 const WIDTH: usize = 784;

@@ -2,7 +2,7 @@
 //!
 //! Stages: starts (not for methods that do without), the first family, and under [`FamilyChoice::Auto`] a
 //! richer one where the first one's importance weights have too heavy a tail, or move a mean or a spread. Of a hundred
-//! coordinates or more with few hubs that is first the family of locals given hubs, which mostly takes less time than
+//! coordinates or more with few global parameters that is first the family of local parameters given global ones, which mostly takes less time than
 //! others and is what a refinement wants, unless it ends far from the posterior. A family is fitted by
 //! the methods of its [plan](Method::plan), each taking over where the one before gave up. As all stages
 //! are steps of one [`Algorithm`], budgets, traces and checkpoints hold across them.
@@ -18,9 +18,9 @@ use jensen_run::{Algorithm, Clock, Interrupt, Record, Status, Step};
 use crate::approximation::Approximation;
 use crate::calls::Calls;
 use crate::certificate::certify;
+use crate::enrich::enrich;
 use crate::error::FitError;
-use crate::evaluation::{Evaluation, Heir, evaluate_until, glance};
-use crate::falloff::flat_coordinate;
+use crate::evaluation::{Evaluation, Successor, evaluate_until, preview};
 use crate::family::{Conditional, FamilyKind, Space, Sparse};
 use crate::method::{Beginning, Engine, Method, StoredState};
 use crate::noise::NoiseSource;
@@ -30,7 +30,7 @@ use crate::refine::beyond;
 use crate::settings::{FamilyChoice, Settings};
 use crate::starts::{Init, StartOutcome, Starts, StartsState, best_start, modes_of};
 use crate::symmetry::Labellings;
-use crate::widen::widen;
+use crate::tail_decay::flat_coordinate;
 
 /// Largest dimension at which the richer family is full-rank.
 const FULL_RANK_LIMIT: usize = 400;
@@ -38,17 +38,17 @@ const FULL_RANK_LIMIT: usize = 400;
 /// Smallest dimension at which it is the one of sparse precision.
 const SPARSE_FROM: usize = 100;
 
-/// Smallest dimension at which locals given hubs come first, where the density has hubs. Below it starts cost seconds at
+/// Smallest dimension at which local parameters given global ones come first, where the density has global parameters. Below it starts cost seconds at
 /// most, and they see other modes, which one beginning does not.
 pub const CONDITIONAL_FROM: usize = 500;
 
-/// Most places of their factor, a coordinate.
+/// Most entries of their factor, a coordinate.
 const CONDITIONAL_FILL: usize = 32;
 
 /// That has at most this part of the parameters of a full covariance.
 const SPARSE_PART: usize = 4;
 
-/// Most places of its factor.
+/// Most entries of its factor.
 const SPARSE_PLACES: usize = 1 << 21;
 
 /// Factors of the richer family beyond that.
@@ -60,11 +60,11 @@ const MIXTURE_LIMIT: usize = 64;
 
 /// Draws on which the first family is seen where the starts ended, and the k̂ and the nats from the posterior beyond which it
 /// is left at once.
-const GLANCE: usize = 512;
-const HOPELESS: f64 = 1.0;
+const PREVIEW: usize = 512;
+const ABANDON_KHAT: f64 = 1.0;
 const FAR: f64 = 1.0;
 
-/// Nats from the posterior within which locals given hubs are a good beginning of a refinement: within 3 of a dozen hierarchies and
+/// Nats from the posterior within which local parameters given global ones are a good beginning of a refinement: within 3 of a dozen hierarchies and
 /// series of a hundred to a thousand coordinates, and far beyond where they do not suit.
 const NEAR: f64 = 5.0;
 
@@ -156,7 +156,7 @@ pub struct Driver<'a, D: TwiceDifferentiable> {
     settings: Settings,
     source: NoiseSource,
     interrupt: &'a Interrupt<'a>,
-    /// Whether locals given hubs come first, without starts: see [`begins_conditional`].
+    /// Whether local parameters given global ones come first, without starts: see [`begins_conditional`].
     conditional: bool,
     /// What works at the present stage, by the family and name of that stage.
     engaged: Option<(FamilyKind, &'static str, Engaged<'a>)>,
@@ -250,13 +250,13 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     }
 
     /// ω of `kind` where `omega` of another kind stands, and the evaluations it took.
-    fn widen(&self, kind: FamilyKind, from: FamilyKind, omega: &[f64]) -> (Vec<f64>, Calls) {
+    fn enrich(&self, kind: FamilyKind, from: FamilyKind, omega: &[f64]) -> (Vec<f64>, Calls) {
         let from = from.build(Space::of(self.density));
         let (mean, log_sd) = (from.mean(omega), from.marginal_log_sd(omega));
         match self.records {
-            None => widen(self.density, self.source, kind, &mean, &log_sd),
+            None => enrich(self.density, self.source, kind, &mean, &log_sd),
             Some(records) => {
-                let (omega, calls) = widen(records.scout(), self.source, kind, &mean, &log_sd);
+                let (omega, calls) = enrich(records.scout(), self.source, kind, &mean, &log_sd);
                 (omega, calls.share(records.scouted()))
             }
         }
@@ -272,8 +272,8 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         let family = kind.build(Space::of(self.density));
         if !method.suits(family.smoothness()) {
             return Err(FitError::Setting(format!(
-                "the method `{}` cannot fit the family `{kind}`, whose draws have no such derivatives: leave the method to \
-                 `auto`, or choose another family",
+                "the method `{}` cannot fit the family `{kind}`, which lacks the derivatives: omit `--method`, or choose another \
+                 family",
                 method.name()
             )));
         }
@@ -346,12 +346,12 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Whether locals given hubs come before the richer family.
+    /// Whether local parameters given global ones come before the richer family.
     fn bends(&self) -> bool {
         self.settings.is_policy()
             && self.records.is_none()
             && self.density.dim() >= SPARSE_FROM
-            && has_few_hubs(self.density)
+            && has_few_globals(self.density)
     }
 
     /// The family after the first one.
@@ -362,7 +362,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Whether the richer family is to be tried after locals given hubs, whose answer is no good: those did not find a mode, or
+    /// Whether the richer family is to be tried after local parameters given global ones, whose answer is no good: those did not find a mode, or
     /// stay so far from the posterior that a refinement had better begin elsewhere, or there is to be none.
     fn is_astray(&self, result: &FamilyResult) -> bool {
         let converged = result.status.as_ref().is_some_and(Status::is_converged);
@@ -387,7 +387,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         kind: FamilyKind,
         omega: Vec<f64>,
         ended: Option<(Method, Status, u64)>,
-        heir: Heir,
+        successor: Successor,
         calls: &mut Calls,
     ) -> FamilyResult {
         let family = kind.build(Space::of(self.density));
@@ -434,7 +434,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             self.source,
             draws,
             &self.settings.scales,
-            heir,
+            successor,
             Some(self.interrupt),
         );
         *calls += oracle.take_calls();
@@ -462,7 +462,8 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     /// The best start, widened to the first family, and the evaluations that took.
     fn best_of(&self, starts: &[StartOutcome]) -> (FamilyKind, Vec<f64>, Calls) {
         let kind = self.first_kind();
-        let (omega, calls) = self.widen(kind, Starts::<D>::KIND, &starts[best_start(starts)].omega);
+        let (omega, calls) =
+            self.enrich(kind, Starts::<D>::KIND, &starts[best_start(starts)].omega);
         (kind, omega, calls)
     }
 
@@ -483,7 +484,8 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
                 let richer = settled.then(|| self.skips_to(kind, &omega, &mut state.calls));
                 if let Some(richer) = richer.flatten() {
                     let ended = Some((self.first_method(kind), left_behind(iteration), iteration));
-                    let result = self.result(kind, omega, ended, Heir::Richer, &mut state.calls);
+                    let result =
+                        self.result(kind, omega, ended, Successor::Richer, &mut state.calls);
                     return Some(self.widened(richer, result, state));
                 }
                 return Some((kind, self.first_method(kind), omega));
@@ -491,12 +493,13 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             Stage::Method { name, state } => (*name, state.omega().to_vec()),
             Stage::Done => return None,
         };
-        let (method, heir) = self.planned(state.kind, name);
+        let (method, successor) = self.planned(state.kind, name);
         let refinable = self.settings.is_policy() && self.settings.may_refine();
-        if let Some(heir) = heir.filter(|_| method.hands_over(status, self.density.dim())) {
-            let left = refinable && self.is_hopeless(state.kind, &omega, &mut state.calls);
+        if let Some(successor) = successor.filter(|_| method.hands_over(status, self.density.dim()))
+        {
+            let left = refinable && self.is_far_off(state.kind, &omega, &mut state.calls);
             if !left {
-                return Some((state.kind, heir, omega));
+                return Some((state.kind, successor, omega));
             }
         }
         if let FamilyChoice::Only(asked) = self.settings.family
@@ -511,12 +514,12 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             && state.kind == self.first_kind()
             && self.settings.family == FamilyChoice::Auto;
         let richer = first.then(|| self.second()).flatten();
-        let heir = match (richer, refinable) {
-            (Some(_), _) => Heir::Richer,
-            (None, true) => Heir::Refinement,
-            (None, false) => Heir::None,
+        let successor = match (richer, refinable) {
+            (Some(_), _) => Successor::Richer,
+            (None, true) => Successor::Refinement,
+            (None, false) => Successor::None,
         };
-        let result = self.result(state.kind, omega, ended, heir, &mut state.calls);
+        let result = self.result(state.kind, omega, ended, successor, &mut state.calls);
         let good = result.evaluation.is_good();
         if let Some(kind) = richer.filter(|_| !good) {
             return Some(self.widened(kind, result, state));
@@ -548,7 +551,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         state: &mut DriverState,
     ) -> (FamilyKind, Method, Vec<f64>) {
         let poorer = &state.results[earlier];
-        let (omega, calls) = self.widen(kind, poorer.kind, &poorer.omega);
+        let (omega, calls) = self.enrich(kind, poorer.kind, &poorer.omega);
         state.calls += calls;
         (kind, self.first_method(kind), omega)
     }
@@ -563,15 +566,15 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         let second = self
             .second()
             .filter(|kind| !matches!(kind, FamilyKind::LowRank { .. }))?;
-        self.is_hopeless(kind, omega, calls).then_some(second)
+        self.is_far_off(kind, omega, calls).then_some(second)
     }
 
     /// Whether a member of a family is so far from the posterior that none of it is good.
-    fn is_hopeless(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> bool {
+    fn is_far_off(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> bool {
         let mut oracle = Oracle::new(self.density, kind.build(Space::of(self.density)));
-        let look = glance(&mut oracle, omega, self.source, GLANCE);
+        let look = preview(&mut oracle, omega, self.source, PREVIEW);
         *calls += oracle.take_calls();
-        look.khat > HOPELESS && look.divergence() > FAR
+        look.khat > ABANDON_KHAT && look.divergence() > FAR
     }
 
     /// The member of a family that stands upon a full-rank Gaussian's answer, and where starts found other modes.
@@ -614,7 +617,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         let gaussian = match last.kind {
             FamilyKind::FullRank => last.omega.clone(),
             poorer => {
-                let (omega, calls) = self.widen(FamilyKind::FullRank, poorer, &last.omega);
+                let (omega, calls) = self.enrich(FamilyKind::FullRank, poorer, &last.omega);
                 state.calls += calls;
                 omega
             }
@@ -699,16 +702,16 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     }
 }
 
-/// Whether the policy begins with locals given hubs and without starts: of many coordinates, most of which meet few others but
-/// a handful of hubs, a mean field says little, and starts of it take longest.
+/// Whether the policy begins with local parameters given global ones and without starts: of many coordinates, most of which meet few others but
+/// a handful of global parameters, a mean field says little, and starts of it take longest.
 pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> bool {
     settings.is_policy()
         && settings.start.starts.is_none()
         && density.dim() >= CONDITIONAL_FROM
-        && has_few_hubs(density)
+        && has_few_globals(density)
 }
 
-/// Whether a fit that [begins with locals given hubs](begins_conditional) finds the mode that these stand on, or goes back to a
+/// Whether a fit that [begins with local parameters given global ones](begins_conditional) finds the mode that these stand on, or goes back to a
 /// mean field; `None` where it has been `stopped` before that is known.
 pub fn finds_conditional<D: TwiceDifferentiable>(
     density: &D,
@@ -740,8 +743,8 @@ pub fn finds_conditional<D: TwiceDifferentiable>(
     None
 }
 
-/// Whether a density has hubs, and locals that meet few others.
-fn has_few_hubs(density: &impl LogDensity) -> bool {
+/// Whether a density has global parameters, and local parameters that meet few others.
+fn has_few_globals(density: &impl LogDensity) -> bool {
     let most = SPARSE_PLACES.min(density.dim() * CONDITIONAL_FILL);
     Conditional::suits(&Space::of(density), most)
 }
@@ -750,7 +753,7 @@ fn has_few_hubs(density: &impl LogDensity) -> bool {
 fn left_behind(at: u64) -> Status {
     Status::Stalled {
         at,
-        reason: "left for a richer family where the starts found its optimum, which is far from the posterior"
+        reason: "a richer family follows, because the optimum that the starts found is far from the posterior"
             .to_owned(),
     }
 }
@@ -860,11 +863,11 @@ impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {
                 starts = inner.outcomes();
                 let (kind, omega, widening) = self.best_of(&starts);
                 calls += widening;
-                results.push(self.result(kind, omega, None, Heir::None, &mut calls));
+                results.push(self.result(kind, omega, None, Successor::None, &mut calls));
             }
             Stage::Method { state: inner, .. } => {
                 let omega = inner.omega().to_vec();
-                results.push(self.result(state.kind, omega, None, Heir::None, &mut calls));
+                results.push(self.result(state.kind, omega, None, Successor::None, &mut calls));
             }
             Stage::Done => {}
         }

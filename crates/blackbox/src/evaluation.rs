@@ -91,7 +91,7 @@ const NEAR: f64 = 0.1;
 /// Largest dimension at which the last of these is taken.
 const MOST_COORDINATES: usize = 400;
 
-/// Numbers of all draws beyond which an heir costs less than to know whether weights move moments.
+/// Numbers of all draws beyond which a successor costs less than to know whether weights move moments.
 const NUMBERS: usize = 1 << 20;
 
 /// Coordinates of which a draw counts as one at least where the density does not know what it takes: a solver's. Of four coordinates
@@ -157,12 +157,12 @@ pub fn evaluate<D: LogDensity>(
     source: NoiseSource,
     draws: usize,
 ) -> Evaluation {
-    evaluate_until(oracle, omega, source, draws, &[], Heir::None, None)
+    evaluate_until(oracle, omega, source, draws, &[], Successor::None, None)
 }
 
 /// What takes over from an approximation that its weights do not support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Heir {
+pub(crate) enum Successor {
     /// Nothing.
     None,
     /// A richer family, which costs less than to be certain that this one is bad.
@@ -171,7 +171,7 @@ pub(crate) enum Heir {
     Refinement,
 }
 
-/// The same for coordinates of these scales, on fewer draws where an interrupt does not allow for all of them, or where there is an heir
+/// The same for coordinates of these scales, on fewer draws where an interrupt does not allow for all of them, or where there is a successor
 /// and k̂ is on the wrong side, or [`NUMBERS`] do not tell whether the weights move moments.
 pub(crate) fn evaluate_until<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
@@ -179,7 +179,7 @@ pub(crate) fn evaluate_until<D: LogDensity>(
     source: NoiseSource,
     draws: usize,
     scales: &[Scale],
-    heir: Heir,
+    successor: Successor,
     interrupt: Option<&Interrupt<'_>>,
 ) -> Evaluation {
     let family = Arc::clone(oracle.family());
@@ -209,10 +209,10 @@ pub(crate) fn evaluate_until<D: LogDensity>(
     for (level, factor) in MORE.iter().take(levels).enumerate() {
         let above = evaluation.khat - evaluation.khat_threshold;
         let dear = factor * draws * size > NUMBERS;
-        let left = match heir {
-            Heir::None => false,
-            Heir::Richer => true,
-            Heir::Refinement => dear,
+        let left = match successor {
+            Successor::None => false,
+            Successor::Richer => true,
+            Successor::Refinement => dear,
         };
         let doubtful = match (level == last, left) {
             (false, true) if above > NEAR => false,
@@ -233,13 +233,13 @@ pub(crate) fn evaluate_until<D: LogDensity>(
 }
 
 /// `omega` on so many draws and no more, which are none of the evaluation's.
-pub(crate) fn glance<D: LogDensity>(
+pub(crate) fn preview<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
     source: NoiseSource,
     draws: usize,
 ) -> Evaluation {
-    let weights = log_weights(oracle, omega, source, NoisePurpose::Glance, 0, 0..draws);
+    let weights = log_weights(oracle, omega, source, NoisePurpose::Preview, 0, 0..draws);
     summarize(&weights, Agreement::UNKNOWN)
 }
 

@@ -17,11 +17,11 @@
 //! | [`trust`] | TrustVI: stochastic trust regions, the default for mean fields |
 //! | `hfsgvi` | Hessian-free Newton steps without a trust region, as a baseline |
 //! | `saa` | Newton rounds on fixed draws: the default for richer families |
-//! | `widen` | where a richer family begins |
+//! | `enrich` | where a richer family begins |
 //! | `advi` | ADVI exactly as Stan defines it |
 //! | `bbvi` | estimator × family × optimiser, averaged iterates |
 //! | `moments` | mixtures by adaptive importance sampling |
-//! | `nested`, `locals` | Laplace's method for locals given hubs, then for the hubs |
+//! | `nested`, `locals` | Laplace's method for local parameters given global ones, then for the global parameters |
 //! | `objective`, `newton` | the sample-average bound and its trust-region Newton minimiser |
 //! | `linear_response` | covariances at a mean-field optimum |
 //! | `calls` | [`Calls`]: oracle calls and lane evaluations |
@@ -31,7 +31,7 @@
 //! | `agreement` | [`Agreement`]: how far importance weights move means and standard deviations |
 //! | `evaluation`, `psis` | the final bound, Pareto k̂, importance bounds and resampling |
 //! | `records` | minibatches of exchangeable records: control variates, SMISO, variance analysis |
-//! | `falloff` | whether the density falls off far away |
+//! | `tail_decay` | whether the density falls off far away |
 //! | `refine` | [`Refine`]: from an approximation to draws of the posterior, its evidence and the divergence |
 //! | `refining` | a fit and its refinement as one algorithm |
 //! | `summary` | mean, standard deviation and quantiles of draws |
@@ -50,9 +50,9 @@ mod bbvi;
 mod calls;
 mod certificate;
 mod driver;
+mod enrich;
 mod error;
 mod evaluation;
-mod falloff;
 pub mod family;
 mod fit;
 mod hfsgvi;
@@ -77,10 +77,10 @@ mod sparse;
 mod starts;
 mod summary;
 mod symmetry;
+mod tail_decay;
 pub mod trust;
 mod verdict;
 mod watched;
-mod widen;
 
 use jensen_math::{dense, reduce};
 
@@ -115,7 +115,7 @@ pub use oracle::{Estimate, Estimator, Oracle, Stream};
 pub use psis::{Psis, khat_threshold, psis, tail_index, tail_index_error};
 pub use refine::{
     ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, Refine, RefineSettings, RefineState, RefineWhen,
-    Refined, RefinedDraws, Round, Rung,
+    Refined, RefinedDraws, StationaryPhase, TemperatureStep,
 };
 pub use saa::{Saa, SaaSettings, SaaState};
 pub use settings::{AutoSettings, FamilyChoice, Settings};

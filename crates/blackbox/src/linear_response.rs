@@ -433,10 +433,10 @@ impl Fit {
         if loss > LOSS + 2.0 * (before.standard_error + after.standard_error) {
             self.objections.push(Reason::new(
                 format!(
-                    "the covariances by linear response lower the bound by {loss:.2} nats: the posterior is too far \
-                     from a Gaussian for them"
+                    "the linear-response covariance lowers the ELBO by {loss:.2} nats, because the posterior is too far from a \
+                     Gaussian"
                 ),
-                "Leave them out, or choose the draws by importance weights.",
+                "Omit `--covariance`, or use `--importance-resample`.",
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! Modes of a density's locals where its hubs are given, at many places of the hubs at a time.
+//! Modes of a density's local parameters where its global parameters are given, at many places of the global parameters at a time.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_math::constants::HALF_LOG_TWO_PI;
@@ -22,20 +22,20 @@ const TOGETHER: usize = 1 << 21;
 /// Largest number of lanes of one.
 const LANES: usize = 256;
 
-/// A mode of the locals.
+/// A mode of the local parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct LocalMode {
     /// Where it is, in the order of elimination.
     pub at: Vec<f64>,
     /// Cholesky factor of the negated Hessian there, at the family's places.
     pub factor: Vec<f64>,
-    /// Log of the density's integral over the locals by Laplace's method.
+    /// Log of the density's integral over the local parameters by Laplace's method.
     pub log_mass: f64,
 }
 
 /// A search on its way.
 struct Climb {
-    hubs: Vec<f64>,
+    globals: Vec<f64>,
     at: Vec<f64>,
     value: f64,
     step: Vec<f64>,
@@ -54,11 +54,11 @@ struct NewtonStep {
     decrement: f64,
 }
 
-/// Finds modes of the locals.
+/// Finds modes of the local parameters.
 pub(crate) struct Climber<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: &'a Conditional,
-    /// Directions whose products show the locals' Hessian.
+    /// Directions whose products show the local parameters' Hessian.
     directions: Vec<f64>,
     lanes: usize,
     workspace: D::Workspace,
@@ -81,12 +81,12 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// The modes at places of the hubs, each searched from its own beginning; `None` where none is found.
+    /// The modes at places of the global parameters, each searched from its own beginning; `None` where none is found.
     pub(crate) fn modes(&mut self, starts: Vec<(Vec<f64>, Vec<f64>)>) -> Vec<Option<LocalMode>> {
         let mut climbs: Vec<Climb> = starts
             .into_iter()
-            .map(|(hubs, at)| Climb {
-                hubs,
+            .map(|(globals, at)| Climb {
+                globals,
                 value: f64::NEG_INFINITY,
                 step: vec![0.0; at.len()],
                 at,
@@ -122,10 +122,10 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
     /// One evaluation of each, and new steps where it was good.
     fn advance(&mut self, climbs: &mut [&mut Climb]) {
         let (dim, lanes) = (self.density.dim(), climbs.len());
-        let (hubs, locals) = (self.family.hubs(), self.family.locals());
+        let (globals, locals) = (self.family.globals(), self.family.locals());
         let mut z = vec![0.0; dim * lanes];
         for (l, climb) in climbs.iter().enumerate() {
-            for (&c, x) in hubs.iter().zip(&climb.hubs) {
+            for (&c, x) in globals.iter().zip(&climb.globals) {
                 z[c * lanes + l] = *x;
             }
             for ((&c, x), step) in locals.iter().zip(&climb.at).zip(&climb.step) {

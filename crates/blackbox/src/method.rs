@@ -321,7 +321,7 @@ methods! {
         Saa(SaaSettings),
         /// Natural-gradient steps with second derivatives, after a robust start: families of sparse precision.
         Natural(NaturalSettings),
-        /// Nested Laplace approximations, from the initial point: locals given hubs.
+        /// Nested Laplace approximations, from the initial point: local parameters given global ones.
         Nested(NestedSettings),
         /// Moments of weighted draws, from a Gaussian's answer: mixtures.
         Moments(MomentsSettings),

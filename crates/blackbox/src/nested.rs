@@ -1,12 +1,12 @@
-//! Laplace's method nested: locals given hubs, then the hubs (Rue, Martino and Chopin, *Approximate Bayesian inference for
+//! Laplace's method nested: local parameters given global ones, then the global parameters (Rue, Martino and Chopin, *Approximate Bayesian inference for
 //! latent Gaussian models by using integrated nested Laplace approximations*, 2009, section 3; for any density whose pattern has
-//! hubs).
+//! global parameters).
 //!
-//! At a place of the hubs the locals' mode and the Hessian there give the log mass over the locals by Laplace's method, which
+//! At a place of the global parameters the local parameters' mode and the Hessian there give the log mass over the local parameters by Laplace's method, which
 //! where these are Gaussian is exact. Newton steps with differences climb to the mode of that mass, which a funnel has where
-//! its density has none. From there rounds of places are drawn from the hubs' Gaussian, widened; their masses are weights by
+//! its density has none. From there rounds of places are drawn from the global parameters' Gaussian, widened; their masses are weights by
 //! which its mean and covariance become those of the mass; and when these stand still, means, log scales and regressions of
-//! the locals at the places of the last round, by least squares on the family's features, are the answer. Nothing is random
+//! the local parameters at the places of the last round, by least squares on the family's features, are the answer. Nothing is random
 //! but the places, whose first two moments are exact.
 
 use jensen_density::TwiceDifferentiable;
@@ -26,9 +26,9 @@ use crate::reduce::{axpy, dot};
 /// Settings of the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NestedSettings {
-    /// What another step to the hubs' mode may gain where it is found, in nats.
+    /// What another step to the global parameters' mode may gain where it is found, in nats.
     pub tolerance: f64,
-    /// Places of the hubs of a round.
+    /// Places of the global parameters of a round.
     pub places: usize,
     /// Largest number of iterations.
     pub max_iterations: u64,
@@ -54,7 +54,7 @@ const LONGEST: f64 = 2.0;
 const DIFFERENCE: f64 = 0.3;
 const DIFFERENCES: (f64, f64) = (1e-4, 0.3);
 
-/// Standard deviations of the places, in those of the hubs.
+/// Standard deviations of the places, in those of the global parameters.
 const WIDER: f64 = 1.3;
 
 /// Rounds of places at most, and the move of the mean in standard deviations at which they stand still.
@@ -124,12 +124,12 @@ struct Nested<'a, D: TwiceDifferentiable> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NestedState {
     omega: Vec<f64>,
-    /// Where the hubs are, and the locals' mode there.
-    hubs: Vec<f64>,
+    /// Where the global parameters are, and the local parameters' mode there.
+    globals: Vec<f64>,
     locals: Vec<f64>,
     /// Steps of differences.
     differences: Vec<f64>,
-    /// Lower factor of the hubs' covariance; empty before their mode is found.
+    /// Lower factor of the global parameters' covariance; empty before their mode is found.
     factor: Vec<f64>,
     /// Rounds of places.
     rounds: u64,
@@ -146,7 +146,7 @@ impl MethodState for NestedState {
     }
 }
 
-/// Log mass of the hubs around a place by differences.
+/// Log mass of the global parameters around a place by differences.
 struct Quadratic {
     value: f64,
     gradient: Vec<f64>,
@@ -154,22 +154,22 @@ struct Quadratic {
     hessian: Vec<f64>,
 }
 
-/// Places of the hubs with what was found there.
+/// Places of the global parameters with what was found there.
 struct Places {
-    /// Coordinates of each in the hubs' Gaussian.
+    /// Coordinates of each in the global parameters' Gaussian.
     x: Vec<Vec<f64>>,
     modes: Vec<LocalMode>,
-    /// Normalised weights of the hubs' mass, smoothed, and the share of the places that they leave.
+    /// Normalised weights of the global parameters' mass, smoothed, and the share of the places that they leave.
     weights: Vec<f64>,
     share: f64,
 }
 
 impl<D: TwiceDifferentiable> Nested<'_, D> {
     fn count(&self) -> usize {
-        self.family.hubs().len()
+        self.family.globals().len()
     }
 
-    /// The mass at the stencil around the hubs; `None` where it is not to be had.
+    /// The mass at the stencil around the global parameters; `None` where it is not to be had.
     fn quadratic(
         &self,
         climber: &mut Climber<'_, D>,
@@ -187,11 +187,11 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
             }
         }
         let starts = moves.iter().map(|moves| {
-            let mut hubs = state.hubs.clone();
+            let mut globals = state.globals.clone();
             for &(i, sign) in moves {
-                hubs[i] += sign * state.differences[i];
+                globals[i] += sign * state.differences[i];
             }
-            (hubs, state.locals.clone())
+            (globals, state.locals.clone())
         });
         // The others begin where the first one ends.
         let starts: Vec<_> = starts.collect();
@@ -199,7 +199,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         state.locals = centre.at.clone();
         let others = starts[1..]
             .iter()
-            .map(|(hubs, _)| (hubs.clone(), centre.at.clone()));
+            .map(|(globals, _)| (globals.clone(), centre.at.clone()));
         let found: Option<Vec<LocalMode>> = climber.modes(others.collect()).into_iter().collect();
         let found = found?;
         let (own, at) = (centre.log_mass, |m: usize| found[m - 1].log_mass);
@@ -229,7 +229,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         })
     }
 
-    /// A step towards the hubs' mode, and how that ended where it did.
+    /// A step towards the global parameters' mode, and how that ended where it did.
     fn climb(
         &self,
         state: &mut NestedState,
@@ -244,7 +244,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
                 .fold(f64::INFINITY, f64::min);
             state.differences.iter_mut().for_each(|d| *d *= 0.2);
             let failure = (smallest < 1e-3 * DIFFERENCES.1).then(|| {
-                "the locals' mode is not to be had near some place of the hubs".to_owned()
+                "no mode of the local parameters was found for some values of the global ones"
+                    .to_owned()
             });
             return (f64::NEG_INFINITY, f64::INFINITY, failure);
         };
@@ -274,9 +275,9 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
             return (quadratic.value, predicted, None);
         }
         let trials = SHARES.iter().map(|share| {
-            let mut hubs = state.hubs.clone();
-            axpy(*share, &step, &mut hubs);
-            (hubs, state.locals.clone())
+            let mut globals = state.globals.clone();
+            axpy(*share, &step, &mut globals);
+            (globals, state.locals.clone())
         });
         let trials: Vec<_> = trials.collect();
         let found = climber.modes(trials.clone());
@@ -294,18 +295,18 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
                 quadratic.value,
                 predicted,
                 Some(format!(
-                    "no step raises the hubs' mass, which promises {predicted:.2} nats"
+                    "no step raises the mass of the global parameters, although the model predicts {predicted:.2} nats"
                 )),
             );
         };
-        state.hubs = trials[t].0.clone();
+        state.globals = trials[t].0.clone();
         if let Some(mode) = &found[t] {
             state.locals = mode.at.clone();
         }
         (mass, predicted, None)
     }
 
-    /// A round of places around the hubs' Gaussian.
+    /// A round of places around the global parameters' Gaussian.
     fn places(&self, state: &NestedState, climber: &mut Climber<'_, D>) -> Places {
         let (k, fewest) = (self.count(), TOLD * self.family.features().count());
         let count = self.settings.places.max(2 * fewest).next_multiple_of(2);
@@ -317,9 +318,12 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         let x: Vec<Vec<f64>> = (0..count)
             .map(|l| (0..k).map(|i| WIDER * noise[i * count + l]).collect())
             .collect();
-        let starts = x
-            .iter()
-            .map(|x| (place(&state.hubs, &state.factor, x), state.locals.clone()));
+        let starts = x.iter().map(|x| {
+            (
+                place(&state.globals, &state.factor, x),
+                state.locals.clone(),
+            )
+        });
         let modes = climber.modes(starts.collect());
         let found = x
             .into_iter()
@@ -349,7 +353,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         }
     }
 
-    /// The hubs' Gaussian with the moments of the weighted places; how far the mean moves, in standard deviations.
+    /// The global parameters' Gaussian with the moments of the weighted places; how far the mean moves, in standard deviations.
     fn matched(&self, state: &NestedState, places: &Places) -> Option<(Vec<f64>, Vec<f64>, f64)> {
         let k = self.count();
         let mut mean = vec![0.0; k];
@@ -375,24 +379,24 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         }
         let inner = cholesky(&covariance, k)?;
         let moved = mean.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
-        let hubs = place(&state.hubs, &state.factor, &mean);
-        Some((hubs, product(&state.factor, &inner, k), moved))
+        let globals = place(&state.globals, &state.factor, &mean);
+        Some((globals, product(&state.factor, &inner, k), moved))
     }
 
-    /// ω with the locals' weights by least squares at the places, whose coordinates are in the Gaussian `before`, for hubs of
-    /// the Gaussian (`hubs`, `factor`).
+    /// ω with the local parameters' weights by least squares at the places, whose coordinates are in the Gaussian `before`, for global parameters of
+    /// the Gaussian (`globals`, `factor`).
     fn fitted(
         &self,
         before: &NestedState,
-        hubs: &[f64],
+        globals: &[f64],
         factor: &[f64],
         places: &Places,
     ) -> Option<Vec<f64>> {
         let features = self.family.features();
         let f = features.count();
         let placed = places.x.iter().map(|x| {
-            let mut own = place(&before.hubs, &before.factor, x);
-            axpy(-1.0, hubs, &mut own);
+            let mut own = place(&before.globals, &before.factor, x);
+            axpy(-1.0, globals, &mut own);
             solve_lower(factor, &mut own);
             own
         });
@@ -423,7 +427,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
                 }
             }
         }
-        Some(self.family.member(hubs, factor, &weights))
+        Some(self.family.member(globals, factor, &weights))
     }
 
     /// One round of places, and whether it was the last.
@@ -433,17 +437,17 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         climber: &mut Climber<'_, D>,
     ) -> Result<(f64, bool), String> {
         let places = self.places(state, climber);
-        let (hubs, factor, moved) = self
+        let (globals, factor, moved) = self
             .matched(state, &places)
-            .ok_or("the hubs' mass has no covariance")?;
+            .ok_or("the mass of the global parameters has no covariance")?;
         state.rounds += 1;
         let last = state.rounds >= ROUNDS || moved < STILL;
         if last {
-            state.omega = self
-                .fitted(state, &hubs, &factor, &places)
-                .ok_or("the locals' mode was found at too few places of the hubs")?;
+            state.omega = self.fitted(state, &globals, &factor, &places).ok_or(
+                "modes of the local parameters were found for too few values of the global ones",
+            )?;
         }
-        (state.hubs, state.factor) = (hubs, factor);
+        (state.globals, state.factor) = (globals, factor);
         Ok((places.share, last))
     }
 }
@@ -513,7 +517,7 @@ impl<D: TwiceDifferentiable> Algorithm for Nested<'_, D> {
         let of = |which: &[usize]| which.iter().map(|&c| mean[c]).collect::<Vec<f64>>();
         Ok(NestedState {
             omega: self.start.clone(),
-            hubs: of(self.family.hubs()),
+            globals: of(self.family.globals()),
             locals: of(self.family.locals()),
             differences: vec![0.1; self.count()],
             factor: Vec::new(),
@@ -543,7 +547,7 @@ impl<D: TwiceDifferentiable> Algorithm for Nested<'_, D> {
                     status = last.then(|| Status::Converged {
                         evidence: Evidence {
                             rule: format!(
-                                "nested Laplace approximations at {} places of {} hubs",
+                                "nested Laplace approximations at {} points of {} global parameters",
                                 self.settings.places,
                                 self.count()
                             ),
@@ -558,7 +562,11 @@ impl<D: TwiceDifferentiable> Algorithm for Nested<'_, D> {
         let record = state.calls.on(record);
         let late = iteration >= self.settings.max_iterations;
         let status = status.or_else(|| {
-            late.then(|| stalled(format!("{iteration} steps have not found the hubs' mode")))
+            late.then(|| {
+                stalled(format!(
+                    "{iteration} steps did not find the mode of the global parameters"
+                ))
+            })
         });
         Step { record, status }
     }
@@ -572,7 +580,7 @@ impl Snapshot for NestedState {
     fn save(&self) -> Archive {
         let mut archive = Archive::new();
         archive.put("omega", &self.omega);
-        archive.put("hubs", &self.hubs);
+        archive.put("globals", &self.globals);
         archive.put("locals", &self.locals);
         archive.put("differences", &self.differences);
         archive.put("factor", &self.factor);
@@ -584,7 +592,7 @@ impl Snapshot for NestedState {
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
         Ok(Self {
             omega: archive.vec("omega")?,
-            hubs: archive.vec("hubs")?,
+            globals: archive.vec("globals")?,
             locals: archive.vec("locals")?,
             differences: archive.vec("differences")?,
             factor: archive.vec("factor")?,

@@ -38,7 +38,7 @@ pub enum NoisePurpose {
     /// Their momenta, step sizes and acceptances.
     Momentum,
     /// Draws on which a family is seen before it is fitted.
-    Glance,
+    Preview,
     /// Draws from which coordinates are moved far away.
     Far,
     /// Points at which symmetries are looked for.
@@ -70,7 +70,7 @@ impl NoisePurpose {
             Self::Change => const { named("change") },
             Self::Particle => const { named("particle") },
             Self::Momentum => const { named("momentum") },
-            Self::Glance => const { named("glance") },
+            Self::Preview => const { named("glance") },
             Self::Far => const { named("far") },
             Self::Symmetry => const { named("symmetry") },
             Self::Network => const { named("network") },

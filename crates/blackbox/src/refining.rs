@@ -84,14 +84,14 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
     }
 
     /// Sends chains from optima of the starts that refined draws do not answer for.
-    fn call_home(&mut self, fitted: &DriverState, begun: &mut Begun, iteration: u64) {
+    fn converge(&mut self, fitted: &DriverState, begun: &mut Begun, iteration: u64) {
         let output = self.driver.output(fitted);
         let refined = self.refine(fitted).output(&begun.state);
         let fit = Fit::of(output, begun.status.clone(), self.density, self.settings);
         let open = fit.map_or_else(Vec::new, |fit| fit.unexplored(&refined));
         if !open.is_empty() {
             self.refine(fitted)
-                .call_home(&mut begun.state, &open, iteration);
+                .converge(&mut begun.state, &open, iteration);
         }
     }
 
@@ -128,7 +128,7 @@ impl<D: TwiceDifferentiable> Algorithm for Refining<'_, D> {
             let local = iteration - begun.at;
             let step = self.refine(fitted).step(&mut begun.state, local);
             if step.status.as_ref().is_some_and(Status::is_converged) {
-                self.call_home(fitted, begun, local);
+                self.converge(fitted, begun, local);
             }
             let calls = before + begun.state.calls();
             let record: Record = calls.on(step.record).with_text("stage", "refine");

@@ -205,8 +205,8 @@ pub struct SaaState {
 const ROUND_ITERATIONS: u64 = 100;
 
 /// How a stalled run says that second derivatives mislead.
-const KINK: &str = "the bound on fixed draws does not follow its second derivatives, as when the \
-                    density has kinks";
+const KINK: &str =
+    "second derivatives do not predict the bound on fixed draws, as for a density with kinks";
 
 impl MethodState for SaaState {
     fn omega(&self) -> &[f64] {
@@ -312,8 +312,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
             return Some(Status::Converged {
                 evidence: Evidence {
                     rule: format!(
-                        "a Newton optimum of {} draws, judged on fresh ones, is within {tolerance} \
-                         nats of the best of the family",
+                        "a Newton optimum of {} draws is, on fresh draws, within {tolerance} nats of the best of the family",
                         state.lanes
                     ),
                     remaining: Some(state.gap[0]),
@@ -345,8 +344,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
             }
             None => Some(Status::Diverged {
                 at: state.round,
-                reason: "fresh draws meet points where the density or its gradient is not finite, \
-                         however small the spread"
+                reason: "the density or its gradient is not finite at fresh draws, even with a small spread"
                     .into(),
             }),
         }
@@ -399,7 +397,7 @@ impl<D: TwiceDifferentiable> Algorithm for Saa<'_, D> {
             status = Some(Status::Stalled {
                 at: iteration,
                 reason: format!(
-                    "no step of any length improves the bound, although {:.2e} nats are predicted",
+                    "no step of any length improves the bound, although the model predicts {:.2e} nats",
                     report.predicted
                 ),
             });

@@ -55,7 +55,7 @@ impl MethodSettings for AutoSettings {
     }
 
     /// Mean fields by TrustVI, and by Newton rounds where its rule does not hold in the end, as for funnels and
-    /// kinks; sparse precisions by natural gradients; locals given hubs by nested Laplace
+    /// kinks; sparse precisions by natural gradients; local parameters given global ones by nested Laplace
     /// approximations; mixtures by the moments of weighted draws; flows by
     /// stochastic gradients of many draws; other richer families by those rounds from the beginning.
     fn plan(&self, kind: FamilyKind) -> Vec<Method> {
@@ -79,9 +79,9 @@ impl MethodSettings for AutoSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FamilyChoice {
-    /// From 500 dimensions on locals given hubs, where a few coordinates are neighbours of most others
+    /// From 500 dimensions on local parameters given global ones, where a few coordinates are neighbours of most others
     /// ([`begins_conditional`](crate::begins_conditional)). Else mean-field first; when its k̂ is too large, sparse, full-rank (up to 400 dimensions) or
-    /// low-rank, started from it; when that is no good either, from 100 dimensions on locals given hubs; where starts find other modes that are no relabelling, a mixture (up to 64 dimensions). All are
+    /// low-rank, started from it; when that is no good either, from 100 dimensions on local parameters given global ones; where starts find other modes that are no relabelling, a mixture (up to 64 dimensions). All are
     /// reported.
     Auto,
     /// This one.

@@ -1,4 +1,4 @@
-//! What speaks against trusting the fit of a density: the evidence of one study, which all studies' judge decides by.
+//! What speaks against trusting the fit of a density: the evidence of one fit job, by which the judge of all fit jobs decides.
 
 use jensen_run::{Reason, Status, Verdict};
 
@@ -60,7 +60,7 @@ impl Fit {
             .chain(other_modes.into_iter().flatten())
             .chain(many_optima(&self.starts, |optimum| {
                 explored(optimum)
-                    || mixed.is_some_and(|refined| refined.home.contains(&optimum.mean))
+                    || mixed.is_some_and(|refined| refined.converged_from.contains(&optimum.mean))
             }))
             .chain(self.objections.iter().cloned());
         reasons.for_each(|reason| verdict.against(reason));
@@ -161,11 +161,11 @@ fn promised(mode: &OtherMode) -> f64 {
 fn not_mixed(refined: &Refined, kind: FamilyKind) -> Option<Reason> {
     let advice = match kind {
         FamilyKind::Conditional => {
-            "Reparameterise (a non-centred hierarchy, standardised covariates)."
+            "Reparameterise (non-centred hierarchy, standardised covariates)."
         }
         _ => {
-            "Where a few scales or parameters of a series rule the rest, refine the family `conditional`; else reparameterise \
-             (a non-centred hierarchy, standardised covariates)."
+            "If a few scales control most parameters, try `--family conditional --refine always`; otherwise reparameterise \
+             (non-centred hierarchy, standardised covariates)."
         }
     };
     let reasons = refined.reasons.join("; ");
@@ -181,7 +181,7 @@ fn heavy_tail(result: &FamilyResult) -> Option<Reason> {
     (!e.khat_is_good()).then(|| {
         Reason::new(
             format!(
-                "Pareto k̂ is {:.2}, above {:.2}: the {} approximation misses mass of the posterior",
+                "Pareto k̂ is {:.2}, above {:.2}: the {} approximation misses posterior mass",
                 e.khat, e.khat_threshold, result.kind
             ),
             "Reparameterise, or try a richer family.",
@@ -198,15 +198,15 @@ fn moved(result: &FamilyResult) -> Option<Reason> {
     let (mean, sd) = (agreement.mean, agreement.sd);
     let of = |moved: Difference| match moved.constrained {
         true => format!(
-            "what coordinate {} is the logarithm or logit of",
+            "the constrained value of coordinate {}",
             moved.coordinate + 1
         ),
         false => format!("coordinate {}", moved.coordinate + 1),
     };
     Some(Reason::new(
         format!(
-            "weighted by their importance, draws of the {} approximation have means and standard deviations of their \
-             own: the mean of {} moves by {:.2} ± {:.2} sd (limit {MEAN_LIMIT}), the sd of {} by a factor of {:.2} ± {:.2} (limit {:.2})",
+            "importance weights move the {} approximation: the mean of {} by {:.2} ± {:.2} sd (limit {MEAN_LIMIT}), the sd of {} \
+             by a factor of {:.2} ± {:.2} (limit {:.2})",
             result.kind,
             of(mean),
             mean.value,
@@ -234,7 +234,7 @@ fn not_finite(e: &Evaluation) -> Option<Reason> {
     if e.elbo.mean.abs() > LARGEST_BOUND {
         return Some(Reason::new(
             format!(
-                "the bound is {:.1e} nats: beside so large a number differences of a nat are lost",
+                "the ELBO is {:.1e} nats, too large to resolve differences of one nat",
                 e.elbo.mean
             ),
             "Give every parameter a proper prior, or rescale the data.",
@@ -243,10 +243,10 @@ fn not_finite(e: &Evaluation) -> Option<Reason> {
     (e.elbo.standard_error > VAGUE).then(|| {
         Reason::new(
             format!(
-                "the bound is not known: a few of {} draws decide it (standard error {:.1e} nats)",
+                "a few of {} draws dominate the ELBO, so it is uncertain (standard error {:.1e} nats)",
                 e.draws, e.elbo.standard_error
             ),
-            "Reparameterise so that the density has no cliff, or give a parameter near zero a stronger prior.",
+            "Reparameterise to remove cliffs of the density, or give parameters near zero a stronger prior.",
         )
     })
 }
@@ -259,8 +259,8 @@ fn far_away(result: &FamilyResult) -> Option<Reason> {
     (divergence > limit).then(|| {
         Reason::new(
             format!(
-                "the {} approximation is about {divergence:.2} nats from the posterior, more than {limit:.2}: its spreads \
-                 and tails may be far off however small k̂ is",
+                "the KL divergence of the {} approximation is about {divergence:.2} nats, above {limit:.2}: its spreads and \
+                 tails may be wrong although k̂ is small",
                 result.kind
             ),
             "Try a richer family, reparameterise, or choose the draws by importance weights.",
@@ -287,11 +287,10 @@ fn no_end(result: &FamilyResult) -> Option<Reason> {
     result.flat.map(|coordinate| {
         Reason::new(
             format!(
-                "the log density does not fall far away from the approximation in coordinate {}: the posterior looks \
-                 improper",
+                "the log density does not fall in the tail of coordinate {}: the posterior looks improper",
                 coordinate + 1
             ),
-            "Give every parameter a proper prior; all-equal or separated outcomes leave a coefficient without a bound.",
+            "Give every parameter a proper prior; constant or perfectly separated outcomes leave a coefficient unbounded.",
         )
     })
 }
@@ -307,11 +306,11 @@ fn other_modes<'a>(
     let mode = (modes.clone()).min_by(|a, b| a.below.total_cmp(&b.below))?;
     let more = match modes.clone().count() - 1 {
         0 => String::new(),
-        more => format!(" ({more} more in others)"),
+        more => format!(" (and {more} in others)"),
     };
     let text = format!(
-        "another start ended in a different optimum{more}, {:.1} standard deviations away in coordinate {} and only {:.2} \
-         nats lower: the posterior has several modes and the fit covers one",
+        "another start found a different optimum{more}, {:.1} standard deviations away in coordinate {} and only {:.2} nats \
+         lower: the posterior has several modes and the fit covers one",
         mode.distance,
         mode.coordinate + 1,
         mode.below
@@ -320,12 +319,12 @@ fn other_modes<'a>(
     Some(match mirrored {
         false if level > 1 => Reason::new(
             text,
-            "Optima as high as each other are often a line along which nothing bounds the parameters, such as two intercepts that \
-             only enter as a sum: give each of them a proper prior, or leave one out.",
+            "Equal optima often lie on a ridge of unidentified parameters, such as two intercepts that only enter as a sum: give \
+             each a proper prior, or remove one.",
         ),
         true => Reason::new(
-            format!("{text}; the density is the same when signs change"),
-            "If the sign has no meaning, as of loadings and factors, fix it: declare one of them positive.",
+            format!("{text}; a change of signs leaves the density the same"),
+            "If the sign has no meaning, as for factor loadings, fix it: declare one of them positive.",
         ),
         false => Reason::bare(text),
     })
@@ -347,11 +346,11 @@ fn many_optima(starts: &[StartOutcome], answered: impl Fn(&OtherMode) -> bool) -
     others.iter().any(|other| !answered(other)).then(|| {
         Reason::new(
             format!(
-                "{} starts ended in {} different optima, few of them in the best: there may be better ones",
+                "{} starts ended in {} different optima, and few found the best of them: a better one may exist",
                 starts.len(),
                 others.len() + 1
             ),
-            "Start near a sensible point, or reparameterise.",
+            "Start near a plausible point (`--init`), or reparameterise.",
         )
     })
 }

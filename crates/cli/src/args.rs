@@ -10,10 +10,10 @@ use jensen::program::FitRequest;
 #[derive(Parser)]
 #[command(name = "jensen", version, after_help = crate::left_out::help() + EXIT_CODES, max_term_width = 100)]
 pub struct Line {
-    /// Exit with 0 where a result is not to be trusted, too
+    /// Exit with 0 even if the result is not trusted
     #[arg(long, global = true)]
     pub exit_zero: bool,
-    /// Say on standard error, with the seconds since the start, what is being done
+    /// Log progress to standard error, with the seconds since the start
     #[arg(long, short, global = true)]
     pub verbose: bool,
     #[command(subcommand)]
@@ -23,9 +23,9 @@ pub struct Line {
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done, and the result can be trusted
-  2  wrong usage, or a place that cannot be written to
+  2  wrong usage, or an output that cannot be written
   3  bad model or data, with a diagnostic on standard error
-  4  finished, but not to be trusted (not converged, or k̂ too large); results are written (--exit-zero makes it 0)
+  4  finished, but the result is not trusted; results are written (--exit-zero makes it 0)
   5  internal error";
 
 #[derive(Subcommand)]
@@ -34,25 +34,25 @@ pub enum Command {
     Fit(Box<FitArgs>),
     /// Fit a regression: a table and a formula such as `y ~ x + (1 | g)`
     Regress(Box<crate::regress::RegressArgs>),
-    /// Fit a model to many data sets and with many seeds: one table, a row a fit
+    /// Fit a model to many data sets and with many seeds, and write one table
     FitMany(Box<FitManyArgs>),
-    /// More draws from the stored approximation of a fit
+    /// Draw more from a stored fit
     Draws(DrawsArgs),
-    /// Generated quantities of a program at the draws of a fit: predictions for new data
+    /// Compute generated quantities at the draws of a fit, such as predictions for new data
     Generate(GenerateArgs),
-    /// Compare fits of the same observations: leave-one-out cross-validation and evidence
+    /// Compare fits of the same observations by PSIS-LOO and evidence
     Compare(CompareArgs),
     /// Parse and type-check programs, with data too
     Check(CheckArgs),
-    /// Log density, gradients and Hessian-vector products at given points
+    /// Evaluate the log density, gradients and Hessian-vector products at given points
     Density(DensityArgs),
-    /// Show what a stage makes of a program
+    /// Print a program after a stage of compilation
     Show(ShowArgs),
     #[cfg(feature = "reproduce")]
-    /// Make a paper's tables and figures again, from real data
+    /// Reproduce the tables and figures of a paper from real data
     Reproduce(ReproduceArgs),
     #[cfg(feature = "topics")]
-    /// Topic models of text that need not fit in memory
+    /// Topic models of text larger than memory
     #[command(subcommand)]
     Topics(Box<crate::topics::args::TopicsCommand>),
     #[cfg(feature = "conjugate")]
@@ -64,7 +64,7 @@ pub enum Command {
     #[command(subcommand)]
     Factors(crate::points::FactorsCommand),
     #[cfg(feature = "conjugate")]
-    /// Hidden Markov models: sequences whose steps are made by states that follow each other
+    /// Hidden Markov models of sequences
     #[command(subcommand)]
     Hmm(crate::hmm::HmmCommand),
     #[cfg(feature = "latent")]
@@ -82,14 +82,14 @@ pub enum Command {
     /// Measure speed
     #[command(subcommand)]
     Bench(BenchCommand),
-    /// Print what completes these commands in a shell
+    /// Print shell completions
     Completions(CompletionsArgs),
 }
 
 /// The data of a program.
 #[derive(Args)]
 pub struct DataArg {
-    /// Its data: Stan JSON, a table (*.csv), or an R dump (*.R)
+    /// Data: Stan JSON, a table (*.csv), or an R dump (*.R)
     #[arg(id = "DATA")]
     given: Option<PathBuf>,
     /// The same by name
@@ -126,8 +126,8 @@ Examples:
   jensen fit --resume results --max-iters 20000
   jensen fit model.stan sizes.json --calibrate 200 --simulator simulate.stan --out calibration
 
-`converged` is the optimiser's word; `trusted` adds the Pareto k̂ of the importance weights. A fit that is
-not trusted exits with 4 and says why. The folder of --out holds fit.json, draws.csv (Stan CSV), draws.nc
+`converged` concerns the optimiser; `trusted` adds checks of the draws. A fit that is
+not trusted exits with 4 and prints the reasons. The folder of --out holds fit.json, draws.csv (Stan CSV), draws.nc
 (for arviz.from_netcdf), trace.jsonl, report.html, approximation.safetensors, and what `jensen draws` and
 --resume need.";
 
@@ -144,39 +144,39 @@ pub struct FitArgs {
     #[arg(long, value_name = "DIR")]
     pub include: Vec<PathBuf>,
 
-    /// The program is in the syntax before Stan 2.33; `jensen check --old-syntax` shows it in today's
+    /// Accept the syntax before Stan 2.33; `jensen check --old-syntax` prints the program in today's syntax
     #[arg(long)]
     pub old_syntax: bool,
 
     #[command(flatten)]
     pub request: FitRequest,
     /// Threads [default: all of the machine]
-    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count, help_heading = "Run")]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count, help_heading = "Run")]
     pub threads: Option<usize>,
 
     /// Write results and checkpoints to this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub out: Option<PathBuf>,
-    /// Continue the run in this folder from its last checkpoint, to the same bits as if never stopped
+    /// Continue the run in this folder from its last checkpoint, to the bits of an uninterrupted run
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub resume: Option<PathBuf>,
     /// Resume although model, data or settings differ from the stored run
     #[arg(long, requires = "resume", help_heading = "Output")]
     pub force: bool,
-    /// Names of dimensions and labels along them, in draws.nc: JSON such as {"coords": {"school": ["Choate", …]},
-    /// "dims": {"theta": ["school"]}}; what is not named has the name of its declared size
+    /// Names and labels of dimensions in draws.nc: JSON such as {"coords": {"school": ["Choate", …]}, "dims": {"theta":
+    /// ["school"]}}; other dimensions are named after their declared size
     #[arg(long, value_name = "FILE.json", help_heading = "Output")]
     pub coords: Option<PathBuf>,
     /// Write the parameters at four draws to FILE_1.json … FILE_4.json, for CmdStan's init=FILE.json
     #[arg(long, value_name = "FILE.json", help_heading = "Output")]
     pub inits_out: Option<PathBuf>,
-    /// Fit R simulated data sets instead of the data, and test whether ranks of what they were simulated with are uniform
-    /// among the draws; the same command goes on where it was stopped
+    /// Fit R simulated data sets instead of the data, and test whether the ranks of the true values among the draws are
+    /// uniform; the same command resumes a stopped run
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u64).range(jensen::calibration::FEWEST as u64..),
         conflicts_with_all = ["resume", "inits_out", "json"], help_heading = "Calibration")]
     pub calibrate: Option<u64>,
-    /// A program whose generated quantities draw parameters and data, by the names that they have in the fitted one; it is
-    /// given the same data
+    /// A program whose generated quantities draw parameters and data, under the names of the fitted program; it receives the
+    /// same data
     #[arg(
         long,
         value_name = "FILE.stan",
@@ -187,7 +187,7 @@ pub struct FitArgs {
     /// Print fit.json to standard output, and nothing else
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// No progress, no warnings, no table
+    /// Print no progress, warnings or table
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
 }
@@ -197,9 +197,9 @@ Examples:
   jensen fit-many model.stan data/*.json --out fits
   jensen fit-many model.stan data.json --seeds 1..20 --workers 4 --out fits
 
-The folder of --out holds table.csv (verdict, bound, k̂, seconds, mean and sd of every scalar) and rows.jsonl, to which
-each row is added as soon as its fit has ended. A fit that fails is a row with the message. The same command goes on where
-it was stopped; more data sets or seeds add their rows. Exits with 4 where a row is not trusted.";
+The folder of --out holds table.csv (verdict, ELBO, k̂, seconds, mean and sd of every scalar) and rows.jsonl, to which
+each row is added as soon as its fit ends. A fit that fails has a row with the message. The same command continues where
+it was stopped; more data sets or seeds add rows. Exits with 4 if a row is not trusted.";
 
 /// Fits a model many times.
 #[derive(Args)]
@@ -224,12 +224,12 @@ pub struct FitManyArgs {
     )]
     pub seeds: Option<String>,
     /// Fits at a time, each on one thread [default: all of the machine]
-    #[arg(long, value_name = "W", value_parser = jensen::study::words::thread_count, help_heading = "Run")]
+    #[arg(long, value_name = "W", value_parser = jensen::job::words::thread_count, help_heading = "Run")]
     pub workers: Option<usize>,
     /// Write the table to this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub out: PathBuf,
-    /// No progress, no summary
+    /// Print no progress and no summary
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
 }
@@ -239,7 +239,7 @@ Examples:
   jensen draws results --draws 10000 > draws.csv
   jensen draws results --draws 10000 --out more.nc
 
-With the seed of the fit (the default) the first draws are those of the fit.";
+With the seed of the fit (the default) the first draws equal those of the fit.";
 
 /// More draws from a stored approximation.
 #[derive(Args)]
@@ -250,14 +250,13 @@ pub struct DrawsArgs {
     /// Number of draws
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub draws: u64,
-    /// Seed of the draws; that of the fit unless given
+    /// Seed of the draws [default: the seed of the fit]
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
-    /// Which variables, a list with commas: parameters, transformed, generated, all, or names; those of the fit unless
-    /// given
+    /// Variables, separated by commas: parameters, transformed, generated, all, or names [default: those of the fit]
     #[arg(long, value_name = "WHAT")]
     pub save: Option<String>,
-    /// Choose the draws by importance weights from ten times as many
+    /// Resample the draws by importance weights from ten times as many
     #[arg(long)]
     pub importance_resample: bool,
     /// Write to this file (*.nc: NetCDF for ArviZ, else Stan CSV) instead of standard output
@@ -266,8 +265,8 @@ pub struct DrawsArgs {
     /// Names of dimensions and labels along them, in a *.nc file, as for `jensen fit` [default: those of the fit]
     #[arg(long, value_name = "FILE.json")]
     pub coords: Option<PathBuf>,
-    /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count)]
     pub threads: Option<usize>,
 }
 
@@ -276,8 +275,8 @@ Examples:
   jensen generate predict.stan results --data new.json > predictions.csv
   jensen generate model.stan results --save y_rep --out y_rep.nc
 
-The program has the parameters of the fit; its model block is not looked at. Without --data it is given the data
-of the fit. Every draw of draws.csv gets one row, in their order, with log_p__ and log_g__ of the fit.";
+The program has the parameters of the fit; its model block is ignored. Without --data it receives the data
+of the fit. Every draw of draws.csv gives one row, in order, with log_p__ and log_g__ of the fit.";
 
 /// Generated quantities at stored draws.
 #[derive(Args)]
@@ -293,10 +292,10 @@ pub struct GenerateArgs {
     /// Look for included files here (repeatable); includes stay under these folders
     #[arg(long, value_name = "DIR")]
     pub include: Vec<PathBuf>,
-    /// What is written, a list with commas: parameters, transformed, generated, all, or names
+    /// Variables to write, separated by commas: parameters, transformed, generated, all, or names
     #[arg(long, value_name = "WHAT", default_value = "generated")]
     pub save: String,
-    /// Seed of the random numbers; that of the fit unless given
+    /// Seed of the random numbers [default: the seed of the fit]
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     /// Write to this file (*.nc: NetCDF for ArviZ, else Stan CSV) instead of standard output
@@ -305,11 +304,11 @@ pub struct GenerateArgs {
     /// Names of dimensions and labels along them, in a *.nc file, as for `jensen fit`
     #[arg(long, value_name = "FILE.json")]
     pub coords: Option<PathBuf>,
-    /// Write mean, sd and quantiles of every scalar to this file, as fit.json has them
+    /// Write the mean, sd and quantiles of every scalar to this file, in the format of fit.json
     #[arg(long, value_name = "FILE.json")]
     pub summary: Option<PathBuf>,
-    /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count)]
     pub threads: Option<usize>,
 }
 
@@ -333,7 +332,7 @@ pub struct CompareArgs {
     /// The generated quantity with the log likelihood of every observation
     #[arg(long, value_name = "NAME", default_value = "log_lik")]
     pub log_lik: String,
-    /// Print JSON, with what every observation adds
+    /// Print JSON, with the contribution of every observation
     #[arg(long)]
     pub json: bool,
 }
@@ -357,7 +356,7 @@ pub struct CheckArgs {
     /// Look for included files here (repeatable)
     #[arg(long, value_name = "DIR")]
     pub include: Vec<PathBuf>,
-    /// The programs are in the syntax before Stan 2.33: they are checked as written in today's, and printed
+    /// Accept the syntax before Stan 2.33, and print the programs in today's syntax
     #[arg(long)]
     pub old_syntax: bool,
 }
@@ -367,7 +366,7 @@ Examples:
   echo '[[0, 0, 1.5]]' | jensen density model.stan data.json --at - --gradient
   jensen density model.stan data.json --at points.json --hvp directions.json
 
-The answer is {\"value\": […], \"gradient\": [[…]], \"hvp\": [[…]]}, with null for what is not finite.";
+The output is {\"value\": […], \"gradient\": [[…]], \"hvp\": [[…]]}, with null for values that are not finite.";
 
 /// Log density and derivatives at points.
 #[derive(Args)]
@@ -380,7 +379,7 @@ pub struct DensityArgs {
     /// JSON list of unconstrained points, each a list of numbers; `-` reads standard input
     #[arg(long, value_name = "POINTS.json")]
     pub at: PathBuf,
-    /// Gradients too
+    /// Include gradients
     #[arg(long)]
     pub gradient: bool,
     /// Hessian-vector products with these directions: one for each point, or one for all
@@ -389,7 +388,7 @@ pub struct DensityArgs {
     /// Drop the additive constants of `~` statements
     #[arg(long)]
     pub propto: bool,
-    /// Leave out the log-Jacobians of the parameters' transforms
+    /// Omit the log-Jacobians of the parameters' transforms
     #[arg(long)]
     pub no_jacobian: bool,
     #[command(flatten)]
@@ -408,8 +407,8 @@ pub struct BuildFlags {
     /// Instruction set
     #[arg(long, value_name = "auto|avx512|avx2|scalar", default_value = "auto")]
     pub simd: String,
-    /// Refuse what would take more memory than this
-    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = jensen::study::words::bytes)]
+    /// Refuse a run that needs more memory than this
+    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = jensen::job::words::bytes)]
     pub memory_limit: u64,
 }
 
@@ -420,7 +419,7 @@ pub struct ShowArgs {
     pub model: PathBuf,
     #[command(flatten)]
     pub data: DataArg,
-    /// What to show
+    /// The stage to print
     #[arg(long, value_enum)]
     pub stage: StageName,
     #[command(flatten)]
@@ -430,9 +429,9 @@ pub struct ShowArgs {
 /// The stages that can be shown.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StageName {
-    /// Tokens with their places
+    /// Tokens with their locations
     Tokens,
-    /// The syntax tree as Stan code, all parentheses written
+    /// The syntax tree as fully parenthesised Stan code
     Ast,
     /// The typed program
     Program,
@@ -464,16 +463,16 @@ pub struct ReproduceArgs {
     /// Fewer seeds and steps on real data, at most 20 minutes on two cores; or as large as in the paper
     #[arg(long, value_enum, default_value = "quick")]
     pub scale: ScaleName,
-    /// Run this part alone (repeatable)
+    /// Run only this part (repeatable)
     #[arg(long, value_name = "PART")]
     pub only: Vec<String>,
-    /// Keep the rows that the folder of --out has and go on
+    /// Keep the rows in the folder of --out and continue
     #[arg(long)]
     pub resume: bool,
-    /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count)]
     pub threads: Option<usize>,
-    /// Say nothing of the progress
+    /// Print no progress
     #[arg(long, short)]
     pub quiet: bool,
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jensen::calibration::{Calibrated, Simulator, ranks_csv, report, simulate};
 use jensen::data::{DataFile, read_text, write_atomic_bytes};
-use jensen::many::{Fits, Ledger};
+use jensen::fit_many::{Fits, Ledger};
 use jensen::stan::Build;
 
 use crate::args::FitArgs;
@@ -92,7 +92,7 @@ fn conclude(args: &FitArgs, out: &Path, found: &Calibrated) -> CommandResult {
             out.join(PAGE).display()
         );
         match found.calibrated {
-            true => text += "verdict   calibrated: all ranks are as if uniform\n",
+            true => text += "verdict   calibrated: all ranks are consistent with uniform\n",
             false => {
                 text += "verdict   NOT calibrated:\n";
                 for warning in found.warnings() {

@@ -21,7 +21,7 @@ pub fn run(args: &CompareArgs) -> CommandResult {
         let name = &candidate.fit;
         if !candidate.trusted {
             remark(&format!(
-                "warning: the fit in `{name}` is not to be trusted, so neither is its row"
+                "warning: the fit in `{name}` is not trusted, and so is its row"
             ));
             exit = Exit::Untrusted;
         }
@@ -34,8 +34,8 @@ pub fn run(args: &CompareArgs) -> CommandResult {
         };
         if loo.unreliable() > 0 {
             remark(&format!(
-                "warning: in `{name}` {} of {} observations weigh too much to be left out by weights (k̂ above {:.2}): \
-                 its elpd is too high; more draws (--draws) may help, leaving them out and fitting again does",
+                "warning: in `{name}`, PSIS-LOO is unreliable for {} of {} observations (k̂ above {:.2}), so its elpd is too \
+                 high; use more draws (--draws), or refit without these observations",
                 loo.unreliable(),
                 loo.khat.len(),
                 loo.khat_limit

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use jensen::job::words;
 use jensen::program::Source;
 use jensen::stan::{Build, Model};
-use jensen::study::words;
 use jensen::{Problem, Query, evaluate};
 
 use crate::args::{BuildFlags, DensityArgs};

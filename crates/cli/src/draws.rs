@@ -8,9 +8,9 @@ use jensen::data::{
     read_text, write_atomic_bytes, write_draws_csv, write_draws_netcdf,
 };
 use jensen::density::Posterior;
+use jensen::job::folder;
 use jensen::program::{Program, Source, Stored};
 use jensen::stan::Build;
-use jensen::study::folder;
 use jensen::{Generator, Sample, SampleRequest, Save, advi_config};
 
 use crate::args::{DrawsArgs, GenerateArgs};
@@ -36,7 +36,7 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
     let subject = program.subject()?;
     if (&identity.model_hash, &identity.data_hash) != (&subject.model_hash, &subject.data_hash) {
         return Err(Failure::input(format!(
-            "the approximation in `{}` belongs to another model or other data than those beside it",
+            "the approximation in `{}` belongs to another model or other data",
             args.dir.display()
         )));
     }
@@ -57,7 +57,7 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
             .map_err(|error| folder::bad_approximation(&run, error))?;
         if request.draws > refined.draws.count {
             remark(&format!(
-                "there are {} refined draws: each comes several times, with other random numbers in generated quantities",
+                "there are {} refined draws, so each is repeated, with new random numbers for generated quantities",
                 refined.draws.count
             ));
         }
@@ -158,7 +158,7 @@ fn warn_of_rejected(drawn: &Sample) {
     if drawn.rejected > 0 {
         let reason = drawn.rejection.as_deref().unwrap_or("");
         remark(&format!(
-            "warning: the model rejects {} of {} draws, which are left out; the first because: {reason}",
+            "warning: the model rejects {} of {} draws, which are omitted; the first because: {reason}",
             drawn.rejected,
             drawn.rejected + drawn.table.len()
         ));

@@ -6,8 +6,8 @@ use jensen::Sample;
 use jensen::blackbox::Init;
 use jensen::data::write_atomic_bytes;
 use jensen::density::{Variable, VariableKind};
+use jensen::job::{Place, folder, request};
 use jensen::program::{FitRequest, Program, Source, Stored};
-use jensen::study::{Place, folder, request};
 
 use crate::args::FitArgs;
 use crate::calibrate;
@@ -112,7 +112,7 @@ fn new(args: &FitArgs) -> Result<Plan, Failure> {
     request.settings(Init::Zero)?;
     if request.trace_variance.is_some() && args.out.is_none() {
         return Err(Failure::usage(
-            "--trace-variance writes to the trace and the report: say where with --out DIR",
+            "--trace-variance writes to the trace and the report, so it needs --out DIR",
         ));
     }
     let Some(model) = &args.model else {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jensen::data::read_text;
-use jensen::many::{self, Fits, Given, Ledger, Row, TABLE, Task};
+use jensen::fit_many::{self, Fits, Given, Ledger, Row, TABLE, Task};
 use jensen::stan::Halt;
 
 use crate::args::FitManyArgs;
@@ -27,7 +27,7 @@ pub fn run(args: &FitManyArgs) -> CommandResult {
     refuse_foreign(args)?;
     let seeds = match &args.seeds {
         Some(text) => {
-            many::seeds(text).map_err(|error| Failure::usage(format!("--seeds {error}")))?
+            fit_many::seeds(text).map_err(|error| Failure::usage(format!("--seeds {error}")))?
         }
         None => vec![args.request.seed()],
     };
@@ -38,7 +38,7 @@ pub fn run(args: &FitManyArgs) -> CommandResult {
     let text = read_text(&args.model)?;
     let name = args.model.display().to_string();
     let fits = Fits::new(&name, &text, &args.include, args.request.clone())?;
-    let tasks = many::tasks(&named.collect::<Vec<_>>(), &seeds)?;
+    let tasks = fit_many::tasks(&named.collect::<Vec<_>>(), &seeds)?;
     let mut ledger = Ledger::open(&args.out, &fits)?;
     catch_interrupts();
     let pending = ledger.pending(&tasks);
@@ -74,7 +74,7 @@ fn refuse_foreign(args: &FitManyArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A bar of so many fits, on standard error.
+/// A progress bar for this number of fits, on standard error.
 pub fn progress(quiet: bool, length: usize, done: usize) -> ProgressBar {
     let target = match quiet {
         true => ProgressDrawTarget::hidden(),
@@ -86,7 +86,7 @@ pub fn progress(quiet: bool, length: usize, done: usize) -> ProgressBar {
     bar
 }
 
-/// Has so many workers fit the pending tasks; rows come as they are finished.
+/// Fits the pending tasks with this number of workers; rows come as they are finished.
 pub fn work(
     fits: &Fits,
     tasks: &[Task],
@@ -152,7 +152,7 @@ fn conclude(args: &FitManyArgs, rows: &[&Row], wanted: usize) -> CommandResult {
     if !args.quiet {
         let doubtful = rows.len() - trusted - failed;
         print(&format!(
-            "fits      {trusted} trusted, {doubtful} not to be trusted, {failed} failed\ntable     {}\n",
+            "fits      {trusted} trusted, {doubtful} not trusted, {failed} failed\ntable     {}\n",
             args.out.join(TABLE).display()
         ))?;
     }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use jensen::data::table_csv::quoted;
 use jensen::data::{Table, write_atomic_bytes};
+use jensen::job::folder;
 use jensen::points::{ChainsRequest, HMM, Sequences, decode_chains, fit_chains, stored_globals};
-use jensen::study::folder;
 
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::points::run as run_points;
@@ -53,8 +53,8 @@ pub struct PredictArgs {
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count)]
     pub threads: Option<usize>,
 }
 

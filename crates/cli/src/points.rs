@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use jensen::Error;
 use jensen::data::Table;
+use jensen::job::Around;
 use jensen::points::{
     Described, Explained, FACTORS, FactorsRequest, Fitted, MIXTURE, MixtureModel, MixtureRequest,
     PointRequest, Points, PointsSummary, fit_factors, fit_mixture,
 };
-use jensen::study::Around;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::failure::{CommandResult, Exit};
 use crate::progress::BoundLine;
-use crate::rows::{Place as RowPlace, numbered, write_rows};
+use crate::rows::{Destination as RowDestination, numbered, write_rows};
 use crate::table_fit::{Asked, TableFit, named};
 use crate::terminal::{Setting, conclude, start_threads, verdict};
 
@@ -45,7 +45,7 @@ pub enum MixtureCommand {
     /// Fit a mixture to the rows of a table
     #[command(after_help = MIXTURE_EXAMPLES)]
     Fit(Box<TableFit<MixtureRequest>>),
-    /// Say which components rows belong to, and how likely they are
+    /// Predict the components of rows and their log densities
     #[command(after_help = PREDICT_EXAMPLES)]
     Predict(PredictArgs),
 }
@@ -61,7 +61,7 @@ pub struct PredictArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     out: Vec<PathBuf>,
     /// Number of threads
-    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count, help_heading = "Run")]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count, help_heading = "Run")]
     threads: Option<usize>,
 }
 
@@ -102,7 +102,7 @@ pub fn mixture(command: MixtureCommand) -> CommandResult {
 /// Runs `jensen mixture predict`.
 fn predict(args: &PredictArgs) -> CommandResult {
     start_threads(args.threads)?;
-    let places = RowPlace::all(&args.out)?;
+    let places = RowDestination::all(&args.out)?;
     let model = MixtureModel::open(&args.dir)?;
     let points = Points::of_columns(&Table::read(&args.data)?, &model.columns)?;
     let Explained {
@@ -189,7 +189,7 @@ fn table(summary: &PointsSummary, described: &Described) -> String {
     text
 }
 
-/// So many columns of rows, aligned to the right.
+/// Columns of rows, aligned to the right.
 fn aligned<'a>(rows: impl Iterator<Item = &'a Vec<String>> + Clone, columns: usize) -> String {
     let width = |c: usize| rows.clone().map(|row| row[c].chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|c| width(c).unwrap_or(0)).collect();

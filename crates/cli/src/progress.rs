@@ -12,7 +12,7 @@ use crate::verbose;
 /// Shortest time between two changes of the display.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Says where a run stands: told every iteration with the iterations a second, asked for text as often as it is shown.
+/// Says where a run stands: it receives every iteration with the speed, and gives the text that is shown.
 pub trait Describe {
     /// Takes note of an iteration.
     fn note(&mut self, record: &Record);

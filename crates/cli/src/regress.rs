@@ -9,9 +9,9 @@ use jensen::data::{
     NetcdfAttributes, ParameterSummary, Roles, write_atomic_bytes, write_draws_csv,
     write_draws_netcdf,
 };
+use jensen::job::{Place, words};
 use jensen::program::{FitRequest, Program, RefineName};
 use jensen::regress::{Kept, Predicted, Regression, Request, predict, read_frame};
-use jensen::study::{Place, words};
 
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::limits;
@@ -73,7 +73,7 @@ pub struct RegressArgs {
     /// Largest number of seconds
     #[arg(long, value_name = "S", value_parser = words::positive, help_heading = "Budget")]
     max_seconds: Option<f64>,
-    /// Refuse what would take more memory than this [default: 8GiB]
+    /// Refuse a run that needs more memory than this [default: 8GiB]
     #[arg(long, value_name = "SIZE", value_parser = words::bytes, help_heading = "Budget")]
     memory_limit: Option<u64>,
     /// Posterior draws [default: 1000]
@@ -91,7 +91,7 @@ pub struct RegressArgs {
     /// Print fit.json to standard output, and nothing else
     #[arg(long, help_heading = "Output")]
     json: bool,
-    /// No progress, no warnings, no table
+    /// Print no progress, warnings or table
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
 }
@@ -125,10 +125,10 @@ struct PredictArgs {
     /// Write the draws of all predictions to this file (*.nc: NetCDF for ArviZ, else Stan CSV)
     #[arg(long, value_name = "FILE")]
     draws: Option<PathBuf>,
-    /// Seed of the random numbers; that of the fit unless given
+    /// Seed of the random numbers [default: the seed of the fit]
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// Threads; all of the machine unless given
+    /// Threads [default: all of the machine]
     #[arg(long, value_name = "T", value_parser = words::thread_count)]
     threads: Option<usize>,
 }
@@ -198,7 +198,7 @@ fn fit(args: &RegressArgs) -> CommandResult {
     )
 }
 
-/// What a reader is told: the table of answers, the priors, and how the fit went.
+/// The output: the table of answers, the priors, and the checks of the fit.
 fn told(kept: &Kept, fitted: &Fitted) -> String {
     let mut text = String::new();
     let all = fitted.parameters();

@@ -8,7 +8,7 @@ use jensen::data::{Number, RowFormat, RowWriter, write_atomic};
 use crate::failure::Failure;
 
 /// A place for rows or pictures.
-pub enum Place<'a> {
+pub enum Destination<'a> {
     /// A PNG file.
     Picture(&'a Path),
     /// A file of rows.
@@ -17,7 +17,7 @@ pub enum Place<'a> {
     Standard,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Destination<'a> {
     /// The places that `--out` names; standard output when there are none.
     pub fn all(paths: &'a [std::path::PathBuf]) -> Result<Vec<Self>, Failure> {
         if paths.is_empty() {
@@ -41,7 +41,7 @@ impl<'a> Place<'a> {
 
 /// Writes rows that `fill` hands over, to a file all or nothing, or to standard output.
 pub fn write_rows<T: Number>(
-    place: &Place<'_>,
+    place: &Destination<'_>,
     rows: usize,
     names: &[String],
     fill: &mut dyn FnMut(&mut RowWriter<'_, T>) -> std::io::Result<()>,
@@ -51,11 +51,11 @@ pub fn write_rows<T: Number>(
         fill(&mut writer)
     };
     match place {
-        Place::Picture(path) => Err(no_picture(path, "these numbers are no pictures")),
-        Place::Rows(path, format) => {
+        Destination::Picture(path) => Err(no_picture(path, "these numbers are no pictures")),
+        Destination::Rows(path, format) => {
             write_atomic(path, |file| whole(file, *format)).map_err(Failure::output)
         }
-        Place::Standard => {
+        Destination::Standard => {
             let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
             match whole(&mut out, RowFormat::Csv).and_then(|()| out.flush()) {
                 Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(

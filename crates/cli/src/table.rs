@@ -58,7 +58,7 @@ pub fn evidence(fitted: &Fitted) -> String {
     );
     if let (Some(refined), Some(kl)) = (fitted.refined(), fitted.divergence()) {
         let found = if refined.mixed() {
-            "the draws are the posterior's"
+            "draws of the posterior"
         } else {
             "not mixed"
         };
@@ -69,7 +69,7 @@ pub fn evidence(fitted: &Fitted) -> String {
             line(
                 "refined",
                 &format!(
-                    "{found}: nested R̂ {:.3}, {:.0} effective draws or more of each coordinate",
+                    "{found}: nested R̂ {:.3}, at least {:.0} effective draws per coordinate",
                     refined.mixing.rhat, refined.mixing.ess
                 ),
             );
@@ -155,7 +155,7 @@ fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> Stri
     let meaning = if khat.is_nan() {
         return "could not be computed".into();
     } else if khat <= threshold && !trusted {
-        "nothing against the approximation by itself; see the verdict"
+        "within the limit; see the verdict"
     } else if khat <= threshold.min(0.5) {
         "the approximation is close to the posterior"
     } else if khat <= threshold {
@@ -164,9 +164,9 @@ fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> Stri
             true => "the approximation is usable",
         }
     } else if refined && trusted {
-        "of the approximation, which misses mass: the draws are refined"
+        "the approximation misses posterior mass, so the draws are refined"
     } else if khat <= 1.0 {
-        "the approximation misses mass of the posterior"
+        "the approximation misses posterior mass"
     } else {
         "the approximation is far from the posterior"
     };

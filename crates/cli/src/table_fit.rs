@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use jensen::study::{Place, folder, request};
+use jensen::job::{Place, folder, request};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -16,7 +16,7 @@ pub struct TableFit<R: Args> {
     #[command(flatten)]
     request: R,
     /// Number of threads
-    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count, help_heading = "Run")]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count, help_heading = "Run")]
     threads: Option<usize>,
     /// Write results and checkpoints to this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
@@ -30,7 +30,7 @@ pub struct TableFit<R: Args> {
     /// Print fit.json to standard output, and nothing else
     #[arg(long, help_heading = "Output")]
     json: bool,
-    /// No progress, no table
+    /// Print no progress and no table
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
 }

@@ -1,4 +1,4 @@
-//! What the command adds to a study: threads, Ctrl-C, what the user sees, exit codes.
+//! What the command adds to a fit job: threads, Ctrl-C, what the user sees, exit codes.
 
 use std::num::NonZero;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use jensen::Error;
+use jensen::job::{Around, Judgement, MEMORY_LIMIT, Place, to_json};
 use jensen::run::{Observer, Progress, Status};
-use jensen::study::{Around, Judgement, MEMORY_LIMIT, Place, to_json};
 use serde::Serialize;
 
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
@@ -70,7 +70,7 @@ fn set_handler() {
 pub fn check_out(out: Option<&Path>, checkpoint_every: Option<f64>) -> Result<(), Failure> {
     if out.is_none() && checkpoint_every.is_some() {
         return Err(Failure::usage(
-            "--checkpoint-every needs a folder to write to: add --out DIR",
+            "--checkpoint-every needs a folder: add --out DIR",
         ));
     }
     Ok(())
@@ -85,7 +85,7 @@ pub struct Say {
     pub quiet: bool,
 }
 
-/// Where and how a study is carried out.
+/// Where and how a fit job is carried out.
 pub struct Setting {
     /// Where results go.
     pub place: Place,

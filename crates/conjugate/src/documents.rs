@@ -70,8 +70,8 @@ pub trait Documents: Sync {
     /// Replaces the content of `bag` by document `index`, which is below [`len`](Self::len).
     fn read(&self, index: usize, bag: &mut Bag);
 
-    /// The numbers of documents of the leaves that a corpus is divided into, in order: what can be worked at apart.
-    fn leaves(&self) -> Vec<usize> {
+    /// The numbers of documents of the shards that a corpus is divided into, in order: what can be worked at apart.
+    fn shards(&self) -> Vec<usize> {
         vec![self.len()]
     }
 

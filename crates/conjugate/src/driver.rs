@@ -570,7 +570,7 @@ impl<E: Engine> Driver<E> {
         let detail = match self.settings.mode {
             Mode::Batch { .. } => "the bound still changes",
             Mode::Stochastic { .. } => {
-                "all planned passes are done; stochastic steps have no stopping rule of their own"
+                "all planned passes are done; stochastic steps have no stopping rule"
             }
         };
         Status::BudgetReached {

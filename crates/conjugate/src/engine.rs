@@ -70,7 +70,7 @@ impl Sums {
         self.sweeps += other.sweeps;
     }
 
-    /// Writes the sums for who asked a leaf for them.
+    /// Writes the sums for who asked a shard for them.
     pub(crate) fn write(&self, out: &mut Writer<'_>) {
         out.counts(&[
             self.points as u64,

@@ -78,7 +78,7 @@ impl ModelFit {
                 format!(
                     "one more iteration over all points would raise the bound by {gain:.1} nats"
                 ),
-                "Make more passes, take larger minibatches, or leave them out.",
+                "Make more passes, use larger minibatches, or omit --batch.",
             ));
         }
         let place = |part: usize| order.iter().position(|p| *p == part).map_or(part, |at| at);

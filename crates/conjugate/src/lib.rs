@@ -9,7 +9,7 @@
 //! | [`lda`] | latent Dirichlet allocation |
 //! | [`family`], [`model`] | the class: families of globals, and what a model states |
 //! | [`pointwise`] | an engine of any model whose globals are one vector |
-//! | [`leaves`] | points whose local steps are made elsewhere |
+//! | [`shards`] | points whose local steps are made elsewhere |
 //! | [`models`] | Gaussian, Bernoulli and multinomial mixtures, factorial mixtures, hidden Markov chains |
 //! | [`plain`] | the model of one part, which fits are compared with |
 //! | [`fit`](mod@fit) | fitting a model under the loop's control |
@@ -34,11 +34,11 @@ pub mod engine;
 pub mod family;
 pub mod fit;
 pub mod lda;
-pub mod leaves;
 pub mod model;
 pub mod models;
 pub mod plain;
 pub mod pointwise;
 pub mod policy;
 pub mod several;
+pub mod shards;
 pub mod temper;

@@ -12,8 +12,8 @@ use std::ops::Range;
 use jensen_math::rng::Stream;
 
 use crate::family::Blocks;
-use crate::leaves::PointLeaves;
 use crate::plain::Plain;
+use crate::shards::PointShards;
 
 /// What a local step found at one point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -63,7 +63,7 @@ pub trait ConjugateModel: Sync {
 
     /// Who makes local steps of the points, where they are not here: [`points`](Self::points) counts them all, and what takes the
     /// number of a point is asked of none of them.
-    fn elsewhere(&self) -> Option<&dyn PointLeaves> {
+    fn elsewhere(&self) -> Option<&dyn PointShards> {
         None
     }
 

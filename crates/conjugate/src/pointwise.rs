@@ -7,9 +7,9 @@ use jensen_run::{Archive, ArchiveError, Record, Snapshot};
 use rayon::prelude::*;
 
 use crate::engine::{Engine, Heat, Measure, Partition, Sums};
-use crate::leaves::{Ask, Part};
 use crate::model::{ConjugateModel, Local, twins};
 use crate::policy::softmax;
+use crate::shards::{Ask, Part};
 
 const START: Purpose = Purpose::new("first globals");
 const ANEW: Purpose = Purpose::new("parts that start anew");
@@ -239,9 +239,9 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
     ) -> Option<Sums> {
         let model = self.model;
         let expected = model.blocks().expectations(&globals.lambda);
-        if let Some(leaves) = model.elsewhere() {
+        if let Some(shards) = model.elsewhere() {
             let expected = &expected[..];
-            let part = leaves.solve(&Ask { expected, heat }, batch)?;
+            let part = shards.solve(&Ask { expected, heat }, batch)?;
             self.statistics = part.statistics;
             return Some(part.sums);
         }
@@ -447,7 +447,7 @@ pub fn heldout<M: ConjugateModel>(model: &M, lambda: &[f64]) -> (f64, f64) {
 pub fn untempered_bound<M: ConjugateModel>(model: &M, globals: &VectorGlobals) -> f64 {
     let expected = model.blocks().expectations(&globals.lambda);
     let points = match model.elsewhere() {
-        Some(leaves) => leaves.bound(&expected).unwrap_or(f64::NAN),
+        Some(shards) => shards.bound(&expected).unwrap_or(f64::NAN),
         None => bound_of_points(model, &expected, &globals.memory),
     };
     points - model.blocks().divergence(&globals.lambda)

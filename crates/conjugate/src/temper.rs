@@ -170,7 +170,7 @@ impl Temper {
                 } else {
                     String::new()
                 };
-                format!("Fit it again with a cooling: `--temper {name}={cooling}{longer}`.")
+                format!("Fit again with a cooling schedule: `--temper {name}={cooling}{longer}`.")
             }
             Self::Anneal { passes, .. }
             | Self::Global(GlobalTempering {
@@ -181,7 +181,7 @@ impl Temper {
                 cooling: Some(passes),
                 ..
             }) => format!(
-                "Make it as long again as it cools: `{flag} {}`, with `--resume` where it is stored.",
+                "Double its length with `{flag} {}`, and with `--resume` if it is stored.",
                 2.0 * passes
             ),
             Self::None | Self::Schedule(_) => {

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use jensen::data::Rows;
 use jensen::math::simd::Simd;
-use jensen::neural::{
+use jensen::run::{Budget, Control, Identity, Record, run};
+use jensen::vae::{
     Architecture, Autoencoder, Likelihood, Optimiser, Records, RowRecords, Selection,
     TrainSettings, Trainer, check_values, split,
 };
-use jensen::run::{Budget, Control, Identity, Record, run};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file =

@@ -137,15 +137,14 @@ impl Centring {
     /// What is said of it.
     fn remark(&self) -> String {
         if self.series {
-            return "centring: series are fitted by their elements, in the place of the shocks that the program makes them of"
+            return "centring: the fit uses the elements of series instead of the program's shocks"
                 .to_owned();
         }
         let lambdas = || self.powers.iter().map(|(_, lambda, _)| *lambda);
         let mut said = Vec::new();
         if !self.powers.is_empty() {
             said.push(format!(
-                "{} coordinates are fitted between the program's form and the other, with powers from {:.2} to {:.2} (1 is \
-                 the program's)",
+                "{} coordinates are partially centred, with weights from {:.2} to {:.2} (1 is the program's form)",
                 self.powers.len(),
                 lambdas().fold(1.0, f64::min),
                 lambdas().fold(0.0, f64::max)
@@ -153,10 +152,10 @@ impl Centring {
         }
         if !self.sites.is_empty() {
             said.push(format!(
-                "{} coordinates of correlated vectors are fitted whitened{}",
+                "{} coordinates of correlated vectors are whitened{}",
                 self.sites.len(),
                 match self.sites.iter().any(|(_, weight, _)| *weight > 0.0) {
-                    true => ", given what the data say of them",
+                    true => " by their posterior precision",
                     false => "",
                 }
             ));
@@ -215,7 +214,7 @@ impl Model {
     }
 
     /// The centring by which series stand in the place of their shocks, where a fit with these settings then begins with
-    /// locals given hubs and finds a mode for them: as the program is, every element hangs on all shocks before it. No centring
+    /// local parameters given global ones and finds a mode for them: as the program is, every element hangs on all shocks before it. No centring
     /// otherwise; `None` where that was stopped before it is known.
     fn choose_series(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
         let none = Centring::default();

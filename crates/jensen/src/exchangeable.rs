@@ -36,11 +36,11 @@ use jensen_stan::lower::{RecordData, lower_records, record_data};
 
 pub use crate::variances::{EstimatorVariance, VariancePoint, variance_section};
 
-use crate::blocks::{
-    LEAF, Leaf, LeafProgram, RecordBlocks, RecordLeaves, RecordSource, RecordSteps, RecordTable,
+use crate::program::Source;
+use crate::records::{
+    RecordBlocks, RecordShards, RecordSource, RecordSteps, RecordTable, SHARD, Shard, ShardProgram,
     first_data,
 };
-use crate::program::Source;
 use crate::stan::{Build, Model, checked_program};
 use crate::{Error, Problem};
 
@@ -50,8 +50,8 @@ pub type RecordModel = Model<AllRecords<RecordGraph>>;
 /// A program over exchangeable records whose data come in blocks.
 pub type BlockModel = Model<AllRecords<RecordBlocks>>;
 
-/// A program over exchangeable records in leaves.
-pub type LeafModel = Model<AllRecords<RecordLeaves>>;
+/// A program over exchangeable records in shards.
+pub type ShardModel = Model<AllRecords<RecordShards>>;
 
 /// Densities of records that programs have.
 pub trait Records: RecordDensity {
@@ -195,24 +195,24 @@ fn compile_with<S: RecordSource + 'static, D: Records>(
     )
 }
 
-/// A program over records in leaves, a Parquet file each, which are evaluated by what `steps` makes of what a leaf needs.
+/// A program over records in shards, a Parquet file each, which are evaluated by what `steps` makes of what a shard needs.
 ///
 /// # Errors
-/// As [`compile_blocks`], for any of the leaves.
-pub fn compile_leaves(
+/// As [`compile_blocks`], for any of the shards.
+pub fn compile_shards(
     source: &Source,
     shared: &DataSet,
     build: &Build<'_>,
     count: &str,
     paths: &[PathBuf],
-    steps: impl FnOnce(&LeafProgram) -> Box<dyn RecordSteps>,
-) -> Result<LeafModel, Error> {
+    steps: impl FnOnce(&ShardProgram) -> Box<dyn RecordSteps>,
+) -> Result<ShardModel, Error> {
     let paths = RecordTable::files(paths)?;
-    let leaves = RefCell::new(Vec::new());
+    let shards = RefCell::new(Vec::new());
     let blocks = Cell::new(1);
     let open = |data: &[RecordData]| {
         let opened = |path: &PathBuf, count| {
-            RecordTable::open(std::slice::from_ref(path), data, LEAF, count)
+            RecordTable::open(std::slice::from_ref(path), data, SHARD, count)
         };
         for path in &paths {
             blocks.set(blocks.get().max(opened(path, None)?.edges().len() - 1));
@@ -220,7 +220,7 @@ pub fn compile_leaves(
         let mut first = None;
         for path in &paths {
             let table = opened(path, Some(blocks.get()))?;
-            leaves.borrow_mut().push(Leaf {
+            shards.borrow_mut().push(Shard {
                 path: path.clone(),
                 digest: table.digest(),
                 edges: table.edges().to_vec(),
@@ -230,8 +230,8 @@ pub fn compile_leaves(
         first.ok_or_else(|| Error::Input("there are no leaves".to_owned()))
     };
     let made = |first, shared: &DataSet| {
-        let program = LeafProgram::new(source, shared, build, count, blocks.get());
-        RecordLeaves::new(first, leaves.take(), steps(&program))
+        let program = ShardProgram::new(source, shared, build, count, blocks.get());
+        RecordShards::new(first, shards.take(), steps(&program))
     };
     let model = compile_with(
         &source.text,

@@ -90,14 +90,14 @@ impl Fitted {
             let total = self.sample.rejected + self.sample.table.len();
             let reason = self.sample.rejection.as_deref().unwrap_or("");
             verdict.against(Reason::bare(format!(
-                "the model rejects {} of {total} draws, which are left out; the first because: {reason}",
+                "the model rejects {} of {total} draws, which are omitted; the first because: {reason}",
                 self.sample.rejected
             )));
         }
         if self.sample.unmade > 0 {
             let total = self.sample.unmade + self.sample.rejected + self.sample.table.len();
             verdict.against(Reason::bare(format!(
-                "{} of {total} draws are left out: there was no time to make and write them",
+                "{} of {total} draws are omitted, because there was no time to compute and write them",
                 self.sample.unmade
             )));
         }
@@ -115,8 +115,8 @@ impl Fitted {
             && let Some(name) = self.beyond_numbers()
         {
             verdict.against(Reason::bare(format!(
-                "the draws of {name} are so large that their mean or standard deviation is no number: the posterior may be \
-                 improper, or has no such moments. Give it a proper prior."
+                "the draws of {name} are too large for a mean or standard deviation: the posterior may be improper, or lacks \
+                 these moments. Give it a proper prior."
             )));
         }
         verdict

@@ -6,7 +6,7 @@
 //! | `request` | [`Request`]: prior, likelihood and columns as the user names them |
 //! | `settings` | [`LatentRequest`]: what a fit is told, with its defaults |
 //! | `files` | [`LatentRun`], [`LatentData`], [`PriorFiles`]: what a fit reads and keeps |
-//! | `study` | [`fit_latent`]: a table into a posterior, in a folder; [`fit_latent_in_memory`] |
+//! | `job` | [`fit_latent`]: a table into a posterior, in a folder; [`fit_latent_in_memory`] |
 //! | `predictions` | predictions as a table |
 //! | `draws` | joint draws at the rows of another table |
 //! | `view` | a table as a specification sees it |
@@ -20,22 +20,22 @@
 //! | `stored` | [`Stored`]: a fit as it is kept on disk |
 //! | `summary` | [`LatentSummary`]: a fit in numbers, `fit.json` |
 //! | `maps` | fields over lines, grids and regions as figures |
-//! | `sheet` | [`sheet()`]: the page about a fit |
+//! | `report_page` | [`report_page()`]: the page about a fit |
 
 mod analysis;
 mod draws;
 mod files;
+mod job;
 mod learn;
 mod maps;
 mod outcome;
 mod plain;
 mod posterior;
 mod predictions;
+mod report_page;
 mod request;
 mod settings;
-mod sheet;
 mod stored;
-mod study;
 mod summary;
 mod table_model;
 mod units;
@@ -44,20 +44,20 @@ mod view;
 pub use jensen_latent::*;
 
 pub use analysis::{
-    AnalysisData, AnalysisRequest, AnalysisStudy, AnalysisSummary, FACTOR_ANALYSIS, fit_analysis,
+    AnalysisData, AnalysisJob, AnalysisRequest, AnalysisSummary, FACTOR_ANALYSIS, fit_analysis,
 };
 pub use draws::{Drawn, drawn, draws_at};
 pub use files::{LatentData, LatentFolder, LatentRun, PriorFiles, open_latent, stored_posterior};
+pub use job::{LatentJob, fit_latent, fit_latent_in_memory};
 pub use learn::{Hyperposterior, Learning, Learnt, fit_table};
 pub use outcome::{Bin, PredictedRows, fitted, outcome};
 pub use plain::Comparison;
 pub use posterior::{Known, Part, posterior_at};
 pub use predictions::predictions;
+pub use report_page::{Curve, Page, report_page};
 pub use request::{Request, parse_likelihood};
 pub use settings::LatentRequest;
-pub use sheet::{Curve, Page, sheet};
 pub use stored::{Stored, StoredPoint};
-pub use study::{LatentStudy, fit_latent, fit_latent_in_memory};
 pub use summary::{Hyperparameter, LatentSeconds, LatentSummary, Made, evidence, summary};
 pub use table_model::{Rows, TableModel};
 pub use view::Files;

@@ -40,17 +40,17 @@
 //! | `summaries` | what summaries rest on: weighted or refined draws |
 //! | `outputs` | the summary and the report of a fit |
 //! | [`calibration`] | simulation-based calibration: ranks of what data were simulated with, and tests of them |
-//! | [`many`] | many fits of one program, a row of one table each |
+//! | [`fit_many`] | many fits of one program, a row of one table each |
 //! | `query` | [`evaluate`]: values, gradients and Hessian-vector products at given points |
 //! | `timing` | [`time_density`]: what an evaluation costs |
 //! | `memory` | what a fit will take, before it is taken |
 //! | [`latent`] | latent Gaussian models of tables |
-//! | [`neural`] | auto-encoders of images and tables |
+//! | [`vae`] | auto-encoders of images and tables |
 //! | [`points`] | mixtures and factors of points |
 //! | [`regress`] | regressions: a formula and a table, fitted as a program |
-//! | [`study`] | one skeleton for everything that is fitted: folder, run, verdict, files |
+//! | [`job`] | one skeleton for everything that is fitted: folder, run, verdict, files |
 //! | [`topics`] | topic models of memory-mapped corpora |
-//! | [`units`] | columns in units of their own: what studies standardise by |
+//! | [`units`] | columns in units of their own: what fit jobs standardise by |
 //! | `error` | [`Error`] |
 //!
 //! The crates underneath are re-exported under their own names. Nothing here prints, reads the
@@ -61,7 +61,6 @@
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
 )]
 
-pub mod blocks;
 pub mod calibration;
 mod centring;
 pub mod compare;
@@ -69,14 +68,13 @@ mod covariance;
 mod error;
 pub mod exchangeable;
 mod fit;
+pub mod fit_many;
 mod generate;
 mod haste;
+pub mod job;
 #[cfg(feature = "latent")]
 pub mod latent;
-pub mod many;
 mod memory;
-#[cfg(feature = "neural")]
-pub mod neural;
 mod outputs;
 #[cfg(feature = "conjugate")]
 pub mod points;
@@ -85,17 +83,19 @@ pub mod prelude;
 mod problem;
 pub mod program;
 mod query;
+pub mod records;
 mod refinement;
 pub mod regress;
 mod sample;
 mod save;
 pub mod stan;
-pub mod study;
 mod summaries;
 mod timing;
 #[cfg(feature = "topics")]
 pub mod topics;
 pub mod units;
+#[cfg(feature = "neural")]
+pub mod vae;
 mod variances;
 
 pub use jensen_blackbox as blackbox;

@@ -2,7 +2,7 @@
 
 use jensen_blackbox::{FamilyChoice, Method, Space};
 
-use crate::study::Need;
+use crate::job::Need;
 
 /// Bytes that a linearisation keeps at most; see `jensen_graph::GraphDensity`.
 const LINEARISATION: u64 = 512 << 20;

@@ -12,7 +12,7 @@ use jensen_report::{
 };
 use jensen_run::Record;
 
-use crate::study::{Evidence, Judgement, Work};
+use crate::job::{Evidence, Judgement, Work};
 use crate::{Fitted, Predictive};
 
 /// Points of one stage that summaries and reports keep.
@@ -139,7 +139,7 @@ impl Fitted {
         }
     }
 
-    /// The judgement, as every study has one.
+    /// The judgement, as every fit job has one.
     pub fn judgement(&self) -> Judgement {
         Judgement::of(&self.evidence(), self.fit.iterations)
     }
@@ -161,14 +161,14 @@ impl Fitted {
             if i != self.fit.chosen {
                 let e = &result.evaluation;
                 remarks.push(format!(
-                    "the {} fit has an ELBO of {:.2} ± {:.2} and a k̂ of {:.2}",
+                    "{} alone: ELBO {:.2} ± {:.2}, k̂ {:.2}",
                     result.kind, e.elbo.mean, e.elbo.standard_error, e.khat
                 ));
             }
         }
         if self.fit.starts.is_empty() && self.fit.best().kind == FamilyKind::Conditional {
             remarks.push(
-                "other modes were not looked for, as a fit of so many coordinates begins at one place; `--family sparse` looks for them"
+                "Jensen did not search for other modes in this many dimensions; `--family sparse` does"
                     .to_owned(),
             );
         }
@@ -200,8 +200,8 @@ impl Fitted {
         let count = self.fit.labellings();
         (count > 1).then(|| {
             format!(
-                "this is one of {count} equivalent labellings: elements of arrays may change places, and the posterior has a \
-                 mode of the same mass for each order; the log evidence of all of them is that of this one plus {:.3} nats",
+                "this is one of {count} equivalent labellings: permuting array elements gives the other modes; the log evidence \
+                 of all of them is {:.3} nats larger",
                 (count as f64).ln()
             )
         })
@@ -401,7 +401,7 @@ impl Fitted {
         let heads = ["tried", "bound, nats", "Pareto k̂", "outcome"];
         Some(Exhibit {
             heading: "What was tried".to_owned(),
-            note: "In this order, until one could be trusted. Bounds are of the log evidence; that of a refinement is an estimate of it."
+            note: "The stages in their order, until one passed its checks. An ELBO is a lower bound on the log evidence; a refinement estimates the log evidence itself."
                 .to_owned(),
             table: (heads.map(str::to_owned).to_vec(), families.chain(refinement).collect()),
             ..Exhibit::default()
@@ -413,12 +413,9 @@ impl Fitted {
             (true, true) => (Tone::Good, "Converged, and the draws can be trusted"),
             (false, true) => (
                 Tone::Fair,
-                "The draws pass their check, yet the optimiser did not converge",
+                "The draws pass their checks, but the optimiser did not converge",
             ),
-            (true, false) => (
-                Tone::Fair,
-                "Converged, but the draws are not to be trusted as they are",
-            ),
+            (true, false) => (Tone::Fair, "Converged, but the draws fail their checks"),
             (false, false) => (Tone::Poor, "Not converged: do not use these results"),
         };
         let status = &self.fit.status;

@@ -45,20 +45,21 @@ impl Fitted {
     pub(crate) fn refinement_section(&self) -> Option<Exhibit> {
         let (refined, kl) = (self.refined()?, self.divergence()?);
         let used = if refined.mixed() {
-            "The draws of this report are the refined ones."
+            "This report uses the refined draws."
         } else {
-            "It has not mixed, so the draws of this report are the approximation's."
+            "It has not mixed, so this report uses draws of the approximation."
         };
-        let rows = refined.rounds.iter().map(|round| {
+        let rows = refined.stationary_phases.iter().map(|stationary_phase| {
             vec![
-                round.transitions.to_string(),
-                format!("{:.3}", round.step_size),
-                format!("{:.2}", round.acceptance),
-                format!("{:.3}", round.mixing.rhat),
-                format!("{:.0}", round.mixing.ess),
+                stationary_phase.transitions.to_string(),
+                format!("{:.3}", stationary_phase.step_size),
+                format!("{:.2}", stationary_phase.acceptance),
+                format!("{:.3}", stationary_phase.mixing.rhat),
+                format!("{:.0}", stationary_phase.mixing.ess),
                 format!(
                     "{:.3} ± {:.3}",
-                    round.log_evidence.mean, round.log_evidence.standard_error
+                    stationary_phase.log_evidence.mean,
+                    stationary_phase.log_evidence.standard_error
                 ),
             ]
         });
@@ -72,8 +73,8 @@ impl Fitted {
         ];
         let mut figures = vec![(
             Figure::new("").panel(ladder(refined)),
-            "The way from the widened approximation (0) to the posterior (1): inverse temperature, share of the \
-             particles that the change of temperature left, and acceptance."
+            "The temperatures from the widened approximation (0) to the posterior (1): inverse temperature, effective share of \
+             the particles after the change, and acceptance."
                 .to_owned(),
         )];
         for (i, chart) in self.changed(refined) {
@@ -88,10 +89,10 @@ impl Fitted {
         Some(Exhibit {
             heading: "Refinement".to_owned(),
             note: format!(
-                "Particles drawn from the widened approximation were moved to the posterior over {} temperatures and \
-                 then by Hamiltonian transitions, {} gradients in all. {used} Log evidence {:.3} ± {:.3} nats, so that \
-                 the approximation's divergence KL(q‖p) is {:.3} ± {:.3} nats. Limits: nested R̂ {RHAT_LIMIT}, \
-                 {ESS_LIMIT} effective draws. Each row of the table is a round; the last counts.",
+                "Sequential Monte Carlo moved particles from the widened approximation to the posterior over {} temperatures, \
+                 and Hamiltonian transitions followed, with {} gradients in total. {used} The log evidence is {:.3} ± {:.3} \
+                 nats, so KL(q‖p) of the approximation is {:.3} ± {:.3} nats. The limits are a nested R̂ of {RHAT_LIMIT} and \
+                 {ESS_LIMIT} effective draws. Each row of the table is a stationary phase, and the last one counts.",
                 refined.ladder.len(),
                 refined.calls.gradients,
                 refined.log_evidence.mean,
@@ -126,10 +127,10 @@ impl Fitted {
 }
 
 fn ladder(refined: &Refined) -> Chart {
-    let rungs = || refined.ladder.iter().enumerate();
-    let line = |value: fn(&jensen_blackbox::Rung) -> f64| -> Vec<(f64, f64)> {
-        rungs()
-            .map(|(i, rung)| ((i + 1) as f64, value(rung)))
+    let temperature_steps = || refined.ladder.iter().enumerate();
+    let line = |value: fn(&jensen_blackbox::TemperatureStep) -> f64| -> Vec<(f64, f64)> {
+        temperature_steps()
+            .map(|(i, temperature_step)| ((i + 1) as f64, value(temperature_step)))
             .collect()
     };
     Chart::new("")

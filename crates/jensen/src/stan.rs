@@ -543,7 +543,7 @@ fn with_usable_generated_quantities(
     if failure(&without).is_some() {
         return Ok((posterior, Vec::new()));
     }
-    let remark = format!("the generated quantities fail and are left out: {reason}");
+    let remark = format!("the generated quantities fail and are omitted: {reason}");
     Ok((without, vec![remark]))
 }
 

@@ -10,11 +10,11 @@
 //! | `exemplars` | the documents that have most of a topic, for the page |
 //! | `coherence` | [`coherence()`]: do a topic's top words occur together? |
 //! | `request` | [`TopicsRequest`]: what is asked for, with its defaults |
-//! | `study` | [`fit_topics`]: a corpus into topics, in a folder |
+//! | `job` | [`fit_topics`]: a corpus into topics, in a folder |
 //! | `course` | what a run's records say |
 //! | [`stored`] | the folder of a fit |
 //! | `summary` | [`TopicsSummary`], [`TopicRow`]: a fit in numbers, `fit.json` |
-//! | `sheet` | [`sheet()`]: the page about a fit |
+//! | `report_page` | [`report_page()`]: the page about a fit |
 //!
 //! ```
 //! use std::time::Instant;
@@ -64,12 +64,12 @@ mod collection;
 mod corpus;
 mod course;
 mod exemplars;
+mod job;
 mod map;
 mod model;
+mod report_page;
 mod request;
-mod sheet;
 pub mod stored;
-mod study;
 mod summary;
 
 use jensen_conjugate::documents::{Bag, Documents};
@@ -79,10 +79,10 @@ pub use coherence::{Coherence, coherence};
 pub use collection::Collection;
 pub use corpus::CorpusRequest;
 pub use course::{Sizes, TopicsCourse};
+pub use job::{TopicsJob, TopicsMade, fit_topics, fit_topics_on, score};
 pub use model::{TopicModel, TopicModelError};
+pub use report_page::{Curves, report_page};
 pub use request::TopicsRequest;
-pub use sheet::{Curves, sheet};
-pub use study::{TopicsMade, TopicsStudy, fit_topics, fit_topics_on, score};
 pub use summary::{TopicRow, TopicsSeconds, TopicsSummary, rows};
 
 /// A part of a memory-mapped corpus.
@@ -118,9 +118,9 @@ impl Documents for CorpusDocuments<'_> {
             .visit(self.part, index, |term, count| bag.push(term, count as f32));
     }
 
-    fn leaves(&self) -> Vec<usize> {
-        let leaves = self.corpus.leaves().iter();
-        leaves.map(|leaf| leaf.documents(self.part)).collect()
+    fn shards(&self) -> Vec<usize> {
+        let shards = self.corpus.shards().iter();
+        shards.map(|shard| shard.documents(self.part)).collect()
     }
 
     fn block(&self) -> usize {
@@ -128,36 +128,36 @@ impl Documents for CorpusDocuments<'_> {
     }
 }
 
-/// A part of one leaf of a corpus.
+/// A part of one shard of a corpus.
 #[derive(Clone, Copy, Debug)]
-pub struct LeafDocuments<'a> {
-    leaf: &'a CorpusFile,
+pub struct ShardDocuments<'a> {
+    shard: &'a CorpusFile,
     part: Split,
 }
 
-impl<'a> LeafDocuments<'a> {
-    /// The part of the leaf.
-    pub fn new(leaf: &'a CorpusFile, part: Split) -> Self {
-        Self { leaf, part }
+impl<'a> ShardDocuments<'a> {
+    /// The part of the shard.
+    pub fn new(shard: &'a CorpusFile, part: Split) -> Self {
+        Self { shard, part }
     }
 }
 
-impl Documents for LeafDocuments<'_> {
+impl Documents for ShardDocuments<'_> {
     fn len(&self) -> usize {
-        self.leaf.documents(self.part)
+        self.shard.documents(self.part)
     }
 
     fn terms(&self) -> usize {
-        self.leaf.terms()
+        self.shard.terms()
     }
 
     fn tokens(&self) -> f64 {
-        self.leaf.tokens(self.part) as f64
+        self.shard.tokens(self.part) as f64
     }
 
     fn read(&self, index: usize, bag: &mut Bag) {
         bag.clear();
-        self.leaf
+        self.shard
             .visit(self.part, index, |term, count| bag.push(term, count as f32));
     }
 }

@@ -1,6 +1,6 @@
 //! Columns of numbers in units of their own: the one place where tables, points, sequences and images are standardised.
 //!
-//! A study that standardises sees u = (x − centre) / scale of the columns that tell rows apart, and tells densities of x: those of u
+//! A fit job that standardises sees u = (x − centre) / scale of the columns that tell rows apart, and tells densities of x: those of u
 //! less the logarithms of the scales. Columns that are constant have no density, and copies of other columns have none beside
 //! them; both are left out and said so.
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Whether a study standardises the columns of its data.
+/// Whether a fit job standardises the columns of its data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]

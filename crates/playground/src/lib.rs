@@ -17,11 +17,11 @@ use std::sync::Arc;
 
 use jensen::HistoryPoint;
 use jensen::data::{Coordinates, DataFile, DataFormat, DrawsTable};
+use jensen::job::Around;
 use jensen::program::{FitRequest, Includes, Program, Source};
 use jensen::run::{Clock, Observer, Progress};
 use jensen::stan::diagnostic::{Diagnostic, Label};
 use jensen::stan::{Checked, Halt, NoIncludes};
-use jensen::study::Around;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -193,7 +193,7 @@ fn carried_out(
         told: f64::NEG_INFINITY,
     };
     let around = Around {
-        place: jensen::study::Place::Nowhere,
+        place: jensen::job::Place::Nowhere,
         checkpoint_every: None,
         memory_limit: MEMORY,
         clock,

@@ -8,8 +8,8 @@ use jensen::density::{
     ConstrainError, Differenced, DrawKey, Lanes, LanesMut, LogDensity, Posterior,
     TwiceDifferentiable, Unconstrained, Variable, VariableKind,
 };
-use jensen::program::{FitRequest, FitStudy};
-use jensen::study::{Around, Place, carry_out, request};
+use jensen::job::{Around, Place, carry_out, request};
+use jensen::program::{FitJob, FitRequest};
 use jensen::{About, Error, Problem};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
@@ -307,7 +307,7 @@ fn fit<D: TwiceDifferentiable>(
         ..About::default()
     };
     let data = DataSet::new();
-    let study = FitStudy {
+    let job = FitJob {
         resumable: true,
         problem: &problem,
         options: &options,
@@ -319,7 +319,7 @@ fn fit<D: TwiceDifferentiable>(
         coordinates: Coordinates::default(),
     };
     let done = carry_out(
-        study,
+        job,
         Around {
             place: Place::Nowhere,
             checkpoint_every: None,

@@ -7,8 +7,8 @@
 //! | `model` | [`model::BoundModel`]: values and derivatives of a program's log density |
 //! | `density` | densities written in Python |
 //! | `estimators` | what `jensen.sklearn` needs: topics, points, latent models, auto-encoders |
-//! | `many` | [`many::fit_row`], [`many::Ledger`]: many fits, by any engine |
-//! | `records` | records in leaves: the step of a leaf, and the fit of whoever drives |
+//! | `fit_many` | [`fit_many::fit_row`], [`fit_many::Ledger`]: many fits, by any engine |
+//! | `records` | records in shards: the step of a shard, and the fit of whoever drives |
 //! | `watch` | work under the interpreter's eyes: signals, progress, panics |
 //! | `error` | exceptions |
 //!
@@ -18,7 +18,7 @@ mod data;
 mod density;
 mod error;
 mod estimators;
-mod many;
+mod fit_many;
 mod model;
 mod program;
 mod records;
@@ -51,12 +51,12 @@ fn _jensen(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(program::generate, module)?)?;
     module.add_function(wrap_pyfunction!(regress::regress_predict, module)?)?;
     module.add_function(wrap_pyfunction!(density::fit_density, module)?)?;
-    module.add_class::<many::Ledger>()?;
-    module.add_function(wrap_pyfunction!(many::plan_fits, module)?)?;
-    module.add_function(wrap_pyfunction!(many::plan_tasks, module)?)?;
-    module.add_function(wrap_pyfunction!(many::fit_row, module)?)?;
-    module.add_function(wrap_pyfunction!(many::failed_row, module)?)?;
+    module.add_class::<fit_many::Ledger>()?;
+    module.add_function(wrap_pyfunction!(fit_many::plan_fits, module)?)?;
+    module.add_function(wrap_pyfunction!(fit_many::plan_tasks, module)?)?;
+    module.add_function(wrap_pyfunction!(fit_many::fit_row, module)?)?;
+    module.add_function(wrap_pyfunction!(fit_many::failed_row, module)?)?;
     module.add_function(wrap_pyfunction!(records::record_step, module)?)?;
-    module.add_function(wrap_pyfunction!(records::fit_leaves, module)?)?;
+    module.add_function(wrap_pyfunction!(records::fit_shards, module)?)?;
     estimators::add(module)
 }

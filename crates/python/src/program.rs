@@ -9,10 +9,10 @@ use jensen::data::{
     read_draws_csv, write_draws_csv,
 };
 use jensen::density::{Variable, VariableKind};
+use jensen::job::{Around, Place, request};
 use jensen::program::{self, FitRequest, Includes, Source, Stored};
 use jensen::regress::Regression;
 use jensen::stan::{Build, Halt};
-use jensen::study::{Around, Place, request};
 use jensen::{About, Error, Generator, SampleRequest, Save};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -327,7 +327,7 @@ fn arrays<'py>(py: Python<'py>, table: &DrawsTable) -> PyResult<Drawn<'py>> {
 impl Fitted {
     /// `fit.json`.
     fn summary(&self) -> PyResult<String> {
-        jensen::study::to_json(&self.summary).map_err(|error| raise(&error))
+        jensen::job::to_json(&self.summary).map_err(|error| raise(&error))
     }
 
     /// Name, shape, part of the program and whether whole, of every variable in the order of the columns of the draws.

@@ -1,15 +1,15 @@
-//! Records in leaves that are evaluated elsewhere: the step of a leaf, and the driver's fit.
+//! Records in shards that are evaluated elsewhere: the step of a shard, and the driver's fit.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jensen::Error;
 use jensen::blackbox::Init;
-use jensen::blocks::{LeafProgram, LeafShare, RecordSteps, record_step as step};
 use jensen::data::DataFile;
 use jensen::exchangeable::BlockModel;
+use jensen::job::{Around, Place, request};
 use jensen::program::{Includes, Program, Source, Stored};
-use jensen::study::{Around, Place, request};
+use jensen::records::{RecordSteps, ShardProgram, ShardShare, record_step as step};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -20,11 +20,11 @@ use crate::estimators::computed;
 use crate::program::read_request;
 use crate::watch::{Eyes, supervised};
 
-/// Leaves that a process keeps compiled, each with two blocks of its records.
+/// Shards that a process keeps compiled, each with two blocks of its records.
 const KEPT: usize = 8;
 
-/// A leaf, compiled once for a process while it is among the last that were asked for.
-fn leaf(program: &str, path: PathBuf, digest: &str) -> Result<Arc<BlockModel>, Error> {
+/// A shard, compiled once for a process while it is among the last that were asked for.
+fn shard(program: &str, path: PathBuf, digest: &str) -> Result<Arc<BlockModel>, Error> {
     type Kept = Vec<((String, PathBuf, String), Arc<BlockModel>)>;
     static KEPT_HERE: Mutex<Kept> = Mutex::new(Vec::new());
     let key = (program.to_owned(), path, digest.to_owned());
@@ -32,7 +32,7 @@ fn leaf(program: &str, path: PathBuf, digest: &str) -> Result<Arc<BlockModel>, E
     let found = match kept.iter().position(|(known, _)| *known == key) {
         Some(at) => kept.remove(at).1,
         None => {
-            let program: LeafProgram = serde_json::from_str(program).map_err(Error::input)?;
+            let program: ShardProgram = serde_json::from_str(program).map_err(Error::input)?;
             Arc::new(program.open(&key.1, digest)?)
         }
     };
@@ -43,7 +43,7 @@ fn leaf(program: &str, path: PathBuf, digest: &str) -> Result<Arc<BlockModel>, E
     Ok(found)
 }
 
-/// The step of a leaf: what is asked of a share of its records.
+/// The step of a shard: what is asked of a share of its records.
 #[pyfunction]
 pub fn record_step<'py>(
     py: Python<'py>,
@@ -54,23 +54,23 @@ pub fn record_step<'py>(
     share: &[u8],
 ) -> PyResult<Bound<'py, PyBytes>> {
     let part = computed(py, Some(1), || {
-        step(&*leaf(program, path, digest)?, ask, share)
+        step(&*shard(program, path, digest)?, ask, share)
     })?;
     Ok(PyBytes::new(py, &part))
 }
 
-/// Leaves that a function of Python has evaluated.
+/// Shards that a function of Python has evaluated.
 pub(crate) struct Elsewhere {
-    /// What a leaf needs beside its file.
+    /// What a shard needs beside its file.
     pub program: String,
-    /// Of the program, what all are asked, and a list of leaves, each its number, file, digest and share, to their parts.
+    /// Of the program, what all are asked, and a list of shards, each its number, file, digest and share, to their parts.
     pub solve: Arc<Py<PyAny>>,
     /// What the function raised.
     pub raised: Arc<Mutex<Option<PyErr>>>,
 }
 
 impl RecordSteps for Elsewhere {
-    fn solve(&self, ask: &[u8], shares: &[LeafShare<'_>]) -> Result<Vec<Vec<u8>>, Error> {
+    fn solve(&self, ask: &[u8], shares: &[ShardShare<'_>]) -> Result<Vec<Vec<u8>>, Error> {
         let answered = Python::attach(|py| {
             let asked: Vec<_> = shares
                 .iter()
@@ -97,11 +97,11 @@ impl RecordSteps for Elsewhere {
     }
 }
 
-/// Fits a program to records in leaves, in a folder where one is named: `fit.json`.
+/// Fits a program to records in shards, in a folder where one is named: `fit.json`.
 #[pyfunction]
 #[pyo3(signature = (name, text, include, data, data_file, request, out, resume, solve, threads))]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
-pub fn fit_leaves(
+pub fn fit_shards(
     py: Python<'_>,
     name: &str,
     text: &str,
@@ -139,7 +139,7 @@ pub fn fit_leaves(
             }
             out => Place::new(out.as_deref()),
         };
-        let steps = |program: &LeafProgram| -> Box<dyn RecordSteps> {
+        let steps = |program: &ShardProgram| -> Box<dyn RecordSteps> {
             Box::new(Elsewhere {
                 program: serde_json::to_string(program).unwrap_or_default(),
                 solve: Arc::clone(&solve),
@@ -147,7 +147,7 @@ pub fn fit_leaves(
             })
         };
         let threads = rayon::current_num_threads();
-        let program = Program::compile_leaves(source, flags, threads, steps)?;
+        let program = Program::compile_shards(source, flags, threads, steps)?;
         let init = if resume { init } else { program.start(None)? };
         let around = Around {
             place,
@@ -160,7 +160,7 @@ pub fn fit_leaves(
             observer: &mut Eyes(watch),
         };
         let (_, summary) = program.fit(init, around)?;
-        jensen::study::to_json(&summary)
+        jensen::job::to_json(&summary)
     })?;
     let raised = raised.lock().unwrap_or_else(PoisonError::into_inner).take();
     match raised {

@@ -7,9 +7,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jensen::HistoryPoint;
+use jensen::job::words::MOST_THREADS;
 use jensen::run::{Observer, Progress};
 use jensen::stan::Halt;
-use jensen::study::words::MOST_THREADS;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 

@@ -279,7 +279,7 @@ fn arrival(path: &Path, threshold: f64) -> Ours {
 }
 
 /// Which runs a comparison is of.
-struct Study {
+struct Subject {
     /// Every so many-th program of the corpus.
     every: usize,
     seeds: u64,
@@ -287,7 +287,7 @@ struct Study {
     prefix: &'static str,
 }
 
-impl Study {
+impl Subject {
     /// The study of a scale: five seeds of every program, as in the paper, or one of a few.
     fn usual(context: &Context<'_>) -> Self {
         Self {
@@ -303,39 +303,39 @@ impl Study {
 }
 
 fn against_advi(context: &mut Context<'_>) -> Result<(), Failure> {
-    let study = Study::usual(context);
-    advi(context, &study)
+    let subject = Subject::usual(context);
+    advi(context, &subject)
 }
 
 fn against_hfsgvi(context: &mut Context<'_>) -> Result<(), Failure> {
-    let study = Study::usual(context);
-    hfsgvi(context, &study)
+    let subject = Subject::usual(context);
+    hfsgvi(context, &subject)
 }
 
 fn once(context: &mut Context<'_>) -> Result<(), Failure> {
-    let study = Study {
+    let subject = Subject {
         every: 1,
         seeds: 1,
         prefix: "one seed: ",
     };
-    advi(context, &study)?;
-    hfsgvi(context, &study)
+    advi(context, &subject)?;
+    hfsgvi(context, &subject)
 }
 
-fn advi(context: &mut Context<'_>, study: &Study) -> Result<(), Failure> {
-    let pairs = corpus(context, study, Method::Advi)?;
-    outcomes(context, study, Method::Advi, &pairs, [0.69, 0.28, 0.03])?;
+fn advi(context: &mut Context<'_>, subject: &Subject) -> Result<(), Failure> {
+    let pairs = corpus(context, subject, Method::Advi)?;
+    outcomes(context, subject, Method::Advi, &pairs, [0.69, 0.28, 0.03])?;
     let slow = runtimes(&pairs);
     let what = "models on which ADVI takes at least five iterations";
-    context.row(study.what(what, "models").paper(137.0), |_| {
-        Ok(Ours::value(slow.len() as f64).seeds(study.seeds))
+    context.row(subject.what(what, "models").paper(137.0), |_| {
+        Ok(Ours::value(slow.len() as f64).seeds(subject.seeds))
     })?;
     let faster = slow.iter().filter(|r| r.ratio() > 1.0).count();
-    let share = study
+    let share = subject
         .what("TrustVI faster than ADVI, of these", "share")
         .paper(136.0 / 137.0);
     context.row(share, |_| {
-        Ok(Ours::share(faster, slow.len()).seeds(study.seeds))
+        Ok(Ours::share(faster, slow.len()).seeds(subject.seeds))
     })?;
     for (name, share, paper) in [
         ("oracle calls of ADVI for one of TrustVI: median", 0.5, 12.0),
@@ -346,42 +346,42 @@ fn advi(context: &mut Context<'_>, study: &Study) -> Result<(), Failure> {
         ),
     ] {
         let note = "the paper says at least as many";
-        context.row(study.what(name, "ratio").paper(paper), |_| {
+        context.row(subject.what(name, "ratio").paper(paper), |_| {
             Ok(quantile(&slow, share, Runtime::ratio)
-                .seeds(study.seeds)
+                .seeds(subject.seeds)
                 .note(note))
         })?;
     }
-    let lower = study.what(
+    let lower = subject.what(
         "oracle calls of ADVI for one of TrustVI: lower quartile",
         "ratio",
     );
     context.row(lower, |_| {
-        Ok(quantile(&slow, 0.25, Runtime::ratio).seeds(study.seeds))
+        Ok(quantile(&slow, 0.25, Runtime::ratio).seeds(subject.seeds))
     })?;
-    let seconds = study.what("seconds of ADVI for one of TrustVI: median", "ratio");
+    let seconds = subject.what("seconds of ADVI for one of TrustVI: median", "ratio");
     context.row(seconds, |_| {
-        Ok(quantile(&slow, 0.5, |r| r.seconds).seeds(study.seeds))
+        Ok(quantile(&slow, 0.5, |r| r.seconds).seeds(subject.seeds))
     })?;
-    scatter(context, study, Method::Advi, &slow)
+    scatter(context, subject, Method::Advi, &slow)
 }
 
-fn hfsgvi(context: &mut Context<'_>, study: &Study) -> Result<(), Failure> {
-    let all = corpus(context, study, Method::Hfsgvi)?;
+fn hfsgvi(context: &mut Context<'_>, subject: &Subject) -> Result<(), Failure> {
+    let all = corpus(context, subject, Method::Hfsgvi)?;
     let (failed, pairs): (Vec<_>, Vec<_>) = all.into_iter().partition(|pair| pair.overflowed);
     let count = failed.len() + pairs.len();
-    let what = study
+    let what = subject
         .what("HFSGVI fails by overflow", "share")
         .paper(23.0 / 183.0);
     let names: Vec<&str> = failed.iter().map(|pair| pair.name.as_str()).collect();
     context.row(what, |_| {
-        let share = Ours::share(failed.len(), count).seeds(study.seeds);
+        let share = Ours::share(failed.len(), count).seeds(subject.seeds);
         Ok(share.note(names.join(", ")))
     })?;
-    outcomes(context, study, Method::Hfsgvi, &pairs, [0.67, 0.32, 0.01])?;
+    outcomes(context, subject, Method::Hfsgvi, &pairs, [0.67, 0.32, 0.01])?;
     let slow = runtimes(&pairs);
     let faster = slow.iter().filter(|r| r.ratio() > 1.0).count();
-    let share = study
+    let share = subject
         .what("TrustVI faster than HFSGVI", "share")
         .paper(61.0 / 115.0);
     let note = format!(
@@ -389,14 +389,14 @@ fn hfsgvi(context: &mut Context<'_>, study: &Study) -> Result<(), Failure> {
         slow.len()
     );
     context.row(share, |_| {
-        let share = Ours::share(faster, slow.len()).seeds(study.seeds);
+        let share = Ours::share(faster, slow.len()).seeds(subject.seeds);
         Ok(share.note(note))
     })?;
-    let median = study.what("oracle calls of HFSGVI for one of TrustVI: median", "ratio");
+    let median = subject.what("oracle calls of HFSGVI for one of TrustVI: median", "ratio");
     context.row(median, |_| {
-        Ok(quantile(&slow, 0.5, Runtime::ratio).seeds(study.seeds))
+        Ok(quantile(&slow, 0.5, Runtime::ratio).seeds(subject.seeds))
     })?;
-    scatter(context, study, Method::Hfsgvi, &slow)
+    scatter(context, subject, Method::Hfsgvi, &slow)
 }
 
 /// A method against TrustVI on one model.
@@ -410,16 +410,20 @@ struct Pair {
 }
 
 /// The programs of a study.
-fn corpus(context: &mut Context<'_>, study: &Study, other: Method) -> Result<Vec<Pair>, Failure> {
+fn corpus(
+    context: &mut Context<'_>,
+    subject: &Subject,
+    other: Method,
+) -> Result<Vec<Pair>, Failure> {
     if CORPUS.is_empty() {
         // The message says how to get one.
         Entry::named("kidscore_interaction")?;
     }
-    let seeds = study.seeds;
+    let seeds = subject.seeds;
     let (solving, plain): (Vec<_>, Vec<_>) = CORPUS.iter().partition(|entry| entry.solves());
-    let programs: Vec<&'static Entry> = plain.iter().step_by(study.every).copied().collect();
+    let programs: Vec<&'static Entry> = plain.iter().step_by(subject.every).copied().collect();
     context.say(format!("{} programs, {seeds} seeds", programs.len()));
-    let left = |what: &str| study.what(format!("{what}, against {}", other.name()), "nats");
+    let left = |what: &str| subject.what(format!("{what}, against {}", other.name()), "nats");
     if programs.len() < plain.len() {
         let others = plain.len() - programs.len();
         let note = format!("{others} programs; use --scale paper");
@@ -434,7 +438,7 @@ fn corpus(context: &mut Context<'_>, study: &Study, other: Method) -> Result<Vec
     for (entry, race) in programs.iter().zip(races) {
         for method in [other, Method::Trust] {
             let what = format!("{}: final bound of {}", entry.name, method.name());
-            context.row(study.what(what, "nats"), |_| {
+            context.row(subject.what(what, "nats"), |_| {
                 Ok(summary(race.median(method), &race).median_of(&ends(&race, method)))
             })?;
         }
@@ -454,7 +458,7 @@ fn corpus(context: &mut Context<'_>, study: &Study, other: Method) -> Result<Vec
 /// On which share of the models the final bounds are equal, TrustVI's better, the other's better.
 fn outcomes(
     context: &mut Context<'_>,
-    study: &Study,
+    subject: &Subject,
     other: Method,
     pairs: &[Pair],
     paper: [f64; 3],
@@ -475,14 +479,14 @@ fn outcomes(
     let groups = [("equal", equal), ("better", better), ("worse", worse)];
     for ((word, group), paper) in groups.into_iter().zip(paper) {
         let what = format!("final bound of TrustVI against {}'s: {word}", other.name());
-        context.row(study.what(what, "share").paper(paper), |_| {
+        context.row(subject.what(what, "share").paper(paper), |_| {
             let listed = if word == "equal" {
                 String::new()
             } else {
                 group.join(", ")
             };
             let note = format!("{} of {} models; {listed}", group.len(), pairs.len());
-            let share = Ours::share(group.len(), pairs.len()).seeds(study.seeds);
+            let share = Ours::share(group.len(), pairs.len()).seeds(subject.seeds);
             Ok(share.note(note.trim_end_matches("; ")))
         })?;
     }
@@ -535,7 +539,7 @@ fn quantile(runtimes: &[Runtime], share: f64, figure: impl Fn(&Runtime) -> f64) 
 /// Oracle calls of both methods, a point a model.
 fn scatter(
     context: &mut Context<'_>,
-    study: &Study,
+    subject: &Subject,
     other: Method,
     runtimes: &[Runtime],
 ) -> Result<(), Failure> {
@@ -560,7 +564,11 @@ fn scatter(
                 .width(1.0)
                 .dashed(),
         );
-    let once = if study.prefix.is_empty() { "" } else { "-once" };
+    let once = if subject.prefix.is_empty() {
+        ""
+    } else {
+        "-once"
+    };
     let name = format!("corpus-{}{once}", other.name().to_lowercase());
     context.figure(&name, &Figure::new("").panel(chart))
 }

@@ -109,7 +109,7 @@ impl Status {
             Self::Converged { .. } => "",
             Self::BudgetReached { limit, .. } => match limit {
                 Limit::Iterations(_) | Limit::Seconds(_) => {
-                    "Allow more iterations or seconds, resuming from the checkpoint where there is one."
+                    "Allow more iterations or seconds; `--resume` continues from the checkpoint."
                 }
                 Limit::Draws(_) => {
                     "Allow more draws per evaluation, or accept the larger Monte-Carlo gap."
@@ -124,7 +124,7 @@ impl Status {
                  or add priors where the posterior is improper."
             }
             Self::Interrupted { .. } => {
-                "Resume from the checkpoint, or run again where there is none yet."
+                "Resume from the checkpoint, or run again if there is none."
             }
         }
     }

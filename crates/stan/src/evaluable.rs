@@ -13,7 +13,7 @@ use crate::symbolic::functions;
 
 /// Where a call stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum Context {
     /// Where values are known: transformed data, generated quantities, and functions called with data there.
     Known,
     /// Where the log density is made.
@@ -28,15 +28,15 @@ pub fn unsupported(program: &Program) -> Vec<Diagnostic> {
         found: Vec::new(),
     };
     for decl in &program.data {
-        search.declaration(decl, Place::Known);
+        search.declaration(decl, Context::Known);
     }
-    search.statements(&program.transformed_data, Place::Known);
+    search.statements(&program.transformed_data, Context::Known);
     for decl in &program.parameters {
-        search.declaration(decl, Place::Density);
+        search.declaration(decl, Context::Density);
     }
-    search.statements(&program.transformed_parameters, Place::Density);
-    search.statements(&program.model, Place::Density);
-    search.statements(&program.generated_quantities, Place::Known);
+    search.statements(&program.transformed_parameters, Context::Density);
+    search.statements(&program.model, Context::Density);
+    search.statements(&program.generated_quantities, Context::Known);
     search.found.sort_by_key(|d| d.primary.span);
     search.found.dedup();
     search.found
@@ -50,46 +50,46 @@ fn lowers(id: BuiltinId) -> bool {
 
 struct Search<'p> {
     program: &'p Program,
-    /// Functions whose bodies have been looked at, for each [`Place`].
+    /// Functions whose bodies have been looked at, for each [`Context`].
     seen: Vec<[bool; 2]>,
     found: Vec<Diagnostic>,
 }
 
 impl<'p> Search<'p> {
-    fn declaration(&mut self, decl: &'p Decl, place: Place) {
+    fn declaration(&mut self, decl: &'p Decl, context: Context) {
         let mut all = Vec::new();
         decl.visit(&mut |e| all.push(e));
-        self.expressions(all, place);
+        self.expressions(all, context);
     }
 
-    fn statements(&mut self, statements: &'p [Stmt], place: Place) {
+    fn statements(&mut self, statements: &'p [Stmt], context: Context) {
         let mut all: Vec<&'p Stmt> = Vec::new();
         for statement in statements {
             statement.visit(&mut |stmt| all.push(stmt));
         }
         for statement in all {
             match &statement.kind {
-                StmtKind::Tilde(tilde) => self.tilde(tilde, place, statement.span),
-                StmtKind::Call(call) => self.call(call, place, statement.span),
+                StmtKind::Tilde(tilde) => self.tilde(tilde, context, statement.span),
+                StmtKind::Call(call) => self.call(call, context, statement.span),
                 _ => {}
             }
             let mut within = Vec::new();
             statement.visit_exprs(&mut |e| within.push(e));
-            self.expressions(within, place);
+            self.expressions(within, context);
         }
     }
 
-    fn expressions(&mut self, all: Vec<&'p Expr>, place: Place) {
+    fn expressions(&mut self, all: Vec<&'p Expr>, context: Context) {
         for e in all {
             if let ExprKind::Call(call) = &e.kind {
-                self.call(call, place, e.span);
+                self.call(call, context, e.span);
             }
         }
     }
 
-    fn tilde(&mut self, tilde: &'p Tilde, place: Place, span: Span) {
+    fn tilde(&mut self, tilde: &'p Tilde, context: Context, span: Span) {
         let args: Vec<&Expr> = tilde.args.iter().collect();
-        self.callee(tilde.callee, &args, place, span);
+        self.callee(tilde.callee, &args, context, span);
         if let Some(truncation) = &tilde.truncation {
             for (bound, callee) in [
                 (&truncation.lower, truncation.lccdf),
@@ -97,44 +97,44 @@ impl<'p> Search<'p> {
             ] {
                 if let Some(bound) = bound {
                     let args: Vec<&Expr> = std::iter::once(bound).chain(&tilde.args[1..]).collect();
-                    self.callee(callee, &args, place, span);
+                    self.callee(callee, &args, context, span);
                 }
             }
         }
     }
 
-    fn call(&mut self, call: &'p Call, place: Place, span: Span) {
+    fn call(&mut self, call: &'p Call, context: Context, span: Span) {
         let args: Vec<&Expr> = call.args.iter().collect();
-        self.callee(call.callee, &args, place, span);
+        self.callee(call.callee, &args, context, span);
     }
 
-    fn callee(&mut self, callee: Callee, args: &[&'p Expr], place: Place, span: Span) {
+    fn callee(&mut self, callee: Callee, args: &[&'p Expr], context: Context, span: Span) {
         let depends = args.iter().any(|arg| arg.level == Level::Param);
-        let place = match depends {
-            true => place,
-            false => Place::Known,
+        let context = match depends {
+            true => context,
+            false => Context::Known,
         };
         match callee {
-            Callee::User(id) => self.function(id, place),
-            Callee::Builtin(id) => self.library(id, args, place, span),
+            Callee::User(id) => self.function(id, context),
+            Callee::Builtin(id) => self.library(id, args, context, span),
         }
     }
 
-    fn function(&mut self, id: FunId, place: Place) {
-        let seen = &mut self.seen[id.0 as usize][place as usize];
+    fn function(&mut self, id: FunId, context: Context) {
+        let seen = &mut self.seen[id.0 as usize][context as usize];
         if !std::mem::replace(seen, true) {
-            self.statements(&self.program.function(id).body, place);
+            self.statements(&self.program.function(id).body, context);
         }
     }
 
-    fn library(&mut self, id: BuiltinId, args: &[&'p Expr], place: Place, span: Span) {
+    fn library(&mut self, id: BuiltinId, args: &[&'p Expr], context: Context, span: Span) {
         let name = id.name();
         let mut passed = false;
         for arg in args {
             if let ExprKind::FunRef(function) = &arg.kind {
                 passed = true;
                 if let Callee::User(id) = function.callee {
-                    self.function(id, place);
+                    self.function(id, context);
                 }
             }
         }
@@ -149,7 +149,7 @@ impl<'p> Search<'p> {
         };
         let message = if !known {
             format!("`{name}` with these arguments is not evaluated")
-        } else if place == Place::Density && !density {
+        } else if context == Context::Density && !density {
             format!(
                 "`{name}` is not evaluated in the log density, with arguments that depend on parameters"
             )

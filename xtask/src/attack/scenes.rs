@@ -236,7 +236,7 @@ fn of_tables(desk: &Path) -> Result<Vec<Scene>, String> {
     ])
 }
 
-/// Topics of a corpus in one file, and of leaves, by either inference; and of documents that come later.
+/// Topics of a corpus in one file, and of shards, by either inference; and of documents that come later.
 fn of_documents(jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
     let text = written(desk, "text.jsonl", documents().as_bytes())?;
     let text = text.display();
@@ -272,7 +272,7 @@ fn of_documents(jensen: &Path, desk: &Path) -> Result<Vec<Scene>, String> {
     let mut scenes = vec![
         scene("topics", "", "mean-field")?,
         scene("topics-collapsed", "", "cvb0")?,
-        scene("topics-of-leaves", "--shards 3", "mean-field")?,
+        scene("topics-of-shards", "--shards 3", "mean-field")?,
     ];
     let (corpus, fitted) = (desk.join("topics"), desk.join("topics-to-update"));
     let fit = format!(

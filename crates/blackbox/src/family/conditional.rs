@@ -1,20 +1,20 @@
-//! Gaussians of locals given hubs: ω = (mean and lower factor of the hubs, then a row of weights for each mean of a local and
-//! each place of the locals' factor).
+//! Conditionally structured Gaussians: ω = (mean and lower factor of the global parameters, then a row of weights for each mean of a local parameter and
+//! each entry of the local parameters' factor).
 //!
-//! Hubs are the coordinates with many second-order neighbours, as scales and locations of hierarchies and of series have;
-//! they get any covariance, `z_h = μ + A x`. Given them the locals are Gaussian (Tan, Bhaskaran and Nott, *Conditionally
+//! Global parameters are the coordinates with many second-order neighbours, as scales and locations of hierarchies and of series have;
+//! they get any covariance, `z_h = μ + A x`. Given them the local parameters are Gaussian (Tan, Bhaskaran and Nott, *Conditionally
 //! structured variational Gaussian approximation with importance weights*, Statistics and Computing 30, 2020): with ε standard
 //! normal, from the last in the order of elimination up,
 //!
 //! ```text
-//! z_j = m_j + y_j,    y_j = e^(−a_j) ε_j − Σ_i r_ij y_i    (i after j, at the places of a sparse Cholesky factor),
+//! z_j = m_j + y_j,    y_j = e^(−a_j) ε_j − Σ_i r_ij y_i    (i after j, at the entries of a sparse Cholesky factor),
 //! ```
 //!
 //! so that the precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse where the density has no second
 //! derivative. Means, logarithms of scales and regressions each are a weighted sum of features of x: 1, `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`,
 //! which is x nearly as far as a normal goes, so that a scale follows a funnel into its neck, and products of
 //! `s(x) = x / √(1 + x²/c²)`, which bend near the middle. Of regressions s takes the place of h: one beyond 1 in size would
-//! explode along a chain. All are bounded, so that far out in a long tail of a hub the locals stay what they were at its beginning.
+//! explode along a chain. All are bounded, so that far out in a long tail of a global parameter the local parameters stay what they were at its beginning.
 //!
 //! The Jacobian is triangular, so that the density is exact, and moments of the features are integrals over one normal.
 
@@ -24,25 +24,25 @@ use jensen_density::{Lanes, LanesMut, Pattern};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use rayon::prelude::*;
 
-use super::hubs::{
-    Featured, Features, MOST_HUBS, Order, Row, Rows, RowsMut, WIDTH, Weights, add_products,
-    hubs_of, nodes, pull_noise, solve, spread_all, weighted,
+use super::globals::{
+    Featured, Features, MOST_GLOBALS, Order, Row, Rows, RowsMut, WIDTH, Weights, add_products,
+    globals_of, nodes, pull_noise, solve, spread_all, weighted,
 };
 use super::mean_field::standard_normal;
 use super::{Curvature, Family, FamilyKind, Space};
 use crate::reduce::{dot, sum};
 use crate::sparse::{Colouring, Symbolic};
 
-/// Gaussians of locals given hubs.
+/// Conditionally structured Gaussians.
 #[derive(Clone, Debug)]
 pub struct Conditional {
     space: Space,
-    /// Coordinates of the hubs, and of the locals in the order of elimination.
-    hubs: Vec<usize>,
+    /// Coordinates of the global parameters, and of the local parameters in the order of elimination.
+    globals: Vec<usize>,
     locals: Vec<usize>,
     features: Features,
     symbolic: Arc<Symbolic>,
-    /// Which of the locals' directions show their Hessian, and the pattern of that.
+    /// Which of the local parameters' directions show their Hessian, and the pattern of that.
     colouring: Arc<Colouring>,
     pattern: Option<Arc<Pattern>>,
 }
@@ -53,7 +53,7 @@ struct Pass {
     x: Vec<Row>,
     features: Featured,
     noise: Vec<Row>,
-    /// `z − m` and `e^(−a)` of the locals.
+    /// `z − m` and `e^(−a)` of the local parameters.
     y: Vec<Row>,
     scale: Vec<Row>,
 }
@@ -71,18 +71,18 @@ impl Conditional {
     /// Lanes that are worked on together.
     pub(crate) const BLOCK: usize = WIDTH;
 
-    /// The family on a space; where that tells no pattern, or one without hubs, all coordinates are locals.
+    /// The family on a space; where that tells no pattern, or one without global parameters, all coordinates are local parameters.
     pub fn new(space: Space) -> Self {
-        let mut hubs = space.pattern.as_deref().map_or_else(Vec::new, hubs_of);
-        hubs.truncate(MOST_HUBS);
-        Self::with_hubs(space, hubs)
+        let mut globals = space.pattern.as_deref().map_or_else(Vec::new, globals_of);
+        globals.truncate(MOST_GLOBALS);
+        Self::with_globals(space, globals)
     }
 
-    /// The family with these hubs.
-    pub(super) fn with_hubs(space: Space, mut hubs: Vec<usize>) -> Self {
-        hubs.sort_unstable();
+    /// The family with these global parameters.
+    pub(super) fn with_globals(space: Space, mut globals: Vec<usize>) -> Self {
+        globals.sort_unstable();
         let others: Vec<usize> = (0..space.dim)
-            .filter(|i| hubs.binary_search(i).is_err())
+            .filter(|i| globals.binary_search(i).is_err())
             .collect();
         let pattern = (space.pattern.as_deref()).map(|pattern| among(pattern, &others));
         let (symbolic, colouring) = match &pattern {
@@ -96,38 +96,38 @@ impl Conditional {
             locals: (0..others.len())
                 .map(|j| others[symbolic.coordinate(j)])
                 .collect(),
-            features: Features::new(hubs.len()),
+            features: Features::new(globals.len()),
             symbolic: Arc::new(symbolic),
             colouring: Arc::new(colouring),
             pattern: pattern.map(Arc::new),
-            hubs,
+            globals,
             space,
         }
     }
 
-    /// Whether a density of this space has hubs, no more than this family takes, and given them a factor of at most so many
+    /// Whether a density of this space has global parameters, no more than this family takes, and given them a factor of at most so many
     /// places.
     pub fn suits(space: &Space, most: usize) -> bool {
         let Some(pattern) = space.pattern.as_deref() else {
             return false;
         };
-        let mut hubs = hubs_of(pattern);
-        if hubs.is_empty() || hubs.len() > MOST_HUBS {
+        let mut globals = globals_of(pattern);
+        if globals.is_empty() || globals.len() > MOST_GLOBALS {
             return false;
         }
-        hubs.sort_unstable();
+        globals.sort_unstable();
         let others: Vec<usize> = (0..space.dim)
-            .filter(|i| hubs.binary_search(i).is_err())
+            .filter(|i| globals.binary_search(i).is_err())
             .collect();
         Symbolic::new(&among(pattern, &others), most).is_some()
     }
 
-    /// Coordinates of the hubs.
-    pub(crate) fn hubs(&self) -> &[usize] {
-        &self.hubs
+    /// Coordinates of the global parameters.
+    pub(crate) fn globals(&self) -> &[usize] {
+        &self.globals
     }
 
-    /// Coordinates of the locals, in the order of elimination.
+    /// Coordinates of the local parameters, in the order of elimination.
     pub(crate) fn locals(&self) -> &[usize] {
         &self.locals
     }
@@ -140,7 +140,7 @@ impl Conditional {
         &self.symbolic
     }
 
-    /// Directions, `dim × columns`, whose Hessian products show the locals' part of the Hessian.
+    /// Directions, `dim × columns`, whose Hessian products show the local parameters' part of the Hessian.
     pub(crate) fn local_directions(&self) -> Vec<f64> {
         let own = self.colouring.directions();
         let columns = own.len().checked_div(self.locals.len()).unwrap_or(0);
@@ -153,7 +153,7 @@ impl Conditional {
         out
     }
 
-    /// The locals' part of a matrix at the places, from its products with these directions (`dim × columns`).
+    /// The local parameters' part of a matrix at the places, from its products with these directions (`dim × columns`).
     pub(crate) fn gathered(&self, products: &[f64]) -> Vec<f64> {
         let columns = products.len() / self.space.dim;
         let mut own = vec![0.0; self.locals.len() * columns];
@@ -168,13 +168,13 @@ impl Conditional {
 
     /// Where the weights begin, those of the means first, then those of the places.
     fn start(&self) -> usize {
-        let k = self.hubs.len();
+        let k = self.globals.len();
         k + k * (k + 1) / 2
     }
 
-    /// ω from the hubs' Gaussian (A as a full square) and rows of weights.
+    /// ω from the global parameters' Gaussian (A as a full square) and rows of weights.
     pub(crate) fn member(&self, mean: &[f64], factor: &[f64], weights: &[f64]) -> Vec<f64> {
-        let k = self.hubs.len();
+        let k = self.globals.len();
         let rows = (0..k).flat_map(|i| factor[i * k..=i * k + i].iter().copied());
         let mut omega: Vec<f64> = mean.to_vec();
         omega.extend(rows);
@@ -184,7 +184,7 @@ impl Conditional {
 
     /// Place of an element of A.
     fn element(&self, i: usize, k: usize) -> usize {
-        self.hubs.len() + i * (i + 1) / 2 + k
+        self.globals.len() + i * (i + 1) / 2 + k
     }
 
     /// Weights of means, and of places.
@@ -208,15 +208,15 @@ impl Conditional {
     }
 
     /// Log of the determinant of A.
-    fn hub_log_det(&self, omega: &[f64]) -> f64 {
-        let diagonal = (0..self.hubs.len()).map(|i| omega[self.element(i, i)].abs().ln());
+    fn global_log_det(&self, omega: &[f64]) -> f64 {
+        let diagonal = (0..self.globals.len()).map(|i| omega[self.element(i, i)].abs().ln());
         diagonal.sum()
     }
 
     /// The log Jacobian at every lane of the noise.
     pub(crate) fn log_dets(&self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
-        let (stretch, constant) = (self.stretch(omega), self.hub_log_det(omega));
-        let mut x = vec![0.0; self.hubs.len()];
+        let (stretch, constant) = (self.stretch(omega), self.global_log_det(omega));
+        let mut x = vec![0.0; self.globals.len()];
         let each = (0..noise.lanes()).map(|l| {
             x.iter_mut()
                 .enumerate()
@@ -253,10 +253,10 @@ impl Conditional {
         each.collect()
     }
 
-    /// Writes the rows of hubs, then of locals, of blocks.
+    /// Writes the rows of global parameters, then of local parameters, of blocks.
     fn place(&self, blocks: Vec<(usize, Vec<Row>)>, out: &mut LanesMut<'_>) {
         for (first, rows) in blocks {
-            for (&c, row) in self.hubs.iter().chain(&self.locals).zip(&rows) {
+            for (&c, row) in self.globals.iter().chain(&self.locals).zip(&rows) {
                 Self::write(row, first, out.row_mut(c));
             }
         }
@@ -268,14 +268,14 @@ impl Conditional {
         out[first..first + width].copy_from_slice(&row[..width]);
     }
 
-    /// Rows of the hubs, then of the locals.
+    /// Rows of the global parameters, then of the local parameters.
     fn ordered(&self, rows: Lanes<'_>, first: usize) -> (Vec<Row>, Vec<Row>) {
         let of = |which: &[usize]| Self::block(rows, which.iter().copied(), first);
-        (of(&self.hubs), of(&self.locals))
+        (of(&self.globals), of(&self.locals))
     }
 
     fn pass(&self, omega: &[f64], noise: Lanes<'_>, first: usize) -> Pass {
-        let (k, n) = (self.hubs.len(), self.locals.len());
+        let (k, n) = (self.globals.len(), self.locals.len());
         let mut pass = Pass {
             noise: Self::block(noise, k..k + n, first),
             ..Pass::default()
@@ -288,13 +288,17 @@ impl Conditional {
 
     /// A block's draws, and the way there.
     fn go(&self, omega: &[f64], noise: Rows<'_>, pass: &mut Pass, z: &mut RowsMut<'_>) {
-        let (k, n) = (self.hubs.len(), self.locals.len());
+        let (k, n) = (self.globals.len(), self.locals.len());
         pass.x.clear();
         pass.x.extend((0..k).map(|i| noise.row(i)));
         pass.features = self.features.rows(&pass.x);
         pass.y.resize(n, [0.0; WIDTH]);
         pass.scale.resize(n, [0.0; WIDTH]);
-        for (&c, row) in self.hubs.iter().zip(self.hub_rows(omega, true, &pass.x)) {
+        for (&c, row) in self
+            .globals
+            .iter()
+            .zip(self.global_rows(omega, true, &pass.x))
+        {
             *z.row(c) = row;
         }
         solve(
@@ -310,7 +314,7 @@ impl Conditional {
     }
 
     /// `μ + A x`.
-    fn hub_rows(&self, omega: &[f64], shift: bool, x: &[Row]) -> Vec<Row> {
+    fn global_rows(&self, omega: &[f64], shift: bool, x: &[Row]) -> Vec<Row> {
         let row = |i: usize| {
             let mut out = [if shift { omega[i] } else { 0.0 }; WIDTH];
             for (k, x) in x.iter().enumerate().take(i + 1) {
@@ -319,15 +323,15 @@ impl Conditional {
             }
             out
         };
-        (0..self.hubs.len()).map(row).collect()
+        (0..self.globals.len()).map(row).collect()
     }
 
-    /// Draws of a block: hubs, then locals.
+    /// Draws of a block: global parameters, then local parameters.
     fn draws(&self, omega: &[f64], pass: &Pass) -> Vec<Row> {
         let means = self.weights(omega).means;
-        let mut out = self.hub_rows(omega, true, &pass.x);
+        let mut out = self.global_rows(omega, true, &pass.x);
         out.resize(self.dim(), [0.0; WIDTH]);
-        let locals = &mut out[self.hubs.len()..];
+        let locals = &mut out[self.globals.len()..];
         weighted(means, &pass.features.plain, locals);
         for (row, y) in locals.iter_mut().zip(&pass.y) {
             row.iter_mut().zip(y).for_each(|(z, y)| *z += y);
@@ -335,17 +339,17 @@ impl Conditional {
         out
     }
 
-    /// Derivatives by a block's noise, hubs then locals, from those by the draws, of which hubs and locals stand in the order
+    /// Derivatives by a block's noise, global parameters then local parameters, from those by the draws, of which global parameters and local parameters stand in the order
     /// given; with those of the log Jacobian where `stretched`.
     fn pulled(
         &self,
         omega: &[f64],
         (pass, noise): (&Pass, Rows<'_>),
-        (grad, hubs, locals): (Rows<'_>, Order<'_>, Order<'_>),
+        (grad, globals, locals): (Rows<'_>, Order<'_>, Order<'_>),
         stretched: Option<&[f64]>,
         out: &mut RowsMut<'_>,
     ) {
-        let (k, f) = (self.hubs.len(), self.features.count());
+        let (k, f) = (self.globals.len(), self.features.count());
         let mut by_feature = Featured {
             plain: vec![[0.0; WIDTH]; f],
             bounded: vec![[0.0; WIDTH]; f],
@@ -364,17 +368,17 @@ impl Conditional {
             out,
             &mut by_feature,
         );
-        let of_hubs: Vec<Row> = (0..k).map(|i| *grad.row(hubs.of(i))).collect();
-        let mut by_hubs = self.hubs_transposed(omega, &of_hubs);
-        self.features.pull(&pass.x, &by_feature, &mut by_hubs);
-        for (i, row) in by_hubs.into_iter().enumerate() {
+        let of_globals: Vec<Row> = (0..k).map(|i| *grad.row(globals.of(i))).collect();
+        let mut by_globals = self.globals_transposed(omega, &of_globals);
+        self.features.pull(&pass.x, &by_feature, &mut by_globals);
+        for (i, row) in by_globals.into_iter().enumerate() {
             *out.row(i) = row;
         }
     }
 
     /// `Aᵀ g`.
-    fn hubs_transposed(&self, omega: &[f64], grad: &[Row]) -> Vec<Row> {
-        let mut out = vec![[0.0; WIDTH]; self.hubs.len()];
+    fn globals_transposed(&self, omega: &[f64], grad: &[Row]) -> Vec<Row> {
+        let mut out = vec![[0.0; WIDTH]; self.globals.len()];
         for (i, row) in grad.iter().enumerate() {
             let a = &omega[self.element(i, 0)..=self.element(i, i)];
             spread_all(a, &[*row], &mut out[..=i]);
@@ -421,7 +425,7 @@ impl Conditional {
         mut out: LanesMut<'_>,
     ) {
         let (lanes, stretch) = (grad.lanes(), self.stretch(omega));
-        let order = (Order::At(&self.hubs), Order::At(&self.locals));
+        let order = (Order::At(&self.globals), Order::At(&self.locals));
         let Passes {
             blocks,
             given,
@@ -500,7 +504,7 @@ impl Conditional {
         out
     }
 
-    /// `out[row, f] += Σ_lanes adjoint φ_f` for the rows of weights of places.
+    /// `out[row, f] += Σ_lanes adjoint φ_f` for the rows of weights of entries.
     fn add_weights(&self, features: &Featured, adjoints: &[Row], out: &mut [f64]) {
         add_products(&features.bounded, adjoints, out);
         let f = self.features.count();
@@ -512,7 +516,7 @@ impl Conditional {
         }
     }
 
-    /// The locals' factor where the hubs are at x.
+    /// The local parameters' factor where the global parameters are at x.
     fn factor_at(&self, omega: &[f64], x: &[f64]) -> Vec<f64> {
         let (f, places) = (self.features.count(), self.weights(omega).places);
         let (plain, bounded) = (self.features.at(x), self.features.bounded_at(x));
@@ -527,10 +531,12 @@ impl Conditional {
         factor
     }
 
-    /// Variances of the hubs.
-    fn hub_variances(&self, omega: &[f64]) -> Vec<f64> {
+    /// Variances of the global parameters.
+    fn global_variances(&self, omega: &[f64]) -> Vec<f64> {
         let row = |i: usize| &omega[self.element(i, 0)..=self.element(i, i)];
-        (0..self.hubs.len()).map(|i| dot(row(i), row(i))).collect()
+        (0..self.globals.len())
+            .map(|i| dot(row(i), row(i)))
+            .collect()
     }
 }
 
@@ -573,9 +579,9 @@ impl Family for Conditional {
         false
     }
     fn diagonal(&self, mean: &[f64], log_sd: &[f64]) -> Vec<f64> {
-        let (k, n, f) = (self.hubs.len(), self.locals.len(), self.features.count());
+        let (k, n, f) = (self.globals.len(), self.locals.len(), self.features.count());
         let mut omega = vec![0.0; self.parameters()];
-        for (i, &c) in self.hubs.iter().enumerate() {
+        for (i, &c) in self.globals.iter().enumerate() {
             omega[i] = mean[c];
             let own = self.element(i, i);
             omega[own] = log_sd[c].exp();
@@ -591,7 +597,7 @@ impl Family for Conditional {
     fn mean(&self, omega: &[f64]) -> Vec<f64> {
         let (features, means) = (self.features.means(), self.weights(omega).means);
         let mut out = vec![0.0; self.dim()];
-        for (&c, mean) in self.hubs.iter().zip(omega) {
+        for (&c, mean) in self.globals.iter().zip(omega) {
             out[c] = *mean;
         }
         for (&c, theta) in self.locals.iter().zip(means.chunks(features.len())) {
@@ -599,9 +605,9 @@ impl Family for Conditional {
         }
         out
     }
-    /// Of the locals, the variance of their means, and the mean of their variances over the hubs.
+    /// Of the local parameters, the variance of their means, and the mean of their variances over the global parameters.
     fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
-        let nodes = nodes(self.hubs.len());
+        let nodes = nodes(self.globals.len());
         let each: Vec<Vec<f64>> = nodes
             .par_iter()
             .map(|(x, weight)| {
@@ -612,7 +618,7 @@ impl Family for Conditional {
             .collect();
         let (variances, means) = (self.features.variances(), self.weights(omega).means);
         let mut out = vec![0.0; self.dim()];
-        for (&c, variance) in self.hubs.iter().zip(self.hub_variances(omega)) {
+        for (&c, variance) in self.globals.iter().zip(self.global_variances(omega)) {
             out[c] = variance.sqrt();
         }
         for ((j, &c), theta) in self
@@ -629,10 +635,10 @@ impl Family for Conditional {
     }
     fn entropy(&self, omega: &[f64]) -> f64 {
         let stretch = dot(&self.stretch(omega), &self.features.means());
-        self.dim() as f64 * (0.5 + HALF_LOG_TWO_PI) + self.hub_log_det(omega) - stretch
+        self.dim() as f64 * (0.5 + HALF_LOG_TWO_PI) + self.global_log_det(omega) - stretch
     }
     fn add_entropy_gradient(&self, omega: &[f64], out: &mut [f64]) {
-        for i in 0..self.hubs.len() {
+        for i in 0..self.globals.len() {
             let own = self.element(i, i);
             out[own] += 1.0 / omega[own];
         }
@@ -646,7 +652,7 @@ impl Family for Conditional {
         }
     }
     fn add_entropy_hvp(&self, omega: &[f64], direction: &[f64], out: &mut [f64]) {
-        for i in 0..self.hubs.len() {
+        for i in 0..self.globals.len() {
             let own = self.element(i, i);
             out[own] -= direction[own] / (omega[own] * omega[own]);
         }
@@ -676,11 +682,11 @@ impl Family for Conditional {
         let (means, n) = (self.start(), self.locals.len());
         let blocks = Self::blocks(noise.lanes(), |first| {
             let pass = self.pass(omega, noise, first);
-            let (hubs, locals) = self.ordered(grad, first);
+            let (globals, locals) = self.ordered(grad, first);
             let values = self.values(omega, &pass.features);
             let (_, adjoints) = self.adjoints(&values, &pass, &locals);
             let mut own = vec![0.0; omega.len()];
-            for (i, g) in hubs.iter().enumerate() {
+            for (i, g) in globals.iter().enumerate() {
                 own[i] = sum(g);
                 for (k, x) in pass.x.iter().enumerate().take(i + 1) {
                     own[self.element(i, k)] = dot(g, x);
@@ -730,9 +736,9 @@ impl Family for Conditional {
             *out -= log_det;
         }
     }
-    /// With `g = ∇_z log q`, `−ε − ∇_ε log |∂z/∂ε| = (∂z/∂ε)ᵀ g`: of the locals `g = −L ε`, then the hubs.
+    /// With `g = ∇_z log q`, `−ε − ∇_ε log |∂z/∂ε| = (∂z/∂ε)ᵀ g`: of the local parameters `g = −L ε`, then the global parameters.
     fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
-        let (k, stretch) = (self.hubs.len(), self.stretch(omega));
+        let (k, stretch) = (self.globals.len(), self.stretch(omega));
         let blocks = Self::blocks(noise.lanes(), |first| {
             let pass = self.pass(omega, noise, first);
             let values = self.values(omega, &pass.features);
@@ -749,12 +755,12 @@ impl Family for Conditional {
                     }
                 }
             }
-            // What the hubs get of the locals' gradients, with none of their own.
+            // What the global parameters get of the local parameters' gradients, with none of their own.
             let mut given = vec![[0.0; WIDTH]; k];
             given.extend_from_slice(&locals);
             let mut noise = pass.x.clone();
             noise.extend_from_slice(&pass.noise);
-            let mut hubs = vec![[0.0; WIDTH]; self.dim()];
+            let mut globals = vec![[0.0; WIDTH]; self.dim()];
             let way = (&pass, Rows::all(&noise));
             let grad = (Rows::all(&given), Order::From(0), Order::From(k));
             self.pulled(
@@ -762,28 +768,28 @@ impl Family for Conditional {
                 way,
                 grad,
                 Some(&stretch),
-                &mut RowsMut::all(&mut hubs),
+                &mut RowsMut::all(&mut globals),
             );
-            hubs.truncate(k);
-            for (g, x) in hubs.iter_mut().zip(&pass.x) {
+            globals.truncate(k);
+            for (g, x) in globals.iter_mut().zip(&pass.x) {
                 g.iter_mut().zip(x).for_each(|(g, x)| *g = -x - *g);
             }
             // Aᵀ g from the last row up.
             for i in (0..k).rev() {
                 let pivot = omega[self.element(i, i)];
-                hubs[i].iter_mut().for_each(|g| *g /= pivot);
-                let own = hubs[i];
-                for (j, row) in hubs.iter_mut().enumerate().take(i) {
+                globals[i].iter_mut().for_each(|g| *g /= pivot);
+                let own = globals[i];
+                for (j, row) in globals.iter_mut().enumerate().take(i) {
                     let a = omega[self.element(i, j)];
                     row.iter_mut().zip(&own).for_each(|(g, own)| *g -= a * own);
                 }
             }
-            hubs.append(&mut locals);
-            hubs
+            globals.append(&mut locals);
+            globals
         });
         self.place(blocks, &mut out);
     }
-    /// The Fisher information where the hubs are at their mean, without what couples features, or regressions of one column.
+    /// The Fisher information where the global parameters are at their mean, without what couples features, or regressions of one column.
     fn precondition(
         &self,
         omega: &[f64],
@@ -791,8 +797,8 @@ impl Family for Conditional {
         residual: &[f64],
         out: &mut [f64],
     ) {
-        let (k, n, f) = (self.hubs.len(), self.locals.len(), self.features.count());
-        let variances = self.hub_variances(omega);
+        let (k, n, f) = (self.globals.len(), self.locals.len(), self.features.count());
+        let variances = self.global_variances(omega);
         for (i, variance) in variances.iter().enumerate() {
             out[i] = variance * residual[i];
             for j in 0..=i {
@@ -824,7 +830,7 @@ impl Family for Conditional {
     fn shrink(&self, omega: &[f64], factor: f64) -> Vec<f64> {
         let mut shrunk = omega.to_vec();
         let (k, n, f, start) = (
-            self.hubs.len(),
+            self.globals.len(),
             self.locals.len(),
             self.features.count(),
             self.start(),

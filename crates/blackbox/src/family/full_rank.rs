@@ -82,7 +82,7 @@ impl FullRank {
     }
 }
 
-/// Largest number of fixed-point iterations of [`FullRank::widen`].
+/// Largest number of fixed-point iterations of [`FullRank::enrich`].
 const ITERATIONS: usize = 12;
 
 /// An iteration that brings fewer nats is the last.
@@ -141,7 +141,7 @@ impl Family for FullRank {
     }
     /// Fixed-point iterations of full-rank inference, `Σ⁻¹ ← −E ∇²log p`, `μ ← μ + Σ E ∇log p` under the
     /// present member (Opper and Archambeau 2009), damped where the bound on fixed draws would fall.
-    fn widen(
+    fn enrich(
         &self,
         mean: &[f64],
         log_sd: &[f64],

@@ -137,7 +137,7 @@ impl Family for LowRank {
     fn is_ill_conditioned(&self) -> bool {
         true
     }
-    fn widen(
+    fn enrich(
         &self,
         mean: &[f64],
         log_sd: &[f64],

@@ -46,7 +46,7 @@ impl Family for MeanField {
     fn is_factorised(&self) -> bool {
         true
     }
-    fn widen(
+    fn enrich(
         &self,
         mean: &[f64],
         log_sd: &[f64],

@@ -17,7 +17,7 @@
 mod conditional;
 mod flow;
 mod full_rank;
-pub(crate) mod hubs;
+pub(crate) mod globals;
 mod low_rank;
 mod mean_field;
 pub(crate) mod mixture;
@@ -138,7 +138,7 @@ macro_rules! families {
                 $(if name == $name {
                     let told: &[&str] = &[$(stringify!($number))?];
                     if told.is_empty() && number.is_some() {
-                        return Err(format!("`{text}`: the family `{name}` is told no number"));
+                        return Err(format!("`{text}`: the family `{name}` takes no number"));
                     }
                     return Ok(Self::$kind $({
                         $number: whole(text, stringify!($number), number, None $(.or(Some($usual)))?)?
@@ -179,7 +179,7 @@ families! {
     } => "lowrank",
     /// A precision that is sparse where the density has no mixed second derivatives.
     Sparse => "sparse",
-    /// A sparse precision of locals whose means, scales and regressions depend on hubs.
+    /// A sparse precision of local parameters whose means, scales and regressions depend on global parameters.
     Conditional => "conditional",
     /// Up to so many Gaussians of any covariance.
     Mixture {
@@ -298,7 +298,7 @@ pub trait Family: fmt::Debug + Send + Sync {
     }
 
     /// The member that stands where a poorer family's answer with this mean and these log standard deviations stands.
-    fn widen(
+    fn enrich(
         &self,
         mean: &[f64],
         log_sd: &[f64],

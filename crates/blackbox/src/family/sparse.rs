@@ -29,7 +29,7 @@ pub struct Sparse {
     metric: Arc<Mutex<Option<Metric>>>,
 }
 
-/// Most places of a factor that are counted.
+/// Most entries of a factor that are counted.
 const LARGEST: usize = 1 << 27;
 
 /// Columns with more places are preconditioned by their diagonal.
@@ -53,7 +53,7 @@ impl Sparse {
         }
     }
 
-    /// Places of the factor on a space, if no more than `most`; `None` where it tells no pattern.
+    /// Entries of the factor on a space, if no more than `most`; `None` where it tells no pattern.
     pub fn places(space: &Space, most: usize) -> Option<usize> {
         let symbolic = Symbolic::new(space.pattern.as_deref()?, most)?;
         Some(symbolic.places())
@@ -250,7 +250,7 @@ impl Family for Sparse {
         false
     }
     /// The same mean and spreads: natural-gradient steps find the precision from there.
-    fn widen(
+    fn enrich(
         &self,
         mean: &[f64],
         log_sd: &[f64],

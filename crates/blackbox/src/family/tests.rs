@@ -16,7 +16,7 @@ fn families() -> Vec<Arc<dyn Family>> {
     families
 }
 
-/// Locals given one hub, that do not meet; a chain of locals given a hub; one given two.
+/// Local parameters given one global parameter, that do not meet; a chain of local parameters given a global parameter; one given two.
 fn conditionals() -> [Conditional; 3] {
     let lists = vec![vec![1, 3], vec![0, 2, 3], vec![1, 3], vec![0, 1, 2]];
     let chain = || Space {
@@ -24,11 +24,11 @@ fn conditionals() -> [Conditional; 3] {
         pattern: Some(Arc::new(Pattern::new(lists.clone()))),
     };
     let star = Conditional::new(star());
-    assert_eq!(star.hubs(), [2]);
+    assert_eq!(star.globals(), [2]);
     [
         star,
-        Conditional::with_hubs(chain(), vec![3]),
-        Conditional::with_hubs(chain(), vec![0, 3]),
+        Conditional::with_globals(chain(), vec![3]),
+        Conditional::with_globals(chain(), vec![0, 3]),
     ]
 }
 
@@ -474,7 +474,7 @@ fn a_flow_pulls_gradients_back_to_its_networks() {
 }
 
 #[test]
-fn locals_given_hubs_have_the_density_of_their_draws() {
+fn locals_given_globals_have_the_density_of_their_draws() {
     for family in conditionals() {
         let omega = random_omega(&family);
         let noise = normals(DIM, LANES, 0);
@@ -553,14 +553,14 @@ fn locals_given_hubs_have_the_density_of_their_draws() {
 
 /// The coordinate of a row of the noise.
 fn row_of(family: &Conditional, row: usize) -> usize {
-    let mut order = family.hubs().iter().chain(family.locals());
+    let mut order = family.globals().iter().chain(family.locals());
     *order.nth(row).unwrap()
 }
 
 #[test]
-fn moments_of_locals_given_hubs_are_those_of_draws() {
+fn moments_of_locals_given_globals_are_those_of_draws() {
     for family in conditionals() {
-        // Where scales depend on the hubs as far as they do in fits: tails of more are not known from draws.
+        // Where scales depend on the global parameters as far as they do in fits: tails of more are not known from draws.
         let plain = family.diagonal(&[0.3, -1.0, 2.0, 0.1], &[0.2, -0.4, 0.0, 0.5]);
         let random = random_omega(&family);
         let pairs = plain.iter().zip(&random);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::batches::{Batches, Order};
 use super::memory::admit;
-use super::variance::{Place, VarianceSettings, Watch, trace_variances, watched};
+use super::variance::{EvaluationPoint, VarianceSettings, Watch, trace_variances, watched};
 use super::{Footprint, Gradients, RecordError, RecordEstimator, Request, Table};
 use crate::calls::Calls;
 use crate::certificate::certify;
@@ -553,7 +553,7 @@ impl<D: RecordDensity> Algorithm for Minibatch<'_, D> {
         if let Some(variance) = &self.settings.variance
             && iteration.is_multiple_of(variance.every.max(1))
         {
-            let place = Place {
+            let place = EvaluationPoint {
                 omega: &state.omega,
                 table: &state.table,
                 batches: &self.batches,

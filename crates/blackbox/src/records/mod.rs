@@ -46,4 +46,4 @@ pub use prepared::Prepared;
 pub(crate) use prepared::evaluation_draws;
 pub use smiso::{Smiso, SmisoSettings, SmisoState};
 pub use table::Table;
-pub use variance::{Place, VarianceSettings, Variances, variances};
+pub use variance::{EvaluationPoint, VarianceSettings, Variances, variances};

@@ -44,7 +44,7 @@ const NOISE: rng::Purpose = rng::Purpose::new("blackbox")
 
 /// Where [`variances`] looks, and how hard.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'r> {
+pub struct EvaluationPoint<'r> {
     /// ω.
     pub omega: &'r [f64],
     /// The table, which stays as it is.
@@ -69,7 +69,7 @@ pub struct Place<'r> {
 pub fn variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     estimator: RecordEstimator,
-    place: &Place<'_>,
+    place: &EvaluationPoint<'_>,
 ) -> Variances {
     let (n, samples) = (place.omega.len(), place.samples.max(2));
     let records = place.batches.records();
@@ -229,7 +229,7 @@ pub(super) fn trace_variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     own: (RecordEstimator, &Table),
     others: &[(RecordEstimator, &Table)],
-    place: &Place<'_>,
+    place: &EvaluationPoint<'_>,
     mut record: Record,
 ) -> Record {
     let calls = gradients.take_calls();
@@ -243,7 +243,7 @@ pub(super) fn trace_variances<D: RecordDensity>(
         if estimator.remembers() && !(found.is_some() && table.complete) {
             continue;
         }
-        let found = variances(gradients, estimator, &Place { table, ..*place });
+        let found = variances(gradients, estimator, &EvaluationPoint { table, ..*place });
         for (part, estimate) in [
             ("total", found.total),
             ("subsampling", found.subsampling),

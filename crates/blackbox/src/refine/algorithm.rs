@@ -1,4 +1,4 @@
-//! Refinement as an algorithm: tempering, then rounds of Hamiltonian transitions until their draws have mixed.
+//! Refinement as an algorithm: tempering, then stationary phases of Hamiltonian transitions until their draws have mixed.
 
 mod judging;
 
@@ -8,15 +8,15 @@ use jensen_density::{Lanes, LogDensity, Scale};
 use jensen_run::{Algorithm, Record, Status, Step};
 
 use self::judging::{judged, nearly, quantities};
-use super::evidence::{Sheet, log_evidence};
-use super::homing::homing;
+use super::convergence::convergence;
+use super::evidence::{RatioSet, log_evidence};
 use super::kernel::{Moved, Stride, transition};
 use super::leaps::{self, leap};
 use super::map::{Map, Shown};
 use super::mixing::Ensemble;
-use super::outcome::{Refined, Round, Rung};
+use super::outcome::{Refined, StationaryPhase, TemperatureStep};
 use super::settings::RefineSettings;
-use super::state::{Phase, RefineState, Tape};
+use super::state::{Phase, Recording, RefineState};
 use super::steps::nearly_normal;
 use super::target::{Target, base_draws};
 use super::tempering::{log_ratios, memory, next_beta, resample};
@@ -42,10 +42,10 @@ const MOVES: (usize, usize) = (2, 8);
 /// Correlation with their start below which particles go on to the next temperature before that.
 const FORGOTTEN: f64 = 0.5;
 
-/// Recorded transitions of the first round; each later one has twice as many.
-const FIRST_ROUND: usize = 16;
+/// Recorded transitions of the first stationary phase; each later one has twice as many.
+const FIRST_STATIONARY_PHASE: usize = 16;
 
-/// Fewest transitions that settle before a round is recorded: chains of the first one come from far out, and after four
+/// Fewest transitions that settle before a stationary phase is recorded: chains of the first one come from far out, and after four
 /// transitions the log evidence of a normal was still off by 0.06 ± 0.02 nats.
 const SETTLE: usize = 8;
 
@@ -96,30 +96,35 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         self.settings.ensemble
     }
 
-    /// Gradients that may be taken: twice as many where a round has nearly mixed, which one more then does.
+    /// Gradients that may be taken: twice as many where a stationary phase has nearly mixed, which one more then does.
     fn limit(&self, state: &RefineState) -> u64 {
         let dim = self.target.dim();
         let mut limit = self.settings.limit(dim, self.target.work());
         if self.base.is_sparse() {
             limit = limit.max(self.settings.least(dim));
         }
-        match state.rounds.iter().any(|round| nearly(&round.mixing)) {
+        match state
+            .stationary_phases
+            .iter()
+            .any(|stationary_phase| nearly(&stationary_phase.mixing))
+        {
             true => 2 * limit,
             false => limit,
         }
     }
 
-    /// Whether no more gradients may be taken. A round that has mixed and goes on for the sake of vague spreads is brought to its
+    /// Whether no more gradients may be taken. A stationary phase that has mixed and goes on for the sake of vague spreads is brought to its
     /// end: what that takes is an estimate, and what has mixed is not thrown away for it.
     fn is_spent(&self, state: &RefineState) -> bool {
         let quantities = quantities(self.target.dim());
-        let round = state.rounds.last();
-        let mixed = round.is_some_and(|round| round.mixing.is_good_of(quantities));
+        let stationary_phase = state.stationary_phases.last();
+        let mixed = stationary_phase
+            .is_some_and(|stationary_phase| stationary_phase.mixing.is_good_of(quantities));
         let limit = self.limit(state);
         state.calls.gradients > if mixed { 2 * limit } else { limit }
     }
 
-    /// Times of which a round keeps draws at most.
+    /// Times of which a stationary phase keeps draws at most.
     fn times(&self) -> usize {
         let room = TAPE / (self.ensemble().lanes() * self.target.dim());
         TIMES.min(room).max(4)
@@ -135,7 +140,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         };
         transition(
             &mut self.target,
-            &mut state.cloud,
+            &mut state.particles,
             stride,
             self.source,
             iteration,
@@ -150,14 +155,14 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     /// Chooses which coordinates follow circles, whose steps are or may be of such a size.
     fn choose_circles(&self, state: &mut RefineState, size: f64) {
         state.circles = match self.is_large(size) {
-            true => nearly_normal(&state.cloud),
+            true => nearly_normal(&state.particles),
             false => vec![false; self.target.dim()],
         };
     }
 
-    /// Chooses the length of trajectories by what `times` clouds of the posterior show. Particles of the base lie further out, which in
+    /// Chooses the length of trajectories by what `times` sets of particles of the posterior show. Particles of the base lie further out, which in
     /// many coordinates makes lengths twice as long as they need be; of few they show tails that those of the posterior do not reach
-    /// for many rounds.
+    /// for many stationary phases.
     fn choose_length(&self, x: &[f64], (lanes, times): (usize, usize)) -> Option<f64> {
         let widest = || FRAC_PI_2 * whitening::widest(x, lanes, times);
         self.is_large(LARGEST_STEP).then(widest)
@@ -165,25 +170,25 @@ impl<'a, D: LogDensity> Refine<'a, D> {
 
     /// Chooses the next temperature and resamples. `false` where a population died.
     fn heat_up(&self, state: &mut RefineState, iteration: u64) -> bool {
-        let lanes = state.cloud.lanes();
-        let squares = Map::squares(&state.cloud.x, lanes);
-        let ratios = log_ratios(self.target.dim(), &state.cloud.log_p, &squares);
+        let lanes = state.particles.lanes();
+        let squares = Map::squares(&state.particles.x, lanes);
+        let ratios = log_ratios(self.target.dim(), &state.particles.log_p, &squares);
         let (beta, share) = next_beta(state.beta, &ratios);
         let change = beta - state.beta;
         let ensemble = self.ensemble();
         let Some(from) = resample(ensemble, &ratios, change, self.source, iteration) else {
             return false;
         };
-        state.sheets.push(Sheet {
+        state.ratio_sets.push(RatioSet {
             beta: state.beta,
             ratios,
         });
-        state.cloud = state.cloud.gather(&from);
+        state.particles = state.particles.gather(&from);
         state.beta = beta;
-        state.anchor = state.cloud.x.clone();
-        state.length = FRAC_PI_2 * whitening::widest(&state.cloud.x, lanes, 1);
+        state.anchor = state.particles.x.clone();
+        state.length = FRAC_PI_2 * whitening::widest(&state.particles.x, lanes, 1);
         self.choose_circles(state, LARGEST_STEP);
-        state.ladder.push(Rung {
+        state.ladder.push(TemperatureStep {
             beta,
             share,
             acceptance: 0.0,
@@ -203,71 +208,75 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         let gain = if grows { 3.0 } else { 1.0 };
         steer(state, moved, gain);
         state.moves += 1;
-        let rung = state.ladder.last_mut().expect("a stage was begun");
-        rung.acceptance += (moved.acceptance - rung.acceptance) / state.moves as f64;
-        rung.moves = state.moves;
-        let lanes = state.cloud.lanes();
-        let forgotten = || memory(&state.anchor, &state.cloud.x, lanes) <= FORGOTTEN;
+        let temperature_step = state.ladder.last_mut().expect("a stage was begun");
+        temperature_step.acceptance +=
+            (moved.acceptance - temperature_step.acceptance) / state.moves as f64;
+        temperature_step.moves = state.moves;
+        let lanes = state.particles.lanes();
+        let forgotten = || memory(&state.anchor, &state.particles.x, lanes) <= FORGOTTEN;
         if state.moves >= MOVES.1 || (state.moves >= MOVES.0 && forgotten()) {
             state.moves = 0;
             if state.beta == 1.0 {
                 self.whiten(state);
                 self.choose_circles(state, state.log_size.exp());
-                let length = self.choose_length(&state.cloud.x, (lanes, 1));
+                let length = self.choose_length(&state.particles.x, (lanes, 1));
                 state.length = length.unwrap_or(state.length);
-                state.distances = leaps::shown(&state.cloud.x, self.target.dim(), lanes);
+                state.distances = leaps::shown(&state.particles.x, self.target.dim(), lanes);
                 self.collapse(state);
-                self.begin_round(state, FIRST_ROUND);
+                self.begin_stationary_phase(state, FIRST_STATIONARY_PHASE);
             }
         }
         Ok(moved)
     }
 
-    /// Goes over to coordinates in which the particles of a tape, or of the cloud where there is none, have unit variances.
+    /// Goes over to coordinates in which the particles of a recording, or of the particles where there is none, have unit variances.
     fn whiten(&mut self, state: &mut RefineState) {
-        let lanes = state.cloud.lanes();
-        let seen = match state.tape.x.is_empty() {
-            true => &state.cloud.x,
-            false => &state.tape.x,
+        let lanes = state.particles.lanes();
+        let seen = match state.recording.x.is_empty() {
+            true => &state.particles.x,
+            false => &state.recording.x,
         };
-        let (size, times) = (state.cloud.x.len(), seen.len() / state.cloud.x.len());
+        let (size, times) = (
+            state.particles.x.len(),
+            seen.len() / state.particles.x.len(),
+        );
         let (map, base) = (&self.target.map, &self.base);
         let middle = |x: &[f64]| map.middle(x, lanes);
         let reached: Vec<f64> = seen.chunks(size).flat_map(middle).collect();
-        // Particles of one time are copies of each other, and tell little of how hubs hang together.
-        let told = (times > 1).then(|| whitening::told(lanes, times) as f64);
-        let bends = base.bends_of(&reached, (size, lanes), told);
+        // Particles of one time are copies of each other, and tell little of how global parameters hang together.
+        let effective = (times > 1).then(|| whitening::effective(lanes, times) as f64);
+        let transport = base.transport_of(&reached, (size, lanes), effective);
         let unbent = |y: &[f64]| {
             let mut y = y.to_vec();
-            bends.unbend(&mut y, lanes);
+            transport.invert(&mut y, lanes);
             base.origin(y, lanes)
         };
-        let mut of_tape: Vec<f64> = reached.chunks(size).flat_map(unbent).collect();
+        let mut of_recording: Vec<f64> = reached.chunks(size).flat_map(unbent).collect();
         let root = if base.is_structured() {
-            whitening::of_few_directions(&of_tape, lanes, times)
-        } else if bends.is_empty() && state.shown.bends.is_empty() {
+            whitening::of_few_directions(&of_recording, lanes, times)
+        } else if transport.is_empty() && state.shown.transport.is_empty() {
             let found = whitening::estimate(seen, lanes, times);
             found.map(|root| match &state.shown.root {
                 Some(earlier) => earlier.times_root(&root),
                 None => root,
             })
         } else {
-            whitening::estimate(&of_tape, lanes, times)
+            whitening::estimate(&of_recording, lanes, times)
         };
-        if root.is_none() && bends.is_empty() {
+        if root.is_none() && transport.is_empty() {
             return;
         }
-        let mut x = unbent(&middle(&state.cloud.x));
+        let mut x = unbent(&middle(&state.particles.x));
         if let Some(root) = &root {
-            (of_tape.chunks_mut(size)).for_each(|cloud| root.solve(cloud, lanes));
+            (of_recording.chunks_mut(size)).for_each(|particles| root.solve(particles, lanes));
             root.solve(&mut x, lanes);
         }
-        if !state.tape.x.is_empty() {
-            state.tape.x = of_tape;
+        if !state.recording.x.is_empty() {
+            state.recording.x = of_recording;
         }
-        state.shown = Shown { root, bends };
+        state.shown = Shown { root, transport };
         self.place(state);
-        state.cloud = self.target.at(x);
+        state.particles = self.target.at(x);
     }
 
     /// Makes the target's map that of the state.
@@ -285,11 +294,11 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             populations,
             chains,
         } = self.ensemble();
-        let cloud = &state.cloud;
-        let lanes = cloud.lanes();
+        let particles = &state.particles;
+        let lanes = particles.lanes();
         let mut furthest = vec![0.0_f64; lanes];
         let mut steepest = vec![0.0; lanes];
-        for (x, grad) in cloud.x.chunks(lanes).zip(cloud.grad.chunks(lanes)) {
+        for (x, grad) in particles.x.chunks(lanes).zip(particles.grad.chunks(lanes)) {
             let mean = x.iter().sum::<f64>() / lanes as f64;
             for l in 0..lanes {
                 furthest[l] = furthest[l].max((x[l] - mean).abs());
@@ -303,38 +312,44 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             vec![most.expect("a population has chains"); chains]
         });
         let from: Vec<usize> = from.collect();
-        state.cloud = cloud.gather(&from);
+        state.particles = particles.gather(&from);
     }
 
-    /// Begins a round of so many transitions. Of the one before every draw is kept that stands as far apart as the new
+    /// Begins a stationary phase of so many transitions. Of the one before every draw is kept that stands as far apart as the new
     /// ones will.
-    fn begin_round(&self, state: &mut RefineState, transitions: usize) {
+    fn begin_stationary_phase(&self, state: &mut RefineState, transitions: usize) {
         state.phase = Phase::Settle;
         state.moves = 0;
         state.calls_before = state.calls.gradients;
         let before = state.every.max(1);
         state.every = before * transitions.div_ceil(self.times() * before);
-        state.tape.thin(state.every / before, state.cloud.lanes());
-        state.kept = state.tape.log_p.len() / state.cloud.lanes();
-        state.rounds.push(Round {
+        state
+            .recording
+            .thin(state.every / before, state.particles.lanes());
+        state.kept = state.recording.log_p.len() / state.particles.lanes();
+        state.stationary_phases.push(StationaryPhase {
             transitions,
-            ..Round::default()
+            ..StationaryPhase::default()
         });
     }
 
-    /// One transition of a round. A quarter as many as are recorded settle first and choose the step size, [`SETTLE`] at
+    /// One transition of a stationary phase. A quarter as many as are recorded settle first and choose the step size, [`SETTLE`] at
     /// least.
-    fn round(&mut self, state: &mut RefineState, iteration: u64) -> Moved {
+    fn stationary_phase(&mut self, state: &mut RefineState, iteration: u64) -> Moved {
         let moved = self.transition(state, iteration);
         leap(
             &mut self.target,
-            &mut state.cloud,
+            &mut state.particles,
             &state.distances,
             self.source,
             iteration,
         );
         state.moves += 1;
-        let planned = state.rounds.last().expect("a round was begun").transitions;
+        let planned = state
+            .stationary_phases
+            .last()
+            .expect("a round was begun")
+            .transitions;
         if state.phase == Phase::Settle {
             steer(state, moved, 2.0 / (1.0 + state.moves as f64).sqrt());
             if state.moves >= (planned / 4).max(SETTLE) {
@@ -344,20 +359,28 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             return moved;
         }
         let n = state.moves as f64;
-        let lanes = state.cloud.lanes();
+        let lanes = state.particles.lanes();
         if state.moves.is_multiple_of(state.every) {
-            state.tape.x.extend_from_slice(&state.cloud.x);
-            let log_dets = self.target.map.log_dets(&state.cloud.x, lanes);
-            let log_p = state.cloud.log_p.iter().zip(log_dets).map(|(p, d)| p - d);
-            state.tape.log_p.extend(log_p);
-            let based = self.based(&state.shown, &state.cloud.x, lanes);
-            state.tape.squares.extend(Map::squares(&based, lanes));
+            state.recording.x.extend_from_slice(&state.particles.x);
+            let log_dets = self.target.map.log_dets(&state.particles.x, lanes);
+            let log_p = state
+                .particles
+                .log_p
+                .iter()
+                .zip(log_dets)
+                .map(|(p, d)| p - d);
+            state.recording.log_p.extend(log_p);
+            let based = self.based(&state.shown, &state.particles.x, lanes);
+            state.recording.squares.extend(Map::squares(&based, lanes));
         }
         let size = state.log_size.exp();
-        let round = state.rounds.last_mut().expect("a round was begun");
-        round.acceptance += (moved.acceptance - round.acceptance) / n;
-        round.stuck += (moved.stuck as f64 / lanes as f64 - round.stuck) / n;
-        round.step_size = size;
+        let stationary_phase = state
+            .stationary_phases
+            .last_mut()
+            .expect("a round was begun");
+        stationary_phase.acceptance += (moved.acceptance - stationary_phase.acceptance) / n;
+        stationary_phase.stuck += (moved.stuck as f64 / lanes as f64 - stationary_phase.stuck) / n;
+        stationary_phase.step_size = size;
         moved
     }
 }
@@ -365,7 +388,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
 impl<D: LogDensity> Refine<'_, D> {
     /// Where positions are in the coordinates of the approximation's own map.
     fn based(&self, shown: &Shown, x: &[f64], lanes: usize) -> Vec<f64> {
-        if !shown.bends.is_empty() {
+        if !shown.transport.is_empty() {
             return self.base.origin(self.target.map.middle(x, lanes), lanes);
         }
         match &shown.root {
@@ -374,11 +397,11 @@ impl<D: LogDensity> Refine<'_, D> {
         }
     }
 
-    /// The logs of the base's Jacobian determinant at the draws on the tape.
+    /// The logs of the base's Jacobian determinant at the draws in the recording.
     fn stretches(&self, state: &RefineState) -> Vec<f64> {
-        let lanes = state.cloud.lanes();
-        let clouds = state.tape.x.chunks(state.cloud.x.len());
-        let each = clouds.flat_map(|x| {
+        let lanes = state.particles.lanes();
+        let particle_sets = state.recording.x.chunks(state.particles.x.len());
+        let each = particle_sets.flat_map(|x| {
             self.base
                 .log_dets(&self.based(&state.shown, x, lanes), lanes)
         });
@@ -386,7 +409,7 @@ impl<D: LogDensity> Refine<'_, D> {
     }
 
     /// Sends chains from other optima after the draws have mixed, and keeps those from which all of them come to the draws.
-    pub(crate) fn call_home(
+    pub(crate) fn converge(
         &mut self,
         state: &mut RefineState,
         optima: &[Vec<f64>],
@@ -394,14 +417,14 @@ impl<D: LogDensity> Refine<'_, D> {
     ) {
         let draws = self.output(state).draws;
         let key = (self.source, iteration + 1);
-        let (home, calls) = homing(self.target.density(), &draws, optima, key);
-        state.home = home;
+        let (converged_from, calls) = convergence(self.target.density(), &draws, optima, key);
+        state.converged_from = converged_from;
         state.calls += calls;
     }
 
-    /// The approximation's log density at draws `z` on the tape.
+    /// The approximation's log density at draws `z` in the recording.
     fn log_q(&self, state: &RefineState, z: &[f64]) -> Vec<f64> {
-        let (dim, squares) = (self.approximation.dim(), &state.tape.squares);
+        let (dim, squares) = (self.approximation.dim(), &state.recording.squares);
         let (family, omega) = (self.approximation.family(), self.approximation.omega());
         if family.smoothness() == Smoothness::Twice {
             let constant = -0.5 * dim as f64 * TAU.ln();
@@ -413,15 +436,15 @@ impl<D: LogDensity> Refine<'_, D> {
         log_q
     }
 
-    /// The log evidence from the particles of all temperatures and the draws of the present round.
+    /// The log evidence from the particles of all temperatures and the draws of the present stationary phase.
     fn evidence(&self, state: &RefineState) -> Estimate {
-        let tape = &state.tape;
-        let mut ratios = log_ratios(self.target.dim(), &tape.log_p, &tape.squares);
+        let recording = &state.recording;
+        let mut ratios = log_ratios(self.target.dim(), &recording.log_p, &recording.squares);
         let stretches = self.stretches(state);
         ratios.iter_mut().zip(stretches).for_each(|(r, d)| *r += d);
-        let mut sheets = state.sheets.clone();
-        sheets.push(Sheet { beta: 1.0, ratios });
-        log_evidence(self.ensemble(), &sheets)
+        let mut ratio_sets = state.ratio_sets.clone();
+        ratio_sets.push(RatioSet { beta: 1.0, ratios });
+        log_evidence(self.ensemble(), &ratio_sets)
     }
 }
 
@@ -447,9 +470,9 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
     fn init(&mut self) -> Result<RefineState, Status> {
         let dim = self.target.dim();
         let lanes = self.ensemble().lanes();
-        let cloud = self.target.at(base_draws(self.source, dim, lanes));
+        let particles = self.target.at(base_draws(self.source, dim, lanes));
         let calls = self.target.take_calls();
-        if cloud.log_p.iter().all(|p| !p.is_finite()) {
+        if particles.log_p.iter().all(|p| !p.is_finite()) {
             return Err(Status::Diverged {
                 at: 0,
                 reason: "no draw of the widened approximation has a finite log density".into(),
@@ -460,24 +483,24 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
             ensemble: self.ensemble(),
             phase: Phase::Temper,
             circles: Vec::new(),
-            anchor: cloud.x.clone(),
-            cloud,
+            anchor: particles.x.clone(),
+            particles,
             shown: Shown::default(),
             log_size: size.ln(),
             length: FRAC_PI_2,
             beta: 0.0,
-            sheets: Vec::new(),
+            ratio_sets: Vec::new(),
             moves: 0,
-            tape: Tape::default(),
+            recording: Recording::default(),
             every: 1,
             kept: 0,
             distances: Vec::new(),
             ladder: Vec::new(),
-            rounds: Vec::new(),
+            stationary_phases: Vec::new(),
             calls_before: 0,
             calls,
-            home: Vec::new(),
-            looked_out: false,
+            converged_from: Vec::new(),
+            tails_probed: false,
             failure: None,
         })
     }
@@ -488,7 +511,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
         let phase = state.phase;
         let moved = match phase {
             Phase::Temper => self.temper(state, iteration),
-            Phase::Settle | Phase::Draw => Ok(self.round(state, iteration)),
+            Phase::Settle | Phase::Draw => Ok(self.stationary_phase(state, iteration)),
         };
         state.calls += self.target.take_calls();
         let record = Record::new(0)
@@ -509,7 +532,11 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
             .with("steps", moved.steps as f64)
             .with("stuck", moved.stuck as f64);
         let over = phase == Phase::Draw
-            && Some(state.moves) == state.rounds.last().map(|round| round.transitions);
+            && Some(state.moves)
+                == state
+                    .stationary_phases
+                    .last()
+                    .map(|stationary_phase| stationary_phase.transitions);
         let status = if over {
             let status = self.judge(state, iteration);
             // A step counts what it takes, so that nothing is lost where it is the last before a resume.
@@ -522,7 +549,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
             }
             status
         } else if self.is_spent(state) {
-            let reason = "the particles have not mixed within the gradients allowed".to_owned();
+            let reason = "the particles have not mixed within the gradient budget".to_owned();
             state.failure = Some(reason.clone());
             let at = iteration;
             Some(Status::Stalled { at, reason })
@@ -534,10 +561,10 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
 
     fn output(&mut self, state: &RefineState) -> Refined {
         self.place(state);
-        let (dim, lanes) = (self.target.dim(), state.cloud.lanes());
-        let count = state.tape.log_p.len();
+        let (dim, lanes) = (self.target.dim(), state.particles.lanes());
+        let count = state.recording.log_p.len();
         let mut z = vec![0.0; dim * count];
-        for (t, x) in state.tape.x.chunks(dim * lanes).enumerate() {
+        for (t, x) in state.recording.x.chunks(dim * lanes).enumerate() {
             let placed = self.target.map.draws(x, lanes);
             for (i, row) in placed.chunks(lanes).enumerate() {
                 z[i * count + t * lanes..][..lanes].copy_from_slice(row);
@@ -552,13 +579,13 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
                 count,
                 log_q,
             },
-            log_p: state.tape.log_p.clone(),
+            log_p: state.recording.log_p.clone(),
             log_evidence: state.evidence(),
             mixing: state.mixing(),
             ladder: state.ladder.clone(),
-            rounds: state.rounds.clone(),
+            stationary_phases: state.stationary_phases.clone(),
             calls: state.calls,
-            home: state.home.clone(),
+            converged_from: state.converged_from.clone(),
             reasons: state.reasons(),
         }
     }

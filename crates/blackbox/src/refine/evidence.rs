@@ -4,7 +4,7 @@
 //! depend on is `r` of particles at known temperatures. The estimate is the multistate Bennett acceptance ratio
 //! (Shirts and Chodera 2008): with `N_k` particles at β_k, `log Z_k = log Σ_n e^(β_k r_n) / Σ_j N_j e^(β_j r_n) / Z_j`.
 //! Forward weights alone miss what no particle has found yet at the earlier temperature, as the neck of a funnel;
-//! here the draws of the last round count as well, which have been there.
+//! here the draws of the last stationary phase count as well, which have been there.
 
 use jensen_math::special::log_sum_exp_slice;
 
@@ -22,28 +22,31 @@ const ITERATIONS: usize = 200;
 /// still does not count.
 const FAR: f64 = 30.0;
 
-/// `r` of particles at one temperature, any number of clouds one after another; −∞ where the density is zero.
+/// `r` of particles at one temperature, any number of sets of particles one after another; −∞ where the density is zero.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sheet {
+pub(super) struct RatioSet {
     pub beta: f64,
     pub ratios: Vec<f64>,
 }
 
-/// The log evidence at the last sheet's temperature against the first's, from all particles, with a standard error
+/// The log evidence at the last ratio set's temperature against the first's, from all particles, with a standard error
 /// from the spread between populations.
-pub(super) fn log_evidence(ensemble: Ensemble, sheets: &[Sheet]) -> Estimate {
-    let betas: Vec<f64> = sheets.iter().map(|sheet| sheet.beta).collect();
+pub(super) fn log_evidence(ensemble: Ensemble, ratio_sets: &[RatioSet]) -> Estimate {
+    let betas: Vec<f64> = ratio_sets.iter().map(|ratio_set| ratio_set.beta).collect();
     let own = |p: usize| -> Vec<Vec<f64>> {
         let chains = p * ensemble.chains..(p + 1) * ensemble.chains;
-        let of = |sheet: &Sheet| {
-            let clouds = sheet.ratios.chunks(ensemble.lanes());
-            clouds
-                .flat_map(|cloud| cloud[chains.clone()].to_vec())
+        let of = |ratio_set: &RatioSet| {
+            let particle_sets = ratio_set.ratios.chunks(ensemble.lanes());
+            particle_sets
+                .flat_map(|particles| particles[chains.clone()].to_vec())
                 .collect()
         };
-        sheets.iter().map(of).collect()
+        ratio_sets.iter().map(of).collect()
     };
-    let all: Vec<Vec<f64>> = sheets.iter().map(|sheet| sheet.ratios.clone()).collect();
+    let all: Vec<Vec<f64>> = ratio_sets
+        .iter()
+        .map(|ratio_set| ratio_set.ratios.clone())
+        .collect();
     let mean = bridge(&betas, &all, &forward(&betas, &all));
     let each: Vec<f64> = (0..ensemble.populations)
         .map(|p| bridge(&betas, &own(p), &mean)[betas.len() - 1])
@@ -133,7 +136,7 @@ mod tests {
             populations: 8,
             chains: 32,
         };
-        let sheets: Vec<Sheet> = [0.0_f64, 0.3, 1.0]
+        let ratio_sets: Vec<RatioSet> = [0.0_f64, 0.3, 1.0]
             .iter()
             .enumerate()
             .map(|(k, &beta)| {
@@ -143,13 +146,13 @@ mod tests {
                 let sd = (0.25 * (1.0 - beta) + beta).powf(-0.5);
                 let base = |x: f64| -0.125 * x * x - (2.0 * std::f64::consts::TAU.sqrt()).ln();
                 let ratio = |x: &f64| -0.5 * (sd * x).powi(2) - base(sd * x);
-                Sheet {
+                RatioSet {
                     beta,
                     ratios: x.iter().map(ratio).collect(),
                 }
             })
             .collect();
-        let found = log_evidence(ensemble, &sheets);
+        let found = log_evidence(ensemble, &ratio_sets);
         let error = found.mean - 0.5 * std::f64::consts::TAU.ln();
         assert!(found.standard_error < 0.05);
         assert!(error.abs() < 3.0 * found.standard_error, "{found:?}");

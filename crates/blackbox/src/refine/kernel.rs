@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use super::map::Map;
 use super::steps;
-use super::target::{Cloud, Evaluator, Target, beside, gather, tempered};
+use super::target::{Evaluator, Particles, Target, beside, gather, tempered};
 use crate::noise::{NoisePurpose, NoiseSource};
 
 /// Step sizes tried, each a quarter of the one before.
@@ -68,7 +68,7 @@ pub(super) struct Moved {
 
 /// A bundle of trajectories' ends.
 struct Arrival {
-    cloud: Cloud,
+    particles: Particles,
     momentum: Vec<f64>,
     /// Energy at the end minus energy at the start.
     error: Vec<f64>,
@@ -84,7 +84,7 @@ impl Arrival {
     /// Parts side by side.
     fn join(parts: &[Self]) -> Self {
         Self {
-            cloud: Cloud::join(parts.iter().map(|part| &part.cloud)),
+            particles: Particles::join(parts.iter().map(|part| &part.particles)),
             momentum: beside(
                 parts
                     .iter()
@@ -98,15 +98,15 @@ impl Arrival {
     }
 }
 
-/// Moves every particle of `cloud` once; numbers are keyed by `iteration`.
+/// Moves every particle of `particles` once; numbers are keyed by `iteration`.
 pub(super) fn transition<D: LogDensity>(
     target: &mut Target<'_, D>,
-    cloud: &mut Cloud,
+    particles: &mut Particles,
     stride: Stride<'_>,
     source: NoiseSource,
     iteration: u64,
 ) -> Moved {
-    let (dim, lanes) = (target.dim(), cloud.lanes());
+    let (dim, lanes) = (target.dim(), particles.lanes());
     let mut momentum = vec![0.0; dim * lanes];
     source.fill(
         NoisePurpose::Momentum,
@@ -133,7 +133,7 @@ pub(super) fn transition<D: LogDensity>(
     };
     let mut pending: Vec<usize> = (0..lanes).collect();
     for level in 0..LEVELS {
-        let start = cloud.gather(&pending);
+        let start = particles.gather(&pending);
         let push = gather(&momentum, lanes, &pending);
         let own: Vec<f64> = pending.iter().map(|&l| sizes[l]).collect();
         let arrival = trajectory(target, &start, &push, &own, steps, level, stride);
@@ -147,7 +147,7 @@ pub(super) fn transition<D: LogDensity>(
         let mut accepted = reversible(target, &arrival, good, &own, steps, level, stride);
         accepted.retain(|&k| chances[pending[k]] < (-arrival.error[k]).exp());
         let pairs: Vec<_> = accepted.iter().map(|&k| (pending[k], k)).collect();
-        cloud.replace(&arrival.cloud, &pairs);
+        particles.replace(&arrival.particles, &pairs);
         result.moved += pairs.len();
         let bad = (0..pending.len()).filter(|&k| arrival.wander[k] > WANDER);
         let bad: Vec<usize> = bad.collect();
@@ -176,7 +176,7 @@ fn reversible<D: LogDensity>(
         if good.is_empty() {
             break;
         }
-        let start = arrival.cloud.gather(&good);
+        let start = arrival.particles.gather(&good);
         let mut momentum = gather(&arrival.momentum, arrival.error.len(), &good);
         momentum.iter_mut().for_each(|r| *r = -*r);
         let own: Vec<f64> = good.iter().map(|&k| sizes[k]).collect();
@@ -195,7 +195,7 @@ fn reversible<D: LogDensity>(
 /// while: what a lane does hangs on no other.
 fn trajectory<D: LogDensity>(
     target: &mut Target<'_, D>,
-    start: &Cloud,
+    start: &Particles,
     momentum: &[f64],
     sizes: &[f64],
     steps: usize,
@@ -236,21 +236,21 @@ fn own_or<'g>(slope: &'g [f64], grad: &'g [f64]) -> &'g [f64] {
 /// The trajectories of a part of the lanes, one after another's step.
 fn part<D: LogDensity>(
     target: &mut Evaluator<'_, D>,
-    start: &Cloud,
+    start: &Particles,
     momentum: &[f64],
     mut sizes: Vec<f64>,
     steps: usize,
     Stride { circles, beta, .. }: Stride<'_>,
 ) -> Arrival {
     let lanes = start.lanes();
-    let mut cloud = start.clone();
+    let mut particles = start.clone();
     let mut momentum = momentum.to_vec();
     let mut slope = Vec::new();
     let energy = |values: &[f64], squares: &[f64]| -> Vec<f64> {
         let pairs = squares.iter().zip(values);
         pairs.map(|(square, value)| 0.5 * square - value).collect()
     };
-    let values = tempered(beta, &cloud, &mut slope);
+    let values = tempered(beta, &particles, &mut slope);
     let begin = energy(&values, &Map::squares(&momentum, lanes));
     let (mut low, mut high) = (begin.clone(), begin.clone());
     let mut end = begin.clone();
@@ -260,15 +260,15 @@ fn part<D: LogDensity>(
         taken += 1;
         steps::begin(
             circles,
-            &mut cloud.x,
+            &mut particles.x,
             &mut momentum,
-            own_or(&slope, &cloud.grad),
+            own_or(&slope, &particles.grad),
             &sizes,
         );
-        target.evaluate(&mut cloud);
-        let values = tempered(beta, &cloud, &mut slope);
-        let grad = own_or(&slope, &cloud.grad);
-        let squares = steps::end(circles, &cloud.x, &mut momentum, grad, &sizes);
+        target.evaluate(&mut particles);
+        let values = tempered(beta, &particles, &mut slope);
+        let grad = own_or(&slope, &particles.grad);
+        let squares = steps::end(circles, &particles.x, &mut momentum, grad, &sizes);
         end = energy(&values, &squares);
         for l in 0..lanes {
             if high[l] == f64::INFINITY {
@@ -282,13 +282,13 @@ fn part<D: LogDensity>(
                 // Stands still for the rest, where it can be evaluated.
                 outside[l] = !values[l].is_finite();
                 (high[l], end[l], sizes[l]) = (f64::INFINITY, f64::INFINITY, 0.0);
-                cloud.replace(start, &[(l, l)]);
+                particles.replace(start, &[(l, l)]);
                 alive -= 1;
             }
         }
     }
     Arrival {
-        cloud,
+        particles,
         momentum,
         error: end.iter().zip(&begin).map(|(e, b)| e - b).collect(),
         wander: high.iter().zip(&low).map(|(h, l)| h - l).collect(),

@@ -17,13 +17,13 @@ use jensen_density::{Lanes, LogDensity};
 use jensen_math::special::{lgamma, log_sum_exp_slice};
 
 use super::map::Map;
-use super::target::{Cloud, Target};
+use super::target::{Particles, Target};
 use crate::agreement::SD_LIMIT;
 use crate::approximation::Approximation;
 use crate::noise::{NoisePurpose, NoiseSource};
 
 /// One particle of so many is offered a leap at each transition: for what a transition takes, a few steps of all, that is a
-/// small part, and a round of the fewest transitions still offers more than a thousand.
+/// small part, and a stationary phase of the fewest transitions still offers more than a thousand.
 const EVERY: usize = 4;
 
 /// Natural logarithms of the distances, in standard deviations, over which proposals are uniform: from a ten-thousandth to a
@@ -78,13 +78,13 @@ impl Distances<'_> {
 }
 
 /// The edges of [`STEPS`] for the distances of all coordinates together, and for those of each alone, that positions show
-/// (`dim × lanes`, any number of clouds one after another).
+/// (`dim × lanes`, any number of sets of particles one after another).
 pub(super) fn shown(x: &[f64], dim: usize, lanes: usize) -> Vec<f64> {
-    let clouds = || x.chunks(dim * lanes);
-    let together = clouds().flat_map(|cloud| Map::squares(cloud, lanes));
+    let particle_sets = || x.chunks(dim * lanes);
+    let together = particle_sets().flat_map(|particles| Map::squares(particles, lanes));
     let mut edges = edges_of(together.map(f64::sqrt).collect());
     for i in 0..dim {
-        let row = clouds().flat_map(|cloud| &cloud[i * lanes..(i + 1) * lanes]);
+        let row = particle_sets().flat_map(|particles| &particles[i * lanes..(i + 1) * lanes]);
         edges.extend(edges_of(row.map(|x| x.abs()).collect()));
     }
     edges
@@ -120,17 +120,17 @@ fn log_density(distances: &Distances<'_>, dim: usize, distance: f64) -> f64 {
 /// Offers some of the particles a leap, by the distances that others have shown; numbers are keyed by `iteration`.
 pub(super) fn leap<D: LogDensity>(
     target: &mut Target<'_, D>,
-    cloud: &mut Cloud,
+    particles: &mut Particles,
     edges: &[f64],
     source: NoiseSource,
     iteration: u64,
 ) {
-    let (dim, lanes) = (target.dim(), cloud.lanes());
+    let (dim, lanes) = (target.dim(), particles.lanes());
     let turn = (iteration as usize) % (2 * EVERY);
     let alone = turn >= EVERY;
     let offered: Vec<usize> = (turn % EVERY..lanes).step_by(EVERY).collect();
     let count = offered.len();
-    let start = cloud.gather(&offered);
+    let start = particles.gather(&offered);
     let mut x = start.x.clone();
     let range = range_of(target.density());
     let distances = |place: usize| Distances {
@@ -176,7 +176,7 @@ pub(super) fn leap<D: LogDensity>(
         chances[l] < gain.exp()
     });
     let pairs: Vec<(usize, usize)> = pairs.map(|l| (offered[l], l)).collect();
-    cloud.replace(&arrived, &pairs);
+    particles.replace(&arrived, &pairs);
 }
 
 /// Places at which the posterior is looked at beyond an approximation, fewer where they would be more than so many numbers, and
@@ -375,22 +375,25 @@ mod tests {
                 let lanes = 256;
                 let mut x = vec![0.0; dim * lanes];
                 source(seed).fill(NoisePurpose::Draws, 0, 0, dim, lanes, &mut x);
-                let mut cloud = target.at(x);
+                let mut particles = target.at(x);
                 for iteration in 0..1200 {
                     let edges = match iteration % 300 {
-                        0 => shown(&cloud.x, dim, lanes),
+                        0 => shown(&particles.x, dim, lanes),
                         _ => continue,
                     };
                     for turn in 0..300 {
                         leap(
                             &mut target,
-                            &mut cloud,
+                            &mut particles,
                             &edges,
                             source(seed),
                             iteration + turn,
                         );
                         if iteration >= 600 {
-                            out += cloud.x[..lanes].iter().filter(|x| x.abs() > 6.0).count();
+                            out += particles.x[..lanes]
+                                .iter()
+                                .filter(|x| x.abs() > 6.0)
+                                .count();
                             seen += lanes;
                         }
                     }

@@ -1,5 +1,5 @@
 //! The map under which a fitted approximation is standard normal and the posterior nearly so: `z = m + A x` of a Gaussian, and
-//! of locals given hubs their own map from the noise, whose Jacobian differs from place to place.
+//! of local parameters given global ones their own map from the noise, whose Jacobian differs from place to place.
 //!
 //! A is the family's own square root of its covariance: the standard deviations, the Cholesky factor, or for
 //! `D² + U Uᵀ` the matrix `D (I + V M Vᵀ)` with `V = D⁻¹ U`, `Vᵀ V = Q Λ Qᵀ` and
@@ -11,14 +11,14 @@ use std::sync::Arc;
 use jensen_density::{Lanes, LanesMut};
 use jensen_math::simd::LANES;
 
-use super::bends::{Bends, Way};
 use super::root::{LowRankRoot, PrecisionRoot, Root};
+use super::transport::{TransportMap, Way};
 use crate::approximation::Approximation;
 use crate::family::{Conditional, Family, FamilyKind, FullRank, Passes, Sparse};
 use crate::reduce::affine_row;
 
 /// Largest dimension at which coordinates of an affine family are bent.
-const BENDABLE: usize = 400;
+const MOST_TRANSFORMED: usize = 400;
 
 /// `z = m + A W x`: the family's own map after a whitening that particles have shown.
 #[derive(Clone, Debug)]
@@ -26,24 +26,24 @@ pub(super) struct Map {
     mean: Vec<f64>,
     roots: Vec<Root>,
     log_det: f64,
-    /// Bends after roots and mean.
-    bends: Bends,
-    /// What comes after the roots and bends, without a mean, where the family's map is not affine.
-    bent: Option<Bent>,
+    /// Transport map after roots and mean.
+    transport: TransportMap,
+    /// What comes after the roots and tail transforms, without a mean, where the family's map is not affine.
+    structured: Option<StructuredMap>,
 }
 
-/// What particles have shown beyond the approximation's own map: W before it, and bends after what is affine of it.
+/// What particles have shown beyond the approximation's own map: W before it, and tail transforms after what is affine of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Shown {
     /// W; the identity where there is none.
     pub root: Option<Root>,
-    /// Bends.
-    pub bends: Bends,
+    /// Tail transforms.
+    pub transport: TransportMap,
 }
 
-/// A member of the family of locals given hubs.
+/// A member of the family of local parameters given global ones.
 #[derive(Clone, Debug)]
-struct Bent {
+struct StructuredMap {
     family: Arc<Conditional>,
     omega: Arc<Vec<f64>>,
 }
@@ -53,9 +53,9 @@ struct Bent {
 pub(super) struct Placed {
     /// The draws, `dim × lanes`.
     pub z: Vec<f64>,
-    /// What the roots made of the positions, where there are any, bends included.
+    /// What the roots made of the positions, where there are any, tail transforms included.
     inner: Vec<f64>,
-    /// The way through the bends.
+    /// The way through the tail transforms.
     way: Way,
     /// Of a map that is not affine, the way there.
     passes: Passes,
@@ -109,8 +109,8 @@ impl Map {
                     mean,
                     log_det: root.log_det(),
                     roots: vec![root],
-                    bends: Bends::default(),
-                    bent: None,
+                    transport: TransportMap::default(),
+                    structured: None,
                 };
             }
             FamilyKind::Conditional => {
@@ -118,8 +118,8 @@ impl Map {
                     mean: Vec::new(),
                     log_det: 0.0,
                     roots: Vec::new(),
-                    bends: Bends::default(),
-                    bent: Some(Bent {
+                    transport: TransportMap::default(),
+                    structured: Some(StructuredMap {
                         family: Arc::new(Conditional::new(approximation.family().space())),
                         omega: Arc::new(omega.to_vec()),
                     }),
@@ -130,8 +130,8 @@ impl Map {
             mean: approximation.mean().to_vec(),
             log_det: root.log_det(),
             roots: vec![root],
-            bends: Bends::default(),
-            bent: None,
+            transport: TransportMap::default(),
+            structured: None,
         }
     }
 
@@ -141,7 +141,7 @@ impl Map {
             Some(root) => self.after_root(root),
             None => self.clone(),
         };
-        map.bends.clone_from(&shown.bends);
+        map.transport.clone_from(&shown.transport);
         map
     }
 
@@ -160,28 +160,30 @@ impl Map {
             mean: self.mean.clone(),
             roots,
             log_det,
-            bends: Bends::default(),
-            bent: self.bent.clone(),
+            transport: TransportMap::default(),
+            structured: self.structured.clone(),
         }
     }
 
     /// Lanes that it works on together: of fewer, vectors of lanes stay empty.
     pub(super) fn block(&self) -> usize {
-        match self.bent {
+        match self.structured {
             Some(_) => Conditional::BLOCK,
             None => LANES,
         }
     }
 
-    /// The coordinates that are hubs, which come first among those of the map; none of an affine map.
-    pub(super) fn hubs(&self) -> &[usize] {
-        self.bent.as_ref().map_or(&[], |bent| bent.family.hubs())
+    /// The coordinates that are global parameters, which come first among those of the map; none of an affine map.
+    pub(super) fn globals(&self) -> &[usize] {
+        self.structured
+            .as_ref()
+            .map_or(&[], |structured| structured.family.globals())
     }
 
     /// Whether it is of a family that follows the density's structure, and costs far less than a square of the dimension.
     pub(super) fn is_structured(&self) -> bool {
         let precision = |root: &Root| matches!(root, Root::Precision(_));
-        self.bent.is_some() || self.roots.iter().any(precision)
+        self.structured.is_some() || self.roots.iter().any(precision)
     }
 
     /// Whether it costs no more than there are coordinates, or places of a sparse factor.
@@ -192,7 +194,7 @@ impl Map {
 
     /// Log of the map's Jacobian determinant at each lane of `x` (`dim × lanes`).
     pub(super) fn log_dets(&self, x: &[f64], lanes: usize) -> Vec<f64> {
-        if self.bent.is_none() && self.bends.is_empty() {
+        if self.structured.is_none() && self.transport.is_empty() {
             return vec![self.log_det; lanes];
         }
         let mut placed = Placed::default();
@@ -202,8 +204,8 @@ impl Map {
 
     /// The log Jacobian where the affine part of the way has been gone.
     fn log_dets_of(&self, x: &[f64], lanes: usize, placed: &Placed) -> Vec<f64> {
-        let mut out = match &self.bent {
-            Some(Bent { family, omega }) => {
+        let mut out = match &self.structured {
+            Some(StructuredMap { family, omega }) => {
                 family.log_dets(omega, Lanes::new(placed.noise(x), family.dim(), lanes))
             }
             None => vec![0.0; lanes],
@@ -213,39 +215,40 @@ impl Map {
         out
     }
 
-    /// Goes the affine part of the way, and the bends: to the draws themselves, or to what a family that is not affine takes for its
+    /// Goes the affine part of the way, and the tail transforms: to the draws themselves, or to what a family that is not affine takes for its
     /// noise.
     fn begin(&self, x: &[f64], lanes: usize, placed: &mut Placed) {
         let inner = self.rooted(x, lanes);
-        if self.bent.is_none() {
+        if self.structured.is_none() {
             placed.z.resize(x.len(), 0.0);
             let rows = placed.z.chunks_mut(lanes).zip(inner.chunks(lanes));
             for ((z, x), mean) in rows.zip(&self.mean) {
                 affine_row(*mean, 1.0, x, z);
             }
-            self.bends.bend(&mut placed.z, lanes, &mut placed.way);
+            self.transport.apply(&mut placed.z, lanes, &mut placed.way);
             return;
         }
         placed.inner.clear();
         if let Cow::Owned(inner) = inner {
             placed.inner = inner;
-        } else if !self.bends.is_empty() {
+        } else if !self.transport.is_empty() {
             placed.inner.extend_from_slice(x);
         }
-        self.bends.bend(&mut placed.inner, lanes, &mut placed.way);
+        self.transport
+            .apply(&mut placed.inner, lanes, &mut placed.way);
     }
 
-    /// Where the affine part of the way and the bends lead from `x`.
+    /// Where the affine part of the way and the tail transforms lead from `x`.
     pub(super) fn middle(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut placed = Placed::default();
         self.begin(x, lanes, &mut placed);
-        match &self.bent {
+        match &self.structured {
             Some(_) => placed.noise(x).to_vec(),
             None => placed.z,
         }
     }
 
-    /// Where the affine part of the way comes from that leads to `y`, of a map without bends.
+    /// Where the affine part of the way comes from that leads to `y`, of a map without tail transforms.
     pub(super) fn origin(&self, mut y: Vec<f64>, lanes: usize) -> Vec<f64> {
         for (row, mean) in y.chunks_mut(lanes).zip(&self.mean) {
             row.iter_mut().for_each(|y| *y -= mean);
@@ -254,20 +257,25 @@ impl Map {
         y
     }
 
-    /// The bends of clouds that the affine part of the way and bends have led to; `told` independent ones would tell as much, and
-    /// without a number no hub hangs on another.
-    pub(super) fn bends_of(
+    /// The tail transforms of sets of particles that the affine part of the way and tail transforms have led to; `effective` independent ones would tell as much, and
+    /// without a number no global parameter hangs on another.
+    pub(super) fn transport_of(
         &self,
-        clouds: &[f64],
+        particle_sets: &[f64],
         (size, lanes): (usize, usize),
-        told: Option<f64>,
-    ) -> Bends {
-        match &self.bent {
-            Some(Bent { family, .. }) => {
-                Bends::of_hubs(clouds, (size, lanes), family.hubs().len(), told)
+        effective: Option<f64>,
+    ) -> TransportMap {
+        match &self.structured {
+            Some(StructuredMap { family, .. }) => TransportMap::of_globals(
+                particle_sets,
+                (size, lanes),
+                family.globals().len(),
+                effective,
+            ),
+            None if size / lanes <= MOST_TRANSFORMED => {
+                TransportMap::of_rows(particle_sets, (size, lanes), &self.mean)
             }
-            None if size / lanes <= BENDABLE => Bends::of_rows(clouds, (size, lanes), &self.mean),
-            None => Bends::default(),
+            None => TransportMap::default(),
         }
     }
 
@@ -291,7 +299,7 @@ impl Map {
     pub(super) fn place(&self, x: &[f64], lanes: usize, placed: &mut Placed) {
         self.begin(x, lanes, placed);
         placed.log_det = self.log_dets_of(x, lanes, placed);
-        let Some(Bent { family, omega }) = &self.bent else {
+        let Some(StructuredMap { family, omega }) = &self.structured else {
             return;
         };
         placed.z.resize(x.len(), 0.0);
@@ -309,8 +317,8 @@ impl Map {
         lanes: usize,
         out: &mut [f64],
     ) {
-        match &self.bent {
-            Some(Bent { family, omega }) => {
+        match &self.structured {
+            Some(StructuredMap { family, omega }) => {
                 let dim = family.dim();
                 let noise = Lanes::new(noise_of(&placed.inner, x), dim, lanes);
                 let by_noise = LanesMut::new(out, dim, lanes);
@@ -319,7 +327,7 @@ impl Map {
             }
             None => out.copy_from_slice(grad),
         }
-        self.bends.pull(&mut placed.way, out, lanes);
+        self.transport.pull(&mut placed.way, out, lanes);
         for root in &self.roots {
             root.pull(lanes, out);
         }
@@ -421,10 +429,10 @@ mod tests {
         }
     }
 
-    /// Where coordinates are bent, those of draws or of hubs, and one hangs on another, the gradient is that of differences, the log Jacobian included, and
+    /// Where coordinates are bent, those of draws or of global parameters, and one hangs on another, the gradient is that of differences, the log Jacobian included, and
     /// there is a way back.
     #[test]
-    fn bends_are_part_of_the_map() {
+    fn a_transport_is_part_of_the_map() {
         let (dim, lanes) = (9, 2);
         let mut lists = vec![vec![0u32]; dim];
         lists[..2].fill((0..dim as u32).collect());
@@ -434,7 +442,7 @@ mod tests {
             pattern: Some(Arc::new(Pattern::new(lists))),
         };
         let tail = [0.0, 0.2, 0.7, 0.1, 0.6, 0.3, 1.4];
-        // The first hub hangs on the second, with weights of 1, of it and of its square, and a local on both.
+        // The first global parameter hangs on the second, with weights of 1, of it and of its square, and a local parameter on both.
         let of_first = |a, b, c| [a, 0.0, b, 0.0, 0.0, c];
         let triangle = [
             &[3.0, 2.0, 1.0, 0.0, 4.0, 0.3, -0.2, 1.2, 0.8][..],
@@ -455,12 +463,12 @@ mod tests {
             let root = Root::Diagonal(wave(dim, 0.3).iter().map(|x| x.exp()).collect());
             let shown = Shown {
                 root: Some(root.clone()),
-                bends: Bends::from_numbers([&tail, &triangle], dim).unwrap(),
+                transport: TransportMap::from_numbers([&tail, &triangle], dim).unwrap(),
             };
             let map = base.after(&shown);
             let x = wave(dim * lanes, 1.3);
             let mut middle = map.middle(&x, lanes);
-            shown.bends.unbend(&mut middle, lanes);
+            shown.transport.invert(&mut middle, lanes);
             let mut back = base.origin(middle, lanes);
             root.solve(&mut back, lanes);
             assert!(x.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-11));

@@ -11,7 +11,7 @@
 //!
 //! What all populations remember alike is no spread between them: chains that all began in the middle of a long
 //! arm agree while none has been to its end. So there must be no trend in time, in units of its standard error
-//! between chains: those of a population have parted by then, and a false alarm costs no more than another round.
+//! between chains: those of a population have parted by then, and a false alarm costs no more than another stationary phase.
 //!
 //! Of thousands of quantities that have all mixed, some have population means that lie far apart by chance: the worst of them
 //! is compared with what the worst of as many shows.
@@ -171,7 +171,7 @@ pub const RHAT_LIMIT: f64 = 1.01;
 /// are then below 0.045 standard deviations.
 pub const ESS_LIMIT: f64 = 512.0;
 
-/// Chance that the largest drift of quantities that do not drift is beyond its limit: what another round then costs, as
+/// Chance that the largest drift of quantities that do not drift is beyond its limit: what another stationary phase then costs, as
 /// against narrow bananas that have not arrived (a drift of 3 where the sd of an arm's height was 0.58 times the right one).
 const FALSE_ALARM: f64 = 0.05;
 

@@ -6,33 +6,31 @@
 //! have mixed. Nothing about it is variational but its start and its coordinates; it measures the approximation by
 //! the evidence: `KL(q‖p) = log Z − ELBO`.
 //!
-//! Rounds of 16, 32, 64, … transitions follow each other; each chooses coordinates and step size from the
-//! one before, keeps them while it records, and is judged alone and then with the round before. At the first,
+//! Stationary phases of 16, 32, 64, … transitions follow each other; each chooses coordinates and step size from the
+//! one before, keeps them while it records, and is judged alone and then with the stationary phase before. At the first,
 //! the chains of a population start at one point, one of its particles from which it is far to the others, so that
-//! nested R̂ shows what they remember of it. A round that is good ends the refinement, unless chains that are then led far out
+//! nested R̂ shows what they remember of it. A stationary phase that is good ends the refinement, unless chains that are then moved far into a tail
 //! stay there: with those it is made anew. Where the gradients that are allowed leave less than half as long a one, it ends with reasons against its draws. The cost is the stated limit
-//! in gradients at most, twice that where a round has nearly mixed, and usually a tenth of it.
+//! in gradients at most, twice that where a stationary phase has nearly mixed, and usually a tenth of it.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `algorithm` | [`Refine`]: tempering and rounds as one algorithm; how rounds are judged |
+//! | `algorithm` | [`Refine`]: tempering and stationary phases as one algorithm; how stationary phases are judged |
 //! | `settings`, `outcome`, `state` | [`RefineSettings`], [`Refined`], [`RefineState`] |
 //! | `map`, `root` | coordinates: the family's own, and the square roots in them |
 //! | `whitening` | what particles have shown of theirs: spreads and directions |
-//! | `bends`, `tails`, `triangle` | and beyond: long tails, hubs that hang on other hubs |
+//! | `transport`, `tails`, `triangle` | and beyond: long tails, global parameters that hang on other global parameters |
 //! | `target` | the path of densities and its base |
 //! | `tempering`, `evidence` | temperatures, weights, resampling; the log evidence from all of them |
 //! | `kernel`, `steps` | one transition of all particles; its steps |
 //! | `leaps` | proposals from anywhere, over all scales at once |
-//! | `excursions` | chains led far out, along logarithms of scales |
-//! | `homing` | chains from other optima |
+//! | `tail_probes` | chains moved far into a tail, along logarithms of scales |
+//! | `convergence` | chains from other optima |
 //! | `mixing` | [`Ensemble`], [`Mixing`]: nested R̂, effective sample size, standard errors |
 
 mod algorithm;
-mod bends;
+mod convergence;
 mod evidence;
-mod excursions;
-mod homing;
 mod kernel;
 mod leaps;
 mod map;
@@ -42,15 +40,17 @@ mod root;
 mod settings;
 mod state;
 mod steps;
+mod tail_probes;
 mod tails;
 mod target;
 mod tempering;
+mod transport;
 mod triangle;
 mod whitening;
 
 pub use algorithm::Refine;
 pub(crate) use leaps::beyond;
 pub use mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT};
-pub use outcome::{Refined, RefinedDraws, Round, Rung};
+pub use outcome::{Refined, RefinedDraws, StationaryPhase, TemperatureStep};
 pub use settings::{RefineSettings, RefineWhen};
 pub use state::RefineState;

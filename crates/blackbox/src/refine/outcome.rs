@@ -10,7 +10,7 @@ use crate::oracle::Estimate;
 
 /// A temperature of the way from the widened approximation to the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Rung {
+pub struct TemperatureStep {
     /// Inverse temperature.
     pub beta: f64,
     /// Share of the particles that the weights of the change to it left.
@@ -21,9 +21,9 @@ pub struct Rung {
     pub moves: usize,
 }
 
-/// A round of transitions at the posterior.
+/// A stationary phase of transitions at the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Round {
+pub struct StationaryPhase {
     /// Transitions recorded, after a quarter as many that were not.
     pub transitions: usize,
     /// Step size in standard deviations.
@@ -38,7 +38,7 @@ pub struct Round {
     pub mixing: Mixing,
 }
 
-impl Default for Round {
+impl Default for StationaryPhase {
     fn default() -> Self {
         Self {
             transitions: 0,
@@ -64,16 +64,16 @@ pub struct Refined {
     /// The log evidence in nats, of the region that was reached; with improper priors or dropped constants up to a
     /// constant.
     pub log_evidence: Estimate,
-    /// The worst mixing of the last round.
+    /// The worst mixing of the last stationary phase.
     pub mixing: Mixing,
     /// The temperatures.
-    pub ladder: Vec<Rung>,
-    /// The rounds.
-    pub rounds: Vec<Round>,
+    pub ladder: Vec<TemperatureStep>,
+    /// The stationary phases.
+    pub stationary_phases: Vec<StationaryPhase>,
     /// Evaluations.
     pub calls: Calls,
     /// Other optima of the bound from which chains have come to the draws: the posterior has no mode there.
-    pub home: Vec<Vec<f64>>,
+    pub converged_from: Vec<Vec<f64>>,
     /// What speaks against the draws, a sentence each without its full stop; empty where they have mixed.
     pub reasons: Vec<String>,
 }

@@ -27,7 +27,7 @@ pub struct RefineSettings {
     pub when: RefineWhen,
     /// Populations and chains of each.
     pub ensemble: Ensemble,
-    /// Gradients, counted by draw, beyond which no further round is begun, up to a hundred coordinates; of more in
+    /// Gradients, counted by draw, beyond which no further stationary phase is begun, up to a hundred coordinates; of more in
     /// inverse proportion, as their cost is at least proportional; of densities that are known to be cheap more, see
     /// [`limit`](Self::limit).
     pub max_gradients: u64,
@@ -65,7 +65,7 @@ impl RefineSettings {
         }
     }
 
-    /// Gradients beyond which a refinement of `dim` coordinates begins no further round, each of which takes `work`
+    /// Gradients beyond which a refinement of `dim` coordinates begins no further stationary phase, each of which takes `work`
     /// elementary operations, if that is known. Two million of a hundred coordinates are ten seconds to a minute, of
     /// twenty coordinates with few data a second: of such there may be five times as many.
     pub fn limit(&self, dim: usize, work: Option<u64>) -> u64 {

@@ -3,13 +3,13 @@
 use jensen_run::{Archive, ArchiveError, Snapshot};
 use serde::{Deserialize, Serialize};
 
-use super::bends::Bends;
-use super::evidence::Sheet;
+use super::evidence::RatioSet;
 use super::map::Shown;
 use super::mixing::{Ensemble, Mixing};
-use super::outcome::{Round, Rung};
+use super::outcome::{StationaryPhase, TemperatureStep};
 use super::root::{LowRankRoot, Root};
-use super::target::Cloud;
+use super::target::Particles;
+use super::transport::TransportMap;
 use crate::calls::Calls;
 use crate::oracle::Estimate;
 
@@ -35,10 +35,10 @@ impl Phase {
     }
 }
 
-/// Recorded draws of a round.
+/// Recorded draws of a stationary phase.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Tape {
-    /// Clouds, one after another.
+pub(super) struct Recording {
+    /// Sets of particles, one after another.
     pub x: Vec<f64>,
     /// Their log densities, without the map's Jacobian.
     pub log_p: Vec<f64>,
@@ -46,8 +46,8 @@ pub(super) struct Tape {
     pub squares: Vec<f64>,
 }
 
-impl Tape {
-    /// Forgets the first `times` clouds of `lanes` draws.
+impl Recording {
+    /// Forgets the first `times` sets of particles of `lanes` draws.
     pub(super) fn drop_times(&mut self, times: usize, lanes: usize) {
         let dim = self.x.len() / self.log_p.len().max(1);
         self.x.drain(..times * lanes * dim);
@@ -55,13 +55,13 @@ impl Tape {
         self.squares.drain(..times * lanes);
     }
 
-    /// Keeps every `every`-th cloud.
+    /// Keeps every `every`-th set of particles.
     pub(super) fn thin(&mut self, every: usize, lanes: usize) {
         let dim = self.x.len() / self.log_p.len().max(1);
         let keep = |values: &mut Vec<f64>, size: usize| {
             if size > 0 {
-                let clouds = values.chunks(size).skip(every - 1).step_by(every);
-                *values = clouds.flatten().copied().collect();
+                let particle_sets = values.chunks(size).skip(every - 1).step_by(every);
+                *values = particle_sets.flatten().copied().collect();
             }
         };
         keep(&mut self.x, lanes * dim);
@@ -77,7 +77,7 @@ pub struct RefineState {
     pub(super) phase: Phase,
     /// Which coordinates follow the circles of a standard normal.
     pub(super) circles: Vec<bool>,
-    pub(super) cloud: Cloud,
+    pub(super) particles: Particles,
     /// Positions at the beginning of the temperature.
     pub(super) anchor: Vec<f64>,
     /// What the particles have shown beyond the approximation's own map.
@@ -86,25 +86,25 @@ pub struct RefineState {
     pub(super) length: f64,
     pub(super) beta: f64,
     /// `log p − log t` at the end of every temperature.
-    pub(super) sheets: Vec<Sheet>,
-    /// Transitions at this temperature or in this phase of the round.
+    pub(super) ratio_sets: Vec<RatioSet>,
+    /// Transitions at this temperature or in this phase of the stationary phase.
     pub(super) moves: usize,
-    pub(super) tape: Tape,
+    pub(super) recording: Recording,
     /// Transitions between recorded draws.
     pub(super) every: usize,
-    /// Times on the tape that the round before left.
+    /// Times in the recording that the stationary phase before left.
     pub(super) kept: usize,
-    /// Distances that leaps of the round are by.
+    /// Distances that leaps of the stationary phase are by.
     pub(super) distances: Vec<f64>,
-    pub(super) ladder: Vec<Rung>,
-    pub(super) rounds: Vec<Round>,
-    /// Gradients before the round.
+    pub(super) ladder: Vec<TemperatureStep>,
+    pub(super) stationary_phases: Vec<StationaryPhase>,
+    /// Gradients before the stationary phase.
     pub(super) calls_before: u64,
     pub(super) calls: Calls,
     /// Optima from which chains have come to the draws.
-    pub(super) home: Vec<Vec<f64>>,
-    /// Whether it was looked for shelves.
-    pub(super) looked_out: bool,
+    pub(super) converged_from: Vec<Vec<f64>>,
+    /// Whether it was looked for separated tail modes.
+    pub(super) tails_probed: bool,
     /// Why it cannot go on.
     pub(super) failure: Option<String>,
 }
@@ -115,9 +115,9 @@ impl Snapshot for RefineState {
         archive.set("ensemble", self.ensemble);
         archive.set("phase", self.phase);
         archive.set("circles", &self.circles);
-        archive.put("x", &self.cloud.x);
-        archive.put("grad", &self.cloud.grad);
-        archive.put("log_p", &self.cloud.log_p);
+        archive.put("x", &self.particles.x);
+        archive.put("grad", &self.particles.grad);
+        archive.put("log_p", &self.particles.log_p);
         archive.put("anchor", &self.anchor);
         let (kind, whitening) = match &self.shown.root {
             None => ("none", Vec::new()),
@@ -128,33 +128,45 @@ impl Snapshot for RefineState {
         };
         archive.set("whitening", kind);
         archive.put("whitening", &whitening);
-        let [tails, hubs] = self.shown.bends.to_numbers();
+        let [tails, globals] = self.shown.transport.to_numbers();
         archive.put("tails", &tails);
-        archive.put("triangle", &hubs);
+        archive.put("triangle", &globals);
         archive.put("stride", &[self.log_size, self.length, self.beta]);
-        let betas: Vec<f64> = self.sheets.iter().map(|sheet| sheet.beta).collect();
+        let betas: Vec<f64> = self
+            .ratio_sets
+            .iter()
+            .map(|ratio_set| ratio_set.beta)
+            .collect();
         archive.put("sheets.beta", &betas);
-        let ratios: Vec<f64> = self.sheets.iter().flat_map(|s| s.ratios.clone()).collect();
+        let ratios: Vec<f64> = self
+            .ratio_sets
+            .iter()
+            .flat_map(|s| s.ratios.clone())
+            .collect();
         archive.put("sheets.ratios", &ratios);
         archive.set("moves", self.moves);
         archive.set("every", (self.every, self.kept));
         archive.put("distances", &self.distances);
-        archive.put("tape.x", &self.tape.x);
-        archive.put("tape.log_p", &self.tape.log_p);
-        archive.put("tape.squares", &self.tape.squares);
+        archive.put("tape.x", &self.recording.x);
+        archive.put("tape.log_p", &self.recording.log_p);
+        archive.put("tape.squares", &self.recording.squares);
         let ladder = self.ladder.iter();
         let ladder: Vec<f64> = ladder
             .flat_map(|r| [r.beta, r.share, r.acceptance, r.moves as f64])
             .collect();
         archive.put("ladder", &ladder);
-        let rounds: Vec<f64> = self.rounds.iter().flat_map(numbers).collect();
-        archive.put("rounds", &rounds);
-        let drifts: Vec<f64> = self.rounds.iter().map(|r| r.mixing.drift).collect();
+        let stationary_phases: Vec<f64> = self.stationary_phases.iter().flat_map(numbers).collect();
+        archive.put("rounds", &stationary_phases);
+        let drifts: Vec<f64> = self
+            .stationary_phases
+            .iter()
+            .map(|r| r.mixing.drift)
+            .collect();
         archive.put("rounds.drift", &drifts);
         archive.set("calls_before", self.calls_before);
         archive.set("calls", self.calls);
-        archive.put("home", &self.home.concat());
-        archive.set("looked_out", self.looked_out);
+        archive.put("home", &self.converged_from.concat());
+        archive.set("looked_out", self.tails_probed);
         archive.set("failure", &self.failure);
         archive
     }
@@ -181,45 +193,48 @@ impl Snapshot for RefineState {
         let x = archive.vec("x")?;
         let dim = x.len() / ensemble.lanes();
         // Earlier builds bent nothing.
-        let [tails, hubs] = ["tails", "triangle"].map(|key| archive.vec(key).unwrap_or_default());
-        let bends = Bends::from_numbers([&tails, &hubs], dim)
+        let [tails, globals] =
+            ["tails", "triangle"].map(|key| archive.vec(key).unwrap_or_default());
+        let transport = TransportMap::from_numbers([&tails, &globals], dim)
             .ok_or_else(|| ArchiveError("bends are cut off".to_owned()))?;
-        let rung = |r: &[f64]| Rung {
+        let temperature_step = |r: &[f64]| TemperatureStep {
             beta: r[0],
             share: r[1],
             acceptance: r[2],
             moves: r[3] as usize,
         };
-        let mut rounds: Vec<Round> = archive
+        let mut stationary_phases: Vec<StationaryPhase> = archive
             .vec("rounds")?
             .chunks_exact(NUMBERS)
-            .map(round)
+            .map(stationary_phase)
             .collect();
-        // Of rounds of earlier builds it is not known, and counts as none.
-        for (round, drift) in rounds
+        // Of stationary phases of earlier builds it is not known, and counts as none.
+        for (stationary_phase, drift) in stationary_phases
             .iter_mut()
             .zip(archive.vec("rounds.drift").unwrap_or_default())
         {
-            round.mixing.drift = drift;
+            stationary_phase.mixing.drift = drift;
         }
-        // Earlier builds kept sixty-four times of a round at most, and nothing of the round before.
+        // Earlier builds kept sixty-four times of a stationary phase at most, and nothing of the stationary phase before.
         let (every, kept) = archive.get("every").unwrap_or_else(|_| {
-            let transitions = rounds.last().map_or(1, |round| round.transitions);
+            let transitions = stationary_phases
+                .last()
+                .map_or(1, |stationary_phase| stationary_phase.transitions);
             (transitions.div_ceil(64), 0)
         });
         let ratios = archive.vec("sheets.ratios")?;
-        let clouds = ratios.chunks(ensemble.lanes()).map(<[f64]>::to_vec);
+        let particle_sets = ratios.chunks(ensemble.lanes()).map(<[f64]>::to_vec);
         let betas = archive.vec("sheets.beta")?.into_iter();
-        let sheets = betas
-            .zip(clouds)
-            .map(|(beta, ratios)| Sheet { beta, ratios })
+        let ratio_sets = betas
+            .zip(particle_sets)
+            .map(|(beta, ratios)| RatioSet { beta, ratios })
             .collect();
         Ok(Self {
             ensemble,
             phase: archive.get("phase")?,
             // In earlier builds none did.
             circles: archive.get("circles").unwrap_or_else(|_| vec![false; dim]),
-            cloud: Cloud {
+            particles: Particles {
                 x,
                 grad: archive.vec("grad")?,
                 log_p: archive.vec("log_p")?,
@@ -227,14 +242,14 @@ impl Snapshot for RefineState {
             anchor: archive.vec("anchor")?,
             shown: Shown {
                 root: whitening,
-                bends,
+                transport,
             },
             log_size: stride[0],
             length: stride[1],
             beta: stride[2],
-            sheets,
+            ratio_sets,
             moves: archive.get("moves")?,
-            tape: Tape {
+            recording: Recording {
                 x: archive.vec("tape.x")?,
                 log_p: archive.vec("tape.log_p")?,
                 squares: archive.vec("tape.squares")?,
@@ -242,42 +257,46 @@ impl Snapshot for RefineState {
             every,
             kept,
             distances: archive.vec("distances")?,
-            ladder: archive.vec("ladder")?.chunks_exact(4).map(rung).collect(),
-            rounds,
+            ladder: archive
+                .vec("ladder")?
+                .chunks_exact(4)
+                .map(temperature_step)
+                .collect(),
+            stationary_phases,
             calls_before: archive.get("calls_before")?,
             calls: archive.get("calls")?,
             // Earlier builds sent nobody.
-            home: (archive.vec("home").unwrap_or_default())
+            converged_from: (archive.vec("home").unwrap_or_default())
                 .chunks(dim.max(1))
                 .map(<[f64]>::to_vec)
                 .collect(),
             // Earlier builds did not.
-            looked_out: archive.get("looked_out").unwrap_or(false),
+            tails_probed: archive.get("looked_out").unwrap_or(false),
             failure: archive.get("failure")?,
         })
     }
 }
 
-/// Numbers of a round.
+/// Numbers of a stationary phase.
 const NUMBERS: usize = 9;
 
-fn numbers(round: &Round) -> [f64; NUMBERS] {
-    let mixing = round.mixing;
+fn numbers(stationary_phase: &StationaryPhase) -> [f64; NUMBERS] {
+    let mixing = stationary_phase.mixing;
     [
-        round.transitions as f64,
-        round.step_size,
-        round.acceptance,
-        round.stuck,
+        stationary_phase.transitions as f64,
+        stationary_phase.step_size,
+        stationary_phase.acceptance,
+        stationary_phase.stuck,
         mixing.rhat,
         mixing.ess,
         mixing.sd,
-        round.log_evidence.mean,
-        round.log_evidence.standard_error,
+        stationary_phase.log_evidence.mean,
+        stationary_phase.log_evidence.standard_error,
     ]
 }
 
-fn round(numbers: &[f64]) -> Round {
-    Round {
+fn stationary_phase(numbers: &[f64]) -> StationaryPhase {
+    StationaryPhase {
         transitions: numbers[0] as usize,
         step_size: numbers[1],
         acceptance: numbers[2],

@@ -10,16 +10,16 @@
 
 use jensen_math::simd::Simd;
 
-use super::target::Cloud;
+use super::target::Particles;
 
 /// Variance of what the gradient is beyond that of a standard normal up to which a coordinate follows circles: of a scale's
 /// logarithm it is a half or more, of what Poisson counts or regressions leave of a normal a few hundredths.
 const NEARLY_NORMAL: f64 = 0.1;
 
-/// Which coordinates of a cloud are nearly normal, by their gradients.
-pub(super) fn nearly_normal(cloud: &Cloud) -> Vec<bool> {
-    let lanes = cloud.lanes();
-    let rows = cloud.x.chunks(lanes).zip(cloud.grad.chunks(lanes));
+/// Which coordinates of a set of particles are nearly normal, by their gradients.
+pub(super) fn nearly_normal(particles: &Particles) -> Vec<bool> {
+    let lanes = particles.lanes();
+    let rows = particles.x.chunks(lanes).zip(particles.grad.chunks(lanes));
     let near = rows.map(|(x, g)| {
         let beyond: Vec<f64> = x.iter().zip(g).map(|(x, g)| x + g).collect();
         let mean = beyond.iter().sum::<f64>() / lanes as f64;
@@ -181,11 +181,11 @@ mod tests {
             .collect();
         let of_normal = x[..256].iter().map(|x| -x / 1.2);
         let grad = of_normal.chain((0..256).map(|l| scale * (1.0 - log(l).exp())));
-        let cloud = Cloud {
+        let particles = Particles {
             grad: grad.collect(),
             log_p: vec![0.0; 256],
             x,
         };
-        assert_eq!(nearly_normal(&cloud), [true, false]);
+        assert_eq!(nearly_normal(&particles), [true, false]);
     }
 }

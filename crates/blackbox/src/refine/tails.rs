@@ -1,4 +1,4 @@
-//! Bends of single coordinates whose tails are longer than a normal's.
+//! Monotone tail transforms of single coordinates whose tails are longer than a normal's.
 //!
 //! The logarithm of a scale that may be nearly nothing falls off exponentially towards it, and chains come back from there slowly:
 //! gradients are flat where it is far to go. With `q(u) = u (u + √(u² + 1)) / 2`, a square of u above and nothing below,
@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 
-/// Share of a coordinate's variance that a bend has to explain beyond a straight line: a skewness of four tenths has it, and of two
+/// Share of a coordinate's variance that a tail transform has to explain beyond a straight line: a skewness of four tenths has it, and of two
 /// hundred independent normals the noise does not.
 const WORTH: f64 = 0.01;
 
@@ -22,7 +22,7 @@ const LEAST_SLOPE: f64 = 0.2;
 /// Rows whose derivatives are multiplied before a logarithm is taken.
 const TOGETHER: usize = 8;
 
-/// Numbers of a bend.
+/// Numbers of a tail transform.
 const NUMBERS: usize = 6;
 
 /// Newton steps of the way back at most; between two bounds they cannot fail.
@@ -113,11 +113,11 @@ impl Tail {
     /// f with its first and second derivative.
     #[inline(always)]
     fn of_unit(self, u: f64) -> [f64; 3] {
-        let [[above, rise, bend], [below, fall, back]] = q(u);
+        let [[above, rise, apply], [below, fall, back]] = q(u);
         [
             self.shift + self.slope * u + self.above * above - self.below * below,
             self.slope + self.above * rise + self.below * fall,
-            self.above * bend - self.below * back,
+            self.above * apply - self.below * back,
         ]
     }
 
@@ -154,7 +154,7 @@ impl Tail {
         u
     }
 
-    /// The bend under which normal quantiles come nearest to those of draws in the least-squares sense; `None` where a straight line
+    /// The tail transform under which normal quantiles come nearest to those of draws in the least-squares sense; `None` where a straight line
     /// is nearly as near.
     pub(super) fn of(draws: &mut [f64]) -> Option<Self> {
         draws.sort_unstable_by(f64::total_cmp);
@@ -200,7 +200,7 @@ impl Tail {
     }
 }
 
-/// Bends of some rows of a matrix.
+/// Tail transforms of some rows of a matrix.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Tails(Vec<(usize, Tail)>);
 
@@ -247,20 +247,20 @@ impl Tails {
         (tails.iter().all(|(row, _)| *row < rows)).then_some(Self(tails))
     }
 
-    /// Bends rows, and makes `slopes` the derivatives.
-    pub(super) fn bend(&self, rows: &mut [f64], lanes: usize, slopes: &mut Slopes) {
+    /// Tail transforms rows, and makes `slopes` the derivatives.
+    pub(super) fn apply(&self, rows: &mut [f64], lanes: usize, slopes: &mut Slopes) {
         let count = self.0.len() * lanes;
         slopes.first.resize(count, 0.0);
         slopes.second.resize(count, 0.0);
         let given = (slopes.first.chunks_mut(lanes)).zip(slopes.second.chunks_mut(lanes));
         for ((i, tail), (first, second)) in self.0.iter().zip(given) {
             let row = &mut rows[i * lanes..(i + 1) * lanes];
-            bend_kernel(Simd::detect(), *tail, row, first, second);
+            apply_kernel(Simd::detect(), *tail, row, first, second);
         }
     }
 
-    /// Takes the bends away.
-    pub(super) fn unbend(&self, rows: &mut [f64], lanes: usize) {
+    /// Takes the tail transforms away.
+    pub(super) fn invert(&self, rows: &mut [f64], lanes: usize) {
         for (i, tail) in &self.0 {
             let row = &mut rows[i * lanes..(i + 1) * lanes];
             row.iter_mut().for_each(|v| *v = tail.origin(*v));
@@ -279,7 +279,7 @@ impl Tails {
     }
 }
 
-/// First and second derivatives of bends, one row after another.
+/// First and second derivatives of tail transforms, one row after another.
 #[derive(Default)]
 pub(super) struct Slopes {
     first: Vec<f64>,
@@ -308,7 +308,7 @@ impl Slopes {
 }
 
 jensen_math::simd_fn! {
-    fn bend_kernel, bend_kernel_fn = <V>(tail: Tail, row: &mut [f64], first: &mut [f64], second: &mut [f64]) {
+    fn apply_kernel, apply_kernel_fn = <V>(tail: Tail, row: &mut [f64], first: &mut [f64], second: &mut [f64]) {
         let lanes = row.len();
         let (first, second) = (&mut first[..lanes], &mut second[..lanes]);
         for l in 0..lanes {
@@ -352,14 +352,14 @@ mod tests {
     fn slopes_are_those_of_differences_and_there_is_a_way_back() {
         for i in -60..=60 {
             let u = f64::from(i) * 0.2;
-            let [value, slope, bend] = BENT.at(u);
+            let [value, slope, apply] = BENT.at(u);
             let h = 1e-5;
             let [up, down] = [u + h, u - h].map(|u| BENT.at(u));
             assert!(
                 ((up[0] - down[0]) / (2.0 * h) / slope - 1.0).abs() < 1e-8,
                 "{u}"
             );
-            assert!(((up[1] - down[1]) / (2.0 * h) - bend).abs() < 1e-6, "{u}");
+            assert!(((up[1] - down[1]) / (2.0 * h) - apply).abs() < 1e-6, "{u}");
             assert!(slope >= BENT.slope / BENT.unit);
             let around = BENT.around(2.0).at(2.0);
             assert!((around[1] - 1.0).abs() < 1e-12 && around[0] == BENT.at(0.4)[0]);
@@ -387,14 +387,14 @@ mod tests {
         for (v, normal) in logs.iter().zip(&normals) {
             let u = tail.origin(*v);
             assert!(u.abs() < 3.6, "{v}: {u}");
-            // Its upper tail is shorter than a normal's, of which bends know nothing.
+            // Its upper tail is shorter than a normal's, of which tail transforms know nothing.
             let near = u > normal - 0.25 || *normal > 2.0;
             assert!(near && u < normal + 0.25, "{v}: {u}, not {normal}");
         }
     }
 
     #[test]
-    fn numbers_of_bends_are_read_again_or_refused() {
+    fn numbers_of_a_transport_are_read_again_or_refused() {
         let tails = Tails(vec![(1, BENT), (4, BENT.around(2.0))]);
         let numbers = tails.to_numbers();
         assert_eq!(Tails::from_numbers(&numbers, 5), Some(tails));
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_cloud_has_no_bend() {
+    fn degenerate_particles_have_no_transform() {
         assert_eq!(Tail::of(&mut [1.0; 64]), None);
         assert_eq!(Tail::of(&mut [f64::NAN; 64]), None);
     }

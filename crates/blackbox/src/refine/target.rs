@@ -17,7 +17,7 @@ const FREEDOM: usize = 5;
 
 /// Particles: where they are, with the log density (its Jacobian included) and its gradient there.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Cloud {
+pub(super) struct Particles {
     /// `dim × lanes`.
     pub x: Vec<f64>,
     /// `∂/∂x log p`, as `x`; zero where the value is not finite.
@@ -26,7 +26,7 @@ pub(super) struct Cloud {
     pub log_p: Vec<f64>,
 }
 
-impl Cloud {
+impl Particles {
     /// Number of particles.
     pub(super) fn lanes(&self) -> usize {
         self.log_p.len()
@@ -41,7 +41,7 @@ impl Cloud {
         }
     }
 
-    /// Overwrites particles by those of another cloud: pairs (to, from).
+    /// Overwrites particles by those of another set of particles: pairs (to, from).
     pub(super) fn replace(&mut self, other: &Self, pairs: &[(usize, usize)]) {
         let (lanes, others) = (self.lanes(), other.lanes());
         if pairs.is_empty() {
@@ -60,15 +60,15 @@ impl Cloud {
     }
 }
 
-impl Cloud {
-    /// Clouds side by side.
+impl Particles {
+    /// Sets of particles side by side.
     pub(super) fn join<'c>(parts: impl Iterator<Item = &'c Self> + Clone) -> Self {
         let rows = |of: fn(&Self) -> &[f64]| beside(parts.clone().map(|c| (of(c), c.lanes())));
         Self {
-            x: rows(|cloud| &cloud.x),
-            grad: rows(|cloud| &cloud.grad),
+            x: rows(|particles| &particles.x),
+            grad: rows(|particles| &particles.grad),
             log_p: parts
-                .flat_map(|cloud| cloud.log_p.iter().copied())
+                .flat_map(|particles| particles.log_p.iter().copied())
                 .collect(),
         }
     }
@@ -174,17 +174,17 @@ impl<'a, D: LogDensity> Target<'a, D> {
             .collect()
     }
 
-    /// The cloud at `x`.
-    pub(super) fn at(&mut self, x: Vec<f64>) -> Cloud {
+    /// The particles at `x`.
+    pub(super) fn at(&mut self, x: Vec<f64>) -> Particles {
         let lanes = x.len() / self.dim();
-        let mut cloud = Cloud {
+        let mut particles = Particles {
             grad: vec![0.0; x.len()],
             log_p: vec![0.0; lanes],
             x,
         };
-        self.evaluators(1, lanes)[0].evaluate(&mut cloud);
+        self.evaluators(1, lanes)[0].evaluate(&mut particles);
         self.count(lanes);
-        cloud
+        particles
     }
 }
 
@@ -196,31 +196,35 @@ pub(super) struct Evaluator<'t, D: LogDensity> {
 }
 
 impl<D: LogDensity> Evaluator<'_, D> {
-    /// Makes values and gradients those of the cloud's positions.
-    pub(super) fn evaluate(&mut self, cloud: &mut Cloud) {
-        let (dim, lanes) = (self.density.dim(), cloud.lanes());
+    /// Makes values and gradients those of the particles's positions.
+    pub(super) fn evaluate(&mut self, particles: &mut Particles) {
+        let (dim, lanes) = (self.density.dim(), particles.lanes());
         let Scratch {
             workspace,
             grad,
             placed,
         } = &mut *self.scratch;
-        self.map.place(&cloud.x, lanes, placed);
+        self.map.place(&particles.x, lanes, placed);
         grad.resize(placed.z.len(), 0.0);
         self.density.value_grad(
             workspace,
             Lanes::new(&placed.z, dim, lanes),
-            &mut cloud.log_p,
+            &mut particles.log_p,
             LanesMut::new(grad, dim, lanes),
         );
         self.map
-            .pull(&cloud.x, placed, grad, lanes, &mut cloud.grad);
-        let mut defined: Vec<bool> = cloud.log_p.iter().map(|p| p.is_finite()).collect();
-        for row in cloud.grad.chunks(lanes) {
+            .pull(&particles.x, placed, grad, lanes, &mut particles.grad);
+        let mut defined: Vec<bool> = particles.log_p.iter().map(|p| p.is_finite()).collect();
+        for row in particles.grad.chunks(lanes) {
             for (defined, g) in defined.iter_mut().zip(row) {
                 *defined &= g.is_finite();
             }
         }
-        for ((value, log_det), defined) in cloud.log_p.iter_mut().zip(&placed.log_det).zip(&defined)
+        for ((value, log_det), defined) in particles
+            .log_p
+            .iter_mut()
+            .zip(&placed.log_det)
+            .zip(&defined)
         {
             *value = match defined {
                 true => *value + log_det,
@@ -230,7 +234,7 @@ impl<D: LogDensity> Evaluator<'_, D> {
         if defined.iter().all(|defined| *defined) {
             return;
         }
-        for row in cloud.grad.chunks_mut(lanes) {
+        for row in particles.grad.chunks_mut(lanes) {
             for (g, defined) in row.iter_mut().zip(&defined) {
                 if !defined {
                     *g = 0.0;
@@ -274,25 +278,25 @@ pub(super) fn base_log_density(dim: usize, squares: &[f64]) -> Vec<f64> {
 }
 
 /// The tempered log density of every particle, and its gradient into `slope`, which stays empty at the posterior itself.
-pub(super) fn tempered(beta: f64, cloud: &Cloud, slope: &mut Vec<f64>) -> Vec<f64> {
-    let lanes = cloud.lanes();
+pub(super) fn tempered(beta: f64, particles: &Particles, slope: &mut Vec<f64>) -> Vec<f64> {
+    let lanes = particles.lanes();
     if beta == 1.0 {
-        return cloud.log_p.clone();
+        return particles.log_p.clone();
     }
-    slope.clone_from(&cloud.grad);
-    let dim = cloud.x.len() / lanes;
-    let squares = Map::squares(&cloud.x, lanes);
+    slope.clone_from(&particles.grad);
+    let dim = particles.x.len() / lanes;
+    let squares = Map::squares(&particles.x, lanes);
     let pulls: Vec<f64> = squares
         .iter()
         .map(|s| (1.0 - beta) * (FREEDOM + dim) as f64 / (FREEDOM as f64 + s))
         .collect();
-    for (row, x) in slope.chunks_mut(lanes).zip(cloud.x.chunks(lanes)) {
+    for (row, x) in slope.chunks_mut(lanes).zip(particles.x.chunks(lanes)) {
         for ((g, x), pull) in row.iter_mut().zip(x).zip(&pulls) {
             *g = beta * *g - pull * x;
         }
     }
     let base = base_log_density(dim, &squares);
-    let values = cloud.log_p.iter().zip(base);
+    let values = particles.log_p.iter().zip(base);
     values
         .map(|(p, base)| (1.0 - beta) * base + beta * p)
         .collect()

@@ -1,35 +1,37 @@
-//! Hubs given the hubs before them, and locals given all hubs where an approximation has not found how.
+//! Global parameters given the global parameters before them, and local parameters given all global parameters where an approximation has not found how.
 //!
-//! A level's spread hangs on the persistence of what it is the level of, a scale on another: no bend of single coordinates takes
-//! that away. In an order in which every hub comes after those that tell its spread, with features φ of the ones before (bounded, as
-//! those of locals given hubs),
+//! A level's spread hangs on the persistence of what it is the level of, a scale on another: no tail transform of single coordinates takes
+//! that away. In an order in which every global parameter comes after those that tell its spread, with features φ of the ones before (bounded, as
+//! those of local parameters given global ones),
 //!
 //! ```text
-//! v_k = m_k · φ(u) + exp(s_k · φ(u)) w_k,    w_k = f_k(u_k), the bend of the hub by itself,
+//! v_k = m_k · φ(u) + exp(s_k · φ(u)) w_k,    w_k = f_k(u_k), the tail transform of the global parameter by itself,
 //! ```
 //!
 //! is a triangular map (Parno and Marzouk, *Transport map accelerated Markov chain Monte Carlo*, SIAM/ASA Journal on Uncertainty
-//! Quantification 6, 2018), fitted one hub after another: means by least squares, logarithms of spreads by the likelihood of a normal.
+//! Quantification 6, 2018), fitted one global parameter after another: means by least squares, logarithms of spreads by the likelihood of a normal.
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
-use crate::family::hubs::{Featured, Features, MOST_HUBS, Row, Rows, WIDTH, spread_all, weighted};
+use crate::family::globals::{
+    Featured, Features, MOST_GLOBALS, Row, Rows, WIDTH, spread_all, weighted,
+};
 use crate::reduce::{axpy, dot, mean_se, sum};
 use jensen_density::Lanes;
 
-/// Share of a hub's variance that its mean given others has to explain beyond chance, and variance of the logarithm of its spread.
+/// Share of a global parameter's variance that its mean given others has to explain beyond chance, and variance of the logarithm of its spread.
 const WORTH: f64 = 0.01;
 
 /// Steps of scoring towards the logarithm of a spread, and the longest of them.
 const STEPS: usize = 12;
 const LONGEST: f64 = 0.5;
 
-/// Means and log spreads of rows given the hubs before them.
+/// Means and log spreads of rows given the global parameters before them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Triangle {
-    /// Rows of the hubs, each after those on which it hangs, and then of locals.
+    /// Rows of the global parameters, each after those on which it hangs, and then of local parameters.
     order: Vec<usize>,
     features: Features,
-    /// What features take for the middle of each hub, and for its spread.
+    /// What features take for the middle of each global parameter, and for its spread.
     centre: Vec<f64>,
     unit: Vec<f64>,
     /// Weights of features, for each of the rows in their order.
@@ -41,7 +43,7 @@ pub(super) struct Triangle {
 #[derive(Default)]
 pub(super) struct Passage(Vec<Block>);
 
-/// Of a block of lanes: where features were looked at, those, `exp(s)` and `exp(s) w` of every hub, and the sum of all s.
+/// Of a block of lanes: where features were looked at, those, `exp(s)` and `exp(s) w` of every global parameter, and the sum of all s.
 #[derive(Default)]
 struct Block {
     x: Vec<Row>,
@@ -71,21 +73,21 @@ struct Link {
 }
 
 impl Triangle {
-    /// The map of rows, so many hubs first, of which none hangs on another yet.
-    pub(super) fn new(order: Vec<usize>, hubs: usize) -> Self {
-        let features = Features::new(hubs);
+    /// The map of rows, so many global parameters first, of which none hangs on another yet.
+    pub(super) fn new(order: Vec<usize>, globals: usize) -> Self {
+        let features = Features::new(globals);
         let weights = vec![0.0; order.len() * features.count()];
         Self {
             order,
             features,
-            centre: vec![0.0; hubs],
-            unit: vec![1.0; hubs],
+            centre: vec![0.0; globals],
+            unit: vec![1.0; globals],
             means: weights.clone(),
             spreads: weights,
         }
     }
 
-    /// An order in which hubs come before those whose spreads go with them, by draws of each.
+    /// An order in which global parameters come before those whose spreads go with them, by draws of each.
     pub(super) fn order_of(draws: &[Vec<f64>]) -> Vec<usize> {
         let scores = |values: Vec<f64>| -> Vec<f64> {
             let (mean, _) = mean_se(&values);
@@ -99,14 +101,14 @@ impl Triangle {
             .iter()
             .map(|x| scores(x.iter().map(|x| x * x).collect()))
             .collect();
-        let hubs = 0..draws.len();
+        let globals = 0..draws.len();
         let tells = |j: usize, k: usize| dot(&plain[j], &squares[k]).powi(2);
         let merit = |j: usize| -> f64 {
-            let others = hubs.clone().filter(|k| *k != j);
+            let others = globals.clone().filter(|k| *k != j);
             others.map(|k| tells(j, k) - tells(k, j)).sum()
         };
-        let merits: Vec<f64> = hubs.clone().map(merit).collect();
-        let mut order: Vec<usize> = hubs.collect();
+        let merits: Vec<f64> = globals.clone().map(merit).collect();
+        let mut order: Vec<usize> = globals.collect();
         order.sort_by(|a, b| merits[*b].total_cmp(&merits[*a]));
         order
     }
@@ -116,25 +118,25 @@ impl Triangle {
         &self.order
     }
 
-    /// The number of hubs.
-    pub(super) fn hubs(&self) -> usize {
+    /// The number of global parameters.
+    pub(super) fn globals(&self) -> usize {
         self.unit.len()
     }
 
-    /// Whether no hub hangs on another.
+    /// Whether no global parameter hangs on another.
     pub(super) fn is_identity(&self) -> bool {
         self.means.iter().chain(&self.spreads).all(|w| *w == 0.0)
     }
 
-    /// Makes the row at a place of the order hang on the hubs before it as `draws` of it do at places `u` of all hubs, of which only
-    /// the ones before are looked at and which tell as much as `told` independent ones; `draws` becomes what is left of it.
-    pub(super) fn link(&mut self, place: usize, u: &[Vec<f64>], draws: &mut [f64], told: f64) {
-        let before = self.order[..place.min(self.hubs())].to_vec();
+    /// Makes the row at a place of the order hang on the global parameters before it as `draws` of it do at places `u` of all global parameters, of which only
+    /// the ones before are looked at and which tell as much as `effective` independent ones; `draws` becomes what is left of it.
+    pub(super) fn link(&mut self, place: usize, u: &[Vec<f64>], draws: &mut [f64], effective: f64) {
+        let before = self.order[..place.min(self.globals())].to_vec();
         let known = self.features.among(|k| before.contains(&k));
         if known.is_empty() {
             return;
         }
-        let mut x = vec![0.0; self.hubs()];
+        let mut x = vec![0.0; self.globals()];
         let mut columns = vec![vec![1.0; draws.len()]];
         columns.resize(1 + known.len(), vec![0.0; draws.len()]);
         for d in 0..draws.len() {
@@ -146,7 +148,7 @@ impl Triangle {
                 column[d] = features[f];
             }
         }
-        let Some(link) = Link::of(&columns, draws, told) else {
+        let Some(link) = Link::of(&columns, draws, effective) else {
             return;
         };
         let count = self.features.count();
@@ -156,17 +158,17 @@ impl Triangle {
         }
     }
 
-    /// Where features take the middle of a hub to be, and its spread.
-    pub(super) fn see(&mut self, hub: usize, u: &[f64]) {
+    /// Where features take the middle of a global parameter to be, and its spread.
+    pub(super) fn see(&mut self, global: usize, u: &[f64]) {
         let (mean, error) = mean_se(u);
         let unit = error * (u.len() as f64).sqrt();
         if mean.is_finite() && unit > 0.0 && unit.is_finite() {
-            self.centre[hub] = mean;
-            self.unit[hub] = unit;
+            self.centre[global] = mean;
+            self.unit[global] = unit;
         }
     }
 
-    /// What `u` (a lane of all hubs) tells of the mean and the log spread of the row at a place of the order.
+    /// What `u` (a lane of all global parameters) tells of the mean and the log spread of the row at a place of the order.
     pub(super) fn of(&self, place: usize, u: &[f64]) -> [f64; 2] {
         let x: Vec<f64> = (u.iter().zip(&self.centre).zip(&self.unit))
             .map(|((u, centre), unit)| (u - centre) / unit)
@@ -176,16 +178,16 @@ impl Triangle {
         [&self.means[own.clone()], &self.spreads[own]].map(|weights| dot(weights, &features))
     }
 
-    /// Looks at places of hubs, the first rows.
+    /// Looks at places of global parameters, the first rows.
     pub(super) fn look(&self, rows: &[f64], lanes: usize, passage: &mut Passage) {
-        let hubs = self.hubs();
+        let globals = self.globals();
         passage.0.resize_with(lanes.div_ceil(WIDTH), Block::default);
-        let rows = Lanes::new(&rows[..hubs * lanes], hubs, lanes);
+        let rows = Lanes::new(&rows[..globals * lanes], globals, lanes);
         for (b, block) in passage.0.iter_mut().enumerate() {
             let mut room = Vec::new();
             let u = Rows::of(rows, b * WIDTH, &mut room);
             block.x.clear();
-            block.x.extend((0..hubs).map(|k| {
+            block.x.extend((0..globals).map(|k| {
                 let scale = 1.0 / self.unit[k];
                 u.row(k).map(|u| (u - self.centre[k]) * scale)
             }));
@@ -220,7 +222,7 @@ impl Triangle {
         }
     }
 
-    /// Makes derivatives by hubs those by what they were bent to by themselves, and adds those by the places to `by_place`, the log
+    /// Makes derivatives by global parameters those by what they were bent to by themselves, and adds those by the places to `by_place`, the log
     /// Jacobian's included.
     pub(super) fn pull(
         &self,
@@ -229,7 +231,7 @@ impl Triangle {
         by_place: &mut [f64],
         lanes: usize,
     ) {
-        let (own, hubs, count) = (self.order.len(), self.hubs(), self.features.count());
+        let (own, globals, count) = (self.order.len(), self.globals(), self.features.count());
         for (b, block) in passage.0.iter().enumerate() {
             let (first, width) = (b * WIDTH, WIDTH.min(lanes - b * WIDTH));
             let (mut by_mean, mut by_spread) = (vec![[0.0; WIDTH]; own], vec![[1.0; WIDTH]; own]);
@@ -250,7 +252,7 @@ impl Triangle {
             };
             spread_all(&self.means, &by_mean, &mut by.bounded);
             spread_all(&self.spreads, &by_spread, &mut by.bounded);
-            let mut out = vec![[0.0; WIDTH]; hubs];
+            let mut out = vec![[0.0; WIDTH]; globals];
             self.features.pull(&block.x, &by, &mut out);
             for (k, out) in out.iter().enumerate() {
                 let row = &mut by_place[k * lanes + first..][..width];
@@ -270,14 +272,14 @@ impl Triangle {
             .collect()
     }
 
-    /// The inverse of [`Self::to_numbers`] for so many rows, so many of them hubs, among up to `rows`; `None` where those are of
+    /// The inverse of [`Self::to_numbers`] for so many rows, so many of them global parameters, among up to `rows`; `None` where those are of
     /// something else.
     pub(super) fn from_numbers(
         numbers: &[f64],
-        (own, hubs): (usize, usize),
+        (own, globals): (usize, usize),
         rows: usize,
     ) -> Option<Self> {
-        if own > numbers.len() || hubs > own {
+        if own > numbers.len() || globals > own {
             return None;
         }
         let (order, rest) = numbers.split_at(own);
@@ -286,19 +288,19 @@ impl Triangle {
         sorted.sort_unstable();
         sorted.dedup();
         // Before anything of a size that only a damaged file asks for is made.
-        let weights = own.checked_mul(Features::new(hubs.min(MOST_HUBS)).count())?;
-        if hubs > MOST_HUBS || rest.len() != 2 * (hubs + weights) {
+        let weights = own.checked_mul(Features::new(globals.min(MOST_GLOBALS)).count())?;
+        if globals > MOST_GLOBALS || rest.len() != 2 * (globals + weights) {
             return None;
         }
-        let mut read = Self::new(order, hubs);
-        let first = sorted.iter().take(hubs).copied();
-        let known = sorted.len() == own && first.eq(0..hubs) && sorted.iter().all(|k| *k < rows);
-        let hubs_first = read.order[..hubs].iter().all(|k| *k < hubs);
-        if !known || !hubs_first {
+        let mut read = Self::new(order, globals);
+        let first = sorted.iter().take(globals).copied();
+        let known = sorted.len() == own && first.eq(0..globals) && sorted.iter().all(|k| *k < rows);
+        let globals_first = read.order[..globals].iter().all(|k| *k < globals);
+        if !known || !globals_first {
             return None;
         }
-        let (centre, rest) = rest.split_at(hubs);
-        let (unit, rest) = rest.split_at(hubs);
+        let (centre, rest) = rest.split_at(globals);
+        let (unit, rest) = rest.split_at(globals);
         let (means, spreads) = rest.split_at(read.means.len());
         read.centre.copy_from_slice(centre);
         read.unit.copy_from_slice(unit);
@@ -311,14 +313,14 @@ impl Triangle {
 impl Link {
     /// The weights of columns of features, of which the first is constant, for the mean and the log spread of draws, which become
     /// what is left of them; `None` where they explain no more than chance does.
-    fn of(columns: &[Vec<f64>], draws: &mut [f64], told: f64) -> Option<Self> {
+    fn of(columns: &[Vec<f64>], draws: &mut [f64], effective: f64) -> Option<Self> {
         let (p, n) = (columns.len(), draws.len() as f64);
         let mut gram: Vec<f64> = columns
             .iter()
             .flat_map(|a| columns.iter().map(move |b| dot(a, b) / n))
             .collect();
         for i in 0..p {
-            gram[i * (p + 1)] += 1.0 / told;
+            gram[i * (p + 1)] += 1.0 / effective;
         }
         let factor = cholesky(&gram, p)?;
         let solved = |values: &[f64]| -> Vec<f64> {
@@ -339,7 +341,7 @@ impl Link {
             let squares: Vec<f64> = values.iter().map(|x| (x - mean).powi(2)).collect();
             (mean, sum(&squares) / n)
         };
-        let chance = (p - 1) as f64 / told;
+        let chance = (p - 1) as f64 / effective;
         let (middle, total) = variance(draws);
         if !(total > 0.0 && total.is_finite()) {
             return None;

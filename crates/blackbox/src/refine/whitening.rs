@@ -18,15 +18,15 @@ const DIRECTIONS: usize = 8;
 const SEARCHES: usize = 8;
 const LOOKED_AT: usize = 2048;
 
-/// Times of a cloud that tell as much as one that is independent of all others.
+/// Times of a set of particles that tell as much as one that is independent of all others.
 const MEMORY: usize = 4;
 
-/// Independent particles that tell as much as clouds of so many times.
-pub(super) fn told(lanes: usize, times: usize) -> usize {
+/// Independent particles that tell as much as sets of particles of so many times.
+pub(super) fn effective(lanes: usize, times: usize) -> usize {
     lanes * times.div_ceil(MEMORY)
 }
 
-/// A root of the covariance of particles (`times` clouds of `dim × lanes`), shrunk towards the identity by as much
+/// A root of the covariance of particles (`times` sets of particles of `dim × lanes`), shrunk towards the identity by as much
 /// as independent draws of a standard normal would show by chance (Ledoit and Wolf 2004, with the noise that a
 /// normal has). `None` where the identity is as good, or where they have no covariance.
 pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
@@ -98,8 +98,8 @@ pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option
         let scale = (-log_sd).exp();
         row.iter_mut().for_each(|x| *x *= scale);
     }
-    let told = told(lanes, times).min(LOOKED_AT);
-    let gamma = dim as f64 / told as f64;
+    let effective = effective(lanes, times).min(LOOKED_AT);
+    let gamma = dim as f64 / effective as f64;
     let edge = (1.0 + gamma.sqrt()).powi(2);
     // Particles of one time are copies of each other, some of which have not gone far.
     let found = match times {
@@ -201,14 +201,14 @@ fn orthonormalise(basis: &mut [Vec<f64>]) {
     }
 }
 
-/// The rows of all clouds side by side, each less its mean.
+/// The rows of all sets of particles side by side, each less its mean.
 fn centred(x: &[f64], lanes: usize, times: usize) -> Vec<f64> {
     let dim = x.len() / (lanes * times);
     let mut rows = Vec::with_capacity(x.len());
     for i in 0..dim {
         let first = rows.len();
-        for cloud in x.chunks(dim * lanes) {
-            rows.extend_from_slice(&cloud[i * lanes..(i + 1) * lanes]);
+        for particles in x.chunks(dim * lanes) {
+            rows.extend_from_slice(&particles[i * lanes..(i + 1) * lanes]);
         }
         let row = &mut rows[first..];
         let mean = row.iter().sum::<f64>() / row.len() as f64;
@@ -277,35 +277,35 @@ mod tests {
         let (dim, lanes, times) = (300, 256, 8);
         let mut x = vec![0.0; dim * lanes * times];
         let source = NoiseSource::new(2, Simd::detect());
-        for (t, cloud) in x.chunks_mut(dim * lanes).enumerate() {
-            source.fill(NoisePurpose::Draws, t as u64, 0, dim, lanes, cloud);
+        for (t, particles) in x.chunks_mut(dim * lanes).enumerate() {
+            source.fill(NoisePurpose::Draws, t as u64, 0, dim, lanes, particles);
         }
         assert!(of_few_directions(&x, lanes, times).is_none());
         let direction: Vec<f64> = (0..dim)
             .map(|i| (2.0 / dim as f64).sqrt() * (0.1 * i as f64).sin())
             .collect();
         let norm = dot(&direction, &direction).sqrt();
-        for cloud in x.chunks_mut(dim * lanes) {
+        for particles in x.chunks_mut(dim * lanes) {
             let mut along = vec![0.0; lanes];
-            for (v, row) in direction.iter().zip(cloud.chunks(lanes)) {
+            for (v, row) in direction.iter().zip(particles.chunks(lanes)) {
                 axpy(v / norm, row, &mut along);
             }
-            for (v, row) in direction.iter().zip(cloud.chunks_mut(lanes)) {
+            for (v, row) in direction.iter().zip(particles.chunks_mut(lanes)) {
                 axpy(2.0 * v / norm, &along, row);
             }
-            cloud[7 * lanes..8 * lanes]
+            particles[7 * lanes..8 * lanes]
                 .iter_mut()
                 .for_each(|x| *x *= 4.0);
         }
         let before = widest(&x, lanes, times);
         let root = of_few_directions(&x, lanes, times).unwrap();
-        for cloud in x.chunks_mut(dim * lanes) {
-            root.solve(cloud, lanes);
+        for particles in x.chunks_mut(dim * lanes) {
+            root.solve(particles, lanes);
         }
         let after = widest(&x, lanes, times);
         assert!(before > 2.2 && after < 1.1, "{before}, {after}");
         let row: Vec<f64> = (x.chunks(dim * lanes))
-            .flat_map(|cloud| cloud[7 * lanes..8 * lanes].iter().copied())
+            .flat_map(|particles| particles[7 * lanes..8 * lanes].iter().copied())
             .collect();
         let sd = (dot(&row, &row) / row.len() as f64).sqrt();
         assert!((sd - 1.0).abs() < 0.05, "{sd}");
@@ -317,9 +317,9 @@ mod tests {
         let (dim, lanes, times) = (300, 256, 16);
         let mut x = vec![0.0; dim * lanes * times];
         let source = NoiseSource::new(4, Simd::detect());
-        for (t, cloud) in x.chunks_mut(dim * lanes).enumerate() {
-            source.fill(NoisePurpose::Draws, t as u64, 0, dim, lanes, cloud);
-            for row in cloud.chunks_mut(lanes) {
+        for (t, particles) in x.chunks_mut(dim * lanes).enumerate() {
+            source.fill(NoisePurpose::Draws, t as u64, 0, dim, lanes, particles);
+            for row in particles.chunks_mut(lanes) {
                 (row.iter_mut().skip(t).step_by(40)).for_each(|x| *x *= 4.0);
             }
         }

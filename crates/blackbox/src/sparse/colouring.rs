@@ -2,27 +2,27 @@
 
 use jensen_density::Pattern;
 
-/// Shares of the largest number of neighbours at which coordinates are tried as hubs.
+/// Shares of the largest number of neighbours at which coordinates are tried as global parameters.
 const SHARES: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
-/// Coordinates in colours. A hub has a colour of its own; others share one where no third coordinate that is no hub is
+/// Coordinates in colours. A global parameter has a colour of its own; others share one where no third coordinate that is no global parameter is
 /// a neighbour of both, so that each element stands alone in the product's row of one of its two coordinates (the
 /// direct method of Powell and Toint 1979).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Colouring {
     colours: Vec<u32>,
-    hub: Vec<bool>,
+    global: Vec<bool>,
     count: usize,
 }
 
 impl Colouring {
-    /// The best of colourings with hubs of several sizes.
+    /// The best of colourings with global parameters of several sizes.
     pub(crate) fn new(pattern: &Pattern) -> Self {
         let degree = |i: usize| pattern.neighbours(i).len();
         let most = (0..pattern.dim()).map(degree).max().unwrap_or(0);
         let tried = SHARES
             .iter()
-            .map(|share| Self::with_hubs(pattern, most / share));
+            .map(|share| Self::with_globals(pattern, most / share));
         tried
             .min_by_key(|colouring| colouring.count)
             .expect("shares are tried")
@@ -32,21 +32,21 @@ impl Colouring {
     pub(crate) fn full(dim: usize) -> Self {
         Self {
             colours: (0..dim as u32).collect(),
-            hub: vec![true; dim],
+            global: vec![true; dim],
             count: dim,
         }
     }
 
-    /// Coordinates with more neighbours than `largest` are hubs.
-    fn with_hubs(pattern: &Pattern, largest: usize) -> Self {
+    /// Coordinates with more neighbours than `largest` are global parameters.
+    fn with_globals(pattern: &Pattern, largest: usize) -> Self {
         let dim = pattern.dim();
-        let hub: Vec<bool> = (0..dim)
+        let global: Vec<bool> = (0..dim)
             .map(|i| pattern.neighbours(i).len() > largest)
             .collect();
         let mut colours = vec![u32::MAX; dim];
         let mut taken = vec![usize::MAX; dim + 1];
         let mut count = 0;
-        for i in (0..dim).filter(|&i| !hub[i]) {
+        for i in (0..dim).filter(|&i| !global[i]) {
             let mut take = |j: usize| {
                 if let Some(colour) = taken.get_mut(colours[j] as usize) {
                     *colour = i;
@@ -54,7 +54,7 @@ impl Colouring {
             };
             for &near in pattern.neighbours(i) {
                 let near = near as usize;
-                if hub[near] {
+                if global[near] {
                     continue;
                 }
                 take(near);
@@ -69,13 +69,13 @@ impl Colouring {
             colours[i] = colour as u32;
             count = count.max(colour + 1);
         }
-        for i in (0..dim).filter(|&i| hub[i]) {
+        for i in (0..dim).filter(|&i| global[i]) {
             colours[i] = count as u32;
             count += 1;
         }
         Self {
             colours,
-            hub,
+            global,
             count,
         }
     }
@@ -93,7 +93,7 @@ impl Colouring {
     pub(crate) fn element(&self, products: &[f64], i: usize, j: usize) -> f64 {
         let at =
             |row: usize, colour: usize| products[row * self.count + self.colours[colour] as usize];
-        match (self.hub[i], self.hub[j]) {
+        match (self.global[i], self.global[j]) {
             (true, false) => at(j, i),
             (false, true) => at(i, j),
             _ => 0.5 * (at(i, j) + at(j, i)),
@@ -105,7 +105,7 @@ impl Colouring {
 mod tests {
     use super::*;
 
-    /// A chain of 40 with two hubs: five colours at most, and every element is read back.
+    /// A chain of 40 with two global parameters: five colours at most, and every element is read back.
     #[test]
     fn elements_are_read_back() {
         let dim = 42usize;

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
     use crate::dense::cholesky;
 
-    /// A grid of 4 × 5 with a hub, its pattern and a positive definite matrix of it.
+    /// A grid of 4 × 5 with a global parameter, its pattern and a positive definite matrix of it.
     fn example() -> (Symbolic, Vec<f64>, Vec<f64>) {
         let dim = 21;
         let mut lists = vec![Vec::new(); dim];

@@ -23,7 +23,7 @@ use super::settings::TrustSettings;
 use super::state::TrustState;
 use super::stopping::{PATIENCE, is_near, judge};
 use super::subproblem::{Effort, Solution, krylov};
-use super::subsampled::{Choose, Layout, Place, Subsampled};
+use super::subsampled::{Choose, Layout, StreamPosition, Subsampled};
 
 /// Iterations for which a Hessian serves while ω stays where it is.
 const USES: u64 = 2;
@@ -198,7 +198,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             objective.charge();
         }
         if let Some(records) = records {
-            records.choose(Place {
+            records.choose(StreamPosition {
                 stream: Stream {
                     source,
                     purpose: NoisePurpose::Curvature,

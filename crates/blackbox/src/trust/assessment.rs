@@ -8,7 +8,7 @@ use crate::oracle::{Estimate, Oracle, Stream};
 
 use super::draws::{block_lanes, mirrored};
 use super::quadratic::{Quadratic, take_out};
-use super::subsampled::{Choose, Layout, Place};
+use super::subsampled::{Choose, Layout, StreamPosition};
 
 /// What fresh draws say of a step.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ pub(crate) fn assess<D: LogDensity>(
                 variate.extend(quadratic.pairs(&noise, lanes));
             }
             if let Some(records) = sample.records {
-                records.choose(Place {
+                records.choose(StreamPosition {
                     stream,
                     first: done,
                     layout: Layout::Blocks(2),

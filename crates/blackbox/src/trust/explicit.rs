@@ -25,7 +25,7 @@ use crate::reduce::{axpy, dot};
 
 use super::draws::{block_lanes, mirrored};
 use super::subproblem::{Solution, secular};
-use super::subsampled::{Choose, Layout, Place};
+use super::subsampled::{Choose, Layout, StreamPosition};
 
 /// The blocks, averaged over draws.
 #[derive(Clone, Debug, PartialEq)]
@@ -193,7 +193,7 @@ impl Explicit {
                 }
             }
             if let Some(records) = records {
-                records.choose(Place {
+                records.choose(StreamPosition {
                     stream,
                     first,
                     layout: Layout::Blocks(2 * dim),

@@ -19,7 +19,7 @@ use crate::reduce::{axpy, dot};
 
 use super::draws::{block_lanes, mirrored};
 use super::quadratic::multiply;
-use super::subsampled::{Choose, Layout, Place};
+use super::subsampled::{Choose, Layout, StreamPosition};
 
 /// Groups of the jackknife.
 pub(crate) const GROUPS: usize = 8;
@@ -168,7 +168,7 @@ impl<'a, D: TwiceDifferentiable> Gradients<'a, D> {
                 }
                 let lanes = 2 * width * count;
                 if let Some(records) = self.records {
-                    records.choose(Place {
+                    records.choose(StreamPosition {
                         stream,
                         first: first * half + begin,
                         layout: Layout::Blocks(2),

@@ -18,7 +18,7 @@ use crate::oracle::Stream;
 
 /// Which observation of a stream the lanes of the next evaluations belong to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct StreamPosition {
     pub stream: Stream,
     /// The first observation.
     pub first: usize,
@@ -39,7 +39,7 @@ pub(crate) enum Layout {
 /// The algorithms call it before every batch; densities that depend on their argument alone need no such thing.
 pub(crate) trait Choose: Sync {
     /// From now on evaluations are at `place`.
-    fn choose(&self, place: Place);
+    fn choose(&self, place: StreamPosition);
 }
 
 /// A model of records of which every pair of draws sees a minibatch.
@@ -49,7 +49,7 @@ pub(crate) trait Choose: Sync {
 pub struct Subsampled<D: RecordDensity> {
     density: D,
     batch: usize,
-    place: Mutex<Place>,
+    place: Mutex<StreamPosition>,
 }
 
 /// Scratch memory of [`Subsampled`].
@@ -78,7 +78,7 @@ impl<D: RecordDensity> Subsampled<D> {
         Ok(Self {
             density,
             batch,
-            place: Mutex::new(Place {
+            place: Mutex::new(StreamPosition {
                 stream: Stream {
                     source,
                     purpose: NoisePurpose::Final,
@@ -124,7 +124,7 @@ impl<D: RecordDensity> Subsampled<D> {
 }
 
 impl<D: RecordDensity> Choose for Subsampled<D> {
-    fn choose(&self, place: Place) {
+    fn choose(&self, place: StreamPosition) {
         *self.place.lock().unwrap_or_else(PoisonError::into_inner) = place;
     }
 }

@@ -1,4 +1,4 @@
-//! Locals given hubs: funnels with known answers, the policy's choice, resuming and threads.
+//! Local parameters given global ones: funnels with known answers, the policy's choice, resuming and threads.
 
 use std::sync::Arc;
 
@@ -165,7 +165,7 @@ fn a_funnel_is_met_as_far_as_a_normal_goes() {
     let fit = run(&funnel, &settings, 1000, None).fit;
     assert!(fit.trusted(), "{:?}", fit.warnings());
     assert_eq!(fit.best().kind, FamilyKind::Conditional);
-    // Scales that follow the neck for ever would meet it exactly, and long tails of other hubs badly.
+    // Scales that follow the neck for ever would meet it exactly, and long tails of other global parameters badly.
     assert!(fit.elbo().abs() < 1e-3, "{}", fit.elbo());
     let source = NoiseSource::new(7, Simd::detect());
     let draws = fit.approximation().draws(100_000, source);
@@ -179,7 +179,7 @@ fn a_funnel_is_met_as_far_as_a_normal_goes() {
 }
 
 #[test]
-fn the_policy_takes_locals_given_hubs_in_many_coordinates() {
+fn the_policy_takes_locals_given_globals_in_many_coordinates() {
     let funnel = large(520);
     let settings = Settings::default();
     assert!(begins_conditional(&funnel, &settings));

@@ -292,6 +292,6 @@ fn methods_of_derivatives_refuse_what_has_none() {
             .err()
             .unwrap()
             .to_string();
-        assert!(error.contains("leave the method to `auto`"), "{error}");
+        assert!(error.contains("omit `--method`"), "{error}");
     }
 }

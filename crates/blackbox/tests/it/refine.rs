@@ -278,7 +278,7 @@ fn hard_edges_and_undefined_places() {
         refined.mixed(),
         "{:?} {:?}",
         refined.reasons,
-        refined.rounds
+        refined.stationary_phases
     );
     within(refined.log_evidence, (0.5 * TAU).ln(), 4.0);
     check(&refined, 0, (2.0 / PI).sqrt(), (1.0 - 2.0 / PI).sqrt());
@@ -289,25 +289,25 @@ fn hard_edges_and_undefined_places() {
 /// long before any has been to the ends; their drift tells. The approximations are the best of their family.
 #[test]
 fn arms_that_no_chain_has_been_to_are_not_forgotten() {
-    for (bend, sd) in [(2.0, 0.34), (5.0, 0.22)] {
+    for (apply, sd) in [(2.0, 0.34), (5.0, 0.22)] {
         let banana = Plain {
             dim: 2,
             log_density: move |z: &[f64], slope: &mut [f64]| {
-                let off = z[1] - bend * z[0] * z[0];
-                slope[0] = -z[0] + 8.0 * bend * z[0] * off;
+                let off = z[1] - apply * z[0] * z[0];
+                slope[0] = -z[0] + 8.0 * apply * z[0] * off;
                 slope[1] = -4.0 * off;
                 -0.5 * z[0] * z[0] - 2.0 * off * off
             },
         };
         for seed in 0..8 {
-            let middle = mean_field(&[0.0, bend * sd * sd], &[sd, 0.5]);
+            let middle = mean_field(&[0.0, apply * sd * sd], &[sd, 0.5]);
             let refined = refine(&banana, &middle, seed);
-            assert!(refined.mixed(), "{bend} {seed}: {:?}", refined.reasons);
+            assert!(refined.mixed(), "{apply} {seed}: {:?}", refined.reasons);
             let x = Summary::of(column(&refined, 0)).sd;
-            let y = Summary::of(column(&refined, 1)).sd / (2.0 * bend * bend + 0.25).sqrt();
-            assert!((x - 1.0).abs() < 0.1, "{bend} {seed}: {x}");
+            let y = Summary::of(column(&refined, 1)).sd / (2.0 * apply * apply + 0.25).sqrt();
+            assert!((x - 1.0).abs() < 0.1, "{apply} {seed}: {x}");
             // The square of a normal has an excess kurtosis of 12: three standard errors of its sd at 512 draws.
-            assert!((y - 1.0).abs() < 0.25, "{bend} {seed}: {y}");
+            assert!((y - 1.0).abs() < 0.25, "{apply} {seed}: {y}");
         }
     }
 }
@@ -336,7 +336,7 @@ fn effects() -> impl LogDensity {
 }
 
 /// A Gaussian near the mode of [`effects`], and what its coordinates are.
-fn beside_a_shelf() -> (Approximation, [Scale; 7]) {
+fn beside_a_tail_mode() -> (Approximation, [Scale; 7]) {
     let mut scales = [Scale::Identity; 7];
     scales[0] = Scale::Log;
     let places = [-0.8, -0.6, 0.0, 1.0, -0.8, 2.0, -1.6];
@@ -344,10 +344,10 @@ fn beside_a_shelf() -> (Approximation, [Scale; 7]) {
 }
 
 /// Effects seen with unit noise, and the logarithm of their precision, which has the prior gamma(0.001, 0.001): where effects are all but
-/// equal it is anything up to a thousand, a shelf with a fifteenth of the mass. Chains agree before that has its share; some are led
+/// equal it is anything up to a thousand, a separated tail mode with a fifteenth of the mass. Chains agree before that has its share; some are led
 /// there. Means and standard deviations are those of quadrature, and the way is resumed to the same bits.
 #[test]
-fn shelves_get_their_share() {
+fn tail_modes_get_their_share() {
     let effects = effects();
     // Without the effects, at steps so small that sums are integrals.
     let square: f64 = SEEN.iter().map(|y| y * y).sum();
@@ -365,7 +365,7 @@ fn shelves_get_their_share() {
     let sd = average(&|log| (log - mean).powi(2)).sqrt();
     let share = average(&|log| f64::from(u8::from(log > 3.0)));
     assert!((mean + 0.146).abs() < 1e-3 && (sd - 1.762).abs() < 1e-3);
-    let (approximation, scales) = beside_a_shelf();
+    let (approximation, scales) = beside_a_tail_mode();
     for seed in 0..6 {
         let fit =
             |resume| controlled_of(&effects, &scales, &approximation, seed, 1_000_000, resume);
@@ -385,12 +385,12 @@ fn shelves_get_their_share() {
     }
 }
 
-/// A shelf that is found when the gradients allowed are all but spent is a reason against the draws.
+/// A separated tail mode that is found when the gradients allowed are all but spent is a reason against the draws.
 #[test]
-fn a_shelf_that_cannot_be_explored_is_told() {
+fn a_tail_mode_that_cannot_be_explored_is_told() {
     let effects = effects();
-    let (approximation, scales) = beside_a_shelf();
-    let told = (1..40).any(|k| {
+    let (approximation, scales) = beside_a_tail_mode();
+    let effective = (1..40).any(|k| {
         let settings = RefineSettings {
             max_gradients: 1000 * k,
             ..RefineSettings::default()
@@ -402,11 +402,14 @@ fn a_shelf_that_cannot_be_explored_is_told() {
         let mut control = Control::new(Budget::iterations(10_000), &clock, &mut records);
         let outcome = run(&mut refine, &identity(), &mut control).unwrap();
         let refined = outcome.output.unwrap();
-        let told = refined.reasons.iter().any(|r| r.contains("led far out"));
-        assert!(!told || !refined.mixed() && !outcome.status.is_converged());
-        told
+        let effective = refined
+            .reasons
+            .iter()
+            .any(|r| r.contains("moved into a tail"));
+        assert!(!effective || !refined.mixed() && !outcome.status.is_converged());
+        effective
     });
-    assert!(told);
+    assert!(effective);
 }
 
 /// Neal's funnel v ~ N(0, 3), x | v ~ N(0, e^(v/2)): scales from e^(-4.5) to e^4.5 in one posterior.
@@ -640,10 +643,10 @@ fn levels(locals: usize) -> Plain<impl Fn(&[f64], &mut [f64]) -> f64 + Sync> {
     }
 }
 
-/// Where hubs and locals hang on a hub as the approximation does not know, draws have the exact spreads, and the way there is resumed
+/// Where global parameters and locals hang on a global parameter as the approximation does not know, draws have the exact spreads, and the way there is resumed
 /// to the same bits.
 #[test]
-fn what_hangs_on_hubs_is_found_and_resumed() {
+fn what_hangs_on_globals_is_found_and_resumed() {
     let density = levels(9);
     let dim = density.dim;
     let mut lists: Vec<Vec<u32>> = vec![(0..dim as u32).collect(); 2];
@@ -704,7 +707,7 @@ fn resuming_equals_never_stopping() {
         whole.outcome.status
     );
     let n = whole.checkpoints.len();
-    // Bends of coordinates are among what is resumed.
+    // Tail transforms of coordinates are among what is resumed.
     let last = Checkpoint::decode(&whole.checkpoints[n - 1]).unwrap();
     assert!(!last.state.nested("state").vec("tails").unwrap().is_empty());
     for at in (0..n).step_by(n / 9 + 1).chain([n - 1]) {

@@ -38,10 +38,10 @@ impl LogDensity for Banana {
     }
 }
 
-/// A banana with less of a bend, that says what an evaluation of it takes or not.
-struct Bent(Option<u64>);
+/// A banana with less of a tail transform, that says what an evaluation of it takes or not.
+struct StructuredMap(Option<u64>);
 
-impl LogDensity for Bent {
+impl LogDensity for StructuredMap {
     type Workspace = ();
 
     fn dim(&self) -> usize {
@@ -174,7 +174,7 @@ fn only_the_policys_own_choice_is_refined_unasked() {
 fn a_density_of_unknown_cost_is_judged_on_fewer_draws_before_it_is_refined() {
     let [known, unknown] = [Some(20), None].map(|work| {
         let fit = run(
-            &Differenced(Bent(work)),
+            &Differenced(StructuredMap(work)),
             &when(RefineWhen::Auto),
             100_000,
             None,

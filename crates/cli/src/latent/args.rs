@@ -59,7 +59,7 @@ pub struct FitArgs {
     /// Write results and checkpoints to this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub out: Option<PathBuf>,
-    /// Continue the run in this folder from its last checkpoint, to the same bits as if never stopped
+    /// Continue the run in this folder from its last checkpoint, to the bits of an uninterrupted run
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "data", "DATA"], help_heading = "Output")]
     pub resume: Option<PathBuf>,
     /// Resume although settings differ from the stored run
@@ -68,7 +68,7 @@ pub struct FitArgs {
     /// Print fit.json to standard output, and nothing else
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// No progress, no warnings, no table
+    /// Print no progress, warnings or table
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
 }
@@ -101,13 +101,13 @@ pub struct PredictArgs {
     /// Joint draws from the posterior at the rows, instead of means and intervals
     #[arg(long, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub draws: Option<u64>,
-    /// Seed of the draws; that of the fit unless given
+    /// Seed of the draws [default: the seed of the fit]
     #[arg(long, value_name = "S", requires = "draws")]
     pub seed: Option<u64>,
     /// Print the scores as one JSON object
     #[arg(long, requires = "out")]
     pub json: bool,
-    /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count)]
     pub threads: Option<usize>,
 }

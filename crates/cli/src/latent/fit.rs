@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use jensen::job::{MEMORY_LIMIT, Place, request};
 use jensen::latent::{LatentData, LatentRun, LatentSummary, PriorFiles, fit_latent, open_latent};
 use jensen::run::{Progress, Record};
-use jensen::study::{MEMORY_LIMIT, Place, request};
 
 use super::args::FitArgs;
 use crate::failure::{CommandResult, Failure};

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::args::{EvaluateArgs, InputFlags, PredictArgs, ShowArgs};
 use super::build::{remark_left_out, remark_skipped, watched};
 use crate::failure::{CommandResult, Exit, Failure, print};
-use crate::rows::{Place, write_rows};
+use crate::rows::{Destination, write_rows};
 use crate::terminal::start_threads;
 
 /// Documents of a corpus that are predicted at once.
@@ -171,7 +171,7 @@ impl Prediction<'_> {
         })?;
         let topics = (0..self.topics).map(|k| format!("topic{k}"));
         let names: Vec<String> = args.id.clone().into_iter().chain(topics).collect();
-        write_rows(&Place::Rows(path, format), rows, &names, &mut |out| {
+        write_rows(&Destination::Rows(path, format), rows, &names, &mut |out| {
             spool.rewind()?;
             let mut bytes = vec![0; 4 * self.topics];
             let mut spool = BufReader::with_capacity(1 << 16, &mut spool);

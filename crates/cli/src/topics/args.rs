@@ -132,27 +132,27 @@ pub struct BuildArgs {
     /// The corpus to write, one file (with --shards a folder); an earlier corpus there is replaced
     #[arg(long, value_name = "CORPUS")]
     pub out: PathBuf,
-    /// Make a folder of so many leaf corpora under one vocabulary, for work on several machines
+    /// Write a folder of S shards with one vocabulary, for several machines
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub shards: Option<u64>,
-    /// Replace the file of --out although it is no corpus
+    /// Replace the file of --out even if it is not a corpus
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
     pub input: InputFlags,
-    /// Keep words of at least so many documents: a number (10) or a share (0.001) [default: 10; of bags: 1]
+    /// Keep words that occur in at least this number (10) or share (0.001) of documents [default: 10; of bags: 1]
     #[arg(long, value_name = "N|SHARE", help_heading = "Vocabulary")]
     pub min_df: Option<Frequency>,
-    /// Keep words of at most so many documents [default: 0.1; of bags: 1.0]
+    /// Keep words that occur in at most this number or share of documents [default: 0.1; of bags: 1.0]
     #[arg(long, value_name = "N|SHARE", help_heading = "Vocabulary")]
     pub max_df: Option<Frequency>,
-    /// Keep so many words, those in most documents; 0 keeps all [default: 14000; of bags: 0]
+    /// Keep the N words that occur in most documents; 0 keeps all [default: 14000; of bags: 0]
     #[arg(long, value_name = "N", help_heading = "Vocabulary")]
     pub max_terms: Option<usize>,
-    /// Leave out these words: english, the words of FILE, or none [default: english; of bags: none]
+    /// Remove stop words: english, the words of FILE, or none [default: english; of bags: none]
     #[arg(long, value_name = "english|FILE|none", help_heading = "Vocabulary")]
     pub stop_words: Option<String>,
-    /// Fewest letters of a word
+    /// Minimum number of letters of a word
     #[arg(
         long,
         value_name = "N",
@@ -160,7 +160,7 @@ pub struct BuildArgs {
         help_heading = "Vocabulary"
     )]
     pub min_length: usize,
-    /// Most letters of a word
+    /// Maximum number of letters of a word
     #[arg(
         long,
         value_name = "N",
@@ -174,13 +174,13 @@ pub struct BuildArgs {
     /// Seed of the choice
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
-    /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count)]
     pub threads: Option<usize>,
     /// Print a JSON object to standard output, and nothing else
     #[arg(long)]
     pub json: bool,
-    /// No progress, no summary
+    /// Print no progress and no summary
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -229,7 +229,7 @@ pub struct FitArgs {
     /// Write results and checkpoints to this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub out: Option<PathBuf>,
-    /// Continue the run in this folder from its last checkpoint, to the same bits as if never stopped
+    /// Continue the run in this folder from its last checkpoint, to the bits of an uninterrupted run
     #[arg(
         long,
         value_name = "DIR",
@@ -246,15 +246,15 @@ pub struct FitArgs {
 #[derive(Args)]
 pub struct RunFlags {
     /// Threads [default: all of the machine]
-    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count, help_heading = "Run")]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count, help_heading = "Run")]
     pub threads: Option<usize>,
-    /// Refuse what would take more memory than this
-    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = jensen::study::words::bytes, help_heading = "Run")]
+    /// Refuse a run that needs more memory than this
+    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = jensen::job::words::bytes, help_heading = "Run")]
     pub memory_limit: u64,
     /// Print fit.json to standard output, and nothing else
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// No progress, no warnings, no table
+    /// Print no progress, warnings or table
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
 }
@@ -316,7 +316,7 @@ corpus the training documents are taken, in the order of the inputs that it was 
 pub struct PredictArgs {
     /// The folder of a fit
     pub dir: PathBuf,
-    /// Documents: text, bags of words, or one corpus in the words of the model
+    /// Documents: text, bags of words, or a corpus with the vocabulary of the model
     #[arg(required = true, value_name = "TEXT|BAG|CORPUS")]
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -324,17 +324,17 @@ pub struct PredictArgs {
     /// Field of a JSON line that names the document; the first column of a matrix in CSV
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub id: Option<String>,
-    /// Leave out smaller proportions
+    /// Omit smaller proportions
     #[arg(long, value_name = "P", default_value_t = 0.01)]
     pub min_proportion: f64,
-    /// Write to this file instead of standard output; where its name ends in .csv or .npy, a matrix of all proportions, a row
-    /// a document and a column a topic
+    /// Write to this file instead of standard output; with the ending .csv or .npy, write a matrix with one row per document
+    /// and one column per topic
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count)]
     pub threads: Option<usize>,
-    /// Say nothing of documents that were skipped
+    /// Do not report skipped documents
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -347,7 +347,7 @@ pub struct ShowArgs {
     /// Words of each topic
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub words: usize,
-    /// This topic alone (repeatable)
+    /// Only this topic (repeatable)
     #[arg(long, value_name = "K")]
     pub topic: Vec<usize>,
     /// Print a JSON list: topic, proportion, words with probabilities, coherence
@@ -373,10 +373,10 @@ pub struct ExportArgs {
     /// A .csv or .npy file (repeatable) [default: CSV on standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Vec<PathBuf>,
-    /// Only the N most probable words of each topic, a line each: topic, rank, word, probability
+    /// Write only the N most probable words of each topic, one line each: topic, rank, word, probability
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub top: Option<u64>,
-    /// Write the words to this file, one a line, in the order of the columns
+    /// Write the words to this file, one per line, in the order of the columns
     #[arg(long, value_name = "FILE")]
     pub vocabulary: Option<PathBuf>,
 }
@@ -395,16 +395,16 @@ scored. Without documents, those that the corpus of the fit holds out are scored
 pub struct EvaluateArgs {
     /// The folder of a fit
     pub dir: PathBuf,
-    /// Documents: text, bags of words, or one corpus in the words of the model, whose held-out part is taken
+    /// Documents: text, bags of words, or the held-out part of a corpus with the vocabulary of the model
     #[arg(value_name = "TEXT|BAG|CORPUS")]
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]
     pub input: InputFlags,
-    /// Seed of the shuffle; that of the fit unless given
+    /// Seed of the shuffle [default: the seed of the fit]
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
-    /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count)]
     pub threads: Option<usize>,
     /// Print a JSON object to standard output, and nothing else
     #[arg(long)]

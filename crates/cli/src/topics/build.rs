@@ -44,7 +44,7 @@ fn input(error: DataError) -> Failure {
     Failure::input(error.to_string())
 }
 
-/// Builds a folder of leaves: the whole corpus first, which then is divided and goes away.
+/// Builds a folder of shards: the whole corpus first, which then is divided and goes away.
 fn divided(
     sources: &Sources,
     out: &Path,
@@ -63,7 +63,7 @@ fn divided(
     let whole = out.join("whole.tmp");
     let built = watched(sources, &whole, settings, quiet)?;
     let divided = Corpus::open(&whole).and_then(|corpus| {
-        Corpus::remove_leaves(out)?;
+        Corpus::remove_shards(out)?;
         corpus.divide(out, shards)
     });
     jensen::data::remove_file(&whole).map_err(folder)?;

@@ -7,11 +7,11 @@ use jensen::topics::{TopicModel, stored};
 
 use super::args::ExportArgs;
 use crate::failure::{CommandResult, Exit, Failure, print};
-use crate::rows::{Place, write_rows};
+use crate::rows::{Destination, write_rows};
 
 /// Runs the command.
 pub fn run(args: &ExportArgs) -> CommandResult {
-    let places = Place::all(&args.out)?;
+    let places = Destination::all(&args.out)?;
     let (folder, _) = stored::open(&args.dir)?;
     let model = stored::model(&folder)?;
     for place in &places {
@@ -28,7 +28,7 @@ pub fn run(args: &ExportArgs) -> CommandResult {
 }
 
 /// Expected probabilities of all words, a row a topic.
-fn table(place: &Place<'_>, model: &TopicModel) -> Result<(), Failure> {
+fn table(place: &Destination<'_>, model: &TopicModel) -> Result<(), Failure> {
     let topics = &model.topics;
     let totals = topics.totals();
     let names: Vec<String> = model.words.iter().map(|word| cell(word)).collect();
@@ -45,7 +45,7 @@ fn table(place: &Place<'_>, model: &TopicModel) -> Result<(), Failure> {
 }
 
 /// The most probable words of each topic, a line each.
-fn top(place: &Place<'_>, model: &TopicModel, count: usize) -> Result<(), Failure> {
+fn top(place: &Destination<'_>, model: &TopicModel, count: usize) -> Result<(), Failure> {
     let mut text = "topic,rank,word,probability\n".to_owned();
     for (topic, words) in model.top_words(count).iter().enumerate() {
         for (rank, (term, probability)) in (1..).zip(words) {
@@ -54,14 +54,16 @@ fn top(place: &Place<'_>, model: &TopicModel, count: usize) -> Result<(), Failur
         }
     }
     match place {
-        Place::Rows(path, RowFormat::Csv) => {
+        Destination::Rows(path, RowFormat::Csv) => {
             write_atomic_bytes(path, text.as_bytes()).map_err(Failure::output)
         }
-        Place::Standard => print(&text),
-        Place::Rows(path, RowFormat::Npy) | Place::Picture(path) => Err(Failure::usage(format!(
-            "--out {}: top words are a table with words in it; name a file that ends in .csv",
-            path.display()
-        ))),
+        Destination::Standard => print(&text),
+        Destination::Rows(path, RowFormat::Npy) | Destination::Picture(path) => {
+            Err(Failure::usage(format!(
+                "--out {}: top words are a table with words in it; name a file that ends in .csv",
+                path.display()
+            )))
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use jensen::data::Artefact;
 use jensen::data::corpus::{BuildSettings, Corpus, Split};
-use jensen::study::{Place, folder, request};
+use jensen::job::{Place, folder, request};
 use jensen::topics::stored::{self, TopicsRun};
 use jensen::topics::{
     Collection, CorpusDocuments, Sizes, TopicModel, TopicsRequest, TopicsSummary, fit_topics,

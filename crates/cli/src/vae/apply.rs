@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use jensen::data::{RowWriter, Rows, write_atomic_bytes};
-use jensen::neural::{
+use jensen::job::words;
+use jensen::vae::{
     Autoencoder, COLUMNS, Frame, LogMarginal, Records, Selection, VaeModel, VaeRun, beside, first,
     mosaic, open_vae, vae_model,
 };
-use jensen::study::words;
 use serde_json::{Value, json};
 
 use super::args::{ApplyArgs, EvaluateArgs, SampleArgs};
 use crate::failure::{CommandResult, Exit, Failure, print};
-use crate::rows::{Place, no_picture, numbered, write_rows};
+use crate::rows::{Destination, no_picture, numbered, write_rows};
 use crate::terminal::start_threads;
 
 /// Records that are in memory at once.
@@ -84,9 +84,9 @@ fn draw(
 /// Takes records of the networks as they come.
 type Taking<'a> = &'a mut dyn FnMut(&[f32]) -> std::io::Result<()>;
 
-/// Writes so many records of the networks, which `fill` hands over, in the units of the data.
+/// Writes `count` records of the networks from `fill`, in the units of the data.
 fn write_records(
-    place: &Place<'_>,
+    place: &Destination<'_>,
     model: &VaeModel,
     count: usize,
     fill: &mut dyn FnMut(Taking<'_>) -> std::io::Result<()>,
@@ -105,7 +105,7 @@ fn write_records(
 /// Runs `vae sample`.
 pub fn sample(args: &SampleArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
-    let places = Place::all(&args.out.out)?;
+    let places = Destination::all(&args.out.out)?;
     let width = fit.model.architecture.width;
     let (records, columns) = match args.manifold {
         Some(side) => (fit.networks.manifold(side as usize), side as usize),
@@ -126,7 +126,7 @@ pub fn sample(args: &SampleArgs) -> CommandResult {
     let model = &fit.model;
     for place in &places {
         match place {
-            Place::Picture(path) => draw(path, model, fit.frame(path)?, &records, columns)?,
+            Destination::Picture(path) => draw(path, model, fit.frame(path)?, &records, columns)?,
             place => write_records(place, model, records.len() / width, &mut |take| {
                 take(&records)
             })?,
@@ -152,7 +152,7 @@ fn in_chunks(
 /// Runs `vae encode`.
 pub fn encode(args: &ApplyArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
-    let places = Place::all(&args.out.out)?;
+    let places = Destination::all(&args.out.out)?;
     let rows = fit.rows(&args.data)?;
     let model = fit.model;
     let records = model.records(&rows);
@@ -185,12 +185,12 @@ pub fn encode(args: &ApplyArgs) -> CommandResult {
 /// Runs `vae reconstruct`.
 pub fn reconstruct(args: &ApplyArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
-    let places = Place::all(&args.out.out)?;
+    let places = Destination::all(&args.out.out)?;
     let rows = fit.rows(&args.data)?;
     let model = fit.model.clone();
     let records = model.records(&rows);
     for place in &places {
-        if let Place::Picture(path) = place {
+        if let Destination::Picture(path) = place {
             let frame = fit.frame(path)?;
             let pairs = beside(&mut fit.networks, &records);
             draw(path, &model, frame, &pairs, COLUMNS.min(records.len()))?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use jensen::neural::VaeRequest;
+use jensen::vae::VaeRequest;
 
 /// The commands.
 #[derive(Subcommand)]
@@ -45,15 +45,15 @@ pub struct FitArgs {
     #[command(flatten)]
     pub flags: VaeRequest,
     /// Threads [default: all of the machine]
-    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count, help_heading = "Run")]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count, help_heading = "Run")]
     pub threads: Option<usize>,
-    /// Refuse what would take more memory than this
-    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = jensen::study::words::bytes, help_heading = "Run")]
+    /// Refuse a run that needs more memory than this
+    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = jensen::job::words::bytes, help_heading = "Run")]
     pub memory_limit: u64,
     /// Write results and checkpoints to this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub out: Option<PathBuf>,
-    /// Continue the run in this folder from its last checkpoint, to the same bits as if never stopped
+    /// Continue the run in this folder from its last checkpoint, to the bits of an uninterrupted run
     #[arg(
         long,
         value_name = "DIR",
@@ -67,7 +67,7 @@ pub struct FitArgs {
     /// Print fit.json to standard output, and nothing else
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// No progress, no warnings, no table
+    /// Print no progress, warnings or table
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
 }
@@ -75,14 +75,14 @@ pub struct FitArgs {
 /// Where results go, and how they are computed.
 #[derive(Args)]
 pub struct OutFlags {
-    /// Write to this file (repeatable): *.png (a picture), *.npy or *.csv; CSV on standard output unless given
+    /// Write to this file (repeatable): *.png (a picture), *.npy or *.csv [default: CSV on standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Vec<PathBuf>,
-    /// Instruction set: auto, avx512, avx2 or scalar; that of the fit unless given
-    #[arg(long, value_name = "NAME", value_parser = jensen::study::words::simd_name)]
+    /// Instruction set: auto, avx512, avx2 or scalar [default: that of the fit]
+    #[arg(long, value_name = "NAME", value_parser = jensen::job::words::simd_name)]
     pub simd: Option<String>,
-    /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count)]
     pub threads: Option<usize>,
 }
 
@@ -104,13 +104,13 @@ pub struct SampleArgs {
     /// Number of records
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub count: u64,
-    /// Draw the observations too, instead of their means
+    /// Draw observations instead of their means
     #[arg(long)]
     pub observations: bool,
-    /// The decoder's means over a grid of so many by so many latent points
+    /// Write the decoder's means over a grid of SIDE × SIDE latent points
     #[arg(long, value_name = "SIDE", conflicts_with_all = ["count", "observations", "seed"], value_parser = clap::value_parser!(u64).range(1..=200))]
     pub manifold: Option<u64>,
-    /// Seed of the draws; that of the fit unless given
+    /// Seed of the draws [default: the seed of the fit]
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     #[command(flatten)]
@@ -156,26 +156,26 @@ pub struct EvaluateArgs {
     /// Images or a table, as wide as those of the fit
     #[arg(value_name = "IMAGES|TABLE")]
     pub data: PathBuf,
-    /// Draws a record of the lower bound
+    /// Draws per record for the lower bound
     #[arg(long, value_name = "L", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub samples: u64,
-    /// Draws a record of the importance-weighted bound; 0 leaves it out
+    /// Draws per record for the importance-weighted bound; 0 omits it
     #[arg(long, value_name = "K", default_value_t = 50, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub importance: u64,
-    /// Records of the importance-weighted bound and of the marginal likelihood, the first ones; 0 takes all
+    /// Use only the first N records for the importance-weighted bound and the marginal likelihood; 0 uses all
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub records: u64,
-    /// Leave the marginal likelihood out
+    /// Omit the marginal likelihood
     #[arg(long)]
     pub no_marginal: bool,
-    /// Seed of the draws; that of the fit unless given
+    /// Seed of the draws [default: the seed of the fit]
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
-    /// Instruction set: auto, avx512, avx2 or scalar; that of the fit unless given
-    #[arg(long, value_name = "NAME", value_parser = jensen::study::words::simd_name)]
+    /// Instruction set: auto, avx512, avx2 or scalar [default: that of the fit]
+    #[arg(long, value_name = "NAME", value_parser = jensen::job::words::simd_name)]
     pub simd: Option<String>,
-    /// Threads; all of the machine unless given
-    #[arg(long, value_name = "T", value_parser = jensen::study::words::thread_count)]
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = jensen::job::words::thread_count)]
     pub threads: Option<usize>,
     /// Print a JSON object to standard output, and nothing else
     #[arg(long)]

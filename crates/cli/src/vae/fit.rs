@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use jensen::neural::{SCORED, VaeData, VaeSummary, fit_vae, open_vae};
-use jensen::study::{Place, request};
+use jensen::job::{Place, request};
+use jensen::vae::{SCORED, VaeData, VaeSummary, fit_vae, open_vae};
 
 use super::args::FitArgs;
 use super::progress::Line;

@@ -166,7 +166,7 @@ fn a_series_by_its_shocks_is_fitted_by_its_elements() {
     let (out, other, stopped) = (desk.name("out"), desk.name("other"), desk.name("stopped"));
     let run = jensen(["fit", &shocks, &data, "--seed", "2", "--out", &out]).expect(0);
     assert!(
-        run.stdout.contains("series are fitted by their elements"),
+        run.stdout.contains("uses the elements of series"),
         "{}",
         run.stdout
     );

@@ -340,7 +340,7 @@ fn a_large_fit_whose_time_is_up_writes_what_is_soon_written() {
     let fit = read_json(&desk.path("run/fit.json"));
     let warnings = fit["warnings"].to_string();
     assert!(
-        warnings.contains("draws are left out: there was no time"),
+        warnings.contains("draws are omitted, because there was no time"),
         "{warnings}"
     );
     let drawn = draws_of(Path::new(&out)).lines().count();

@@ -357,7 +357,7 @@ fn hyperparameters_are_learnt_unless_they_are_fixed() {
     assert_eq!(hyper(&fixed, "likelihood.variance"), (1.0, false));
     assert!(number(&fixed, "bound") < number(&learnt, "bound") - 1.0);
     let said = fixed["warnings"].to_string();
-    assert!(said.contains("stand at their starting values"), "{said}");
+    assert!(said.contains("keep their starting values"), "{said}");
     // What is stored stays fixed when it is gone on with.
     let again = jensen(["latent", "fit", "--resume", &out, "--json"])
         .expect(0)

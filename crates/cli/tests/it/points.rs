@@ -178,7 +178,7 @@ fn starts_at_points_find_all_factors_and_what_is_left_is_told() {
     // Two factors too few.
     let poor = fit("6", &[], 4);
     let said = poor["warnings"].to_string();
-    assert!(said.contains("times the variance of the noise"), "{said}");
+    assert!(said.contains("times the noise variance"), "{said}");
     assert!(said.contains("--starts"), "{said}");
 }
 

@@ -1,4 +1,4 @@
-//! Corpora of leaves: `jensen topics build --shards`.
+//! Corpora of shards: `jensen topics build --shards`.
 #![cfg(feature = "topics")]
 
 use std::fs;
@@ -63,13 +63,13 @@ fn learned(desk: &Desk, corpus: &str, temper: &str, threads: &str) -> (Vec<u8>, 
 }
 
 #[test]
-fn leaves_are_one_corpus_for_every_command() {
+fn shards_are_one_corpus_for_every_command() {
     let desk = Desk::new();
     desk.file("text.txt", &text(600));
     build(&desk, "one", &[]).expect(0);
     build(&desk, "single", &["--shards", "1"]).expect(0);
     build(&desk, "four", &["--shards", "9"]).expect(0);
-    // A corpus that is built again has the leaves that it is asked for.
+    // A corpus that is built again has the shards that it is asked for.
     build(&desk, "four", &["--shards", "4"]).expect(0);
     assert_eq!(fs::read_dir(desk.path("four")).unwrap().count(), 5);
     for temper in ["none", "global", "local=0.5"] {
@@ -95,7 +95,7 @@ fn leaves_are_one_corpus_for_every_command() {
 }
 
 #[test]
-fn leaves_that_are_missing_or_strange_are_named() {
+fn shards_that_are_missing_or_strange_are_named() {
     let desk = Desk::new();
     desk.file("text.txt", &text(80));
     build(&desk, "leaves", &["--shards", "4"]).expect(0);
@@ -107,16 +107,16 @@ fn leaves_that_are_missing_or_strange_are_named() {
             .stderr;
         assert!(error.contains(said), "{error}");
     };
-    let leaf = desk.path("leaves").join("0002.corpus");
-    let kept = fs::read(&leaf).unwrap();
-    fs::remove_file(&leaf).unwrap();
+    let shard = desk.path("leaves").join("0002.corpus");
+    let kept = fs::read(&shard).unwrap();
+    fs::remove_file(&shard).unwrap();
     refused("0002.corpus` is missing, of 4");
-    fs::copy(desk.path("one"), &leaf).unwrap();
+    fs::copy(desk.path("one"), &shard).unwrap();
     refused("is not the one that was built with the others");
-    fs::write(&leaf, &kept[..kept.len() - 4]).unwrap();
+    fs::write(&shard, &kept[..kept.len() - 4]).unwrap();
     refused("was cut short");
-    fs::remove_file(desk.path("leaves").join("leaves.json")).unwrap();
-    refused("it has no `leaves.json`");
+    fs::remove_file(desk.path("leaves").join("shards.json")).unwrap();
+    refused("it has no `shards.json`");
     let many = build(&desk, "many", &["--shards", "9000"]).expect(3);
     assert!(
         many.stderr.contains("cannot be divided into 9000 shards"),

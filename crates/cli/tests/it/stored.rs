@@ -111,10 +111,7 @@ fn points_go_on_for_more_passes() {
     }
     assert_eq!(again["trusted"], false);
     let warnings = again["warnings"].to_string();
-    assert!(
-        warnings.contains("times the variance of the noise"),
-        "{warnings}"
-    );
+    assert!(warnings.contains("times the noise variance"), "{warnings}");
     // What was not kept then is kept now: the request need not be given again.
     jensen(["factors", "fit", "--resume", "--out", name(&folder), "-q"]).expect(4);
     let (folder, points) = (stored.join("mixture"), stored.join("points.csv"));

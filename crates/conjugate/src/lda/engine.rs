@@ -1,4 +1,4 @@
-//! Latent Dirichlet allocation as an engine: the local steps of a batch are those of its leaves, whose statistics make the
+//! Latent Dirichlet allocation as an engine: the local steps of a batch are those of its shards, whose statistics make the
 //! global step.
 
 use jensen_math::simd::Simd;
@@ -8,11 +8,11 @@ use jensen_run::Record;
 use rayon::prelude::*;
 
 use super::globals::{CHUNK, LdaGlobals};
-use super::leaves::{Ask, Leaves, LocalLeaves, Part, ends, shares};
 use super::local::Spec;
 use super::powers::{Knots, PowerTable, power_table};
 use super::score::{self, Completion};
 use super::settings::{LdaSettings, LearnAlpha, Start};
+use super::shards::{Ask, LocalShards, Part, Shards, ends, shares};
 use super::topics::Topics;
 use super::{kernel, partition, start};
 use crate::documents::Documents;
@@ -26,12 +26,12 @@ pub struct LdaEngine<'a> {
     scored: usize,
     settings: LdaSettings,
     spec: Spec,
-    leaves: Box<dyn Leaves + 'a>,
-    /// Where each leaf ends.
+    shards: Box<dyn Shards + 'a>,
+    /// Where each shard ends.
     ends: Vec<usize>,
-    /// Of the last batch, all leaves together.
+    /// Of the last batch, all shards together.
     part: Part,
-    /// Why the leaves did not answer.
+    /// Why the shards did not answer.
     lost: Option<String>,
 }
 
@@ -43,17 +43,17 @@ impl<'a> LdaEngine<'a> {
         settings: &LdaSettings,
         simd: Simd,
     ) -> Self {
-        let leaves = LocalLeaves::new(documents, heldout, Spec::of(settings, simd));
-        Self::with_leaves(documents, heldout, settings, simd, Box::new(leaves))
+        let shards = LocalShards::new(documents, heldout, Spec::of(settings, simd));
+        Self::with_shards(documents, heldout, settings, simd, Box::new(shards))
     }
 
-    /// The same, whose local steps and scores are made by `leaves`.
-    pub fn with_leaves(
+    /// The same, whose local steps and scores are made by `shards`.
+    pub fn with_shards(
         documents: &'a dyn Documents,
         heldout: Option<&'a dyn Documents>,
         settings: &LdaSettings,
         simd: Simd,
-        leaves: Box<dyn Leaves + 'a>,
+        shards: Box<dyn Shards + 'a>,
     ) -> Self {
         Self {
             ends: ends(documents),
@@ -62,7 +62,7 @@ impl<'a> LdaEngine<'a> {
             scored: heldout.map_or(0, Documents::len),
             spec: Spec::of(settings, simd),
             settings: settings.clone(),
-            leaves,
+            shards,
             part: Part::default(),
             lost: None,
         }
@@ -96,7 +96,7 @@ impl<'a> LdaEngine<'a> {
             measure: Measure::default(),
         };
         let seed = self.settings.seed;
-        let scores = self.leaves.score(&ask, seed, count).unwrap_or_else(|why| {
+        let scores = self.shards.score(&ask, seed, count).unwrap_or_else(|why| {
             // The step is made, and its record must be whole: the run ends before the next one.
             self.lost = Some(why);
             score::here(&ask, heldout, seed, count)
@@ -143,7 +143,7 @@ impl<'a> LdaEngine<'a> {
         }
     }
 
-    /// Why the leaves did not answer, once they did not.
+    /// Why the shards did not answer, once they did not.
     pub(crate) fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
     }
@@ -230,14 +230,14 @@ impl Engine for LdaEngine<'_> {
             heat,
             measure,
         };
-        self.leaves.done(std::mem::take(&mut self.part));
-        let sum = self.leaves.solve(&ask, &shares);
+        self.shards.done(std::mem::take(&mut self.part));
+        let sum = self.shards.solve(&ask, &shares);
         self.part = sum.map_err(|why| self.lost = Some(why)).ok()?;
-        // Leaves have listed their documents one after the other.
+        // Shards have listed their documents one after the other.
         if measure.bound {
-            let by_leaf = std::mem::take(&mut self.part.bounds);
+            let by_shard = std::mem::take(&mut self.part.bounds);
             self.part.bounds = vec![0.0; batch.len()];
-            for (place, bound) in places.into_iter().zip(by_leaf) {
+            for (place, bound) in places.into_iter().zip(by_shard) {
                 self.part.bounds[place] = bound;
             }
         }

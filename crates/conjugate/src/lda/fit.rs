@@ -10,10 +10,10 @@ use jensen_run::{Control, Identity, Outcome, RunError, run};
 
 use super::engine::LdaEngine;
 use super::globals::LdaGlobals;
-use super::leaves::{Leaves, LocalLeaves};
 use super::local::Spec;
 use super::score::Completion;
 use super::settings::LdaSettings;
+use super::shards::{LocalShards, Shards};
 use super::topics::Topics;
 use crate::documents::Documents;
 use crate::driver::{Driver, DriverSettings, Mode};
@@ -66,7 +66,7 @@ pub enum LdaError {
     Input(String),
     /// The run could not be resumed.
     Run(RunError),
-    /// The leaves did not answer, with the reason; a run with a checkpoint can be resumed.
+    /// The shards did not answer, with the reason; a run with a checkpoint can be resumed.
     Lost(String),
 }
 
@@ -114,26 +114,26 @@ pub fn identity(job: &LdaJob<'_>) -> Identity {
 /// # Errors
 /// When settings, documents and start do not go together, or a checkpoint belongs to another run.
 pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit>, LdaError> {
-    let leaves = LocalLeaves::new(
+    let shards = LocalShards::new(
         job.documents,
         job.heldout,
         Spec::of(&job.settings, job.simd),
     );
-    fit_on(job, Box::new(leaves), control)
+    fit_on(job, Box::new(shards), control)
 }
 
-/// As [`fit`], with the local steps made by `leaves`, to the same bits.
+/// As [`fit`], with the local steps made by `shards`, to the same bits.
 ///
 /// # Errors
-/// As [`fit`], and where the leaves do not answer: the last checkpoint is of the last whole step.
+/// As [`fit`], and where the shards do not answer: the last checkpoint is of the last whole step.
 pub fn fit_on<'a>(
     job: &'a LdaJob<'a>,
-    leaves: Box<dyn Leaves + 'a>,
+    shards: Box<dyn Shards + 'a>,
     control: &mut Control<'_>,
 ) -> Result<Outcome<LdaFit>, LdaError> {
     check(job).map_err(LdaError::Input)?;
     let settings = &job.settings;
-    let engine = LdaEngine::with_leaves(job.documents, job.heldout, settings, job.simd, leaves)
+    let engine = LdaEngine::with_shards(job.documents, job.heldout, settings, job.simd, shards)
         .scoring(job.scored);
     let before = job.start.map_or(0, |start| start.steps);
     let driver_settings = DriverSettings {

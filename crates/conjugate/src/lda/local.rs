@@ -24,7 +24,7 @@ pub(crate) struct Spec {
     pub simd: Simd,
     pub topics: usize,
     pub inference: Inference,
-    /// Whether [`Part::excess`](super::leaves::Part) is wanted.
+    /// Whether [`Part::excess`](super::shards::Part) is wanted.
     pub learns: bool,
     pub rule: LocalRule,
 }

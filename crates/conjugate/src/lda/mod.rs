@@ -10,8 +10,8 @@
 //! | `score` | [`Completion`]: how well topics predict held-out words |
 //! | `start` | topics to start from, of documents that are unlike each other |
 //! | `engine` | batches and global steps |
-//! | [`Leaves`] in `leaves` | the seam: where local steps are made, and how parts are added up |
-//! | `leaf` | a leaf's share: rows of words, local steps, statistics |
+//! | [`Shards`] in `shards` | the seam: where local steps are made, and how parts are added up |
+//! | `shard` | a shard's share: rows of words, local steps, statistics |
 //! | `local` | the local step of a document, its own temperature included |
 //! | `kernel` | inner loops in single precision |
 //! | `globals` | λ under way, decayed all at once |
@@ -22,16 +22,16 @@ mod engine;
 mod fit;
 mod globals;
 mod kernel;
-mod leaf;
-mod leaves;
-#[cfg(test)]
-mod leaves_tests;
 mod local;
 pub mod partition;
 mod powers;
 mod predict;
 mod score;
 mod settings;
+mod shard;
+mod shards;
+#[cfg(test)]
+mod shards_tests;
 mod start;
 #[cfg(test)]
 mod tests;
@@ -41,10 +41,10 @@ mod unigram;
 pub use engine::LdaEngine;
 pub use fit::{LdaError, LdaFit, LdaJob, fit, fit_on, identity, planned_iterations};
 pub use globals::LdaGlobals;
-pub use leaves::{Ask, BlockMemory, Leaves, Part, Spare, block_size, block_step, score_step};
 pub use powers::PowerTable;
 pub use predict::{Predictor, PredictorScratch, RULE};
 pub use score::{Completion, Piece, Score, completion};
 pub use settings::{Inference, LdaSettings, LearnAlpha, LocalRule, Start};
+pub use shards::{Ask, BlockMemory, Part, Shards, Spare, block_size, block_step, score_step};
 pub use topics::Topics;
 pub use unigram::{unigram, unigram_bounds};

@@ -4,13 +4,13 @@ use jensen_math::simd::Simd;
 use rayon::prelude::*;
 
 use super::globals::LdaGlobals;
-use super::leaf::{Lambda, WordRows};
 use super::local::{Prior, Rows, Solver, Spec, Want};
 use super::settings::LocalRule;
+use super::shard::{Lambda, WordRows};
 use super::topics::Topics;
 use crate::documents::{Bag, Documents};
 
-/// The local rule of predictions: stricter than in training, where the next step corrects what this one leaves.
+/// The local rule of predictions: stricter than in training, where the next step corrects what this one shards.
 pub const RULE: LocalRule = LocalRule {
     tolerance: 1e-4,
     max_iterations: 200,

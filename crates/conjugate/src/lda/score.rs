@@ -1,7 +1,7 @@
 //! How well topics predict words that they have not seen.
 //!
 //! What is found in a held-out document depends on the topics, the seed and the document's number alone, so that documents may
-//! be scored in any division: in pieces of this process, or by whoever makes the local steps of the leaves.
+//! be scored in any division: in pieces of this process, or by whoever makes the local steps of the shards.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
@@ -9,11 +9,11 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::globals::{CHUNK, LdaGlobals};
-use super::leaf::{Lambda, WordRows};
-use super::leaves::Ask;
 use super::local::{Prior, Rows, Solver, Spec};
 use super::predict::{RULE, means};
 use super::settings::Inference;
+use super::shard::{Lambda, WordRows};
+use super::shards::Ask;
 use super::topics::Topics;
 use crate::documents::{Bag, Documents};
 use crate::engine::{Heat, Measure};

@@ -6,11 +6,11 @@ use jensen_math::rng::Stream;
 use rayon::prelude::*;
 
 use crate::family::{Blocks, ExponentialFamily};
-use crate::leaves::PointLeaves;
 use crate::model::{ConjugateModel, Local, count_sizes};
 use crate::plain::{Plain, all_the_first, alone};
 use crate::pointwise::{VectorGlobals, untempered_bound};
 use crate::policy::softmax;
+use crate::shards::PointShards;
 
 /// What the components of a mixture (or the states of a chain) are, with the data they explain.
 pub trait Components: Sync {
@@ -32,7 +32,7 @@ pub trait Components: Sync {
     }
 
     /// See [`ConjugateModel::elsewhere`].
-    fn elsewhere(&self) -> Option<&dyn PointLeaves> {
+    fn elsewhere(&self) -> Option<&dyn PointShards> {
         None
     }
 
@@ -123,7 +123,7 @@ impl<C: Components> Components for &C {
         (**self).sizes()
     }
 
-    fn elsewhere(&self) -> Option<&dyn PointLeaves> {
+    fn elsewhere(&self) -> Option<&dyn PointShards> {
         (**self).elsewhere()
     }
 
@@ -386,7 +386,7 @@ impl<C: Components> ConjugateModel for Mixture<C> {
         self.components.sizes()
     }
 
-    fn elsewhere(&self) -> Option<&dyn PointLeaves> {
+    fn elsewhere(&self) -> Option<&dyn PointShards> {
         self.components.elsewhere()
     }
 
@@ -420,7 +420,7 @@ impl<C: Components> ConjugateModel for Mixture<C> {
             let within = bound + share;
             return Some(Plain { bound, within });
         }
-        // Leaves answer for this number of components alone. What they do not give to the first is given for a better bound.
+        // Shards answer for this number of components alone. What they do not give to the first is given for a better bound.
         let mut lambda = self.blocks.prior().to_vec();
         lambda[0] += held;
         let first = &mut lambda[self.k..self.k + self.width];

@@ -3,9 +3,9 @@
 use jensen_math::rng::Stream;
 
 use crate::family::ExponentialFamily;
-use crate::leaves::PointLeaves;
 use crate::models::mixture::{Components, looked_at};
 use crate::pointwise::start_stream;
+use crate::shards::PointShards;
 
 /// Components over many points, all that starts and temperatures need of them, and who makes their local steps.
 pub struct Sampled<'a, C> {
@@ -20,7 +20,7 @@ pub struct Sampled<'a, C> {
     /// See [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
     pub log_jacobian: f64,
     /// Who makes their local steps.
-    pub leaves: &'a dyn PointLeaves,
+    pub shards: &'a dyn PointShards,
 }
 
 /// The points that the start of a seed looks at; None where they are all points. Other starts of a run look at the same ones.
@@ -45,8 +45,8 @@ impl<C: Components> Components for Sampled<'_, C> {
         self.sizes.clone()
     }
 
-    fn elsewhere(&self) -> Option<&dyn PointLeaves> {
-        Some(self.leaves)
+    fn elsewhere(&self) -> Option<&dyn PointShards> {
+        Some(self.shards)
     }
 
     fn add_all(&self, weight: f64, out: &mut [f64]) {

@@ -1,7 +1,7 @@
-//! A corpus of leaves that is built in pieces, by whoever has time: the same bytes as one machine makes.
+//! A corpus of shards that is built in pieces, by whoever has time: the same bytes as one machine makes.
 //!
 //! A piece of work is a [`Task`], which [`Workshop::step`] does wherever the files are seen: to count the words of an input file,
-//! to write its documents in the chosen words, to put together a leaf. [`build_apart`] decides what is to be done and adds up
+//! to write its documents in the chosen words, to put together a shard. [`build_apart`] decides what is to be done and adds up
 //! what came back, in the order of the files, so that nothing depends on who did what. Files are the unit: a single one is read by
 //! one worker, twice.
 //!
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::build::{self, BuildSettings, Built, Choice, Tally};
 use super::count::Count;
 use super::file::{CorpusFile, Split};
-use super::leaves::{self, Corpus};
+use super::shards::{self, Corpus};
 use super::sources::{Skipped, Sources};
 use crate::atomic::sweep;
 use crate::error::DataError;
@@ -36,10 +36,10 @@ pub enum Task {
         /// Documents of the files before.
         before: u64,
     },
-    /// To write a leaf of runs of such files, the training documents first.
-    Leaf {
-        /// The number of the leaf.
-        leaf: usize,
+    /// To write a shard of runs of such files, the training documents first.
+    Shard {
+        /// The number of the shard.
+        shard: usize,
         /// Where its documents are.
         runs: Vec<Run>,
         /// How the corpus was made, as JSON.
@@ -68,8 +68,8 @@ pub enum Answer {
     Counts(u64, Option<Tally>),
     /// What was written.
     Written(Written),
-    /// The digest of a leaf.
-    Leaf(String),
+    /// The digest of a shard.
+    Shard(String),
 }
 
 /// What was written of an input file.
@@ -118,16 +118,18 @@ impl Workshop<'_> {
                 let path = part_path(self.out, *input);
                 build::write_part(&one, settings, choice, *before, &path).map(Answer::Written)
             }
-            Task::Leaf { leaf, runs, record } => {
-                self.leaf(choice, *leaf, runs, record).map(Answer::Leaf)
-            }
+            Task::Shard {
+                shard,
+                runs,
+                record,
+            } => self.shard(choice, *shard, runs, record).map(Answer::Shard),
         }
     }
 
-    fn leaf(
+    fn shard(
         &self,
         choice: &Choice,
-        leaf: usize,
+        shard: usize,
         runs: &[Run],
         record: &str,
     ) -> Result<String, DataError> {
@@ -148,18 +150,18 @@ impl Workshop<'_> {
                 (run.end <= file.documents(part)).then_some((file, part, run.first..run.end))
             })
             .collect();
-        let runs = runs.ok_or_else(|| DataError::invalid("what a leaf is made of is damaged"))?;
-        leaves::write_leaf(self.out, leaf, &runs, &choice.words, record)
+        let runs = runs.ok_or_else(|| DataError::invalid("what a shard is made of is damaged"))?;
+        shards::write_shard(self.out, shard, &runs, &choice.words, record)
     }
 }
 
-/// Where the documents of a leaf are: neighbours of all documents of both parts, as [`Corpus::divide`] takes them.
-fn runs(written: &[Written], leaf: usize, count: usize) -> Vec<Run> {
+/// Where the documents of a shard are: neighbours of all documents of both parts, as [`Corpus::divide`] takes them.
+fn runs(written: &[Written], shard: usize, count: usize) -> Vec<Run> {
     let mut runs = Vec::new();
     for part in Split::ALL {
         let sizes = || written.iter().map(|w| w.parts[part as usize].0 as usize);
         let all: usize = sizes().sum();
-        let (from, to) = leaves::share(all, leaf, count);
+        let (from, to) = shards::share(all, shard, count);
         let mut start = 0;
         for (input, size) in sizes().enumerate() {
             let (first, end) = (from.max(start), to.min(start + size));
@@ -210,7 +212,7 @@ fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tall
 /// Has tasks done, and returns their answers in the order of the tasks; what it says where it cannot is for the user.
 pub type Work<'a> = &'a mut dyn FnMut(&Choice, Vec<Task>) -> Result<Vec<Answer>, String>;
 
-/// Builds a corpus of so many leaves in a folder. `work` has tasks done, wherever [`Workshop::step`] can do them, and returns
+/// Builds a corpus of so many shards in a folder. `work` has tasks done, wherever [`Workshop::step`] can do them, and returns
 /// their answers in the order of the tasks. The folder's files are those of [`build`](build::build) and [`Corpus::divide`], byte for
 /// byte.
 ///
@@ -280,24 +282,24 @@ fn pieces(workshop: &Workshop<'_>, shards: usize, work: Work<'_>) -> Result<Buil
     let mut built = Built::begun(sources, settings, &choice);
     written.iter().for_each(|part| built.add(part));
     built.check(sources)?;
-    leaves::check_count(built.documents as usize, shards)?;
+    shards::check_count(built.documents as usize, shards)?;
     let record = built.record()?;
     let tasks = (0..shards)
-        .map(|leaf| Task::Leaf {
-            leaf,
-            runs: runs(&written, leaf, shards),
+        .map(|shard| Task::Shard {
+            shard,
+            runs: runs(&written, shard, shards),
             record: record.clone(),
         })
         .collect();
     // An earlier corpus goes when all but copies is done.
-    Corpus::remove_leaves(out)?;
+    Corpus::remove_shards(out)?;
     let mut digests = Vec::with_capacity(shards);
     for answer in work(&choice, tasks)? {
-        let Answer::Leaf(digest) = answer else {
+        let Answer::Shard(digest) = answer else {
             return Err(wrong());
         };
         digests.push(digest);
     }
-    leaves::write_list(out, digests)?;
+    shards::write_list(out, digests)?;
     Ok(built)
 }

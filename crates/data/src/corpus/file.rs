@@ -1,4 +1,4 @@
-//! A corpus, or a leaf of one, in a memory-mapped file.
+//! A corpus, or a shard of one, in a memory-mapped file.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub struct Document {
     pub counts: Vec<u32>,
 }
 
-/// A corpus in one file, or a leaf of one. Documents are read at random places without the file being in memory; several threads may read
+/// A corpus in one file, or a shard of one. Documents are read at random places without the file being in memory; several threads may read
 /// at once.
 #[derive(Debug)]
 pub struct CorpusFile {

@@ -12,7 +12,7 @@
 //! | counting words, choosing the vocabulary | [`count`], [`vocabulary`] |
 //! | one document as bytes | [`codec`] |
 //! | writing and reading the file | [`writer`], [`file`](mod@file) |
-//! | a corpus of one file or of several leaves | [`leaves`] |
+//! | a corpus of one file or of several shards | [`shards`] |
 //! | the two passes | [`build`](mod@build) |
 //! | the same in pieces, done elsewhere | [`apart`] |
 //! | new documents in the words of a fitted model | [`stream`](mod@stream) |
@@ -24,9 +24,9 @@ pub mod codec;
 pub mod compressed;
 pub mod count;
 pub mod file;
-pub mod leaves;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+pub mod shards;
 pub mod sources;
 pub mod stop_words;
 pub mod stream;
@@ -36,7 +36,7 @@ pub mod writer;
 
 pub use build::{BuildSettings, Built, build};
 pub use file::{CorpusFile, Document, Split};
-pub use leaves::Corpus;
+pub use shards::Corpus;
 pub use sources::{DocumentUnit, Format, Skipped, Sources};
 pub use stop_words::StopWords;
 pub use stream::{NewDocument, stream};

@@ -19,12 +19,12 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `storeys` | what groups depend on, and their order |
+//! | `levels` | what groups depend on, and their order |
 //! | `elements` | elements that scatter each by itself |
 //! | `vectors` | vectors that scatter as one |
 
 mod elements;
-mod storeys;
+mod levels;
 #[cfg(test)]
 mod tests;
 mod vectors;
@@ -36,7 +36,7 @@ use crate::ops::{ElemOp, Op};
 use crate::passes::{compact, transplant};
 use crate::scalar::evaluate;
 
-use storeys::{Reach, storeys};
+use levels::{Reach, levels};
 pub use vectors::Site;
 
 /// How values scatter.
@@ -94,11 +94,11 @@ impl Group {
     }
 }
 
-/// The groups of a log density: those of a storey depend on no coordinates but those of storeys below, or of no group.
+/// The groups of a log density: those of a level depend on no coordinates but those of levels below, or of no group.
 #[derive(Clone, Debug)]
 pub struct Hierarchy {
     graph: Graph,
-    storeys: Vec<Vec<Group>>,
+    levels: Vec<Vec<Group>>,
     /// Coordinates that are non-centred by hand.
     by_hand: BTreeSet<u32>,
 }
@@ -188,10 +188,10 @@ impl Hierarchy {
                 )),
             }
         }
-        let storeys = storeys(groups);
-        (!storeys.is_empty()).then_some(Self {
+        let levels = levels(groups);
+        (!levels.is_empty()).then_some(Self {
             graph,
-            storeys,
+            levels,
             by_hand,
         })
     }
@@ -222,7 +222,7 @@ impl Hierarchy {
     }
 
     fn groups(&self) -> impl Iterator<Item = &Group> {
-        self.storeys.iter().flatten()
+        self.levels.iter().flatten()
     }
 
     /// The density over recentred coordinates; those without a power or a site stay as they are, as do vectors some of whose
@@ -238,14 +238,14 @@ impl Hierarchy {
             .find(|id| self.graph.op(*id) == Op::Input(0));
         let input = input.expect("a hierarchy has coordinates");
 
-        // θ storey by storey: locations and scales see what is below them as it is.
+        // θ level by level: locations and scales see what is below them as it is.
         let mut out = self.graph.like();
         let tilde = out.input_node(0);
         let (mut theta, mut jacobian) = (tilde, Vec::new());
-        for storey in &self.storeys {
+        for level in &self.levels {
             let places = [input, tilde, theta];
-            theta = self.storey(
-                storey,
+            theta = self.level(
+                level,
                 &taken,
                 &mut out,
                 places,
@@ -265,7 +265,7 @@ impl Hierarchy {
         let mut back = self.graph.like();
         let theta = back.input_node(0);
         let all: Vec<Group> = self.groups().cloned().collect();
-        let tilde = self.storey(
+        let tilde = self.level(
             &all,
             &taken,
             &mut back,
@@ -282,7 +282,7 @@ impl Hierarchy {
 
     /// Coordinates with those of some groups replaced: `input` of the hierarchy's graph stands for `theta` in locations
     /// and scales, and `own` are the groups' own coordinates.
-    fn storey(
+    fn level(
         &self,
         groups: &[Group],
         taken: &Taken,

@@ -20,7 +20,7 @@ fn normal(g: &mut Graph, values: NodeId, location: NodeId, scale: NodeId) -> Nod
 }
 
 /// Coordinates: μ, log τ, three means m ~ N(μ, τ), log σ, and six effects θ ~ N(m[group], σ).
-fn two_storeys() -> (Graph, Vec<Scattered>) {
+fn two_levels() -> (Graph, Vec<Scattered>) {
     let mut g = Graph::new();
     let z = g.input(12);
     let mut part = |index: &[u32]| g.gather(z, index);
@@ -85,9 +85,9 @@ fn log_jacobian(recentred: &Recentred, tilde: &[f64]) -> f64 {
 
 #[test]
 fn the_posterior_is_the_same_for_any_powers() {
-    let (graph, scattered) = two_storeys();
+    let (graph, scattered) = two_levels();
     let hierarchy = Hierarchy::find(&graph, &scattered).unwrap();
-    assert_eq!(hierarchy.storeys.len(), 2);
+    assert_eq!(hierarchy.levels.len(), 2);
     let power = |coordinate: u32| Power {
         coordinate,
         lambda: [0.0, 0.3, 1.0, 0.8][coordinate as usize % 4],
@@ -110,7 +110,7 @@ fn the_posterior_is_the_same_for_any_powers() {
 
 #[test]
 fn a_centred_power_changes_nothing() {
-    let (graph, scattered) = two_storeys();
+    let (graph, scattered) = two_levels();
     let hierarchy = Hierarchy::find(&graph, &scattered).unwrap();
     let z: Vec<f64> = (0..12).map(|i| (f64::from(i) * 0.7).cos()).collect();
     let told = hierarchy.at(&z);
@@ -140,7 +140,7 @@ fn a_centred_power_changes_nothing() {
 
 #[test]
 fn derivatives_of_the_new_density_are_its_differences() {
-    let (graph, scattered) = two_storeys();
+    let (graph, scattered) = two_levels();
     let hierarchy = Hierarchy::find(&graph, &scattered).unwrap();
     let powers: Vec<Power> = (6..12)
         .map(|coordinate| Power {
@@ -221,7 +221,7 @@ fn what_is_non_centred_by_hand_can_be_centred() {
 #[test]
 fn a_tiny_scale_leaves_effects_apart() {
     // At τ = e^−60 the effects are the location to the last bit, and what they add to the density is not rounding.
-    let (graph, scattered) = two_storeys();
+    let (graph, scattered) = two_levels();
     let hierarchy = Hierarchy::find(&graph, &scattered).unwrap();
     let powers: Vec<Power> = [2, 3, 4]
         .into_iter()
@@ -273,7 +273,7 @@ fn chains_and_loops_are_left_out() {
         },
     ];
     let found = Hierarchy::find(&g, &pair).unwrap();
-    assert_eq!(found.storeys.concat().len(), 1);
+    assert_eq!(found.levels.concat().len(), 1);
     assert!(Hierarchy::find(&g, &[]).is_none());
 }
 

@@ -15,9 +15,10 @@
 //! | `packed` | those of larger matrices |
 //! | `program` | binding data, running blocks |
 //! | `solver` | solver steps, which run programs of their own |
-//! | `tape` | those programs where they are small: straight code over rows |
+//! | `bytecode` | those programs where they are small: straight code over rows |
 //! | `shared` | shared inputs and sums over lanes |
 
+mod bytecode;
 mod dense;
 mod fuse;
 mod kernels;
@@ -31,7 +32,6 @@ mod shared;
 mod softplus;
 mod solver;
 pub(crate) mod stages;
-mod tape;
 
 pub use program::{Arena, Program};
 pub use shared::SharedProgram;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use jensen_math::simd::{LANES, Simd};
 
+use crate::exec::bytecode::{Bytecode, BytecodeArena};
 use crate::exec::program::{Arena, Program};
-use crate::exec::tape::{Tape, TapeArena};
 use crate::ir::Graph;
 use crate::ops::{Pass, Solver};
 use crate::passes;
@@ -39,13 +39,13 @@ pub(crate) struct SolverScratch {
 
 /// What evaluates a body: straight code where it can be taken apart into numbers.
 enum Code {
-    Tape(Tape),
+    Bytecode(Bytecode),
     Program(Program),
 }
 
 /// Its scratch memory.
 enum Memory {
-    Tape(TapeArena),
+    Bytecode(BytecodeArena),
     Program(Arena),
 }
 
@@ -53,37 +53,38 @@ impl Code {
     fn new(graph: &Graph, simd: Simd) -> Self {
         let outputs = graph.outputs().iter();
         let lens = outputs.map(|id| graph.shape(*id).len as usize).collect();
-        let tape = passes::scalarise(graph).and_then(|numbers| Tape::new(&numbers, lens, simd));
-        match tape {
-            Some(tape) => Self::Tape(tape),
+        let bytecode =
+            passes::scalarise(graph).and_then(|numbers| Bytecode::new(&numbers, lens, simd));
+        match bytecode {
+            Some(bytecode) => Self::Bytecode(bytecode),
             None => Self::Program(Program::new(passes::optimise(graph), simd, 0)),
         }
     }
 
     fn block(&self) -> usize {
         match self {
-            Self::Tape(tape) => tape.block(),
+            Self::Bytecode(bytecode) => bytecode.block(),
             Self::Program(program) => program.block(),
         }
     }
 
     fn work(&self) -> usize {
         match self {
-            Self::Tape(tape) => tape.work(),
+            Self::Bytecode(bytecode) => bytecode.work(),
             Self::Program(program) => program.work(),
         }
     }
 
     fn memory(&self, rough: bool) -> Memory {
         match self {
-            Self::Tape(tape) => Memory::Tape(tape.arena()),
+            Self::Bytecode(bytecode) => Memory::Bytecode(bytecode.arena()),
             Self::Program(program) => Memory::Program(program.arena(rough)),
         }
     }
 }
 
 enum Running<'a> {
-    Tape(&'a Tape, &'a mut TapeArena),
+    Bytecode(&'a Bytecode, &'a mut BytecodeArena),
     Program(&'a Program, &'a mut Arena),
 }
 
@@ -92,14 +93,14 @@ impl Engine for Running<'_> {
 
     fn simd(&self) -> Simd {
         match self {
-            Self::Tape(tape, _) => tape.simd(),
+            Self::Bytecode(bytecode, _) => bytecode.simd(),
             Self::Program(program, _) => program.simd(),
         }
     }
 
     fn run(&mut self, inputs: &[&[f64]], lanes: usize, outputs: &mut [&mut [f64]]) {
         let (program, arena) = match self {
-            Self::Tape(tape, arena) => return tape.run(arena, inputs, lanes, outputs),
+            Self::Bytecode(bytecode, arena) => return bytecode.run(arena, inputs, lanes, outputs),
             Self::Program(program, arena) => (program, arena),
         };
         program.run(arena, inputs, lanes);
@@ -233,7 +234,9 @@ impl Call {
 
 fn engine<'a>(program: &'a Option<Code>, memory: &'a mut Option<Memory>) -> Option<Running<'a>> {
     match (program.as_ref()?, memory.as_mut()?) {
-        (Code::Tape(tape), Memory::Tape(arena)) => Some(Running::Tape(tape, arena)),
+        (Code::Bytecode(bytecode), Memory::Bytecode(arena)) => {
+            Some(Running::Bytecode(bytecode, arena))
+        }
         (Code::Program(program), Memory::Program(arena)) => Some(Running::Program(program, arena)),
         _ => unreachable!("memory of the same code"),
     }

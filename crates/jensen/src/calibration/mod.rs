@@ -5,16 +5,16 @@
 //! among the draws of its posterior is taken. Where program, simulator and fits agree, ranks are uniform (Talts, Betancourt,
 //! Simpson, Vehtari and Gelman 2018), whatever the model.
 //!
-//! The fits are tasks of [`many`](crate::many), so that they may be divided and a restart asks for the rest alone.
+//! The fits are tasks of [`fit_many`](crate::fit_many), so that they may be divided and a restart asks for the rest alone.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | here | [`simulate`]: the tasks; [`Calibrated::of`]: the verdict on their ranks |
 //! | `ranks` | tests of uniform ranks, with their error rates |
-//! | `sheet` | the page |
+//! | `report_page` | the page |
 
 mod ranks;
-mod sheet;
+mod report_page;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -25,9 +25,9 @@ use serde::Serialize;
 
 pub(crate) use ranks::ranks;
 pub use ranks::{DRAWS, ERROR_RATE, Uniformity};
-pub use sheet::report;
+pub use report_page::report;
 
-use crate::many::{Fits, Given, Row, Task};
+use crate::fit_many::{Fits, Given, Row, Task};
 use crate::program::Includes;
 use crate::sample::row_major;
 use crate::stan::{self, Build};

@@ -1,4 +1,4 @@
-//! Factor analysis of tables: a study of the factor models of `jensen-latent`.
+//! Factor analysis of tables: a fit job of the factor models of `jensen-latent`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -21,9 +21,9 @@ use super::request::parse_likelihood;
 use super::{Curve, Hyperparameter, Request};
 use crate::Error;
 #[cfg(feature = "clap")]
-use crate::study::words;
-use crate::study::{
-    Around, Baseline, Evidence, File, Finished, Judgement, Need, Study, Work, carry_out, request,
+use crate::job::words;
+use crate::job::{
+    Around, Baseline, Evidence, File, Finished, Job, Judgement, Need, Work, carry_out, request,
 };
 use crate::units::{Standardise, Units, shifted};
 
@@ -162,7 +162,7 @@ pub struct AnalysisSummary {
 }
 
 /// A factor analysis, about to start.
-pub struct AnalysisStudy<'a> {
+pub struct AnalysisJob<'a> {
     request: &'a AnalysisRequest,
     data: &'a AnalysisData,
     units: Units,
@@ -188,7 +188,7 @@ pub fn fit_analysis(
     let named = likelihood.parameters().iter().zip(&free);
     let usual = FactorSettings::default();
     let units = units(asked, data, &likelihood)?;
-    let study = AnalysisStudy {
+    let job = AnalysisJob {
         request: asked,
         data,
         model: FactorModel {
@@ -209,7 +209,7 @@ pub fn fit_analysis(
         },
         units,
     };
-    let done = carry_out(study, around)?;
+    let done = carry_out(job, around)?;
     Ok(done.summary)
 }
 
@@ -315,7 +315,7 @@ fn turned(fit: &mut FactorFit) {
     }
 }
 
-impl AnalysisStudy<'_> {
+impl AnalysisJob<'_> {
     /// What the units add to the log density of all known cells.
     fn log_jacobian(&self) -> f64 {
         let scales = self.units.log_scales();
@@ -351,7 +351,7 @@ impl AnalysisStudy<'_> {
     }
 }
 
-impl Study for AnalysisStudy<'_> {
+impl Job for AnalysisJob<'_> {
     type Request = AnalysisRequest;
     type Course = Curve;
     type Output = FactorFit;
@@ -505,7 +505,7 @@ impl Study for AnalysisStudy<'_> {
         summary: &mut AnalysisSummary,
         _: &dyn Clock,
     ) -> Vec<File<'a>> {
-        let page = sheet(summary, &made.course, &made.output, self);
+        let page = report_page(summary, &made.course, &made.output, self);
         vec![
             File::of_bytes(LOADINGS, loadings(summary)),
             File::of_bytes(SCORES, scores(&made.output)),
@@ -552,15 +552,15 @@ fn scores(fit: &FactorFit) -> String {
 }
 
 /// The table with the means of missing cells in their places.
-fn completed(study: &AnalysisStudy<'_>, fit: &FactorFit) -> String {
-    let names: Vec<String> = study.data.names.iter().map(|name| quoted(name)).collect();
-    let table = &study.data.table;
+fn completed(job: &AnalysisJob<'_>, fit: &FactorFit) -> String {
+    let names: Vec<String> = job.data.names.iter().map(|name| quoted(name)).collect();
+    let table = &job.data.table;
     let mut text = names.join(",") + "\n";
     for row in 0..table.rows {
-        let means: Vec<f64> = (0..study.units.width())
+        let means: Vec<f64> = (0..job.units.width())
             .map(|column| expected(fit, row, column))
             .collect();
-        let means = study.units.back(&means);
+        let means = job.units.back(&means);
         for (column, mean) in means.into_iter().enumerate() {
             let seen = table.get(row, column);
             let x = if seen.is_nan() { mean } else { seen };
@@ -587,11 +587,11 @@ const SHOWN: usize = 200;
 const DRAWN: usize = 3000;
 
 /// The page.
-fn sheet(
+fn report_page(
     summary: &AnalysisSummary,
     course: &Curve,
     fit: &FactorFit,
-    study: &AnalysisStudy<'_>,
+    job: &AnalysisJob<'_>,
 ) -> Report {
     let judged = &summary.judgement;
     let (tone, headline) = match judged.trusted {
@@ -638,7 +638,7 @@ fn sheet(
         title: format!("{} factors", summary.factors),
         subject: vec![
             ("likelihood".to_owned(), summary.likelihood.clone()),
-            ("data".to_owned(), study.data.source.clone()),
+            ("data".to_owned(), job.data.source.clone()),
         ],
         verdict: Verdict::new(tone, headline, &judged.status),
         facts: vec![
@@ -661,7 +661,7 @@ fn sheet(
             }
             .into(),
         ],
-        settings: request::listed(study.request),
+        settings: request::listed(job.request),
         timing: vec![("fit".to_owned(), summary.seconds)],
         footnote: "Bounds are in nats.".to_owned(),
         version: summary.version.clone(),

@@ -9,7 +9,7 @@ use jensen_math::special::{inv_phi, log_sum_exp_slice};
 
 use super::{Files, Rows, Stored, TableModel};
 use crate::Error;
-use crate::study::{MEMORY_LIMIT, Need};
+use crate::job::{MEMORY_LIMIT, Need};
 
 const POINTS: Purpose = Purpose::new("latent points of hyperparameters");
 const NEW: Purpose = Purpose::new("latent new effects");

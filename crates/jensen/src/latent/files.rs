@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Files, LatentRequest, Stored};
 use crate::Error;
-use crate::study::{File, folder};
+use crate::job::{File, folder};
 
 /// The command, as the folder's marker has it.
 pub(super) const COMMAND: &str = "latent";

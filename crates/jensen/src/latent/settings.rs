@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Learning, Request};
 use crate::Error;
 #[cfg(feature = "clap")]
-use crate::study::words;
+use crate::job::words;
 
 /// Iterations allowed unless said otherwise; solvers stop on their own long before.
 const MAX_ITERS: u64 = 100_000;
@@ -66,13 +66,13 @@ pub struct LatentRequest {
     )]
     pub offset: Option<String>,
 
-    /// What is maximised: exact, log, tilted, bohning, jaakkola or piecewise [default: exact]
+    /// Bound to maximise: exact, log, tilted, bohning, jaakkola or piecewise [default: exact]
     #[cfg_attr(feature = "clap", arg(long, value_name = "B", help_heading = "Method"))]
     pub bound: Option<String>,
     /// dual, primal, opper, coordinate or em [default: dual]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = parse_solver, help_heading = "Method"))]
     pub solver: Option<String>,
-    /// Keep hyperparameters without a given value where they start, instead of learning them by maximising the bound
+    /// Fix hyperparameters at their starting values instead of learning them
     #[cfg_attr(feature = "clap", arg(long, help_heading = "Method"))]
     pub fixed: bool,
     /// What becomes of free hyperparameters: integrate, or point, which maximises the bound over them [default: integrate]
@@ -97,7 +97,7 @@ pub struct LatentRequest {
     /// Largest number of wall-clock seconds
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = words::positive, help_heading = "Budget"))]
     pub max_seconds: Option<f64>,
-    /// Refuse what would take more memory than this [default: 8GiB]
+    /// Refuse a run that needs more memory than this [default: 8GiB]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SIZE", value_parser = words::bytes, help_heading = "Budget"))]
     pub memory_limit: Option<u64>,
     /// Seconds between checkpoints [default: 30]
@@ -106,7 +106,7 @@ pub struct LatentRequest {
     /// Seed of restarts [default: 0]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", help_heading = "Budget"))]
     pub seed: Option<u64>,
-    /// Threads; all of the machine unless given
+    /// Threads [default: all of the machine]
     #[cfg_attr(feature = "clap", arg(long, value_name = "T", value_parser = words::thread_count, help_heading = "Budget"))]
     pub threads: Option<usize>,
 }
@@ -173,7 +173,7 @@ impl LatentRequest {
     pub fn check(&self) -> Result<(), Error> {
         if self.restarts.is_some() && self.fixed {
             return Err(Error::setting(
-                "--restarts are searches for hyperparameters, which --fixed leaves where they start: give one of the two",
+                "--restarts searches for hyperparameters and --fixed keeps their starting values: use one of them",
             ));
         }
         for (flag, given, words) in [

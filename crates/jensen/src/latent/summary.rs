@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::plain::Comparison;
 use super::posterior::{Part, moments, quantile};
 use super::{Known, Learnt, TableModel};
-use crate::study::{Evidence, Judgement, Work};
+use crate::job::{Evidence, Judgement, Work};
 
 /// Most latent variables of a part that are listed.
 const LISTED: usize = 1000;
@@ -210,17 +210,17 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
     if tightness.is_loose() {
         reasons.push(Reason::new(
             format!(
-                "the bound `{}` is loose: standard deviations are about {:.2} of what they should be",
+                "the bound `{}` is loose: standard deviations are too small, by a factor of about {:.2}",
                 made.model.bound().name(),
                 tightness.sd_ratio
             ),
-            "Maximise the expectation itself (--bound exact).",
+            "Maximise the exact expectation (--bound exact).",
         ));
     }
     if tightness.is_coarse() {
         reasons.push(Reason::new(
             format!(
-                "quadrature leaves {:.1e} nats an observation uncertain",
+                "the quadrature error is {:.1e} nats per observation",
                 tightness.error
             ),
             "Let it choose its nodes (leave --nodes out).",
@@ -257,8 +257,8 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
         .collect();
     if !learnt.learnt && !unset.is_empty() {
         let (stand, them) = match unset.len() {
-            1 => ("was not given and stands at its starting value", "it"),
-            _ => ("were not given and stand at their starting values", "them"),
+            1 => ("was not given and keeps its starting value", "it"),
+            _ => ("were not given and keep their starting values", "them"),
         };
         let named = match unset.len() {
             1..=4 => unset.join(", "),

@@ -87,7 +87,7 @@ impl TableModel {
         let rows: Vec<usize> = (0..values.len()).filter(|i| !values[*i].is_nan()).collect();
         if rows.len() < values.len() {
             notes.push(format!(
-                "{} of {} rows have no response and are not fitted",
+                "{} of {} rows have no response and are not used in the fit",
                 values.len() - rows.len(),
                 values.len()
             ));
@@ -539,7 +539,7 @@ fn responses(
             .map(|level| format!("`{level}`"))
             .collect();
         notes.push(format!(
-            "`{name}` has the {} categories {}{}, those that some row has; the last is the reference",
+            "`{name}` has the {} categories {}{} that occur in the table; the last is the reference",
             levels.len(),
             shown.join(", "),
             if levels.len() > shown.len() { ", …" } else { "" }

@@ -8,13 +8,13 @@ use jensen_data::{Cells, Column, Table};
 use serde::{Deserialize, Serialize};
 
 use super::explained::{Explained, explain_by};
+use super::job::{PointJob, cell, one_part, starts};
 use super::mixture::{Fitted, bernoullis, multinomials, spread};
-use super::study::{PointStudy, cell, one_part, starts};
 use super::{Chain, Described, Emission, Globals, Kind, Parts, PointRequest, Points, Shape};
 use crate::Error;
 #[cfg(feature = "clap")]
-use crate::study::words;
-use crate::study::{Around, carry_out};
+use crate::job::words;
+use crate::job::{Around, carry_out};
 use crate::units::{Standardise, Units};
 
 /// The command that such folders belong to.
@@ -305,7 +305,7 @@ fn fit<C: Components>(
     emission: impl Fn(&C, &[f64]) -> Emission,
 ) -> Result<Fitted, Error> {
     let k = request.states();
-    let study = PointStudy {
+    let job = PointJob {
         command: HMM,
         request,
         shared: &request.points,
@@ -344,7 +344,7 @@ fn fit<C: Components>(
             }
         },
     };
-    let done = carry_out(study, around)?;
+    let done = carry_out(job, around)?;
     Ok((done.made.output, done.summary))
 }
 

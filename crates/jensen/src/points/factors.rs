@@ -9,11 +9,11 @@ use jensen_math::sum::ColumnMoments;
 use jensen_run::Reason;
 
 use super::explained::{Explained, explain};
+use super::job::{Beside, PointJob, cell, images, starts};
 use super::mixture::Fitted;
-use super::study::{Beside, PointStudy, cell, images, starts};
 use super::{Described, FactorsRequest, Globals, Parts, Picture, PointRequest, Points};
 use crate::Error;
-use crate::study::{Around, carry_out};
+use crate::job::{Around, carry_out};
 use crate::units::Units;
 
 /// What is said of missing values.
@@ -40,10 +40,10 @@ fn doubt(
     (ratio > 1.0 + EXCESS.max(ERRORS * error)).then(|| {
         Reason::new(
             format!(
-                "what the factors leave of the points has {ratio:.2} times the variance of the noise that was stated"
+                "the residual variance is {ratio:.2} times the noise variance"
             ),
-            "Try more starts (--starts) or a temperature policy (--temper global); if it stays, there are more factors \
-             (--factors), or there is more noise (--noise-variance).",
+            "Try more starts (--starts) or tempering (--temper global), then more factors (--factors) or more noise \
+             (--noise-variance).",
         )
     })
 }
@@ -138,7 +138,7 @@ pub fn fit_factors(
     let model = model(request, dim, &points.train)?;
     let units = Units::as_they_are(dim);
     let scored = self::model(request, dim, &points.heldout)?;
-    let study = PointStudy {
+    let job = PointJob {
         command: FACTORS,
         request,
         shared: &request.points,
@@ -175,6 +175,6 @@ pub fn fit_factors(
             }
         },
     };
-    let done = carry_out(study, around)?;
+    let done = carry_out(job, around)?;
     Ok((done.made.output, done.summary))
 }

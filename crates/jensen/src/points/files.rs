@@ -1,44 +1,44 @@
-//! Mixtures of points in files, each a leaf whose rows are worked at elsewhere.
+//! Mixtures of points in files, each a shard whose rows are worked at elsewhere.
 //!
-//! Whatever is asked of the leaves ([`What`]), each answers for its own rows, and the parts are added up over one binary tree of leaves,
+//! Whatever is asked of the shards ([`What`]), each answers for its own rows, and the parts are added up over one binary tree of shards,
 //! so that bits depend on the files alone. Whoever drives has a sample of the rows, with which starts are made, and all else.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use jensen_conjugate::leaves::{Ask, Part, PointLeaves};
 use jensen_conjugate::models::{Components, Sampled, sample};
+use jensen_conjugate::shards::{Ask, Part, PointShards};
 use jensen_math::sum::{ColumnMoments, Moments};
 use jensen_run::wire::{self, Reader, Writer};
 use jensen_run::{Store, StoreError, tree_sum};
 
-use super::leaves::{LeafSurvey, PointPlan, Rows, What, survey_of};
 use super::mixture::{Fitted, Fitting, bernoulli, fit, gaussian, multinomial};
+use super::shards::{PointPlan, Rows, ShardSurvey, What, survey_of};
 use super::{Component, MixtureRequest, Points};
 use crate::Error;
-use crate::blocks::{LeafShare, RecordSteps};
-use crate::study::Around;
+use crate::job::Around;
+use crate::records::{RecordSteps, ShardShare};
 use crate::units::Units;
 
-/// A leaf of a driver.
-struct Leaf {
+/// A shard of a driver.
+struct Shard {
     path: PathBuf,
     digest: String,
     /// Its rows to learn from.
     rows: usize,
 }
 
-/// The leaves of a driver.
+/// The shards of a driver.
 pub struct PointFiles {
-    leaves: Vec<Leaf>,
-    /// The first row of each leaf among all, and their number.
+    shards: Vec<Shard>,
+    /// The first row of each shard among all, and their number.
     starts: Vec<usize>,
     steps: Box<dyn RecordSteps>,
     failed: Mutex<Option<Error>>,
 }
 
 impl PointFiles {
-    /// Why leaves did not answer, where they did not.
+    /// Why shards did not answer, where they did not.
     pub(super) fn failure(&self) -> Option<Error> {
         self.failed
             .lock()
@@ -50,7 +50,7 @@ impl PointFiles {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// The answers of leaves, in their order, where none has failed before.
+    /// The answers of shards, in their order, where none has failed before.
     fn ask(
         &self,
         what: What,
@@ -65,8 +65,8 @@ impl PointFiles {
             out.counts(&[what as u64, components as u64]);
             more(out);
         });
-        let of_leaf = |number: usize| -> Option<LeafShare<'_>> {
-            let leaf = &self.leaves[number];
+        let of_shard = |number: usize| -> Option<ShardShare<'_>> {
+            let shard = &self.shards[number];
             let numbers = match &numbers {
                 // Who has no rows of a batch is not asked, as no numbers stand for all.
                 Some(numbers) if numbers[number].is_empty() && what == What::Step => return None,
@@ -77,12 +77,12 @@ impl PointFiles {
                 out.counts(&[number as u64]);
                 out.numbers(&numbers);
             });
-            Some((number, leaf.path.as_path(), leaf.digest.as_str(), share))
+            Some((number, shard.path.as_path(), shard.digest.as_str(), share))
         };
-        let shares: Vec<LeafShare<'_>> = (0..self.leaves.len()).filter_map(of_leaf).collect();
+        let shares: Vec<ShardShare<'_>> = (0..self.shards.len()).filter_map(of_shard).collect();
         match self.steps.solve(&ask, &shares) {
             Ok(answers) => {
-                let mut all: Vec<Option<Vec<u8>>> = vec![None; self.leaves.len()];
+                let mut all: Vec<Option<Vec<u8>>> = vec![None; self.shards.len()];
                 for ((number, ..), answer) in shares.iter().zip(answers) {
                     all[*number] = Some(answer);
                 }
@@ -113,16 +113,16 @@ impl PointFiles {
         };
         let found: Result<Vec<Option<T>>, String> = answers.into_iter().map(one).collect();
         found
-            .map_err(|error| self.fail(Error::Input(format!("what a leaf answered: {error}"))))
+            .map_err(|error| self.fail(Error::Input(format!("what a shard answered: {error}"))))
             .ok()
     }
 
-    /// The numbers of each leaf's rows, counted within the leaf.
+    /// The numbers of each shard's rows, counted within the shard.
     fn divided(&self, batch: &[usize]) -> Vec<Vec<usize>> {
-        let mut shares = vec![Vec::new(); self.leaves.len()];
+        let mut shares = vec![Vec::new(); self.shards.len()];
         for &row in batch {
-            let leaf = self.starts.partition_point(|start| *start <= row) - 1;
-            shares[leaf].push(row - self.starts[leaf]);
+            let shard = self.starts.partition_point(|start| *start <= row) - 1;
+            shares[shard].push(row - self.starts[shard]);
         }
         shares
     }
@@ -141,7 +141,7 @@ impl PointFiles {
     }
 }
 
-/// What the leaves of a fit say before its first step.
+/// What the shards of a fit say before its first step.
 struct Surveyed {
     names: Vec<String>,
     columns: Vec<ColumnMoments>,
@@ -149,22 +149,22 @@ struct Surveyed {
 }
 
 impl PointFiles {
-    /// Files as leaves, in their order, that are asked by `steps` of a plan.
+    /// Files as shards, in their order, that are asked by `steps` of a plan.
     fn surveyed(files: &[PathBuf], steps: Box<dyn RecordSteps>) -> Result<(Self, Surveyed), Error> {
-        let leaves = files.iter().map(|path| Leaf {
+        let shards = files.iter().map(|path| Shard {
             path: path.clone(),
             digest: String::new(),
             rows: 0,
         });
         let mut all = Self {
-            leaves: leaves.collect(),
+            shards: shards.collect(),
             starts: Vec::new(),
             steps,
             failed: Mutex::default(),
         };
         let answers = all.ask(What::Survey, 0, None, |_| {});
         let found = answers.and_then(|answers| all.read(answers, survey_of));
-        let found: Vec<LeafSurvey> = found
+        let found: Vec<ShardSurvey> = found
             .ok_or_else(|| all.why())?
             .into_iter()
             .flatten()
@@ -172,11 +172,11 @@ impl PointFiles {
         let Some(first) = found.first() else {
             return Err(Error::Input("no file is given".to_owned()));
         };
-        for (leaf, survey) in all.leaves.iter().zip(&found) {
+        for (shard, survey) in all.shards.iter().zip(&found) {
             if survey.names != first.names {
                 return Err(Error::Input(format!(
                     "`{}` has the columns {}, and `{}` has {}: all files of a fit have the same columns in the same order",
-                    leaf.path.display(),
+                    shard.path.display(),
                     listed(&survey.names),
                     files[0].display(),
                     listed(&first.names)
@@ -206,11 +206,11 @@ impl PointFiles {
             )));
         }
         let mut start = 0;
-        for (leaf, survey) in all.leaves.iter_mut().zip(found) {
+        for (shard, survey) in all.shards.iter_mut().zip(found) {
             all.starts.push(start);
-            leaf.rows = survey.rows;
-            leaf.digest = survey.digest;
-            start += leaf.rows;
+            shard.rows = survey.rows;
+            shard.digest = survey.digest;
+            start += shard.rows;
         }
         all.starts.push(start);
         let survey = Surveyed {
@@ -221,9 +221,9 @@ impl PointFiles {
         Ok((all, survey))
     }
 
-    /// Why the leaves do not answer.
+    /// Why the shards do not answer.
     fn why(&self) -> Error {
-        let unknown = || Error::Input("a leaf did not answer".to_owned());
+        let unknown = || Error::Input("a shard did not answer".to_owned());
         self.failure().unwrap_or_else(unknown)
     }
 
@@ -247,9 +247,9 @@ impl PointFiles {
         let mut taken = vec![0; rows.len()];
         let mut sampled = Vec::with_capacity(wanted.len() * dim);
         for row in wanted {
-            let leaf = self.starts.partition_point(|start| start <= row) - 1;
-            sampled.extend_from_slice(&rows[leaf][taken[leaf]..taken[leaf] + dim]);
-            taken[leaf] += dim;
+            let shard = self.starts.partition_point(|start| start <= row) - 1;
+            sampled.extend_from_slice(&rows[shard][taken[shard]..taken[shard] + dim]);
+            taken[shard] += dim;
         }
         Ok((totals, merged_sizes(&sizes), sampled))
     }
@@ -283,11 +283,11 @@ fn listed(names: &[String]) -> String {
     format!("{}{more} ({})", shown.join(", "), names.len())
 }
 
-/// Fits a mixture to the rows of files, each of which is a leaf that `steps` of a plan has worked at. One file gives the fit of
-/// [`fit_mixture`](super::fit_mixture) but for rounding, and so do several without held-out rows, which each leaf draws of its own.
+/// Fits a mixture to the rows of files, each of which is a shard that `steps` of a plan has worked at. One file gives the fit of
+/// [`fit_mixture`](super::fit_mixture) but for rounding, and so do several without held-out rows, which each shard draws of its own.
 ///
 /// # Errors
-/// As [`fit_mixture`](super::fit_mixture); files of different columns; a leaf that does not answer, from whose last checkpoint the
+/// As [`fit_mixture`](super::fit_mixture); files of different columns; a shard that does not answer, from whose last checkpoint the
 /// run can go on.
 pub fn fit_mixture_files(
     request: &MixtureRequest,
@@ -310,12 +310,12 @@ pub fn fit_mixture_files(
     let wanted = sample(count, request.points.seed()).unwrap_or_else(|| (0..count).collect());
     let (totals, sizes, rows) = files.begun(&wanted, survey.names.len())?;
     let points = Points {
-        source: match &files.leaves[..] {
+        source: match &files.shards[..] {
             [only] => only.path.display().to_string(),
             [first, ..] => format!(
                 "{} and {} more files",
                 first.path.display(),
-                files.leaves.len() - 1
+                files.shards.len() - 1
             ),
             [] => String::new(),
         },
@@ -383,20 +383,20 @@ impl Elsewhere<'_> {
         component: impl Fn(&[f64], f64) -> Component,
         around: Around<'_>,
     ) -> Result<Fitted, Error> {
-        let leaves = self.request.sizes().all().map(|k| Asked {
+        let shards = self.request.sizes().all().map(|k| Asked {
             files: self.files,
             components: k as usize,
         });
-        let leaves: Vec<Asked<'_>> = leaves.collect();
-        let sampled = |leaves| Sampled {
+        let shards: Vec<Asked<'_>> = shards.collect();
+        let sampled = |shards| Sampled {
             sample: rows,
             points: self.points.count(),
             totals: self.totals.clone(),
             sizes: self.sizes.clone(),
             log_jacobian: self.log_jacobian,
-            leaves,
+            shards,
         };
-        let all: Vec<Sampled<'_, C>> = leaves.iter().map(|leaves| sampled(leaves)).collect();
+        let all: Vec<Sampled<'_, C>> = shards.iter().map(|shards| sampled(shards)).collect();
         let score = |k: usize, lambda: &[f64]| self.files.score(k, lambda);
         let trains: Vec<&Sampled<'_, C>> = all.iter().collect();
         let data = Fitting {
@@ -408,13 +408,13 @@ impl Elsewhere<'_> {
     }
 }
 
-/// The leaves as a mixture of so many components asks them.
+/// The shards as a mixture of so many components asks them.
 struct Asked<'a> {
     files: &'a PointFiles,
     components: usize,
 }
 
-impl PointLeaves for Asked<'_> {
+impl PointShards for Asked<'_> {
     fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part> {
         // All rows, in whatever order, are told by a word.
         let numbers = (batch.len() < self.files.count()).then(|| self.files.divided(batch));
@@ -444,7 +444,7 @@ impl PointLeaves for Asked<'_> {
     }
 }
 
-/// Checkpoints of a run whose leaves answer: after one has failed, what was chosen may rest on an answer that is not there.
+/// Checkpoints of a run whose shards answer: after one has failed, what was chosen may rest on an answer that is not there.
 pub(super) struct Guarded<'a> {
     pub(super) store: &'a mut dyn Store,
     pub(super) files: &'a PointFiles,

@@ -9,13 +9,13 @@ use jensen_math::sum::Moments;
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 
 use super::files::PointFiles;
+use super::job::{Made, PointJob, Score, cell, images, one_part, starts};
 use super::model::predicted;
-use super::study::{Made, PointStudy, Score, cell, images, one_part, starts};
 use super::{
     Component, Described, Kind, MixtureModel, MixtureRequest, Parts, Picture, Points, PointsSummary,
 };
 use crate::Error;
-use crate::study::{Around, carry_out};
+use crate::job::{Around, carry_out};
 use crate::units::Units;
 
 /// The command that such folders belong to.
@@ -211,7 +211,7 @@ pub(super) fn fit<C: Components>(
         .iter()
         .map(|model| (model, lgamma(model.parts().len() as f64 + 1.0)))
         .collect();
-    let study = PointStudy {
+    let job = PointJob {
         command: MIXTURE,
         request,
         shared: &request.points,
@@ -266,7 +266,7 @@ pub(super) fn fit<C: Components>(
             }
         },
     };
-    let done = carry_out(study, around)?;
+    let done = carry_out(job, around)?;
     Ok((done.made.output, done.summary))
 }
 

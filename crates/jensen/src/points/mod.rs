@@ -5,29 +5,29 @@
 //! | --- | --- |
 //! | `request` | [`MixtureRequest`], [`FactorsRequest`]: what is asked for, with its defaults |
 //! | `table` | [`Points`]: rows to learn from, and rows held out |
-//! | `study` | the study that all of them share |
+//! | `job` | the fit job that all of them share |
 //! | `mixture`, `factors` | [`fit_mixture`], [`fit_factors`]: what their globals mean |
-//! | `files`, `leaves` | [`fit_mixture_files`], [`point_step`]: mixtures of rows in files that are worked at elsewhere; such a file |
+//! | `files`, `shards` | [`fit_mixture_files`], [`point_step`]: mixtures of rows in files that are worked at elsewhere; such a file |
 //! | `chains` | [`ChainsRequest`], [`Sequences`], [`fit_chains`]: rows in sequence |
 //! | `stored` | [`Globals`], [`stored_globals`]: a fit as it is kept on disk |
 //! | `sizes` | [`Sizes`]: a number of components, or a range to choose from |
 //! | `model` | [`MixtureModel`]: a fitted mixture, stored and applied to new points |
 //! | `explained` | [`Explained`]: what globals say of points |
 //! | `summary` | [`PointsSummary`]: a fit in numbers, `fit.json` |
-//! | `sheet` | the page about a fit |
+//! | `report_page` | the page about a fit |
 
 mod chains;
 mod explained;
 mod factors;
 mod files;
-mod leaves;
+mod job;
 mod mixture;
 mod model;
+mod report_page;
 mod request;
-mod sheet;
+mod shards;
 mod sizes;
 mod stored;
-mod study;
 mod summary;
 mod table;
 
@@ -35,12 +35,12 @@ pub use chains::{ChainsRequest, HMM, Sequences, decode_chains, explain_chains, f
 pub use explained::Explained;
 pub use factors::{FACTORS, explain_factors, fit_factors};
 pub use files::fit_mixture_files;
-pub use leaves::{PointLeaf, point_step};
+pub use job::{Course, Described, Made, Picture};
 pub use mixture::{Fitted, MIXTURE, fit_mixture};
 pub use model::MixtureModel;
 pub use request::{FactorsRequest, Kind, MixtureRequest, PointRequest, Shape};
+pub use shards::{PointShard, point_step};
 pub use sizes::Sizes;
 pub use stored::{Globals, stored_globals};
-pub use study::{Course, Described, Made, Picture};
 pub use summary::{CandidateRow, Chain, Component, Emission, Parts, PointsSeconds, PointsSummary};
 pub use table::Points;

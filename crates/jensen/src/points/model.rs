@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::mixture::{MIXTURE, bernoullis, multinomials};
 use super::{Explained, Kind, Points, Shape};
 use crate::Error;
-use crate::study::folder;
+use crate::job::folder;
 use crate::units::Units;
 
 /// Name of the algorithm in the file's header.

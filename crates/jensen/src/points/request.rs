@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Sizes;
 use crate::Error;
 #[cfg(feature = "clap")]
-use crate::study::words;
+use crate::job::words;
 use crate::units::Standardise;
 
 /// Settings of every model of points; what is absent has a default.
@@ -18,10 +18,10 @@ use crate::units::Standardise;
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct PointRequest {
-    /// Temperature: none, `anneal=PASSES[:FROM]` (falls to 1 in so many passes or iterations), schedule=PASS:T,PASS:T,… (linear
-    /// in between), global (one, inferred) or local (one a point, inferred); `global=PASSES[:HOTTEST[:TEMPERATURES]]` and
-    /// `local=PASSES[:TEMPERATURES[:A:B]]` are 1 after so many, `inf` never. Plain global cools in 50 iterations, or in one pass with
-    /// --batch [default: none]
+    /// Temperature: none, `anneal=PASSES[:FROM]` (falls to 1 in PASSES passes or iterations), schedule=PASS:T,PASS:T,…
+    /// (linear in between), global (one, inferred) or local (one per point, inferred);
+    /// `global=PASSES[:HOTTEST[:TEMPERATURES]]` and `local=PASSES[:TEMPERATURES[:A:B]]` reach 1 after PASSES, `inf` never.
+    /// Plain global cools in 50 iterations, or in one pass with --batch [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = words::temper, help_heading = "Method"))]
     pub temper: Option<String>,
     /// Points of a minibatch; without it every iteration uses all points
@@ -51,8 +51,8 @@ pub struct PointRequest {
     /// Seed of every random number; same seed, same bits, on any number of threads [default: 0]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", help_heading = "Run"))]
     pub seed: Option<u64>,
-    /// Starts, with seeds that follow each other, of which the one with the best bound is kept. Unless given 5, of which a
-    /// temperature policy takes the first; 1 with --batch, and for one component or state
+    /// Number of starts with consecutive seeds; the fit with the best bound is kept [default: 5, or 1 with a temperature
+    /// policy, with --batch, and for one component or state]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Run"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starts: Option<u64>,

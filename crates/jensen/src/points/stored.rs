@@ -4,7 +4,7 @@ use jensen_data::RunDir;
 use jensen_run::{Archive, ArchiveError, Checkpoint, Identity};
 
 use crate::Error;
-use crate::study::folder;
+use crate::job::folder;
 use crate::units::Units;
 
 /// What a model says of other points.

@@ -146,21 +146,21 @@ impl Points {
     /// # Errors
     /// It is empty, or has an infinite number or something else than a number somewhere.
     pub fn of_table(table: &Table, request: &PointRequest) -> Result<Self, Error> {
-        Self::of_leaf(table, request, 0)
+        Self::of_shard(table, request, 0)
     }
 
-    /// The same of a leaf of this number, whose held-out rows are drawn apart from those of others.
+    /// The same of a shard of this number, whose held-out rows are drawn apart from those of others.
     ///
     /// # Errors
     /// As [`of_table`](Self::of_table).
-    pub fn of_leaf(table: &Table, request: &PointRequest, leaf: u64) -> Result<Self, Error> {
+    pub fn of_shard(table: &Table, request: &PointRequest, shard: u64) -> Result<Self, Error> {
         let columns: Vec<&[f64]> = table
             .names()
             .iter()
             .map(|name| table.numbers(name))
             .collect::<Result<_, _>>()?;
         let names = table.names().iter().map(|n| (*n).to_owned()).collect();
-        Self::of(table, names, &columns, request, leaf)
+        Self::of(table, names, &columns, request, shard)
     }
 
     fn of(
@@ -168,7 +168,7 @@ impl Points {
         names: Vec<String>,
         columns: &[&[f64]],
         request: &PointRequest,
-        leaf: u64,
+        shard: u64,
     ) -> Result<Self, Error> {
         let source = table.source();
         let rows = table.rows();
@@ -189,7 +189,7 @@ impl Points {
                 missing = Some((row + 1, name.clone()));
             }
         }
-        let order = permutation(request.seed(), SPLIT, leaf, rows);
+        let order = permutation(request.seed(), SPLIT, shard, rows);
         let apart = (request.heldout() * rows as f64).round() as usize;
         let mut is_heldout = vec![false; rows];
         for &row in &order[..apart.min(rows - 1)] {

@@ -8,16 +8,17 @@
 //! | `request` | [`FitRequest`]: what is asked for, with its defaults |
 //! | `minibatch` | the settings of exchangeable records |
 //! | `trust` | the parameters of TrustVI |
-//! | `study` | [`FitStudy`]: a fit in a folder |
+//! | `job` | [`FitJob`]: a fit in a folder |
 //! | `stored` | [`Stored`]: what the folder keeps |
 
+mod job;
 mod minibatch;
 mod request;
 mod source;
 mod stored;
-mod study;
 mod trust;
 
+pub use job::{FitCourse, FitJob};
 use request::MAX_ITERS;
 pub use request::{
     CentringName, CovarianceName, EstimatorName, FitRequest, MethodName, OptimizerName, RefineName,
@@ -25,7 +26,6 @@ pub use request::{
 pub(crate) use source::REGRESSION;
 pub use source::{Includes, Source};
 pub use stored::Stored;
-pub use study::{FitCourse, FitStudy};
 pub use trust::TrustRequest;
 
 use std::collections::BTreeMap;
@@ -38,10 +38,10 @@ use jensen_data::{Coordinates, DataFile, DataSet, FitSummary};
 use jensen_density::{AllRecords, Variable};
 use jensen_run::{Budget, Control, Silent};
 
-use crate::blocks::{BLOCK, LeafProgram, RecordSteps, RecordTable};
-use crate::exchangeable::{self, BlockModel, LeafModel, RecordModel, Records};
+use crate::exchangeable::{self, BlockModel, RecordModel, Records, ShardModel};
+use crate::job::{Around, Done, Place, carry_out, request as requests};
+use crate::records::{BLOCK, RecordSteps, RecordTable, ShardProgram};
 use crate::stan::{Build, Halt, Model};
-use crate::study::{Around, Done, Place, carry_out, request as requests};
 use crate::{
     About, Centring, Error, Fitted, Options, Predictive, Problem, Sample, SampleRequest, sample,
     sample_refined,
@@ -75,11 +75,11 @@ enum Lowered {
     /// Of exchangeable records whose data come in blocks.
     Blocks(Box<BlockModel>),
     /// Of exchangeable records that are evaluated elsewhere.
-    Leaves(Box<LeafModel>),
+    Shards(Box<ShardModel>),
 }
 
-/// What makes whoever evaluates leaves of what a leaf needs.
-type Steps<'a> = Box<dyn FnOnce(&LeafProgram) -> Box<dyn RecordSteps> + 'a>;
+/// What makes whoever evaluates shards of what a shard needs.
+type Steps<'a> = Box<dyn FnOnce(&ShardProgram) -> Box<dyn RecordSteps> + 'a>;
 
 /// Does the same with a model of any kind.
 macro_rules! with_model {
@@ -88,7 +88,7 @@ macro_rules! with_model {
             Lowered::Whole($model) => $work,
             Lowered::Records($model) => $work,
             Lowered::Blocks($model) => $work,
-            Lowered::Leaves($model) => $work,
+            Lowered::Shards($model) => $work,
         }
     };
 }
@@ -107,15 +107,15 @@ impl Program {
         Self::compiled(source, request, threads, halt, None)
     }
 
-    /// The same of records in leaves, which are evaluated by what `steps` makes of what a leaf needs.
+    /// The same of records in shards, which are evaluated by what `steps` makes of what a shard needs.
     ///
     /// # Errors
     /// As [`compile`](Self::compile), and without records that are counted.
-    pub fn compile_leaves(
+    pub fn compile_shards(
         source: Source,
         request: FitRequest,
         threads: usize,
-        steps: impl FnOnce(&LeafProgram) -> Box<dyn RecordSteps>,
+        steps: impl FnOnce(&ShardProgram) -> Box<dyn RecordSteps>,
     ) -> Result<Self, Error> {
         Self::compiled(
             source,
@@ -151,8 +151,8 @@ impl Program {
         let model = match (&request.exchangeable, &request.records, steps) {
             (Some(count), Some(paths), Some(steps)) => {
                 let model =
-                    exchangeable::compile_leaves(&source, &data, &build, count, paths, steps)?;
-                Lowered::Leaves(Box::new(model))
+                    exchangeable::compile_shards(&source, &data, &build, count, paths, steps)?;
+                Lowered::Shards(Box::new(model))
             }
             (Some(count), Some(paths), None) => {
                 let open = |data: &[_]| RecordTable::open(paths, data, BLOCK, None);
@@ -357,7 +357,7 @@ impl Program {
             }
             Lowered::Records(model) => self.fit_records(model, options, &init, around),
             Lowered::Blocks(model) => self.fit_records(model, options, &init, around),
-            Lowered::Leaves(model) => self.fit_records(model, options, &init, around),
+            Lowered::Shards(model) => self.fit_records(model, options, &init, around),
         }
     }
 
@@ -395,7 +395,7 @@ impl Program {
             return Ok((done.made.output, done.summary));
         }
         around.observer.note(
-            "refined draws have not mixed over recentred groups, so the program is fitted as it is written",
+            "refined draws did not mix with the chosen centring, so Jensen fits the program as written",
         );
         let _ = self.as_written.set(());
         // The fit so far is put aside, and comes back where this one fails.
@@ -428,7 +428,7 @@ impl Program {
         if self.centring.get().is_some() {
             return;
         }
-        // Locals given hubs are the same to a family that knows what hubs do to them, however they are taken.
+        // Local parameters given global ones are the same to a family that knows what global parameters do to them, however they are taken.
         let wanted = self.request.has_centring(settings)
             && (self.request.centring.is_some()
                 || !begins_conditional(model.graph_density(), settings));
@@ -475,7 +475,7 @@ impl Program {
         }
     }
 
-    /// A study of the problem that this program is fitted as.
+    /// A fit job of the problem that this program is fitted as.
     fn carry_out<'a, P: Problem>(
         &'a self,
         problem: &'a P,
@@ -483,16 +483,16 @@ impl Program {
         init: &Init,
         budget: Budget,
         around: Around<'_>,
-    ) -> Result<Done<FitStudy<'a, P, Stored>>, Error> {
+    ) -> Result<Done<FitJob<'a, P, Stored>>, Error> {
         let chosen = self.centring.get();
         let centring = chosen.map(|_| self.recentring().cloned().unwrap_or_default());
         if centring.is_none() {
             around.observer.note(
-                "there was no time to choose how groups are centred, so they are taken as written; a run that goes on \
-                 chooses, and begins anew",
+                "there was no time to choose a centring, so Jensen fits the program as written; a resumed run chooses one and \
+                 starts again",
             );
         }
-        let study = FitStudy {
+        let job = FitJob {
             // What goes on is to end as what was never stopped, which has a centring.
             resumable: centring.is_some(),
             problem,
@@ -504,7 +504,7 @@ impl Program {
             data: &self.data,
             coordinates: self.coordinates(),
         };
-        carry_out(study, around)
+        carry_out(job, around)
     }
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::minibatch;
 use super::trust::TrustRequest;
 use crate::fit::DRAWS;
-use crate::study::{MEMORY_LIMIT, words};
+use crate::job::{MEMORY_LIMIT, words};
 use crate::{Covariance, Error, Options, Save};
 
 /// Iterations allowed unless said otherwise; methods stop on their own long before.
@@ -25,8 +25,8 @@ pub(super) const MAX_ITERS: u64 = 100_000;
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum MethodName {
-    /// TrustVI for mean fields, Newton rounds on fixed draws for richer families; bbvi where --estimator,
-    /// --optimizer or --step-size is given
+    /// TrustVI for mean fields and Newton's method on fixed draws for richer families; bbvi if --estimator, --optimizer or
+    /// --step-size is given
     Auto,
     /// TrustVI: stochastic trust regions
     Trust,
@@ -82,7 +82,7 @@ pub enum OptimizerName {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum RefineName {
-    /// Where the policy's approximation alone is not to be trusted
+    /// If the default approximation alone is not trusted
     Auto,
     /// Never
     None,
@@ -95,9 +95,9 @@ pub enum RefineName {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
 pub enum CentringName {
-    /// Centred, non-centred or between, element by element, by what the data say of each
+    /// Centred, non-centred or in between, chosen for each element by the data
     Auto,
-    /// As the program has them
+    /// As in the program
     Off,
 }
 
@@ -108,7 +108,7 @@ pub enum CentringName {
 pub enum CovarianceName {
     /// The fitted family
     Family,
-    /// Linear response at the mean-field optimum, which widens the variances of a mean-field fit
+    /// Linear response at the mean-field optimum, which corrects mean-field variances
     LinearResponse,
 }
 
@@ -123,47 +123,45 @@ pub struct FitRequest {
         arg(long, value_enum, value_name = "NAME", help_heading = "Method")
     )]
     pub method: Option<MethodName>,
-    /// auto, meanfield, fullrank, sparse, conditional (Gaussians of locals given hubs), lowrank=R, mixture=K (of K Gaussians, up
-    /// to 128 dimensions; 8 unless given) or flow=L (L affine couplings upon the best Gaussian; 6 unless given). auto:
-    /// mean-field, then from there, if its k̂ is too large, full-rank, from 100 dimensions on conditional where a few coordinates
-    /// are neighbours of most others (from 500 on at once), else sparse where the model is, low-rank beyond 400; a mixture up to
-    /// 64 dimensions where starts find several modes that are no relabelling of each other [default: auto]
+    /// auto, meanfield, fullrank, sparse, conditional (conditionally structured Gaussian), lowrank=R, mixture=K (K
+    /// Gaussians, up to 128 dimensions; K = 8 if omitted) or flow=L (L affine coupling layers on the best Gaussian; L = 6 if
+    /// omitted). auto starts with meanfield. If its k̂ is too large, fullrank follows, or from 100 dimensions on conditional
+    /// or sparse if they suit the model, or lowrank beyond 400. From 500 dimensions on auto starts with conditional if it
+    /// suits the model. If starts find several distinct modes, a mixture follows in up to 64 dimensions [default: auto]
     #[cfg_attr(feature = "clap", arg(long, value_name = "FAMILY", value_parser = parse_family, help_heading = "Method"))]
     pub family: Option<String>,
-    /// Refine the approximation to draws of the posterior by tempering and Hamiltonian transitions: auto where method
-    /// and family are auto and the approximation alone is not to be trusted [default: auto]
+    /// Refine the approximation to draws of the posterior by annealed sequential Monte Carlo; auto refines if method and
+    /// family are auto and the approximation alone is not trusted [default: auto]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_enum, value_name = "WHEN", help_heading = "Method")
     )]
     pub refine: Option<RefineName>,
-    /// Elements of groups, such as theta in `theta ~ normal(mu, tau)`, are fitted centred, non-centred or between, by
-    /// what the data say of each; names and draws stay the program's [default: auto where method and family are]
+    /// Fit group effects, such as theta in `theta ~ normal(mu, tau)`, centred, non-centred or in between, as the data
+    /// suggest; names and draws stay those of the program [default: auto where method and family are]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_enum, value_name = "HOW", help_heading = "Method")
     )]
     pub centring: Option<CentringName>,
-    /// Covariances of the draws; linear-response fits a mean-field family and corrects its variances for
-    /// correlation [default: family]
+    /// Covariance of the draws; linear-response fits a mean-field family and corrects its variances [default: family]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_enum, value_name = "NAME", help_heading = "Method")
     )]
     pub covariance: Option<CovarianceName>,
-    /// The parameters whose covariances linear response corrects, separated by commas, such as `mu,beta[2]`; needed
-    /// where the model has more than 600 dimensions [default: all]
+    /// Parameters whose covariance linear response corrects, separated by commas, such as `mu,beta[2]`; required above 600
+    /// dimensions [default: all]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "NAMES", help_heading = "Method")
     )]
     pub covariance_of: Option<String>,
-    /// The `int` data variable that counts exchangeable records: fit by minibatches of them
+    /// The `int` data variable that counts exchangeable records; fit by minibatches of records
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "Method"))]
     pub exchangeable: Option<String>,
-    /// Parquet files, or folders of them, whose rows are the records of --exchangeable: read a block at a time, so that they
-    /// need not fit into memory. Columns have the names of the data that are sized by N, lists for vectors; the other data
-    /// stay in DATA, where N is left out
+    /// Parquet files or folders whose rows are the records of --exchangeable; they may be larger than memory. Columns are
+    /// named after the data of size N, with lists for vectors; DATA has the other data, without N
     #[cfg_attr(feature = "clap", arg(long, value_name = "PARQUET", num_args = 1.., help_heading = "Method"))]
     pub records: Option<Vec<PathBuf>>,
     /// Records of a minibatch [default: 100; with --records 1000]
@@ -176,8 +174,8 @@ pub struct FitRequest {
         arg(long, value_enum, value_name = "NAME", help_heading = "Method")
     )]
     pub estimator: Option<EstimatorName>,
-    /// Every K iterations, write the variance of every gradient estimator at the iterate to the trace, all of it, its
-    /// subsampling part and its Monte-Carlo part; needs --exchangeable and --out
+    /// Every K iterations, write the variance of every gradient estimator to the trace: total, subsampling part and
+    /// Monte-Carlo part; needs --exchangeable and --out
     #[cfg_attr(feature = "clap", arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method"))]
     pub trace_variance: Option<u64>,
     /// Optimiser of bbvi [default: adam]
@@ -216,18 +214,18 @@ pub struct FitRequest {
     /// Largest number of seconds
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = words::positive, help_heading = "Budget"))]
     pub max_seconds: Option<f64>,
-    /// Refuse what would take more memory than this [default: 8GiB]
+    /// Refuse a run that needs more memory than this [default: 8GiB]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SIZE", value_parser = words::bytes, help_heading = "Budget"))]
     pub memory_limit: Option<u64>,
 
     /// Posterior draws [default: 1000]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Run"))]
     pub draws: Option<u64>,
-    /// Which variables are drawn, summarised and written, a list with commas: parameters, transformed, generated, all,
-    /// or names; generated quantities are computed only where one of them is [default: all]
+    /// Variables to draw, summarise and write, separated by commas: parameters, transformed, generated, all, or names;
+    /// Jensen computes generated quantities only if one of them is listed [default: all]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT", help_heading = "Run"))]
     pub save: Option<String>,
-    /// Choose the draws by importance weights from ten times as many
+    /// Resample the draws by importance weights from ten times as many
     #[cfg_attr(feature = "clap", arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Run"))]
     pub importance_resample: Option<bool>,
     /// Seed of every random number; same seed, same bits, on any number of threads [default: 0]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::FIT;
 use super::request::FitRequest;
 use super::source::{Includes, MODEL, REGRESSION, Source, data_file};
-use crate::study::folder;
+use crate::job::folder;
 use crate::{Centring, Error};
 
 /// A run as its folder keeps it.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 #[cfg(feature = "clap")]
-use crate::study::words;
+use crate::job::words;
 
 /// Parameters of Table 1 of Regier, Jordan and McAuliffe (2017), and the first radius; what is absent has its default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use jensen_run::Record;
 use serde_json::Value;
 
 use super::Curves;
-use crate::study;
+use crate::job;
 
 /// Points of a curve; more cannot be told apart.
 const POINTS: usize = 1000;
@@ -60,7 +60,7 @@ pub struct TopicsCourse {
     before: Option<f64>,
 }
 
-impl study::Course for TopicsCourse {
+impl job::Course for TopicsCourse {
     fn add(&mut self, record: &Record) {
         let pass = self.sizes.passes(record.iteration);
         let scored = number(record, "heldout_log_predictive");
@@ -147,7 +147,7 @@ mod tests {
             record(3, 25.0, Some(-7.0)),
             record(4, 25.5, None),
         ] {
-            study::Course::add(&mut gathered, &record);
+            job::Course::add(&mut gathered, &record);
         }
         let speed = gathered.docs_per_second().unwrap();
         assert!((speed - 2.0 * (250.0 / 3.0) / 1.5).abs() < 1e-12, "{speed}");

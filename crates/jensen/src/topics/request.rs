@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::study::words;
+use crate::job::words;
 
 /// Top words in results unless said otherwise.
 const WORDS: usize = 10;
@@ -41,8 +41,7 @@ pub struct TopicsRequest {
     /// goes with temperature policies [default: cvb0, and mean-field with a temperature policy]
     #[cfg_attr(feature = "clap", arg(long, value_name = "cvb0|mean-field", value_parser = ["cvb0", "mean-field"], help_heading = "Method"))]
     pub inference: Option<String>,
-    /// First topics: words of documents that are unlike each other, or random ones that are all alike [default: documents,
-    /// and random with the mean field]
+    /// Initial topics: words of dissimilar documents, or random [default: documents, and random with the mean field]
     #[cfg_attr(feature = "clap", arg(long, value_name = "documents|random", value_parser = ["documents", "random"], help_heading = "Method"))]
     pub start: Option<String>,
     /// A document's local step ends when its expected counts move by less than this share of its tokens [default: 0.01]
@@ -51,9 +50,10 @@ pub struct TopicsRequest {
     /// Largest number of sweeps over a document's words in a local step [default: 100]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Method"))]
     pub max_sweeps: Option<u64>,
-    /// Temperature: none, `anneal=PASSES[:FROM]` (falls to 1 in so many passes), schedule=PASS:T,PASS:T,… (linear in between),
-    /// global (one, inferred) or local (one a document, inferred); `global=PASSES[:HOTTEST[:TEMPERATURES]]` and
-    /// `local=PASSES[:TEMPERATURES[:A:B]]` are 1 after so many passes, `inf` never. Plain global cools in half a pass [default: none]
+    /// Temperature: none, `anneal=PASSES[:FROM]` (falls to 1 in PASSES passes), schedule=PASS:T,PASS:T,… (linear in
+    /// between), global (one, inferred) or local (one per document, inferred); `global=PASSES[:HOTTEST[:TEMPERATURES]]` and
+    /// `local=PASSES[:TEMPERATURES[:A:B]]` reach 1 after PASSES, `inf` never. Plain global cools in half a pass [default:
+    /// none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = words::temper, help_heading = "Method"))]
     pub temper: Option<String>,
     /// Passes over the documents; fractions are allowed [default: 5, and 1 with the mean field]
@@ -68,7 +68,7 @@ pub struct TopicsRequest {
     /// Forgetting rate of the step sizes, above 0.5 and at most 1 [default: 0.7]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
     pub kappa: Option<f64>,
-    /// Held-out scores a pass, on up to 1000 held-out documents; 0 scores at the end alone [default: 5]
+    /// Held-out scores per pass, on up to 1000 documents; 0 scores only at the end [default: 5]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = words::not_negative, help_heading = "Run"))]
     pub evaluations: Option<f64>,
     /// Top words of a topic in the results [default: 10]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{TopicModel, TopicsRequest, TopicsSummary};
 use crate::Error;
-use crate::study::folder;
+use crate::job::folder;
 
 /// The command, as the folder's marker has it.
 pub const COMMAND: &str = "topics";

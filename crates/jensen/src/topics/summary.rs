@@ -4,7 +4,7 @@ use jensen_conjugate::documents::Documents;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Coherence, TopicModel, coherence};
-use crate::study::Judgement;
+use crate::job::Judgement;
 
 /// A topic in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

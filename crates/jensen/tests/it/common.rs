@@ -1,9 +1,9 @@
-//! What tests of studies share.
+//! What tests of fit jobs share.
 
+use jensen::job::{Around, MEMORY_LIMIT, Place};
 use jensen::run::Silent;
-use jensen::study::{Around, MEMORY_LIMIT, Place};
 
-/// Runs a study that leaves nothing behind.
+/// Runs a fit job that leaves nothing behind.
 pub fn alone<T>(run: impl FnOnce(Around<'_>) -> T) -> T {
     run(Around {
         place: Place::Nowhere,

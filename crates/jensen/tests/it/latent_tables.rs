@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jensen::data::Table;
+use jensen::job::{Around, MEMORY_LIMIT, Place};
 use jensen::latent::{LatentRequest, LatentSummary, fit_latent_in_memory};
 use jensen::run::Silent;
-use jensen::study::{Around, MEMORY_LIMIT, Place};
 use serde_json::Value;
 
 fn folder() -> PathBuf {

@@ -1,6 +1,5 @@
 //! Integration tests of `jensen`: one binary, a module for each subject.
 
-mod blocks;
 #[cfg(feature = "full")]
 mod common;
 #[cfg(feature = "latent")]
@@ -8,6 +7,7 @@ mod latent_tables;
 mod memory;
 mod mixture_files;
 mod pipeline;
+mod records;
 mod regress;
 mod tables;
 mod units;

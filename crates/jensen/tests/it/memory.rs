@@ -1,4 +1,4 @@
-//! Studies of data in memory: the same fits as from files, and what globals say of other points.
+//! Fit jobs of data in memory: the same fits as from files, and what globals say of other points.
 #![cfg(feature = "full")]
 
 use jensen::conjugate::documents::{Bag, MemoryDocuments};

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use jensen::Error;
-use jensen::blocks::{LeafShare, RecordSteps};
+use jensen::job::{Around, MEMORY_LIMIT, Place, folder};
 use jensen::points::{
-    Fitted, MixtureModel, MixtureRequest, PointLeaf, PointRequest, Points, fit_mixture,
+    Fitted, MixtureModel, MixtureRequest, PointRequest, PointShard, Points, fit_mixture,
     fit_mixture_files, point_step,
 };
+use jensen::records::{RecordSteps, ShardShare};
 use jensen::run::Silent;
-use jensen::study::{Around, MEMORY_LIMIT, Place, folder};
 
 const SHARES: [usize; 5] = [120, 80, 200, 30, 70];
 
@@ -31,11 +31,11 @@ struct Here {
     plan: String,
     workers: Workers,
     calls: Arc<AtomicUsize>,
-    kept: Mutex<Vec<Option<Arc<PointLeaf>>>>,
+    kept: Mutex<Vec<Option<Arc<PointShard>>>>,
 }
 
 impl RecordSteps for Here {
-    fn solve(&self, ask: &[u8], shares: &[LeafShare<'_>]) -> Result<Vec<Vec<u8>>, Error> {
+    fn solve(&self, ask: &[u8], shares: &[ShardShare<'_>]) -> Result<Vec<Vec<u8>>, Error> {
         if Some(self.calls.fetch_add(1, Ordering::Relaxed)) == self.workers.lost {
             return Err(Error::Input("the machine is gone".to_owned()));
         }
@@ -47,10 +47,10 @@ impl RecordSteps for Here {
         }
         for at in order {
             let (number, path, digest, share) = &shares[at];
-            let leaf = &mut kept[*number];
-            answers[at] = point_step(&self.plan, path, digest, ask, share, leaf)?;
+            let shard = &mut kept[*number];
+            answers[at] = point_step(&self.plan, path, digest, ask, share, shard)?;
             if self.workers.forget {
-                *leaf = None;
+                *shard = None;
             }
         }
         Ok(answers)
@@ -101,7 +101,7 @@ fn rows(kind: &str) -> (Vec<&'static str>, Vec<String>) {
     )
 }
 
-/// One table of all rows, and a table a leaf.
+/// One table of all rows, and a table a shard.
 fn written(folder: &Path, kind: &str) -> (PathBuf, Vec<PathBuf>) {
     let (names, rows) = rows(kind);
     let write = |name: String, rows: &[String]| {
@@ -111,12 +111,12 @@ fn written(folder: &Path, kind: &str) -> (PathBuf, Vec<PathBuf>) {
     };
     let all = write("all.csv".to_owned(), &rows);
     let mut start = 0;
-    let leaves = SHARES.iter().enumerate().map(|(number, share)| {
+    let shards = SHARES.iter().enumerate().map(|(number, share)| {
         start += share;
         write(format!("{number}.csv"), &rows[start - share..start])
     });
-    let leaves = leaves.collect();
-    (all, leaves)
+    let shards = shards.collect();
+    (all, shards)
 }
 
 /// The fits that are tried, by the kind of their rows.
@@ -169,7 +169,7 @@ fn around<'a>(place: Place, observer: &'a mut Silent) -> Around<'a> {
 
 fn fitted(
     request: &MixtureRequest,
-    leaves: &[PathBuf],
+    shards: &[PathBuf],
     workers: Workers,
     place: Place,
 ) -> (Result<Fitted, Error>, usize) {
@@ -179,10 +179,10 @@ fn fitted(
             plan: plan.to_owned(),
             workers,
             calls: Arc::clone(&calls),
-            kept: Mutex::new(vec![None; leaves.len()]),
+            kept: Mutex::new(vec![None; shards.len()]),
         })
     };
-    let found = fit_mixture_files(request, leaves, &steps, around(place, &mut Silent));
+    let found = fit_mixture_files(request, shards, &steps, around(place, &mut Silent));
     (found, calls.load(Ordering::Relaxed))
 }
 
@@ -190,11 +190,11 @@ fn fitted(
 fn files_are_the_fit_of_one_table_but_for_rounding() {
     for (kind, request) in requests() {
         let folder = tempfile::tempdir().unwrap();
-        let (all, leaves) = written(folder.path(), kind);
+        let (all, shards) = written(folder.path(), kind);
         let points = Points::read(&all, &request.points).unwrap();
         let (one, by_one) =
             fit_mixture(&request, &points, around(Place::Nowhere, &mut Silent)).unwrap();
-        let (many, by_many) = fitted(&request, &leaves, Workers::default(), Place::Nowhere)
+        let (many, by_many) = fitted(&request, &shards, Workers::default(), Place::Nowhere)
             .0
             .unwrap();
         let error = (one.fit.elbo - many.fit.elbo).abs() / one.fit.elbo.abs();
@@ -224,8 +224,8 @@ fn who_works_and_what_is_lost_changes_no_bit() {
     for (kind, mut request) in requests() {
         request.points.heldout = Some(0.1);
         let folder = tempfile::tempdir().unwrap();
-        let (_, leaves) = written(folder.path(), kind);
-        let (whole, calls) = fitted(&request, &leaves, Workers::default(), Place::Nowhere);
+        let (_, shards) = written(folder.path(), kind);
+        let (whole, calls) = fitted(&request, &shards, Workers::default(), Place::Nowhere);
         let (whole, summary) = whole.unwrap();
         assert!(summary.heldout_log_predictive.is_some_and(f64::is_finite));
         let same = |found: &Fitted, what: &str| {
@@ -243,7 +243,7 @@ fn who_works_and_what_is_lost_changes_no_bit() {
             lost: None,
         };
         same(
-            &fitted(&request, &leaves, other, Place::Nowhere).0.unwrap(),
+            &fitted(&request, &shards, other, Place::Nowhere).0.unwrap(),
             "others",
         );
         // The last calls are those of the bound, of its gain and of the scores.
@@ -254,7 +254,7 @@ fn who_works_and_what_is_lost_changes_no_bit() {
                 lost: Some(lost),
                 ..Workers::default()
             };
-            let stopped = fitted(&request, &leaves, workers, Place::New(out.clone())).0;
+            let stopped = fitted(&request, &shards, workers, Place::New(out.clone())).0;
             let said = stopped.err().expect("nobody answered").to_string();
             assert!(said.contains("the machine is gone"), "{said}");
             assert!(!out.join("fit.json").exists());
@@ -267,32 +267,32 @@ fn who_works_and_what_is_lost_changes_no_bit() {
                 },
             };
             same(
-                &fitted(&request, &leaves, Workers::default(), place)
+                &fitted(&request, &shards, Workers::default(), place)
                     .0
                     .unwrap(),
                 &format!("call {lost} of {calls}"),
             );
             let stored = MixtureModel::open(&out).unwrap();
             assert_eq!(stored.components, 3);
-            let points = Points::read(&leaves[0], &PointRequest::default()).unwrap();
+            let points = Points::read(&shards[0], &PointRequest::default()).unwrap();
             assert_eq!(stored.explain(&points).unwrap().bounds.len(), SHARES[0]);
         }
     }
 }
 
 #[test]
-fn leaves_that_cannot_be_are_named() {
+fn shards_that_cannot_be_are_named() {
     let folder = tempfile::tempdir().unwrap();
-    let (_, leaves) = written(folder.path(), "whole");
+    let (_, shards) = written(folder.path(), "whole");
     let (_, request) = requests().swap_remove(2);
-    let said = |request: &MixtureRequest, leaves: &[PathBuf]| {
-        let found = fitted(request, leaves, Workers::default(), Place::Nowhere).0;
+    let said = |request: &MixtureRequest, shards: &[PathBuf]| {
+        let found = fitted(request, shards, Workers::default(), Place::Nowhere).0;
         found.err().expect("it cannot be").to_string()
     };
     let instead = |text: &str| {
         let path = folder.path().join("other.csv");
         std::fs::write(&path, text).unwrap();
-        let mut changed = leaves.clone();
+        let mut changed = shards.clone();
         changed[3] = path;
         said(&request, &changed)
     };
@@ -317,17 +317,17 @@ fn leaves_that_cannot_be_are_named() {
     );
     let (_, binary) = requests().swap_remove(4);
     assert!(
-        said(&binary, &leaves).contains("0.csv` holds")
-            && said(&binary, &leaves).contains("binary components take 0 and 1")
+        said(&binary, &shards).contains("0.csv` holds")
+            && said(&binary, &shards).contains("binary components take 0 and 1")
     );
     let many = MixtureRequest {
         components: Some("501".parse().unwrap()),
         ..request.clone()
     };
-    assert!(said(&many, &leaves).contains("501 components cannot be learned from 500 points"));
+    assert!(said(&many, &shards).contains("501 components cannot be learned from 500 points"));
     let wrong = MixtureRequest {
         smoothing: Some(1.0),
         ..request
     };
-    assert!(said(&wrong, &leaves).contains("--smoothing belongs to binary and multinomial"));
+    assert!(said(&wrong, &shards).contains("--smoothing belongs to binary and multinomial"));
 }

@@ -1,11 +1,11 @@
 //! Regressions, from a table to a posterior.
 
 use jensen::blackbox::Init;
+use jensen::job::{Around, MEMORY_LIMIT, Place};
 use jensen::program::{FitRequest, Program};
 use jensen::regress::{Column, FAMILIES, Factor, Frame, Regression, Request, predict};
 use jensen::run::Clock;
 use jensen::stan::Halt;
-use jensen::study::{Around, MEMORY_LIMIT, Place};
 use jensen::{Error, Fitted};
 
 struct Stopped;

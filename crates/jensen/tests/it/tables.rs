@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use jensen::Error;
 use jensen::data::Table;
+use jensen::job::Judgement;
 use jensen::latent::{AnalysisData, AnalysisRequest, fit_analysis};
-use jensen::neural::{VaeData, VaeRequest, fit_vae};
 use jensen::points::{
     ChainsRequest, FactorsRequest, MixtureRequest, PointRequest, Points, fit_chains, fit_factors,
     fit_mixture,
 };
-use jensen::study::Judgement;
+use jensen::vae::{VaeData, VaeRequest, fit_vae};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -7,12 +7,12 @@ use jensen::data::{Cells, Column, Rows, Table};
 use jensen::latent::{AnalysisData, AnalysisRequest, fit_analysis};
 use jensen::math::rng::{Purpose, Stream};
 use jensen::math::simd::Simd;
-use jensen::neural::{VaeData, VaeRequest, fit_vae};
 use jensen::points::{
     ChainsRequest, Component, Emission, FactorsRequest, Globals, MixtureModel, MixtureRequest,
     Parts, PointRequest, Points, Shape, explain_chains, fit_chains, fit_factors, fit_mixture,
 };
 use jensen::units::Standardise;
+use jensen::vae::{VaeData, VaeRequest, fit_vae};
 
 use crate::common::alone;
 
@@ -347,7 +347,7 @@ fn autoencoders_do_not_depend_on_units() {
         // Single precision, and some hundred steps that carry roundings on.
         let off = other.bound.unwrap() + logs - own.bound.unwrap();
         assert!(off.abs() < 1e-2, "{off}");
-        let plain = |s: &jensen::neural::VaeSummary| s.judgement.baseline.clone().unwrap().score;
+        let plain = |s: &jensen::vae::VaeSummary| s.judgement.baseline.clone().unwrap().score;
         assert!((plain(&other) + logs - plain(&own)).abs() < 1e-4);
         for (x, y) in means.chunks(3).zip(means_there.chunks(3)) {
             for c in 0..3 {

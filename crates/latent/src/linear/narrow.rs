@@ -272,7 +272,7 @@ pub(crate) fn check_semidefinite(sigma: &Dense, notes: &mut Vec<String>) -> Resu
     }
     cholesky(&mut root).ok_or_else(indefinite)?;
     notes.push(
-        "the prior covariance is singular to rounding (near-duplicate inputs?); the fit does not invert it".to_owned(),
+        "the prior covariance is singular to rounding (near-duplicate inputs?), and the fit avoids its inverse".to_owned(),
     );
     Ok(())
 }

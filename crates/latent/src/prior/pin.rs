@@ -230,7 +230,7 @@ fn normalised(columns: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
 fn split(columns: &[Vec<f64>], least: f64) -> Result<(Option<Dense>, Dense), Error> {
     let r = columns.len();
     let inner = Dense::from_fn(r, r, |i, j| dot(&columns[i], &columns[j]));
-    let failed = |_| Error::Prior("flat directions cannot be told apart".to_owned());
+    let failed = |_| Error::Prior("flat directions cannot be distinguished".to_owned());
     let eigen = inner
         .view()
         .self_adjoint_eigen(Side::Lower)

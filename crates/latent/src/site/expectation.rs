@@ -57,10 +57,10 @@ const STEP: f64 = 0.88;
 /// Standard deviations to either side, beyond which lie 2e-12 of the density.
 const REACH: f64 = 7.04;
 
-/// Steps shrink by √2 from rung to rung, to 8192 nodes; up to half of them, enough for a spread of 270 w/π, are chosen by it.
-const RUNGS: usize = 19;
+/// Steps shrink by √2 from level to level, to 8192 nodes; up to half of them, enough for a spread of 270 w/π, are chosen by it.
+const LEVELS: usize = 19;
 
-/// Rungs to half the step.
+/// Levels to half the step.
 const HALVED: usize = 2;
 
 /// Nodes and weights, filled up with weights of 0 to whole vectors.
@@ -85,8 +85,8 @@ impl Nodes {
     }
 
     /// The trapezoid rule for the standard normal density.
-    fn trapezoid(rung: usize) -> Self {
-        let step = STEP * 2f64.powf(-0.5 * rung as f64);
+    fn trapezoid(level: usize) -> Self {
+        let step = STEP * 2f64.powf(-0.5 * level as f64);
         let half = ((REACH / step).ceil() as usize).next_multiple_of(LANES / 2);
         let nodes: Vec<f64> = (0..2 * half)
             .map(|k| (k as f64 - half as f64 + 0.5) * step)
@@ -119,7 +119,7 @@ impl Nodes {
 pub(crate) struct Quadrature {
     given: Option<Nodes>,
     /// Trapezoid rules, made when first wanted.
-    rungs: Vec<OnceLock<Nodes>>,
+    levels: Vec<OnceLock<Nodes>>,
     /// Twice as many nodes as the spread needs, to see the error of others.
     pub(crate) finer: bool,
 }
@@ -144,7 +144,7 @@ impl Quadrature {
     fn by_spread(finer: bool) -> Self {
         Self {
             given: None,
-            rungs: vec![OnceLock::new(); RUNGS],
+            levels: vec![OnceLock::new(); LEVELS],
             finer,
         }
     }
@@ -154,8 +154,8 @@ impl Quadrature {
         if let Some(nodes) = &self.given {
             return nodes;
         }
-        let rung = rung(width, sd) + if self.finer { HALVED } else { 0 };
-        self.rungs[rung].get_or_init(|| Nodes::trapezoid(rung))
+        let level = level(width, sd) + if self.finer { HALVED } else { 0 };
+        self.levels[level].get_or_init(|| Nodes::trapezoid(level))
     }
 
     /// E h(η) for η ~ N(m, v), h analytic within `width`.
@@ -175,14 +175,14 @@ pub(crate) fn error(sites: &dyn Potentials, rule: &Quadrature, m: &[f64], v: &[f
     sum(own.len(), |n| (own[n].f - finer[n].f).abs())
 }
 
-/// The first rung whose step is short enough.
-fn rung(width: f64, sd: f64) -> usize {
+/// The first level whose step is short enough.
+fn level(width: f64, sd: f64) -> usize {
     // Short of the singularity itself, near which derivatives grow.
     let a = (0.9 * width / sd).min(2.0 * std::f64::consts::PI / STEP);
     let step = 2.0 * std::f64::consts::PI * a / (0.5 * a * a - SMALL);
-    let rung = (2.0 * (STEP / step).log2()).ceil();
+    let level = (2.0 * (STEP / step).log2()).ceil();
     // A spread that is no number takes the first, whose sums are none either.
-    (rung.max(0.0) as usize).min(RUNGS - 1 - HALVED)
+    (level.max(0.0) as usize).min(LEVELS - 1 - HALVED)
 }
 
 simd_fn! {

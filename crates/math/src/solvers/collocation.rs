@@ -216,9 +216,9 @@ fn eigenvector(a: &[f64], n: usize, value: Complex64) -> Vec<Complex64> {
 /// Rows of the inverse of the matrix of all eigenvectors, those of the kept eigenvalues.
 fn duals(values: &[Complex64], vectors: &[Vec<Complex64>], n: usize) -> Vec<Vec<Complex64>> {
     let mut columns: Vec<Complex64> = Vec::new();
-    let mut places = Vec::new();
+    let mut slots = Vec::new();
     for (value, vector) in values.iter().zip(vectors) {
-        places.push(columns.len() / n);
+        slots.push(columns.len() / n);
         columns.extend_from_slice(vector);
         if value.im != 0.0 {
             columns.extend(vector.iter().map(|x| x.conj()));
@@ -230,8 +230,8 @@ fn duals(values: &[Complex64], vectors: &[Vec<Complex64>], n: usize) -> Vec<Vec<
         let mut unit = vec![Complex64::ZERO; n];
         unit[j] = Complex64::ONE;
         factor.solve(&mut unit);
-        for (row, place) in rows.iter_mut().zip(&places) {
-            row[j] = unit[*place];
+        for (row, slot) in rows.iter_mut().zip(&slots) {
+            row[j] = unit[*slot];
         }
     }
     rows

@@ -39,28 +39,28 @@ impl Ode {
         front.stale.fill(false);
         front.rates.fill(0.0);
         for i in 0..n {
-            for place in 0..lanes {
-                let slope = front.parameters[(self.parameters - n + i) * lanes + place];
-                front.rates[i * lanes + place] = slope * self.extent(front, place);
+            for slot in 0..lanes {
+                let slope = front.parameters[(self.parameters - n + i) * lanes + slot];
+                front.rates[i * lanes + slot] = slope * self.extent(front, slot);
             }
         }
         let jumps = self.jumps(system, front);
-        for place in 0..lanes {
+        for slot in 0..lanes {
             let largest = |values: &[f64]| {
                 (0..n).fold(0.0_f64, |most, i| {
-                    let y = front.states[i * lanes + place];
-                    most.max(values[i * lanes + place].abs() / self.unit(i, y))
+                    let y = front.states[i * lanes + slot];
+                    most.max(values[i * lanes + slot].abs() / self.unit(i, y))
                 })
             };
             let (size, slope) = (largest(&front.states), largest(&front.rates));
-            front.length[place] = if size < 1e-5 || slope < 1e-5 {
+            front.length[slot] = if size < 1e-5 || slope < 1e-5 {
                 1e-6
             } else {
                 (0.01 * size / slope).min(1.0)
             };
         }
         (0..lanes)
-            .filter(|place| !self.begins(front, *place) || jumps[*place])
+            .filter(|slot| !self.begins(front, *slot) || jumps[*slot])
             .collect()
     }
 
@@ -93,10 +93,10 @@ impl Ode {
         let (move_re, mut move_im) = (&mut residuals[..n * lanes], vec![0.0; n * lanes]);
         factors.solve(simd, move_re, &mut move_im, false);
         (0..lanes)
-            .map(|place| {
+            .map(|slot| {
                 (0..n).any(|i| {
-                    let y = front.states[i * lanes + place].abs().max(1.0);
-                    let moves = move_re[i * lanes + place].abs();
+                    let y = front.states[i * lanes + slot].abs().max(1.0);
+                    let moves = move_re[i * lanes + slot].abs();
                     moves.is_nan() || moves > JUMP * y + 10.0 * self.unit(i, y)
                 })
             })

@@ -93,7 +93,7 @@ fn differences<S: System + ?Sized>(system: &mut S, at: Point<'_>, states: usize,
     let rows = out.len() / (states * lanes).max(1);
     let mut base = vec![0.0; rows * lanes];
     let mut moved = base.clone();
-    let mut place = at.states.to_vec();
+    let mut slot = at.states.to_vec();
     system.rate(at, &mut base);
     for j in 0..states {
         let column = j * lanes..(j + 1) * lanes;
@@ -105,15 +105,15 @@ fn differences<S: System + ?Sized>(system: &mut S, at: Point<'_>, states: usize,
                 (y + h) - y
             })
             .collect();
-        for (to, h) in place[column.clone()].iter_mut().zip(&steps) {
+        for (to, h) in slot[column.clone()].iter_mut().zip(&steps) {
             *to += h;
         }
         let point = Point {
-            states: &place,
+            states: &slot,
             ..at
         };
         system.rate(point, &mut moved);
-        place[column.clone()].copy_from_slice(&at.states[column]);
+        slot[column.clone()].copy_from_slice(&at.states[column]);
         for i in 0..rows {
             for lane in 0..lanes {
                 let slope = (moved[i * lanes + lane] - base[i * lanes + lane]) / steps[lane];

@@ -244,8 +244,8 @@ impl Ode {
             attempt.keeps = true;
         }
         loop {
-            for place in lost.drain(..) {
-                if let (Some(lane), Some(kept)) = (front.who[place].take(), kept.as_deref_mut()) {
+            for slot in lost.drain(..) {
+                if let (Some(lane), Some(kept)) = (front.who[slot].take(), kept.as_deref_mut()) {
                     kept.fail(lane);
                 }
             }
@@ -270,22 +270,22 @@ impl Ode {
                 take.extend(attempted.map(|(who, error)| who.is_some() && *error <= 1.0));
                 kept.push(&front, &attempt, &take, scheme.stages() > 0);
             }
-            for place in 0..front.lanes {
-                let Some(lane) = front.who[place] else {
+            for slot in 0..front.lanes {
+                let Some(lane) = front.who[slot] else {
                     continue;
                 };
-                front.attempts[place] += 1;
-                front.total[place] += 1;
-                if attempt.error[place] <= 1.0 {
+                front.attempts[slot] += 1;
+                front.total[slot] += 1;
+                if attempt.error[slot] <= 1.0 {
                     let full = kept.as_deref().is_some_and(|kept| kept.is_full(lane));
-                    if full || !self.accept(x, &mut front, place, &attempt, out) {
-                        lost.push(place);
+                    if full || !self.accept(x, &mut front, slot, &attempt, out) {
+                        lost.push(slot);
                     }
-                } else if !front.reject(place, &attempt) {
-                    lost.push(place);
+                } else if !front.reject(slot, &attempt) {
+                    lost.push(slot);
                 }
-                if front.attempts[place] > self.max_steps || front.total[place] > most {
-                    lost.push(place);
+                if front.attempts[slot] > self.max_steps || front.total[slot] > most {
+                    lost.push(slot);
                 }
             }
         }
@@ -314,21 +314,21 @@ impl Ode {
             before: vec![0.0; lanes],
             who,
         };
-        for place in 0..lanes {
-            let lane = front.who[place].unwrap_or(fallback);
+        for slot in 0..lanes {
+            let lane = front.who[slot].unwrap_or(fallback);
             for copy in 0..x.copies {
                 let from = copy * self.arguments();
                 for i in 0..self.states {
-                    front.states[(copy * self.states + i) * lanes + place] =
+                    front.states[(copy * self.states + i) * lanes + slot] =
                         x.rows[(from + i) * x.lanes + lane];
                 }
                 let to = copy * self.system_parameters();
                 for i in 0..self.parameters {
-                    front.parameters[(to + i) * lanes + place] =
+                    front.parameters[(to + i) * lanes + slot] =
                         x.rows[(from + self.states + i) * x.lanes + lane];
                 }
             }
-            self.enter(x, &mut front, place, lane, 0);
+            self.enter(x, &mut front, slot, lane, 0);
         }
         front
     }
@@ -338,35 +338,35 @@ impl Ode {
         &self,
         x: Arguments<'_>,
         front: &mut Front,
-        place: usize,
+        slot: usize,
         lane: usize,
         k: usize,
     ) {
-        front.interval[place] = k;
+        front.interval[slot] = k;
         for copy in 0..x.copies {
             let from = copy * self.arguments() + self.states + self.parameters + k;
             let to = copy * self.system_parameters() + self.parameters;
             for end in 0..2 {
-                front.parameters[(to + end) * front.lanes + place] =
+                front.parameters[(to + end) * front.lanes + slot] =
                     x.rows[(from + end) * x.lanes + lane];
             }
         }
     }
 
     /// The extent of the interval that a place is in.
-    pub(super) fn extent(&self, front: &Front, place: usize) -> f64 {
-        let at = |row: usize| front.parameters[row * front.lanes + place];
+    pub(super) fn extent(&self, front: &Front, slot: usize) -> f64 {
+        let at = |row: usize| front.parameters[row * front.lanes + slot];
         at(self.parameters + 1) - at(self.parameters)
     }
 
-    /// The lanes that are left, and `places` in all.
-    fn thinned(&self, x: Arguments<'_>, front: &Front, places: usize) -> Front {
+    /// The lanes that are left, and `slots` in all.
+    fn thinned(&self, x: Arguments<'_>, front: &Front, slots: usize) -> Front {
         let mut from: Vec<usize> = (0..front.lanes)
-            .filter(|place| front.who[*place].is_some())
+            .filter(|slot| front.who[*slot].is_some())
             .collect();
-        let mut who: Vec<Option<usize>> = from.iter().map(|place| front.who[*place]).collect();
-        who.resize(places, None);
-        from.resize(places, from[0]);
+        let mut who: Vec<Option<usize>> = from.iter().map(|slot| front.who[*slot]).collect();
+        who.resize(slots, None);
+        from.resize(slots, from[0]);
         let stages = front.stages.len() / front.states.len();
         let mut thin = self.front(x, who, stages);
         for (to, from) in from.into_iter().enumerate() {
@@ -379,12 +379,12 @@ impl Ode {
             thin.rejected[to] = front.rejected[from];
             thin.stale[to] = front.stale[from];
             for row in 0..front.states.len() / front.lanes {
-                thin.states[row * places + to] = front.states[row * front.lanes + from];
-                thin.rates[row * places + to] = front.rates[row * front.lanes + from];
+                thin.states[row * slots + to] = front.states[row * front.lanes + from];
+                thin.rates[row * slots + to] = front.rates[row * front.lanes + from];
             }
             thin.before[to] = front.before[from];
             for row in 0..front.stages.len() / front.lanes {
-                thin.stages[row * places + to] = front.stages[row * front.lanes + from];
+                thin.stages[row * slots + to] = front.stages[row * front.lanes + from];
             }
         }
         thin
@@ -403,24 +403,24 @@ impl Ode {
         }
         front.refresh(system);
         let lanes = front.lanes;
-        let largest = |values: &[f64], place: usize| {
+        let largest = |values: &[f64], slot: usize| {
             (0..self.states).fold(0.0_f64, |most, i| {
-                let y = x.rows[i * x.lanes + place];
-                let size = values[i * lanes + place].abs() / self.unit(i, y);
+                let y = x.rows[i * x.lanes + slot];
+                let size = values[i * lanes + slot].abs() / self.unit(i, y);
                 if size.is_nan() { size } else { most.max(size) }
             })
         };
         let mut first = vec![0.0; lanes];
         let mut states = front.states.clone();
-        for (place, first) in first.iter_mut().enumerate() {
-            let (size, slope) = (largest(&front.states, place), largest(&front.rates, place));
+        for (slot, first) in first.iter_mut().enumerate() {
+            let (size, slope) = (largest(&front.states, slot), largest(&front.rates, slot));
             *first = if size < 1e-5 || slope < 1e-5 {
                 1e-6
             } else {
                 (0.01 * size / slope).min(1.0)
             };
             for row in 0..states.len() / lanes {
-                states[row * lanes + place] += *first * front.rates[row * lanes + place];
+                states[row * lanes + slot] += *first * front.rates[row * lanes + slot];
             }
         }
         let mut rates = vec![0.0; states.len()];
@@ -434,9 +434,9 @@ impl Ode {
         for (rate, before) in rates.iter_mut().zip(&front.rates) {
             *rate -= before;
         }
-        for (place, first) in first.iter().enumerate() {
-            let slope = largest(&front.rates, place);
-            let bend = largest(&rates, place) / first;
+        for (slot, first) in first.iter().enumerate() {
+            let slope = largest(&front.rates, slot);
+            let bend = largest(&rates, slot) / first;
             let steepest = if bend.is_finite() {
                 slope.max(bend)
             } else {
@@ -447,20 +447,20 @@ impl Ode {
             } else {
                 (0.01 / steepest).powf(1.0 / order)
             };
-            front.length[place] = second.min(100.0 * first).min(1.0);
+            front.length[slot] = second.min(100.0 * first).min(1.0);
         }
         (0..lanes)
-            .filter(|place| !self.begins(front, *place))
+            .filter(|slot| !self.begins(front, *slot))
             .collect()
     }
 
     /// Whether there is a way to go from a finite start.
-    pub(super) fn begins(&self, front: &Front, place: usize) -> bool {
+    pub(super) fn begins(&self, front: &Front, slot: usize) -> bool {
         let finite = |rows: &[f64]| {
-            let own = rows.iter().skip(place).step_by(front.lanes);
+            let own = rows.iter().skip(slot).step_by(front.lanes);
             own.into_iter().all(|v| v.is_finite())
         };
-        let extends = self.times > 0 && self.extent(front, place) > 0.0;
+        let extends = self.times > 0 && self.extent(front, slot) > 0.0;
         extends && finite(&front.states) && finite(&front.rates)
     }
 
@@ -469,70 +469,70 @@ impl Ode {
         &self,
         x: Arguments<'_>,
         front: &mut Front,
-        place: usize,
+        slot: usize,
         attempt: &Attempt,
         out: &mut [f64],
     ) -> bool {
-        let Some(lane) = front.who[place] else {
+        let Some(lane) = front.who[slot] else {
             return true;
         };
         let lanes = front.lanes;
         for row in 0..front.states.len() / lanes {
-            front.states[row * lanes + place] = attempt.states[row * lanes + place];
+            front.states[row * lanes + slot] = attempt.states[row * lanes + slot];
         }
         for row in 0..front.stages.len() / lanes {
-            front.stages[row * lanes + place] = attempt.stages[row * lanes + place];
+            front.stages[row * lanes + slot] = attempt.stages[row * lanes + slot];
         }
-        front.before[place] = front.trial[place];
-        let most = if front.rejected[place] > 0 { 1.0 } else { 5.0 };
-        front.rejected[place] = 0;
-        let asked = front.trial[place] * attempt.growth[place].min(most);
-        front.length[place] = if front.trial[place] < front.length[place] {
-            asked.max(front.length[place])
+        front.before[slot] = front.trial[slot];
+        let most = if front.rejected[slot] > 0 { 1.0 } else { 5.0 };
+        front.rejected[slot] = 0;
+        let asked = front.trial[slot] * attempt.growth[slot].min(most);
+        front.length[slot] = if front.trial[slot] < front.length[slot] {
+            asked.max(front.length[slot])
         } else {
             asked
         };
         if let Some(longest) = &attempt.longest {
-            front.length[place] = front.length[place].min(longest[place]);
+            front.length[slot] = front.length[slot].min(longest[slot]);
         }
-        if !front.ends[place] {
-            front.clock[place] += front.trial[place];
-            front.stale[place] = attempt.rates.is_none();
+        if !front.ends[slot] {
+            front.clock[slot] += front.trial[slot];
+            front.stale[slot] = attempt.rates.is_none();
             if let Some(rates) = &attempt.rates {
                 for row in 0..front.rates.len() / lanes {
-                    front.rates[row * lanes + place] = rates[row * lanes + place];
+                    front.rates[row * lanes + slot] = rates[row * lanes + slot];
                 }
             }
             return true;
         }
-        let k = front.interval[place];
+        let k = front.interval[slot];
         for copy in 0..x.copies {
             for i in 0..self.states {
                 out[(copy * self.results() + k * self.states + i) * x.lanes + lane] =
-                    front.states[(copy * self.states + i) * lanes + place];
+                    front.states[(copy * self.states + i) * lanes + slot];
             }
         }
         if k + 1 == self.times {
-            front.who[place] = None;
+            front.who[slot] = None;
             return true;
         }
-        let before = self.extent(front, place);
-        self.enter(x, front, place, lane, k + 1);
-        let now = self.extent(front, place);
-        front.clock[place] = 0.0;
-        front.stale[place] = self.method != Method::Implicit;
+        let before = self.extent(front, slot);
+        self.enter(x, front, slot, lane, k + 1);
+        let now = self.extent(front, slot);
+        front.clock[slot] = 0.0;
+        front.stale[slot] = self.method != Method::Implicit;
         if self.method == Method::Implicit
             && let Some(rates) = &attempt.rates
         {
             let scale = now.max(SHORTEST) / before.max(SHORTEST);
             for row in 0..front.rates.len() / lanes {
-                front.rates[row * lanes + place] = scale * rates[row * lanes + place];
+                front.rates[row * lanes + slot] = scale * rates[row * lanes + slot];
             }
         }
-        front.attempts[place] = 0;
-        front.before[place] *= before / now;
-        let length = front.length[place] * before / now;
-        front.length[place] = if length.is_finite() && length > 0.0 {
+        front.attempts[slot] = 0;
+        front.before[slot] *= before / now;
+        let length = front.length[slot] * before / now;
+        front.length[slot] = if length.is_finite() && length > 0.0 {
             length
         } else {
             1.0
@@ -571,27 +571,27 @@ impl Front {
 
     /// The steps to try: to the end of the interval where it is near.
     fn clip(&mut self) {
-        for place in 0..self.lanes {
-            let rest = 1.0 - self.clock[place];
-            self.ends[place] = self.length[place] * (1.0 + 1e-9) >= rest;
-            self.trial[place] = if self.ends[place] {
+        for slot in 0..self.lanes {
+            let rest = 1.0 - self.clock[slot];
+            self.ends[slot] = self.length[slot] * (1.0 + 1e-9) >= rest;
+            self.trial[slot] = if self.ends[slot] {
                 rest
             } else {
-                self.length[place]
+                self.length[slot]
             };
         }
     }
 
     /// Shortens the step of a place after a failed attempt; whether there is any use in it.
-    fn reject(&mut self, place: usize, attempt: &Attempt) -> bool {
-        let factor = if attempt.error[place].is_finite() {
-            attempt.growth[place]
+    fn reject(&mut self, slot: usize, attempt: &Attempt) -> bool {
+        let factor = if attempt.error[slot].is_finite() {
+            attempt.growth[slot]
         } else {
             0.2
         };
-        self.length[place] = self.trial[place] * factor;
-        self.rejected[place] += 1;
-        let moves = self.clock[place] + self.length[place] > self.clock[place];
-        moves && self.rejected[place] <= SHRINKING
+        self.length[slot] = self.trial[slot] * factor;
+        self.rejected[slot] += 1;
+        let moves = self.clock[slot] + self.length[slot] > self.clock[slot];
+        moves && self.rejected[slot] <= SHRINKING
     }
 }

@@ -139,8 +139,8 @@ simd_fn! {
     }
 }
 
-fn live(front: &Front, place: usize) -> bool {
-    front.who[place].is_some() && front.trial[place] > 0.0
+fn live(front: &Front, slot: usize) -> bool {
+    front.who[slot].is_some() && front.trial[slot] > 0.0
 }
 
 /// Whether each place is under way, as 1 or 0.
@@ -185,9 +185,9 @@ impl<'a> Radau<'a> {
         let (n, lanes) = (self.ode.states, front.lanes);
         self.simd = system.simd();
         self.per.clear();
-        self.per.extend((0..lanes).map(|place| {
-            if live(front, place) {
-                front.trial[place].recip()
+        self.per.extend((0..lanes).map(|slot| {
+            if live(front, slot) {
+                front.trial[slot].recip()
             } else {
                 0.0
             }
@@ -355,8 +355,8 @@ impl<'a> Radau<'a> {
         let (n, lanes) = (self.ode.states, front.lanes);
         let size = front.states.len();
         let mut progress: Vec<Progress> = (0..lanes)
-            .map(|place| {
-                if live(front, place) {
+            .map(|slot| {
+                if live(front, slot) {
                     Progress::Going(f64::INFINITY)
                 } else {
                     Progress::Failed
@@ -390,11 +390,11 @@ impl<'a> Radau<'a> {
                 let z = &mut z[k * size..k * size + n * lanes];
                 add_where(self.simd, z, change, &active);
             }
-            for (place, progress) in progress.iter_mut().enumerate() {
+            for (slot, progress) in progress.iter_mut().enumerate() {
                 if let Progress::Going(before) = *progress {
-                    *progress = self.judge(turn, sizes[place], before);
+                    *progress = self.judge(turn, sizes[slot], before);
                     if *progress == Progress::Done {
-                        iterations[place] = Some(turn + 1);
+                        iterations[slot] = Some(turn + 1);
                     }
                 }
             }
@@ -460,20 +460,20 @@ impl<'a> Radau<'a> {
                 peak(simd, &mut extent, x);
                 add_where(simd, x, &self.change[j * size..(j + 1) * size], &active);
             }
-            for place in 0..lanes {
-                let Progress::Going(before) = progress[place] else {
+            for slot in 0..lanes {
+                let Progress::Going(before) = progress[slot] else {
                     continue;
                 };
-                let change = if moved[place] > 0.0 {
-                    moved[place] / extent[place]
+                let change = if moved[slot] > 0.0 {
+                    moved[slot] / extent[slot]
                 } else {
-                    moved[place]
+                    moved[slot]
                 };
-                progress[place] = if change <= 1e-13 || (change <= 1e-9 && change >= 0.5 * before) {
+                progress[slot] = if change <= 1e-13 || (change <= 1e-9 && change >= 0.5 * before) {
                     Progress::Done
                 } else if change.is_nan() || turn == REFINEMENTS {
                     for row in (0..s).flat_map(|j| (0..n).map(move |i| j * stride + i * lanes)) {
-                        x[row + place] = f64::NAN;
+                        x[row + slot] = f64::NAN;
                     }
                     Progress::Failed
                 } else {
@@ -581,8 +581,8 @@ impl Scheme for Radau<'_> {
         attempt.stages = z;
         attempt.longest = None;
         self.error(front, attempt);
-        for (place, error) in attempt.error.iter_mut().enumerate() {
-            *error = match iterations[place] {
+        for (slot, error) in attempt.error.iter_mut().enumerate() {
+            *error = match iterations[slot] {
                 None => f64::INFINITY,
                 Some(turns) if turns >= SLOW && *error <= 1.0 => {
                     error.max(0.9_f64.powf(self.order()))

@@ -150,12 +150,12 @@ impl Ode {
                 self.collect(x, &front, &parameters, out);
             }
         }
-        for (place, lane) in front.who.iter().enumerate() {
+        for (slot, lane) in front.who.iter().enumerate() {
             let Some(lane) = lane.filter(|lane| counts[*lane]) else {
                 continue;
             };
             for i in 0..self.states {
-                out[i * x.lanes + lane] = adjoint[i * front.lanes + place];
+                out[i * x.lanes + lane] = adjoint[i * front.lanes + slot];
             }
         }
         let lost = |lane: usize| {
@@ -178,17 +178,17 @@ impl Ode {
         front.stages.clear();
         front.stages.extend_from_slice(stages);
         let mut any = false;
-        for place in 0..lanes {
-            let lane = front.who[place].filter(|lane| counts[*lane]);
-            front.trial[place] = if lane.is_some() {
-                head[lanes + place]
+        for slot in 0..lanes {
+            let lane = front.who[slot].filter(|lane| counts[*lane]);
+            front.trial[slot] = if lane.is_some() {
+                head[lanes + slot]
             } else {
                 0.0
             };
-            any |= front.trial[place] > 0.0;
-            let interval = head[2 * lanes + place] as usize;
-            if let Some(lane) = lane.filter(|_| front.interval[place] != interval) {
-                self.enter(x, front, place, lane, interval);
+            any |= front.trial[slot] > 0.0;
+            let interval = head[2 * lanes + slot] as usize;
+            if let Some(lane) = lane.filter(|_| front.interval[slot] != interval) {
+                self.enter(x, front, slot, lane, interval);
             }
         }
         any
@@ -203,15 +203,15 @@ impl Ode {
         weights: &[f64],
         adjoint: &mut [f64],
     ) {
-        for place in 0..front.lanes {
-            let taken = front.trial[place] > 0.0 && ends[place] != 0.0;
-            let Some(lane) = front.who[place].filter(|_| taken) else {
+        for slot in 0..front.lanes {
+            let taken = front.trial[slot] > 0.0 && ends[slot] != 0.0;
+            let Some(lane) = front.who[slot].filter(|_| taken) else {
                 continue;
             };
             for copy in 0..x.copies {
                 for i in 0..self.states {
-                    let row = copy * self.results() + front.interval[place] * self.states + i;
-                    adjoint[(copy * self.states + i) * front.lanes + place] +=
+                    let row = copy * self.results() + front.interval[slot] * self.states + i;
+                    adjoint[(copy * self.states + i) * front.lanes + slot] +=
                         weights[row * x.lanes + lane];
                 }
             }
@@ -221,17 +221,17 @@ impl Ode {
     /// Adds the adjoints of the parameters of one step to those of the arguments.
     fn collect(&self, x: Arguments<'_>, front: &Front, parameters: &[f64], out: &mut [f64]) {
         let lanes = front.lanes;
-        for place in 0..lanes {
-            let Some(lane) = front.who[place].filter(|_| front.trial[place] > 0.0) else {
+        for slot in 0..lanes {
+            let Some(lane) = front.who[slot].filter(|_| front.trial[slot] > 0.0) else {
                 continue;
             };
             for i in 0..self.parameters {
-                out[(self.states + i) * x.lanes + lane] += parameters[i * lanes + place];
+                out[(self.states + i) * x.lanes + lane] += parameters[i * lanes + slot];
             }
-            let time = self.states + self.parameters + front.interval[place];
+            let time = self.states + self.parameters + front.interval[slot];
             for end in 0..2 {
                 out[(time + end) * x.lanes + lane] +=
-                    parameters[(self.parameters + end) * lanes + place];
+                    parameters[(self.parameters + end) * lanes + slot];
             }
         }
     }
@@ -239,16 +239,16 @@ impl Ode {
 
 /// The adjoint of the states of a front in the places of the one before it, which has more lanes.
 fn widened(front: &Front, adjoint: &[f64], wide: &Front, lanes: usize) -> Vec<f64> {
-    let mut place_of = vec![None; lanes];
-    for (place, lane) in wide.who.iter().enumerate() {
+    let mut slot_of = vec![None; lanes];
+    for (slot, lane) in wide.who.iter().enumerate() {
         if let Some(lane) = lane {
-            place_of[*lane] = Some(place);
+            slot_of[*lane] = Some(slot);
         }
     }
     let rows = adjoint.len() / front.lanes;
     let mut all = vec![0.0; rows * wide.lanes];
     for (from, lane) in front.who.iter().enumerate() {
-        if let Some(to) = lane.and_then(|lane| place_of[lane]) {
+        if let Some(to) = lane.and_then(|lane| slot_of[lane]) {
             for row in 0..rows {
                 all[row * wide.lanes + to] = adjoint[row * front.lanes + from];
             }

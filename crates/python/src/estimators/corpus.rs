@@ -1,4 +1,4 @@
-//! A corpus of leaves whose pieces are built elsewhere.
+//! A corpus of shards whose pieces are built elsewhere.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -43,7 +43,7 @@ pub fn corpus_step(
     })
 }
 
-/// Builds a corpus of so many leaves in a folder; `work` is a function of the choice and of a list of tasks, to their answers. What
+/// Builds a corpus of so many shards in a folder; `work` is a function of the choice and of a list of tasks, to their answers. What
 /// was built, as JSON.
 #[pyfunction]
 pub fn build_corpus(
@@ -95,7 +95,7 @@ fn refuse_others(out: &Path) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Input(format!(
-        "`{}` is no corpus of leaves, and would be replaced: name another folder",
+        "`{}` is no corpus of shards, and would be replaced: name another folder",
         out.display()
     )))
 }

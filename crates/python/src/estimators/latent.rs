@@ -30,7 +30,7 @@ pub fn fit_latent<'py>(
             let stored = Stored::new(&done.made.output.0);
             (done.summary, stored.encode())
         })?;
-        Ok((jensen::study::to_json(&done.0)?, done.1))
+        Ok((jensen::job::to_json(&done.0)?, done.1))
     })?;
     Ok((summary, PyBytes::new(py, &bytes)))
 }

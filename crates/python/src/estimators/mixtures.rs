@@ -1,11 +1,11 @@
-//! Mixtures of rows in files that are worked at elsewhere: the step of a leaf, and the driver's fit.
+//! Mixtures of rows in files that are worked at elsewhere: the step of a shard, and the driver's fit.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jensen::blocks::RecordSteps;
-use jensen::points::{MIXTURE, MixtureRequest, PointLeaf, fit_mixture_files, point_step as step};
-use jensen::study::{Around, MEMORY_LIMIT, Place, folder, request};
+use jensen::job::{Around, MEMORY_LIMIT, Place, folder, request};
+use jensen::points::{MIXTURE, MixtureRequest, PointShard, fit_mixture_files, point_step as step};
+use jensen::records::RecordSteps;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -15,16 +15,16 @@ use crate::error::raise;
 use crate::records::Elsewhere;
 use crate::watch::{Eyes, supervised};
 
-/// Bytes of rows that a process keeps from step to step; the leaf of the last step stays whatever it takes.
+/// Bytes of rows that a process keeps from step to step; the shard of the last step stays whatever it takes.
 const KEPT: usize = 2 << 30;
 
-/// A leaf by its settings, file and digest.
+/// A shard by its settings, file and digest.
 type Key = (String, PathBuf, String);
 
-/// The leaves that this process has read, the last used last.
-static READ: Mutex<Vec<(Key, Arc<PointLeaf>)>> = Mutex::new(Vec::new());
+/// The shards that this process has read, the last used last.
+static READ: Mutex<Vec<(Key, Arc<PointShard>)>> = Mutex::new(Vec::new());
 
-/// The step of a leaf: what is asked of a share of its rows.
+/// The step of a shard: what is asked of a share of its rows.
 #[pyfunction]
 pub fn point_step<'py>(
     py: Python<'py>,
@@ -38,18 +38,18 @@ pub fn point_step<'py>(
         let key = (plan.to_owned(), path, digest.to_owned());
         let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
         let known = read.iter().position(|(known, _)| *known == key);
-        let mut leaf = known.map(|at| read.remove(at).1);
-        let answer = step(plan, &key.1, digest, ask, share, &mut leaf)?;
-        if let Some(leaf) = leaf {
-            let mut bytes = leaf.bytes();
-            let fits = |(_, other): &&(Key, Arc<PointLeaf>)| {
+        let mut shard = known.map(|at| read.remove(at).1);
+        let answer = step(plan, &key.1, digest, ask, share, &mut shard)?;
+        if let Some(shard) = shard {
+            let mut bytes = shard.bytes();
+            let fits = |(_, other): &&(Key, Arc<PointShard>)| {
                 bytes += other.bytes();
                 bytes <= KEPT
             };
             let stay = read.iter().rev().take_while(fits).count();
             let gone = read.len() - stay;
             read.drain(..gone);
-            read.push((key, leaf));
+            read.push((key, shard));
         }
         Ok(answer)
     })?;
@@ -59,7 +59,7 @@ pub fn point_step<'py>(
 /// Fits a mixture to the rows of files, in a folder where one is named: `fit.json`.
 #[pyfunction]
 #[pyo3(signature = (files, request, out, resume, solve, threads))]
-pub fn fit_point_leaves(
+pub fn fit_point_shards(
     py: Python<'_>,
     files: Vec<PathBuf>,
     request: &str,
@@ -107,7 +107,7 @@ pub fn fit_point_leaves(
             observer: &mut Eyes(watch),
         };
         let (_, summary) = fit_mixture_files(&request, &files, &steps, around)?;
-        jensen::study::to_json(&summary)
+        jensen::job::to_json(&summary)
     })?;
     let raised = raised.lock().unwrap_or_else(PoisonError::into_inner).take();
     match raised {

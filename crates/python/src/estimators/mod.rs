@@ -1,10 +1,10 @@
-//! What `jensen.sklearn` needs of the library: arrays in, arrays out. A fit is a study in memory; what it found is arrays or
+//! What `jensen.sklearn` needs of the library: arrays in, arrays out. A fit is a fit job in memory; what it found is arrays or
 //! bytes, which the estimators keep and hand back, so that nothing here has state.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `topics` | topics of documents |
-//! | `leaves` | topics of a corpus whose leaves are worked at elsewhere |
+//! | `shards` | topics of a corpus whose shards are worked at elsewhere |
 //! | `mixtures` | mixtures of rows in files that are worked at elsewhere |
 //! | `points` | mixtures, factors, chains |
 //! | `latent` | latent Gaussian models |
@@ -12,15 +12,15 @@
 
 mod corpus;
 mod latent;
-mod leaves;
 mod mixtures;
 mod neural;
 mod points;
+mod shards;
 mod topics;
 
 use jensen::Error;
 use jensen::data::{Cells, Column, Table};
-use jensen::study::{Around, MEMORY_LIMIT, Place};
+use jensen::job::{Around, MEMORY_LIMIT, Place};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
@@ -36,11 +36,11 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(topics::topic_completion, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::corpus_step, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::build_corpus, module)?)?;
-    module.add_function(wrap_pyfunction!(leaves::leaf_step, module)?)?;
-    module.add_function(wrap_pyfunction!(leaves::heldout_step, module)?)?;
-    module.add_function(wrap_pyfunction!(leaves::fit_corpus, module)?)?;
+    module.add_function(wrap_pyfunction!(shards::shard_step, module)?)?;
+    module.add_function(wrap_pyfunction!(shards::heldout_step, module)?)?;
+    module.add_function(wrap_pyfunction!(shards::fit_corpus, module)?)?;
     module.add_function(wrap_pyfunction!(mixtures::point_step, module)?)?;
-    module.add_function(wrap_pyfunction!(mixtures::fit_point_leaves, module)?)?;
+    module.add_function(wrap_pyfunction!(mixtures::fit_point_shards, module)?)?;
     module.add_function(wrap_pyfunction!(points::fit_points, module)?)?;
     module.add_function(wrap_pyfunction!(points::explain_points, module)?)?;
     module.add_function(wrap_pyfunction!(latent::fit_latent, module)?)?;
@@ -58,7 +58,7 @@ fn read_request<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     data::read_request("a parameter", text)
 }
 
-/// Fits a study in memory, under the interpreter's eyes: a run that leaves no files.
+/// Runs a fit job in memory, under the interpreter's eyes: a run that leaves no files.
 fn fitted<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,

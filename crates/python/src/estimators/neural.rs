@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use jensen::Error;
 use jensen::data::Rows;
-use jensen::neural::{Autoencoder, VaeData, VaeModel, VaeRequest, fit_vae};
-use jensen::study::words;
+use jensen::job::words;
+use jensen::vae::{Autoencoder, VaeData, VaeModel, VaeRequest, fit_vae};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -53,7 +53,7 @@ pub fn fit_autoencoder<'py>(
         let done = fit_vae(&data, 0.0, around, |done| {
             (done.summary, done.made.output.model.encode())
         })?;
-        Ok((jensen::study::to_json(&done.0)?, done.1))
+        Ok((jensen::job::to_json(&done.0)?, done.1))
     })?;
     Ok((summary, PyBytes::new(py, &bytes)))
 }

@@ -63,7 +63,7 @@ pub fn fit_points<'py>(
             Request::Factors(request) => fit_factors(request, &points, around)?,
             Request::Chains(request) => fit_chains(request, &points, &lengths, around)?,
         };
-        Ok((jensen::study::to_json(&summary)?, made.kept))
+        Ok((jensen::job::to_json(&summary)?, made.kept))
     })?;
     Ok((summary, PyBytes::new(py, &kept)))
 }

@@ -6,7 +6,7 @@ use jensen::Error;
 use jensen::conjugate::documents::{Bag, Documents, MemoryDocuments};
 use jensen::conjugate::lda::{self, Inference, Predictor, RULE, Topics};
 use jensen::data::corpus::{Corpus, Split};
-use jensen::study::words;
+use jensen::job::words;
 use jensen::topics::stored::TopicsRun;
 use jensen::topics::{Collection, CorpusDocuments, TopicModel, TopicsRequest};
 use numpy::{PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -159,7 +159,7 @@ pub fn fit_topics<'py>(
         let open_seconds = around.clock.seconds();
         let done =
             jensen::topics::fit_topics(&collection, run, start.as_ref(), open_seconds, around)?;
-        let summary = jensen::study::to_json(&done.summary)?;
+        let summary = jensen::job::to_json(&done.summary)?;
         Ok((summary, done.made.output.model))
     })?;
     let Topics {

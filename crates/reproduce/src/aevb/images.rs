@@ -1,7 +1,7 @@
 //! The digits and the faces.
 
 use jensen::data::Rows;
-use jensen::neural::{Architecture, Likelihood, Records, RowRecords, Selection, split};
+use jensen::vae::{Architecture, Likelihood, Records, RowRecords, Selection, split};
 
 use crate::context::Context;
 use crate::failure::Failure;

@@ -1,9 +1,9 @@
 //! Figure 3: the marginal likelihood against samples seen, for few and many training images.
 
 use jensen::math::simd::Simd;
-use jensen::neural::{Architecture, Likelihood, Records, marginal};
-use jensen::neural::{Autoencoder, Tensor};
 use jensen::report::figure::{Axis, Chart, Figure, Series};
+use jensen::vae::{Architecture, Likelihood, Records, marginal};
+use jensen::vae::{Autoencoder, Tensor};
 
 use super::images::Set;
 use super::training::{BATCH, Job, Method};

@@ -1,8 +1,8 @@
 //! Figures 4 and 5: learned planes, and random samples for several latent dimensions.
 
 use jensen::math::simd::Simd;
-use jensen::neural::{Autoencoder, Frame, mosaic};
 use jensen::report::figure::{Figure, ImageGrid};
+use jensen::vae::{Autoencoder, Frame, mosaic};
 
 use super::bounds::{Extent, trained};
 use super::images::Set;

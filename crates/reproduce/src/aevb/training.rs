@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use jensen::data::{read_optional, write_atomic_bytes};
 use jensen::math::simd::Simd;
-use jensen::neural::{
-    Architecture, HmcSettings, MonteCarloEm, Optimiser, Records, Tensor, TrainSettings, Trained,
-    Trainer, WakeSleep,
-};
 use jensen::run::{
     Algorithm, Archive, ArchiveError, Budget, Checkpoint, Control, Identity, Record, Silent,
     Snapshot, Status, Step, Store, StoreError, run,
+};
+use jensen::vae::{
+    Architecture, HmcSettings, MonteCarloEm, Optimiser, Records, Tensor, TrainSettings, Trained,
+    Trainer, WakeSleep,
 };
 use serde_json::{Value, json};
 
@@ -101,7 +101,7 @@ impl Job<'_> {
         iterations: u64,
         exact: bool,
     ) -> Result<Trail, Failure> {
-        let method = |error: jensen::neural::TrainError| Failure::Method(error.to_string());
+        let method = |error: jensen::vae::TrainError| Failure::Method(error.to_string());
         let (settings, simd) = (self.settings(), Simd::detect());
         match self.method {
             Method::Aevb => {
@@ -283,7 +283,7 @@ pub fn choose_step(
 
 #[cfg(test)]
 mod tests {
-    use jensen::neural::{FloatRecords, Likelihood};
+    use jensen::vae::{FloatRecords, Likelihood};
 
     use super::*;
 

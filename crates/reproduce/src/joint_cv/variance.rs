@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jensen::blackbox::family::MeanField;
 use jensen::blackbox::records::{
-    Batches, Gradients, Place, RecordEstimator, Request, Table, Variances, variances,
+    Batches, EvaluationPoint, Gradients, RecordEstimator, Request, Table, Variances, variances,
 };
 use jensen::blackbox::{Family, OptimiserState, Rule};
 use jensen::density::{Lanes, RecordDensity};
@@ -105,7 +105,7 @@ fn look<D: RecordDensity>(
         }
         if look.at.contains(&iteration) {
             let mut of = |estimator, table: &Table| {
-                let place = Place {
+                let place = EvaluationPoint {
                     omega: &omega,
                     table,
                     batches: &batches,

@@ -26,7 +26,7 @@ const TOPICS: usize = 500;
 const SCORES: f64 = 10.0;
 
 /// A corpus and how long it is learned from.
-struct Study {
+struct Experiment {
     name: &'static str,
     title: &'static str,
     /// Passes over the documents at the quick scale and at the paper's.
@@ -40,7 +40,7 @@ struct Study {
 }
 
 /// The paper has 640 000 abstracts, of which 99 000 are learned from here: its passes are 6.4 of these, step for step.
-const ARXIV: Study = Study {
+const ARXIV: Experiment = Experiment {
     name: "arxiv",
     title: "arXiv abstracts",
     passes: [1.0, 6.5],
@@ -50,7 +50,7 @@ const ARXIV: Study = Study {
 };
 
 /// A hundredth of a pass over 2 246 documents is less than a minibatch; the schedules are ten times as long.
-const AP: Study = Study {
+const AP: Experiment = Experiment {
     name: "ap",
     title: "Associated Press",
     passes: [20.0; 2],
@@ -75,7 +75,7 @@ struct Run {
 /// Figure 2, abstracts of papers.
 pub fn arxiv(context: &mut Context<'_>) -> Result<(), Failure> {
     let path = context.data("arxiv/abstracts-100k.jsonl.xz")?;
-    study(context, &ARXIV, &[path], SourceSettings::default())
+    experiment(context, &ARXIV, &[path], SourceSettings::default())
 }
 
 /// Figure 2, news. The paper's third corpus is not at hand; this one is public.
@@ -86,7 +86,7 @@ pub fn ap(context: &mut Context<'_>) -> Result<(), Failure> {
         vocabulary: Some(context.data("ap/vocab.txt")?),
         ..SourceSettings::default()
     };
-    study(context, &AP, &[path], settings)?;
+    experiment(context, &AP, &[path], settings)?;
     context.not_run(
         What::new(
             "New York Times and Wikipedia: held-out log predictive",
@@ -152,9 +152,9 @@ pub fn normaliser(context: &mut Context<'_>) -> Result<(), Failure> {
 }
 
 /// The policies of the figure, by name.
-fn policies(study: &Study, scale: Scale) -> Vec<(String, Temper)> {
+fn policies(experiment: &Experiment, scale: Scale) -> Vec<(String, Temper)> {
     let mut policies = vec![("SVI".to_owned(), Temper::None)];
-    for passes in study.schedules[usize::from(scale == Scale::Paper)] {
+    for passes in experiment.schedules[usize::from(scale == Scale::Paper)] {
         policies.push((format!("AVI, {passes} passes"), Temper::anneal(passes)));
     }
     let inferring = [
@@ -165,7 +165,10 @@ fn policies(study: &Study, scale: Scale) -> Vec<(String, Temper)> {
         policies.push(((*name).to_owned(), temper.clone()));
     }
     for (name, temper) in inferring {
-        policies.push((format!("{name}, cooled"), cooled(temper, study.cooling)));
+        policies.push((
+            format!("{name}, cooled"),
+            cooled(temper, experiment.cooling),
+        ));
     }
     policies
 }
@@ -199,48 +202,48 @@ fn middle(curves: &[&[(f64, f64)]]) -> (Pairs, Pairs) {
         .unzip()
 }
 
-fn study(
+fn experiment(
     context: &mut Context<'_>,
-    study: &Study,
+    experiment: &Experiment,
     paths: &[PathBuf],
     settings: SourceSettings,
 ) -> Result<(), Failure> {
-    let corpus = corpus(context, study, paths, &settings)?;
+    let corpus = corpus(context, experiment, paths, &settings)?;
     let seeds: u64 = context.pick(1, 3);
     // Seed by seed, so that a run that is stopped has all policies side by side.
-    let policies = policies(study, context.scale());
+    let policies = policies(experiment, context.scale());
     let mut runs: Vec<Vec<Run>> = policies.iter().map(|_| Vec::new()).collect();
     for seed in 0..seeds {
         for (number, (name, temper)) in policies.iter().enumerate() {
-            let kept = format!("{}/{number}-{seed}", study.name);
+            let kept = format!("{}/{number}-{seed}", experiment.name);
             runs[number].push(context.keep(&kept, |context| {
-                context.say(format!("{}: {name}, seed {seed}", study.title));
-                run(context, &corpus, study, temper, seed)
+                context.say(format!("{}: {name}, seed {seed}", experiment.title));
+                run(context, &corpus, experiment, temper, seed)
             })?);
         }
     }
     for ((name, _), of_policy) in policies.iter().zip(&runs) {
         let plain = (name != "SVI").then_some(runs[0].as_slice());
-        rows(context, study, name, of_policy, plain)?;
+        rows(context, experiment, name, of_policy, plain)?;
     }
     let names: Vec<&str> = policies.iter().map(|(name, _)| name.as_str()).collect();
-    let figure = figure(study, &names, &runs);
-    context.figure(&format!("figure2-{}", study.name), &figure)
+    let figure = figure(experiment, &names, &runs);
+    context.figure(&format!("figure2-{}", experiment.name), &figure)
 }
 
 /// The corpus, built where it is not there yet.
 fn corpus(
     context: &mut Context<'_>,
-    study: &Study,
+    experiment: &Experiment,
     paths: &[PathBuf],
     settings: &SourceSettings,
 ) -> Result<Corpus, Failure> {
-    let place = context.scratch(&format!("{}.corpus", study.name))?;
+    let place = context.scratch(&format!("{}.corpus", experiment.name))?;
     if !Corpus::is_corpus(&place) {
-        context.say(format!("building the corpus of {}", study.title));
+        context.say(format!("building the corpus of {}", experiment.title));
         let sources = Sources::new(paths, settings)?;
         let build_settings = BuildSettings {
-            heldout: study.heldout,
+            heldout: experiment.heldout,
             ..BuildSettings::new(&sources)
         };
         build(&sources, &place, &build_settings, &mut |_| true)?;
@@ -251,13 +254,14 @@ fn corpus(
 /// The rows of a policy's runs, and what they gain over the plain ones of the same seeds.
 fn rows(
     context: &mut Context<'_>,
-    study: &Study,
+    experiment: &Experiment,
     name: &str,
     runs: &[Run],
     plain: Option<&[Run]>,
 ) -> Result<(), Failure> {
-    let what =
-        |measure: &str, unit: &str| What::new(format!("{}: {measure}, {name}", study.title), unit);
+    let what = |measure: &str, unit: &str| {
+        What::new(format!("{}: {measure}, {name}", experiment.title), unit)
+    };
     let finals: Vec<f64> = runs.iter().map(|run| run.score).collect();
     let errors: Vec<f64> = runs.iter().map(|run| run.standard_error).collect();
     context.row(what("held-out log predictive", "nats/word"), |_| {
@@ -296,8 +300,8 @@ fn rows(
 }
 
 /// Scores and temperatures of all policies along their passes.
-fn figure(study: &Study, names: &[&str], runs: &[Vec<Run>]) -> Figure {
-    let mut scores = Chart::new(format!("{}: held-out log predictive", study.title))
+fn figure(experiment: &Experiment, names: &[&str], runs: &[Vec<Run>]) -> Figure {
+    let mut scores = Chart::new(format!("{}: held-out log predictive", experiment.title))
         .x(Axis::new("passes"))
         .y(Axis::new("nats/word"));
     let mut temperatures = Chart::new("Temperature")
@@ -328,7 +332,7 @@ fn figure(study: &Study, names: &[&str], runs: &[Vec<Run>]) -> Figure {
 fn run(
     context: &mut Context<'_>,
     corpus: &Corpus,
-    study: &Study,
+    experiment: &Experiment,
     temper: &Temper,
     seed: u64,
 ) -> Result<Run, Failure> {
@@ -336,7 +340,7 @@ fn run(
         CorpusDocuments::new(corpus, Split::Train),
         CorpusDocuments::new(corpus, Split::Heldout),
     );
-    let passes = context.pick(study.passes[0], study.passes[1]);
+    let passes = context.pick(experiment.passes[0], experiment.passes[1]);
     let job = LdaJob {
         documents: &train,
         heldout: Some(&heldout),

@@ -14,18 +14,18 @@ pub enum RandomUse {
     GeneratedQuantities,
 }
 
-/// A place that an evaluation comes to once: a piece of the program, with the turns of the loops and the calls of
+/// A place that an evaluation comes to once: a piece of the program, with the iterations of the loops and the calls of
 /// functions around it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place(u64);
 
 impl Place {
-    /// Turn `turn` of a loop here, or what else is counted.
-    pub fn turn(self, turn: u64) -> Place {
+    /// Iteration `iteration` of a loop here, or what else is counted.
+    pub fn iteration(self, iteration: u64) -> Place {
         // The finaliser of SplitMix64 (Steele, Lea and Flood 2014), which leaves no two numbers alike.
         let mut x = self
             .0
-            .wrapping_add(turn.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+            .wrapping_add(iteration.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -34,8 +34,8 @@ impl Place {
 
     /// What stands at `span`, within this place.
     pub fn at(self, span: Span) -> Place {
-        let file = self.turn(u64::from(span.file.0));
-        file.turn(u64::from(span.start) << 32 | u64::from(span.end))
+        let file = self.iteration(u64::from(span.file.0));
+        file.iteration(u64::from(span.start) << 32 | u64::from(span.end))
     }
 }
 

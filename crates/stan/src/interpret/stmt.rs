@@ -127,11 +127,11 @@ impl Machine<'_> {
                 }
             }
             StmtKind::While { condition, body } => {
-                return self.turns(|machine, turn| {
+                return self.iterations(|machine, iteration| {
                     if !machine.eval_condition(condition)? {
                         return Ok(None);
                     }
-                    if turn > 0 {
+                    if iteration > 0 {
                         machine.step(span)?;
                     }
                     machine.exec(body).map(Some)
@@ -145,7 +145,7 @@ impl Machine<'_> {
             } => {
                 let (lower, upper) = (self.eval_int(lower)?, self.eval_int(upper)?);
                 let mut values = (lower..=upper).map(Value::Int);
-                return self.turns(|machine, _| machine.with_each(*var, values.next(), body));
+                return self.iterations(|machine, _| machine.with_each(*var, values.next(), body));
             }
             StmtKind::ForEach {
                 var,
@@ -154,7 +154,7 @@ impl Machine<'_> {
             } => {
                 let value = self.eval(container)?;
                 let mut values = each(&value).into_iter();
-                return self.turns(|machine, _| machine.with_each(*var, values.next(), body));
+                return self.iterations(|machine, _| machine.with_each(*var, values.next(), body));
             }
             StmtKind::Block(body) | StmtKind::Profile(_, body) => return self.exec_all(body),
             StmtKind::Break => return Ok(Flow::Break),
@@ -168,12 +168,15 @@ impl Machine<'_> {
         Ok(Flow::Next)
     }
 
-    /// The turns of a loop, until there is none.
-    fn turns(&mut self, mut turn: impl FnMut(&mut Self, u64) -> Eval<Option<Flow>>) -> Eval<Flow> {
+    /// The iterations of a loop, until there is none.
+    fn iterations(
+        &mut self,
+        mut iteration: impl FnMut(&mut Self, u64) -> Eval<Option<Flow>>,
+    ) -> Eval<Flow> {
         let outside = self.place;
         for count in 0.. {
-            self.place = outside.turn(count);
-            match turn(self, count)? {
+            self.place = outside.iteration(count);
+            match iteration(self, count)? {
                 Some(Flow::Next | Flow::Continue) => {}
                 Some(flow @ Flow::Return(_)) => {
                     self.place = outside;
@@ -186,7 +189,7 @@ impl Machine<'_> {
         Ok(Flow::Next)
     }
 
-    /// A turn with the next value of the loop variable, if there is one.
+    /// An iteration with the next value of the loop variable, if there is one.
     fn with_each(&mut self, var: VarId, value: Option<Value>, body: &Stmt) -> Eval<Option<Flow>> {
         let Some(value) = value else {
             return Ok(None);

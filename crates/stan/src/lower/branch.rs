@@ -273,8 +273,8 @@ impl<'g> Lower<'_, 'g> {
             // Both sides add to the variable: the sum stays one sum, only the increment is chosen.
             return Ok((self.tape.e(*old) + c.select(a, b)).into());
         }
-        if let (Sym::Window(x), Sym::Window(y)) = (x, y) {
-            return self.merge_windows(c, x, y).map_err(|e| e.at(span));
+        if let (Sym::Overlay(x), Sym::Overlay(y)) = (x, y) {
+            return self.merge_overlays(c, x, y).map_err(|e| e.at(span));
         }
         // Local variables of the branches may have any shape; nobody sees them afterwards.
         if let (Ok(a), Ok(b)) = (x.dims(), y.dims())

@@ -55,7 +55,7 @@ impl Lower<'_, '_> {
             {
                 Ok(product)
             }
-            Callee::Builtin(id) if id.name().ends_with("_rng") && self.in_turns() => {
+            Callee::Builtin(id) if id.name().ends_with("_rng") && self.in_iterations() => {
                 let message = "every turn of the loop draws random numbers of its own";
                 Err(FnError::records(message).at(expr.span))
             }

@@ -115,7 +115,7 @@ impl<'g> Lower<'_, 'g> {
                 "records interact: `target()` is the log density of all records so far",
             )
             .at(span)),
-            ExprKind::Target if self.in_turns() => Err(FnError::records(
+            ExprKind::Target if self.in_iterations() => Err(FnError::records(
                 "a turn of the loop looks at `target()`, to which earlier turns have added",
             )
             .at(span)),
@@ -165,8 +165,8 @@ impl<'g> Lower<'_, 'g> {
         if self.axis.is_some() {
             return self.indexed_by_record(expr, base, indices);
         }
-        if self.in_turns() {
-            return self.indexed_in_turns(expr, base, indices);
+        if self.in_iterations() {
+            return self.indexed_in_iterations(expr, base, indices);
         }
         let (idx, drawn) = self.indices_of_draw(indices)?;
         // A variable is looked into where it stands: no copy of its table is held meanwhile.

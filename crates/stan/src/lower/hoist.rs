@@ -1,7 +1,7 @@
 //! Products with one row of the data in a loop over the rows: `X[n] * beta`.
 //!
-//! Unrolled, each turn would be a dot product of its own. Instead the product with all rows is made once, one dense
-//! product, and each turn takes its element.
+//! Unrolled, each iteration would be a dot product of its own. Instead the product with all rows is made once, one dense
+//! product, and each iteration takes its element.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ struct Row {
 
 enum RowPlace {
     One(usize),
-    /// Each turn's own.
+    /// Each iteration's own.
     Each(Vec<u32>),
 }
 
@@ -65,7 +65,7 @@ impl<'g> Lower<'_, 'g> {
     ) -> Eval<Option<Sym>> {
         // The factor may be evaluated again: it must not add to the log density.
         let plain = matches!(factor.kind, ExprKind::Var(_) | ExprKind::Index(..));
-        let many = self.tape.unrolling.get() || self.in_turns();
+        let many = self.tape.unrolling.get() || self.in_iterations();
         if !plain || !many || self.axis.is_some() {
             return Ok(None);
         }
@@ -145,8 +145,8 @@ impl<'g> Lower<'_, 'g> {
             _ => return Ok(None),
         };
         let visits = self.loops.iter().map(|l| l.trips).max().unwrap_or(0);
-        let visits = visits.max(self.turn_count());
-        let long = if self.in_turns() { 2 } else { LONG };
+        let visits = visits.max(self.iteration_count());
+        let long = if self.in_iterations() { 2 } else { LONG };
         if length < long || count > visits.saturating_mul(2) {
             return Ok(None);
         }

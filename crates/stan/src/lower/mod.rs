@@ -13,7 +13,7 @@
 //! | `params`, `checks` | constrained parameters, checks of transformed ones |
 //! | `outputs`, `random` | what is reported of a draw, and its random numbers |
 //! | `records` | the axis of exchangeable records: prior and likelihood apart |
-//! | `turns` | the turns of a loop taken together |
+//! | `iterations` | the iterations of a loop taken together |
 //! | `trial` | lowering with made-up data, for programs that are only checked |
 
 mod branch;
@@ -21,6 +21,7 @@ mod call;
 mod checks;
 mod expr;
 mod hoist;
+mod iterations;
 mod laplace;
 mod outputs;
 mod params;
@@ -29,7 +30,6 @@ mod records;
 mod solvers;
 mod stmt;
 mod trial;
-mod turns;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -61,7 +61,7 @@ pub struct LowerOptions {
     pub propto: bool,
     /// Add the log-Jacobians of the parameters' transforms.
     pub jacobian: bool,
-    /// Most nodes the graph may have while it is built, and about half of it the statements and turns that are run.
+    /// Most nodes the graph may have while it is built, and about half of it the statements and iterations that are run.
     pub node_limit: usize,
 }
 
@@ -122,7 +122,7 @@ impl From<Box<EvalError>> for LowerError {
 /// Nested expressions, statements and calls before lowering gives up.
 const DEPTH_LIMIT: u32 = 1000;
 
-/// Statements and loop turns before lowering gives up, unless as many nodes are allowed.
+/// Statements and loop iterations before lowering gives up, unless as many nodes are allowed.
 const STEP_LIMIT: u64 = 10_000_000;
 
 /// Steps between two questions whether to go on.
@@ -193,7 +193,7 @@ fn lower_here(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lowe
     let roots = scattered.iter().flat_map(Scattered::nodes);
     let roots: Vec<NodeId> = std::iter::once(output).chain(roots).collect();
     if turned {
-        // Columns of turns are left behind.
+        // Columns of iterations are left behind.
         graph = passes::settled(&graph, &roots);
     } else {
         graph.set_outputs(roots);
@@ -222,7 +222,7 @@ struct Unrolled {
     what: String,
     /// How often, `usize::MAX` if that shows only in the end.
     trips: usize,
-    /// Why its turns are not taken together.
+    /// Why its iterations are not taken together.
     apart: Option<EvalError>,
 }
 
@@ -252,8 +252,8 @@ struct Lower<'p, 'g> {
     loops: Vec<Unrolled>,
     builders: HashMap<usize, call::Resolved>,
     products: Vec<hoist::Product<'g>>,
-    /// Loops whose turns are taken together.
-    turning: turns::Turning<'g>,
+    /// Loops whose iterations are taken together.
+    turning: iterations::Turning<'g>,
     assigned: HashMap<usize, Rc<[VarId]>>,
     /// Whether `~` and `_lupdf` lose their constants here.
     drop_constants: bool,
@@ -292,7 +292,7 @@ impl<'p, 'g> Lower<'p, 'g> {
             loops: Vec::new(),
             builders: HashMap::new(),
             products: Vec::new(),
-            turning: turns::Turning::default(),
+            turning: iterations::Turning::default(),
             assigned: HashMap::new(),
             drop_constants: options.propto,
             axis: None,

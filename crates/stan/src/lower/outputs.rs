@@ -76,7 +76,7 @@ fn lower_here(bound: &BoundModel) -> Result<LoweredOutputs, LowerError> {
     outputs.push(tape.add_all(&guards).id);
     let mut graph = tape.graph.into_inner();
     if turned {
-        // Columns of turns are left behind.
+        // Columns of iterations are left behind.
         graph = passes::settled(&graph, &outputs);
     } else {
         graph.set_outputs(outputs);

@@ -45,7 +45,7 @@ impl Call<'_> {
 /// The parts of values that depend on parameters, as nodes one after another.
 pub(super) fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
     match value {
-        Sym::Int(_) | Sym::Real(_) | Sym::Data(_) | Sym::Records(_) | Sym::Window(_) => {}
+        Sym::Int(_) | Sym::Real(_) | Sym::Data(_) | Sym::Records(_) | Sym::Overlay(_) => {}
         Sym::Scalar(id) => parts.push(*id),
         Sym::Flat(Flat { store, .. }) => match store {
             Store::Node(id) => parts.push(*id),
@@ -76,7 +76,7 @@ pub(super) fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
     let each =
         |values: &[Sym], at: &mut usize| Rc::new(values.iter().map(|v| inside(v, p, at)).collect());
     match value {
-        Sym::Int(_) | Sym::Real(_) | Sym::Data(_) | Sym::Records(_) | Sym::Window(_) => {
+        Sym::Int(_) | Sym::Real(_) | Sym::Data(_) | Sym::Records(_) | Sym::Overlay(_) => {
             value.clone()
         }
         Sym::Scalar(_) => {
@@ -165,7 +165,7 @@ impl<'p, 'g> Lower<'p, 'g> {
             loops: Vec::new(),
             builders: std::mem::take(&mut self.builders),
             products: Vec::new(),
-            turning: super::turns::Turning::default(),
+            turning: super::iterations::Turning::default(),
             assigned: std::mem::take(&mut self.assigned),
             drop_constants: false,
             axis: None,
@@ -402,7 +402,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         let body = self.body([NODE, 0, m + 2], |lower, [node, _, p]| {
             // Limits that are data are no parameters: an infinite slope there has no derivative to spoil.
             let limit = |k: usize, known: Option<f64>| known.map_or_else(|| p.at(k), |x| p.num(x));
-            let place = Place::of(node, [limit(0, low), limit(1, high)], ends);
+            let place = QuadratureNode::of(node, [limit(0, low), limit(1, high)], ends);
             let mut args = vec![place.x.into(), place.distance.into()];
             let mut from = 2;
             args.extend(rest.iter().map(|value| inside(value, p, &mut from)));
@@ -458,7 +458,7 @@ impl<'p, 'g> Lower<'p, 'g> {
 }
 
 /// A node of a quadrature in the terms of an integrand.
-struct Place<'h> {
+struct QuadratureNode<'h> {
     /// Where the integrand is evaluated: inside the limits.
     x: E<'h>,
     /// Its signed distance to the nearer limit; no number where one is infinite.
@@ -469,7 +469,7 @@ struct Place<'h> {
     within: E<'h>,
 }
 
-impl<'h> Place<'h> {
+impl<'h> QuadratureNode<'h> {
     fn of(node: E<'h>, [a, b]: [E<'h>; 2], ends: Ends) -> Self {
         let n = |i: usize| node.at(i);
         let one = node.num(1.0);
@@ -483,7 +483,7 @@ impl<'h> Place<'h> {
             (false, false) => (n(2), one, node.num(0.0)),
         };
         let both = ends.lower && ends.upper;
-        Place {
+        QuadratureNode {
             x: within.select(x, middle),
             distance: if both {
                 n(3) * (b - a)

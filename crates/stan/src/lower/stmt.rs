@@ -1,8 +1,8 @@
 //! Statements.
 
 use super::expr::Condition;
+use super::iterations::continues;
 use super::records::Given;
-use super::turns::continues;
 use super::{Lower, Unrolled};
 use crate::program::{
     Access, Assign, Callee, Decl, Expr, LValue, Level, Message, Place, SizedType, Span, Stmt,
@@ -90,8 +90,12 @@ impl<'g> Lower<'_, 'g> {
                                 c,
                                 &within,
                                 stmt.span,
-                                |lower| lower.turn(then),
-                                |lower| otherwise.as_ref().map_or(Ok(()), |stmt| lower.turn(stmt)),
+                                |lower| lower.iteration(then),
+                                |lower| {
+                                    otherwise
+                                        .as_ref()
+                                        .map_or(Ok(()), |stmt| lower.iteration(stmt))
+                                },
                             )?;
                         if parted {
                             return Ok(Flow::Next);
@@ -164,9 +168,9 @@ impl<'g> Lower<'_, 'g> {
             let index = self.record_index();
             return self.record_loop(var, index, body, span);
         }
-        if self.in_turns() {
+        if self.in_iterations() {
             let bounds = (self.expr(lower)?, self.expr(upper)?);
-            if self.loop_in_turns(var, (&bounds.0, &bounds.1), body, span)? {
+            if self.loop_in_iterations(var, (&bounds.0, &bounds.1), body, span)? {
                 return Ok(Flow::Next);
             }
         }
@@ -178,7 +182,7 @@ impl<'g> Lower<'_, 'g> {
         let what = format!("for ({} in …)", self.program.var(var).name);
         let apart = self.taken_apart(body);
         self.unrolled(what, trips, span, apart, |lower| {
-            lower.turns(var, (from..=to).map(Sym::Int), body)
+            lower.iterations(var, (from..=to).map(Sym::Int), body)
         })
     }
 
@@ -217,12 +221,17 @@ impl<'g> Lower<'_, 'g> {
         result
     }
 
-    fn turns(&mut self, var: VarId, values: impl Iterator<Item = Sym>, body: &Stmt) -> Eval<Flow> {
+    fn iterations(
+        &mut self,
+        var: VarId,
+        values: impl Iterator<Item = Sym>,
+        body: &Stmt,
+    ) -> Eval<Flow> {
         let mut end = Flow::Next;
         let outside = self.place;
-        for (turn, value) in (0..).zip(values) {
+        for (iteration, value) in (0..).zip(values) {
             self.step(body.span)?;
-            self.place = outside.turn(turn);
+            self.place = outside.iteration(iteration);
             self.slots[var.0 as usize] = Some(value);
             match self.stmt(body)? {
                 Flow::Next | Flow::Continue => {}
@@ -241,9 +250,9 @@ impl<'g> Lower<'_, 'g> {
     fn while_loop(&mut self, condition: &Expr, body: &Stmt, span: Span) -> Eval<Flow> {
         self.unrolled("while (…)".into(), usize::MAX, span, None, |lower| {
             let outside = lower.place;
-            for turn in 0.. {
+            for iteration in 0.. {
                 lower.step(span)?;
-                lower.place = outside.turn(turn);
+                lower.place = outside.iteration(iteration);
                 match lower.condition(condition)? {
                     Condition::Known(true) => {}
                     Condition::Known(false) => break,
@@ -325,7 +334,7 @@ impl<'g> Lower<'_, 'g> {
         let what = format!("for ({} in …)", self.program.var(var).name);
         let apart = self.taken_apart(body);
         self.unrolled(what, elements.len(), span, apart, |lower| {
-            lower.turns(var, elements.into_iter(), body)
+            lower.iterations(var, elements.into_iter(), body)
         })
     }
 
@@ -421,10 +430,10 @@ impl<'g> Lower<'_, 'g> {
     fn assign(&mut self, assign: &Assign, span: Span) -> Eval<()> {
         let value = self.expr(&assign.rhs)?;
         if let LValue::Place(place) = &assign.target
-            && let Some(Sym::Window(_)) = &self.slots[place.var.0 as usize]
+            && let Some(Sym::Overlay(_)) = &self.slots[place.var.0 as usize]
         {
             self.site(&assign.rhs);
-            return self.write_window(place, assign.op, value, span);
+            return self.write_overlay(place, assign.op, value, span);
         }
         let value = match (assign.op, &assign.target) {
             (Some(op), LValue::Place(place)) => {

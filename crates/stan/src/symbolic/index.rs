@@ -218,7 +218,7 @@ pub fn get(tape: &Tape, base: &Sym, idx: &[Idx], ty: Option<&Type>) -> FnResult<
                 array_of(tape, parts)
             }
         },
-        Sym::Records(_) | Sym::Window(_) => Err(crate::symbolic::value::interacting()),
+        Sym::Records(_) | Sym::Overlay(_) => Err(crate::symbolic::value::interacting()),
         Sym::Int(_) | Sym::Real(_) | Sym::Scalar(_) | Sym::Tuple(_) => {
             Err(invalid(&IndexError::TooMany))
         }

@@ -2,7 +2,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `value`, `index`, `complex`, `window` | symbolic values and their parts |
+//! | `value`, `index`, `complex`, `overlay` | symbolic values and their parts |
 //! | `tape`, `known`, `masked` | the graph under construction; what is known of its values |
 //! | `domain` | what arguments must be, on values and on the graph |
 //! | `transforms` | the constraining transforms and their inverses |
@@ -14,7 +14,7 @@ pub mod functions;
 pub mod index;
 pub mod known;
 mod masked;
+pub mod overlay;
 pub mod tape;
 pub mod transforms;
 pub mod value;
-pub mod window;

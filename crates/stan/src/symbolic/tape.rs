@@ -4,7 +4,7 @@
 //! Rust: it owns its graph, stamps each node with its caller's line, and keeps the first mistake with that place.
 //! Here nodes carry the place in the Stan program, arguments on an untaken side of a branch are made harmless
 //! (`masked`), numbers known for each record are computed instead of built, `log` looks through what made its argument,
-//! and a factor in an unrolled loop stays a factor so that turns can be joined again. With these as hooks of one type
+//! and a factor in an unrolled loop stays a factor so that iterations can be joined again. With these as hooks of one type
 //! either language would carry the other's rules; what they do share, the operations themselves with their shapes,
 //! values and derivatives, stands once, in the graph.
 
@@ -736,7 +736,7 @@ operator! {
 
 impl<'g> Mul for E<'g> {
     type Output = E<'g>;
-    /// In an unrolled loop a known scalar factor stays a factor even if it is 0 or 1 in this turn: otherwise turns would
+    /// In an unrolled loop a known scalar factor stays a factor even if it is 0 or 1 in this iteration: otherwise iterations would
     /// differ in structure by their data, and could not be joined again.
     fn mul(self, other: E<'g>) -> E<'g> {
         let known = |e: E<'g>| e.scalar().is_some();

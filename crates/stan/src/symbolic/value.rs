@@ -7,8 +7,8 @@ use std::sync::Arc;
 use jensen_graph::NodeId;
 
 use crate::program::Type;
+use crate::symbolic::overlay::Overlay;
 use crate::symbolic::tape::{E, Tape};
-use crate::symbolic::window::Window;
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
@@ -264,8 +264,8 @@ pub enum Sym {
     Complex(Rc<[Sym; 2]>),
     /// A container over the records: itself with one record, whose elements are values of each record.
     Records(Rc<Sym>),
-    /// A container that the turns of a loop write to while they are taken together.
-    Window(Rc<Window>),
+    /// A container that the iterations of a loop write to while they are taken together.
+    Overlay(Rc<Overlay>),
 }
 
 impl From<Value> for Sym {
@@ -343,7 +343,7 @@ impl Sym {
             | Sym::Array(_)
             | Sym::Complex(_)
             | Sym::Records(_)
-            | Sym::Window(_) => {
+            | Sym::Overlay(_) => {
                 return None;
             }
         })
@@ -359,7 +359,7 @@ impl Sym {
             | Sym::Array(_)
             | Sym::Complex(_)
             | Sym::Records(_)
-            | Sym::Window(_) => false,
+            | Sym::Overlay(_) => false,
         }
     }
 
@@ -404,7 +404,7 @@ impl Sym {
                 "tuples are not supported yet in this place of the log density",
             )),
             Sym::Records(_) => Err(interacting()),
-            Sym::Window(_) => Err(whole_window()),
+            Sym::Overlay(_) => Err(whole_overlay()),
         }
     }
 
@@ -430,7 +430,7 @@ impl Sym {
             }
             Sym::Complex(parts) => format!("complex of {}", parts[0].describe()),
             Sym::Records(one) => format!("{} for each record", one.describe()),
-            Sym::Window(window) => window.dims.describe(),
+            Sym::Overlay(overlay) => overlay.dims.describe(),
         }
     }
 
@@ -455,7 +455,7 @@ impl Sym {
                 Store::Node(id) => tape.e(*id),
                 Store::Table(cells) => assemble(tape, cells),
             },
-            Sym::Array(_) | Sym::Tuple(_) | Sym::Complex(_) | Sym::Records(_) | Sym::Window(_) => {
+            Sym::Array(_) | Sym::Tuple(_) | Sym::Complex(_) | Sym::Records(_) | Sym::Overlay(_) => {
                 self.dims()?;
                 return Err(FnError::unsupported("tuples are not supported yet here"));
             }
@@ -509,7 +509,7 @@ impl Sym {
                     .collect(),
             },
             Sym::Scalar(id) => vec![Cell::Elem(*id, 0)],
-            Sym::Array(_) | Sym::Tuple(_) | Sym::Complex(_) | Sym::Records(_) | Sym::Window(_) => {
+            Sym::Array(_) | Sym::Tuple(_) | Sym::Complex(_) | Sym::Records(_) | Sym::Overlay(_) => {
                 self.e(tape)?;
                 Vec::new()
             }
@@ -557,7 +557,7 @@ impl Sym {
             },
             Sym::Array(parts) | Sym::Tuple(parts) => parts.iter().any(|p| p.has_records(tape)),
             Sym::Complex(parts) => parts.iter().any(|p| p.has_records(tape)),
-            Sym::Records(_) | Sym::Window(_) => true,
+            Sym::Records(_) | Sym::Overlay(_) => true,
             Sym::Int(_) | Sym::Real(_) | Sym::Data(_) => false,
         }
     }
@@ -627,7 +627,7 @@ pub fn interacting() -> FnError {
     )
 }
 
-fn whole_window() -> FnError {
+fn whole_overlay() -> FnError {
     FnError::records("a turn of the loop takes a whole container that turns write to")
 }
 

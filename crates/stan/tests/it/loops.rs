@@ -1,7 +1,7 @@
 //! Programs written as loops beside the same programs written with vectors.
 //!
 //! Each file of `programs` holds what both share, the way with loops and, where there is one, the way with vectors. The
-//! interpreter says what is right; the graph of the loops has as many nodes for many turns as for few, and not many more
+//! interpreter says what is right; the graph of the loops has as many nodes for many iterations as for few, and not many more
 //! than that of the vectors.
 
 use crate::support::agreement::Outcome;
@@ -204,7 +204,7 @@ fn loops_are_what_the_interpreter_and_vectors_say() {
 }
 
 #[test]
-fn graphs_of_loops_do_not_grow_with_their_turns() {
+fn graphs_of_loops_do_not_grow_with_their_iterations() {
     let mut failures = Vec::new();
     for ways in programs().iter().filter(|ways| !ways.carried) {
         let nodes = |source: &str, n: usize| passes::compact(&lowered(source, n).graph).len();
@@ -221,7 +221,7 @@ fn graphs_of_loops_do_not_grow_with_their_turns() {
 }
 
 #[test]
-fn the_turn_that_fails_is_named_as_ever() {
+fn the_iteration_that_fails_is_named_as_ever() {
     let cases = [
         ("y[n] ~ bernoulli(inv_logit(a + x[n]));", "is 2, but"),
         (
@@ -258,15 +258,15 @@ fn the_turn_that_fails_is_named_as_ever() {
     }
 }
 
-/// Bodies, a line each, over vectors and matrices that differ from turn to turn: in a loop of so many turns that they are taken
+/// Bodies, a line each, over vectors and matrices that differ from iteration to iteration: in a loop of so many iterations that they are taken
 /// together where that has a form. Most have none, which must be seen wherever in a function it shows.
 #[test]
-fn bodies_with_vectors_and_matrices_are_what_they_are_turn_by_turn() {
-    let turns = 50;
+fn bodies_with_vectors_and_matrices_are_what_they_are_iteration_by_iteration() {
+    let iterations = 50;
     let data = json!({
-        "N": turns,
-        "Y": (0..turns).map(|n| vec![number(3 * n), number(5 * n + 1)]).collect::<Vec<_>>(),
-        "k": (0..turns).map(|n| n * 5 % 6 + 1).collect::<Vec<_>>(),
+        "N": iterations,
+        "Y": (0..iterations).map(|n| vec![number(3 * n), number(5 * n + 1)]).collect::<Vec<_>>(),
+        "k": (0..iterations).map(|n| n * 5 % 6 + 1).collect::<Vec<_>>(),
     })
     .to_string();
     let around = "data { int N; array[N] vector[2] Y; array[N] int k; }\n\

@@ -1,5 +1,5 @@
 //! What cannot be lowered is said in one line that names the construct and where it stands; draws that a program
-//! rejects are NaN; loops cost what their turns cost.
+//! rejects are NaN; loops cost what their iterations cost.
 
 use crate::support::bind;
 use jensen_graph::evaluate;
@@ -199,7 +199,7 @@ fn names_are_those_of_the_coordinates() {
 }
 
 #[test]
-fn a_turn_takes_as_many_nodes_as_it_has_operations() {
+fn a_iteration_takes_as_many_nodes_as_it_has_operations() {
     let source = "data { int N; }
         transformed data { array[N] real y; for (i in 1:N) y[i] = sin(i); }
         parameters { real a; real b; real<lower=0> s; }

@@ -1,4 +1,4 @@
-//! Whether the draws of a round that is over are the posterior's, and what comes after it.
+//! Whether the draws of a stationary phase that is over are the posterior's, and what comes after it.
 
 use jensen_density::LogDensity;
 use jensen_run::{Evidence, Status};
@@ -7,13 +7,13 @@ use rayon::prelude::*;
 use super::Refine;
 use crate::oracle::Estimate;
 use crate::reduce::mean_se;
-use crate::refine::excursions::{CHAINS, shelves};
 use crate::refine::kernel::Stride;
 use crate::refine::leaps;
 use crate::refine::mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, chance, drift_limit};
-use crate::refine::state::{Phase, RefineState, Tape};
+use crate::refine::state::{Phase, Recording, RefineState};
+use crate::refine::tail_probes::{CHAINS, tail_modes};
 
-/// Relative standard error of a hub's standard deviation beyond which a round goes on once where it may. In a series of volatilities of a
+/// Relative standard error of a global parameter's standard deviation beyond which a stationary phase goes on once where it may. In a series of volatilities of a
 /// thousand times, 700 effective draws left the sd of the level, whose tails are those of a persistence near 1, at 0.201 with one
 /// seed of the chains and at 0.224 with another.
 const VAGUE: f64 = 0.04;
@@ -22,55 +22,62 @@ const VAGUE: f64 = 0.04;
 /// enough, of draws that are trusted.
 const LIMITS: (f64, f64) = (0.5, 0.01);
 
-/// What speaks against draws that have mixed where shelves are found and not explored.
-const SHELF: &str = "chains that are led far out along the logarithm or logit of a parameter stay there: it is a part of the \
-                     posterior that the draws do not answer for, and the gradients allowed leave no room to explore it";
+/// What speaks against draws that have mixed where separated tail modes are found and not explored.
+const TAIL_MODE: &str = "chains that were moved into a tail stay there, so the draws miss a part of the posterior, and the gradient \
+                     budget is too small to sample it";
 
 impl<D: LogDensity> Refine<'_, D> {
-    /// Judges a round that is over, and ends or begins the next one.
+    /// Judges a stationary phase that is over, and ends or begins the next one.
     ///
-    /// Where its draws are too few alone, those of the round before are judged with them: they are draws of the same
+    /// Where its draws are too few alone, those of the stationary phase before are judged with them: they are draws of the same
     /// posterior, and their drift is judged too.
     pub(super) fn judge(&mut self, state: &mut RefineState, iteration: u64) -> Option<Status> {
-        let lanes = state.cloud.lanes();
-        let both = (state.kept > 0).then(|| state.tape.clone());
-        state.tape.drop_times(state.kept, lanes);
+        let lanes = state.particles.lanes();
+        let both = (state.kept > 0).then(|| state.recording.clone());
+        state.recording.drop_times(state.kept, lanes);
         state.kept = 0;
         let quantities = quantities(self.target.dim());
-        let before = state.rounds.last().expect("a round was begun").mixing;
+        let before = state
+            .stationary_phases
+            .last()
+            .expect("a round was begun")
+            .mixing;
         let went_on = before.is_good_of(quantities);
         let mut reasons = self.weigh(state);
         if let Some(both) = both.filter(|_| !reasons.is_empty()) {
-            let alone = std::mem::replace(&mut state.tape, both);
-            let own = *state.rounds.last().expect("a round was begun");
+            let alone = std::mem::replace(&mut state.recording, both);
+            let own = *state.stationary_phases.last().expect("a round was begun");
             let together = self.weigh(state);
             if together.is_empty() {
                 reasons = together;
             } else {
-                state.tape = alone;
-                *state.rounds.last_mut().expect("a round was begun") = own;
+                state.recording = alone;
+                *state
+                    .stationary_phases
+                    .last_mut()
+                    .expect("a round was begun") = own;
             }
         }
-        let round = *state.rounds.last().expect("a round was begun");
+        let stationary_phase = *state.stationary_phases.last().expect("a round was begun");
         let mixed = reasons.is_empty();
-        // A round costs in proportion to its transitions; one that is less than half of the last is not worth it.
+        // A stationary phase costs in proportion to its transitions; one that is less than half of the last is not worth it.
         let cost = state.calls.gradients - state.calls_before;
         let room = self.limit(state).saturating_sub(state.calls.gradients) * 9 / 10;
-        let affordable = (round.transitions as u64 * room / cost.max(1)) as usize;
+        let affordable = (stationary_phase.transitions as u64 * room / cost.max(1)) as usize;
         if mixed {
             let vague = !went_on && self.vagueness(state) > VAGUE;
-            if vague && affordable >= round.transitions {
+            if vague && affordable >= stationary_phase.transitions {
                 self.go_on(state);
                 return None;
             }
-            let shelves = self.look_out(state);
-            if shelves.is_empty() {
-                return Some(have_mixed(round.mixing));
+            let tail_modes = self.probe_tails(state);
+            if tail_modes.is_empty() {
+                return Some(have_mixed(stationary_phase.mixing));
             }
-            self.join(state, &shelves);
-            reasons.push(SHELF.to_owned());
+            self.join(state, &tail_modes);
+            reasons.push(TAIL_MODE.to_owned());
         }
-        if 2 * affordable < round.transitions {
+        if 2 * affordable < stationary_phase.transitions {
             let reason = reasons.join("; ");
             state.failure = mixed.then(|| reason.clone());
             return Some(Status::Stalled {
@@ -78,24 +85,24 @@ impl<D: LogDensity> Refine<'_, D> {
                 reason,
             });
         }
-        let times = state.tape.log_p.len() / lanes;
+        let times = state.recording.log_p.len() / lanes;
         self.whiten(state);
         self.choose_circles(state, state.log_size.exp());
-        let length = self.choose_length(&state.tape.x, (lanes, times));
+        let length = self.choose_length(&state.recording.x, (lanes, times));
         state.length = length.unwrap_or(state.length);
-        state.distances = leaps::shown(&state.tape.x, self.target.dim(), lanes);
+        state.distances = leaps::shown(&state.recording.x, self.target.dim(), lanes);
         if mixed {
-            // What was drawn before shelves were seen is no posterior.
-            state.tape = Tape::default();
+            // What was drawn before separated tail modes were seen is no posterior.
+            state.recording = Recording::default();
         }
-        self.begin_round(state, affordable.min(2 * round.transitions));
+        self.begin_stationary_phase(state, affordable.min(2 * stationary_phase.transitions));
         None
     }
 
-    /// Chains on shelves that the draws do not answer for; looked for once.
-    fn look_out(&self, state: &mut RefineState) -> Vec<Vec<f64>> {
-        let looked_out = std::mem::replace(&mut state.looked_out, true);
-        if looked_out || self.target.work().is_none() {
+    /// Chains on separated tail modes that the draws do not answer for; looked for once.
+    fn probe_tails(&self, state: &mut RefineState) -> Vec<Vec<f64>> {
+        let tails_probed = std::mem::replace(&mut state.tails_probed, true);
+        if tails_probed || self.target.work().is_none() {
             return Vec::new();
         }
         let stride = Stride {
@@ -105,79 +112,91 @@ impl<D: LogDensity> Refine<'_, D> {
             length: state.length,
         };
         let posterior = (self.target.density(), &self.target.map);
-        let (cloud, scales) = (&state.cloud, &self.scales);
-        let (found, calls) = shelves(posterior, cloud, scales, stride, self.source);
+        let (particles, scales) = (&state.particles, &self.scales);
+        let (found, calls) = tail_modes(posterior, particles, scales, stride, self.source);
         state.calls += calls;
         found
     }
 
-    /// Lets the chains of a shelf join a population, in the place of some of its own.
-    fn join(&mut self, state: &mut RefineState, shelves: &[Vec<f64>]) {
+    /// Lets the chains of a separated tail mode join a population, in the place of some of its own.
+    fn join(&mut self, state: &mut RefineState, tail_modes: &[Vec<f64>]) {
         let Ensemble {
             populations,
             chains,
         } = self.ensemble();
-        let lanes = state.cloud.lanes();
-        let mut x = std::mem::take(&mut state.cloud.x);
-        for (p, shelf) in shelves.iter().enumerate().take(populations) {
-            for (row, places) in x.chunks_mut(lanes).zip(shelf.chunks(CHAINS)) {
+        let lanes = state.particles.lanes();
+        let mut x = std::mem::take(&mut state.particles.x);
+        for (p, tail_mode) in tail_modes.iter().enumerate().take(populations) {
+            for (row, places) in x.chunks_mut(lanes).zip(tail_mode.chunks(CHAINS)) {
                 let own = row[p * chains..(p + 1) * chains].iter_mut();
                 own.zip(places).for_each(|(x, place)| *x = *place);
             }
         }
-        state.cloud = self.target.at(x);
+        state.particles = self.target.at(x);
     }
 
-    /// Lets a round that is over take as many transitions again, as it is.
+    /// Lets a stationary phase that is over take as many transitions again, as it is.
     fn go_on(&self, state: &mut RefineState) {
-        let round = state.rounds.last_mut().expect("a round is over");
-        round.transitions *= 2;
+        let stationary_phase = state.stationary_phases.last_mut().expect("a round is over");
+        stationary_phase.transitions *= 2;
         let before = state.every;
-        state.every = before * round.transitions.div_ceil(self.times() * before);
-        state.tape.thin(state.every / before, state.cloud.lanes());
+        state.every = before * stationary_phase.transitions.div_ceil(self.times() * before);
+        state
+            .recording
+            .thin(state.every / before, state.particles.lanes());
     }
 
-    /// The largest relative standard error of a standard deviation of hubs, where the map has some: those have tails on which
+    /// The largest relative standard error of a standard deviation of global parameters, where the map has some: those have tails on which
     /// everything else hangs, and effective draws that are enough for a normal leave a tenth of their sd to chance. Of the
     /// logarithm of a scale it is the scale's: that may be near zero as often as it likes.
     fn vagueness(&self, state: &RefineState) -> f64 {
-        let hubs = self.base.hubs();
-        if hubs.is_empty() {
+        let globals = self.base.globals();
+        if globals.is_empty() {
             return 0.0;
         }
-        let lanes = state.cloud.lanes();
-        let clouds = state.tape.x.chunks(state.cloud.x.len());
-        let places: Vec<Vec<f64>> = clouds.map(|x| self.target.map.draws(x, lanes)).collect();
-        let error = |hub: &usize| {
-            let rows = places.iter().map(|z| &z[hub * lanes..(hub + 1) * lanes]);
+        let lanes = state.particles.lanes();
+        let particle_sets = state.recording.x.chunks(state.particles.x.len());
+        let places: Vec<Vec<f64>> = particle_sets
+            .map(|x| self.target.map.draws(x, lanes))
+            .collect();
+        let error = |global: &usize| {
+            let rows = places
+                .iter()
+                .map(|z| &z[global * lanes..(global + 1) * lanes]);
             let draws: Vec<f64> = rows.flatten().copied().collect();
             let (mean, _) = mean_se(&draws);
-            let scale = self.scales.get(*hub).copied().unwrap_or_default();
+            let scale = self.scales.get(*global).copied().unwrap_or_default();
             let values: Vec<f64> = draws.iter().map(|z| scale.beside(*z, mean)).collect();
             self.ensemble().error_of_spread(&values)
         };
-        hubs.iter().map(error).fold(0.0, f64::max)
+        globals.iter().map(error).fold(0.0, f64::max)
     }
 
-    /// Writes what the tape says into the present round; what speaks against its draws.
+    /// Writes what the recording says into the present stationary phase; what speaks against its draws.
     fn weigh(&self, state: &mut RefineState) -> Vec<String> {
-        let mixing = mixing_of(self.ensemble(), self.target.dim(), &state.tape);
+        let mixing = mixing_of(self.ensemble(), self.target.dim(), &state.recording);
         let evidence = self.evidence(state);
-        let round = state.rounds.last_mut().expect("a round was begun");
-        round.mixing = mixing;
-        round.log_evidence = evidence;
+        let stationary_phase = state
+            .stationary_phases
+            .last_mut()
+            .expect("a round was begun");
+        stationary_phase.mixing = mixing;
+        stationary_phase.log_evidence = evidence;
         state.reasons()
     }
 }
 
-/// How the draws of the round that is over have mixed; the next one may have begun.
+/// How the draws of the stationary phase that is over have mixed; the next one may have begun.
 pub(super) fn judged(state: &RefineState) -> Option<Mixing> {
     let before = match state.phase {
         Phase::Settle => 2,
         Phase::Temper | Phase::Draw => 1,
     };
-    let at = state.rounds.len().checked_sub(before)?;
-    state.rounds.get(at).map(|round| round.mixing)
+    let at = state.stationary_phases.len().checked_sub(before)?;
+    state
+        .stationary_phases
+        .get(at)
+        .map(|stationary_phase| stationary_phase.mixing)
 }
 
 /// The end of a refinement whose draws have mixed.
@@ -185,8 +204,8 @@ fn have_mixed(Mixing { rhat, ess, .. }: Mixing) -> Status {
     Status::Converged {
         evidence: Evidence {
             rule: format!(
-                "refined draws have mixed: nested R̂ {rhat:.3} (limit {RHAT_LIMIT}), {ess:.0} effective draws or more of \
-                 every coordinate (limit {ESS_LIMIT})"
+                "refined draws have mixed: nested R̂ {rhat:.3} (limit {RHAT_LIMIT}), at least {ess:.0} effective draws per \
+                 coordinate (limit {ESS_LIMIT})"
             ),
             remaining: None,
             standard_error: None,
@@ -200,18 +219,18 @@ pub(super) fn nearly(mixing: &Mixing) -> bool {
 }
 
 /// The worst mixing of the coordinates, their squares and the log density.
-fn mixing_of(ensemble: Ensemble, dim: usize, tape: &Tape) -> Mixing {
+fn mixing_of(ensemble: Ensemble, dim: usize, recording: &Recording) -> Mixing {
     let lanes = ensemble.lanes();
     let chance = chance(ensemble.populations, quantities(dim));
     let coordinate = |i: usize| {
-        let rows = tape.x.chunks(dim * lanes);
-        let rows = rows.map(|cloud| &cloud[i * lanes..(i + 1) * lanes]);
+        let rows = recording.x.chunks(dim * lanes);
+        let rows = rows.map(|particles| &particles[i * lanes..(i + 1) * lanes]);
         let draws: Vec<f64> = rows.flatten().copied().collect();
         ensemble.worst_with_spread(&draws, chance)
     };
     let each: Vec<Mixing> = (0..dim).into_par_iter().map(coordinate).collect();
     each.into_iter()
-        .fold(ensemble.worst(&tape.log_p, chance), Mixing::join)
+        .fold(ensemble.worst(&recording.log_p, chance), Mixing::join)
 }
 
 /// Quantities that are judged: coordinates, their spreads and the log density.
@@ -220,18 +239,20 @@ pub(super) fn quantities(dim: usize) -> usize {
 }
 
 impl RefineState {
-    /// How well the last finished round has mixed.
+    /// How well the last finished stationary phase has mixed.
     pub(super) fn mixing(&self) -> Mixing {
-        self.rounds
+        self.stationary_phases
             .last()
-            .map_or(Mixing::UNKNOWN, |round| round.mixing)
+            .map_or(Mixing::UNKNOWN, |stationary_phase| stationary_phase.mixing)
     }
 
-    /// The log evidence as of the last finished round.
+    /// The log evidence as of the last finished stationary phase.
     pub(super) fn evidence(&self) -> Estimate {
-        self.rounds
+        self.stationary_phases
             .last()
-            .map_or(Estimate::UNKNOWN, |round| round.log_evidence)
+            .map_or(Estimate::UNKNOWN, |stationary_phase| {
+                stationary_phase.log_evidence
+            })
     }
 
     /// What speaks against the draws; empty where they have mixed.
@@ -241,25 +262,25 @@ impl RefineState {
         }
         let mixing = self.mixing();
         if mixing.rhat.is_nan() {
-            return vec!["refinement was not finished".to_owned()];
+            return vec!["the refinement did not finish".to_owned()];
         }
         let mut reasons = Vec::new();
         if mixing.rhat > RHAT_LIMIT {
             reasons.push(format!(
-                "chains remember their start: nested R̂ is {:.3}, above {RHAT_LIMIT}",
+                "nested R̂ is {:.3}, above {RHAT_LIMIT}",
                 mixing.rhat
             ));
         }
         if mixing.ess < ESS_LIMIT {
             reasons.push(format!(
-                "some quantity has {:.0} effective draws, fewer than {ESS_LIMIT}",
+                "the smallest effective sample size is {:.0}, below {ESS_LIMIT}",
                 mixing.ess
             ));
         }
-        let limit = drift_limit(quantities(self.cloud.x.len() / self.cloud.lanes()));
+        let limit = drift_limit(quantities(self.particles.x.len() / self.particles.lanes()));
         if mixing.drift > limit {
             reasons.push(format!(
-                "chains have not arrived: some quantity drifts by {:.1} standard errors, above {limit:.1}",
+                "a quantity still drifts, by {:.1} standard errors (limit {limit:.1})",
                 mixing.drift
             ));
         }
@@ -269,10 +290,13 @@ impl RefineState {
                 "populations disagree on the log evidence by {spread:.1} nats"
             ));
         }
-        let stuck = self.rounds.last().map_or(0.0, |round| round.stuck);
+        let stuck = self
+            .stationary_phases
+            .last()
+            .map_or(0.0, |stationary_phase| stationary_phase.stuck);
         if stuck > LIMITS.1 {
             reasons.push(format!(
-                "{:.1} % of the transitions found no step size that keeps the energy",
+                "{:.1} % of the transitions found no step size that conserves energy",
                 100.0 * stuck
             ));
         }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use jensen_blackbox::Family;
 use jensen_blackbox::family::MeanField;
-use jensen_blackbox::records::{Batches, Gradients, Place, RecordEstimator, Request, variances};
+use jensen_blackbox::records::{
+    Batches, EvaluationPoint, Gradients, RecordEstimator, Request, variances,
+};
 use jensen_density::Lanes;
 
 use super::support::{australian, optimum};
@@ -38,7 +40,7 @@ fn variances_respect_their_bounds_at_the_optimum() {
         if estimator == RecordEstimator::JointSvrg {
             gradients.anchor(&omega[..14], &mut table);
         }
-        let place = Place {
+        let place = EvaluationPoint {
             omega: &omega,
             table: &table,
             batches: &batches,

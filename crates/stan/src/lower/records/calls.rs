@@ -133,7 +133,7 @@ impl Lower<'_, '_> {
         drop: bool,
         span: Span,
     ) -> Eval<Option<Sym>> {
-        if self.axis.is_none() && !self.in_turns() {
+        if self.axis.is_none() && !self.in_iterations() {
             return Ok(None);
         }
         let name = id.name();

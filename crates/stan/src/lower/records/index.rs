@@ -239,7 +239,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// Extents of the part that indices name; its offsets, and what each turn adds to them.
+    /// Extents of the part that indices name; its offsets, and what each iteration adds to them.
     pub(in crate::lower) fn places(
         &mut self,
         dims: &Dims,

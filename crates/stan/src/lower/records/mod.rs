@@ -214,7 +214,7 @@ fn declarations(program: &Program) -> impl Iterator<Item = &Decl> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Finds the variable that counts the records, and turns the data that it sizes into columns.
+    /// Finds the variable that counts the records, and iterations the data that it sizes into columns.
     fn lay_out_records(&mut self, name: &str, numbers: Option<&[f64]>) -> Result<(), LowerError> {
         let program = self.program;
         let counts = || {

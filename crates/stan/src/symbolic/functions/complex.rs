@@ -28,10 +28,10 @@ pub const TABLE: &[(&str, Build)] = &[
     ("inv_fft2", call),
     ("norm", call),
     ("polar", |cx, args| {
-        let (r, turn) = (cx.e(&args[0])?, cx.e(&args[1])?);
+        let (r, iteration) = (cx.e(&args[0])?, cx.e(&args[1])?);
         Ok(Sym::complex(
-            (r * turn.cos()).into(),
-            (r * turn.sin()).into(),
+            (r * iteration.cos()).into(),
+            (r * iteration.sin()).into(),
         ))
     }),
     ("proj", call),
@@ -402,9 +402,10 @@ fn fourier<'g>(cx: &Cx<'g>, z: &[Sym; 2], inverse: bool, rows_too: bool) -> FnRe
     let waves = |n: usize| -> Z<'g> {
         let scale = if inverse { 1.0 / n as f64 } else { 1.0 };
         let sign = if inverse { 2.0 } else { -2.0 };
-        let turn = |at: usize| sign * PI * ((at / n * (at % n)) % n) as f64 / n as f64;
-        let table =
-            |f: fn(f64) -> f64| -> Vec<f64> { (0..n * n).map(|at| scale * f(turn(at))).collect() };
+        let iteration = |at: usize| sign * PI * ((at / n * (at % n)) % n) as f64 / n as f64;
+        let table = |f: fn(f64) -> f64| -> Vec<f64> {
+            (0..n * n).map(|at| scale * f(iteration(at))).collect()
+        };
         (
             cx.tape.vector(&table(f64::cos)),
             cx.tape.vector(&table(f64::sin)),

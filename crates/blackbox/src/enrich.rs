@@ -1,0 +1,103 @@
+//! Where a richer family begins: where a simpler one's answer stands, at the member that the density's
+//! curvature asks for.
+
+use std::sync::Arc;
+
+use jensen_density::TwiceDifferentiable;
+
+use crate::calls::Calls;
+use crate::family::{Curvature, Family, FamilyKind, SampleBound, Space};
+use crate::noise::{NoisePurpose, NoiseSource};
+use crate::objective::Objective;
+
+/// ω of `kind` that stands where a poorer answer of this mean and these log standard deviations stands, and the
+/// evaluations it took.
+pub(crate) fn enrich<D: TwiceDifferentiable>(
+    density: &D,
+    source: NoiseSource,
+    kind: FamilyKind,
+    mean: &[f64],
+    log_sd: &[f64],
+) -> (Vec<f64>, Calls) {
+    let family = kind.build(Space::of(density));
+    let mut draws = FixedDraws {
+        density,
+        family: family.clone(),
+        source,
+        objective: None,
+    };
+    let omega = family.enrich(mean, log_sd, source, &mut draws);
+    let calls = draws.objective.as_mut().map(Objective::take_calls);
+    (omega, calls.unwrap_or_default())
+}
+
+/// The bound on draws that the family asks for.
+struct FixedDraws<'a, D: TwiceDifferentiable> {
+    density: &'a D,
+    family: Arc<dyn Family>,
+    source: NoiseSource,
+    objective: Option<Objective<'a, D>>,
+}
+
+impl<'a, D: TwiceDifferentiable> FixedDraws<'a, D> {
+    fn objective(&mut self) -> &mut Objective<'a, D> {
+        self.objective
+            .as_mut()
+            .expect("a family fixes the draws first")
+    }
+}
+
+impl<D: TwiceDifferentiable> SampleBound for FixedDraws<'_, D> {
+    fn fix(&mut self, lanes: usize) {
+        let rows = self.family.noise_dim();
+        let noise = self
+            .source
+            .matched(NoisePurpose::Start, u64::MAX - 2, rows, lanes);
+        self.objective = Some(Objective::new(
+            self.density,
+            self.family.clone(),
+            noise,
+            lanes,
+        ));
+    }
+
+    fn value_gradient(&mut self, omega: &[f64], out: &mut [f64]) -> f64 {
+        self.objective().value_gradient(omega, out)
+    }
+
+    fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature> {
+        self.objective().curvature(omega, draws)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jensen_math::simd::Simd;
+    use jensen_testkit::CorrelatedGaussian;
+
+    use super::*;
+    use crate::family::FullRank;
+
+    #[test]
+    fn a_gaussian_is_matched_exactly() {
+        let target = CorrelatedGaussian::exchangeable(&[0.1, 2.0, 30.0], 0.9);
+        let source = NoiseSource::new(3, Simd::detect());
+        let start = [5.0, -3.0, 2.0, 0.0, 0.0, 0.0];
+        let (omega, calls) = enrich(
+            &target,
+            source,
+            FamilyKind::FullRank,
+            &start[..3],
+            &start[3..],
+        );
+        assert!(calls.lanes() > 0);
+        for (found, mean) in omega.iter().zip(target.mean()) {
+            assert!((found - mean).abs() < 1e-9);
+        }
+        // exchangeable(): standard deviations are the scales.
+        let sd = FullRank::new(3).marginal_sd(&omega);
+        for (found, scale) in sd.iter().zip([0.1, 2.0, 30.0]) {
+            assert!((found / scale - 1.0).abs() < 1e-9);
+        }
+    }
+}

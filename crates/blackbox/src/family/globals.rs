@@ -1,0 +1,568 @@
+//! What local parameters given global ones are made of: which coordinates are global parameters, the features of their places, and sums of features over blocks
+//! of lanes.
+
+use jensen_density::{Lanes, LanesMut, Pattern};
+use jensen_math::simd::{F64x8, LANES, Simd};
+use jensen_math::vmath as vm;
+
+use crate::noise::{NoisePurpose, NoiseSource};
+use crate::reduce::{dot, sum};
+use crate::sparse::Symbolic;
+
+/// Coordinates with so many times more neighbours than the median are global parameters, and the most of them there may be.
+const MANY: usize = 3;
+pub(crate) const MOST_GLOBALS: usize = 24;
+
+/// Most global parameters of which products of two are features; of more, squares alone.
+const PAIRED: usize = 4;
+
+/// Standard deviations at which s saturates, and those at which h does. What local parameters are near the middle of a global parameter tells little of what
+/// they are far out in a long tail of it, as of a group's scale towards nothing: with x itself in the place of h chains
+/// took up to nine times as many gradients to come back from there (`models/electric_pairs`; of `models/stochastic_volatility` fewer).
+const SATURATION: f64 = 3.0;
+const HOLD: f64 = 4.0;
+
+/// Lanes worked on together.
+pub(crate) const WIDTH: usize = 32;
+
+/// Most global parameters over which variances of local parameters are averaged by the trapezoidal rule, with nodes at whole numbers up to so far out;
+/// of more, at so many places that are always the same.
+const LATTICE: usize = 3;
+const FAR: i32 = 5;
+const PLACES: usize = 512;
+
+/// A number of each lane of a block.
+pub(crate) type Row = [f64; WIDTH];
+
+/// Rows of a block of lanes, in a matrix of as many lanes or more.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    data: &'a [f64],
+    stride: usize,
+    first: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// All lanes of rows.
+    pub(crate) fn all(rows: &'a [Row]) -> Self {
+        Self {
+            data: rows.as_flattened(),
+            stride: WIDTH,
+            first: 0,
+        }
+    }
+
+    /// The lanes from `first` on; in `room`, with zeros for lanes that are none, where there are fewer than a block has.
+    pub(crate) fn of(rows: Lanes<'a>, first: usize, room: &'a mut Vec<Row>) -> Self {
+        let lanes = rows.lanes();
+        if first + WIDTH <= lanes {
+            let (data, stride) = (rows.as_slice(), lanes);
+            return Self {
+                data,
+                stride,
+                first,
+            };
+        }
+        room.clear();
+        room.extend(rows.as_slice().chunks(lanes).map(|row| {
+            let mut out = [0.0; WIDTH];
+            out[..lanes - first].copy_from_slice(&row[first..]);
+            out
+        }));
+        Self::all(room)
+    }
+
+    #[inline(always)]
+    pub(crate) fn row(&self, i: usize) -> &'a Row {
+        let row = &self.data[i * self.stride + self.first..][..WIDTH];
+        row.try_into().expect("as many lanes as a block has")
+    }
+}
+
+/// The same, to be written.
+pub(super) struct RowsMut<'a> {
+    data: &'a mut [f64],
+    stride: usize,
+    first: usize,
+}
+
+impl<'a> RowsMut<'a> {
+    /// All lanes of rows.
+    pub(super) fn all(rows: &'a mut [Row]) -> Self {
+        Self {
+            data: rows.as_flattened_mut(),
+            stride: WIDTH,
+            first: 0,
+        }
+    }
+
+    /// The lanes from `first` on, of which there are as many as a block has.
+    pub(super) fn of(rows: &'a mut LanesMut<'_>, first: usize) -> Self {
+        let stride = rows.lanes();
+        Self {
+            data: rows.as_mut_slice(),
+            stride,
+            first,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn row(&mut self, i: usize) -> &mut Row {
+        let row = &mut self.data[i * self.stride + self.first..][..WIDTH];
+        row.try_into().expect("as many lanes as a block has")
+    }
+}
+
+/// Where rows of local parameters stand in a matrix, in the order of elimination.
+#[derive(Clone, Copy)]
+pub(super) enum Order<'a> {
+    /// One after another from a row on.
+    From(usize),
+    /// At these rows.
+    At(&'a [usize]),
+}
+
+impl Order<'_> {
+    #[inline(always)]
+    pub(super) fn of(self, j: usize) -> usize {
+        match self {
+            Order::From(first) => first + j,
+            Order::At(rows) => rows[j],
+        }
+    }
+}
+
+/// Weights of the means of local parameters, and of the entries of their factor.
+#[derive(Clone, Copy)]
+pub(super) struct Weights<'a> {
+    pub means: &'a [f64],
+    pub places: &'a [f64],
+}
+
+/// A number of every feature, or a derivative by it, in the lanes of a block: for means and scales, and for regressions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Featured {
+    pub plain: Vec<Row>,
+    pub bounded: Vec<Row>,
+}
+
+/// What means, scales and regressions depend on.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Features {
+    globals: usize,
+    products: Vec<(usize, usize)>,
+    /// `E s²`, `E s⁴` and `E h²`.
+    moments: [f64; 3],
+}
+
+impl Features {
+    pub(crate) fn new(globals: usize) -> Self {
+        let all = (0..globals).flat_map(|k| (k..globals).map(move |l| (k, l)));
+        // The trapezoidal rule is exact to rounding for what falls off so fast.
+        let (mut total, mut second, mut fourth, mut of_held) = (0.0, 0.0, 0.0, 0.0);
+        for i in -400..=400 {
+            let x = f64::from(i) / 40.0;
+            let (weight, s) = ((-0.5 * x * x).exp(), bent(x).0);
+            total += weight;
+            second += weight * s * s;
+            fourth += weight * s.powi(4);
+            of_held += weight * held(x).0.powi(2);
+        }
+        Self {
+            globals,
+            products: all.filter(|(k, l)| k == l || globals <= PAIRED).collect(),
+            moments: [second, fourth, of_held].map(|moment| moment / total),
+        }
+    }
+
+    /// Their number.
+    pub(crate) fn count(&self) -> usize {
+        1 + self.globals + self.products.len()
+    }
+
+    /// Places of those, the constant aside, that are of certain global parameters alone.
+    pub(crate) fn among(&self, known: impl Fn(usize) -> bool) -> Vec<usize> {
+        let each = (0..self.globals).map(|k| (k, k));
+        let each = each.chain(self.products.iter().copied()).zip(1..);
+        each.filter(|((k, l), _)| known(*k) && known(*l))
+            .map(|(_, place)| place)
+            .collect()
+    }
+
+    /// Their values at one place of the global parameters.
+    pub(crate) fn at(&self, x: &[f64]) -> Vec<f64> {
+        let products = self
+            .products
+            .iter()
+            .map(|&(k, l)| bent(x[k]).0 * bent(x[l]).0);
+        std::iter::once(1.0)
+            .chain(x.iter().map(|x| held(*x).0))
+            .chain(products)
+            .collect()
+    }
+
+    /// The values of which regressions are sums.
+    pub(crate) fn bounded_at(&self, x: &[f64]) -> Vec<f64> {
+        let mut out = self.at(x);
+        for (feature, x) in out[1..].iter_mut().zip(x) {
+            *feature = bent(*x).0;
+        }
+        out
+    }
+
+    pub(crate) fn rows(&self, x: &[Row]) -> Featured {
+        let mut out = Featured {
+            plain: vec![[0.0; WIDTH]; self.count()],
+            bounded: Vec::new(),
+        };
+        let mut lane = vec![0.0; self.globals];
+        for l in 0..WIDTH {
+            lane.iter_mut().zip(x).for_each(|(to, row)| *to = row[l]);
+            let values = out.plain.iter_mut().zip(self.at(&lane));
+            values.for_each(|(row, value)| row[l] = value);
+        }
+        out.bounded.clone_from(&out.plain);
+        for (row, x) in out.bounded[1..].iter_mut().zip(x) {
+            row.iter_mut().zip(x).for_each(|(s, x)| *s = bent(*x).0);
+        }
+        out
+    }
+
+    /// `out += ` derivatives by x, from those by the features; what regressions are sums of comes together with the others but
+    /// for s itself.
+    pub(crate) fn pull(&self, x: &[Row], by: &Featured, out: &mut [Row]) {
+        for (((out, plain), bounded), x) in (out.iter_mut().zip(&by.plain[1..]))
+            .zip(&by.bounded[1..])
+            .zip(x)
+        {
+            for l in 0..WIDTH {
+                out[l] += plain[l] * held(x[l]).1 + bounded[l] * bent(x[l]).1;
+            }
+        }
+        let products = 1 + self.globals;
+        let by_feature: Vec<Row> = (by.plain.iter().zip(&by.bounded))
+            .map(|(plain, bounded)| std::array::from_fn(|l| plain[l] + bounded[l]))
+            .collect();
+        for (&(k, l), by) in self.products.iter().zip(&by_feature[products..]) {
+            for lane in 0..WIDTH {
+                let ((own, slope), (other, steepness)) = (bent(x[k][lane]), bent(x[l][lane]));
+                out[k][lane] += by[lane] * slope * other;
+                out[l][lane] += by[lane] * own * steepness;
+            }
+        }
+    }
+
+    /// Their means under standard normal x.
+    pub(super) fn means(&self) -> Vec<f64> {
+        let mut out = vec![0.0; self.count()];
+        out[0] = 1.0;
+        for (&(k, l), mean) in self.products.iter().zip(&mut out[1 + self.globals..]) {
+            *mean = if k == l { self.moments[0] } else { 0.0 };
+        }
+        out
+    }
+
+    /// Their variances: no two are correlated.
+    pub(super) fn variances(&self) -> Vec<f64> {
+        let [second, fourth, of_held] = self.moments;
+        let mut out = vec![of_held; self.count()];
+        out[0] = 0.0;
+        for (&(k, l), variance) in self.products.iter().zip(&mut out[1 + self.globals..]) {
+            *variance = if k == l {
+                fourth - second * second
+            } else {
+                second * second
+            };
+        }
+        out
+    }
+}
+
+/// `h(x)` and its slope.
+fn held(x: f64) -> (f64, f64) {
+    let beyond = 1.0 + (x / HOLD).powi(16);
+    let r = beyond.sqrt().sqrt().sqrt().sqrt().recip();
+    (x * r, r / beyond)
+}
+
+/// `s(x)` and its slope.
+fn bent(x: f64) -> (f64, f64) {
+    let r = 1.0 / (1.0 + (x / SATURATION) * (x / SATURATION)).sqrt();
+    (x * r, r * r * r)
+}
+
+/// The global parameters of a pattern: coordinates with [`MANY`] times as many neighbours as the median.
+pub(super) fn globals_of(pattern: &Pattern) -> Vec<usize> {
+    let degree = |i: &usize| pattern.neighbours(*i).len();
+    let mut degrees: Vec<usize> = (0..pattern.dim()).map(|i| degree(&i)).collect();
+    degrees.sort_unstable();
+    let median = degrees.get(degrees.len() / 2).copied().unwrap_or(0);
+    let mut globals: Vec<usize> = (0..pattern.dim())
+        .filter(|i| degree(i) >= MANY * median.max(1))
+        .collect();
+    globals.sort_by_key(|i| (std::cmp::Reverse(degree(i)), *i));
+    globals
+}
+
+/// Registers of a row.
+const PARTS: usize = WIDTH / LANES;
+
+// Loops, and no closures: those have not the processor features of the kernels that they would be compiled into.
+
+#[inline(always)]
+fn load<V: F64x8>(row: &Row) -> [V; PARTS] {
+    let mut out = [V::splat(0.0); PARTS];
+    for (part, out) in out.iter_mut().enumerate() {
+        // SAFETY: a part of a row is that many numbers.
+        *out = unsafe { V::load(row.as_ptr().add(part * LANES)) };
+    }
+    out
+}
+
+#[inline(always)]
+fn store<V: F64x8>(parts: [V; PARTS], row: &mut Row) {
+    for (part, x) in parts.into_iter().enumerate() {
+        // SAFETY: a part of a row is that many numbers, to be written too.
+        unsafe { x.store(row.as_mut_ptr().add(part * LANES)) };
+    }
+}
+
+#[inline(always)]
+fn times<V: F64x8>(a: [V; PARTS], b: [V; PARTS]) -> [V; PARTS] {
+    let mut out = a;
+    for (out, b) in out.iter_mut().zip(b) {
+        *out = *out * b;
+    }
+    out
+}
+
+#[inline(always)]
+fn minus<V: F64x8>(a: [V; PARTS]) -> [V; PARTS] {
+    let mut out = a;
+    for out in &mut out {
+        *out = -*out;
+    }
+    out
+}
+
+/// `sum + factor x` in every lane.
+#[inline(always)]
+fn plus<V: F64x8>(sum: [V; PARTS], factor: [V; PARTS], x: [V; PARTS]) -> [V; PARTS] {
+    let mut out = sum;
+    for part in 0..PARTS {
+        out[part] = sum[part] + factor[part] * x[part];
+    }
+    out
+}
+
+#[inline(always)]
+fn add<V: F64x8>(a: [V; PARTS], b: [V; PARTS]) -> [V; PARTS] {
+    let mut out = a;
+    for (out, b) in out.iter_mut().zip(b) {
+        *out = *out + b;
+    }
+    out
+}
+
+/// `θ · φ` in every lane.
+#[inline(always)]
+fn weigh<V: F64x8>(theta: &[f64], features: &[Row]) -> [V; PARTS] {
+    let mut out = [V::splat(0.0); PARTS];
+    for (t, row) in theta.iter().zip(features) {
+        out = plus(out, [V::splat(*t); PARTS], load(row));
+    }
+    out
+}
+
+/// `out += θ adjoint`.
+#[inline(always)]
+fn spread<V: F64x8>(theta: &[f64], adjoint: [V; PARTS], out: &mut [Row]) {
+    for (t, row) in theta.iter().zip(out) {
+        store(plus(load(row), [V::splat(*t); PARTS], adjoint), row);
+    }
+}
+
+/// `out += θ adjoint + η other`.
+#[inline(always)]
+fn spread_two<V: F64x8>(
+    theta: &[f64],
+    adjoint: [V; PARTS],
+    eta: &[f64],
+    other: [V; PARTS],
+    out: &mut [Row],
+) {
+    for ((t, e), row) in theta.iter().zip(eta).zip(out) {
+        let sum = plus(load(row), [V::splat(*t); PARTS], adjoint);
+        store(plus(sum, [V::splat(*e); PARTS], other), row);
+    }
+}
+
+/// `θ · φ` in every lane, for each row of weights.
+pub(crate) fn weighted(thetas: &[f64], features: &[Row], out: &mut [Row]) {
+    weighted_kernel(Simd::detect(), thetas, features, out);
+}
+
+/// `out += Σ θ adjoint` over rows of weights and their adjoints.
+pub(crate) fn spread_all(thetas: &[f64], adjoints: &[Row], out: &mut [Row]) {
+    spread_kernel(Simd::detect(), thetas, adjoints, out);
+}
+
+/// From the last local up: `scale = e^(−a)`, y, and the draws `m + y` in their rows of `z`.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "what is read and what is written"
+)]
+pub(super) fn solve(
+    symbolic: &Symbolic,
+    weights: Weights<'_>,
+    features: &Featured,
+    (noise, from): (Rows<'_>, usize),
+    y: &mut [Row],
+    scale: &mut [Row],
+    z: &mut RowsMut<'_>,
+    locals: Order<'_>,
+) {
+    let Weights { means, places } = weights;
+    solve_kernel(
+        Simd::detect(),
+        symbolic,
+        means,
+        places,
+        features,
+        noise,
+        from,
+        y,
+        scale,
+        z,
+        locals,
+    );
+}
+
+/// From the derivatives by the draws of local parameters in their rows of `grad` those by the noise, into rows of `out` from `from` on;
+/// `by_feature` grows by those by the features.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "all that was computed on the way there"
+)]
+pub(super) fn pull_noise(
+    symbolic: &Symbolic,
+    weights: Weights<'_>,
+    features: &Featured,
+    (noise, from): (Rows<'_>, usize),
+    y: &[Row],
+    scale: &[Row],
+    (grad, locals): (Rows<'_>, Order<'_>),
+    out: &mut RowsMut<'_>,
+    by_feature: &mut Featured,
+) {
+    let Weights { means, places } = weights;
+    pull_kernel(
+        Simd::detect(),
+        symbolic,
+        means,
+        places,
+        features,
+        noise,
+        from,
+        y,
+        scale,
+        grad,
+        locals,
+        out,
+        by_feature,
+    );
+}
+
+jensen_math::simd_fn! {
+    fn weighted_kernel, weighted_kernel_fn = <V>(thetas: &[f64], features: &[Row], out: &mut [Row]) {
+        for (theta, out) in thetas.chunks_exact(features.len()).zip(out) {
+            store(weigh::<V>(theta, features), out);
+        }
+    }
+
+    fn spread_kernel, spread_kernel_fn = <V>(thetas: &[f64], adjoints: &[Row], out: &mut [Row]) {
+        for (theta, adjoint) in thetas.chunks_exact(out.len()).zip(adjoints) {
+            spread(theta, load::<V>(adjoint), out);
+        }
+    }
+
+    fn solve_kernel, solve_kernel_fn = <V>(symbolic: &Symbolic, means: &[f64], places: &[f64], features: &Featured, noise: Rows<'_>, from: usize, y: &mut [Row], scale: &mut [Row], z: &mut RowsMut<'_>, locals: Order<'_>) {
+        let f = features.plain.len();
+        for j in (0..symbolic.dim()).rev() {
+            let p = symbolic.diagonal(j);
+            let mut own = weigh::<V>(&places[p * f..(p + 1) * f], &features.plain);
+            for a in &mut own {
+                *a = vm::exp(-*a);
+            }
+            store(own, &mut scale[j]);
+            own = times(own, load(noise.row(from + j)));
+            for (p, i) in symbolic.below(j) {
+                let r = weigh::<V>(&places[p * f..(p + 1) * f], &features.bounded);
+                own = plus(own, minus(r), load(&y[i]));
+            }
+            store(own, &mut y[j]);
+            let mean = weigh::<V>(&means[j * f..(j + 1) * f], &features.plain);
+            store(add(mean, own), z.row(locals.of(j)));
+        }
+    }
+
+    fn pull_kernel, pull_kernel_fn = <V>(symbolic: &Symbolic, means: &[f64], places: &[f64], features: &Featured, noise: Rows<'_>, from: usize, y: &[Row], scale: &[Row], grad: Rows<'_>, locals: Order<'_>, out: &mut RowsMut<'_>, by_feature: &mut Featured) {
+        let f = features.plain.len();
+        for j in 0..symbolic.dim() {
+            *out.row(from + j) = *grad.row(locals.of(j));
+        }
+        for j in 0..symbolic.dim() {
+            let own = load::<V>(out.row(from + j));
+            let p = symbolic.diagonal(j);
+            let by_noise = times(own, load(&scale[j]));
+            let adjoint = minus(times(by_noise, load(noise.row(from + j))));
+            let of_mean = load::<V>(grad.row(locals.of(j)));
+            spread_two(&places[p * f..(p + 1) * f], adjoint, &means[j * f..(j + 1) * f], of_mean, &mut by_feature.plain);
+            let own = minus(own);
+            for (p, i) in symbolic.below(j) {
+                let weights = &places[p * f..(p + 1) * f];
+                let r = weigh::<V>(weights, &features.bounded);
+                let later = out.row(from + i);
+                store(plus(load(later), own, r), later);
+                spread(weights, times(own, load(&y[i])), &mut by_feature.bounded);
+            }
+            store(by_noise, out.row(from + j));
+        }
+    }
+}
+
+/// Places of so many standard normals, with weights that add up to 1.
+pub(super) fn nodes(k: usize) -> Vec<(Vec<f64>, f64)> {
+    if k > LATTICE {
+        let source = NoiseSource::new(0, Simd::Scalar);
+        let x = source.matched(NoisePurpose::Final, 0, k, PLACES);
+        let at = |place| (0..k).map(|i| x[i * PLACES + place]).collect();
+        return (0..PLACES)
+            .map(|place| (at(place), 1.0 / PLACES as f64))
+            .collect();
+    }
+    let mut places = vec![Vec::new()];
+    for _ in 0..k {
+        let longer = places.iter().flat_map(|place: &Vec<f64>| {
+            (-FAR..=FAR).map(|i| [&place[..], &[f64::from(i)]].concat())
+        });
+        places = longer.collect();
+    }
+    places.retain(|place| dot(place, place) <= f64::from(FAR * FAR));
+    let masses: Vec<f64> = places.iter().map(|x| (-0.5 * dot(x, x)).exp()).collect();
+    let total = sum(&masses);
+    places
+        .into_iter()
+        .zip(masses)
+        .map(|(x, mass)| (x, mass / total))
+        .collect()
+}
+
+/// `out[row, f] += Σ_lanes adjoint φ_f`.
+pub(super) fn add_products(features: &[Row], adjoints: &[Row], out: &mut [f64]) {
+    for (adjoint, out) in adjoints.iter().zip(out.chunks_mut(features.len())) {
+        for (feature, out) in features.iter().zip(out) {
+            *out += dot(adjoint, feature);
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Whether the posterior has separated tail modes: places far out, of appreciable mass, in which chains have hardly been.
+//!
+//! The logarithm of a scale may have its mode where the data speak of it, and beside that a separated tail mode, nearly flat and tens of standard
+//! deviations long, where they do not: a precision under the prior gamma(0.001, 0.001) has. Chains go from one to the other once
+//! in some hundred transitions, and agree long before a separated tail mode has its share of them. So when draws have mixed, a few chains are led
+//! out along a coordinate, by transitions of `p(z) exp(3 min(u, 8))` with u the coordinate in standard deviations from its median, and
+//! then released. From tails that fall at least exponentially they come back within a few transitions; where most have not, chains that
+//! are still out join the others, and draws are made anew.
+//!
+//! Moved into a tail are logarithms and logits, at most [`MOST`] of their two directions, those of the longest tails; of densities of which no
+//! evaluation takes much longer than others: in places like these a solver may need a thousand times as long.
+
+use jensen_density::{Lanes, LanesMut, LogDensity, Scale};
+use rayon::prelude::*;
+
+use super::kernel::{Stride, transition};
+use super::map::Map;
+use super::target::{Particles, Target};
+use crate::calls::Calls;
+use crate::noise::NoiseSource;
+
+/// Directions at most.
+const MOST: usize = 8;
+
+/// Mean of `max(u, 0)⁴` below which a tail is too short for a separated tail mode to hang on it; that of a normal is 1.5.
+const SHORT: f64 = 1.0;
+
+/// Distance of a normal's quartiles from each other, in standard deviations.
+const QUARTILES: f64 = 1.349;
+
+/// Chains of a direction.
+pub(super) const CHAINS: usize = 16;
+
+/// Transitions out, and most of those back.
+const OUT: u64 = 16;
+const BACK: u64 = 24;
+
+/// Slope that leads, in nats a standard deviation: over what falls like a normal it leads as far as three of them, and so across
+/// saddles that lie four and a half nats below the mode.
+const SLOPE: f64 = 3.0;
+
+/// Standard deviations beyond which nothing leads any more, and those within which a chain is back.
+const FAR: f64 = 8.0;
+const RETURNED: f64 = 2.0;
+
+/// Their numbers are keyed by iterations after this one, which no refinement reaches.
+const KEYED: u64 = 1 << 40;
+
+/// A density times the exponential of `slope · (z_i − far)`, up to `far` in the direction of the slope.
+struct Tilted<'d, D> {
+    density: &'d D,
+    coordinate: usize,
+    slope: f64,
+    far: f64,
+}
+
+impl<D> Tilted<'_, D> {
+    /// What it adds to the log density.
+    fn lead(&self, z: f64) -> f64 {
+        (self.slope * (z - self.far)).min(0.0)
+    }
+
+    fn lead_all(&self, z: Lanes<'_>, value: &mut [f64]) {
+        for (value, z) in value.iter_mut().zip(z.row(self.coordinate)) {
+            *value += self.lead(*z);
+        }
+    }
+}
+
+impl<D: LogDensity> LogDensity for Tilted<'_, D> {
+    type Workspace = D::Workspace;
+
+    fn dim(&self) -> usize {
+        self.density.dim()
+    }
+
+    fn workspace(&self, lanes: usize) -> D::Workspace {
+        self.density.workspace(lanes)
+    }
+
+    fn value(&self, ws: &mut D::Workspace, z: Lanes<'_>, out: &mut [f64]) {
+        self.density.value(ws, z, out);
+        self.lead_all(z, out);
+    }
+
+    fn value_grad(
+        &self,
+        ws: &mut D::Workspace,
+        z: Lanes<'_>,
+        out: &mut [f64],
+        mut grad: LanesMut<'_>,
+    ) {
+        self.density.value_grad(ws, z, out, grad.reborrow());
+        self.lead_all(z, out);
+        for (g, z) in grad
+            .row_mut(self.coordinate)
+            .iter_mut()
+            .zip(z.row(self.coordinate))
+        {
+            if self.lead(*z) < 0.0 {
+                *g += self.slope;
+            }
+        }
+    }
+}
+
+/// A coordinate of the density, its median, and by its quartiles the standard deviation, with the sign of the way out.
+#[derive(Clone, Copy, Debug)]
+struct Direction {
+    coordinate: usize,
+    middle: f64,
+    sd: f64,
+}
+
+impl Direction {
+    /// Positions along it, in standard deviations.
+    fn along(&self, z: &[f64], lanes: usize) -> Vec<f64> {
+        let row = &z[self.coordinate * lanes..(self.coordinate + 1) * lanes];
+        row.iter().map(|z| (z - self.middle) / self.sd).collect()
+    }
+}
+
+/// The directions in which chains are moved into a tail from particles at `z`.
+fn directions(z: &[f64], lanes: usize, scales: &[Scale]) -> Vec<Direction> {
+    let unbounded = |scale: &Scale| matches!(scale, Scale::Log | Scale::Logit);
+    let of_scale = scales.iter().enumerate().filter(|(_, s)| unbounded(s));
+    let both = of_scale.flat_map(|(coordinate, _)| {
+        let row = &z[coordinate * lanes..(coordinate + 1) * lanes];
+        let mut row = row.to_vec();
+        row.sort_by(f64::total_cmp);
+        let [low, middle, high] = [1, 2, 3].map(|k| row[k * lanes / 4]);
+        let sd = (high - low) / QUARTILES;
+        [sd, -sd].map(|sd| Direction {
+            coordinate,
+            middle,
+            sd,
+        })
+    });
+    let tail = |direction: &Direction| {
+        let along = direction.along(z, lanes);
+        along.iter().map(|u| u.max(0.0).powi(4)).sum::<f64>() / lanes as f64
+    };
+    let mut tails: Vec<(f64, Direction)> = both.map(|d| (tail(&d), d)).collect();
+    // Quartiles that are one number give no unit.
+    tails.retain(|(tail, _)| *tail > SHORT && tail.is_finite());
+    tails.sort_by(|a, b| b.0.total_cmp(&a.0));
+    tails.truncate(MOST);
+    tails.into_iter().map(|(_, direction)| direction).collect()
+}
+
+/// Chains that have stayed out after they were led from `particles`, of coordinates with these scales: [`CHAINS`] positions for each
+/// direction in which at least half of them have; and what looking took.
+pub(super) fn tail_modes<D: LogDensity>(
+    (density, map): (&D, &Map),
+    particles: &Particles,
+    scales: &[Scale],
+    stride: Stride<'_>,
+    source: NoiseSource,
+) -> (Vec<Vec<f64>>, Calls) {
+    let lanes = particles.lanes();
+    let directions = directions(&map.draws(&particles.x, lanes), lanes, scales);
+    let own: Vec<usize> = (0..CHAINS).map(|k| k * lanes / CHAINS).collect();
+    let start = particles.gather(&own).x;
+    let found: Vec<(Option<Vec<f64>>, Calls)> = directions
+        .par_iter()
+        .enumerate()
+        .map(|(k, direction)| {
+            let key = (source, KEYED + k as u64 * (OUT + BACK));
+            tail_probe((density, map), start.clone(), direction, stride, key)
+        })
+        .collect();
+    let mut calls = Calls::default();
+    found.iter().for_each(|(_, own)| calls += *own);
+    let tail_modes = found.into_iter().filter_map(|(tail_mode, _)| tail_mode);
+    (tail_modes.collect(), calls)
+}
+
+/// One tail probe of chains from `x`: where they are in the end, if at least half of them have not been back.
+fn tail_probe<D: LogDensity>(
+    (density, map): (&D, &Map),
+    x: Vec<f64>,
+    direction: &Direction,
+    stride: Stride<'_>,
+    (source, key): (NoiseSource, u64),
+) -> (Option<Vec<f64>>, Calls) {
+    let led = Tilted {
+        density,
+        coordinate: direction.coordinate,
+        slope: SLOPE / direction.sd,
+        far: direction.middle + FAR * direction.sd,
+    };
+    let mut out = Target::new(&led, map.clone());
+    let mut particles = out.at(x);
+    for turn in 0..OUT {
+        transition(&mut out, &mut particles, stride, source, key + turn);
+    }
+    let mut calls = out.take_calls();
+    let mut back = Target::new(density, map.clone());
+    let mut particles = back.at(particles.x);
+    let mut away = [true; CHAINS];
+    let mut stay = true;
+    for turn in 0..=BACK {
+        let along = direction.along(&map.draws(&particles.x, CHAINS), CHAINS);
+        for (away, u) in away.iter_mut().zip(along) {
+            *away &= u >= RETURNED;
+        }
+        stay = 2 * away.iter().filter(|away| **away).count() >= CHAINS;
+        if !stay || turn == BACK {
+            break;
+        }
+        transition(&mut back, &mut particles, stride, source, key + OUT + turn);
+    }
+    calls += back.take_calls();
+    (stay.then_some(particles.x), calls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::approximation::Approximation;
+    use crate::family::FamilyKind;
+    use crate::noise::NoisePurpose;
+    use jensen_math::simd::Simd;
+
+    /// Independent coordinates of one log density, with its slope.
+    struct Alike(fn(f64) -> (f64, f64));
+
+    const DIM: usize = 3;
+
+    impl LogDensity for Alike {
+        type Workspace = ();
+
+        fn dim(&self) -> usize {
+            DIM
+        }
+        fn workspace(&self, _: usize) {}
+        fn value(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64]) {
+            let mut grad = vec![0.0; DIM * out.len()];
+            let lanes = out.len();
+            self.value_grad(ws, z, out, LanesMut::new(&mut grad, DIM, lanes));
+        }
+        fn value_grad(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
+            out.fill(0.0);
+            for i in 0..DIM {
+                let rows = grad.row_mut(i).iter_mut().zip(z.row(i));
+                for (value, (g, z)) in out.iter_mut().zip(rows) {
+                    let (log_p, slope) = (self.0)(*z);
+                    *value += log_p;
+                    *g = slope;
+                }
+            }
+        }
+    }
+
+    fn normal(u: f64) -> (f64, f64) {
+        (-0.5 * u * u, -u)
+    }
+
+    /// A normal up to 2.5, and from there to 30 as high as it is there.
+    fn tail_mode(u: f64) -> (f64, f64) {
+        normal(if u < 2.5 {
+            u
+        } else {
+            2.5 + (u - 30.0).max(0.0)
+        })
+    }
+
+    /// The logarithm of an exponential variable: to the left it falls as slowly as itself.
+    fn gumbel(u: f64) -> (f64, f64) {
+        (u - u.exp(), 1.0 - u.exp())
+    }
+
+    fn found(density: &Alike, scales: [Scale; DIM]) -> Vec<Vec<f64>> {
+        let source = NoiseSource::new(5, Simd::detect());
+        let mut x = vec![0.0; DIM * 256];
+        source.fill(NoisePurpose::Draws, 0, 0, DIM, 256, &mut x);
+        let omega = vec![0.0; 2 * DIM];
+        let map = Map::of(&Approximation::new(FamilyKind::MeanField, DIM, omega).unwrap());
+        let particles = Target::new(density, map.clone()).at(x);
+        let stride = Stride {
+            circles: &[false; DIM],
+            beta: 1.0,
+            size: 0.5,
+            length: 1.5,
+        };
+        let (tail_modes, calls) = tail_modes((density, &map), &particles, &scales, stride, source);
+        let of_scale = scales.iter().any(|scale| *scale != Scale::Identity);
+        assert_eq!(of_scale, calls.gradients > 0);
+        tail_modes
+    }
+
+    #[test]
+    fn chains_stay_on_tail_modes_and_come_back_from_tails() {
+        let one = [Scale::Log, Scale::Identity, Scale::Identity];
+        let both = [Scale::Identity, Scale::Log, Scale::Logit];
+        assert_eq!(found(&Alike(normal), both), Vec::<Vec<f64>>::new());
+        assert_eq!(found(&Alike(gumbel), both), Vec::<Vec<f64>>::new());
+        assert_eq!(
+            found(&Alike(tail_mode), [Scale::Identity; DIM]),
+            Vec::<Vec<f64>>::new()
+        );
+        let tail_modes = found(&Alike(tail_mode), one);
+        assert_eq!(tail_modes.len(), 1);
+        let out = tail_modes[0][..CHAINS]
+            .iter()
+            .filter(|u| **u > RETURNED)
+            .count();
+        assert!(2 * out >= CHAINS, "{:?}", &tail_modes[0][..CHAINS]);
+        assert_eq!(found(&Alike(tail_mode), both).len(), 2);
+    }
+
+    #[test]
+    fn what_leads_is_part_of_the_gradient() {
+        for slope in [3.0, -3.0] {
+            let led = Tilted {
+                density: &Alike(gumbel),
+                coordinate: 1,
+                slope,
+                far: 0.7,
+            };
+            let at = |u: f64| {
+                let (mut value, mut grad) = ([0.0], [0.0; DIM]);
+                let z = [0.3, u, -0.2];
+                led.value_grad(
+                    &mut (),
+                    Lanes::new(&z, DIM, 1),
+                    &mut value,
+                    LanesMut::new(&mut grad, DIM, 1),
+                );
+                let mut alone = [0.0];
+                led.value(&mut (), Lanes::new(&z, DIM, 1), &mut alone);
+                assert_eq!(value, alone);
+                (value[0], grad[1])
+            };
+            for u in [-1.1, 0.2, 0.9, 2.0] {
+                let difference = (at(u + 1e-6).0 - at(u - 1e-6).0) / 2e-6;
+                assert!((difference - at(u).1).abs() < 1e-6, "{slope} {u}");
+            }
+            let alone = Alike(gumbel).0;
+            let beyond = 0.7 + slope.signum();
+            assert_eq!(at(beyond).1, alone(beyond).1);
+        }
+    }
+}

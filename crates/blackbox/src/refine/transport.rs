@@ -1,0 +1,300 @@
+//! What is not affine about what particles have shown: monotone tail transforms of single coordinates, and global parameters that hang on others.
+
+use rayon::prelude::*;
+
+use super::tails::{Slopes, Tail, Tails};
+use super::triangle::{Passage, Triangle};
+use crate::reduce::{dot, mean_se, sum};
+
+/// Draws that are looked at.
+const LOOKED_AT: usize = 4096;
+
+/// Fourth moment, of a variance of one, beyond which a local parameter's tails are long (a normal's is 3), and most local parameters that are bent.
+const LONG: f64 = 4.0;
+const LOCALS: usize = 8;
+
+/// Tail transforms of some rows of a matrix, of which the first may then hang on each other, and others on those.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct TransportMap {
+    tails: Tails,
+    triangle: Option<Triangle>,
+}
+
+/// Derivatives of tail transforms, in memory that lasts from one use to the next.
+#[derive(Default)]
+pub(super) struct Way {
+    slopes: Slopes,
+    passage: Passage,
+    by_place: Vec<f64>,
+}
+
+impl Way {
+    /// Adds the log Jacobian to every lane.
+    pub(super) fn add_logs(&self, out: &mut [f64]) {
+        self.slopes.add_logs(out);
+        self.passage.add_logs(out);
+    }
+}
+
+/// Draws of a row of sets of particles (`size` numbers each, `lanes` to a row), of many every so many.
+fn draws_of(x: &[f64], (size, lanes): (usize, usize), row: usize) -> Vec<f64> {
+    let every = (x.len() / size * lanes).div_ceil(LOOKED_AT);
+    let rows = x
+        .chunks(size)
+        .map(|particles| &particles[row * lanes..][..lanes]);
+    rows.flatten().step_by(every).copied().collect()
+}
+
+/// Of the rows after the global parameters those with the longest tails, by their fourth moments.
+fn long_tailed(x: &[f64], (size, lanes): (usize, usize), globals: usize) -> Vec<usize> {
+    let kurtosis = |row: usize| {
+        let draws = draws_of(x, (size, lanes), row);
+        let (mean, _) = mean_se(&draws);
+        let squares: Vec<f64> = draws.iter().map(|x| (x - mean).powi(2)).collect();
+        draws.len() as f64 * dot(&squares, &squares) / sum(&squares).powi(2)
+    };
+    let rows = globals..size / lanes;
+    let each: Vec<(f64, usize)> = (rows.into_par_iter())
+        .map(|row| (kurtosis(row), row))
+        .collect();
+    let mut long: Vec<(f64, usize)> = each.into_iter().filter(|(k, _)| *k > LONG).collect();
+    long.sort_by(|a, b| b.0.total_cmp(&a.0));
+    long.into_iter().take(LOCALS).map(|(_, row)| row).collect()
+}
+
+impl TransportMap {
+    /// Those of the first rows of sets of particles, as many as there are centres, each around its own.
+    pub(super) fn of_rows(x: &[f64], shape: (usize, usize), centres: &[f64]) -> Self {
+        let tails = Tails::of(centres, |i| draws_of(x, shape, i));
+        Self {
+            tails,
+            triangle: None,
+        }
+    }
+
+    /// Those of the global parameters, the first `globals` rows of sets of particles that tell as much as `effective` independent ones, and of local parameters whose tails are
+    /// long; without a number only of global parameters by themselves.
+    pub(super) fn of_globals(
+        x: &[f64],
+        shape: (usize, usize),
+        globals: usize,
+        effective: Option<f64>,
+    ) -> Self {
+        let mut u: Vec<Vec<f64>> = (0..globals).map(|i| draws_of(x, shape, i)).collect();
+        let mut order = Triangle::order_of(&u);
+        if effective.is_some() {
+            order.extend(long_tailed(x, shape, globals));
+        }
+        let mut triangle = Triangle::new(order.clone(), globals);
+        let mut tails = Vec::new();
+        for (place, row) in order.into_iter().enumerate() {
+            let mut own = match u.get_mut(row) {
+                Some(own) => std::mem::take(own),
+                None => draws_of(x, shape, row),
+            };
+            if let Some(effective) = effective {
+                triangle.link(place, &u, &mut own, effective);
+            }
+            if let Some(tail) = Tail::of(&mut own.clone()) {
+                own.iter_mut().for_each(|w| *w = tail.origin(*w));
+                tails.push((row, tail));
+            }
+            if row < globals {
+                triangle.see(row, &own);
+                u[row] = own;
+            }
+        }
+        tails.sort_by_key(|(row, _)| *row);
+        Self {
+            tails: Tails::from_each(tails),
+            triangle: (!triangle.is_identity()).then_some(triangle),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.tails.is_empty() && self.triangle.is_none()
+    }
+
+    /// Tail transforms rows, and makes `way` the way there.
+    pub(super) fn apply(&self, rows: &mut [f64], lanes: usize, way: &mut Way) {
+        match &self.triangle {
+            Some(triangle) => triangle.look(rows, lanes, &mut way.passage),
+            None => way.passage.clear(),
+        }
+        self.tails.apply(rows, lanes, &mut way.slopes);
+        if let Some(triangle) = &self.triangle {
+            triangle.go(rows, lanes, &mut way.passage);
+        }
+    }
+
+    /// Takes the tail transforms away.
+    pub(super) fn invert(&self, rows: &mut [f64], lanes: usize) {
+        let Some(triangle) = &self.triangle else {
+            self.tails.invert(rows, lanes);
+            return;
+        };
+        let mut u = vec![0.0; triangle.globals()];
+        for l in 0..lanes {
+            u.fill(0.0);
+            for (place, &row) in triangle.order().iter().enumerate() {
+                let [mean, log_spread] = triangle.of(place, &u);
+                let w = (rows[row * lanes + l] - mean) * (-log_spread).exp();
+                let origin = self.tails.origin(row, w);
+                rows[row * lanes + l] = origin;
+                if let Some(own) = u.get_mut(row) {
+                    *own = origin;
+                }
+            }
+        }
+    }
+
+    /// Derivatives by what was bent, with those of the log Jacobian, from those by what it became.
+    pub(super) fn pull(&self, way: &mut Way, grad: &mut [f64], lanes: usize) {
+        let Some(triangle) = &self.triangle else {
+            self.tails.pull(&way.slopes, grad, lanes);
+            return;
+        };
+        let own = triangle.globals() * lanes;
+        way.by_place.clear();
+        way.by_place.resize(own, 0.0);
+        triangle.pull(&way.passage, grad, &mut way.by_place, lanes);
+        self.tails.pull(&way.slopes, grad, lanes);
+        grad.iter_mut()
+            .zip(&way.by_place)
+            .for_each(|(g, by)| *g += by);
+    }
+
+    /// As plain numbers, for checkpoints: of single rows, and of those that hang on global parameters with their number and that of global parameters before.
+    pub(super) fn to_numbers(&self) -> [Vec<f64>; 2] {
+        let of_globals = self.triangle.as_ref().map_or_else(Vec::new, |triangle| {
+            let mut numbers = vec![triangle.order().len() as f64, triangle.globals() as f64];
+            numbers.extend(triangle.to_numbers());
+            numbers
+        });
+        [self.tails.to_numbers(), of_globals]
+    }
+
+    /// The inverse of [`Self::to_numbers`] for up to `rows` rows; `None` where there are other numbers or rows.
+    pub(super) fn from_numbers([tails, globals]: [&[f64]; 2], rows: usize) -> Option<Self> {
+        let triangle = match globals {
+            [] => None,
+            [own, globals, rest @ ..] => {
+                let sizes = (*own as usize, *globals as usize);
+                Some(Triangle::from_numbers(rest, sizes, rows)?)
+            }
+            [_] => return None,
+        };
+        Some(Self {
+            tails: Tails::from_numbers(tails, rows)?,
+            triangle,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::{NoisePurpose, NoiseSource};
+    use jensen_math::simd::Simd;
+
+    const LANES: usize = 256;
+    const TIMES: usize = 16;
+    const EFFECTIVE: Option<f64> = Some((LANES * TIMES / 4) as f64);
+
+    /// Sets of particles of standard normals.
+    fn normals(rows: usize, seed: u64) -> Vec<f64> {
+        let source = NoiseSource::new(seed, Simd::detect());
+        let size = rows * LANES;
+        let mut x = vec![0.0; size * TIMES];
+        for (t, particles) in x.chunks_mut(size).enumerate() {
+            source.fill(NoisePurpose::Draws, t as u64, 0, rows, LANES, particles);
+        }
+        x
+    }
+
+    fn row(x: &[f64], rows: usize, k: usize) -> Vec<f64> {
+        let particle_sets = x.chunks(rows * LANES);
+        particle_sets
+            .flat_map(|particles| &particles[k * LANES..(k + 1) * LANES])
+            .copied()
+            .collect()
+    }
+
+    fn correlation(a: &[f64], b: &[f64]) -> f64 {
+        let centred = |x: &[f64]| -> Vec<f64> {
+            let (mean, _) = mean_se(x);
+            x.iter().map(|x| x - mean).collect()
+        };
+        let (a, b) = (centred(a), centred(b));
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        product(&a, &b) / (product(&a, &a) * product(&b, &b)).sqrt()
+    }
+
+    #[test]
+    fn independent_normals_are_left_alone() {
+        for (globals, seed) in [(3, 1), (8, 2), (20, 3)] {
+            let x = normals(globals, seed);
+            let transport =
+                TransportMap::of_globals(&x, (globals * LANES, LANES), globals, EFFECTIVE);
+            assert!(transport.is_empty(), "{globals}: {transport:?}");
+        }
+    }
+
+    /// A level whose spread hangs on a persistence, and whose square a third global parameter follows: what is left are normals that tell nothing
+    /// of each other's squares, and with what was shown draws are placed and brought back.
+    #[test]
+    fn what_hangs_on_another_global_is_set_free() {
+        let size = 3 * LANES;
+        let mut x = normals(3, 4);
+        for particles in x.chunks_mut(size) {
+            let (level, rest) = particles.split_at_mut(LANES);
+            let (persistence, other) = rest.split_at_mut(LANES);
+            for ((l, p), o) in level.iter_mut().zip(persistence).zip(other) {
+                *l = 2.0 + (0.6 * *p).exp() * *l;
+                *o = 0.4 * *p * *p - 0.5 * *p + 0.7 * *o;
+            }
+        }
+        let before = x.clone();
+        let apart = |x: &[f64]| {
+            let rows: Vec<Vec<f64>> = (0..3).map(|k| row(x, 3, k)).collect();
+            let squares = |x: &[f64]| -> Vec<f64> {
+                let (mean, _) = mean_se(x);
+                x.iter().map(|x| (x - mean).powi(2)).collect()
+            };
+            let pair = |a: usize, b: usize| correlation(&rows[a], &squares(&rows[b])).abs();
+            [(1, 0), (2, 1), (1, 2)].map(|(a, b)| pair(a, b))
+        };
+        let [of_level, of_persistence, _] = apart(&x);
+        assert!(of_level > 0.35 && of_persistence > 0.5);
+        let alone = TransportMap::of_globals(&x, (size, LANES), 3, None);
+        assert!(alone.triangle.is_none());
+        let transport = TransportMap::of_globals(&x, (size, LANES), 3, EFFECTIVE);
+        x.chunks_mut(size)
+            .for_each(|particles| transport.invert(particles, LANES));
+        // Features bend, and so leave the ends of a square.
+        for tie in apart(&x) {
+            assert!(tie < 0.08, "{:?}", apart(&x));
+        }
+        for k in 0..3 {
+            let (mean, error) = mean_se(&row(&x, 3, k));
+            let sd = error * ((LANES * TIMES) as f64).sqrt();
+            let free = transport.triangle.as_ref().unwrap().order()[0] == k;
+            assert!(free || (mean.abs() < 0.05 && (sd - 1.0).abs() < 0.05));
+        }
+        let mut way = Way::default();
+        for (particles, before) in x.chunks_mut(size).zip(before.chunks(size)) {
+            transport.apply(particles, LANES, &mut way);
+            let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-9 * (1.0 + b.abs());
+            assert!(particles.iter().zip(before).all(near));
+        }
+        let [tails, globals] = transport.to_numbers();
+        assert_eq!(
+            TransportMap::from_numbers([&tails, &globals], 3),
+            Some(transport)
+        );
+        assert_eq!(TransportMap::from_numbers([&tails, &globals], 2), None);
+        assert_eq!(TransportMap::from_numbers([&tails, &globals[..9]], 3), None);
+        let huge = [&[1e5, 1e5][..], &vec![0.0; 100_000]].concat();
+        assert_eq!(TransportMap::from_numbers([&tails, &huge], 3), None);
+    }
+}

@@ -1,0 +1,550 @@
+//! Where the local steps of a batch are made: shard by shard, here or elsewhere.
+//!
+//! A corpus has a fixed number of shards, which belongs to the corpus and not to the machines. In every step each shard
+//! solves its share of the batch ([`shard_step`], a pure function of documents, globals and share) and leaves a [`Part`]:
+//! statistics, sums, bounds. The parts of all shards are added up over one binary tree of shards, so that bits depend on the
+//! shards alone: not on who solved which, in which order they answered, or whether one was asked twice. Scores of held-out
+//! documents need no tree: each is a number of its own ([`score_step`]). Whoever drives owns everything else: order of documents,
+//! temperatures, global step, trace and checkpoints. [`Shards`] is the seam: [`LocalShards`] works here, [`block_step`] and
+//! [`score_step`] over [`Ask::encode`] are what other implementations have called.
+
+use jensen_run::wire::{self, Reader, Writer};
+use rayon::prelude::*;
+
+use super::globals::{CHUNK, LdaGlobals};
+use super::local::Spec;
+use super::powers::PowerTable;
+use super::score::{self, Piece, Score, scores};
+use super::settings::Inference;
+use super::shard::{Lambda, ShardSolver};
+use crate::documents::Documents;
+use crate::engine::{Heat, Measure, Sums};
+use crate::temper::InverseTemperatures;
+
+/// What all shards are asked in a step.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    pub(crate) spec: Spec,
+    pub(crate) globals: &'a LdaGlobals,
+    pub(crate) heat: &'a Heat<'a, PowerTable>,
+    pub(crate) measure: Measure,
+}
+
+/// What a shard found in its share of a batch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Part {
+    pub(crate) sums: Sums,
+    /// The documents' bounds, where they were asked for.
+    pub(crate) bounds: Vec<f64>,
+    /// Σ ψ(γ_k) − ψ(α_k) for each topic, and after them Σ ψ(Σγ) − ψ(Σα), where α is learned.
+    pub(crate) excess: Vec<f64>,
+    /// Words of the share, ascending.
+    pub(crate) terms: Vec<u32>,
+    /// A row of expected counts for each.
+    pub(crate) statistics: Vec<f32>,
+}
+
+/// Whoever makes the local steps of batches.
+pub trait Shards {
+    /// The sum over the tree of the parts of all shards; `shares` has the numbers of each shard's documents, counted within the
+    /// shard.
+    ///
+    /// # Errors
+    /// A shard did not answer, with the reason. The step is then as one that never began.
+    fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String>;
+
+    /// Takes a part back that is used up: its memory can be used again.
+    fn done(&mut self, _part: Part) {}
+
+    /// The scores of the first `count` held-out documents at the globals of `ask`, in their order.
+    ///
+    /// # Errors
+    /// As [`solve`](Self::solve).
+    fn score(&mut self, ask: &Ask<'_>, seed: u64, count: usize) -> Result<Vec<Score>, String>;
+}
+
+/// All shards of documents that are at hand.
+pub(crate) struct LocalShards<'a> {
+    documents: &'a dyn Documents,
+    heldout: Option<&'a dyn Documents>,
+    solver: ShardSolver,
+    starts: Vec<usize>,
+}
+
+impl<'a> LocalShards<'a> {
+    pub fn new(
+        documents: &'a dyn Documents,
+        heldout: Option<&'a dyn Documents>,
+        spec: Spec,
+    ) -> Self {
+        let ends = ends(documents);
+        Self {
+            documents,
+            heldout,
+            solver: ShardSolver::new(documents.terms(), spec),
+            starts: std::iter::once(0).chain(ends).collect(),
+        }
+    }
+
+    /// The part of each shard, in their order, as it is made.
+    fn each(
+        &mut self,
+        ask: &Ask<'_>,
+        shares: &[Vec<usize>],
+        mut found: impl FnMut(Part, &mut Spare),
+    ) {
+        for (share, start) in shares.iter().zip(&self.starts) {
+            let numbers: Vec<usize> = share.iter().map(|number| start + number).collect();
+            let lambda = Lambda::Here(&ask.globals.mass);
+            let (globals, heat) = (ask.globals, ask.heat);
+            let part =
+                (self.solver).part(self.documents, globals, lambda, &numbers, heat, ask.measure);
+            found(part, &mut self.solver.spare);
+        }
+    }
+
+    /// The parts of all shards.
+    #[cfg(test)]
+    pub fn parts(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Vec<Part> {
+        let mut parts = Vec::new();
+        self.each(ask, shares, |part, _| parts.push(part));
+        parts
+    }
+}
+
+impl Shards for LocalShards<'_> {
+    fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String> {
+        let (mut sum, stride) = (Sum::default(), ask.globals.stride);
+        self.each(ask, shares, |part, spare| sum.push(part, stride, spare));
+        Ok(sum.finish(stride, &mut self.solver.spare))
+    }
+
+    fn done(&mut self, part: Part) {
+        self.solver.spare.done(part);
+    }
+
+    fn score(&mut self, ask: &Ask<'_>, seed: u64, count: usize) -> Result<Vec<Score>, String> {
+        let Some(documents) = self.heldout else {
+            return Ok(Vec::new());
+        };
+        Ok(score::here(ask, documents, seed, count))
+    }
+}
+
+/// Where each shard of documents ends.
+pub(crate) fn ends(documents: &dyn Documents) -> Vec<usize> {
+    let mut end = 0;
+    let sizes = documents.shards().into_iter();
+    sizes
+        .map(|size| {
+            end += size;
+            end
+        })
+        .collect()
+}
+
+/// The shares of a batch by shard, in the order of the batch, and the place in the batch of each document, shard after shard.
+pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<usize>) {
+    let mut shares = vec![Vec::new(); ends.len()];
+    let mut places = vec![Vec::new(); ends.len()];
+    for (place, &document) in batch.iter().enumerate() {
+        let shard = ends.partition_point(|&end| end <= document);
+        let start = if shard == 0 { 0 } else { ends[shard - 1] };
+        shares[shard].push(document - start);
+        places[shard].push(place);
+    }
+    (shares, places.concat())
+}
+
+/// Memory of statistics that is used again: as much as λ a shard, which a system hands out page by page. It decides nothing.
+#[derive(Default)]
+pub struct Spare(Vec<Vec<f32>>);
+
+impl Spare {
+    /// So many numbers of any value.
+    pub(crate) fn take(&mut self, length: usize) -> Vec<f32> {
+        let mut memory = self.0.pop().unwrap_or_default();
+        memory.resize(length, 0.0);
+        memory
+    }
+
+    pub(crate) fn put(&mut self, memory: Vec<f32>) {
+        if memory.capacity() > 0 {
+            self.0.push(memory);
+        }
+    }
+
+    /// Takes a part back that is used up.
+    pub fn done(&mut self, part: Part) {
+        self.put(part.statistics);
+    }
+}
+
+/// The sum over the tree of the parts of shards, or of blocks of them, one after the other: blocks of equal size that is a power
+/// of two, the last of which may be cut short, are added up as their shards are. Of S parts log S sums are held at a time.
+#[derive(Default)]
+pub(crate) struct Sum {
+    /// Sums of neighbours, with the heights of their nodes, which fall.
+    nodes: Vec<(u32, Part)>,
+}
+
+impl Sum {
+    pub fn push(&mut self, part: Part, stride: usize, spare: &mut Spare) {
+        let (mut height, mut sum) = (0, part);
+        while let Some((_, before)) = self.nodes.pop_if(|(above, _)| *above == height) {
+            sum = before.plus(sum, stride, spare);
+            height += 1;
+        }
+        self.nodes.push((height, sum));
+    }
+
+    /// What is left at the end goes up beside what it meets, as a part without a neighbour does.
+    pub fn finish(mut self, stride: usize, spare: &mut Spare) -> Part {
+        let (_, mut sum) = self.nodes.pop().unwrap_or_default();
+        while let Some((_, before)) = self.nodes.pop() {
+            sum = before.plus(sum, stride, spare);
+        }
+        sum
+    }
+}
+
+impl Part {
+    /// The sum of two parts: words of either.
+    pub(crate) fn plus(mut self, other: Self, stride: usize, spare: &mut Spare) -> Self {
+        /// No row.
+        const NONE: usize = usize::MAX;
+        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
+        let mut sources = Vec::with_capacity(terms.capacity());
+        let (mut i, mut j) = (0, 0);
+        while i < self.terms.len() || j < other.terms.len() {
+            let mine = self.terms.get(i).copied().unwrap_or(u32::MAX);
+            let theirs = other.terms.get(j).copied().unwrap_or(u32::MAX);
+            terms.push(mine.min(theirs));
+            sources.push((
+                if mine <= theirs { i } else { NONE },
+                if theirs <= mine { j } else { NONE },
+            ));
+            i += usize::from(mine <= theirs);
+            j += usize::from(theirs <= mine);
+        }
+        let mut statistics = spare.take(terms.len() * stride);
+        let row = |at: usize| at * stride..(at + 1) * stride;
+        statistics
+            .par_chunks_exact_mut(stride)
+            .zip(&sources)
+            .with_min_len(CHUNK)
+            .for_each(|(sum, &source)| match source {
+                (i, NONE) => sum.copy_from_slice(&self.statistics[row(i)]),
+                (NONE, j) => sum.copy_from_slice(&other.statistics[row(j)]),
+                (i, j) => {
+                    let pairs = self.statistics[row(i)]
+                        .iter()
+                        .zip(&other.statistics[row(j)]);
+                    for (sum, (x, y)) in sum.iter_mut().zip(pairs) {
+                        *sum = x + y;
+                    }
+                }
+            });
+        self.sums.merge(&other.sums);
+        self.bounds.extend_from_slice(&other.bounds);
+        if self.excess.is_empty() {
+            self.excess = other.excess;
+        } else {
+            for (sum, x) in self.excess.iter_mut().zip(&other.excess) {
+                *sum += x;
+            }
+        }
+        spare.put(std::mem::replace(&mut self.statistics, statistics));
+        spare.put(other.statistics);
+        Self { terms, ..self }
+    }
+
+    /// How many bytes [`encode`](Self::encode) makes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        wire::size(|out| self.write(out))
+    }
+
+    /// The part as bytes, into memory of that [`size`](Self::size).
+    pub fn encode(&self, memory: &mut [u8]) {
+        wire::fill(memory, |out| self.write(out));
+    }
+
+    fn write(&self, out: &mut Writer<'_>) {
+        self.sums.write(out);
+        out.reals(&self.bounds);
+        out.reals(&self.excess);
+        out.numbers(&self.terms);
+        out.singles(&self.statistics);
+    }
+
+    /// Reads bytes that [`encode`](Self::encode) made.
+    ///
+    /// # Errors
+    /// They are not such.
+    pub fn decode(bytes: &[u8], spare: &mut Spare) -> Result<Self, String> {
+        let mut read = Reader::new(bytes);
+        Ok(Self {
+            sums: Sums::read(&mut read)?,
+            bounds: read.reals()?,
+            excess: read.reals()?,
+            terms: read.numbers()?,
+            statistics: {
+                let sent = read.singles_in_place()?;
+                let mut statistics = spare.take(sent.len());
+                for (x, bytes) in statistics.iter_mut().zip(sent) {
+                    *x = f32::from_le_bytes(*bytes);
+                }
+                statistics
+            },
+        })
+    }
+}
+
+impl Ask<'_> {
+    /// How many bytes [`encode`](Self::encode) makes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        wire::size(|out| self.write(out))
+    }
+
+    /// What all shards are asked, as bytes, into memory of that [`size`](Self::size): λ is copied once, to where it is read.
+    pub fn encode(&self, memory: &mut [u8]) {
+        wire::fill(memory, |out| self.write(out));
+    }
+
+    /// The sum of parts of blocks of these shards, in the order of the blocks.
+    ///
+    /// # Errors
+    /// The bytes are not parts.
+    pub fn sum<'b>(
+        &self,
+        blocks: impl Iterator<Item = &'b [u8]>,
+        spare: &mut Spare,
+    ) -> Result<Part, String> {
+        let (mut sum, stride) = (Sum::default(), self.globals.stride);
+        for block in blocks {
+            sum.push(Part::decode(block, spare)?, stride, spare);
+        }
+        Ok(sum.finish(stride, spare))
+    }
+
+    fn write(&self, out: &mut Writer<'_>) {
+        let (spec, globals) = (&self.spec, self.globals);
+        out.text(spec.simd.name());
+        out.counts(&[
+            spec.topics as u64,
+            globals.terms as u64,
+            spec.rule.max_iterations as u64,
+            u64::from(spec.collapsed()),
+            u64::from(spec.learns),
+            u64::from(self.measure.energy),
+            u64::from(self.measure.bound),
+        ]);
+        out.reals(&[spec.rule.tolerance, globals.eta, globals.decay]);
+        out.reals(&globals.alpha);
+        out.reals(&globals.totals);
+        match *self.heat {
+            Heat::Uniform(inverse) => out.reals(&[inverse]),
+            Heat::Local {
+                grid,
+                floor,
+                first,
+                table,
+            } => {
+                out.reals(&[floor, first]);
+                out.reals(&grid.values);
+                out.reals(&grid.log_prior);
+                out.singles(&table.powers);
+                out.singles(&table.total);
+            }
+        }
+        out.singles(&globals.mass);
+    }
+}
+
+/// How many shards a block has for so many workers, a power of two: that with which the worker who has most to do has the fewest
+/// shards, and of these the largest, as each block costs a message.
+#[must_use]
+pub fn block_size(shards: usize, workers: usize) -> usize {
+    let most = |block: usize| shards.div_ceil(block).div_ceil(workers.max(1)) * block;
+    let sizes = (0..usize::BITS).map(|bits| 1usize << bits);
+    let sizes: Vec<usize> = sizes.take_while(|size| *size < 2 * shards).collect();
+    let best = sizes.into_iter().rev().min_by_key(|block| most(*block));
+    best.unwrap_or(1)
+}
+
+/// The work of a block of shards: the sum of the parts of shares of their documents, of what [`Ask::encode`] made. The same
+/// arguments give the same bits anywhere.
+///
+/// # Errors
+/// The bytes are not such, are of another vocabulary, or ask for instructions that this machine lacks.
+pub fn block_step(
+    shards: &[(&dyn Documents, &[usize])],
+    ask: &[u8],
+    memory: &mut BlockMemory,
+) -> Result<Part, String> {
+    let asked = Asked::decode(ask)?;
+    let globals = &asked.globals;
+    let heat = match &asked.heat {
+        SentHeat::Uniform(inverse) => Heat::Uniform(*inverse),
+        SentHeat::Local {
+            grid,
+            floor,
+            first,
+            table,
+        } => Heat::Local {
+            grid,
+            floor: *floor,
+            first: *first,
+            table,
+        },
+    };
+    let solver = memory.solver(globals.terms, asked.spec);
+    let mut sum = Sum::default();
+    for &(documents, share) in shards {
+        check(globals, documents)?;
+        if let Some(number) = share.iter().find(|number| **number >= documents.len()) {
+            return Err(format!("the shard has no document {number}"));
+        }
+        let lambda = Lambda::Sent(asked.lambda);
+        let part = solver.part(documents, globals, lambda, share, &heat, asked.measure);
+        sum.push(part, globals.stride, &mut solver.spare);
+    }
+    Ok(sum.finish(globals.stride, &mut solver.spare))
+}
+
+/// What [`block_step`] uses again from step to step: it decides nothing.
+#[derive(Default)]
+pub struct BlockMemory(Option<ShardSolver>);
+
+impl BlockMemory {
+    fn solver(&mut self, terms: usize, spec: Spec) -> &mut ShardSolver {
+        let kept = self.0.take().filter(|solver| solver.fits(terms, spec));
+        self.0
+            .insert(kept.unwrap_or_else(|| ShardSolver::new(terms, spec)))
+    }
+
+    /// Takes a part back that is used up.
+    pub fn done(&mut self, part: Part) {
+        if let Some(solver) = &mut self.0 {
+            solver.spare.done(part);
+        }
+    }
+}
+
+/// The scores of pieces of held-out documents, one piece after the other, at the globals of what [`Ask::encode`] made.
+///
+/// # Errors
+/// As [`block_step`].
+pub fn score_step(pieces: &[Piece<'_>], ask: &[u8], seed: u64) -> Result<Vec<Score>, String> {
+    let asked = Asked::decode(ask)?;
+    let mut found = Vec::new();
+    for piece in pieces {
+        check(&asked.globals, piece.documents)?;
+        if piece.first + piece.count > piece.documents.len() {
+            return Err(format!(
+                "the shard has no held-out document {}",
+                piece.first + piece.count - 1
+            ));
+        }
+        let lambda = Lambda::Sent(asked.lambda);
+        found.extend(scores(&asked.spec, &asked.globals, lambda, seed, piece));
+    }
+    Ok(found)
+}
+
+fn check(globals: &LdaGlobals, documents: &dyn Documents) -> Result<(), String> {
+    if documents.terms() == globals.terms {
+        Ok(())
+    } else {
+        Err("the shard has another vocabulary than the driver".to_owned())
+    }
+}
+
+/// An [`Ask`] at the other end.
+struct Asked<'a> {
+    spec: Spec,
+    /// All but λ.
+    globals: LdaGlobals,
+    lambda: &'a [[u8; 4]],
+    heat: SentHeat,
+    measure: Measure,
+}
+
+enum SentHeat {
+    Uniform(f64),
+    Local {
+        grid: InverseTemperatures,
+        floor: f64,
+        first: f64,
+        table: PowerTable,
+    },
+}
+
+impl<'a> Asked<'a> {
+    fn decode(ask: &'a [u8]) -> Result<Self, String> {
+        const DAMAGED: &str = "what the shard was asked is damaged";
+        let mut read = Reader::new(ask);
+        let simd = read.text()?.parse().map_err(|error| format!("{error}"))?;
+        let [
+            topics,
+            terms,
+            max_iterations,
+            collapsed,
+            learns,
+            energy,
+            bound,
+        ] = read.counts()?;
+        let [tolerance, eta, decay] = read.fixed_reals()?;
+        let (alpha, totals) = (read.reals()?, read.reals()?);
+        let heat = match read.reals()?[..] {
+            [inverse] => SentHeat::Uniform(inverse),
+            [floor, first] => SentHeat::Local {
+                grid: InverseTemperatures {
+                    values: read.reals()?,
+                    log_prior: read.reals()?,
+                },
+                floor,
+                first,
+                table: PowerTable {
+                    powers: read.singles()?,
+                    total: read.singles()?,
+                },
+            },
+            _ => return Err(DAMAGED.to_owned()),
+        };
+        let lambda = read.singles_in_place()?;
+        let globals = LdaGlobals::without_rows(alpha, terms as usize, eta, decay, totals);
+        let (topics, rows) = (topics as usize, globals.terms.checked_mul(globals.stride));
+        if globals.topics != topics || globals.totals.len() != topics || rows != Some(lambda.len())
+        {
+            return Err(DAMAGED.to_owned());
+        }
+        let spec = Spec {
+            simd,
+            topics,
+            inference: if collapsed > 0 {
+                Inference::Cvb0
+            } else {
+                Inference::MeanField
+            },
+            learns: learns > 0,
+            rule: super::LocalRule {
+                tolerance,
+                max_iterations: max_iterations as usize,
+            },
+        };
+        let measure = Measure {
+            energy: energy > 0,
+            bound: bound > 0,
+        };
+        Ok(Self {
+            spec,
+            globals,
+            lambda,
+            heat,
+            measure,
+        })
+    }
+}

@@ -1,0 +1,150 @@
+//! Points whose local steps are made elsewhere, shard by shard.
+//!
+//! Points have a fixed number of shards, which belongs to the data and not to the machines. In every step each shard solves its share
+//! of the batch ([`step`], a function of points, globals and share) and answers with a [`Part`]; whoever drives adds the parts up
+//! over one binary tree of shards and makes the global step. [`PointShards`] is the seam; a model of points that are elsewhere has
+//! it, as [`Sampled`](crate::models::Sampled) does.
+
+use jensen_run::wire::{Reader, Writer};
+
+use crate::engine::{Heat, Sums};
+use crate::model::ConjugateModel;
+use crate::pointwise::{NormaliserTable, bound_of_points, solve_batch};
+use crate::temper::InverseTemperatures;
+
+/// What all shards are asked in a step.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    /// E[t(β)].
+    pub expected: &'a [f64],
+    /// The temperature.
+    pub heat: &'a Heat<'a, NormaliserTable>,
+}
+
+/// What a shard found in its share of a batch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Part {
+    /// Sums over the points.
+    pub sums: Sums,
+    /// Σ `E_q[T(x_i, z_i)]`, each weighed by its inverse temperature.
+    pub statistics: Vec<f64>,
+}
+
+/// Whoever makes the local steps of points that are not here. What once failed fails from then on.
+pub trait PointShards: Sync {
+    /// The sum over the tree of the parts of all shards; None where one did not answer.
+    fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part>;
+
+    /// Σ over all points of `E_q[log p(x, z | β)]` + H(q(z)) at T = 1, in nats, given E[t(β)]; None where a shard did not answer.
+    fn bound(&self, expected: &[f64]) -> Option<f64>;
+}
+
+impl Part {
+    /// The sum of two parts.
+    #[must_use]
+    pub fn plus(mut self, other: &Self) -> Self {
+        if self.statistics.is_empty() {
+            return other.clone();
+        }
+        self.sums.merge(&other.sums);
+        let pairs = self.statistics.iter_mut().zip(&other.statistics);
+        pairs.for_each(|(sum, x)| *sum += x);
+        self
+    }
+
+    /// Writes the part.
+    pub fn write(&self, out: &mut Writer<'_>) {
+        self.sums.write(out);
+        out.reals(&self.statistics);
+    }
+
+    /// Reads what [`write`](Self::write) wrote.
+    ///
+    /// # Errors
+    /// It is no part.
+    pub fn read(read: &mut Reader<'_>) -> Result<Self, String> {
+        Ok(Self {
+            sums: Sums::read(read)?,
+            statistics: read.reals()?,
+        })
+    }
+}
+
+impl Ask<'_> {
+    /// Writes what is asked.
+    pub fn write(&self, out: &mut Writer<'_>) {
+        out.reals(self.expected);
+        match self.heat {
+            Heat::Uniform(inverse) => out.reals(&[*inverse]),
+            Heat::Local {
+                grid,
+                floor,
+                first,
+                table,
+            } => {
+                out.reals(&[*floor, *first]);
+                out.reals(&grid.values);
+                out.reals(&grid.log_prior);
+                out.reals(&table.sizes);
+                out.reals(&table.values);
+            }
+        }
+    }
+}
+
+/// E[t(β)] of this model, from what was asked.
+fn expected<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<Vec<f64>, String> {
+    let expected = ask.reals()?;
+    if expected.len() != model.blocks().len() {
+        return Err("it is of another model".to_owned());
+    }
+    Ok(expected)
+}
+
+/// The work of a shard: the local steps of the points of a share, of what [`Ask::write`] wrote. The same arguments give the same
+/// bits anywhere.
+///
+/// # Errors
+/// It is not such, or of another model.
+pub fn step<M: ConjugateModel>(
+    model: &M,
+    ask: &mut Reader<'_>,
+    share: &[usize],
+) -> Result<Part, String> {
+    let expected = expected(model, ask)?;
+    let heat = ask.reals()?;
+    let (grid, table);
+    let heat = match heat[..] {
+        [inverse] => Heat::Uniform(inverse),
+        [floor, first] => {
+            grid = InverseTemperatures {
+                values: ask.reals()?,
+                log_prior: ask.reals()?,
+            };
+            table = NormaliserTable {
+                sizes: ask.reals()?,
+                values: ask.reals()?,
+            };
+            Heat::Local {
+                grid: &grid,
+                floor,
+                first,
+                table: &table,
+            }
+        }
+        _ => return Err("its temperature is damaged".to_owned()),
+    };
+    if let Some(number) = share.iter().find(|number| **number >= model.points()) {
+        return Err(format!("the shard has no point {number}"));
+    }
+    Ok(solve_batch(model, &expected, share, &heat, &[]).0)
+}
+
+/// The part of a shard in [`PointShards::bound`], of an array of E[t(β)].
+///
+/// # Errors
+/// It is not such, or of another model.
+pub fn bound<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<f64, String> {
+    let expected = expected(model, ask)?;
+    Ok(bound_of_points(model, &expected, &[]))
+}

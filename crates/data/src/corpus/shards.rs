@@ -1,0 +1,332 @@
+//! A corpus of one file, or of a folder of shards: files under one vocabulary that can be worked at apart.
+//!
+//! `shards.json` of the folder lists the digests of the shards; it is written last, so that a folder without it is no corpus.
+//! The documents are those of the shards one after the other.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::file::{CorpusFile, Document, Split};
+use super::writer;
+use crate::atomic::write_atomic_bytes;
+use crate::error::DataError;
+use crate::files::{create_folder, read_bytes, remove_files};
+
+/// The list of a folder's shards.
+const LIST: &str = "shards.json";
+
+/// How the names of shards end.
+const ENDING: &str = "corpus";
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    version: u32,
+    digests: Vec<String>,
+}
+
+/// A corpus: documents for training and held-out ones, read at random places by several threads.
+#[derive(Debug)]
+pub struct Corpus {
+    path: PathBuf,
+    shards: Vec<CorpusFile>,
+    /// Where the documents of each shard end, of both parts.
+    ends: [Vec<usize>; 2],
+    digest: String,
+}
+
+/// Where a shard of a folder is.
+pub fn shard_path(folder: &Path, shard: usize) -> PathBuf {
+    folder.join(format!("{shard:04}.{ENDING}"))
+}
+
+impl Corpus {
+    /// Opens a corpus, of one file or of a folder of shards, and reads all of it once, as [`CorpusFile::open`] says.
+    ///
+    /// # Errors
+    /// As [`CorpusFile::open`]; a shard is missing, is not that which was built, or has another vocabulary.
+    pub fn open(path: &Path) -> Result<Self, DataError> {
+        if !path.is_dir() {
+            let file = CorpusFile::open(path)?;
+            let digest = file.digest().to_owned();
+            return Ok(Self::of(path, vec![file], digest));
+        }
+        let list = list(path)?;
+        let shards = (0..list.digests.len()).map(|shard| open_listed(path, &list, shard));
+        let shards = shards.collect::<Result<Vec<_>, _>>()?;
+        for shard in &shards[1..] {
+            if shard.words() != shards[0].words() {
+                return Err(DataError::invalid(format!(
+                    "the shard `{}` has another vocabulary than `{}`: build the corpus again (`jensen topics build`)",
+                    shard.path().display(),
+                    shards[0].path().display()
+                )));
+            }
+        }
+        let all = Sha256::digest(list.digests.join("\n"));
+        let digest = all.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self::of(path, shards, digest))
+    }
+
+    fn of(path: &Path, shards: Vec<CorpusFile>, digest: String) -> Self {
+        let ends = Split::ALL.map(|part| {
+            let mut end = 0;
+            let sizes = shards.iter().map(|shard| shard.documents(part));
+            sizes
+                .map(|size| {
+                    end += size;
+                    end
+                })
+                .collect()
+        });
+        Self {
+            path: path.to_owned(),
+            shards,
+            ends,
+            digest,
+        }
+    }
+
+    /// Whether a path is that of a corpus, by its beginning.
+    pub fn is_corpus(path: &Path) -> bool {
+        if path.is_dir() {
+            path.join(LIST).is_file()
+        } else {
+            CorpusFile::is_corpus(path)
+        }
+    }
+
+    /// Divides this corpus into so many shards in a folder: neighbours stay together.
+    ///
+    /// # Errors
+    /// There are fewer documents to learn from than shards, or the folder cannot be written.
+    pub fn divide(&self, folder: &Path, count: usize) -> Result<(), DataError> {
+        check_count(self.documents(Split::Train), count)?;
+        create_folder(folder)?;
+        let mut digests = Vec::with_capacity(count);
+        for shard in 0..count {
+            let runs = Split::ALL.map(|part| {
+                let (first, end) = share(self.documents(part), shard, count);
+                self.runs(part, first, end)
+            });
+            let record = self.record().to_string();
+            digests.push(write_shard(
+                folder,
+                shard,
+                &runs.concat(),
+                self.words(),
+                &record,
+            )?);
+        }
+        write_list(folder, digests)
+    }
+
+    /// Documents `first .. end` of a part, by shard.
+    fn runs(&self, part: Split, first: usize, end: usize) -> Vec<Documents<'_>> {
+        let mut start = 0;
+        let mut runs = Vec::new();
+        for (shard, &stop) in self.shards.iter().zip(&self.ends[part as usize]) {
+            let (from, to) = (first.max(start), end.min(stop));
+            if from < to {
+                runs.push((shard, part, from - start..to - start));
+            }
+            start = stop;
+        }
+        runs
+    }
+
+    /// Removes the shards of a folder, where another corpus is to be.
+    ///
+    /// # Errors
+    /// One cannot be removed.
+    pub fn remove_shards(folder: &Path) -> Result<(), DataError> {
+        crate::files::remove_file(&folder.join(LIST))?;
+        remove_files(folder, ENDING)
+    }
+
+    /// The shards, in order; the file itself where it is one.
+    pub fn shards(&self) -> &[CorpusFile] {
+        &self.shards
+    }
+
+    /// Refuses what was read from a corpus that was changed meanwhile.
+    ///
+    /// # Errors
+    /// It was.
+    pub fn check_unchanged(&self) -> Result<(), DataError> {
+        self.shards.iter().try_for_each(CorpusFile::check_unchanged)
+    }
+
+    /// Number of documents of a part.
+    pub fn documents(&self, part: Split) -> usize {
+        self.ends[part as usize].last().copied().unwrap_or(0)
+    }
+
+    /// Number of tokens of a part: the sum of all counts.
+    pub fn tokens(&self, part: Split) -> u64 {
+        self.shards.iter().map(|shard| shard.tokens(part)).sum()
+    }
+
+    /// Number of pairs of term and document of a part.
+    pub fn pairs(&self, part: Split) -> u64 {
+        self.shards.iter().map(|shard| shard.pairs(part)).sum()
+    }
+
+    /// Number of terms.
+    pub fn terms(&self) -> usize {
+        self.shards[0].terms()
+    }
+
+    /// The words by term, those in most documents first.
+    pub fn words(&self) -> &[String] {
+        self.shards[0].words()
+    }
+
+    /// How the corpus was made.
+    pub fn record(&self) -> &serde_json::Value {
+        self.shards[0].record()
+    }
+
+    /// SHA-256 of the content, in hexadecimal digits.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The file or folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Documents of a block: neighbours that are read in one go.
+    pub fn block(&self) -> usize {
+        self.shards[0].block()
+    }
+
+    /// Reads a document. Costs up to [`block`](Self::block) steps over neighbours besides the document itself.
+    ///
+    /// # Panics
+    /// When there is no such document: a caller's bug.
+    pub fn read(&self, part: Split, index: usize, document: &mut Document) {
+        let (shard, index) = self.place(part, index);
+        shard.read(part, index, document);
+    }
+
+    /// Calls `visit` with the terms of a document, ascending, and their counts. Costs as much as [`read`](Self::read).
+    ///
+    /// # Panics
+    /// When there is no such document: a caller's bug.
+    pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
+        let (shard, index) = self.place(part, index);
+        shard.visit(part, index, visit);
+    }
+
+    /// The shard of a document, and its number there.
+    fn place(&self, part: Split, index: usize) -> (&CorpusFile, usize) {
+        let ends = &self.ends[part as usize];
+        let shard = ends.partition_point(|&end| end <= index);
+        assert!(shard < ends.len(), "document {index} is beyond the corpus");
+        let start = if shard == 0 { 0 } else { ends[shard - 1] };
+        (&self.shards[shard], index - start)
+    }
+}
+
+/// Documents of a part of a file.
+pub(crate) type Documents<'a> = (&'a CorpusFile, Split, Range<usize>);
+
+/// The share of a shard of so many documents: from the first to before the end.
+pub(crate) fn share(documents: usize, shard: usize, count: usize) -> (usize, usize) {
+    (documents * shard / count, documents * (shard + 1) / count)
+}
+
+/// Refuses more shards than there are documents to learn from.
+pub(crate) fn check_count(documents: usize, count: usize) -> Result<(), DataError> {
+    if count == 0 || count > documents {
+        return Err(DataError::invalid(format!(
+            "{documents} documents cannot be divided into {count} shards: ask for fewer (--shards)"
+        )));
+    }
+    Ok(())
+}
+
+/// Writes a shard of a folder, and returns its digest.
+pub(crate) fn write_shard(
+    folder: &Path,
+    shard: usize,
+    runs: &[Documents<'_>],
+    words: &[String],
+    record: &str,
+) -> Result<String, DataError> {
+    let path = shard_path(folder, shard);
+    let mut document = Document::default();
+    writer::write(&path, |writer| {
+        for (file, part, range) in runs {
+            for index in range.clone() {
+                file.read(*part, index, &mut document);
+                writer
+                    .document(*part, &document.terms, &document.counts)
+                    .map_err(|error| DataError::io("write", &path, &error))?;
+            }
+        }
+        Ok((words.iter().map(String::as_str), record.to_owned()))
+    })?;
+    Ok(CorpusFile::open(&path)?.digest().to_owned())
+}
+
+/// Writes the list of a folder's shards, which makes it a corpus.
+pub(crate) fn write_list(folder: &Path, digests: Vec<String>) -> Result<(), DataError> {
+    let list = serde_json::to_vec(&List {
+        version: 1,
+        digests,
+    });
+    let list = list.map_err(|error| DataError::invalid(error.to_string()))?;
+    write_atomic_bytes(&folder.join(LIST), &list)
+}
+
+/// Opens one shard of a folder, as the folder lists it.
+///
+/// # Errors
+/// As [`Corpus::open`].
+pub fn open_shard(folder: &Path, shard: usize) -> Result<CorpusFile, DataError> {
+    open_listed(folder, &list(folder)?, shard)
+}
+
+fn list(folder: &Path) -> Result<List, DataError> {
+    let path = folder.join(LIST);
+    if !path.is_file() {
+        return Err(DataError::invalid(format!(
+            "the folder `{}` is no corpus: it has no `{LIST}`; make one with `jensen topics build --shards`",
+            folder.display()
+        )));
+    }
+    let list = serde_json::from_slice::<List>(&read_bytes(&path)?).ok();
+    let list = list.filter(|list| list.version == 1 && !list.digests.is_empty());
+    list.ok_or_else(|| {
+        DataError::invalid(format!(
+            "`{}` is damaged: build the corpus again (`jensen topics build`)",
+            path.display()
+        ))
+    })
+}
+
+fn open_listed(folder: &Path, list: &List, shard: usize) -> Result<CorpusFile, DataError> {
+    let path = shard_path(folder, shard);
+    if !path.is_file() {
+        return Err(DataError::invalid(format!(
+            "the shard `{}` is missing, of {}: copy it back, or build the corpus again (`jensen topics build`)",
+            path.display(),
+            list.digests.len()
+        )));
+    }
+    let file = CorpusFile::open(&path)?;
+    if list.digests.get(shard).map(String::as_str) == Some(file.digest()) {
+        return Ok(file);
+    }
+    Err(DataError::invalid(format!(
+        "the shard `{}` is not the one that was built with the others: copy that back, or build the corpus again \
+         (`jensen topics build`)",
+        path.display()
+    )))
+}

@@ -1,0 +1,264 @@
+//! Many fits of one program: data sets times seeds, a row of one table each.
+//!
+//! The work of a shard is one pure function, [`Fits::row`]: program, data set, seed and settings in, a [`Row`] out. Whoever
+//! drives hands tasks to threads, to processes or to other machines, in any order and again where one was lost, and gives
+//! the rows to a [`Ledger`], which alone owns the folder: it appends each row to `rows.jsonl` and hands it to the disk, so
+//! that what is finished is never lost and a restart asks for the rest alone. The table is written from the rows in the
+//! order of the tasks, so that its bytes are those of any number of workers, but for the seconds.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | here | [`Fits`], [`Task`]: what is fitted; a row |
+//! | `row` | [`Row`], and rows as a table |
+//! | `ledger` | [`Ledger`]: the folder |
+
+mod ledger;
+mod row;
+
+pub use ledger::{Ledger, TABLE};
+pub use row::{Row, table};
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use jensen_data::{Coordinates, DataFile, DataFormat, FitSummary, read_bytes};
+use jensen_run::{Clock, Silent};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::calibration::ranks;
+use crate::job::{Around, Place};
+use crate::program::{FitRequest, Includes, Program, Source};
+use crate::stan::{self, Halt};
+use crate::{Error, Fitted};
+
+/// What all fits share.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Fits {
+    /// The program's name in messages.
+    pub model: String,
+    /// Its text.
+    pub text: String,
+    /// Included files by the name in the program, so that a worker needs no folder.
+    pub includes: BTreeMap<String, String>,
+    /// How each is fitted; the seed is the task's.
+    pub request: FitRequest,
+}
+
+/// A data set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Given {
+    /// Its name in the table.
+    pub name: String,
+    /// Its text where it is no file of this name: Stan JSON.
+    pub text: Option<String>,
+}
+
+/// One fit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its data.
+    pub data: Given,
+    /// SHA-256 of the data.
+    pub digest: String,
+    /// Its seed.
+    pub seed: u64,
+    /// What the data were simulated with: scalars by name, whose ranks among the draws become part of the row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub truth: Vec<(String, f64)>,
+}
+
+impl Task {
+    /// A fit of simulated data.
+    pub(crate) fn simulated(data: Given, seed: u64, truth: Vec<(String, f64)>) -> Self {
+        Self {
+            digest: data.digest(),
+            data,
+            seed,
+            truth,
+        }
+    }
+}
+
+impl Given {
+    /// Reads the data.
+    ///
+    /// # Errors
+    /// There is no such file.
+    fn read(&self) -> Result<DataFile, Error> {
+        match &self.text {
+            None => Ok(DataFile::read(self.name.as_ref())?),
+            Some(text) => Ok(DataFile {
+                name: self.name.clone(),
+                format: DataFormat::Json,
+                bytes: text.clone().into_bytes(),
+            }),
+        }
+    }
+
+    /// The digest of the data; that of its absence where the file is not there, which is the row's to say.
+    fn digest(&self) -> String {
+        let bytes = match &self.text {
+            None => read_bytes(self.name.as_ref()).unwrap_or_default(),
+            Some(text) => text.clone().into_bytes(),
+        };
+        hex(&bytes)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The tasks of data sets and seeds: all seeds of the first data set, then those of the next.
+///
+/// # Errors
+/// There is none, or two are the same.
+pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
+    if data.is_empty() || seeds.is_empty() {
+        return Err(Error::setting(
+            "no fits are asked for: give data sets, and seeds",
+        ));
+    }
+    let mut tasks = Vec::with_capacity(data.len() * seeds.len());
+    for given in data {
+        let digest = given.digest();
+        tasks.extend(seeds.iter().map(|&seed| Task {
+            data: given.clone(),
+            digest: digest.clone(),
+            seed,
+            truth: Vec::new(),
+        }));
+    }
+    let mut known = BTreeSet::new();
+    for task in &tasks {
+        if !known.insert((task.data.name.as_str(), task.seed)) {
+            return Err(Error::Setting(format!(
+                "`{}` with seed {} is asked for twice",
+                task.data.name, task.seed
+            )));
+        }
+    }
+    Ok(tasks)
+}
+
+/// Reads seeds: `7`, `1..20` with both ends, or a list of such with commas.
+///
+/// # Errors
+/// What is expected instead.
+pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
+    let wrong = || format!("`{text}`: expected seeds such as 1..20 or 1,2,5");
+    let mut seeds = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once("..").unwrap_or((part, part));
+        let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
+        let (first, last) = (number(first)?, number(last)?);
+        if last < first || last - first >= 1_000_000 {
+            return Err(wrong());
+        }
+        seeds.extend(first..=last);
+    }
+    Ok(seeds)
+}
+
+impl Fits {
+    /// Fits of a program as a request says; included files are looked up in `folders`.
+    ///
+    /// # Errors
+    /// A setting that cannot be, and a program that is wrong whatever its data.
+    pub fn new(
+        model: &str,
+        text: &str,
+        folders: &[PathBuf],
+        request: FitRequest,
+    ) -> Result<Self, Error> {
+        request.settings(jensen_blackbox::Init::Zero)?;
+        request.simd()?;
+        let includes = Includes::of_folders(folders);
+        let checked = stan::check(text, model, &includes);
+        if checked.diagnostics.iter().any(|d| d.is_error()) {
+            return Err(Error::Input(checked.render(false)));
+        }
+        Ok(Self {
+            model: model.to_owned(),
+            text: text.to_owned(),
+            includes: includes.found(),
+            request,
+        })
+    }
+
+    /// A digest of everything that rows depend on beside data and seed, this version of the program included.
+    fn digest(&self) -> String {
+        let request = FitRequest {
+            seed: None,
+            simd: self.request.simd().ok().map(|simd| simd.name().to_owned()),
+            ..self.request.clone()
+        };
+        let all = (
+            env!("CARGO_PKG_VERSION"),
+            &self.text,
+            &self.includes,
+            request,
+        );
+        hex(&serde_json::to_vec(&all).expect("plain settings"))
+    }
+
+    /// The row of a task: a fit of its data on the present pool of threads. What keeps it from a result is the row's to say.
+    /// Nothing where it was cancelled.
+    pub fn row(
+        &self,
+        task: &Task,
+        halt: Halt,
+        clock: &dyn Clock,
+        cancel: Option<&AtomicBool>,
+    ) -> Option<Row> {
+        let begun = clock.seconds();
+        let fitted = self.fit(task, halt, clock, cancel);
+        if cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+            return None;
+        }
+        let seconds = clock.seconds() - begun;
+        Some(match fitted {
+            Ok((fitted, summary)) => Row {
+                ranks: ranks(&fitted.sample, &task.truth),
+                ..Row::of(task, &summary, seconds)
+            },
+            Err(error) => Row::failed(task, &error.to_string(), seconds),
+        })
+    }
+
+    fn fit(
+        &self,
+        task: &Task,
+        halt: Halt,
+        clock: &dyn Clock,
+        cancel: Option<&AtomicBool>,
+    ) -> Result<(Fitted, FitSummary), Error> {
+        let source = Source {
+            model: self.model.clone(),
+            text: self.text.clone(),
+            includes: Includes::of_texts(self.includes.clone()),
+            data: Some(task.data.read()?),
+            coordinates: Coordinates::default(),
+            regression: None,
+        };
+        let request = FitRequest {
+            seed: Some(task.seed),
+            ..self.request.clone()
+        };
+        let threads = rayon::current_num_threads();
+        let program = Program::compile(source, request, threads, halt)?;
+        let around = Around {
+            place: Place::Nowhere,
+            checkpoint_every: None,
+            memory_limit: self.request.memory_limit(),
+            clock,
+            cancel,
+            partial: false,
+            observer: &mut Silent,
+        };
+        program.fit(program.start(None)?, around)
+    }
+}

@@ -1,0 +1,217 @@
+//! The folder of a fit job: taken for a new run, opened to go on with or to read from.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use jensen_data::{
+    Artefact, Digests, RunDir, read_bytes, read_trace, remove_file, write_atomic_bytes,
+};
+use jensen_run::{Checkpoint, Identity, Observer, Record};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::Job;
+use crate::Error;
+
+/// What was run.
+pub(super) const REQUEST: &str = "run.json";
+
+/// Version of what stands in [`REQUEST`].
+const LAYOUT: u64 = 1;
+
+/// Refuses to move a run to another folder.
+///
+/// # Errors
+/// `out` is another folder than that of the run.
+pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
+    match out {
+        Some(out) if out.canonicalize().ok() != resumed.canonicalize().ok() => Err(Error::Setting(
+            "a resumed run goes on in its own folder: leave out --out".to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Takes a folder for a new run of `command`: puts a finished fit aside, and removes what else an earlier run left, with
+/// its `own` files.
+///
+/// # Errors
+/// The folder is not empty and not one of this command, or cannot be written.
+pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
+    let folder = RunDir::create(path, command).map_err(Error::output)?;
+    folder.make_room().map_err(Error::output)?;
+    for name in own {
+        remove_file(&folder.path().join(name)).map_err(Error::output)?;
+    }
+    Ok(folder)
+}
+
+/// Opens the folder of an earlier run of `command`, whose files are as they were written.
+///
+/// # Errors
+/// It is no folder of that command, or a file of it was changed.
+pub fn open(path: &Path, command: &str) -> Result<RunDir, Error> {
+    let folder = RunDir::open(path)?;
+    if folder.command() != command {
+        return Err(Error::Input(format!(
+            "the folder `{}` holds results of `jensen {}`, not of `jensen {command}`",
+            path.display(),
+            folder.command()
+        )));
+    }
+    Digests::check(&folder)?;
+    Ok(folder)
+}
+
+/// Writes down what is to be run: an object of the fit job's own.
+pub(super) fn write_request(folder: &RunDir, request: &impl Serialize) -> Result<(), Error> {
+    let mut stored = json!({ "layout": LAYOUT, "version": env!("CARGO_PKG_VERSION") });
+    let fields = serde_json::to_value(request).map_err(Error::output)?;
+    if let (Value::Object(stored), Value::Object(fields)) = (&mut stored, fields) {
+        stored.extend(fields);
+    }
+    let text = super::to_json(&stored)?;
+    write_atomic_bytes(&folder.path().join(REQUEST), text.as_bytes()).map_err(Error::output)
+}
+
+/// Whether it was written down what was to be run; runs of points of earlier versions did not.
+pub fn has_request(folder: &RunDir) -> bool {
+    folder.path().join(REQUEST).is_file()
+}
+
+/// What was to be run. Names that it does not know are refused where the type denies unknown fields, as the requests of
+/// this crate do.
+///
+/// # Errors
+/// The file is missing, damaged or of another layout.
+pub fn read_request<T: DeserializeOwned>(folder: &RunDir) -> Result<T, Error> {
+    let path = folder.path().join(REQUEST);
+    let damaged = |error| Error::Input(format!("`{}` is damaged: {error}", path.display()));
+    let mut stored: Value = serde_json::from_slice(&read_bytes(&path)?).map_err(damaged)?;
+    if stored["layout"] != LAYOUT {
+        return Err(Error::Input(format!(
+            "the folder `{}` was written by jensen {}, this is {}: use that version",
+            folder.path().display(),
+            stored["version"].as_str().unwrap_or("of another version"),
+            env!("CARGO_PKG_VERSION")
+        )));
+    }
+    if let Value::Object(fields) = &mut stored {
+        fields.remove("layout");
+        fields.remove("version");
+    }
+    serde_json::from_value(stored).map_err(damaged)
+}
+
+/// The bytes of the approximation of a finished run; `again` is the command that finishes one.
+///
+/// # Errors
+/// The run has not finished, or the file cannot be read.
+pub fn approximation(folder: &RunDir, again: &str) -> Result<Vec<u8>, Error> {
+    Digests::archive(folder, Artefact::Approximation)?.ok_or_else(|| {
+        Error::Input(format!(
+            "the fit in `{0}` has not finished: resume it first (`{again} --resume {0}`)",
+            folder.path().display()
+        ))
+    })
+}
+
+/// What is wrong with the approximation, with its place.
+pub fn bad_approximation(folder: &RunDir, error: impl Display) -> Error {
+    let path = folder.artefact(Artefact::Approximation);
+    Error::Input(format!("`{}`: {error}", path.display()))
+}
+
+/// Where a run goes on: its last checkpoint, and the trace lines before it.
+pub(super) struct Position {
+    /// The checkpoint, with the identity of the run that goes on.
+    pub(super) checkpoint: Checkpoint,
+    /// The lines.
+    pub(super) records: Vec<Record>,
+}
+
+/// Where a stored run goes on, if a checkpoint was written; one of another run is refused unless forced, budgets set
+/// aside. Nothing in the folder is touched, so that a refused resume leaves it as it was.
+pub(super) fn position<S: Job>(
+    folder: &RunDir,
+    job: &S,
+    force: bool,
+    observer: &mut dyn Observer,
+) -> Result<Option<Position>, Error> {
+    if !folder.has(Artefact::Checkpoint) {
+        observer.note("the run has no checkpoint yet, so it starts again");
+        return Ok(None);
+    }
+    let path = folder.artefact(Artefact::Checkpoint);
+    let mut checkpoint = Checkpoint::decode(&read_bytes(&path)?)
+        .map_err(|error| Error::Input(format!("`{}`: {error}", path.display())))?;
+    let present = job.identity();
+    let mut bare = present.clone();
+    for identity in [&mut checkpoint.identity, &mut bare] {
+        for pointer in job.budgets() {
+            set_aside(&mut identity.settings, pointer);
+        }
+    }
+    let told = differences(&checkpoint, &bare);
+    if !told.is_empty() {
+        if !force {
+            return Err(Error::Setting(format!(
+                "the stored run differs: {}; give the same model, data and flags, or add --force, which gives up reproducibility",
+                told.join("; ")
+            )));
+        }
+        observer.note(&format!(
+            "resumed although something differs: {}",
+            told.join("; ")
+        ));
+    }
+    job.can_go_on_from(&checkpoint.identity)?;
+    // The loop compares again: what was accepted here is accepted.
+    checkpoint.version = env!("CARGO_PKG_VERSION").to_owned();
+    checkpoint.identity = present;
+    let mut records: Vec<Record> = read_trace(&folder.artefact(Artefact::Trace))?;
+    records.truncate(usize::try_from(checkpoint.iteration).unwrap_or(usize::MAX));
+    Ok(Some(Position {
+        checkpoint,
+        records,
+    }))
+}
+
+/// Removes what a JSON pointer names.
+fn set_aside(settings: &mut Value, pointer: &str) {
+    let Some((parent, name)) = pointer.rsplit_once('/') else {
+        return;
+    };
+    if let Some(Value::Object(fields)) = settings.pointer_mut(parent) {
+        fields.shift_remove(name);
+    }
+}
+
+/// In what a checkpoint differs from a run of this identity, a phrase each.
+fn differences(checkpoint: &Checkpoint, present: &Identity) -> Vec<String> {
+    let mut told = Vec::new();
+    for difference in checkpoint.differences(present) {
+        if difference.field == "settings" {
+            let (stored, now) = (&checkpoint.identity.settings, &present.settings);
+            leaves("settings", stored, now, &mut told);
+        } else if difference.field != "seed" || !told.iter().any(|text| text.starts_with("seed:")) {
+            // Most settings have the seed among them.
+            told.push(difference.to_string());
+        }
+    }
+    told
+}
+
+/// The innermost values in which two settings differ.
+fn leaves(name: &str, stored: &Value, now: &Value, told: &mut Vec<String>) {
+    match (stored, now) {
+        (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
+            for ((key, stored), now) in a.iter().zip(b.values()) {
+                leaves(key, stored, now, told);
+            }
+        }
+        _ if stored != now => told.push(format!("{name}: stored {stored}, now {now}")),
+        _ => {}
+    }
+}

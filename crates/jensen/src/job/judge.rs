@@ -1,0 +1,304 @@
+//! The one place where `trusted` is decided.
+
+use jensen_report::Fact;
+use jensen_run::{Limit, Reason, Status, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// A temperature above this is not that of the model itself.
+///
+/// Coolings and schedules end at 1 exactly. What policies without one infer comes to rest near 1 or far from it; a
+/// hundredth is far below what changes an assignment and far above what is left of a temperature that goes to 1.
+const COLD: f64 = 1.01;
+
+/// What ends a run where all goes well.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    /// A stopping rule.
+    UntilItConverges,
+    /// Whatever the method's own verdict, which is what speaks against the result, takes for the end.
+    Judged,
+    /// So many iterations, which is all that was asked for; a stopping rule may end them early.
+    Planned {
+        /// The last of them.
+        iterations: u64,
+        /// What is said when they are made, such as `all passes are made: 10`.
+        made: String,
+    },
+}
+
+/// A plain model that everyone would try first, beside a fit: what is worse is not to be trusted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// The plain model, such as `one component`.
+    pub model: String,
+    /// Its score, in `unit`.
+    pub score: f64,
+    /// What the fit has of the same.
+    pub fit: f64,
+    /// What a fit that is no worse has at least: the score, less what the fit may lose for what it was asked to be.
+    pub least: f64,
+    /// What scores are, such as `nats of the bound`.
+    pub unit: String,
+    /// What to do where the fit is worse.
+    #[serde(skip)]
+    pub advice: String,
+}
+
+impl Baseline {
+    /// A line about it.
+    pub fn told(&self) -> String {
+        format!(
+            "{:.4} by {}, {:.4} by the fit, {}",
+            self.score, self.model, self.fit, self.unit
+        )
+    }
+
+    /// What speaks against the fit, if it is worse.
+    fn reason(&self) -> Option<Reason> {
+        (self.fit.is_nan() || self.fit < self.least).then(|| {
+            let text = format!(
+                "the plain model, {}, is better: {:.4} where the fit has {:.4} {}",
+                self.model, self.score, self.fit, self.unit
+            );
+            Reason::new(text, self.advice.clone())
+        })
+    }
+}
+
+/// What a run shows of itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    /// How it ended.
+    pub status: Status,
+    /// What was to be done.
+    pub work: Work,
+    /// What to do where the status is not good; the status' own advice where absent.
+    pub advice: Option<&'static str>,
+    /// The temperature at the end, 1 where there is none.
+    pub temperature: f64,
+    /// What cools a run down that ended hot.
+    pub cooling: String,
+    /// What else speaks against the result.
+    pub against: Verdict,
+    /// The plain model that it is compared with.
+    pub baseline: Option<Baseline>,
+    /// What the reader should know that does not speak against it.
+    pub notes: Vec<String>,
+}
+
+impl Evidence {
+    /// Of a run that ended so, with nothing else to say.
+    pub fn new(status: Status, work: Work) -> Self {
+        Self {
+            status,
+            work,
+            advice: None,
+            temperature: 1.0,
+            cooling: String::new(),
+            against: Verdict::new(),
+            baseline: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// What is said of a plan that was carried out to its end.
+    fn finished(&self, iterations: u64) -> Option<&str> {
+        let used_up = matches!(
+            self.status,
+            Status::BudgetReached {
+                limit: Limit::Iterations(_),
+                ..
+            }
+        );
+        match &self.work {
+            Work::Planned {
+                iterations: planned,
+                made,
+            } if used_up && iterations >= *planned => Some(made),
+            _ => None,
+        }
+    }
+}
+
+/// What every `fit.json` says of its fit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// Version of the file's layout; 0 of files that were written before it was kept.
+    #[serde(default)]
+    pub format: u32,
+    /// How the run ended, with advice.
+    pub status: String,
+    /// A stopping rule holds.
+    #[serde(default)]
+    pub converged: bool,
+    /// The run converged or made all that was planned, at the model's own temperature, no worse than the plain model that everyone would
+    /// try first, and nothing else speaks against its result.
+    #[serde(default)]
+    pub trusted: bool,
+    /// What speaks against trusting the result, then what else the reader should know.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// The plain model that the fit was compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
+}
+
+impl Judgement {
+    /// The plain model beside the fit, for the page.
+    pub fn fact(&self) -> Option<Fact> {
+        let Baseline {
+            model, score, unit, ..
+        } = self.baseline.as_ref()?;
+        Some(Fact::new(model, format!("{score:.4}"), unit))
+    }
+
+    /// The judgement of a run of so many iterations.
+    pub fn of(evidence: &Evidence, iterations: u64) -> Self {
+        let status = &evidence.status;
+        let ending = Reason::new(
+            status.to_string(),
+            evidence.advice.unwrap_or_else(|| status.advice()),
+        );
+        let finished = evidence.finished(iterations);
+        let hot = evidence.temperature.is_nan() || evidence.temperature > COLD;
+        let mut verdict = Verdict::new();
+        let open = !status.is_converged() && finished.is_none();
+        if open && evidence.work != Work::Judged {
+            verdict.against(ending.clone());
+        }
+        if hot {
+            verdict.against(Reason::new(
+                format!(
+                    "the fit ended at temperature {:.2}, so it describes a tempered model",
+                    evidence.temperature
+                ),
+                evidence.cooling.clone(),
+            ));
+        }
+        verdict.extend(evidence.against.clone());
+        if let Some(reason) = evidence.baseline.as_ref().and_then(Baseline::reason) {
+            verdict.against(reason);
+        }
+        let mut warnings = verdict.warnings();
+        warnings.extend(evidence.notes.iter().cloned());
+        let ended = match finished {
+            Some(made) => format!("{made}, in {iterations} iterations"),
+            None => ending.to_string(),
+        };
+        Self {
+            format: jensen_data::FIT_FORMAT,
+            status: match hot {
+                true => format!(
+                    "ended hot, at temperature {:.2}; {ended}",
+                    evidence.temperature
+                ),
+                false => ended,
+            },
+            converged: status.is_converged(),
+            trusted: verdict.trusted(),
+            warnings,
+            baseline: evidence.baseline.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used_up(limit: Limit) -> Status {
+        Status::BudgetReached {
+            limit,
+            detail: String::new(),
+        }
+    }
+
+    fn planned(status: Status) -> Evidence {
+        let work = Work::Planned {
+            iterations: 20,
+            made: "all passes are made: 2".to_owned(),
+        };
+        Evidence::new(status, work)
+    }
+
+    #[test]
+    fn a_plan_carried_out_is_what_was_asked_for() {
+        let evidence = planned(used_up(Limit::Iterations(20)));
+        let made = Judgement::of(&evidence, 20);
+        assert!(made.trusted && !made.converged && made.warnings.is_empty());
+        assert_eq!(made.status, "all passes are made: 2, in 20 iterations");
+        for (status, iterations) in [
+            (used_up(Limit::Seconds(1.0)), 20),
+            (used_up(Limit::Iterations(10)), 10),
+            (Status::Interrupted { at: 20 }, 20),
+        ] {
+            let judged = Judgement::of(&planned(status), iterations);
+            assert!(!judged.trusted, "{}", judged.status);
+            assert_eq!(judged.warnings, [judged.status]);
+        }
+        let open = Evidence::new(used_up(Limit::Iterations(20)), Work::UntilItConverges);
+        assert!(!Judgement::of(&open, 20).trusted);
+    }
+
+    #[test]
+    fn what_ends_hot_is_not_trusted() {
+        for temperature in [1.06, 4.4, f64::NAN] {
+            let evidence = Evidence {
+                temperature,
+                cooling: "Give it a cooling.".to_owned(),
+                ..planned(used_up(Limit::Iterations(20)))
+            };
+            let judged = Judgement::of(&evidence, 20);
+            assert!(!judged.trusted);
+            assert!(judged.warnings[0].ends_with("not the data. Give it a cooling."));
+            let said = format!("ended hot, at temperature {temperature:.2}; all passes");
+            assert!(judged.status.starts_with(&said), "{}", judged.status);
+        }
+        let evidence = Evidence {
+            temperature: 1.005,
+            ..planned(used_up(Limit::Iterations(20)))
+        };
+        assert!(Judgement::of(&evidence, 20).trusted);
+    }
+
+    #[test]
+    fn what_is_worse_than_the_plain_model_is_not_trusted() {
+        let beside = |fit: f64| Evidence {
+            baseline: Some(Baseline {
+                model: "one component".to_owned(),
+                score: -10.0,
+                fit,
+                least: -12.0,
+                unit: "nats of the bound".to_owned(),
+                advice: "Ask for one.".to_owned(),
+            }),
+            ..planned(used_up(Limit::Iterations(20)))
+        };
+        assert!(Judgement::of(&beside(-11.0), 20).trusted);
+        for fit in [-13.0, f64::NAN] {
+            let judged = Judgement::of(&beside(fit), 20);
+            assert!(!judged.trusted);
+            let said = &judged.warnings[0];
+            assert!(
+                said.contains("one component, is better: -10.0000"),
+                "{said}"
+            );
+            assert!(said.ends_with("Ask for one."), "{said}");
+        }
+    }
+
+    #[test]
+    fn notes_do_not_speak_against_a_result() {
+        let mut evidence = planned(used_up(Limit::Iterations(20)));
+        evidence.notes.push("no documents are held out".to_owned());
+        let judged = Judgement::of(&evidence, 20);
+        assert!(judged.trusted);
+        assert_eq!(judged.warnings, ["no documents are held out"]);
+        evidence
+            .against
+            .against(Reason::bare("the bound is not finite"));
+        let judged = Judgement::of(&evidence, 20);
+        assert!(!judged.trusted);
+        assert_eq!(judged.warnings[0], "the bound is not finite");
+    }
+}

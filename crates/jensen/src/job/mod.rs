@@ -1,0 +1,431 @@
+//! One skeleton for everything that is fitted: Stan programs, topics, mixtures and factors, latent Gaussian models,
+//! auto-encoders.
+//!
+//! A [`Job`] says what it is (request, identity, memory, budget), runs, and tells what came out; [`carry_out`] does
+//! the rest in the same way for all: it checks the memory, takes or opens the folder, finds where a stored run goes on,
+//! keeps trace and checkpoints, judges, and writes every file, `fit.json` last. The command, and every other caller,
+//! gets the same verdict and the same files from it.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | here | [`Job`], [`carry_out`]: the order of things |
+//! | [`folder`] | taking and opening folders, `run.json`, where a stored run goes on |
+//! | `session` | trace and checkpoints around one run |
+//! | `judge` | [`Evidence`] → [`Judgement`]: the one place where `trusted` is decided |
+//! | [`request`] | given settings over stored ones, settings as a list |
+//! | [`words`] | values as users write them |
+//!
+//! Nothing here prints, reads a clock of its own or knows of Ctrl-C: an [`Around`] brings observer, clock and
+//! cancellation.
+
+pub mod folder;
+mod judge;
+pub mod request;
+mod session;
+pub mod words;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use jensen_data::{Artefact as Kept, Claim, DataError, Digests, RunDir, write_atomic_bytes};
+use jensen_report::{Report, render};
+use jensen_run::{Budget, Clock, Control, Identity, Observer, Outcome, Record, Status};
+use serde::Serialize;
+
+use crate::Error;
+pub use judge::{Baseline, Evidence, Judgement, Work};
+
+/// Seconds between checkpoints unless said otherwise.
+pub const CHECKPOINT_EVERY: f64 = 30.0;
+
+/// Bytes that a fit may take unless said otherwise.
+pub const MEMORY_LIMIT: u64 = 8 << 30;
+
+/// Something that can be fitted.
+pub trait Job {
+    /// The settings, as `run.json` keeps them.
+    type Request: Serialize;
+    /// What the results say of the records of a run.
+    type Course: Course;
+    /// What a run makes.
+    type Output;
+    /// `fit.json`; a [`Judgement`] is part of it.
+    type Summary: Serialize;
+
+    /// The command that a folder of results belongs to, as its marker has it.
+    fn command(&self) -> &'static str;
+
+    /// Files of its own, beside those that every folder may have: what a new run in an old folder removes.
+    fn own_files(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// What was asked for.
+    fn request(&self) -> &Self::Request;
+
+    /// Copies of what a later reader of the folder needs beside the request.
+    fn inputs(&self) -> Vec<File<'_>> {
+        Vec::new()
+    }
+
+    /// Everything that determines the bits of a run.
+    fn identity(&self) -> Identity;
+
+    /// JSON pointers to settings of the identity that only say how long a run is, or that no flag sets and another build has
+    /// otherwise: it may be resumed with others.
+    fn budgets(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The memory that it takes.
+    fn need(&self) -> Need;
+
+    /// How long a run may be.
+    fn budget(&self) -> Budget;
+
+    /// Refuses to go on from a stored run that differs so much that force cannot help.
+    ///
+    /// # Errors
+    /// The state cannot be taken over.
+    fn can_go_on_from(&self, stored: &Identity) -> Result<(), Error> {
+        let _ = stored;
+        Ok(())
+    }
+
+    /// What gathers the records of a run, those before a resume first.
+    fn course(&self) -> Self::Course;
+
+    /// Runs, and evaluates what came out.
+    ///
+    /// # Errors
+    /// There is no result; a result that is not to be trusted is no error.
+    fn run(&mut self, control: Control<'_>) -> Result<Outcome<Self::Output>, Error>;
+
+    /// Refuses a result of files that others changed during the run.
+    ///
+    /// # Errors
+    /// A file is another one now.
+    fn check_sources(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Hands over to the output what the records of the whole run say.
+    fn complete(&self, made: &mut Finished<Self>) {
+        let _ = made;
+    }
+
+    /// What the run shows of itself.
+    fn evidence(&self, made: &Finished<Self>) -> Evidence;
+
+    /// The result in numbers.
+    fn summary(&self, made: &Finished<Self>, judged: Judgement) -> Self::Summary;
+
+    /// The files of the result beside `fit.json`, what matters most first; asked for only where there is a folder.
+    /// The summary may still learn what making them took.
+    fn files<'a>(
+        &'a self,
+        made: &'a Finished<Self>,
+        summary: &mut Self::Summary,
+        clock: &dyn Clock,
+    ) -> Vec<File<'a>>;
+}
+
+/// Takes note of what a run records.
+pub trait Course {
+    /// Takes note of a record.
+    fn add(&mut self, record: &Record);
+}
+
+/// A run that is over.
+pub struct Finished<S: Job + ?Sized> {
+    /// What it made.
+    pub output: S::Output,
+    /// What its records said.
+    pub course: S::Course,
+    /// How it ended.
+    pub status: Status,
+    /// Iterations, those before a resume included.
+    pub iterations: u64,
+    /// Wall-clock seconds, those before a resume included.
+    pub seconds: f64,
+}
+
+/// A fit job that is carried out.
+pub struct Done<S: Job> {
+    /// The run.
+    pub made: Finished<S>,
+    /// `fit.json`.
+    pub summary: S::Summary,
+    /// Nothing speaks against the result.
+    pub trusted: bool,
+    /// Where everything was written.
+    pub folder: Option<PathBuf>,
+}
+
+/// The memory that a fit job takes, and what to do where that is too much.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Need {
+    /// What takes it, such as `100 topics of 5000 words`.
+    pub what: String,
+    /// Bytes, roughly.
+    pub bytes: u64,
+    /// What takes less.
+    pub advice: String,
+}
+
+impl Need {
+    /// Refuses what is more than `limit` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn check(&self, limit: u64) -> Result<(), Error> {
+        if self.bytes <= limit {
+            return Ok(());
+        }
+        Err(Error::Memory {
+            what: self.what.clone(),
+            needed: self.bytes,
+            limit,
+            advice: self.advice.clone(),
+        })
+    }
+}
+
+/// Where results go.
+pub enum Place {
+    /// Nowhere.
+    Nowhere,
+    /// To a folder that a new run takes.
+    New(PathBuf),
+    /// To a folder that is already taken for a new run.
+    Taken(RunDir),
+    /// To the folder of a stored run, which goes on; with `force` although something differs.
+    Resumed {
+        /// The folder.
+        folder: RunDir,
+        /// Goes on although something differs.
+        force: bool,
+    },
+}
+
+impl Place {
+    /// The folder of a new run, if one is named.
+    pub fn new(out: Option<&Path>) -> Self {
+        out.map_or(Self::Nowhere, |path| Self::New(path.to_owned()))
+    }
+}
+
+/// What surrounds a fit job.
+pub struct Around<'a> {
+    /// Where results go.
+    pub place: Place,
+    /// Seconds between checkpoints; [`CHECKPOINT_EVERY`] where absent.
+    pub checkpoint_every: Option<f64>,
+    /// Bytes that may be taken.
+    pub memory_limit: u64,
+    /// Tells time.
+    pub clock: &'a dyn Clock,
+    /// Set from elsewhere to stop.
+    pub cancel: Option<&'a AtomicBool>,
+    /// Whether a fit job that is stopped makes results of what it has; otherwise it leaves its checkpoint alone.
+    pub partial: bool,
+    /// Watches the run, and hears remarks.
+    pub observer: &'a mut dyn Observer,
+}
+
+impl Around<'_> {
+    /// The same around another study, whose results go to `place`.
+    pub fn again(&mut self, place: Place) -> Around<'_> {
+        Around {
+            place,
+            observer: &mut *self.observer,
+            ..*self
+        }
+    }
+}
+
+/// A file to be written, all or nothing.
+pub struct File<'a> {
+    name: String,
+    write: Writer<'a>,
+}
+
+type Writer<'a> = Box<dyn FnOnce(&Path) -> Result<(), DataError> + 'a>;
+
+impl<'a> File<'a> {
+    /// A file of these bytes.
+    pub fn of_bytes(name: impl Into<String>, bytes: impl AsRef<[u8]> + 'a) -> Self {
+        Self::new(name, move |path| write_atomic_bytes(path, bytes.as_ref()))
+    }
+
+    /// A file that `write` writes.
+    pub fn new(
+        name: impl Into<String>,
+        write: impl FnOnce(&Path) -> Result<(), DataError> + 'a,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            write: Box::new(write),
+        }
+    }
+
+    /// The approximation.
+    pub fn approximation(bytes: Vec<u8>) -> Self {
+        Self::of_bytes(Kept::Approximation.file_name(), bytes)
+    }
+
+    /// The page.
+    pub fn page(report: &Report) -> Self {
+        Self::of_bytes(Kept::Report.file_name(), render(report))
+    }
+
+    fn write(self, folder: &RunDir) -> Result<(), Error> {
+        (self.write)(&folder.path().join(&self.name)).map_err(Error::output)
+    }
+}
+
+/// A summary as `fit.json` has it: indented JSON with a line end. Numbers that are not finite are `null`.
+///
+/// # Errors
+/// It has a map whose keys are no strings.
+pub fn to_json(summary: &impl Serialize) -> Result<String, Error> {
+    let text = serde_json::to_string_pretty(summary);
+    text.map(|text| text + "\n").map_err(Error::output)
+}
+
+/// Writes results in their order, then digests of all files, `fit.json` last.
+fn write_results(
+    folder: &RunDir,
+    files: Vec<File<'_>>,
+    summary: &str,
+    mut digests: Digests,
+) -> Result<(), Error> {
+    // That of the run's earlier part is not of these files.
+    folder.remove(Kept::Fit).map_err(Error::output)?;
+    let mut names = vec![Kept::Trace.file_name().to_owned()];
+    names.extend(files.iter().map(|file| file.name.clone()));
+    // All are tried: a full disk or a table that a format cannot hold costs no other file.
+    let written: Vec<_> = files.into_iter().map(|file| file.write(folder)).collect();
+    written.into_iter().collect::<Result<(), Error>>()?;
+    for name in &names {
+        digests.note(folder, name).map_err(Error::output)?;
+    }
+    let fit = Kept::Fit.file_name();
+    digests.note_bytes(fit, summary.as_bytes());
+    digests.write(folder).map_err(Error::output)?;
+    File::of_bytes(fit, summary).write(folder)
+}
+
+/// Carries a fit job out: refuses what takes too much memory, takes or opens the folder and holds it, writes down what is run, runs
+/// with trace and checkpoints, judges, writes the results.
+///
+/// A new run touches its folder only when the fit job is known to fit into memory, and a stored one only when it is known
+/// to be the same run. Files are written in an order in which each survives the failure of the next, and a file that
+/// cannot be written keeps no other from being written but `fit.json`: who sees that finds everything else beside it.
+///
+/// # Errors
+/// [`Error::Memory`]; [`Error::Output`] where the folder cannot be written or another run holds it; [`Error::Setting`] where the stored run is
+/// another one; what [`Job::run`] refuses; [`Error::Input`] where the run cannot start.
+pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Error> {
+    job.need().check(around.memory_limit)?;
+    let path = match &around.place {
+        Place::Nowhere => None,
+        Place::New(path) => Some(path.as_path()),
+        Place::Taken(folder) | Place::Resumed { folder, .. } => Some(folder.path()),
+    };
+    let _claim = path.map(Claim::of).transpose().map_err(Error::output)?;
+    let place = std::mem::replace(&mut around.place, Place::Nowhere);
+    let (folder, resumed) = match place {
+        Place::Nowhere => (None, None),
+        Place::New(path) => {
+            let own = job.own_files();
+            (Some(folder::take(&path, job.command(), own)?), None)
+        }
+        Place::Taken(folder) => (Some(folder), None),
+        Place::Resumed { folder, force } => (Some(folder), Some(force)),
+    };
+    let done = carry_out_in(job, folder.as_ref(), resumed, around);
+    if let Some(folder) = &folder {
+        match &done {
+            Ok(_) => folder.forget_earlier().map_err(Error::output)?,
+            // The error that led here is the one worth reporting.
+            Err(_) if resumed.is_none() => drop(folder.bring_back()),
+            Err(_) => {}
+        }
+    }
+    done
+}
+
+/// As [`carry_out`], in a folder that is held: that of a stored run, gone on with by force or not, or of a new one.
+fn carry_out_in<S: Job>(
+    mut job: S,
+    folder: Option<&RunDir>,
+    resumed: Option<bool>,
+    around: Around<'_>,
+) -> Result<Done<S>, Error> {
+    let position = match (folder, resumed) {
+        (Some(folder), Some(force)) => folder::position(folder, &job, force, around.observer)?,
+        _ => None,
+    };
+    let mut digests = Digests::default();
+    if let Some(folder) = folder {
+        folder.sweep().map_err(Error::output)?;
+        // While files change there are no digests that a killed run could leave to them.
+        folder.remove(Kept::Digests).map_err(Error::output)?;
+        // A stored run has its inputs, unless it is forced to go on with others.
+        let keeps = resumed == Some(false);
+        for input in job.inputs() {
+            let name = input.name.clone();
+            if !keeps {
+                input.write(folder)?;
+            }
+            digests.note(folder, &name).map_err(Error::output)?;
+        }
+        folder::write_request(folder, job.request())?;
+        digests
+            .note(folder, folder::REQUEST)
+            .map_err(Error::output)?;
+        digests.write(folder).map_err(Error::output)?;
+    }
+    let clock = around.clock;
+    let session = session::Session {
+        folder,
+        position,
+        budget: job.budget(),
+        clock,
+        cancel: around.cancel,
+        partial: around.partial,
+        checkpoint_every: around.checkpoint_every.unwrap_or(CHECKPOINT_EVERY),
+        observer: around.observer,
+    };
+    let mut course = job.course();
+    let outcome = session.carry_out(&mut course, |control| job.run(control))?;
+    job.check_sources()?;
+    let Some(output) = outcome.output else {
+        return Err(Error::Input(format!(
+            "the fit cannot start: {}",
+            outcome.status
+        )));
+    };
+    let mut made = Finished {
+        output,
+        course,
+        status: outcome.status,
+        iterations: outcome.iterations,
+        seconds: outcome.seconds,
+    };
+    job.complete(&mut made);
+    let judged = Judgement::of(&job.evidence(&made), made.iterations);
+    let trusted = judged.trusted;
+    let mut summary = job.summary(&made, judged);
+    if let Some(folder) = folder {
+        let files = job.files(&made, &mut summary, clock);
+        write_results(folder, files, &to_json(&summary)?, digests)?;
+    }
+    Ok(Done {
+        made,
+        summary,
+        trusted,
+        folder: folder.map(|folder| folder.path().to_owned()),
+    })
+}

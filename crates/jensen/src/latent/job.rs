@@ -1,0 +1,305 @@
+//! A table into a posterior.
+
+use jensen_data::Table;
+use jensen_math::simd::Simd;
+use jensen_run::{Budget, Clock, Control, Identity, Observer, Outcome, Progress, Record, Status};
+use serde_json::json;
+
+use super::files::{COMMAND, DATA};
+use super::{
+    Curve, Known, LatentData, LatentRequest, LatentRun, LatentSeconds, LatentSummary, Learnt, Made,
+    Page, PriorFiles, Stored, TableModel, evidence, fit_table, fitted, predictions, report_page,
+    summary,
+};
+use crate::Error;
+use crate::job::{
+    Around, Done, Evidence, File, Finished, Job, Judgement, Need, Place, carry_out, request,
+};
+
+/// The file of predictions for the fitted rows.
+const PREDICTIONS: &str = "predictions.csv";
+
+/// A fit of a latent Gaussian model, about to start.
+pub struct LatentJob<'a> {
+    run: LatentRun,
+    /// The table's file, where it has one.
+    data: Option<&'a LatentData>,
+    files: &'a PriorFiles,
+    table: &'a Table,
+    model: &'a TableModel,
+    /// What a fit takes.
+    bytes: u64,
+    data_hash: String,
+    build_seconds: f64,
+}
+
+/// Fits a latent Gaussian model to a table; `then` is handed the result.
+///
+/// # Errors
+/// A request that makes no sense or does not go with the table, and what [`carry_out`] refuses.
+pub fn fit_latent<T>(
+    mut run: LatentRun,
+    data: &LatentData,
+    files: &PriorFiles,
+    around: Around<'_>,
+    then: impl FnOnce(Done<LatentJob<'_>>) -> T,
+) -> Result<T, Error> {
+    run.flags.check()?;
+    let begun = around.clock.seconds();
+    let (table, data_hash) = data.table_and_digest()?;
+    let model = TableModel::new(&run.flags.request(), &table, files)?;
+    run.files = files.copies().1;
+    let job = LatentJob {
+        run,
+        data: Some(data),
+        files,
+        table: &table,
+        bytes: model.bytes()?,
+        model: &model,
+        data_hash,
+        build_seconds: around.clock.seconds() - begun,
+    };
+    carry_out(job, around).map(then)
+}
+
+/// Fits a latent Gaussian model to a table in memory. There is no file to keep a copy of, so the results go nowhere:
+/// whatever `around` says, `then` alone gets them.
+///
+/// # Errors
+/// A request that makes no sense or does not go with the table, and what [`carry_out`] refuses.
+pub fn fit_latent_in_memory<T>(
+    flags: LatentRequest,
+    table: &Table,
+    around: Around<'_>,
+    then: impl FnOnce(Done<LatentJob<'_>>) -> T,
+) -> Result<T, Error> {
+    flags.check()?;
+    let begun = around.clock.seconds();
+    let files = PriorFiles::default();
+    let model = TableModel::new(&flags.request(), table, &files)?;
+    let job = LatentJob {
+        run: LatentRun {
+            data: table.source().to_owned(),
+            files: files.copies().1,
+            flags,
+        },
+        data: None,
+        files: &files,
+        table,
+        bytes: model.bytes()?,
+        model: &model,
+        data_hash: String::new(),
+        build_seconds: around.clock.seconds() - begun,
+    };
+    let around = Around {
+        place: Place::Nowhere,
+        ..around
+    };
+    carry_out(job, around).map(then)
+}
+
+impl LatentJob<'_> {
+    /// Everything that evidence and summary are made from.
+    fn shown<'a>(&'a self, made: &'a Finished<Self>) -> Made<'a> {
+        let (learnt, known) = &made.output;
+        Made {
+            model: self.model,
+            learnt,
+            known,
+            settings: self.run.flags.settings(),
+            seconds: LatentSeconds {
+                build: self.build_seconds,
+                fit: made.seconds,
+                results: 0.0,
+            },
+            seed: self.run.flags.seed.unwrap_or(0),
+        }
+    }
+}
+
+impl Job for LatentJob<'_> {
+    type Request = LatentRun;
+    type Course = Curve;
+    type Output = (Learnt, Known);
+    type Summary = LatentSummary;
+
+    fn command(&self) -> &'static str {
+        COMMAND
+    }
+
+    fn own_files(&self) -> &'static [&'static str] {
+        &[PREDICTIONS]
+    }
+
+    fn request(&self) -> &LatentRun {
+        &self.run
+    }
+
+    fn inputs(&self) -> Vec<File<'_>> {
+        let data = self.data.iter();
+        let mut inputs: Vec<_> = data
+            .map(|data| File::of_bytes(DATA, &*data.bytes))
+            .collect();
+        inputs.extend(self.files.copies().0);
+        inputs
+    }
+
+    fn identity(&self) -> Identity {
+        let flags = &self.run.flags;
+        let settings = flags.settings();
+        Identity {
+            algorithm: COMMAND.to_owned(),
+            settings: json!({
+                "request": flags.request(),
+                "solver": settings.solver.name(),
+                "tolerance": settings.tolerance,
+                "nodes": settings.nodes,
+                "optimise_hyperparameters": !flags.fixed,
+                "hyperparameters": flags.hyperparameters,
+                "restarts": flags.restarts,
+                "rows": self.table.rows(),
+            }),
+            seed: flags.seed.unwrap_or(0),
+            model_hash: super::digest(flags.prior.as_deref().unwrap_or("").as_bytes()),
+            data_hash: self.data_hash.clone(),
+            simd: Simd::detect().name().to_owned(),
+        }
+    }
+
+    fn need(&self) -> Need {
+        let process = self.model.process_size() > 0;
+        let (what, advice) = match process {
+            true => (
+                format!("a Gaussian process on {} rows", self.model.rows().len()),
+                "fit a part of the rows, use a Markov field (`rw2`, `grid`), or allow more (--memory-limit)",
+            ),
+            false => (
+                format!("a fit of {} rows under this prior", self.model.rows().len()),
+                "take fewer nodes (`step=` of a walk, a coarser grid), fewer covariates beside a field, or allow more (--memory-limit)",
+            ),
+        };
+        Need {
+            what,
+            bytes: self.bytes,
+            advice: advice.to_owned(),
+        }
+    }
+
+    fn budget(&self) -> Budget {
+        self.run.flags.budget()
+    }
+
+    fn course(&self) -> Curve {
+        Curve::default()
+    }
+
+    fn run(&mut self, control: Control<'_>) -> Result<Outcome<(Learnt, Known)>, Error> {
+        let (clock, begun) = (control.clock, control.clock.seconds());
+        let learning = self.run.flags.learning();
+        let mut outside = Outside {
+            model: self.model,
+            observer: control.observer,
+        };
+        let mut control = Control {
+            budget: control.budget,
+            clock: control.clock,
+            cancel: control.cancel,
+            partial: control.partial,
+            observer: &mut outside,
+            store: match control.store {
+                Some(store) => Some(&mut *store),
+                None => None,
+            },
+            checkpoint_seconds: control.checkpoint_seconds,
+            resume: control.resume,
+            force_resume: control.force_resume,
+        };
+        let learnt = fit_table(self.model, &learning, &self.identity(), &mut control)?;
+        let known = Known::of(self.model, &learnt)?;
+        Ok(Outcome {
+            status: learnt.status.clone(),
+            iterations: learnt.iterations,
+            seconds: clock.seconds() - begun,
+            output: Some((learnt, known)),
+        })
+    }
+
+    fn evidence(&self, made: &Finished<Self>) -> Evidence {
+        evidence(&self.shown(made))
+    }
+
+    fn summary(&self, made: &Finished<Self>, judgement: Judgement) -> LatentSummary {
+        summary(&self.shown(made), judgement)
+    }
+
+    fn files<'a>(
+        &'a self,
+        made: &'a Finished<Self>,
+        summary: &mut LatentSummary,
+        clock: &dyn Clock,
+    ) -> Vec<File<'a>> {
+        let (model, (learnt, known)) = (self.model, &made.output);
+        let begun = clock.seconds();
+        // Predictions of all rows take longer than some fits: they are made where they are kept.
+        let outcome = fitted(model, &known.predictors);
+        let rows = predictions(model, &outcome, model.rows());
+        let page = |summary: &LatentSummary| {
+            File::page(&report_page(Page {
+                model,
+                known,
+                summary,
+                curve: &made.course,
+                outcome: &outcome,
+                graphs: model.graphs(),
+                data: self.table.source(),
+                settings: request::listed(&self.run.flags),
+            }))
+        };
+        // Drawing is the longest of this part, so that it is timed by doing it.
+        let drawn = page(summary);
+        summary.seconds.results = clock.seconds() - begun;
+        let stored = Stored::new(learnt);
+        vec![
+            File::approximation(stored.encode()),
+            File::of_bytes(PREDICTIONS, rows),
+            drawn,
+        ]
+    }
+}
+
+/// Hears of bounds as those of responses in the table's units.
+struct Outside<'a> {
+    model: &'a TableModel,
+    observer: &'a mut dyn Observer,
+}
+
+impl Outside<'_> {
+    fn moved(&self, record: &Record) -> Record {
+        let mut record = record.clone();
+        record.elbo = record.elbo.map(|bound| self.model.bound_outside(bound));
+        record
+    }
+}
+
+impl Observer for Outside<'_> {
+    fn record(&mut self, record: &Record) {
+        let moved = self.moved(record);
+        self.observer.record(&moved);
+    }
+
+    fn progress(&mut self, progress: &Progress<'_>) {
+        let moved = self.moved(progress.record);
+        self.observer.progress(&Progress {
+            record: &moved,
+            ..*progress
+        });
+    }
+
+    fn note(&mut self, text: &str) {
+        self.observer.note(text);
+    }
+
+    fn finished(&mut self, status: &Status) {
+        self.observer.finished(status);
+    }
+}

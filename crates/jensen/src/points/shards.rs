@@ -1,0 +1,312 @@
+//! A shard of a mixture: a table whose rows are worked at where it is read.
+//!
+//! It is read twice: for what is told of its columns ([`What::Survey`]), from which the prior of all rows is made, and for what
+//! starts need of its rows ([`What::Begin`]); from then on whoever has it keeps it. What it answers is a function of settings, file and
+//! share, whose sums over a tree of shards are the driver's.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jensen_conjugate::model::ConjugateModel;
+use jensen_conjugate::models::{Bernoullis, Components, Gaussians, Mixture, Multinomials};
+use jensen_conjugate::shards;
+use jensen_data::Table;
+use jensen_math::sum::ColumnMoments;
+use jensen_run::wire::{self, Reader};
+use serde::{Deserialize, Serialize};
+
+use super::mixture::{bernoullis, multinomials};
+use super::model::predicted;
+use super::{Kind, MixtureRequest, Points};
+use crate::Error;
+use crate::units::Units;
+
+/// What is asked of a shard.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    /// Its rows and columns, and whether components can be of them.
+    Survey = 0,
+    /// Σ T(x), the sizes of its points, and the rows of its share.
+    Begin = 1,
+    /// The local steps of its share.
+    Step = 2,
+    /// Its part of the bound at T = 1.
+    Bound = 3,
+    /// The log predictive densities of its held-out rows.
+    Predict = 4,
+}
+
+impl What {
+    const ALL: [Self; 5] = [
+        Self::Survey,
+        Self::Begin,
+        Self::Step,
+        Self::Bound,
+        Self::Predict,
+    ];
+}
+
+/// What a shard needs beside its file: the settings, and the moments of the columns of all rows once they are known.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct PointPlan {
+    pub request: MixtureRequest,
+    /// Count, mean and squares.
+    pub columns: Vec<[f64; 3]>,
+}
+
+/// The rows of a shard as components of a mixture, those to learn from and those held out.
+pub(super) enum Rows {
+    Gaussian(Gaussians, Gaussians, Units),
+    Bernoulli(Bernoullis, Bernoullis),
+    Multinomial(Multinomials, Multinomials),
+}
+
+impl Rows {
+    /// Of points, in the units and with the prior of rows of these moments.
+    pub fn of(
+        request: &MixtureRequest,
+        points: Points,
+        columns: &[ColumnMoments],
+    ) -> Result<Self, Error> {
+        Ok(match request.kind.unwrap_or_default() {
+            Kind::Gaussian => {
+                let shape = request.covariance.unwrap_or_default().into();
+                let units = Units::of_moments(columns, request.standardise.unwrap_or_default())?;
+                let (rows, own) = (units.rows(&points.train), units.moments(columns));
+                let train = Gaussians::with_columns(shape, rows, &own, request.prior())
+                    .with_log_scales(units.log_scales());
+                let heldout = train.with_data(units.rows(&points.heldout));
+                Self::Gaussian(train, heldout, units)
+            }
+            Kind::Bernoulli => {
+                let of = |rows: &[f64]| bernoullis(request.smoothing(), &points, rows);
+                Self::Bernoulli(of(&points.train)?, of(&points.heldout)?)
+            }
+            Kind::Multinomial => {
+                let of = |rows: &[f64]| multinomials(request.smoothing(), &points, rows);
+                Self::Multinomial(of(&points.train)?, of(&points.heldout)?)
+            }
+        })
+    }
+}
+
+/// A shard that was read.
+pub struct PointShard {
+    request: MixtureRequest,
+    rows: Rows,
+    bytes: usize,
+}
+
+/// The work of a shard: what a driver asks of it. `kept` has the shard, where it was read before, and takes it where it was read now.
+/// The same arguments give the same bits anywhere.
+///
+/// # Errors
+/// The file cannot be read, is another one than the driver's, or holds what components cannot have.
+pub fn point_step(
+    plan: &str,
+    path: &Path,
+    digest: &str,
+    ask: &[u8],
+    share: &[u8],
+    kept: &mut Option<Arc<PointShard>>,
+) -> Result<Vec<u8>, Error> {
+    let damaged = |error: String| Error::Input(format!("what the shard was asked: {error}"));
+    let mut read = Reader::new(ask);
+    let [what, components] = read.counts().map_err(damaged)?;
+    let what = What::ALL.into_iter().find(|known| *known as u64 == what);
+    let what = what.ok_or_else(|| damaged("it is of another version".to_owned()))?;
+    let mut share = Reader::new(share);
+    let [number] = share.counts().map_err(damaged)?;
+    let numbers = expanded(&share.numbers().map_err(damaged)?);
+    if what == What::Step || what == What::Bound || what == What::Predict {
+        let shard = match kept {
+            Some(shard) => shard,
+            None => kept.insert(read_shard(plan, path, number, digest, &[])?.0.into()),
+        };
+        return shard
+            .answer(what, components as usize, &mut read, &numbers)
+            .map_err(damaged);
+    }
+    if what == What::Survey {
+        let plan: PointPlan = serde_json::from_str(plan).map_err(Error::input)?;
+        return surveyed(&plan.request, path, number);
+    }
+    let (shard, rows) = read_shard(plan, path, number, digest, &numbers)?;
+    let answer = match &shard.rows {
+        Rows::Gaussian(train, ..) => begun(train, &rows),
+        Rows::Bernoulli(train, _) => begun(train, &rows),
+        Rows::Multinomial(train, _) => begun(train, &rows),
+    };
+    *kept = Some(shard.into());
+    Ok(answer)
+}
+
+/// The numbers of runs, each its first and how many.
+fn expanded(runs: &[u32]) -> Vec<usize> {
+    let runs = runs.as_chunks().0.iter();
+    runs.flat_map(|&[first, count]| first as usize..first as usize + count as usize)
+        .collect()
+}
+
+/// What is told of a shard that was read for the first time.
+fn surveyed(request: &MixtureRequest, path: &Path, number: u64) -> Result<Vec<u8>, Error> {
+    let points = Points::of_shard(&Table::read(path)?, &request.points, number)?;
+    points.check_size(request.image)?;
+    points.check_heat(&request.points)?;
+    let columns = ColumnMoments::of(points.dim(), &points.train);
+    let rows = points.count();
+    let (names, digest) = (points.names.clone(), points.digest.clone());
+    // Values that components cannot have are said here. Columns may be constant in a shard that are not in others.
+    if request.kind.unwrap_or_default() != Kind::Gaussian {
+        Rows::of(request, points, &columns)?;
+    }
+    let moments: Vec<f64> = columns
+        .iter()
+        .flat_map(|c| [c.count, c.mean, c.squares])
+        .collect();
+    Ok(wire::bytes(|out| {
+        out.counts(&[rows as u64, names.len() as u64]);
+        out.text(&digest);
+        names.iter().for_each(|name| out.text(name));
+        out.reals(&moments);
+    }))
+}
+
+/// A shard, and some of its rows to learn from.
+fn read_shard(
+    plan: &str,
+    path: &Path,
+    number: u64,
+    digest: &str,
+    wanted: &[usize],
+) -> Result<(PointShard, Vec<f64>), Error> {
+    let PointPlan { request, columns } = serde_json::from_str(plan).map_err(Error::input)?;
+    let points = Points::of_shard(&Table::read(path)?, &request.points, number)?;
+    if points.digest != digest || points.dim() != columns.len() {
+        return Err(Error::Input(format!(
+            "the shard `{}` is not the driver's: let all machines see the same files, and leave them as they are during a fit",
+            path.display()
+        )));
+    }
+    let dim = points.dim();
+    let row = |at: &usize| points.train[at * dim..(at + 1) * dim].iter().copied();
+    let rows = wanted
+        .iter()
+        .filter(|at| **at < points.count())
+        .flat_map(row)
+        .collect();
+    let columns: Vec<ColumnMoments> = columns.into_iter().map(moments).collect();
+    let bytes = size_of::<f64>() * (points.train.len() + points.heldout.len());
+    let shard = PointShard {
+        rows: Rows::of(&request, points, &columns)?,
+        request,
+        bytes,
+    };
+    Ok((shard, rows))
+}
+
+fn moments([count, mean, squares]: [f64; 3]) -> ColumnMoments {
+    ColumnMoments {
+        count,
+        mean,
+        squares,
+    }
+}
+
+/// What starts need of a shard.
+fn begun<C: Components>(train: &C, rows: &[f64]) -> Vec<u8> {
+    let mut totals = vec![0.0; train.prior().iter().map(|(family, _)| family.len()).sum()];
+    train.add_all(1.0, &mut totals);
+    let sizes: Vec<f64> = train
+        .sizes()
+        .into_iter()
+        .flat_map(|(size, n)| [size, n])
+        .collect();
+    wire::bytes(|out| {
+        out.reals(&totals);
+        out.reals(&sizes);
+        out.reals(rows);
+    })
+}
+
+impl PointShard {
+    /// Bytes that it takes, roughly.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn answer(
+        &self,
+        what: What,
+        components: usize,
+        ask: &mut Reader<'_>,
+        share: &[usize],
+    ) -> Result<Vec<u8>, String> {
+        match &self.rows {
+            Rows::Gaussian(train, heldout, _) => {
+                self.of(train, heldout, what, components, ask, share)
+            }
+            Rows::Bernoulli(train, heldout) => {
+                self.of(train, heldout, what, components, ask, share)
+            }
+            Rows::Multinomial(train, heldout) => {
+                self.of(train, heldout, what, components, ask, share)
+            }
+        }
+    }
+
+    fn of<C: Components>(
+        &self,
+        train: &C,
+        heldout: &C,
+        what: What,
+        components: usize,
+        ask: &mut Reader<'_>,
+        share: &[usize],
+    ) -> Result<Vec<u8>, String> {
+        let concentration = self.request.concentration();
+        if what == What::Predict {
+            let model = Mixture::new(heldout, components, concentration);
+            let found = predicted(&model, &ask.reals()?).map_err(|error| error.to_string())?;
+            let logs: Vec<f64> = found.into_iter().map(|(_, log)| log).collect();
+            return Ok(wire::bytes(|out| out.reals(&logs)));
+        }
+        let model = Mixture::new(train, components, concentration);
+        if what == What::Bound {
+            let bound = shards::bound(&model, ask)?;
+            return Ok(wire::bytes(|out| out.reals(&[bound])));
+        }
+        let all: Vec<usize>;
+        // No numbers stand for all.
+        let share = if share.is_empty() {
+            all = (0..model.points()).collect();
+            &all
+        } else {
+            share
+        };
+        let part = shards::step(&model, ask, share)?;
+        Ok(wire::bytes(|out| part.write(out)))
+    }
+}
+
+/// What a shard says of itself.
+pub(super) struct ShardSurvey {
+    pub rows: usize,
+    pub names: Vec<String>,
+    pub digest: String,
+    pub columns: Vec<ColumnMoments>,
+}
+
+/// Reads what [`What::Survey`] is answered with.
+pub(super) fn survey_of(read: &mut Reader<'_>) -> Result<ShardSurvey, String> {
+    let [rows, names] = read.counts()?;
+    let digest = read.text()?;
+    let names: Result<Vec<String>, String> = (0..names).map(|_| read.text()).collect();
+    let columns = read.reals()?;
+    Ok(ShardSurvey {
+        rows: rows as usize,
+        names: names?,
+        digest,
+        columns: columns.as_chunks().0.iter().copied().map(moments).collect(),
+    })
+}

@@ -1,0 +1,165 @@
+//! The fit job of a problem: a density's posterior, in a folder.
+
+use jensen_data::{
+    Artefact, Coordinates, DataSet, FitSummary, NETCDF, NetcdfAttributes, Roles, write_draws_csv,
+    write_draws_netcdf,
+};
+use jensen_run::{Budget, Clock, Control, Identity, Outcome, Record};
+use serde::Serialize;
+
+use super::FIT;
+use crate::exchangeable::{VariancePoint, variance_section};
+use crate::fit::footprint;
+use crate::job::{self, Evidence, File, Finished, Job, Judgement, Need};
+use crate::{About, Error, Fitted, HistoryPoint, Options, Predictive, Problem, fit_with};
+
+/// A fit of a problem, about to start.
+pub struct FitJob<'a, P, R> {
+    /// What is fitted.
+    pub problem: &'a P,
+    /// How.
+    pub options: &'a Options,
+    /// What was asked for, as `run.json` keeps it.
+    pub request: R,
+    /// Copies of what the problem was made from: file names and contents.
+    pub inputs: Vec<(&'static str, &'a [u8])>,
+    /// How long the run may be.
+    pub budget: Budget,
+    /// Whether it can be gone on with. Without checkpoints it begins anew instead.
+    pub resumable: bool,
+    /// What the report says besides.
+    pub about: About,
+    /// The data, for readers of the draws.
+    pub data: &'a DataSet,
+    /// Names of dimensions and labels along them, for the same.
+    pub coordinates: Coordinates,
+}
+
+/// What the records of a fit say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FitCourse {
+    history: Vec<HistoryPoint>,
+    variances: Vec<VariancePoint>,
+}
+
+impl job::Course for FitCourse {
+    fn add(&mut self, record: &Record) {
+        self.history.extend(HistoryPoint::of(record));
+        self.variances.extend(VariancePoint::of(record));
+    }
+}
+
+impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
+    type Request = R;
+    type Course = FitCourse;
+    type Output = Fitted;
+    type Summary = FitSummary;
+
+    fn command(&self) -> &'static str {
+        FIT
+    }
+
+    fn request(&self) -> &R {
+        &self.request
+    }
+
+    fn inputs(&self) -> Vec<File<'_>> {
+        let inputs = self.inputs.iter();
+        inputs
+            .map(|(name, bytes)| File::of_bytes(*name, *bytes))
+            .collect()
+    }
+
+    fn identity(&self) -> Identity {
+        jensen_blackbox::identity(&self.options.settings, &self.problem.subject())
+    }
+
+    fn budgets(&self) -> &'static [&'static str] {
+        // Up to which dimension a Hessian is formed: 128 in earlier builds.
+        &[
+            "/method/auto/trust/explicit_limit",
+            "/method/trust/explicit_limit",
+        ]
+    }
+
+    fn need(&self) -> Need {
+        footprint(self.problem, self.options).need(&self.options.settings.method)
+    }
+
+    fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    fn course(&self) -> FitCourse {
+        FitCourse::default()
+    }
+
+    fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<Fitted>, Error> {
+        control.store = control.store.filter(|_| self.resumable);
+        let fitted = fit_with(self.problem, self.options, control);
+        if let Some(error) = self.problem.failure() {
+            return Err(error);
+        }
+        let fitted = fitted?;
+        Ok(Outcome {
+            status: fitted.fit.status.clone(),
+            iterations: fitted.fit.iterations,
+            seconds: fitted.fit.seconds,
+            output: Some(fitted),
+        })
+    }
+
+    fn complete(&self, made: &mut Finished<Self>) {
+        // That of the run's earlier part included.
+        made.output.history = std::mem::take(&mut made.course.history);
+        made.output.label(&self.coordinates);
+    }
+
+    fn evidence(&self, made: &Finished<Self>) -> Evidence {
+        made.output.evidence()
+    }
+
+    fn summary(&self, made: &Finished<Self>, judged: Judgement) -> FitSummary {
+        made.output.summary_of(judged)
+    }
+
+    fn files<'a>(
+        &'a self,
+        made: &'a Finished<Self>,
+        _: &mut FitSummary,
+        _: &dyn Clock,
+    ) -> Vec<File<'a>> {
+        let (fitted, about) = (&made.output, &self.about);
+        let seed = fitted.settings.seed;
+        let family = fitted.fit.best().kind.to_string();
+        let comments = fitted.csv_comments(about);
+        let attributes = NetcdfAttributes {
+            model: about.model.clone(),
+            extra: vec![("family".into(), family), ("seed".into(), seed.to_string())],
+        };
+        let mut told = about.clone();
+        told.exhibits
+            .extend(variance_section(&made.course.variances));
+        let refined = fitted.refined().is_some_and(|refined| refined.mixed());
+        told.predictive = Predictive::of(&fitted.sample, self.data, !refined);
+        let table = &fitted.sample.table;
+        let refined = fitted.encode_refined();
+        let refined = refined.map(|bytes| File::of_bytes(Artefact::Refined.file_name(), bytes));
+        let draws = File::new(Artefact::DrawsCsv.file_name(), move |path| {
+            write_draws_csv(path, table, &comments)
+        });
+        let page = File::page(&fitted.report(&told));
+        let roles = Roles {
+            coordinates: self.coordinates.clone(),
+            ..fitted.sample.roles(refined.is_none())
+        };
+        let netcdf = File::new(Artefact::DrawsNetcdf.file_name(), move |path| {
+            write_draws_netcdf(path, table, &roles, &attributes, Some(self.data))
+        });
+        std::iter::once(File::approximation(fitted.encode_approximation()))
+            .chain(refined)
+            .chain([draws, page])
+            .chain(NETCDF.then_some(netcdf))
+            .collect()
+    }
+}

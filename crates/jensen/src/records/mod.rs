@@ -1,0 +1,487 @@
+//! Records whose data come into memory a block at a time.
+//!
+//! A program of exchangeable records needs the data of the records at hand alone. [`RecordBlocks`] lowers it for a block of
+//! them when one of the block's records is asked for, and keeps the last two blocks; the records that starts look at stay. A
+//! record is numbered by its block: whoever goes through the records in order, or through
+//! [`Batches`](jensen_blackbox::records::Batches) of blocks, reads every block once.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | this one | the density |
+//! | `shards` | records in files that are evaluated elsewhere, a file each |
+//! | `table` | where blocks of Parquet files begin, and what is in them |
+
+mod shards;
+mod table;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jensen_data::{DataSet, Elements, Value};
+use jensen_density::{Lanes, LanesMut, RecordDensity};
+use jensen_graph::{Execution, RecordGraph, RecordWorkspace};
+use jensen_stan::interpret::BoundModel;
+pub use jensen_stan::lower::RecordData;
+use jensen_stan::lower::{LowerError, LowerOptions, lower_block, record_data};
+use jensen_stan::program::Program;
+
+pub(crate) use shards::Shard;
+pub use shards::{RecordShards, RecordSteps, ShardProgram, ShardShare, record_step};
+pub use table::RecordTable;
+pub(crate) use table::{BLOCK, SHARD};
+
+use crate::Error;
+use crate::exchangeable::Records;
+use crate::stan::{Build, ModelError, ModelErrorKind, bind_block, model_error};
+
+/// Blocks that are kept: minibatches at the edge of one have records of the next.
+const KEPT: usize = 2;
+
+/// Rows of the first block for which the program is lowered before anything else.
+const FIRST: usize = 16;
+
+/// Where records come from, block by block.
+pub trait RecordSource: Send + Sync {
+    /// The first record of each block, and their number at the end.
+    fn edges(&self) -> &[u32];
+
+    /// The values of records of a block: of those from its first one on that `rows` counts, or of all.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn read(
+        &self,
+        data: &[RecordData],
+        block: usize,
+        rows: Option<usize>,
+    ) -> Result<DataSet, Error>;
+
+    /// The number of each record of a block in the order of the data, from 1.
+    fn numbers(&self, block: usize) -> Vec<f64>;
+
+    /// Where a record of a block stands, for messages.
+    fn place(&self, block: usize, row: usize) -> String;
+
+    /// The length of the lists of a variable, where it has lists.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn length(&self, name: &str) -> Result<Option<usize>, Error>;
+
+    /// A digest of all data.
+    fn digest(&self) -> String;
+}
+
+/// A program's density of records that come in blocks.
+pub struct RecordBlocks {
+    program: Arc<Program>,
+    count: String,
+    data: Vec<RecordData>,
+    /// What is not of the records.
+    shared: DataSet,
+    memory_limit: u64,
+    options: LowerOptions,
+    execution: Execution,
+    source: Box<dyn RecordSource>,
+    /// Of the first few records; its prior is that of all.
+    first: RecordGraph,
+    recent: Mutex<Vec<(usize, Arc<RecordGraph>)>>,
+    held: Mutex<Option<Arc<Held>>>,
+    /// Why data could not be had: values are NaN from then on.
+    failed: Mutex<Option<Error>>,
+}
+
+/// Records that stay at hand.
+struct Held {
+    records: Vec<u32>,
+    graph: Arc<RecordGraph>,
+}
+
+/// Scratch memory of [`RecordBlocks`], of the block that was evaluated last.
+#[derive(Default)]
+pub struct BlockWorkspace {
+    prior: RecordWorkspace,
+    graph: Option<Arc<RecordGraph>>,
+    inner: RecordWorkspace,
+    local: Vec<u32>,
+    values: Vec<f64>,
+    part: Vec<f64>,
+}
+
+/// The values without those of records, completed by lengths of lists that they do not have, and the data of a program's first
+/// records.
+///
+/// # Errors
+/// The records' data are among the others, or cannot be read.
+pub(crate) fn first_data(
+    program: &Program,
+    count: &str,
+    shared: &DataSet,
+    source: &dyn RecordSource,
+) -> Result<(DataSet, DataSet), Error> {
+    let data = record_data(program, count);
+    let mut shared = shared.clone();
+    for one in &data {
+        let twice = [one.name.as_str(), count]
+            .into_iter()
+            .find(|name| shared.get(name).is_some());
+        if let Some(name) = twice {
+            return Err(Error::Input(format!(
+                "`{name}` is among the data, and the records have it: leave it out there"
+            )));
+        }
+    }
+    for one in &data {
+        if let Some(name) = one
+            .length
+            .as_ref()
+            .filter(|name| shared.get(name).is_none())
+            && name != count
+            && let Some(length) = source.length(&one.name)?
+        {
+            shared.insert(name, Value::int(length as i64));
+        }
+    }
+    let first = source.read(&data, 0, Some(FIRST))?;
+    let bound = joined(&shared, first, count);
+    Ok((shared, bound))
+}
+
+/// The data of a block as the program declares them.
+fn joined(shared: &DataSet, block: DataSet, count: &str) -> DataSet {
+    let mut data = shared.clone();
+    let rows = block.iter().next().map_or(0, |(_, value)| value.shape()[0]);
+    data.insert(count, Value::int(rows as i64));
+    for (name, value) in block.into_entries() {
+        data.insert(name, value);
+    }
+    data
+}
+
+impl RecordBlocks {
+    /// The density of a program that is bound to [`first_data`].
+    ///
+    /// # Errors
+    /// As [`lower_block`].
+    pub(crate) fn new(
+        bound: &BoundModel,
+        count: &str,
+        shared: DataSet,
+        source: Box<dyn RecordSource>,
+        options: LowerOptions,
+        execution: Execution,
+        build: &Build<'_>,
+    ) -> Result<Self, LowerError> {
+        let mut numbers = source.numbers(0);
+        numbers.truncate(FIRST);
+        let lowered = lower_block(bound, options, count, &numbers)?;
+        Ok(Self {
+            program: bound.program().clone(),
+            count: count.to_owned(),
+            data: record_data(bound.program(), count),
+            shared,
+            memory_limit: build.memory_limit,
+            options,
+            execution,
+            source,
+            first: RecordGraph::new(&lowered.prior, &lowered.likelihood, execution),
+            recent: Mutex::default(),
+            held: Mutex::default(),
+            failed: Mutex::default(),
+        })
+    }
+
+    /// Records that a block begins with, for the whole block of `None`, lowered.
+    fn lowered(&self, block: usize, rows: DataSet, numbers: &[f64]) -> Result<RecordGraph, Error> {
+        let bind = |rows: DataSet| {
+            let data = joined(&self.shared, rows, &self.count);
+            bind_block(&self.program, &data, self.memory_limit)
+        };
+        let count = numbers.len();
+        let bound = match bind(rows.clone()) {
+            Ok(bound) => bound,
+            Err(error) => {
+                // The first record that the declarations refuse, by bisection: the first `fine` are accepted.
+                let (mut fine, mut bad) = (0, count);
+                while bad - fine > 1 {
+                    let middle = fine + (bad - fine) / 2;
+                    match bind(chosen(&rows, fine..middle)) {
+                        Ok(_) => fine = middle,
+                        Err(_) => bad = middle,
+                    }
+                }
+                let error = bind(chosen(&rows, fine..bad)).err().unwrap_or(error);
+                let place = self.source.place(block, fine);
+                let kind = ModelErrorKind::Data;
+                let text = format!("{place}: {}", error.message);
+                return Err(ModelError::new(kind, text).into());
+            }
+        };
+        drop(rows);
+        let lowered = lower_block(&bound, self.options, &self.count, numbers).map_err(|error| {
+            let (kind, span) = (error.kind, error.span);
+            model_error(&self.program, kind, &error.message, span, "the records")
+        })?;
+        Ok(RecordGraph::of_passing(
+            &lowered.prior,
+            &lowered.likelihood,
+            self.execution,
+        ))
+    }
+
+    /// The graph of a block, or nothing where its data cannot be had.
+    fn block(&self, block: usize) -> Option<Arc<RecordGraph>> {
+        if self.failure().is_some() {
+            return None;
+        }
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = recent.iter().position(|(number, _)| *number == block) {
+            let found = recent.remove(at);
+            recent.push(found);
+        } else {
+            if recent.len() == KEPT {
+                recent.remove(0);
+            }
+            let made = self
+                .source
+                .read(&self.data, block, None)
+                .and_then(|rows| self.lowered(block, rows, &self.source.numbers(block)));
+            match made {
+                Ok(graph) => recent.push((block, Arc::new(graph))),
+                Err(error) => {
+                    self.fail(error);
+                    return None;
+                }
+            }
+        }
+        recent.last().map(|(_, graph)| graph.clone())
+    }
+
+    fn fail(&self, error: Error) {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.get_or_insert(error);
+    }
+
+    fn held(&self) -> Option<Arc<Held>> {
+        self.held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Calls with the graph and the own numbers of the records of each block that a batch has one after the other; `false`
+    /// where data cannot be had.
+    fn each(
+        &self,
+        ws: &mut BlockWorkspace,
+        batch: &[u32],
+        mut f: impl FnMut(&RecordGraph, &mut BlockWorkspace, &[u32]),
+    ) -> bool {
+        let mut local = std::mem::take(&mut ws.local);
+        let mut call = |ws: &mut BlockWorkspace, graph: Arc<RecordGraph>, local: &[u32]| {
+            if !ws
+                .graph
+                .as_ref()
+                .is_some_and(|last| Arc::ptr_eq(last, &graph))
+            {
+                ws.inner = RecordWorkspace::default();
+                ws.graph = Some(graph.clone());
+            }
+            f(&graph, ws, local);
+        };
+        if let Some(held) = self.held() {
+            let places = batch.iter().map(|n| held.records.binary_search(n).ok());
+            local.clear();
+            local.extend(places.map_while(|place| place.map(|place| place as u32)));
+            if local.len() == batch.len() {
+                call(ws, held.graph.clone(), &local);
+                ws.local = local;
+                return true;
+            }
+        }
+        let edges = self.source.edges();
+        let block_of = |n: u32| edges.partition_point(|first| *first <= n) - 1;
+        let mut fine = true;
+        for piece in batch.chunk_by(|a, b| block_of(*a) == block_of(*b)) {
+            let block = block_of(piece[0]);
+            let Some(graph) = self.block(block) else {
+                fine = false;
+                break;
+            };
+            local.clear();
+            local.extend(piece.iter().map(|n| n - edges[block]));
+            call(ws, graph, &local);
+        }
+        ws.local = local;
+        fine
+    }
+}
+
+/// Some of the records of a block.
+fn chosen(data: &DataSet, rows: impl Iterator<Item = usize> + Clone) -> DataSet {
+    let mut made = DataSet::new();
+    for (name, value) in data.iter() {
+        let width = value.shape().get(1).copied().unwrap_or(1);
+        let places = || rows.clone().flat_map(|row| row * width..(row + 1) * width);
+        let mut shape = value.shape().to_vec();
+        shape[0] = rows.clone().count();
+        let part = match value.elements() {
+            Elements::Int(all) => Value::ints(shape, places().map(|at| all[at]).collect()),
+            Elements::Real(all) => Value::reals(shape, places().map(|at| all[at]).collect()),
+            Elements::Tuple(_) => continue,
+        };
+        if let Ok(part) = part {
+            made.insert(name, part);
+        }
+    }
+    made
+}
+
+impl Records for RecordBlocks {
+    fn block_bytes(&self) -> usize {
+        self.first.block_bytes()
+    }
+
+    fn failure(&self) -> Option<Error> {
+        self.failed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+impl RecordDensity for RecordBlocks {
+    type Workspace = BlockWorkspace;
+
+    fn dim(&self) -> usize {
+        self.first.dim()
+    }
+
+    fn records(&self) -> usize {
+        self.source.edges().last().map_or(0, |end| *end as usize)
+    }
+
+    fn workspace(&self, _lanes: usize, _batch: usize) -> BlockWorkspace {
+        BlockWorkspace::default()
+    }
+
+    fn prior_value(&self, ws: &mut BlockWorkspace, z: Lanes<'_>, out: &mut [f64]) {
+        self.first.prior_value(&mut ws.prior, z, out);
+    }
+
+    fn prior_value_grad(
+        &self,
+        ws: &mut BlockWorkspace,
+        z: Lanes<'_>,
+        out: &mut [f64],
+        grad: LanesMut<'_>,
+    ) {
+        self.first.prior_value_grad(&mut ws.prior, z, out, grad);
+    }
+
+    fn prior_hvp(&self, ws: &mut BlockWorkspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>) {
+        self.first.prior_hvp(&mut ws.prior, z, v, out);
+    }
+
+    fn batch_value(&self, ws: &mut BlockWorkspace, batch: &[u32], z: Lanes<'_>, out: &mut [f64]) {
+        out.fill(0.0);
+        let fine = self.each(ws, batch, |graph, ws, local| {
+            ws.values.resize(z.lanes(), 0.0);
+            graph.batch_value(&mut ws.inner, local, z, &mut ws.values);
+            add(&ws.values, out);
+        });
+        if !fine {
+            out.fill(f64::NAN);
+        }
+    }
+
+    fn batch_value_grad(
+        &self,
+        ws: &mut BlockWorkspace,
+        batch: &[u32],
+        z: Lanes<'_>,
+        out: &mut [f64],
+        mut grad: LanesMut<'_>,
+    ) {
+        let (rows, lanes) = (z.rows(), z.lanes());
+        out.fill(0.0);
+        grad.as_mut_slice().fill(0.0);
+        let fine = self.each(ws, batch, |graph, ws, local| {
+            ws.values.resize(lanes, 0.0);
+            ws.part.resize(rows * lanes, 0.0);
+            let part = LanesMut::new(&mut ws.part, rows, lanes);
+            graph.batch_value_grad(&mut ws.inner, local, z, &mut ws.values, part);
+            add(&ws.values, out);
+            add(&ws.part, grad.as_mut_slice());
+        });
+        if !fine {
+            out.fill(f64::NAN);
+            grad.as_mut_slice().fill(f64::NAN);
+        }
+    }
+
+    fn batch_hvp(
+        &self,
+        ws: &mut BlockWorkspace,
+        batch: &[u32],
+        z: Lanes<'_>,
+        v: Lanes<'_>,
+        mut out: LanesMut<'_>,
+    ) {
+        let (rows, lanes) = (z.rows(), z.lanes());
+        out.as_mut_slice().fill(0.0);
+        let fine = self.each(ws, batch, |graph, ws, local| {
+            ws.part.resize(rows * lanes, 0.0);
+            let part = LanesMut::new(&mut ws.part, rows, lanes);
+            graph.batch_hvp(&mut ws.inner, local, z, v, part);
+            add(&ws.part, out.as_mut_slice());
+        });
+        if !fine {
+            out.as_mut_slice().fill(f64::NAN);
+        }
+    }
+
+    fn blocks(&self) -> Option<&[u32]> {
+        Some(self.source.edges())
+    }
+
+    fn hold(&self, records: &[u32]) {
+        if self.held().is_some_and(|held| held.records == records) {
+            return;
+        }
+        let edges = self.source.edges();
+        let mut all: Option<DataSet> = None;
+        let mut numbers = Vec::new();
+        for (block, edge) in edges.windows(2).enumerate() {
+            let wanted = records.iter().filter(|n| (edge[0]..edge[1]).contains(n));
+            let wanted: Vec<usize> = wanted.map(|n| (n - edge[0]) as usize).collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let rows = match self.source.read(&self.data, block, None) {
+                Ok(rows) => chosen(&rows, wanted.iter().copied()),
+                Err(error) => return self.fail(error),
+            };
+            let own = self.source.numbers(block);
+            numbers.extend(wanted.iter().map(|row| own[*row]));
+            all = Some(match all {
+                None => rows,
+                Some(all) => all.followed_by(rows),
+            });
+        }
+        // A record that the declarations refuse is named by its block, which comes later.
+        let Some(Ok(graph)) = all.map(|rows| self.lowered(0, rows, &numbers)) else {
+            return;
+        };
+        let held = Held {
+            records: records.to_vec(),
+            graph: Arc::new(graph),
+        };
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(held));
+    }
+}
+
+fn add(x: &[f64], y: &mut [f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += x;
+    }
+}

@@ -1,0 +1,437 @@
+//! Records in shards: each a file whose rows are evaluated elsewhere, all of them one density.
+//!
+//! A shard is one Parquet file, cut into as many blocks as every other shard. The records of all shards are numbered by their
+//! block, and within it shard after shard: a minibatch is drawn from one block of all shards. Whatever is evaluated of it, each
+//! shard does so for its own records ([`record_step`], a function of program, file, point and share), and the parts are added
+//! up over one binary tree of shards, so that bits depend on the files alone. Whoever drives owns everything else.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use jensen_data::DataSet;
+use jensen_density::{Lanes, LanesMut, RecordDensity};
+use jensen_run::tree_sum;
+use jensen_run::wire::{self, Reader};
+use serde::{Deserialize, Serialize};
+
+use super::table::{RecordTable, SHARD};
+use super::{RecordBlocks, RecordSource};
+use crate::Error;
+use crate::exchangeable::{BlockModel, Records, compile_blocks};
+use crate::job::words;
+use crate::program::{Includes, Source};
+use crate::stan::Build;
+
+/// A program with everything but its records: what a shard needs beside its file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShardProgram {
+    /// The program's name in messages, its text, and its includes by their names.
+    pub name: String,
+    text: String,
+    includes: std::collections::BTreeMap<String, String>,
+    /// The data that are not of records, as JSON.
+    shared: String,
+    /// The variable that counts the records.
+    count: String,
+    seed: u64,
+    simd: String,
+    memory_limit: u64,
+    /// Blocks of every shard.
+    blocks: usize,
+}
+
+impl ShardProgram {
+    /// What shards need of a program.
+    pub(crate) fn new(
+        source: &Source,
+        shared: &DataSet,
+        build: &Build<'_>,
+        count: &str,
+        blocks: usize,
+    ) -> Self {
+        Self {
+            name: source.model.clone(),
+            text: source.text.clone(),
+            includes: source.includes.found(),
+            shared: shared.to_json(),
+            count: count.to_owned(),
+            seed: build.seed,
+            simd: build.simd.name().to_owned(),
+            memory_limit: build.memory_limit,
+            blocks,
+        }
+    }
+
+    /// The records of a shard, as the driver knows them by their digest.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is another one than the driver's.
+    pub fn open(&self, shard: &Path, digest: &str) -> Result<BlockModel, Error> {
+        let includes = Includes::of_texts(self.includes.clone());
+        let build = Build {
+            includes: &includes,
+            data_name: "data",
+            seed: self.seed,
+            simd: words::simd(Some(&self.simd))?,
+            memory_limit: self.memory_limit,
+            ..Build::default()
+        };
+        let shared = DataSet::from_json(self.shared.as_bytes(), "data")?;
+        let open = |data: &[_]| {
+            let table = RecordTable::open(&[shard.to_owned()], data, SHARD, Some(self.blocks))?;
+            if table.digest() != digest {
+                return Err(Error::Input(format!(
+                    "the shard `{}` is not the driver's: let all machines see the same files",
+                    shard.display()
+                )));
+            }
+            Ok(table)
+        };
+        compile_blocks(&self.text, &self.name, &shared, &build, &self.count, open)
+    }
+}
+
+/// A share of a shard: the shard's number, its file and its digest, and its records as bytes.
+pub type ShardShare<'a> = (usize, &'a Path, &'a str, Vec<u8>);
+
+/// Whoever evaluates the shares of shards.
+pub trait RecordSteps: Send + Sync {
+    /// What every shard with a share found, in their order; each is asked the same of its share.
+    ///
+    /// # Errors
+    /// A shard did not answer.
+    fn solve(&self, ask: &[u8], shares: &[ShardShare<'_>]) -> Result<Vec<Vec<u8>>, Error>;
+}
+
+/// What is evaluated of a share.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Value = 0,
+    Gradient = 1,
+    Product = 2,
+}
+
+/// A shard of a driver: its file, digest, and the first record of each of its blocks, with their number at the end.
+pub(crate) struct Shard {
+    pub path: PathBuf,
+    pub digest: String,
+    pub edges: Vec<u32>,
+}
+
+/// The density of records in shards.
+pub struct RecordShards {
+    first: RecordBlocks,
+    shards: Vec<Shard>,
+    /// The first record of each block of all shards, and N.
+    edges: Vec<u32>,
+    /// The first record of each shard in each block, block after block, and N.
+    starts: Vec<u32>,
+    steps: Box<dyn RecordSteps>,
+    held: Mutex<Vec<u32>>,
+    failed: Mutex<Option<Error>>,
+}
+
+impl RecordShards {
+    /// The shards of a driver, for the prior of their first one's program.
+    pub(crate) fn new(
+        first: RecordBlocks,
+        shards: Vec<Shard>,
+        steps: Box<dyn RecordSteps>,
+    ) -> Self {
+        let blocks = shards.first().map_or(0, |shard| shard.edges.len() - 1);
+        let (mut edges, mut starts, mut end) = (vec![0], Vec::new(), 0);
+        for block in 0..blocks {
+            for shard in &shards {
+                starts.push(end);
+                end += shard.edges[block + 1] - shard.edges[block];
+            }
+            edges.push(end);
+        }
+        starts.push(end);
+        Self {
+            first,
+            shards,
+            edges,
+            starts,
+            steps,
+            held: Mutex::default(),
+            failed: Mutex::default(),
+        }
+    }
+
+    /// The files of the shards and their digests.
+    pub fn files(&self) -> impl Iterator<Item = (&Path, &str)> {
+        let shards = self.shards.iter();
+        shards.map(|shard| (shard.path.as_path(), shard.digest.as_str()))
+    }
+
+    /// The share of each shard that has one: runs of records, by the shard's own numbers.
+    fn shares(&self, batch: &[u32]) -> Vec<ShardShare<'_>> {
+        let mut runs: Vec<Vec<u32>> = vec![Vec::new(); self.shards.len()];
+        let mut cell = 0;
+        for &n in batch {
+            if !(self.starts[cell]..self.starts[cell + 1]).contains(&n) {
+                cell = self.starts.partition_point(|start| *start <= n) - 1;
+            }
+            let (block, shard) = (cell / self.shards.len(), cell % self.shards.len());
+            let own = self.shards[shard].edges[block] + (n - self.starts[cell]);
+            let runs = &mut runs[shard];
+            match runs.as_chunks_mut().0.last_mut() {
+                Some([first, count]) if *first + *count == own => *count += 1,
+                _ => runs.extend([own, 1]),
+            }
+        }
+        let shares = runs
+            .into_iter()
+            .enumerate()
+            .filter(|(_, runs)| !runs.is_empty());
+        let shares = shares.map(|(shard, runs)| {
+            let Shard { path, digest, .. } = &self.shards[shard];
+            let share = wire::bytes(|out| out.numbers(&runs));
+            (shard, path.as_path(), digest.as_str(), share)
+        });
+        shares.collect()
+    }
+
+    /// The sums over a batch: `values` (one a lane, or none), then `matrix` (as long as z, or none).
+    fn sums(
+        &self,
+        what: What,
+        batch: &[u32],
+        z: Lanes<'_>,
+        v: Option<Lanes<'_>>,
+        mut values: &mut [f64],
+        matrix: &mut [f64],
+    ) {
+        let found = match self.failure() {
+            Some(_) => None,
+            None => match self.asked(what, batch, z, v) {
+                Ok(found) => Some(found),
+                Err(error) => {
+                    let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+                    failed.get_or_insert(error);
+                    None
+                }
+            },
+        };
+        let Some(found) = found else {
+            values.fill(f64::NAN);
+            matrix.fill(f64::NAN);
+            return;
+        };
+        if found.is_empty() {
+            values.fill(0.0);
+            matrix.fill(0.0);
+            return;
+        }
+        if what == What::Product {
+            values = &mut [];
+        }
+        let count = values.len();
+        values.copy_from_slice(&found[..count]);
+        matrix.copy_from_slice(&found[count..]);
+    }
+
+    fn asked(
+        &self,
+        what: What,
+        batch: &[u32],
+        z: Lanes<'_>,
+        v: Option<Lanes<'_>>,
+    ) -> Result<Vec<f64>, Error> {
+        let held = *self.held.lock().unwrap_or_else(PoisonError::into_inner) == batch;
+        let ask = wire::bytes(|ask| {
+            ask.counts(&[
+                what as u64,
+                z.rows() as u64,
+                z.lanes() as u64,
+                u64::from(held),
+            ]);
+            ask.reals(z.as_slice());
+            ask.reals(v.as_ref().map_or(&[], Lanes::as_slice));
+        });
+        let shares = self.shares(batch);
+        let answers = self.steps.solve(&ask, &shares)?;
+        // A shard without a share has its place in the tree.
+        let mut parts = vec![Vec::new(); self.shards.len()];
+        for ((shard, ..), answer) in shares.iter().zip(&answers) {
+            parts[*shard] = Reader::new(answer).reals().map_err(Error::Input)?;
+        }
+        let size = match what {
+            What::Value => z.lanes(),
+            What::Gradient => z.lanes() * (1 + z.rows()),
+            What::Product => z.lanes() * z.rows(),
+        };
+        if let Some(wrong) = parts
+            .iter()
+            .find(|part| !part.is_empty() && part.len() != size)
+        {
+            return Err(Error::Input(format!(
+                "a shard answered with {} numbers instead of {size}",
+                wrong.len()
+            )));
+        }
+        let plus = |mut first: Vec<f64>, second: Vec<f64>| {
+            if first.is_empty() {
+                return second;
+            }
+            first.iter_mut().zip(&second).for_each(|(sum, x)| *sum += x);
+            first
+        };
+        Ok(tree_sum(parts, plus).unwrap_or_default())
+    }
+}
+
+/// The work of a shard: what a driver asks of a share of its records. The same arguments give the same bits anywhere.
+///
+/// # Errors
+/// The bytes are damaged, or the records cannot be had.
+pub fn record_step(shard: &BlockModel, ask: &[u8], share: &[u8]) -> Result<Vec<u8>, Error> {
+    let damaged = |error: String| Error::Input(format!("what the shard was asked: {error}"));
+    let mut read = Reader::new(ask);
+    let [what, rows, lanes, held] = read.counts().map_err(damaged)?;
+    let (rows, lanes) = (rows as usize, lanes as usize);
+    let (z, v) = (
+        read.reals().map_err(damaged)?,
+        read.reals().map_err(damaged)?,
+    );
+    let runs = Reader::new(share).numbers().map_err(damaged)?;
+    let mut batch = Vec::new();
+    for run in runs.as_chunks().0 {
+        let [first, count] = *run;
+        batch.extend(first..first.saturating_add(count));
+    }
+    let records = shard.records();
+    let fits =
+        rows == records.dim() && z.len() == rows * lanes && (what != 2 || v.len() == z.len());
+    if !fits || batch.iter().any(|n| *n as usize >= records.records()) {
+        return Err(damaged(
+            "it is of another program or of other records".to_owned(),
+        ));
+    }
+    if held > 0 {
+        let mut sorted = batch.clone();
+        sorted.sort_unstable();
+        records.hold(&sorted);
+    }
+    let mut ws = records.workspace(lanes, batch.len());
+    let z = Lanes::new(&z, rows, lanes);
+    let (mut values, mut matrix) = (vec![0.0; lanes], vec![0.0; rows * lanes]);
+    match what {
+        0 => {
+            records.batch_value(&mut ws, &batch, z, &mut values);
+            matrix.clear();
+        }
+        1 => {
+            let grad = LanesMut::new(&mut matrix, rows, lanes);
+            records.batch_value_grad(&mut ws, &batch, z, &mut values, grad);
+        }
+        _ => {
+            let out = LanesMut::new(&mut matrix, rows, lanes);
+            records.batch_hvp(&mut ws, &batch, z, Lanes::new(&v, rows, lanes), out);
+            values.clear();
+        }
+    }
+    if let Some(error) = records.failure() {
+        return Err(error);
+    }
+    values.append(&mut matrix);
+    Ok(wire::bytes(|out| out.reals(&values)))
+}
+
+impl Records for RecordShards {
+    fn block_bytes(&self) -> usize {
+        self.first.block_bytes()
+    }
+
+    fn failure(&self) -> Option<Error> {
+        self.failed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+impl RecordDensity for RecordShards {
+    type Workspace = <RecordBlocks as RecordDensity>::Workspace;
+
+    fn dim(&self) -> usize {
+        self.first.dim()
+    }
+
+    fn records(&self) -> usize {
+        self.edges.last().map_or(0, |end| *end as usize)
+    }
+
+    fn workspace(&self, lanes: usize, batch: usize) -> Self::Workspace {
+        self.first.workspace(lanes, batch)
+    }
+
+    fn prior_value(&self, ws: &mut Self::Workspace, z: Lanes<'_>, out: &mut [f64]) {
+        self.first.prior_value(ws, z, out);
+    }
+
+    fn prior_value_grad(
+        &self,
+        ws: &mut Self::Workspace,
+        z: Lanes<'_>,
+        out: &mut [f64],
+        grad: LanesMut<'_>,
+    ) {
+        self.first.prior_value_grad(ws, z, out, grad);
+    }
+
+    fn prior_hvp(&self, ws: &mut Self::Workspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>) {
+        self.first.prior_hvp(ws, z, v, out);
+    }
+
+    fn batch_value(&self, _: &mut Self::Workspace, batch: &[u32], z: Lanes<'_>, out: &mut [f64]) {
+        self.sums(What::Value, batch, z, None, out, &mut []);
+    }
+
+    fn batch_value_grad(
+        &self,
+        _: &mut Self::Workspace,
+        batch: &[u32],
+        z: Lanes<'_>,
+        out: &mut [f64],
+        mut grad: LanesMut<'_>,
+    ) {
+        self.sums(What::Gradient, batch, z, None, out, grad.as_mut_slice());
+    }
+
+    fn batch_hvp(
+        &self,
+        _: &mut Self::Workspace,
+        batch: &[u32],
+        z: Lanes<'_>,
+        v: Lanes<'_>,
+        mut out: LanesMut<'_>,
+    ) {
+        self.sums(
+            What::Product,
+            batch,
+            z,
+            Some(v),
+            &mut [],
+            out.as_mut_slice(),
+        );
+    }
+
+    fn blocks(&self) -> Option<&[u32]> {
+        Some(&self.edges)
+    }
+
+    fn stride(&self) -> usize {
+        let blocks = self.edges.windows(2);
+        blocks
+            .map(|edge| (edge[1] - edge[0]) as usize)
+            .max()
+            .unwrap_or(1)
+            .max(1)
+    }
+
+    fn hold(&self, records: &[u32]) {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = records.to_vec();
+    }
+}

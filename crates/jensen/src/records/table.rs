@@ -1,0 +1,217 @@
+//! Blocks of the rows of Parquet files.
+
+use std::path::PathBuf;
+
+use jensen_data::DataSet;
+#[cfg(feature = "parquet")]
+use jensen_data::columns::{RowFiles, Stretch};
+use jensen_stan::lower::RecordData;
+
+use super::RecordSource;
+use crate::Error;
+
+/// Bytes of the numbers of a block.
+pub(crate) const BLOCK: usize = 32 << 20;
+
+/// The same of a block of a shard, of which a worker may hold several.
+pub(crate) const SHARD: usize = 8 << 20;
+
+/// Stretches of a block, at the least: a block has rows of several places of the files, so that it differs little from the
+/// others where files are sorted.
+#[cfg(feature = "parquet")]
+const PLACES: usize = 4;
+
+/// The rows of Parquet files as records.
+///
+/// Row groups are cut into stretches of at most a quarter of a block, and blocks deal them out in turn: block b of B has the
+/// stretches b, b + B, b + 2B, … Blocks depend on the files alone.
+#[cfg(feature = "parquet")]
+pub struct RecordTable {
+    files: RowFiles,
+    blocks: Vec<Vec<Stretch>>,
+    edges: Vec<u32>,
+}
+
+#[cfg(feature = "parquet")]
+impl RecordTable {
+    /// The files that paths name, those of folders among them.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+        Ok(jensen_data::columns::parquet_files(paths)?)
+    }
+
+    /// Opens files, and those of folders, for these variables, in so many blocks or in blocks of about so many bytes.
+    ///
+    /// # Errors
+    /// They cannot be read, differ in their columns, lack one, or have more rows than can be counted.
+    pub fn open(
+        paths: &[PathBuf],
+        data: &[RecordData],
+        bytes: usize,
+        blocks: Option<usize>,
+    ) -> Result<Self, Error> {
+        let files = RowFiles::open(paths)?;
+        let rows = u32::try_from(files.rows())
+            .ok()
+            .filter(|rows| *rows <= i32::MAX as u32);
+        let Some(rows) = rows else {
+            return Err(Error::Input(format!(
+                "the files have {} rows: at most {} can be records of one fit",
+                files.rows(),
+                i32::MAX
+            )));
+        };
+        let mut width = 0;
+        for one in data {
+            width += files.list_length(&one.name)?.unwrap_or(1);
+        }
+        let capacity = match blocks {
+            Some(blocks) => (rows as usize).div_ceil(blocks.max(1)),
+            None => (bytes / (8 * width.max(1))).clamp(1, rows as usize),
+        };
+        let longest = capacity.div_ceil(PLACES);
+        let mut stretches = Vec::new();
+        for group in files.groups() {
+            let count = group.rows.len().div_ceil(longest);
+            let edge = |k: usize| k * group.rows.len() / count;
+            stretches.extend((0..count).map(|k| Stretch {
+                rows: edge(k)..edge(k + 1),
+                first: group.first + edge(k) as u64,
+                ..group
+            }));
+        }
+        let count =
+            blocks.unwrap_or_else(|| (rows as usize).div_ceil(capacity).min(stretches.len()));
+        let mut blocks: Vec<Vec<Stretch>> = vec![Vec::new(); count];
+        for (at, stretch) in stretches.into_iter().enumerate() {
+            blocks[at % count].push(stretch);
+        }
+        let mut edges = vec![0];
+        let mut end = 0;
+        for block in &blocks {
+            end += block
+                .iter()
+                .map(|stretch| stretch.rows.len() as u32)
+                .sum::<u32>();
+            edges.push(end);
+        }
+        Ok(Self {
+            files,
+            blocks,
+            edges,
+        })
+    }
+}
+
+#[cfg(feature = "parquet")]
+impl RecordSource for RecordTable {
+    fn edges(&self) -> &[u32] {
+        &self.edges
+    }
+
+    fn read(
+        &self,
+        data: &[RecordData],
+        block: usize,
+        rows: Option<usize>,
+    ) -> Result<DataSet, Error> {
+        let names: Vec<&str> = data.iter().map(|one| one.name.as_str()).collect();
+        let mut left = rows.unwrap_or(usize::MAX);
+        let mut wanted = Vec::new();
+        for stretch in &self.blocks[block] {
+            let mut stretch = stretch.clone();
+            stretch.rows.end = stretch
+                .rows
+                .end
+                .min(stretch.rows.start.saturating_add(left));
+            left -= stretch.rows.len();
+            wanted.push(stretch);
+        }
+        wanted.retain(|stretch| !stretch.rows.is_empty());
+        Ok(self.files.read(&names, &wanted)?)
+    }
+
+    fn numbers(&self, block: usize) -> Vec<f64> {
+        let stretches = self.blocks[block].iter();
+        let numbers = stretches.flat_map(|stretch| {
+            let first = stretch.first;
+            (0..stretch.rows.len()).map(move |row| (first + row as u64 + 1) as f64)
+        });
+        numbers.collect()
+    }
+
+    fn place(&self, block: usize, row: usize) -> String {
+        let mut row = row;
+        for stretch in &self.blocks[block] {
+            if row < stretch.rows.len() {
+                return self.files.place(stretch, row);
+            }
+            row -= stretch.rows.len();
+        }
+        String::new()
+    }
+
+    fn length(&self, name: &str) -> Result<Option<usize>, Error> {
+        Ok(self.files.list_length(name)?)
+    }
+
+    fn digest(&self) -> String {
+        self.files.digest()
+    }
+}
+
+/// The rows of Parquet files, which this build does not read.
+#[cfg(not(feature = "parquet"))]
+pub enum RecordTable {}
+
+#[cfg(not(feature = "parquet"))]
+impl RecordTable {
+    /// Says that there is no reader.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+        Self::open(paths, &[], BLOCK, None).map(|never| match never {})
+    }
+
+    /// Says that there is no reader.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn open(
+        paths: &[PathBuf],
+        _: &[RecordData],
+        _: usize,
+        _: Option<usize>,
+    ) -> Result<Self, Error> {
+        let first = paths.first().map(|path| path.display().to_string());
+        Err(Error::Input(format!(
+            "`{}`: this build does not read Parquet: install Jensen with `--features parquet`",
+            first.unwrap_or_default()
+        )))
+    }
+}
+
+#[cfg(not(feature = "parquet"))]
+impl RecordSource for RecordTable {
+    fn edges(&self) -> &[u32] {
+        match *self {}
+    }
+    fn read(&self, _: &[RecordData], _: usize, _: Option<usize>) -> Result<DataSet, Error> {
+        match *self {}
+    }
+    fn numbers(&self, _: usize) -> Vec<f64> {
+        match *self {}
+    }
+    fn place(&self, _: usize, _: usize) -> String {
+        match *self {}
+    }
+    fn length(&self, _: &str) -> Result<Option<usize>, Error> {
+        match *self {}
+    }
+    fn digest(&self) -> String {
+        match *self {}
+    }
+}

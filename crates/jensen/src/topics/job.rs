@@ -1,0 +1,395 @@
+//! A corpus into topics.
+
+use jensen_conjugate::documents::Documents;
+use jensen_conjugate::lda::{
+    self, Completion, Inference, LdaError, LdaFit, LdaJob, LdaSettings, LearnAlpha, Shards,
+};
+use jensen_conjugate::temper::{Length, Temper};
+use jensen_math::simd::Simd;
+use jensen_run::{Budget, Clock, Control, Identity, Outcome};
+
+use super::exemplars;
+use super::map::topic_map;
+use super::request::COOLING;
+use super::stored::{COMMAND, START, TopicsRun};
+use super::summary::{dead, in_use};
+use super::{
+    Coherence, Collection, Sizes, TopicModel, TopicRow, TopicsCourse, TopicsSeconds, TopicsSummary,
+    report_page, rows,
+};
+use crate::Error;
+use crate::job::{
+    Around, Baseline, Done, Evidence, File, Finished, Job, Judgement, Need, Work, carry_out,
+    request,
+};
+
+/// Held-out documents that are scored along a run; at its end all are.
+const SCORED: usize = 1000;
+
+/// Fewer topics in use than all over this are worth a word.
+const FEWEST: f64 = 3.0;
+
+/// Standard errors of its own score by which a fit may be below the plain one.
+const ERRORS: f64 = 2.0;
+
+/// More passes than any run makes.
+const UNBOUNDED: f64 = 1e9;
+
+/// A fit of topics, about to start.
+pub struct TopicsJob<'a> {
+    collection: &'a Collection<'a>,
+    run: TopicsRun,
+    start: Option<&'a TopicModel>,
+    settings: LdaSettings,
+    simd: Simd,
+    open_seconds: f64,
+    /// Who makes the local steps, where that is not this process.
+    shards: Option<Box<dyn Shards + 'a>>,
+}
+
+/// What a fit of topics makes.
+pub struct TopicsMade {
+    /// The fit.
+    pub fit: LdaFit,
+    /// The topics with their words.
+    pub model: TopicModel,
+    /// The topics in numbers.
+    pub rows: Vec<TopicRow>,
+    /// One topic for all words, beside them.
+    pub baseline: Option<Baseline>,
+    /// Seconds that the bound, scores and coherence took.
+    pub evaluate_seconds: f64,
+}
+
+/// Learns topics from a collection, from `start` where they are given. `open_seconds` is what opening it took.
+///
+/// # Errors
+/// A setting that cannot be, more topics than tokens, and what [`carry_out`] refuses.
+pub fn fit_topics<'a>(
+    collection: &'a Collection<'a>,
+    run: TopicsRun,
+    start: Option<&'a TopicModel>,
+    open_seconds: f64,
+    around: Around<'_>,
+) -> Result<Done<TopicsJob<'a>>, Error> {
+    fit_topics_on(collection, run, start, open_seconds, None, around)
+}
+
+/// As [`fit_topics`], with the local steps made by `shards` where there are any, to the same bits.
+///
+/// # Errors
+/// As [`fit_topics`], and where the shards do not answer; a run with a checkpoint can be resumed.
+pub fn fit_topics_on<'a>(
+    collection: &'a Collection<'a>,
+    mut run: TopicsRun,
+    start: Option<&'a TopicModel>,
+    open_seconds: f64,
+    shards: Option<Box<dyn Shards + 'a>>,
+    around: Around<'_>,
+) -> Result<Done<TopicsJob<'a>>, Error> {
+    let settings = run.flags.settings()?;
+    let simd = run.flags.simd()?;
+    run.flags.simd = Some(simd.name().to_owned());
+    // What is the default may change with the version; a stored run goes on as it began.
+    run.flags.inference = Some(settings.inference.name().to_owned());
+    run.digest.clone_from(&collection.digest);
+    let tokens = collection.train.tokens();
+    if settings.topics as f64 > tokens {
+        return Err(Error::Input(format!(
+            "{} topics cannot be learned from {tokens} tokens: ask for fewer topics",
+            settings.topics
+        )));
+    }
+    let job = TopicsJob {
+        collection,
+        run,
+        start,
+        settings,
+        simd,
+        open_seconds,
+        shards,
+    };
+    carry_out(job, around)
+}
+
+/// Scores all held-out documents of a collection, if there are any.
+pub fn score(
+    collection: &Collection<'_>,
+    model: &TopicModel,
+    seed: u64,
+    simd: Simd,
+) -> Option<Completion> {
+    let heldout = collection.heldout.as_deref()?;
+    Some(lda::completion(&model.topics, heldout, seed, simd))
+}
+
+impl TopicsJob<'_> {
+    fn train(&self) -> &dyn Documents {
+        &*self.collection.train
+    }
+
+    fn with_job<T>(&self, each: impl FnOnce(&LdaJob<'_>) -> T) -> T {
+        let train = self.train();
+        let heldout = self.collection.heldout.as_deref();
+        each(&LdaJob {
+            documents: train,
+            heldout,
+            scored: SCORED,
+            start: self.start.map(|start| &start.topics),
+            settings: LdaSettings {
+                // The passes are the budget: a run may be resumed for more of them.
+                passes: UNBOUNDED,
+                population: self
+                    .start
+                    .map(|start| start.topics.population + train.len() as f64),
+                ..self.settings.clone()
+            },
+            simd: self.simd,
+            data_hash: self.collection.digest.clone(),
+        })
+    }
+
+    fn made(&self, fit: LdaFit, clock: &dyn Clock) -> TopicsMade {
+        let begun = clock.seconds();
+        let model = TopicModel {
+            topics: fit.topics.clone(),
+            words: self.collection.words.to_vec(),
+            tokeniser: self
+                .start
+                .map_or(self.collection.tokeniser, |start| start.tokeniser),
+        };
+        let rows = rows(&model, self.run.flags.words(), self.train());
+        let baseline = self.baseline(&fit);
+        TopicsMade {
+            evaluate_seconds: fit.evaluate_seconds + (clock.seconds() - begun),
+            fit,
+            model,
+            rows,
+            baseline,
+        }
+    }
+
+    /// One topic for all words beside a fit: by held-out words where there are some, else by the bound. What goes on from older
+    /// topics has a bound of documents that are not at hand.
+    fn baseline(&self, fit: &LdaFit) -> Option<Baseline> {
+        let advice = "Make more passes (--passes), or ask for fewer topics (--topics).".to_owned();
+        let model = "one topic for all".to_owned();
+        if let (Some(own), Some(heldout)) = (fit.completion, self.collection.heldout.as_deref()) {
+            let one = lda::unigram(self.train(), &self.settings);
+            let plain = lda::completion(&one, heldout, self.settings.seed, self.simd);
+            return Some(Baseline {
+                model,
+                score: plain.log_predictive,
+                fit: own.log_predictive,
+                least: plain.log_predictive - ERRORS * own.standard_error,
+                unit: "nats a held-out word".to_owned(),
+                advice,
+            });
+        }
+        if self.start.is_some() || self.settings.topics == 1 {
+            return None;
+        }
+        let plain = lda::unigram_bounds(self.train(), &self.settings);
+        Some(Baseline {
+            model,
+            score: plain.bound,
+            fit: fit.elbo,
+            least: plain.within - ERRORS * fit.elbo_se,
+            unit: "nats of the bound".to_owned(),
+            advice,
+        })
+    }
+}
+
+impl Job for TopicsJob<'_> {
+    type Request = TopicsRun;
+    type Course = TopicsCourse;
+    type Output = TopicsMade;
+    type Summary = TopicsSummary;
+
+    fn command(&self) -> &'static str {
+        COMMAND
+    }
+
+    fn request(&self) -> &TopicsRun {
+        &self.run
+    }
+
+    fn inputs(&self) -> Vec<File<'_>> {
+        let start = self.start.iter();
+        start
+            .map(|model| File::of_bytes(START, model.encode()))
+            .collect()
+    }
+
+    fn check_sources(&self) -> Result<(), Error> {
+        match self.collection.file {
+            Some(corpus) => Ok(corpus.check_unchanged()?),
+            None => Ok(()),
+        }
+    }
+
+    fn identity(&self) -> Identity {
+        self.with_job(lda::identity)
+    }
+
+    fn budgets(&self) -> &'static [&'static str] {
+        &["/passes"]
+    }
+
+    fn need(&self) -> Need {
+        let (topics, terms) = (self.settings.topics as u64, self.train().terms() as u64);
+        let batch = self.settings.batch as u64 * topics * 4 * 200;
+        Need {
+            what: format!("a fit of {topics} topics of {terms} words"),
+            // Roughly: the topics in single precision and their statistics, three times in double precision while they
+            // are written to a checkpoint, and the documents of a batch.
+            bytes: topics * terms * (2 * 4 + 3 * 8) + batch + (64 << 20),
+            advice: "ask for fewer topics or words (--max-terms of `jensen topics build`), or allow more (--memory-limit)"
+                .to_owned(),
+        }
+    }
+
+    fn budget(&self) -> Budget {
+        Budget {
+            max_seconds: self.run.flags.max_seconds,
+            ..Budget::iterations(lda::planned_iterations(self.train().len(), &self.settings))
+        }
+    }
+
+    fn course(&self) -> TopicsCourse {
+        TopicsCourse::new(Sizes::of(self.train(), &self.settings))
+    }
+
+    fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<TopicsMade>, Error> {
+        let clock = control.clock;
+        let shards = self.shards.take();
+        let outcome = self
+            .with_job(|job| match shards {
+                Some(shards) => lda::fit_on(job, shards, &mut control),
+                None => lda::fit(job, &mut control),
+            })
+            .map_err(|error| match error {
+                LdaError::Input(what) | LdaError::Lost(what) => Error::Input(what),
+                LdaError::Run(error) => error.into(),
+            })?;
+        Ok(Outcome {
+            output: outcome.output.map(|fit| self.made(fit, clock)),
+            status: outcome.status,
+            iterations: outcome.iterations,
+            seconds: outcome.seconds,
+        })
+    }
+
+    fn evidence(&self, made: &Finished<Self>) -> Evidence {
+        let work = Work::Planned {
+            iterations: self.budget().max_iterations,
+            made: format!("completed all passes: {}", self.settings.passes),
+        };
+        let length = Length {
+            planned: self.settings.passes,
+            cooling: COOLING,
+            flag: "--passes",
+        };
+        let mut evidence = Evidence {
+            baseline: made.output.baseline.clone(),
+            temperature: made.output.fit.temperature,
+            cooling: self.settings.temper.remedy(&length),
+            ..Evidence::new(made.status.clone(), work)
+        };
+        let shares = made.output.fit.topics.shares();
+        let (topics, used, dead) = (shares.len(), in_use(&shares), dead(&shares));
+        if FEWEST * used < topics as f64 {
+            let advice = match (self.settings.inference, &self.settings.temper) {
+                (Inference::Cvb0, _) => "ask for fewer topics, or for more passes (--passes)",
+                (Inference::MeanField, Temper::None) => {
+                    "fit them again with `--inference cvb0`, or ask for fewer"
+                }
+                (Inference::MeanField, _) => "fit them again without `--temper`, or ask for fewer",
+            };
+            evidence.notes.push(format!(
+                "{used:.0} of {topics} topics are in use (exponential of the entropy of their token shares), and {dead} hold \
+                 less than a tenth of an even share: {advice}"
+            ));
+        }
+        if made.output.fit.completion.is_none() {
+            evidence.notes.push(
+                "the corpus holds out no documents, so Jensen cannot score the topics: build it with --heldout 0.01".to_owned(),
+            );
+        }
+        evidence
+    }
+
+    fn summary(&self, made: &Finished<Self>, judgement: Judgement) -> TopicsSummary {
+        let TopicsMade {
+            fit,
+            rows,
+            evaluate_seconds,
+            ..
+        } = &made.output;
+        let completion = &fit.completion;
+        let temper = &self.run.flags.temper;
+        TopicsSummary {
+            judgement,
+            finished: made.iterations >= self.budget().max_iterations,
+            elbo: fit.elbo,
+            elbo_se: fit.elbo_se,
+            temperature: fit.temperature,
+            heldout_log_predictive: completion.map(|c| c.log_predictive),
+            heldout_log_predictive_se: completion.map(|c| c.standard_error),
+            heldout_perplexity: completion.map(|c| c.perplexity()),
+            heldout_words: completion.map_or(0, |c| c.words),
+            heldout_documents: completion.map_or(0, |c| c.documents),
+            docs_per_second: made.course.docs_per_second(),
+            documents_processed: fit.documents,
+            documents: self.train().len() as u64,
+            documents_skipped: fit.skipped,
+            population: fit.topics.population,
+            tokens: self.train().tokens(),
+            terms: self.train().terms(),
+            topics: self.settings.topics,
+            alpha: fit.topics.mean_alpha(),
+            eta: fit.topics.eta,
+            temper: temper.clone().unwrap_or_else(|| "none".into()),
+            iterations: made.iterations,
+            seconds: TopicsSeconds {
+                open: self.open_seconds,
+                fit: made.seconds,
+                evaluate: *evaluate_seconds,
+            },
+            coherence: Coherence::mean(rows),
+            seed: self.settings.seed,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            topic_rows: rows.clone(),
+            inference: self.settings.inference.name().to_owned(),
+            topics_in_use: in_use(&fit.topics.shares()),
+            dead_topics: dead(&fit.topics.shares()),
+            learned_alpha: match self.settings.learn_alpha {
+                LearnAlpha::Fixed => Vec::new(),
+                LearnAlpha::Symmetric | LearnAlpha::Asymmetric => fit.topics.alpha.clone(),
+            },
+        }
+    }
+
+    fn files<'a>(
+        &'a self,
+        made: &'a Finished<Self>,
+        summary: &mut TopicsSummary,
+        _: &dyn Clock,
+    ) -> Vec<File<'a>> {
+        let (model, train, simd) = (&made.output.model, self.train(), self.simd);
+        let (encoded, (map, exhibit)) = rayon::join(
+            || model.encode(),
+            || (topic_map(model), exemplars::exhibit(model, train, simd)),
+        );
+        let page = report_page(
+            summary,
+            &made.course.curves(),
+            map,
+            exhibit,
+            &self.collection.name,
+            request::listed(&self.run.flags),
+        );
+        vec![File::approximation(encoded), File::page(&page)]
+    }
+}

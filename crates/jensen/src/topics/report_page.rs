@@ -1,0 +1,161 @@
+//! The page about a fit of topics.
+
+use jensen_report::figure::{Axis, Chart, Figure, Series};
+use jensen_report::{Exhibit, Fact, Report, Section, Tone, TopicMap, Verdict};
+
+use super::TopicsSummary;
+
+/// Topics in the page's table; all are in `fit.json`.
+const ROWS: usize = 200;
+
+/// What a run recorded, against passes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curves {
+    /// The temperature.
+    pub temperature: Vec<(f64, f64)>,
+    /// Held-out log predictive probability, nats a word.
+    pub heldout: Vec<(f64, f64)>,
+    /// The bound, nats a token.
+    pub bound: Vec<(f64, f64)>,
+}
+
+fn chart(title: &str, y: &str, points: &[(f64, f64)], marked: bool) -> Figure {
+    let series = Series::line(y, points.iter().copied());
+    let series = if marked { series.marked() } else { series };
+    let chart = Chart::new(title)
+        .x(Axis::new("passes"))
+        .y(Axis::new(y))
+        .series(series)
+        .without_legend();
+    Figure::new("").panel(chart)
+}
+
+/// What is known along the run, each with its words.
+fn figures(curves: &Curves) -> Vec<(Figure, String)> {
+    let mut figures = Vec::new();
+    if curves.heldout.len() > 1 {
+        figures.push((
+            chart("Held-out score", "log predictive, nats a word", &curves.heldout, true),
+            "Mean log predictive probability of a held-out word by document completion; higher is better.".to_owned(),
+        ));
+    }
+    let tempered = curves.temperature.iter().any(|point| point.1 != 1.0);
+    if tempered && curves.temperature.len() > 1 {
+        figures.push((
+            chart("Temperature", "temperature", &curves.temperature, false),
+            "1 is the model itself; a larger value reduces the weight of the likelihood."
+                .to_owned(),
+        ));
+    }
+    if curves.bound.len() > 1 {
+        figures.push((
+            chart("Bound", "nats a token", &curves.bound, false),
+            "The evidence lower bound divided by the number of tokens, as estimated from minibatches.".to_owned(),
+        ));
+    }
+    figures
+}
+
+/// The page. `documents` are examples of each topic, `corpus` names the documents, `settings` are listed as they are.
+pub fn report_page(
+    summary: &TopicsSummary,
+    curves: &Curves,
+    map: Option<TopicMap>,
+    documents: Option<Exhibit>,
+    corpus: &str,
+    settings: Vec<(String, String)>,
+) -> Report {
+    let number =
+        |x: Option<f64>, decimals: usize| x.map_or("–".to_owned(), |x| format!("{x:.decimals$}"));
+    let figures = figures(curves);
+    let mut sections: Vec<Section> = map.map(Section::Topics).into_iter().collect();
+    let rows = summary.topic_rows.iter().take(ROWS).map(|row| {
+        let words: Vec<&str> = row.words.iter().map(|word| word.0.as_str()).collect();
+        vec![
+            row.topic.to_string(),
+            format!("{:.2} %", 100.0 * row.proportion),
+            number(row.coherence.npmi, 3),
+            number(row.coherence.umass, 2),
+            words.join(" "),
+        ]
+    });
+    let more = match summary.topic_rows.len().checked_sub(ROWS) {
+        Some(more @ 1..) => format!(" {more} further topics are in fit.json."),
+        _ => String::new(),
+    };
+    sections.push(Exhibit {
+        heading: "Topics".to_owned(),
+        note: format!(
+            "The largest first, with the share of tokens each accounts for, and the coherence of its top words over the \
+             training documents: NPMI from -1 to 1, UMass at most about 0, both means over pairs; higher is better.{more}"
+        ),
+        table: (
+            ["topic", "share", "NPMI", "UMass", "most probable words"].map(str::to_owned).to_vec(),
+            rows.collect(),
+        ),
+        ..Exhibit::default()
+    }.into());
+    sections.extend(documents.map(Section::from));
+    if !figures.is_empty() {
+        sections.push(
+            Exhibit {
+                heading: "Along the run".to_owned(),
+                figures,
+                ..Exhibit::default()
+            }
+            .into(),
+        );
+    }
+    let error = summary
+        .heldout_log_predictive_se
+        .map_or("nats a word".to_owned(), |se| {
+            format!("± {se:.4} nats a word")
+        });
+    let (tone, headline) = match (summary.judgement.trusted, summary.finished) {
+        (true, _) => (Tone::Good, "Trusted: all passes completed"),
+        (false, true) => (Tone::Fair, "Not to be trusted"),
+        (false, false) => (Tone::Fair, "Stopped before the last pass"),
+    };
+    Report {
+        title: format!("{} topics", summary.topics),
+        subject: vec![("corpus".to_owned(), corpus.to_owned())],
+        verdict: Verdict::new(tone, headline, &summary.judgement.status),
+        facts: vec![
+            Fact::new(
+                "held-out log predictive",
+                number(summary.heldout_log_predictive, 4),
+                &error,
+            ),
+            Fact::new("perplexity", number(summary.heldout_perplexity, 0), ""),
+            Fact::new("coherence", number(summary.coherence.npmi, 3), "NPMI"),
+            Fact::new(
+                "topics in use",
+                format!("{:.0}", summary.topics_in_use),
+                format!(
+                    "of {}, exp of the entropy of their shares; {} hold less than a tenth of an even share",
+                    summary.topics, summary.dead_topics
+                ),
+            ),
+            Fact::new("documents", summary.documents.to_string(), ""),
+            Fact::new("words", summary.terms.to_string(), "in the vocabulary"),
+            Fact::new(
+                "speed",
+                number(summary.docs_per_second, 0),
+                "documents a second",
+            ),
+        ]
+        .into_iter()
+        .chain(summary.judgement.fact())
+        .collect(),
+        warnings: summary.judgement.warnings.clone(),
+        sections,
+        settings,
+        timing: vec![
+            ("open the corpus".to_owned(), summary.seconds.open),
+            ("fit".to_owned(), summary.seconds.fit),
+            ("evaluate".to_owned(), summary.seconds.evaluate),
+        ],
+        footnote: "Bounds and scores are in nats.".to_owned(),
+        version: summary.version.clone(),
+    }
+}

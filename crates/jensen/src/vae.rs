@@ -1,0 +1,152 @@
+//! Auto-encoders of rows of numbers: what joins the files of `jensen-data` with the networks of `jensen-neural`.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | here | [`RowRecords`], [`UnitRecords`]: rows as records; [`check_values`], [`split`] |
+//! | `request` | [`VaeRequest`]: what is asked for, with its defaults |
+//! | `rows` | rows for training and validation, and what they are checked for |
+//! | `job` | [`VaeData`], [`fit_vae`]: rows into networks, in a folder |
+//! | `course` | what a run's records say |
+//! | `stored` | [`VaeModel`]: architecture and weights, and their file |
+//! | `plain` | the plain models that a fit is compared with |
+//! | `pictures` | [`mosaic`]: records as pictures |
+//! | `summary` | [`VaeSummary`]: a fit in numbers, `fit.json` |
+//! | `report_page` | [`report_page()`]: the page about a fit |
+//!
+//! The method is auto-encoding variational Bayes (Kingma and Welling 2014). Models, training and evaluation are those of
+//! [`jensen_neural`], which is re-exported here.
+
+mod course;
+mod job;
+mod pictures;
+mod plain;
+mod report_page;
+mod request;
+mod rows;
+mod stored;
+mod summary;
+
+use jensen_data::Rows;
+use jensen_math::rng::{Purpose, permutation};
+pub use jensen_neural::*;
+
+use crate::units::Units;
+
+pub use course::VaeCourse;
+pub use job::{
+    COLUMNS, SCORED, VaeData, VaeJob, VaeMade, VaeRun, beside, fit_vae, open_vae, vae_model,
+};
+pub use pictures::{Frame, mosaic};
+pub use report_page::{Pictures, VaeCurves, report_page};
+pub use request::VaeRequest;
+pub use rows::{check_rows, first};
+pub use stored::{VaeModel, VaeModelError};
+pub use summary::{HistoryPoint, VaeSeconds, VaeSummary};
+
+/// Rows as records.
+#[derive(Clone, Copy, Debug)]
+pub struct RowRecords<'a>(pub &'a Rows);
+
+impl Records for RowRecords<'_> {
+    fn len(&self) -> usize {
+        self.0.rows()
+    }
+
+    fn width(&self) -> usize {
+        self.0.width()
+    }
+
+    fn read(&self, index: usize, out: &mut [f32]) {
+        self.0.read(index, out);
+    }
+}
+
+/// Rows as records in units of their own.
+#[derive(Clone, Copy, Debug)]
+pub struct UnitRecords<'a> {
+    /// The rows.
+    pub rows: &'a Rows,
+    /// The units of their columns.
+    pub units: &'a Units,
+}
+
+impl Records for UnitRecords<'_> {
+    fn len(&self) -> usize {
+        self.rows.rows()
+    }
+
+    fn width(&self) -> usize {
+        self.units.width()
+    }
+
+    fn read(&self, index: usize, out: &mut [f32]) {
+        if self.units.change_nothing() {
+            self.rows.read(index, out);
+            return;
+        }
+        let mut row = vec![0.0; self.rows.width()];
+        self.rows.read_exact(index, &mut row);
+        let inside = self.units.row(&row);
+        out.iter_mut()
+            .zip(inside)
+            .for_each(|(out, x)| *out = x as f32);
+    }
+}
+
+/// Checks that a likelihood can have made every row.
+///
+/// # Errors
+/// The first value outside its domain, with its place.
+pub fn check_values(rows: &Rows, likelihood: Likelihood) -> Result<(), String> {
+    let (low, high) = rows.range();
+    let unit = low >= 0.0 && high <= 1.0;
+    match likelihood {
+        // Rows are finite by themselves.
+        Likelihood::Gaussian { .. } => return Ok(()),
+        Likelihood::Bernoulli if unit => return Ok(()),
+        _ => {}
+    }
+    let mut record = vec![0.0; rows.width()];
+    for row in 0..rows.rows() {
+        rows.read(row, &mut record);
+        if let Err(error) = likelihood.check(&record) {
+            return Err(format!(
+                "`{}`, row {}: {error} for the decoder `{}`",
+                rows.source(),
+                row + 1,
+                likelihood.name()
+            ));
+        }
+    }
+    Ok(())
+}
+
+const SPLIT: Purpose = Purpose::new("autoencoder validation split");
+
+/// Rows for training and rows for validation, both in rising order: `share` of `rows` rows, at least one of each, chosen
+/// by the seed.
+pub fn split(rows: usize, share: f64, seed: u64) -> (Vec<usize>, Vec<usize>) {
+    let apart = ((rows as f64 * share).round() as usize).clamp(1, rows.saturating_sub(1).max(1));
+    let mut order = permutation(seed, SPLIT, 0, rows);
+    let mut train = order.split_off(apart);
+    order.sort_unstable();
+    train.sort_unstable();
+    (train, order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_split_leaves_no_row_out() {
+        let (train, apart) = split(10, 0.3, 1);
+        assert_eq!((train.len(), apart.len()), (7, 3));
+        let mut all = [train.clone(), apart].concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..10).collect::<Vec<_>>());
+        assert_ne!(train, split(10, 0.3, 2).0);
+        let (train, apart) = split(2, 0.001, 1);
+        assert_eq!((train.len(), apart.len()), (1, 1));
+    }
+}

@@ -1,0 +1,639 @@
+//! Rows into networks.
+
+use std::path::{Path, PathBuf};
+
+use jensen_data::{Rows, RunDir};
+use jensen_neural::{
+    Architecture, Autoencoder, BoundEstimate, LocalModel, Records, Selection, Temper, TensorSpec,
+    TrainSettings, Trained, Trainer,
+};
+use jensen_run::{Budget, Clock, Control, Identity, Outcome, Reason, Status, run as run_loop};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::plain::{self, Scored};
+use super::rows::{Apart, Parts, check_rows, extents, first, spread, units};
+use super::{
+    Frame, Pictures, VaeCourse, VaeModel, VaeRequest, VaeSeconds, VaeSummary, mosaic, report_page,
+    split,
+};
+use crate::Error;
+use crate::job::{
+    Around, Baseline, Done, Evidence, File, Finished, Job, Judgement, Need, Work, carry_out,
+    folder, request,
+};
+use crate::units::{Units, shifted};
+
+/// The command, as the folder's marker has it.
+const COMMAND: &str = "vae";
+
+/// The description of the networks.
+const ARCHITECTURE: &str = "architecture.json";
+
+/// Pictures of drawn records.
+const SAMPLES: &str = "samples.png";
+
+/// Pictures of records and their reconstructions.
+const RECONSTRUCTIONS: &str = "reconstructions.png";
+
+/// The latent plane.
+const MANIFOLD: &str = "manifold.png";
+
+/// Training records whose bound is estimated at the end.
+pub const SCORED: usize = 10_000;
+
+/// Nats a value by which a fit may be below the plain model: a density that is half a percent off in every value.
+const SLACK: f64 = 0.005;
+
+/// Drawn records in a picture, in rows of [`COLUMNS`].
+const DRAWN: usize = 100;
+
+/// Records beside their reconstructions in a picture.
+const REBUILT: usize = 50;
+
+/// Pictures in a row.
+pub const COLUMNS: usize = 10;
+
+/// Pictures along each side of the latent plane.
+const SIDE: usize = 20;
+
+/// A run as its folder keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VaeRun {
+    /// Where the data are.
+    pub data: PathBuf,
+    /// A file, or a share of the data.
+    pub validation: Option<String>,
+    /// Digest of the data.
+    pub digest: String,
+    /// The networks.
+    pub architecture: Architecture,
+    /// The request, with the instruction set resolved.
+    pub flags: VaeRequest,
+}
+
+/// Opens the folder of an earlier fit.
+///
+/// # Errors
+/// It is no such folder, or its request is damaged.
+pub fn open_vae(path: &Path) -> Result<(RunDir, VaeRun), Error> {
+    let run = folder::open(path, COMMAND)?;
+    let stored = folder::read_request(&run)?;
+    Ok((run, stored))
+}
+
+/// The weights of a finished fit.
+///
+/// # Errors
+/// The fit has not finished, or the file is damaged.
+pub fn vae_model(run: &RunDir) -> Result<VaeModel, Error> {
+    let encoded = folder::approximation(run, "jensen vae fit")?;
+    VaeModel::decode(&encoded).map_err(|error| folder::bad_approximation(run, error))
+}
+
+/// Checked data with the networks that they are for.
+pub struct VaeData {
+    rows: Rows,
+    apart: Apart,
+    extents: Vec<usize>,
+    units: Units,
+    architecture: Architecture,
+    run: VaeRun,
+}
+
+impl VaeData {
+    /// Opens rows for training, and for validation where a file or a share of the rows is named.
+    ///
+    /// # Errors
+    /// Data that cannot be read or that the decoder cannot have made, and settings that cannot be.
+    pub fn open(
+        data: PathBuf,
+        validation: Option<String>,
+        flags: VaeRequest,
+    ) -> Result<Self, Error> {
+        Self::of_rows(Rows::open(&data)?, data, validation, flags)
+    }
+
+    /// Rows for training that are at hand, called `data`, and for validation as above.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn of_rows(
+        rows: Rows,
+        data: PathBuf,
+        validation: Option<String>,
+        flags: VaeRequest,
+    ) -> Result<Self, Error> {
+        if flags.patience.is_some() && validation.is_none() {
+            return Err(Error::setting(
+                "early stopping needs records to validate on: give --validation FILE, or a share such as --validation 0.1",
+            ));
+        }
+        let (low, high) = rows.range();
+        let extents = extents(&rows, flags.image())?;
+        let images = extents.len() > 1 && low >= 0.0 && high <= 1.0;
+        let likelihood = flags.likelihood(images)?;
+        check_rows(&rows, rows.width(), likelihood)?;
+        let apart = Apart::open(validation.as_deref())?;
+        let train = match &apart {
+            Apart::Share(share) => split(rows.rows(), *share, flags.seed()).0,
+            Apart::None | Apart::File(_) => (0..rows.rows()).collect(),
+        };
+        let units = units(
+            &rows,
+            &train,
+            likelihood,
+            flags.standardise.unwrap_or_default(),
+        )?;
+        let architecture = flags.architecture(units.width(), likelihood)?;
+        if let Apart::File(other) = &apart {
+            check_rows(other, rows.width(), architecture.likelihood)?;
+        }
+        let simd = flags.simd()?.name().to_owned();
+        let run = VaeRun {
+            data,
+            validation,
+            digest: rows.digest().to_owned(),
+            architecture: architecture.clone(),
+            flags: VaeRequest {
+                simd: Some(simd),
+                ..flags
+            },
+        };
+        Ok(Self {
+            rows,
+            apart,
+            extents,
+            units,
+            architecture,
+            run,
+        })
+    }
+}
+
+/// A fit of an auto-encoder, about to start.
+pub struct VaeJob<'a> {
+    data: &'a VaeData,
+    train: &'a Selection<'a>,
+    validation: Option<&'a dyn Records>,
+    settings: TrainSettings,
+    trainer: Trainer<'a>,
+    per_iteration: f64,
+    open_seconds: f64,
+}
+
+/// What a fit of an auto-encoder makes.
+pub struct VaeMade {
+    /// The networks with their weights.
+    pub model: VaeModel,
+    training: BoundEstimate,
+    validated: Option<BoundEstimate>,
+    weight_divergence: f64,
+    active_units: usize,
+    plain: Option<Scored>,
+    pictures: Pictures,
+    evaluate_seconds: f64,
+}
+
+/// Trains networks on data. `open_seconds` is what opening the data took.
+///
+/// # Errors
+/// A setting that cannot be, and what [`carry_out`] refuses.
+pub fn fit_vae<T>(
+    data: &VaeData,
+    open_seconds: f64,
+    around: Around<'_>,
+    then: impl FnOnce(Done<VaeJob<'_>>) -> T,
+) -> Result<T, Error> {
+    let flags = &data.run.flags;
+    let parts = Parts::new(&data.rows, &data.units, &data.apart, flags.seed())?;
+    let (train, validation) = (parts.train(), parts.validation());
+    let validation = validation.as_ref().map(|v| v as &dyn Records);
+    let settings = flags.settings(train.indices.len())?;
+    need(data, &settings).check(around.memory_limit)?;
+    let (encoder, decoder) = (data.architecture.encoder(), data.architecture.decoder());
+    let trainer = Trainer::new(
+        &encoder,
+        &decoder,
+        settings.clone(),
+        &train,
+        validation,
+        flags.simd()?,
+    )
+    .map_err(Error::input)?;
+    let job = VaeJob {
+        data,
+        train: &train,
+        validation,
+        settings,
+        per_iteration: trainer.records_per_iteration(),
+        trainer,
+        open_seconds,
+    };
+    carry_out(job, around).map(then)
+}
+
+/// The memory that training takes, known before networks are made.
+fn need(data: &VaeData, settings: &TrainSettings) -> Need {
+    let VaeData {
+        rows,
+        architecture,
+        apart,
+        ..
+    } = data;
+    let weights = architecture.weights() as u64;
+    let of_decoder: usize = architecture
+        .decoder()
+        .specs()
+        .iter()
+        .map(TensorSpec::len)
+        .sum();
+    let learned = match settings.full_bayes {
+        true => weights + of_decoder as u64,
+        false => weights,
+    };
+    let units: usize = architecture
+        .encoder
+        .iter()
+        .chain(&architecture.decoder)
+        .sum();
+    let lanes = settings.batch.max(500) as u64 * settings.samples as u64;
+    let layers = (2 * units + 6 * architecture.width + 8 * architecture.latent) as u64;
+    let held = rows.held_bytes()
+        + match apart {
+            Apart::File(rows) => rows.held_bytes(),
+            _ => 0,
+        };
+    Need {
+        what: format!(
+            "a fit of networks of {weights} weights to {} records",
+            rows.rows()
+        ),
+        // By rough count: weights with what the optimiser and the checkpoint keep of them, values of every layer
+        // and their gradients for a minibatch, and data that are not mapped.
+        bytes: learned * (5 * 4 + 6 * 8) + lanes * layers * 4 * 2 + held as u64 + (64 << 20),
+        advice: "ask for fewer hidden units, smaller batches or fewer samples, store the data uncompressed as NPY or \
+                 IDX, or allow more (--memory-limit)"
+            .to_owned(),
+    }
+}
+
+impl VaeJob<'_> {
+    fn flags(&self) -> &VaeRequest {
+        &self.data.run.flags
+    }
+
+    /// Bounds and pictures of trained networks.
+    fn made(&self, trained: Trained, clock: &dyn Clock) -> Result<VaeMade, Error> {
+        let begun = clock.seconds();
+        let model = VaeModel {
+            architecture: self.data.architecture.clone(),
+            extents: self.data.extents.clone(),
+            units: self.data.units.clone(),
+            tensors: trained.tensors,
+            log_sds: trained.log_sds,
+        };
+        let mut networks = model
+            .autoencoder(self.flags().simd()?)
+            .map_err(Error::input)?;
+        let seed = self.settings.seed;
+        // Densities are those of rows in the units of the data.
+        let log_jacobian = self.data.units.log_jacobian();
+        let mut bound = |records: &dyn Records| {
+            let found = networks.bound(records, 1, seed).map_err(Error::input)?;
+            Ok::<_, Error>(BoundEstimate {
+                bound: found.bound + log_jacobian,
+                likelihood: found.likelihood + log_jacobian,
+                ..found
+            })
+        };
+        let sample = spread(self.train, SCORED);
+        let mut training = bound(&sample)?;
+        let validated = self.validation.map(&mut bound).transpose()?;
+        let weight_divergence = networks.weight_divergence();
+        training.bound -= weight_divergence / self.train.len() as f64;
+        let active_units = networks.active_units(&sample).active;
+        let shown = self.validation.unwrap_or(self.train);
+        let scored = match self.validation {
+            Some(records) => spread(records, SCORED),
+            None => spread(self.train, SCORED),
+        };
+        let plain = plain::best(&sample, &scored, self.data.architecture.likelihood)
+            .map(|(name, score)| (name, score + log_jacobian));
+        let pictures = pictures(&model, &mut networks, shown, seed);
+        Ok(VaeMade {
+            model,
+            training,
+            validated,
+            weight_divergence,
+            active_units,
+            plain,
+            pictures,
+            evaluate_seconds: clock.seconds() - begun,
+        })
+    }
+}
+
+impl Job for VaeJob<'_> {
+    type Request = VaeRun;
+    type Course = VaeCourse;
+    type Output = VaeMade;
+    type Summary = VaeSummary;
+
+    fn command(&self) -> &'static str {
+        COMMAND
+    }
+
+    fn own_files(&self) -> &'static [&'static str] {
+        &[ARCHITECTURE, SAMPLES, RECONSTRUCTIONS, MANIFOLD]
+    }
+
+    fn request(&self) -> &VaeRun {
+        &self.data.run
+    }
+
+    fn check_sources(&self) -> Result<(), Error> {
+        self.data.rows.check_unchanged()?;
+        match &self.data.apart {
+            Apart::File(rows) => Ok(rows.check_unchanged()?),
+            Apart::None | Apart::Share(_) => Ok(()),
+        }
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            algorithm: COMMAND.to_owned(),
+            settings: json!({ "architecture": self.data.architecture, "training": self.settings }),
+            seed: self.settings.seed,
+            model_hash: String::new(),
+            data_hash: format!("{}{}", self.data.rows.digest(), self.data.apart.digest()),
+            simd: self.flags().simd.clone().unwrap_or_default(),
+        }
+    }
+
+    fn budgets(&self) -> &'static [&'static str] {
+        &["/training/patience"]
+    }
+
+    fn need(&self) -> Need {
+        need(self.data, &self.settings)
+    }
+
+    fn budget(&self) -> Budget {
+        // Whole iterations; a pass that is one of them must not become two by rounding.
+        let iterations = self.flags().epochs() * self.train.len() as f64 / self.per_iteration;
+        Budget {
+            max_seconds: self.flags().max_seconds,
+            ..Budget::iterations((iterations - 1e-6).ceil().max(1.0) as u64)
+        }
+    }
+
+    /// Weights of other networks, or what another optimiser remembers, cannot be taken over.
+    fn can_go_on_from(&self, stored: &Identity) -> Result<(), Error> {
+        let present = self.identity();
+        for (what, path) in [
+            ("architecture", "/architecture"),
+            ("optimiser", "/training/optimiser/rule"),
+            (
+                "treatment of the weights (--full-vb)",
+                "/training/full_bayes",
+            ),
+        ] {
+            let (old, new) = (
+                stored.settings.pointer(path),
+                present.settings.pointer(path),
+            );
+            if old != new {
+                let word = |x: Option<&Value>| x.map_or("nothing".to_owned(), ToString::to_string);
+                return Err(Error::Setting(format!(
+                    "the checkpoint holds weights of another {what} ({}, now {}), which cannot change in a resumed run: leave the flag \
+                     out, or start a new run with --out",
+                    word(old),
+                    word(new)
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn course(&self) -> VaeCourse {
+        VaeCourse::default()
+    }
+
+    fn run(&mut self, control: Control<'_>) -> Result<Outcome<VaeMade>, Error> {
+        let (clock, identity) = (control.clock, self.identity());
+        let by = self.data.units.log_jacobian();
+        let outcome = shifted(control, by, &["bound", "validation_bound"], |control| {
+            run_loop(&mut self.trainer, &identity, control)
+        })?;
+        let made = outcome.output.map(|trained| self.made(trained, clock));
+        Ok(Outcome {
+            output: made.transpose()?,
+            status: outcome.status,
+            iterations: outcome.iterations,
+            seconds: outcome.seconds,
+        })
+    }
+
+    fn evidence(&self, made: &Finished<Self>) -> Evidence {
+        let (settings, passes) = (&self.settings, made.course.passes);
+        let work = Work::Planned {
+            iterations: self.budget().max_iterations,
+            made: format!("completed all epochs: {passes:.1}"),
+        };
+        let mut evidence = Evidence {
+            temperature: settings.temper.temperature(passes),
+            cooling: match settings.temper {
+                Temper::Anneal { passes, .. } => format!(
+                    "Double its length with `--epochs {}`, and with `--resume` if it is stored.",
+                    2.0 * passes
+                ),
+                _ => {
+                    "Let the schedule end at temperature 1, and make all of its epochs.".to_owned()
+                }
+            },
+            ..Evidence::new(made.status.clone(), work)
+        };
+        if matches!(made.status, Status::Diverged { .. }) {
+            evidence.advice = Some("The last good weights are kept.");
+        }
+        if passes < settings.warm_up - 1e-9 {
+            evidence.against.against(Reason::new(
+                format!(
+                    "the run ended after {passes:.1} of {} epochs of warm-up",
+                    settings.warm_up
+                ),
+                "Make more epochs, or warm up in fewer (--warm-up).",
+            ));
+        }
+        let output = &made.output;
+        let bounds = [
+            Some(output.training.bound),
+            output.validated.map(|v| v.bound),
+        ];
+        if bounds.iter().flatten().any(|bound| !bound.is_finite()) {
+            evidence.against.against(Reason::new(
+                "a bound is not finite",
+                "Use a smaller step size (--step-size).",
+            ));
+        }
+        evidence.baseline = output.plain.map(|(model, score)| {
+            let fit = output.validated.map_or(output.training.bound, |v| v.bound);
+            let slack = SLACK * self.data.architecture.width as f64;
+            Baseline {
+                model: model.to_owned(),
+                score,
+                fit,
+                least: score - slack,
+                unit: match output.validated {
+                    Some(_) => "nats a validation record".to_owned(),
+                    None => "nats a training record".to_owned(),
+                },
+                advice: "Make more epochs (--epochs), let the optimiser go further (--optimizer adam, --step-size), or take \
+                         smaller networks (--hidden, --latent)."
+                    .to_owned(),
+            }
+        });
+        let names: Vec<String> = (1..=self.data.units.columns())
+            .map(|i| format!("x{i}"))
+            .collect();
+        evidence.notes.extend(self.data.units.notes(&names));
+        // Right where there is nothing to say, so it does not stand against the fit.
+        if output.active_units == 0 {
+            evidence.notes.push(
+                "no latent value is active: if the records have structure, run more epochs, warm up (--warm-up), or start from \
+                 larger weights (--initial-sd)"
+                    .to_owned(),
+            );
+        }
+        evidence
+    }
+
+    fn summary(&self, made: &Finished<Self>, judgement: Judgement) -> VaeSummary {
+        let finite = |x: f64| x.is_finite().then_some(x);
+        let (course, output) = (&made.course, &made.output);
+        let (training, validated) = (&output.training, output.validated);
+        let speed = course.speed();
+        let records = self.train.len() as f64;
+        VaeSummary {
+            judgement,
+            bound: finite(training.bound),
+            bound_se: finite(training.standard_error),
+            validation_bound: validated.and_then(|v| finite(v.bound)),
+            validation_bound_se: validated.and_then(|v| finite(v.standard_error)),
+            likelihood: finite(training.likelihood),
+            divergence: finite(training.divergence),
+            elbo: finite(records * training.bound),
+            active_units: output.active_units,
+            epochs: course.passes,
+            iterations: made.iterations,
+            samples: course.samples(),
+            seconds_per_epoch: speed.map(|speed| self.train.len() as f64 / speed),
+            samples_per_second: speed,
+            temperature: self.settings.temper.temperature(course.passes),
+            records: self.train.len(),
+            validation_records: self.validation.map_or(0, |records| records.len()),
+            architecture: self.data.architecture.clone(),
+            weights: self.data.architecture.weights(),
+            full_vb: self.settings.full_bayes,
+            seconds: VaeSeconds {
+                open: self.open_seconds,
+                fit: made.seconds,
+                evaluate: output.evaluate_seconds,
+            },
+            seed: self.settings.seed,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            history: course.history(),
+            elbo_se: finite(records * training.standard_error),
+            weight_divergence: self
+                .settings
+                .full_bayes
+                .then_some(output.weight_divergence)
+                .and_then(finite),
+        }
+    }
+
+    fn files<'a>(
+        &'a self,
+        made: &'a Finished<Self>,
+        summary: &mut VaeSummary,
+        _: &dyn Clock,
+    ) -> Vec<File<'a>> {
+        let VaeMade {
+            model, pictures, ..
+        } = &made.output;
+        let shown = [
+            (SAMPLES, &pictures.samples),
+            (RECONSTRUCTIONS, &pictures.reconstructions),
+            (MANIFOLD, &pictures.manifold),
+        ];
+        let page = report_page(
+            summary,
+            &made.course.curves(),
+            pictures,
+            self.data.rows.source(),
+            request::listed(self.flags()),
+        );
+        [
+            File::approximation(model.encode()),
+            File::of_bytes(ARCHITECTURE, model.description()),
+        ]
+        .into_iter()
+        .chain(
+            shown
+                .into_iter()
+                .filter_map(|(name, image)| Some(File::of_bytes(name, image.as_ref()?.to_png()))),
+        )
+        .chain([File::page(&page)])
+        .collect()
+    }
+}
+
+/// Pictures of a model of images: of draws, of records with their reconstructions, and of a latent plane.
+fn pictures(
+    model: &VaeModel,
+    networks: &mut Autoencoder,
+    records: &dyn Records,
+    seed: u64,
+) -> Pictures {
+    let Some(size) = model.image() else {
+        return Pictures::default();
+    };
+    let frame = Frame::new(size, model.architecture.likelihood);
+    let shown = |records: Vec<f32>| -> Vec<f32> {
+        model.rows(&records).iter().map(|x| *x as f32).collect()
+    };
+    let drawn = shown(networks.sample(DRAWN, seed).mean);
+    let pairs = shown(beside(networks, records));
+    Pictures {
+        samples: mosaic(&drawn, frame, COLUMNS),
+        reconstructions: mosaic(&pairs, frame, COLUMNS),
+        manifold: (model.architecture.latent == 2)
+            .then(|| mosaic(&shown(networks.manifold(SIDE)), frame, SIDE))
+            .flatten(),
+    }
+}
+
+/// The first records in rows, each row above its reconstructions.
+pub fn beside(networks: &mut Autoencoder, records: &dyn Records) -> Vec<f32> {
+    let shown = first(records, REBUILT);
+    let width = shown.width();
+    let mut pairs = Vec::new();
+    let rebuilt = networks.reconstruct(&shown);
+    for (row, means) in rebuilt.chunks(COLUMNS * width).enumerate() {
+        let count = means.len() / width;
+        for i in 0..count {
+            let start = pairs.len();
+            pairs.resize(start + width, 0.0);
+            shown.read(row * COLUMNS + i, &mut pairs[start..]);
+        }
+        // A last row that is not full ends as it began.
+        pairs.resize(
+            pairs.len() + (COLUMNS.min(shown.len()) - count) * width,
+            0.0,
+        );
+        pairs.extend_from_slice(means);
+    }
+    pairs
+}

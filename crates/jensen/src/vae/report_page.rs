@@ -1,0 +1,199 @@
+//! The page about a fit of an auto-encoder.
+
+use jensen_report::figure::{Axis, Chart, Figure, Image, ImageGrid, Series};
+use jensen_report::{Exhibit, Fact, Report, Section, Tone, Verdict};
+
+use super::VaeSummary;
+
+/// What a run recorded, against records seen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct VaeCurves {
+    /// Mean bound of minibatches, nats a record.
+    pub bound: Vec<(f64, f64)>,
+    /// Bound of the validation records.
+    pub validation: Vec<(f64, f64)>,
+    /// `KL(q(z | x) ‖ p(z))` of minibatches.
+    pub divergence: Vec<(f64, f64)>,
+    /// Temperature of the likelihood.
+    pub temperature: Vec<(f64, f64)>,
+    /// Records a second.
+    pub throughput: Vec<(f64, f64)>,
+}
+
+/// Pictures that the networks make, where records are images.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pictures {
+    /// Means of records at latent values from the prior.
+    pub samples: Option<Image>,
+    /// Records above their reconstructions.
+    pub reconstructions: Option<Image>,
+    /// Means of records over the latent plane.
+    pub manifold: Option<Image>,
+}
+
+fn chart(title: &str, y: &str, series: Vec<Series>) -> Figure {
+    let several = series.len() > 1;
+    let chart = Chart::new(title)
+        .x(Axis::new("records seen").log())
+        .y(Axis::new(y));
+    let chart = series.into_iter().fold(chart, Chart::series);
+    let chart = if several {
+        chart
+    } else {
+        chart.without_legend()
+    };
+    Figure::new("").panel(chart)
+}
+
+fn picture(image: &Image) -> Figure {
+    // As large as the column allows without blurring small pictures into nothing.
+    let width = (image.width() as f64 * 2.0).clamp(120.0, 620.0);
+    let grid = ImageGrid::new("", 1).cell(width).image(image.clone());
+    Figure::new("").panel(grid)
+}
+
+/// What the run recorded, where it has a course.
+fn along(curves: &VaeCurves) -> Vec<(Figure, String)> {
+    let line = |name: &str, points: &[(f64, f64)]| Series::line(name, points.iter().copied());
+    let mut figures = Vec::new();
+    if curves.bound.len() > 1 {
+        let mut series = vec![line("training", &curves.bound)];
+        if curves.validation.len() > 1 {
+            series.push(line("validation", &curves.validation));
+        }
+        figures.push((
+            chart("Lower bound", "nats a record", series),
+            "Of minibatches while the weights move, and of the validation records at the weights' place; higher is better."
+                .to_owned(),
+        ));
+        figures.push((
+            chart("Divergence", "nats a record", vec![line("", &curves.divergence)]),
+            "KL divergence of the encoder's posteriors from the prior: the information of the latent values about a record.".to_owned(),
+        ));
+    }
+    if curves.temperature.iter().any(|point| point.1 != 1.0) {
+        figures.push((
+            chart(
+                "Temperature",
+                "temperature",
+                vec![line("", &curves.temperature)],
+            ),
+            "1 is the model itself; a larger value reduces the weight of the likelihood."
+                .to_owned(),
+        ));
+    }
+    if curves.throughput.len() > 1 {
+        figures.push((
+            chart(
+                "Throughput",
+                "records a second",
+                vec![line("", &curves.throughput)],
+            ),
+            "Training and validation together.".to_owned(),
+        ));
+    }
+    figures
+}
+
+/// The pictures that there are.
+fn shown(pictures: &Pictures) -> Vec<(Figure, String)> {
+    let shown = [
+        (
+            &pictures.samples,
+            "Means of records at latent values drawn from the prior.",
+        ),
+        (
+            &pictures.reconstructions,
+            "Records, and below each the decoder's mean at the mean of its posterior.",
+        ),
+        (
+            &pictures.manifold,
+            "The decoder's means over the latent plane: a regular grid of the unit square through the inverse normal \
+             distribution function.",
+        ),
+    ];
+    shown
+        .into_iter()
+        .filter_map(|(image, caption)| Some((picture(image.as_ref()?), caption.to_owned())))
+        .collect()
+}
+
+/// The page. `data` names the records, `settings` are listed as they are.
+pub fn report_page(
+    summary: &VaeSummary,
+    curves: &VaeCurves,
+    pictures: &Pictures,
+    data: &str,
+    settings: Vec<(String, String)>,
+) -> Report {
+    let number = |x: Option<f64>, decimals: usize| match x {
+        Some(x) => format!("{x:.decimals$}"),
+        None => "–".to_owned(),
+    };
+    let error = |se: Option<f64>| match se {
+        Some(se) => format!("± {se:.2} nats a record"),
+        None => String::new(),
+    };
+    let sections = [
+        ("Along the run", along(curves)),
+        ("Pictures", shown(pictures)),
+    ];
+    let sections = sections.into_iter().filter(|part| !part.1.is_empty());
+    let sections = sections.map(|(heading, figures)| {
+        Section::from(Exhibit {
+            heading: heading.to_owned(),
+            figures,
+            ..Exhibit::default()
+        })
+    });
+    let judged = &summary.judgement;
+    let (tone, headline) = match (judged.trusted, summary.bound) {
+        (true, _) if judged.converged => (Tone::Good, "Trusted: early stopping ended the run"),
+        (true, _) => (Tone::Good, "Trusted: all epochs completed"),
+        (false, Some(_)) => (Tone::Fair, "Not to be trusted"),
+        (false, None) => (Tone::Poor, "Not to be used"),
+    };
+    let architecture = &summary.architecture;
+    Report {
+        title: format!("Auto-encoder with {} latent values", architecture.latent),
+        subject: vec![("data".to_owned(), data.to_owned())],
+        verdict: Verdict::new(tone, headline, &judged.status),
+        facts: vec![
+            Fact::new("bound", number(summary.bound, 2), error(summary.bound_se)),
+            Fact::new(
+                "validation bound",
+                number(summary.validation_bound, 2),
+                error(summary.validation_bound_se),
+            ),
+            Fact::new(
+                "active latent values",
+                summary.active_units.to_string(),
+                format!("of {}", architecture.latent),
+            ),
+            Fact::new("epochs", format!("{:.1}", summary.epochs), ""),
+            Fact::new(
+                "weights",
+                summary.weights.to_string(),
+                architecture.likelihood.name(),
+            ),
+            Fact::new(
+                "speed",
+                number(summary.samples_per_second, 0),
+                "records a second",
+            ),
+        ]
+        .into_iter()
+        .chain(judged.fact())
+        .collect(),
+        warnings: judged.warnings.clone(),
+        sections: sections.collect(),
+        settings,
+        timing: vec![
+            ("open the data".to_owned(), summary.seconds.open),
+            ("fit".to_owned(), summary.seconds.fit),
+            ("evaluate".to_owned(), summary.seconds.evaluate),
+        ],
+        footnote: "Bounds and scores are in nats.".to_owned(),
+        version: summary.version.clone(),
+    }
+}

@@ -1,0 +1,404 @@
+//! What is asked for, with its defaults.
+
+use jensen_math::simd::Simd;
+use jensen_neural::{
+    Activation, Architecture, Estimator, Likelihood, Optimiser, Temper, TrainSettings,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::job::words;
+use crate::units::Standardise;
+
+/// Latent values unless said otherwise.
+const LATENT: usize = 20;
+
+/// Hidden units of both networks unless said otherwise.
+const HIDDEN: &str = "500";
+
+/// Passes unless said otherwise.
+const EPOCHS: f64 = 100.0;
+
+/// The temperature at which annealing starts unless said otherwise.
+const HOT: f64 = 10.0;
+
+/// How an auto-encoder is trained; what is absent has a default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(default, deny_unknown_fields)]
+pub struct VaeRequest {
+    /// Number of latent values [default: 20]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "J", value_parser = clap::value_parser!(u64).range(1..=100_000), help_heading = "Model"))]
+    pub latent: Option<u64>,
+    /// Units of the hidden layers, from the data to the latent values (500,200); the decoder has them in reverse; `none`
+    /// makes both networks linear [default: 500]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N,…", value_parser = parse_layers, help_heading = "Model"))]
+    pub hidden: Option<String>,
+    /// Activation of the hidden layers: tanh, relu, softplus, sigmoid or identity [default: tanh]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_activation, help_heading = "Model"))]
+    pub activation: Option<String>,
+    /// Distribution of the data: bernoulli (values from 0 to 1), gaussian (means squashed to (0, 1) of images whose pixels all
+    /// lie there), gaussian=free, gaussian=bounded, or categorical=K (groups of K indicators) [default: bernoulli]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_decoder, help_heading = "Model"))]
+    pub decoder: Option<String>,
+    /// Whether a Gaussian decoder whose means are not squashed sees standardised columns: bounds and records are in the units of
+    /// the data either way [default: on]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "on|off", value_enum, help_heading = "Model")
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standardise: Option<Standardise>,
+    /// Give the decoder's weights a posterior instead of point estimates
+    #[cfg_attr(feature = "clap", arg(long, help_heading = "Model"))]
+    pub full_vb: bool,
+    /// No prior N(0, I) on the weights
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, conflicts_with = "full_vb", help_heading = "Model")
+    )]
+    pub no_weight_prior: bool,
+    /// Size of the images in pixels, if the data lack it
+    #[cfg_attr(feature = "clap", arg(long, value_name = "WxH", value_parser = parse_image, help_heading = "Data"))]
+    pub image: Option<String>,
+    /// Estimator of the bound: a (everything at the draws) or b (divergence in closed form) [default: b]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "a|b", value_parser = parse_estimator, help_heading = "Method"))]
+    pub estimator: Option<String>,
+    /// Draws of the latent values a record [default: 1]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "L", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Method"))]
+    pub samples: Option<u64>,
+    /// Records of a minibatch [default: 100]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "M", value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Method"))]
+    pub batch: Option<u64>,
+    /// Optimiser: adagrad, adam or sgd [default: adagrad]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_optimiser, help_heading = "Method"))]
+    pub optimizer: Option<String>,
+    /// Step size [default: adagrad 0.02, adam 0.001, sgd 0.0001]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
+    pub step_size: Option<f64>,
+    /// Temperature of the likelihood: none, or anneal=PASSES or anneal=PASSES:FROM, which falls from FROM (10) to 1 [default: none]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = parse_temper, help_heading = "Method"))]
+    pub temper: Option<String>,
+    /// Passes during which the weight of the divergence rises from 0 to 1 [default: 0]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "E", value_parser = words::not_negative, help_heading = "Method"))]
+    pub warm_up: Option<f64>,
+    /// Standard deviation of the initial weights [default: 1/√inputs of a layer, a tenth of that for the decoder's heads; biases 0, the first head's at the data's means]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Method"))]
+    pub initial_sd: Option<f64>,
+    /// Passes over the data; fractions are allowed [default: 100]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "E", value_parser = words::positive, help_heading = "Run"))]
+    pub epochs: Option<f64>,
+    /// Early stopping: end after N validations without a better bound, and keep the best weights
+    #[cfg_attr(feature = "clap", arg(long, visible_alias = "early-stopping", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Run"))]
+    pub patience: Option<u64>,
+    /// Iterations (passes, unless they are long) between validations [default: 1]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Run"))]
+    pub validate_every: Option<u64>,
+    /// Largest number of seconds
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = words::positive, help_heading = "Run"))]
+    pub max_seconds: Option<f64>,
+    /// Seed of every random number; same seed, same bits, on any number of threads [default: 0]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", help_heading = "Run"))]
+    pub seed: Option<u64>,
+    /// Instruction set: auto, avx512, avx2 or scalar [default: auto]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = words::simd_name, help_heading = "Run"))]
+    pub simd: Option<String>,
+    /// Seconds between checkpoints [default: 30]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = words::not_negative, help_heading = "Output"))]
+    pub checkpoint_every: Option<f64>,
+}
+
+/// Minibatches of an iteration at most: longer passes are cut, so that Ctrl-C, checkpoints and progress come in time.
+const LONGEST: u64 = 1000;
+
+impl VaeRequest {
+    /// The instruction set.
+    ///
+    /// # Errors
+    /// There is no such set.
+    pub fn simd(&self) -> Result<Simd, Error> {
+        words::simd(self.simd.as_deref())
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed.unwrap_or(0)
+    }
+
+    /// Passes over the data.
+    pub fn epochs(&self) -> f64 {
+        self.epochs.unwrap_or(EPOCHS)
+    }
+
+    /// The distribution of the data, which are images with pixels between 0 and 1 or not.
+    ///
+    /// # Errors
+    /// One that cannot be, or that `--standardise` does nothing for.
+    pub fn likelihood(&self, unit: bool) -> Result<Likelihood, Error> {
+        let asked = self
+            .decoder
+            .as_deref()
+            .map_or(Ok(String::new()), parse_decoder);
+        asked.map_err(Error::Setting)?;
+        let likelihood = match self.decoder.as_deref().unwrap_or("bernoulli") {
+            "bernoulli" => Likelihood::Bernoulli,
+            "gaussian" => Likelihood::Gaussian { bounded: unit },
+            "gaussian=free" => Likelihood::Gaussian { bounded: false },
+            "gaussian=bounded" => Likelihood::Gaussian { bounded: true },
+            other => Likelihood::Categorical {
+                categories: categories(other).unwrap_or_default(),
+            },
+        };
+        if self.standardise.is_some() && likelihood != (Likelihood::Gaussian { bounded: false }) {
+            return Err(Error::setting(
+                "--standardise is for Gaussian decoders whose means are not squashed: leave it out, or take --decoder gaussian=free",
+            ));
+        }
+        Ok(likelihood)
+    }
+
+    /// The networks for records of `width` values of a distribution.
+    ///
+    /// # Errors
+    /// Networks that cannot be.
+    pub fn architecture(
+        &self,
+        width: usize,
+        likelihood: Likelihood,
+    ) -> Result<Architecture, Error> {
+        for (given, check) in [
+            (&self.activation, parse_activation as fn(&str) -> _),
+            (&self.estimator, parse_estimator),
+            (&self.optimizer, parse_optimiser),
+        ] {
+            let checked: Result<String, String> = given.as_deref().map_or(Ok(String::new()), check);
+            checked.map_err(Error::Setting)?;
+        }
+        let encoder = layers(self.hidden.as_deref().unwrap_or(HIDDEN)).map_err(Error::setting)?;
+        let architecture = Architecture {
+            width,
+            latent: self.latent.map_or(LATENT, |latent| latent as usize),
+            decoder: encoder.iter().rev().copied().collect(),
+            encoder,
+            activation: Activation::by_name(self.activation.as_deref().unwrap_or("tanh"))
+                .unwrap_or_default(),
+            likelihood,
+        };
+        architecture
+            .check()
+            .map_err(|error| Error::setting(error.to_string()))?;
+        Ok(architecture)
+    }
+
+    /// How the networks are trained on `records` records.
+    ///
+    /// # Errors
+    /// A setting that cannot be.
+    pub fn settings(&self, records: usize) -> Result<TrainSettings, Error> {
+        let batch = self.batch.map_or(100, |batch| batch as usize);
+        let per_pass = records.div_ceil(batch) as u64;
+        Ok(TrainSettings {
+            estimator: match self.estimator.as_deref() {
+                Some("a") => Estimator::Joint,
+                _ => Estimator::Analytic,
+            },
+            samples: self.samples.map_or(1, |samples| samples as usize),
+            batch,
+            optimiser: self.optimiser(),
+            weight_prior: !self.no_weight_prior,
+            full_bayes: self.full_vb,
+            temper: temper(self.temper.as_deref().unwrap_or("none")).map_err(Error::setting)?,
+            warm_up: self.warm_up.unwrap_or(0.0),
+            minibatches: (per_pass > LONGEST)
+                .then(|| per_pass.div_ceil(per_pass.div_ceil(LONGEST))),
+            validate_every: self.validate_every.unwrap_or(1),
+            patience: self.patience,
+            seed: self.seed(),
+            initial_sd: self.initial_sd,
+            ..TrainSettings::default()
+        })
+    }
+
+    fn optimiser(&self) -> Optimiser {
+        let step = |default: f64| self.step_size.unwrap_or(default) as f32;
+        match self.optimizer.as_deref() {
+            Some("adam") => Optimiser::adam(step(0.001)),
+            Some("sgd") => Optimiser::Sgd { step: step(0.0001) },
+            _ => Optimiser::adagrad(step(0.02)),
+        }
+    }
+
+    /// Width and height of the images, where they are given.
+    pub fn image(&self) -> Option<(usize, usize)> {
+        image(self.image.as_deref()?).ok()
+    }
+}
+
+fn layers(text: &str) -> Result<Vec<usize>, String> {
+    if text == "none" {
+        return Ok(Vec::new());
+    }
+    let units = text.split(',').map(|part| match part.trim().parse() {
+        Ok(n @ 1..=1_000_000) => Ok(n),
+        _ => Err("expected numbers of units such as 500 or 500,200, or none".to_owned()),
+    });
+    units.collect()
+}
+
+#[cfg(feature = "clap")]
+fn parse_layers(text: &str) -> Result<String, String> {
+    layers(text).map(|_| text.to_owned())
+}
+
+fn parse_activation(text: &str) -> Result<String, String> {
+    let names: Vec<&str> = Activation::ALL.iter().map(|(name, _)| *name).collect();
+    one_of(text, &names)
+}
+
+fn parse_estimator(text: &str) -> Result<String, String> {
+    one_of(text, &["a", "b"])
+}
+
+fn parse_optimiser(text: &str) -> Result<String, String> {
+    one_of(text, &["adagrad", "adam", "sgd"])
+}
+
+fn one_of(text: &str, names: &[&str]) -> Result<String, String> {
+    if names.contains(&text) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("expected one of {}", names.join(", ")))
+    }
+}
+
+/// K of `categorical=K`.
+fn categories(text: &str) -> Option<usize> {
+    let count = text.strip_prefix("categorical=")?.parse().ok()?;
+    (2..=1_000_000).contains(&count).then_some(count)
+}
+
+fn parse_decoder(text: &str) -> Result<String, String> {
+    let named = ["bernoulli", "gaussian", "gaussian=free", "gaussian=bounded"];
+    if named.contains(&text) || categories(text).is_some() {
+        Ok(text.to_owned())
+    } else {
+        Err("expected bernoulli, gaussian, gaussian=free, gaussian=bounded or categorical=K with K of at least 2".to_owned())
+    }
+}
+
+fn image(text: &str) -> Result<(usize, usize), String> {
+    let fail = || "expected width and height in pixels such as 28x28".to_owned();
+    let (width, height) = text.split_once('x').ok_or_else(fail)?;
+    match (width.parse(), height.parse()) {
+        (Ok(w @ 1..=65_536), Ok(h @ 1..=65_536)) => Ok((w, h)),
+        _ => Err(fail()),
+    }
+}
+
+#[cfg(feature = "clap")]
+fn parse_image(text: &str) -> Result<String, String> {
+    image(text).map(|_| text.to_owned())
+}
+
+fn temper(text: &str) -> Result<Temper, String> {
+    let fail = || {
+        "expected none or anneal=PASSES[:FROM], such as anneal=10 or anneal=10:5 with a temperature of at least 1; inferred \
+         temperatures (global, local) are for conjugate models: a decoder's weights would undo them"
+            .to_owned()
+    };
+    if text == "none" {
+        return Ok(Temper::None);
+    }
+    let schedule = text.strip_prefix("anneal=").ok_or_else(fail)?;
+    let (passes, from) = match schedule.split_once(':') {
+        Some((passes, from)) => (passes.parse(), from.parse()),
+        None => (schedule.parse(), Ok(HOT)),
+    };
+    let (Ok(passes), Ok(from)) = (passes, from) else {
+        return Err(fail());
+    };
+    let policy = Temper::Anneal { passes, from };
+    policy.check().map_err(|_| fail())?;
+    Ok(policy)
+}
+
+#[cfg(feature = "clap")]
+fn parse_temper(text: &str) -> Result<String, String> {
+    temper(text).map(|_| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_become_networks_and_settings() {
+        let flags = VaeRequest {
+            latent: Some(3),
+            hidden: Some("50,20".into()),
+            decoder: Some("gaussian".into()),
+            temper: Some("anneal=4:5".into()),
+            optimizer: Some("adam".into()),
+            batch: Some(10),
+            ..VaeRequest::default()
+        };
+        let images = flags.likelihood(true).unwrap();
+        let architecture = flags.architecture(6, images).unwrap();
+        assert_eq!(
+            (
+                architecture.encoder.as_slice(),
+                architecture.decoder.as_slice()
+            ),
+            (&[50, 20][..], &[20, 50][..])
+        );
+        assert_eq!(
+            architecture.likelihood,
+            Likelihood::Gaussian { bounded: true }
+        );
+        assert_eq!(
+            flags.likelihood(false).unwrap(),
+            Likelihood::Gaussian { bounded: false }
+        );
+        let settings = flags.settings(25).unwrap();
+        assert_eq!(settings.optimiser, Optimiser::adam(0.001));
+        assert_eq!(
+            settings.temper,
+            Temper::Anneal {
+                passes: 4.0,
+                from: 5.0
+            }
+        );
+        assert_eq!(settings.minibatches, None);
+        // 2500 minibatches a pass: three iterations.
+        assert_eq!(flags.settings(25_000).unwrap().minibatches, Some(834));
+        let grouped = VaeRequest {
+            decoder: Some("categorical=4".into()),
+            ..VaeRequest::default()
+        };
+        let groups = grouped.likelihood(true).unwrap();
+        assert!(grouped.architecture(6, groups).is_err());
+        assert_eq!(grouped.architecture(8, groups).unwrap().encoder, [500]);
+        let idle = VaeRequest {
+            standardise: Some(Standardise::On),
+            ..grouped
+        };
+        assert!(idle.likelihood(false).is_err());
+    }
+
+    #[test]
+    fn wrong_words_are_refused() {
+        for wrong in ["", "0", "5,", "5,x", "-1"] {
+            assert!(parse_layers(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["gauss", "categorical", "categorical=1", "gaussian=2"] {
+            assert!(parse_decoder(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["anneal", "anneal=0", "anneal=2:0.5", "global"] {
+            assert!(parse_temper(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["28", "0x3", "ax3", "3x"] {
+            assert!(parse_image(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(layers("none"), Ok(Vec::new()));
+    }
+}

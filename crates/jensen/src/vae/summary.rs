@@ -1,0 +1,92 @@
+//! A fit of an auto-encoder in numbers: `fit.json`.
+
+use jensen_neural::Architecture;
+use serde::{Deserialize, Serialize};
+
+use crate::job::Judgement;
+
+/// Wall-clock seconds of the parts of a fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct VaeSeconds {
+    /// Opening and checking the data.
+    pub open: f64,
+    /// The run, validation along the way included.
+    pub fit: f64,
+    /// Bounds, pictures and results at the end.
+    pub evaluate: f64,
+}
+
+/// The bound along a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HistoryPoint {
+    /// Records seen.
+    pub samples: f64,
+    /// Mean bound of the minibatches since the last point, nats a record.
+    pub bound: Option<f64>,
+    /// Bound of the validation records, nats a record.
+    pub validation_bound: Option<f64>,
+}
+
+/// A fit in numbers. Field names and meanings are stable; fields may be added at the end. Numbers that are not finite,
+/// or that were not asked for, are `null`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VaeSummary {
+    /// How the run ended and what speaks against it; `converged` where early stopping ended it.
+    #[serde(flatten)]
+    pub judgement: Judgement,
+    /// Lower bound of the training records under the kept weights, nats a record; fresh draws, at most 10 000 records. With
+    /// `full_vb` that of Eq. 24: an expectation over the weights' posterior, less each record's share of
+    /// `weight_divergence`.
+    pub bound: Option<f64>,
+    /// Its standard error over records and draws.
+    pub bound_se: Option<f64>,
+    /// Lower bound of all validation records, nats a record; with `full_vb` the expectation over the weights' posterior,
+    /// which bounds the log predictive density.
+    pub validation_bound: Option<f64>,
+    /// Its standard error.
+    pub validation_bound_se: Option<f64>,
+    /// Mean of `E_q log p(x | z)` of the training records, nats a record.
+    pub likelihood: Option<f64>,
+    /// Mean of `KL(q(z | x) ‖ p(z))` of the training records, nats a record.
+    pub divergence: Option<f64>,
+    /// `bound` times the number of training records, in nats; with `full_vb` a bound on the evidence.
+    pub elbo: Option<f64>,
+    /// Latent values whose mean varies with the record (variance above 0.01).
+    pub active_units: usize,
+    /// Passes over the training records.
+    pub epochs: f64,
+    /// Iterations of the run.
+    pub iterations: u64,
+    /// Records seen.
+    pub samples: f64,
+    /// Seconds of a pass, validation included.
+    pub seconds_per_epoch: Option<f64>,
+    /// Records a second.
+    pub samples_per_second: Option<f64>,
+    /// Temperature of the likelihood at the end.
+    pub temperature: f64,
+    /// Training records.
+    pub records: usize,
+    /// Validation records.
+    pub validation_records: usize,
+    /// Extents and distributions of the networks.
+    pub architecture: Architecture,
+    /// Number of weights.
+    pub weights: usize,
+    /// The decoder's weights have a posterior.
+    pub full_vb: bool,
+    /// Where the time went.
+    pub seconds: VaeSeconds,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Version of Jensen.
+    pub version: String,
+    /// The bound along the run, thinned.
+    pub history: Vec<HistoryPoint>,
+    /// Standard error of `elbo`.
+    #[serde(default)]
+    pub elbo_se: Option<f64>,
+    /// With `full_vb`, `KL(q(θ) ‖ N(0, I))` of all weights with a posterior, in nats.
+    #[serde(default)]
+    pub weight_divergence: Option<f64>,
+}

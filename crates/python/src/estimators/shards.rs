@@ -1,0 +1,318 @@
+//! Topics of a corpus whose shards are worked at elsewhere: the step of shards, scores of held-out documents, and the driver's fit.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jensen::Error;
+use jensen::conjugate::documents::Documents;
+use jensen::conjugate::lda::{self, Ask, BlockMemory, Part, Piece, Score, Shards, Spare};
+use jensen::data::corpus::{Corpus, CorpusFile, Split, shards};
+use jensen::job::{Around, MEMORY_LIMIT, Place, request};
+use jensen::topics::stored::{self, TopicsRun};
+use jensen::topics::{Collection, ShardDocuments, TopicsRequest, fit_topics_on};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::{computed, read_request};
+use crate::error::raise;
+use crate::watch::{Eyes, supervised};
+
+/// Opens a shard, once for a process: opening reads all of it.
+fn shard(corpus: &Path, number: usize, digest: &str) -> Result<Arc<CorpusFile>, Error> {
+    type Open = HashMap<(PathBuf, usize, String), Arc<CorpusFile>>;
+    static OPEN: Mutex<Option<Open>> = Mutex::new(None);
+    let key = (corpus.to_owned(), number, digest.to_owned());
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let open = open.get_or_insert_default();
+    if let Some(file) = open.get(&key) {
+        return Ok(Arc::clone(file));
+    }
+    let file = if corpus.is_dir() {
+        shards::open_shard(corpus, number)?
+    } else {
+        CorpusFile::open(corpus)?
+    };
+    if file.digest() != digest {
+        return Err(Error::Input(format!(
+            "shard {number} of the corpus `{}` is not the driver's: let all machines see the same files",
+            corpus.display()
+        )));
+    }
+    Ok(Arc::clone(open.entry(key).or_insert(Arc::new(file))))
+}
+
+/// A shard of a block: its number, its digest and the documents of its share.
+type ShardShare = (usize, String, Vec<usize>);
+
+/// Of the steps of this process.
+static MEMORY: Mutex<Option<BlockMemory>> = Mutex::new(None);
+
+/// The step of a block of shards: the sum of their parts. `ask` is read where it lies; the part is written into `answer`, where
+/// that is given and large enough, and is then the number of its bytes.
+#[pyfunction]
+pub fn shard_step<'py>(
+    py: Python<'py>,
+    corpus: PathBuf,
+    ask: PyReadonlyArray1<'py, u8>,
+    block: Vec<ShardShare>,
+    answer: Option<PyReadwriteArray1<'py, u8>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let ask = ask.as_slice()?;
+    let part = computed(py, Some(1), || {
+        let files: Result<Vec<_>, Error> = (block.iter())
+            .map(|(number, digest, _)| shard(&corpus, *number, digest))
+            .collect();
+        let files = files?;
+        let documents: Vec<ShardDocuments<'_>> = (files.iter())
+            .map(|file| ShardDocuments::new(file, Split::Train))
+            .collect();
+        let shards: Vec<(&dyn Documents, &[usize])> = (documents.iter().zip(&block))
+            .map(|(shard, (.., share))| (shard as &dyn Documents, share.as_slice()))
+            .collect();
+        let mut memory = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+        let part = lda::block_step(&shards, ask, memory.get_or_insert_default());
+        files.iter().try_for_each(|file| file.check_unchanged())?;
+        part.map_err(Error::Input)
+    })?;
+    let size = part.size();
+    if let Some(mut answer) = answer
+        && let Some(memory) = answer.as_slice_mut()?.get_mut(..size)
+    {
+        part.encode(memory);
+        let mut memory = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.get_or_insert_default().done(part);
+        return Ok(size.into_pyobject(py)?.into_any());
+    }
+    let mut bytes = vec![0; size];
+    part.encode(&mut bytes);
+    Ok(PyArray1::from_vec(py, bytes).into_any())
+}
+
+/// Held-out documents of a shard: its number, its digest, the first of them, how many, and the first's number among all.
+type HeldoutPiece = (usize, String, usize, usize, u64);
+
+/// The scores of pieces of held-out documents, one after the other: of each document its log probability and the number of its
+/// words. `ask` is read where it lies.
+#[pyfunction]
+pub fn heldout_step<'py>(
+    py: Python<'py>,
+    corpus: PathBuf,
+    ask: PyReadonlyArray1<'py, u8>,
+    seed: u64,
+    pieces: Vec<HeldoutPiece>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let ask = ask.as_slice()?;
+    let scores = computed(py, Some(1), || {
+        let files: Result<Vec<_>, Error> = (pieces.iter())
+            .map(|(number, digest, ..)| shard(&corpus, *number, digest))
+            .collect();
+        let files = files?;
+        let documents: Vec<ShardDocuments<'_>> = (files.iter())
+            .map(|file| ShardDocuments::new(file, Split::Heldout))
+            .collect();
+        let asked: Vec<Piece<'_>> = (documents.iter().zip(&pieces))
+            .map(|(documents, &(.., first, count, number))| Piece {
+                documents,
+                first,
+                count,
+                number,
+            })
+            .collect();
+        let scores = lda::score_step(&asked, ask, seed);
+        files.iter().try_for_each(|file| file.check_unchanged())?;
+        scores.map_err(Error::Input)
+    })?;
+    let numbers = scores.iter().flat_map(|s| [s.log_probability, s.words]);
+    Ok(PyArray1::from_iter(py, numbers))
+}
+
+/// Documents of a call for held-out scores: enough that the rows of their words are few beside their sweeps.
+const HELDOUT: usize = 64;
+
+/// Held-out documents `first .. first + count` of a corpus, by shard.
+fn pieces(corpus: &Corpus, first: usize, count: usize) -> Vec<HeldoutPiece> {
+    let (mut start, mut found) = (0, Vec::new());
+    for (number, file) in corpus.shards().iter().enumerate() {
+        let end = start + file.documents(Split::Heldout);
+        let (from, to) = (first.max(start), (first + count).min(end));
+        if from < to {
+            let digest = file.digest().to_owned();
+            found.push((number, digest, from - start, to - from, from as u64));
+        }
+        start = end;
+    }
+    found
+}
+
+/// Shards that functions of Python have solved.
+struct Elsewhere<'a> {
+    corpus: &'a Corpus,
+    /// Calls that are worked at at a time.
+    workers: usize,
+    /// Of a number of bytes, to an array of them in which what all are asked is written.
+    room: &'a Py<PyAny>,
+    /// Of a list of blocks to their parts.
+    solve: &'a Py<PyAny>,
+    /// Of a seed and a list of lists of pieces to their scores.
+    score: &'a Py<PyAny>,
+    spare: Spare,
+    /// What a function raised.
+    raised: &'a Mutex<Option<PyErr>>,
+}
+
+impl Elsewhere<'_> {
+    /// Writes what all are asked.
+    fn write(&self, py: Python<'_>, ask: &Ask<'_>) -> PyResult<()> {
+        let size = ask.size();
+        let memory = self.room.call1(py, (size,))?;
+        let mut memory: PyReadwriteArray1<'_, u8> = memory.extract(py)?;
+        ask.encode(&mut memory.as_slice_mut()?[..size]);
+        Ok(())
+    }
+
+    fn scores(&self, ask: &Ask<'_>, seed: u64, count: usize) -> PyResult<Vec<Score>> {
+        Python::attach(|py| {
+            self.write(py, ask)?;
+            let firsts = (0..count).step_by(HELDOUT);
+            let calls: Vec<Vec<HeldoutPiece>> = firsts
+                .map(|first| pieces(self.corpus, first, HELDOUT.min(count - first)))
+                .collect();
+            let scores = self.score.call1(py, (seed, calls))?;
+            let scores: Vec<PyReadonlyArray1<'_, f64>> = scores.extract(py)?;
+            let mut found = Vec::with_capacity(count);
+            for scores in &scores {
+                let pairs = scores.as_slice()?.as_chunks().0.iter();
+                found.extend(pairs.map(|&[log_probability, words]| Score {
+                    log_probability,
+                    words,
+                }));
+            }
+            Ok(found)
+        })
+    }
+
+    /// What a function raised, kept for the end.
+    fn kept<T>(&self, found: PyResult<T>) -> Result<T, String> {
+        found.map_err(|error| {
+            let said = error.to_string();
+            *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            said
+        })
+    }
+
+    fn call(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> PyResult<Result<Part, String>> {
+        Python::attach(|py| {
+            self.write(py, ask)?;
+            let files = shares.iter().zip(self.corpus.shards()).enumerate();
+            let shards: Vec<(usize, &str, &Vec<usize>)> = files
+                .map(|(number, (share, file))| (number, file.digest(), share))
+                .collect();
+            let block = lda::block_size(shards.len(), self.workers);
+            let blocks: Vec<&[_]> = shards.chunks(block).collect();
+            let parts = self.solve.call1(py, (blocks,))?;
+            let parts: Vec<PyReadonlyArray1<'_, u8>> = parts.extract(py)?;
+            let bytes: Result<Vec<&[u8]>, _> = parts.iter().map(|part| part.as_slice()).collect();
+            let bytes = bytes?;
+            let spare = &mut self.spare;
+            Ok(py.detach(|| ask.sum(bytes.into_iter(), spare)))
+        })
+    }
+}
+
+impl Shards for Elsewhere<'_> {
+    fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String> {
+        let found = self.call(ask, shares);
+        self.kept(found)?
+    }
+
+    fn done(&mut self, part: Part) {
+        self.spare.done(part);
+    }
+
+    fn score(&mut self, ask: &Ask<'_>, seed: u64, count: usize) -> Result<Vec<Score>, String> {
+        self.kept(self.scores(ask, seed, count))
+    }
+}
+
+/// Learns topics from a corpus, in a folder where one is named: `fit.json`.
+#[pyfunction]
+#[pyo3(signature = (corpus, request, out, resume, workers, room, solve, score, threads))]
+#[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
+pub fn fit_corpus(
+    py: Python<'_>,
+    corpus: PathBuf,
+    request: &str,
+    out: Option<PathBuf>,
+    resume: bool,
+    workers: usize,
+    room: Py<PyAny>,
+    solve: Py<PyAny>,
+    score: Py<PyAny>,
+    threads: Option<usize>,
+) -> PyResult<String> {
+    let flags: TopicsRequest = read_request(request)?;
+    if resume && out.is_none() {
+        return Err(PyValueError::new_err(
+            "resume goes on in a folder: give out=",
+        ));
+    }
+    let raised = Mutex::new(None);
+    let made = supervised(py, threads, None, |watch| {
+        let path = std::path::absolute(&corpus).unwrap_or(corpus);
+        let mut flags = flags;
+        let place = match &out {
+            Some(out) if resume => {
+                let (folder, stored) = stored::open(out)?;
+                flags = request::over(&flags, &stored.flags)?;
+                let force = false;
+                Place::Resumed { folder, force }
+            }
+            out => Place::new(out.as_deref()),
+        };
+        // Wrong settings are said before anything is read.
+        flags.settings()?;
+        let corpus = Corpus::open(&path)?;
+        let collection = Collection::of_corpus(&corpus);
+        let shards = Elsewhere {
+            corpus: &corpus,
+            workers,
+            room: &room,
+            solve: &solve,
+            score: &score,
+            spare: Spare::default(),
+            raised: &raised,
+        };
+        let run = TopicsRun {
+            corpus: path,
+            digest: corpus.digest().to_owned(),
+            update: false,
+            flags,
+        };
+        let around = Around {
+            place,
+            checkpoint_every: run.flags.checkpoint_every,
+            memory_limit: MEMORY_LIMIT,
+            clock: &|| watch.seconds(),
+            cancel: Some(&watch.cancel),
+            // A run that is stopped leaves its checkpoint.
+            partial: false,
+            observer: &mut Eyes(watch),
+        };
+        let seconds = watch.seconds();
+        let done = fit_topics_on(
+            &collection,
+            run,
+            None,
+            seconds,
+            Some(Box::new(shards)),
+            around,
+        )?;
+        jensen::job::to_json(&done.summary)
+    })?;
+    if let Some(error) = raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    made.map_err(|error| raise(&error))
+}

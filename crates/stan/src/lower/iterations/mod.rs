@@ -1,0 +1,472 @@
+//! The iterations of a loop taken together: the body is lowered once, each scalar of it one vector over the iterations.
+//!
+//! While the body is lowered its values are columns, one value for each iteration, as those of exchangeable records are: data
+//! are picked by the iteration, conditions on data mask. Then every column that is needed becomes a plain vector ([`plain`]),
+//! and the graph is that of the program written with vectors. Where an iteration needs what an earlier one has computed, or
+//! anything else has no such form, what was done is forgotten and the loop is unrolled, which also finds the iteration that a
+//! mistake belongs to.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `plain` | columns as plain vectors |
+//! | `overlay` | containers that iterations write to, and variables that may be carried from iteration to iteration |
+//! | `nested` | loops within: iterations of iterations |
+//! | `ragged` | slices whose length differs from iteration to iteration |
+
+mod nested;
+mod overlay;
+mod plain;
+mod ragged;
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use jensen_graph::NodeId;
+
+use self::overlay::Logged;
+use super::Lower;
+use super::expr::Condition;
+use super::stmt::Flow;
+use crate::program::{Expr, ExprKind, Index, Span, Stmt, StmtKind, VarId};
+use crate::symbolic::index;
+use crate::symbolic::tape::E;
+use crate::symbolic::value::Sym;
+use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
+
+/// Loops of fewer iterations are unrolled.
+const FEW: usize = 48;
+
+/// Inner loops of at most so many iterations are unrolled within the iterations of the outer one.
+const SHORT: usize = 48;
+
+/// Most iterations that are taken together.
+const MOST: usize = 1 << 30;
+
+/// The iterations at hand.
+pub(super) struct Iterations<'g> {
+    count: usize,
+    /// Columns as plain vectors.
+    plain: HashMap<NodeId, NodeId>,
+    /// The mask outside of the iterations.
+    taken: Option<NodeId>,
+    /// Pending returns outside.
+    exits: usize,
+    /// Terms of the log density that are sums over iterations already.
+    finished: Vec<E<'g>>,
+    /// Elements of containers that were looked at before they were written: where, and what stands for them.
+    reads: Vec<(VarId, Rc<[u32]>, NodeId)>,
+    /// Which iterations these are.
+    level: u32,
+}
+
+impl Iterations<'_> {
+    fn new(count: usize, taken: Option<NodeId>, exits: usize, level: u32) -> Self {
+        Iterations {
+            count,
+            plain: HashMap::new(),
+            taken,
+            exits,
+            finished: Vec::new(),
+            reads: Vec::new(),
+            level,
+        }
+    }
+}
+
+/// Loops whose iterations are taken together.
+#[derive(Default)]
+pub(super) struct Turning<'g> {
+    /// Those at hand, outermost first.
+    iterations: Vec<Iterations<'g>>,
+    /// How many there have been.
+    levels: u32,
+    /// Whether columns have been made.
+    pub(super) turned: bool,
+    /// Loops that need their iterations one by one, by the place of their body, with the reason.
+    apart: HashMap<usize, Box<EvalError>>,
+    /// Nodes that stand for what an iteration before has left in a variable.
+    stand_ins: BTreeMap<NodeId, VarId>,
+    /// What iterations did to containers of the surroundings.
+    log: Vec<Logged>,
+    /// What these held before.
+    befores: BTreeMap<VarId, Sym>,
+    /// The elements at hand of slices.
+    slices: ragged::Slices,
+}
+
+/// All that is put back where iterations cannot be taken together.
+struct Before {
+    slots: Vec<Option<Sym>>,
+    terms: usize,
+    exits: usize,
+    guards: usize,
+    scattered: usize,
+    rotated: usize,
+    taken: Option<NodeId>,
+    unrolling: bool,
+    site_base: u32,
+    drop_constants: bool,
+    place: crate::functions::random::Place,
+    loops: usize,
+}
+
+impl<'g> Lower<'_, 'g> {
+    /// Whether iterations are being taken together.
+    pub(super) fn in_iterations(&self) -> bool {
+        !self.turning.iterations.is_empty()
+    }
+
+    /// A loop over `values` with its iterations together; `None` where they must be taken one by one. `element` gives the loop
+    /// variable from the column of its values.
+    pub(super) fn together(
+        &mut self,
+        var: VarId,
+        (from, to): (i32, i32),
+        body: &Stmt,
+        span: Span,
+        element: impl FnOnce(&mut Self, Sym) -> Eval<Sym>,
+    ) -> Eval<bool> {
+        let trips = usize::try_from(i64::from(to) - i64::from(from) + 1).unwrap_or(0);
+        let key = std::ptr::from_ref(body) as usize;
+        let fits = (FEW..MOST).contains(&trips);
+        if !fits
+            || self.axis.is_some()
+            || self.in_iterations()
+            || self.turning.apart.contains_key(&key)
+        {
+            return Ok(false);
+        }
+        let before = self.before();
+        let result = self.nested(span, |lower| {
+            let numbers: Vec<f64> = (from..=to).map(f64::from).collect();
+            lower.enter(trips);
+            let column = lower.tape.column(&numbers).into();
+            let value = element(lower, column)?;
+            lower.slots[var.0 as usize] = Some(value);
+            lower.take_together(var, body, span, &before)
+        });
+        self.tape.records.set(None);
+        match result {
+            Ok(()) => {
+                self.turning.turned = true;
+                self.slots[var.0 as usize] = None;
+                Ok(true)
+            }
+            Err(error) => {
+                // Time that is up is no reason to begin anew.
+                self.halt.check(span)?;
+                self.put_back(before);
+                self.turning.apart.insert(key, error);
+                Ok(false)
+            }
+        }
+    }
+
+    /// Why the iterations of the loop with this body are taken one by one, where that has been found.
+    pub(super) fn taken_apart(&self, body: &Stmt) -> Option<EvalError> {
+        let key = std::ptr::from_ref(body) as usize;
+        let why = self.turning.apart.get(&key)?;
+        Some((**why).clone())
+    }
+
+    fn before(&self) -> Before {
+        let tape = self.tape;
+        Before {
+            slots: self.slots.clone(),
+            terms: self.terms.len(),
+            exits: self.exits.len(),
+            guards: tape.guards.borrow().len(),
+            scattered: tape.scattered.borrow().len(),
+            rotated: tape.rotated.borrow().len(),
+            taken: tape.taken.get(),
+            unrolling: tape.unrolling.get(),
+            site_base: self.site_base,
+            drop_constants: self.drop_constants,
+            place: self.place,
+            loops: self.loops.len(),
+        }
+    }
+
+    fn put_back(&mut self, before: Before) {
+        let tape = self.tape;
+        self.turning.iterations.clear();
+        self.turning.log.clear();
+        self.turning.befores.clear();
+        self.turning.slices.clear();
+        self.slots = before.slots;
+        self.terms.truncate(before.terms);
+        self.exits.truncate(before.exits);
+        tape.guards.borrow_mut().truncate(before.guards);
+        tape.scattered.borrow_mut().truncate(before.scattered);
+        tape.rotated.borrow_mut().truncate(before.rotated);
+        tape.taken.set(before.taken);
+        tape.unrolling.set(before.unrolling);
+        tape.fault.borrow_mut().take();
+        self.site_base = before.site_base;
+        self.drop_constants = before.drop_constants;
+        self.place = before.place;
+        self.loops.truncate(before.loops);
+        self.turning.turned = true;
+    }
+
+    fn enter(&mut self, count: usize) {
+        let tape = self.tape;
+        tape.records.set(Some(count));
+        tape.unrolling.set(false);
+        self.turning.levels += 1;
+        let iterations = Iterations::new(
+            count,
+            tape.taken.get(),
+            self.exits.len(),
+            self.turning.levels,
+        );
+        self.turning.iterations.push(iterations);
+    }
+
+    /// The number of iterations at hand.
+    pub(super) fn iteration_count(&self) -> usize {
+        self.turning
+            .iterations
+            .last()
+            .map_or(0, |iterations| iterations.count)
+    }
+
+    fn take_together(&mut self, var: VarId, body: &Stmt, span: Span, before: &Before) -> Eval<()> {
+        let carried = self.stand_in(body, Some(var), span)?;
+        self.iteration(body)?;
+        self.fault(span)?;
+        if self.exits.len() > before.exits {
+            return Err(one_by_one("a turn can end the function").at(span));
+        }
+        let tape = self.tape;
+        tape.unrolling.set(before.unrolling);
+        let fail = |e: FnError| e.at(span);
+        let after = self.settle(&carried, before).map_err(fail)?;
+        self.turning.iterations.clear();
+        self.slots = before.slots.clone();
+        tape.records.set(None);
+        for (var, value) in after {
+            self.slots[var.0 as usize] = Some(value);
+        }
+        for (var, value) in self.written(&carried).map_err(fail)? {
+            self.slots[var.0 as usize] = Some(value);
+        }
+        Ok(())
+    }
+
+    /// The body of the iterations.
+    pub(super) fn iteration(&mut self, body: &Stmt) -> Eval<()> {
+        match &body.kind {
+            StmtKind::Block(stmts) => self.nested(body.span, |lower| lower.iteration_of(stmts)),
+            _ => self.iteration_of(std::slice::from_ref(body)),
+        }
+    }
+
+    /// Statements of the body; what follows a `continue` under a condition is for the other iterations.
+    fn iteration_of(&mut self, stmts: &[Stmt]) -> Eval<()> {
+        for (i, stmt) in stmts.iter().enumerate() {
+            if let StmtKind::If {
+                condition,
+                then,
+                otherwise: None,
+            } = &stmt.kind
+                && ends(then)
+            {
+                self.step(stmt.span)?;
+                match self.condition(condition)? {
+                    Condition::Known(false) => continue,
+                    Condition::Known(true) => {
+                        self.stmt(then)?;
+                        return Ok(());
+                    }
+                    Condition::Depends(c) => {
+                        let rest = &stmts[i + 1..];
+                        let within: Vec<&Stmt> =
+                            std::iter::once(&**then).chain(rest.iter()).collect();
+                        if self.parted(
+                            c,
+                            &within,
+                            stmt.span,
+                            |lower| lower.iteration(then),
+                            |lower| lower.iteration_of(rest),
+                        )? {
+                            return Ok(());
+                        }
+                        let mut vars = self.assigned_in(then).to_vec();
+                        rest.iter()
+                            .for_each(|s| vars.extend(self.assigned_in(s).iter()));
+                        self.nested(stmt.span, |lower| {
+                            lower.sides(
+                                c,
+                                condition,
+                                vars,
+                                |lower| lower.stmt(then).map(|_| Flow::Next),
+                                |lower| lower.iteration_of(rest).map(|()| Flow::Next),
+                            )
+                        })?;
+                        return Ok(());
+                    }
+                }
+            }
+            match self.stmt(stmt)? {
+                Flow::Next => {}
+                Flow::Continue => return Ok(()),
+                Flow::Break | Flow::Return(_) => {
+                    return Err(one_by_one("a turn can end the loop").at(stmt.span));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Turns what the body did into vectors; what variables of the surroundings hold after the loop.
+    fn settle(
+        &mut self,
+        carried: &overlay::Carried,
+        before: &Before,
+    ) -> crate::value::error::FnResult<Vec<(VarId, Sym)>> {
+        let tape = self.tape;
+        let count = self.iteration_count();
+        self.resolve_reads()?;
+        let own = self.terms.split_off(before.terms);
+        let guards = tape.guards.borrow_mut().split_off(before.guards);
+        let scattered = tape.scattered.borrow_mut().split_off(before.scattered);
+        let rotated = tape.rotated.borrow_mut().split_off(before.rotated);
+        let mut roots: Vec<NodeId> = Vec::new();
+        for id in own {
+            let term = tape.e(id);
+            let sum = if term.is_record() {
+                self.plain(id)?.sum()
+            } else {
+                term * count as f64
+            };
+            roots.push(sum.id);
+            self.terms.push(sum.id);
+        }
+        if let Some(iterations) = self.turning.iterations.last_mut() {
+            let finished = std::mem::take(&mut iterations.finished);
+            roots.extend(finished.iter().map(|e| e.id));
+            self.terms.extend(finished.iter().map(|e| e.id));
+        }
+        for id in guards {
+            let bad = if tape.e(id).is_record() {
+                self.plain(id)?.sum()
+            } else {
+                tape.e(id)
+            };
+            match bad.scalar() {
+                Some(0.0) => {}
+                Some(_) => return Err(one_by_one("a turn rejects whatever the parameters")),
+                None => {
+                    roots.push(bad.id);
+                    tape.guards.borrow_mut().push(bad.id);
+                }
+            }
+        }
+        let mut after = carried.counted();
+        for changed in self.scalars_after(carried)? {
+            let all = match changed.before {
+                Some(_) => self.summed(changed.by)?,
+                None => self.last(changed.by)?,
+            };
+            let (var, value) = self.changed(&changed, all)?;
+            roots.push(value.e(tape)?.id);
+            after.push((var, value));
+        }
+        roots.extend(self.log_writes(carried)?);
+        self.no_stand_ins(&roots)?;
+        for mut one in scattered {
+            for id in one.nodes_mut() {
+                *id = self.plain(*id)?.id;
+            }
+            if self.no_stand_ins(&one.nodes()).is_ok() {
+                tape.scattered.borrow_mut().push(one);
+            }
+        }
+        for (a, b) in rotated {
+            let both = (self.plain(a)?.id, self.plain(b)?.id);
+            tape.rotated.borrow_mut().push(both);
+        }
+        Ok(after)
+    }
+
+    /// `base[indices]` where indices may differ from iteration to iteration.
+    pub(super) fn indexed_in_iterations(
+        &mut self,
+        expr: &Expr,
+        base: &Expr,
+        indices: &[Index],
+    ) -> Eval<Sym> {
+        let given = self.given(indices)?;
+        let value = match &base.kind {
+            ExprKind::Var(var) => match &self.slots[var.0 as usize] {
+                Some(value) => value.clone(),
+                None => return Err(FnError::invalid("no value yet").at(base.span)),
+            },
+            _ => self.expr(base)?,
+        };
+        self.site(expr);
+        let fail = |e: FnError| e.at(expr.span);
+        if let Sym::Overlay(overlay) = &value {
+            let part = self.part_of(&overlay.dims, &given).map_err(fail)?;
+            return self.read_part(overlay, &part).map_err(fail);
+        }
+        match self.plain_indices(&given) {
+            Some(idx) => {
+                let idx = idx.map_err(fail)?;
+                index::get(self.tape, &value, &idx, Some(&expr.ty)).map_err(fail)
+            }
+            None => self.picked(&value, &given).map_err(fail),
+        }
+    }
+
+    /// Whether a pending return or a mask stands between here and the iterations.
+    fn masked(&self) -> bool {
+        self.turning.iterations.last().is_none_or(|iterations| {
+            self.tape.taken.get() != iterations.taken || self.exits.len() > iterations.exits
+        })
+    }
+}
+
+/// Whether a branch ends with `continue` whatever happens.
+fn ends(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Continue => true,
+        StmtKind::Block(stmts) => stmts.last().is_some_and(ends),
+        _ => false,
+    }
+}
+
+/// Whether a statement may go on to the next iteration.
+pub(super) fn continues(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Continue => true,
+        StmtKind::Block(stmts) | StmtKind::Profile(_, stmts) => stmts.iter().any(continues),
+        StmtKind::If {
+            then, otherwise, ..
+        } => continues(then) || otherwise.as_ref().is_some_and(|stmt| continues(stmt)),
+        _ => false,
+    }
+}
+
+/// Whether a statement may leave what surrounds it otherwise than by its end.
+fn returns(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Return(_) | StmtKind::Break => true,
+        StmtKind::If {
+            then, otherwise, ..
+        } => returns(then) || otherwise.as_ref().is_some_and(|stmt| returns(stmt)),
+        StmtKind::While { body, .. }
+        | StmtKind::For { body, .. }
+        | StmtKind::ForEach { body, .. } => returns(body),
+        StmtKind::Block(stmts) | StmtKind::Profile(_, stmts) => stmts.iter().any(returns),
+        _ => false,
+    }
+}
+
+fn one_by_one(why: &str) -> FnError {
+    FnError {
+        kind: ErrorKind::Records,
+        message: why.into(),
+    }
+}
