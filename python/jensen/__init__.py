@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ._bridges import Density, from_numpyro, from_pymc
     from ._fit import Fit, fit, load, resume
     from ._model import BoundModel, Minibatch, Model, minibatch
+    from ._regress import regress, regress_predict
     from ._verdict import TrustWarning
 
 __all__ = [
@@ -37,6 +38,8 @@ __all__ = [
     "from_pymc",
     "load",
     "minibatch",
+    "regress",
+    "regress_predict",
     "resume",
 ]
 
@@ -53,6 +56,8 @@ _HOME = {
     "Minibatch": "_model",
     "Model": "_model",
     "minibatch": "_model",
+    "regress": "_regress",
+    "regress_predict": "_regress",
 }
 
 

@@ -245,6 +245,8 @@ class Fit:
 
         Where they are known, ``mcse_mean`` is the Monte-Carlo standard error of the mean, ``ess`` the effective sample
         size, and ``r_hat`` that of refined draws. Summaries of a fit by the default policy are weighted by importance.
+        ``tail_khat`` is the tail index of the draws; a mean or sd that tails so long do not have, or not show, is NaN, and
+        ``warnings`` say so: read the quantiles.
         """
         pandas = extra("pandas", "pandas")
         heads = {
@@ -256,6 +258,7 @@ class Fit:
             "mcse": "mcse_mean",
             "ess": "ess",
             "rhat": "r_hat",
+            "tail_khat": "tail_khat",
         }
         parameters = self._summary["parameters"]
         known = [key for key in heads if any(key in p for p in parameters)]

@@ -357,21 +357,23 @@ def test_regression_is_that_of_scikit_learn(waves):
     X, f, rng = waves
     y = f + rng.normal(scale=0.2, size=len(f))
     at = rng.uniform(-3, 3, size=(30, 2))
-    fixed = GaussianProcessRegressor(RBF(0.8, variance=1.5, fixed=True), noise_variance=0.04).fit(X, y)
+    told = {"noise_variance": 0.04, "standardise": False}
+    fixed = GaussianProcessRegressor(RBF(0.8, variance=1.5, fixed=True), **told).fit(X, y)
     theirs = Theirs(ConstantKernel(1.5) * Square(0.8), alpha=0.04, optimizer=None).fit(X, y)
     for mine, other in zip(fixed.predict(at, return_std=True), theirs.predict(at, return_std=True), strict=True):
         assert np.allclose(mine, other, atol=1e-5)
     assert fixed.log_marginal_likelihood_value_ == pytest.approx(theirs.log_marginal_likelihood_value_, abs=1e-4)
     # Learnt hyperparameters are at the same maximum.
-    learnt = GaussianProcessRegressor("gp(rbf)").fit(X, y)
+    point = {"hyperparameters": "point", "standardise": False}
+    learnt = GaussianProcessRegressor("gp(rbf)", **point).fit(X, y)
     theirs = Theirs(ConstantKernel() * Square() + WhiteKernel(), n_restarts_optimizer=3, random_state=0).fit(X, y)
     assert learnt.trusted_
     assert learnt.log_marginal_likelihood_value_ == pytest.approx(theirs.log_marginal_likelihood_value_, abs=1e-3)
     assert np.allclose(learnt.predict(at), theirs.predict(at), atol=1e-2)
     assert learnt.hyperparameters_["likelihood.variance"] == pytest.approx(theirs.kernel_.k2.noise_level, rel=0.01)
     # On another scale the same function is found.
-    scaled = GaussianProcessRegressor("gp(rbf)", normalize_y=True).fit(X, 1000 + 50 * y)
-    same = 1000 + 50 * GaussianProcessRegressor("gp(rbf)", normalize_y=True).fit(X, y).predict(at)
+    scaled = GaussianProcessRegressor("gp(rbf)").fit(X, 1000 + 50 * y)
+    same = 1000 + 50 * GaussianProcessRegressor("gp(rbf)").fit(X, y).predict(at)
     assert np.allclose(scaled.predict(at), same, atol=0.1)
 
 
@@ -394,8 +396,9 @@ def test_classification_agrees_with_scikit_learn(waves):
     y = np.where(rng.random(len(f)) < special.expit(2 * f), "yes", "no")
     at = rng.uniform(-3, 3, size=(50, 2))
     theirs = Theirs(ConstantKernel(2.0) * Square(1.0), optimizer=None).fit(X, y)
-    for bound in ("exact", None):
-        mine = GaussianProcessClassifier(RBF(1.0, variance=2.0, fixed=True), bound=bound).fit(X, y)
+    for bound in ("exact", "tilted"):
+        kernel = RBF(1.0, variance=2.0, fixed=True)
+        mine = GaussianProcessClassifier(kernel, bound=bound, standardise=False).fit(X, y)
         assert mine.trusted_ and list(mine.classes_) == ["no", "yes"]
         # Laplace's approximation against the best Gaussian: they differ by less than this.
         assert np.abs(mine.predict_proba(at) - theirs.predict_proba(at)).max() < 0.03
@@ -491,7 +494,9 @@ def design():
 def test_linear_regression_is_the_exact_conjugate_posterior(design):
     X, f, rng = design
     y = f + rng.normal(scale=0.5, size=len(f))
-    model = BayesianLinear(prior_variance=2.0, noise_variance=0.3, intercept_variance=9.0).fit(X, y)
+    model = BayesianLinear(
+        prior_variance=2.0, noise_variance=0.3, intercept_variance=9.0, standardise=False
+    ).fit(X, y)
     A = np.column_stack([X, np.ones(len(X))])
     prior = np.diag([2.0, 2.0, 2.0, 9.0])
     covariance = np.linalg.inv(A.T @ A / 0.3 + np.linalg.inv(prior))
@@ -511,7 +516,7 @@ def test_variances_are_learnt_by_the_marginal_likelihood(design):
 
     X, f, rng = design
     y = f + rng.normal(scale=0.5, size=len(f))
-    model = BayesianLinear(fit_intercept=False).fit(X, y)
+    model = BayesianLinear(fit_intercept=False, hyperparameters="point", standardise=False).fit(X, y)
 
     def surprise(logs):
         prior, noise = np.exp(logs)
@@ -521,6 +526,19 @@ def test_variances_are_learnt_by_the_marginal_likelihood(design):
     assert model.log_marginal_likelihood_value_ == pytest.approx(-best.fun, abs=1e-4)
     learnt = [model.hyperparameters_["fixed.variance"], model.hyperparameters_["likelihood.variance"]]
     assert np.allclose(learnt, np.exp(best.x), rtol=0.02)
+
+
+def test_raw_columns_are_regressed_as_by_ridge_regression():
+    from sklearn.datasets import load_diabetes
+    from sklearn.linear_model import BayesianRidge
+
+    X, y = load_diabetes(return_X_y=True)
+    model = BayesianLinear().fit(X, y)
+    assert model.trusted_ and model.score(X, y) > BayesianRidge().fit(X, y).score(X, y) - 0.01
+    # Units are only units.
+    moved = BayesianLinear().fit(1e5 + 1e-3 * X, 1e4 + 1e3 * y)
+    assert np.allclose(moved.predict(1e5 + 1e-3 * X), 1e4 + 1e3 * model.predict(X), rtol=1e-4)
+    assert np.allclose(moved.coef_, 1e6 * model.coef_, rtol=1e-2)
 
 
 def grid_posterior(log_density):
@@ -539,7 +557,7 @@ def test_logistic_regression_against_integration():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(40, 2))
     y = rng.random(40) < special.expit(X @ [1.5, -1.0])
-    model = BayesianLogistic(prior_variance=4.0, fit_intercept=False).fit(X, y)
+    model = BayesianLogistic(prior_variance=4.0, fit_intercept=False, standardise=False).fit(X, y)
     signs = np.where(y, 1.0, -1.0)
 
     def log_density(a, b):
@@ -559,7 +577,7 @@ def test_poisson_regression_against_integration():
     X = rng.normal(size=(50, 2))
     exposure = rng.uniform(1, 3, size=50)
     y = rng.poisson(exposure * np.exp(X @ [0.5, -0.3]))
-    model = BayesianPoisson(prior_variance=4.0, fit_intercept=False).fit(X, y, exposure=exposure)
+    model = BayesianPoisson(prior_variance=4.0, fit_intercept=False, standardise=False).fit(X, y, exposure=exposure)
 
     def log_density(a, b):
         eta = a[..., None] * X[:, 0] + b[..., None] * X[:, 1]

@@ -6,13 +6,15 @@ Needs numpy and scipy. Every folder holds model.stan (its data stand in the prog
 
     kind    "proper"      one mode, moments below
             "several"     several modes, moments below are of the whole posterior
-            "heavy"       no second moment: nothing but a finite answer can be asked for
+            "heavy"       no second moment, or none that thousands of draws show: an sd that is null must not be told
             "improper"    no posterior at all, or an unbounded density: trusting any answer is wrong
     about   what is hard
     moments name -> [mean, sd, excess kurtosis], of constrained values; the kurtosis says how precisely draws can
-            show the sd, and where it does not exist (null) they cannot
+            show the sd, and where it does not exist (null) they cannot; where mean and sd are null, no draws show
+            them, and a fit that tells an sd is wrong
 
-Moments are closed forms, or quadrature on one or two dimensions (scipy, relative error below 1e-8).
+Moments are closed forms, or quadrature: on one or two dimensions by scipy (relative error below 1e-8), on three by the
+trapezoidal rule on a grid; one of twice the width moves no moment by a thousandth of an sd.
 """
 
 import argparse
@@ -24,6 +26,9 @@ import numpy as np
 from scipy import integrate, special, stats
 
 MODELS = []
+
+# Mean and sd that must not be told.
+UNTOLD = (None, None, None)
 
 
 def add(name, kind, about, program, moments=None):
@@ -77,8 +82,8 @@ def scalars():
     for nu in (30, 10, 5, 3):
         one(f"student_{nu}", f"Tails of a Student t with {nu} degrees of freedom", f"student_t({nu}, 0, 1)", stats.t(nu))
     one("student_2", "A Student t without a variance", "student_t(2, 0, 1)", kind="heavy")
-    one("cauchy", "A Cauchy distribution: no mean", "cauchy(0, 1)", kind="heavy")
-    one("half_cauchy", "A half-Cauchy distribution: no mean", "cauchy(0, 1)", kind="heavy", bounds=positive)
+    one("cauchy", "A Cauchy distribution: no mean", "cauchy(0, 1)", kind="heavy", answer=UNTOLD)
+    one("half_cauchy", "A half-Cauchy distribution: no mean", "cauchy(0, 1)", kind="heavy", bounds=positive, answer=UNTOLD)
     one("double_exponential", "A kink at the mode", "double_exponential(0, 1)", stats.laplace())
     one("logistic", "A logistic distribution", "logistic(0, 1)", stats.logistic())
     one("gumbel", "A Gumbel distribution", "gumbel(0, 1)", stats.gumbel_r())
@@ -92,7 +97,9 @@ def scalars():
         one(f"gamma_{a}".replace(".", "_"), f"gamma({a}, {a})", f"gamma({a}, {a})", stats.gamma(a, scale=1 / a), bounds=positive)
     one("inverse_gamma_3", "An inverse gamma whose variance barely exists", "inv_gamma(3, 2)", stats.invgamma(3, scale=2), bounds=positive)
     one("inverse_gamma_10", "An inverse gamma", "inv_gamma(10, 9)", stats.invgamma(10, scale=9), bounds=positive)
-    one("inverse_gamma_1", "An inverse gamma without a mean", "inv_gamma(1, 1)", kind="heavy", bounds=positive)
+    one("inverse_gamma_1", "An inverse gamma without a mean", "inv_gamma(1, 1)", kind="heavy", bounds=positive, answer=UNTOLD)
+    one("pareto_0p8", "A Pareto distribution without a mean", "pareto(1, 0.8)", kind="heavy", bounds="<lower=1>", answer=UNTOLD)
+    one("lognormal_3", "A lognormal whose mean, 90, and sd, 8100, hang on one draw of thousands", "lognormal(0, 3)", kind="heavy", bounds=positive, answer=UNTOLD)
     one("lognormal_unit", "A lognormal", "lognormal(0, 1)", stats.lognorm(1), bounds=positive)
     one("lognormal_narrow", "A narrow lognormal", "lognormal(5, 0.1)", stats.lognorm(0.1, scale=math.exp(5)), bounds=positive)
     one("weibull_half", "A Weibull with a pole at zero", "weibull(0.5, 1)", stats.weibull_min(0.5), bounds=positive)
@@ -495,6 +502,138 @@ def fresh():
         add(name, "improper", about, f"// {about}.\n{body}")
 
 
+def on_grid(log_density, axes, quantities):
+    """Moments of quantities of three coordinates, by the trapezoidal rule on a grid that holds all of the mass."""
+    def at(step):
+        grid = np.meshgrid(*(a[::step] for a in axes), indexing="ij")
+        flat = [g.ravel() for g in grid]
+        log_p = log_density(*flat)
+        weight = np.exp(log_p - log_p.max())
+        weight /= weight.sum()
+        out = {}
+        for name, f in quantities.items():
+            x = f(*flat)
+            mean = float(weight @ x)
+            variance = float(weight @ (x - mean) ** 2)
+            out[name] = [mean, math.sqrt(variance), float(weight @ (x - mean) ** 4) / variance**2 - 3]
+        return out
+
+    fine, coarse = at(1), at(2)
+    for name, (mean, sd, _) in fine.items():
+        assert abs(coarse[name][0] - mean) < 1e-3 * sd and abs(coarse[name][1] / sd - 1) < 1e-3, (name, fine, coarse)
+    return fine
+
+
+def vector(values):
+    return "[" + ", ".join(f"{x:.4g}" for x in values) + "]'"
+
+
+def tails():
+    """Posteriors with moments that do not exist."""
+    def heavy(name, about, data, parameters, model, untold):
+        add(name, "heavy", about, f"// {about}.\ntransformed data {{\n{data}\n}}\nparameters {{\n{parameters}\n}}\nmodel {{\n{model}\n}}", dict.fromkeys(untold, UNTOLD))
+
+    heavy("three_normals_flat", "Location and scale of three observations under flat priors: neither has a mean", "  vector[3] y = [1.3, -0.4, 2.2]';", "  real mu;\n  real<lower=0> sigma;", "  y ~ normal(mu, sigma);", ["mu", "sigma"])
+    heavy("separated_cauchy", "Outcomes that a predictor separates, under Cauchy priors: the slope has no mean", "  vector[8] x = [-2.1, -1.4, -0.9, -0.3, 0.2, 0.8, 1.5, 2.4]';\n  array[8] int y = {0, 0, 0, 0, 1, 1, 1, 1};", "  real a;\n  real b;", "  a ~ cauchy(0, 10);\n  b ~ cauchy(0, 2.5);\n  y ~ bernoulli_logit(a + b * x);", ["b"])
+    heavy("three_groups_flat_scale", "Three groups whose scale has a flat prior: it has no mean", "  vector[3] y = [12, -3, 20]';\n  vector[3] se = [9, 10, 11]';", "  real mu;\n  real<lower=0> tau;\n  vector[3] eta;", "  eta ~ normal(0, 1);\n  y ~ normal(mu + tau * eta, se);", ["tau"])
+
+
+def masses():
+    """Mass where an approximation that fits well does not look: slabs, other modes, tails."""
+    def free(name, kind, about, program, answer):
+        add(name, kind, about, f"// {about}.\n{program}", answer)
+
+    def scales(name, about, parts, dim=1):
+        """(weight, sd) of each normal about zero, in all coordinates at once."""
+        variance = sum(w * s**2 for w, s in parts)
+        answer = [0.0, math.sqrt(variance), 3 * sum(w * s**4 for w, s in parts) / variance**2 - 3]
+        terms = ", ".join(f"{math.log(w)!r} + normal_lpdf(x | 0, {s})" for w, s in parts)
+        shape, first = ("real x", "x") if dim == 1 else (f"vector[{dim}] x", "x[1]")
+        free(name, "proper", about, f"parameters {{\n  {shape};\n}}\nmodel {{\n  target += log_sum_exp([{terms}]);\n}}", {first: answer})
+
+    scales("slab_tenth_1000", "A tenth of the mass on a slab a thousand times as wide", [(0.9, 1), (0.1, 1000)])
+    scales("spike_half_1em6", "Half of the mass in a spike of 1e-6, half in a unit normal", [(0.5, 1e-6), (0.5, 1)])
+    scales("spike_half_0p02", "Half of the mass in a spike of 0.02, half in a unit normal", [(0.5, 0.02), (0.5, 1)])
+    scales("scales_hundredth_100", "A hundredth of the mass a hundred times as wide", [(0.99, 1), (0.01, 100)])
+    scales("scales_tenth_30", "A tenth of the mass thirty times as wide", [(0.9, 1), (0.1, 30)])
+    scales("scales_twentieth_100_5d", "A twentieth of the mass a hundred times as wide, in five dimensions", [(0.95, 1), (0.05, 100)], 5)
+    scales("scales_tenth_30_20d", "A tenth of the mass thirty times as wide, in twenty dimensions", [(0.9, 1), (0.1, 30)], 20)
+    for gap, scale in ((10, 0.1), (40, 1)):
+        about = f"Two observations {gap} apart under a Cauchy location of scale {scale}"
+        f = lambda m: -math.log(scale**2 + (m - gap / 2) ** 2) - math.log(scale**2 + (m + gap / 2) ** 2)
+        m = moments(f, -np.inf, np.inf, [-gap / 2 - scale, -gap / 2, -gap / 2 + scale, 0, gap / 2 - scale, gap / 2, gap / 2 + scale])
+        free(f"two_cauchy_{gap}_{scale}".replace(".", "p"), "several", about, f"parameters {{\n  real mu;\n}}\nmodel {{\n  [{-gap / 2}, {gap / 2}] ~ cauchy(mu, {scale});\n}}", {"mu": [m[0], m[1], None]})
+    about = "A periodic density under a wide normal: dozens of modes"
+    wave = lambda x: 4 * math.cos(6 * x) - x * x / 200
+    free("periodic_wide", "several", about, "parameters {\n  real x;\n}\nmodel {\n  target += 4 * cos(6 * x) - square(x) / 200;\n}", {"x": moments(wave, -100, 100, [k * math.pi / 3 for k in range(-95, 96)])})
+    free("periodic_flat", "improper", "A periodic density without a prior", "parameters {\n  real x;\n}\nmodel {\n  target += 4 * cos(6 * x);\n}", None)
+
+    rng = np.random.default_rng(20)
+    y = np.round(stats.skewnorm.rvs(2.5, loc=1, scale=2, size=100, random_state=rng), 3)
+    about = "Location, scale and shape of a hundred skew normal observations, with a function of the shape"
+
+    def skew(mu, log_sigma, alpha):
+        total = log_sigma - alpha**2 / 32
+        for v in y:
+            u = (v - mu) * np.exp(-log_sigma)
+            total = total - log_sigma - u * u / 2 + special.log_ndtr(alpha * u)
+        return total - np.exp(log_sigma) ** 2 / 50
+
+    axes = (np.linspace(-2.5, 6, 171), np.linspace(-0.2, 1.6, 109), np.linspace(-14, 20, 171))
+    answer = on_grid(skew, axes, {"mu": lambda m, s, a: m, "sigma": lambda m, s, a: np.exp(s), "alpha": lambda m, s, a: a, "prior": lambda m, s, a: -a * a / 32})
+    free("skew_normal_shape", "proper", about, f"transformed data {{\n  vector[100] y = {vector(y)};\n}}\nparameters {{\n  real mu;\n  real<lower=0> sigma;\n  real alpha;\n}}\ntransformed parameters {{\n  real prior = -square(alpha) / 32;\n}}\nmodel {{\n  target += prior;\n  sigma ~ normal(0, 5);\n  y ~ skew_normal(mu, sigma, alpha);\n}}", answer)
+
+    t = np.array([0.5, 1, 1.5, 2, 3, 4, 6, 8, 12])
+    curve = lambda ka, ke, v: 10 / v * ka / (ka - ke) * (np.exp(-ke * t) - np.exp(-ka * t))
+    y = np.round(curve(0.9, 0.25, 2.0) * np.exp(0.06 * rng.standard_normal(len(t))), 4)
+    about = "Absorption and elimination that may change places: two modes"
+
+    def kinetics(la, le, lv):
+        total = -((la - math.log(0.5)) ** 2 + (le - math.log(0.5)) ** 2) / 2 - (lv - math.log(2)) ** 2 / (2 * 0.7**2)
+        gap = np.exp(la) - np.exp(le)
+        gap = np.where(np.abs(gap) < 1e-9, 1e-9, gap)
+        for time, v in zip(t, y):
+            level = math.log(10) - lv + la + np.log((np.exp(-np.exp(le) * time) - np.exp(-np.exp(la) * time)) / gap)
+            total = total - (math.log(v) - level) ** 2 / (2 * 0.06**2)
+        return total
+
+    axes = (np.linspace(-2.1, 0.5, 209), np.linspace(-2.1, 0.5, 209) + 1e-4, np.linspace(-0.8, 1.4, 177))
+    answer = on_grid(kinetics, axes, {"la": lambda a, e, v: a, "le": lambda a, e, v: e, "lv": lambda a, e, v: v})
+    free("kinetics_flip", "several", about, f"transformed data {{\n  vector[9] t = {vector(t)};\n  vector[9] y = {vector(y)};\n}}\nparameters {{\n  real la;\n  real le;\n  real lv;\n}}\nmodel {{\n  la ~ normal(log(0.5), 1);\n  le ~ normal(log(0.5), 1);\n  lv ~ normal(log(2), 0.7);\n  y ~ lognormal(log(10) - lv + la + log((exp(-exp(le) * t) - exp(-exp(la) * t)) / (exp(la) - exp(le))), 0.06);\n}}", answer)
+
+    days, people = np.arange(1.0, 9.0), 1e5
+
+    def infected(beta, gamma, li, steps=10):
+        """Infected people at the end of each day, by Runge and Kutta's fourth-order rule."""
+        i = people / (1 + np.exp(-li))
+        s, h, out = people - i, 1 / steps, []
+        rate = lambda s, i: (-beta * s * i / people, beta * s * i / people - gamma * i)
+        for _ in days:
+            for _ in range(steps):
+                k1 = rate(s, i)
+                k2 = rate(s + h / 2 * k1[0], i + h / 2 * k1[1])
+                k3 = rate(s + h / 2 * k2[0], i + h / 2 * k2[1])
+                k4 = rate(s + h * k3[0], i + h * k3[1])
+                s, i = (v + h / 6 * (a + 2 * b + 2 * c + d) for v, a, b, c, d in zip((s, i), k1, k2, k3, k4))
+            out.append(i)
+        return out
+
+    counts = rng.poisson([float(v) for v in infected(np.array(0.9), np.array(0.35), np.array(-10.0))])
+    about = "The first eight days of an epidemic by a differential equation, which show growth and hardly recovery: bent, with a long tail"
+
+    def epidemic(growth, lg, li):
+        gamma = np.exp(lg)
+        beta = gamma + growth
+        total = -(np.log(beta) ** 2) / 2 - np.log(beta) - (lg + 1) ** 2 / (2 * 1.5**2) - (li + 10) ** 2 / 8
+        for count, mean in zip(counts, infected(beta, gamma, li)):
+            total = total + count * np.log(np.maximum(mean, 1e-9)) - mean
+        return np.where(np.isfinite(total), total, -1e9)
+
+    axes = (np.linspace(0.42, 0.68, 105), np.linspace(-8, 2.8, 109), np.linspace(-10.7, -9.2, 97))
+    answer = on_grid(epidemic, axes, {"beta": lambda r, g, i: np.exp(g) + r, "gamma": lambda r, g, i: np.exp(g), "li": lambda r, g, i: i})
+    free("epidemic_bent", "proper", about, f"functions {{\n  vector rate(real t, vector y, real beta, real gamma) {{\n    real fresh = beta * y[1] * y[2] / 1e5;\n    return [-fresh, fresh - gamma * y[2]]';\n  }}\n}}\ntransformed data {{\n  array[8] int y = {{{', '.join(map(str, counts))}}};\n}}\nparameters {{\n  real<lower=0> beta;\n  real<lower=0> gamma;\n  real li;\n}}\nmodel {{\n  real first = 1e5 * inv_logit(li);\n  array[8] vector[2] state = ode_rk45(rate, [1e5 - first, first]', 0, linspaced_array(8, 1, 8), beta, gamma);\n  beta ~ lognormal(0, 1);\n  gamma ~ lognormal(-1, 1.5);\n  li ~ normal(-10, 2);\n  for (n in 1 : 8) y[n] ~ poisson(state[n][2]);\n}}", answer)
+
+
 def write(out):
     out.mkdir(parents=True, exist_ok=True)
     for name, kind, about, program, answer in sorted(MODELS):
@@ -512,7 +651,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("models/adversarial"))
     args = parser.parse_args()
-    for group in (scalars, targets, planes, hierarchies, shelves, horseshoes, regressions, dimensions, shapes, improper, fresh):
+    for group in (scalars, targets, planes, hierarchies, shelves, horseshoes, regressions, dimensions, shapes, improper, fresh, tails, masses):
         group()
     assert len({m[0] for m in MODELS}) == len(MODELS)
     write(args.out)

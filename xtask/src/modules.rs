@@ -300,6 +300,7 @@ const BLACKBOX: [Storey; 11] = [
     Storey {
         modules: &["certificate", "starts", "refine"],
         may_use: &[
+            "agreement",
             "calls",
             "noise",
             "psis",

@@ -15,6 +15,7 @@ mod stored;
 use jensen_density::{LogDensity, TwiceDifferentiable};
 use jensen_run::{Algorithm, Clock, Interrupt, Record, Status, Step};
 
+use crate::approximation::Approximation;
 use crate::calls::Calls;
 use crate::certificate::certify;
 use crate::error::FitError;
@@ -25,6 +26,7 @@ use crate::method::{Beginning, Engine, Method, StoredState};
 use crate::noise::NoiseSource;
 use crate::oracle::{Estimate, Oracle};
 use crate::records::{Prepared, evaluation_draws};
+use crate::refine::beyond;
 use crate::settings::{FamilyChoice, Settings};
 use crate::starts::{Init, StartOutcome, Starts, StartsState, best_start, modes_of};
 use crate::symmetry::Labellings;
@@ -83,6 +85,9 @@ pub struct FamilyResult {
     pub dim: usize,
     /// A coordinate along which the density does not fall off, as where the posterior is improper.
     pub flat: Option<usize>,
+    /// A coordinate, where the approximation is standard normal, of which more of the variance lies beyond its reach than may, and
+    /// how many times its own.
+    pub beyond: Option<(usize, f64)>,
 }
 
 /// What the driver made.
@@ -433,7 +438,17 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             Some(self.interrupt),
         );
         *calls += oracle.take_calls();
+        // What its weights speak against is refined anyway, and of records one by one a look costs as much as a fit.
+        let looks = evaluation.is_good() && self.records.is_none() && !self.interrupt.is_late();
+        let beyond = looks.then(|| {
+            let space = Space::of(self.density);
+            let approximation = Approximation::new(kind, space, omega.clone())
+                .expect("a fitted family has all its parameters");
+            let log_z = evaluation.importance_bound.mean;
+            beyond(self.density, &approximation, log_z, self.source)
+        });
         FamilyResult {
+            beyond: beyond.flatten(),
             kind,
             omega,
             status,

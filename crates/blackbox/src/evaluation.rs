@@ -10,7 +10,7 @@ use jensen_run::Interrupt;
 use crate::agreement::{Agreement, Moments};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::{Estimate, Oracle, Stream};
-use crate::psis::{khat, khat_threshold};
+use crate::psis::{khat, khat_threshold, tail_index_error};
 
 /// Largest number of lanes in one call to the density.
 const BLOCK: usize = 512;
@@ -239,10 +239,7 @@ fn in_doubt(evaluation: &Evaluation) -> bool {
         return false;
     }
     let variance = evaluation.elbo.standard_error.powi(2) * evaluation.draws as f64;
-    // The standard error of a shape k is (1 + k) / √m, m weights being in its tail.
-    let draws = evaluation.draws as f64;
-    let tail = (draws / 5.0).min(3.0 * draws.sqrt());
-    let error = (1.0 + evaluation.khat_threshold) / tail.sqrt();
+    let error = tail_index_error(evaluation.khat_threshold, evaluation.draws as f64);
     let margin = (CLEAR * error).min(FAR_BELOW);
     let clearly_good = evaluation.khat <= evaluation.khat_threshold - margin;
     let clearly_bad = evaluation.khat > 1.0 && variance > 2.0;

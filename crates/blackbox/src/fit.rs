@@ -237,15 +237,32 @@ pub fn fit<D: TwiceDifferentiable>(
     subject: &Subject,
     control: &mut Control<'_>,
 ) -> Result<Fit, FitError> {
-    fit_erased(&ErasedDensity::new(density), settings, subject, control)
+    fit_reporting(density, settings, subject, control, &|_| true)
 }
 
-/// What [`fit`] does, compiled once for all densities.
+/// The same, where something is computed from draws of the approximation: `reported` says whether that can be taken from them
+/// too, by their weights. Where it cannot, what could be trusted otherwise is refined.
+///
+/// # Errors
+/// As [`fit`].
+pub fn fit_reporting<D: TwiceDifferentiable>(
+    density: &D,
+    settings: &Settings,
+    subject: &Subject,
+    control: &mut Control<'_>,
+    reported: &dyn Fn(&Approximation) -> bool,
+) -> Result<Fit, FitError> {
+    let density = ErasedDensity::new(density);
+    fit_erased(&density, settings, subject, control, reported)
+}
+
+/// What [`fit_reporting`] does, compiled once for all densities.
 fn fit_erased(
     density: &ErasedDensity<'_>,
     settings: &Settings,
     subject: &Subject,
     control: &mut Control<'_>,
+    reported: &dyn Fn(&Approximation) -> bool,
 ) -> Result<Fit, FitError> {
     let dim = density.dim();
     if dim == 0 {
@@ -282,7 +299,7 @@ fn fit_erased(
     let driver = Driver::new(&watched, prepared.as_ref(), settings.clone(), &interrupt);
     driver.check()?;
     let identity = identity(settings, subject);
-    let mut refining = Refining::new(&watched, driver, settings);
+    let mut refining = Refining::new(&watched, driver, settings, reported);
     let outcome = run_interruptibly(&mut refining, &identity, control, Some(&interrupt));
     let outcome = outcome.map_err(FitError::Run)?;
     let status = outcome.status;

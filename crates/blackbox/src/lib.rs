@@ -99,7 +99,7 @@ pub use evaluation::{
     Evaluation, evaluate, importance_weighted_bound, log_weights, resample, summarize,
 };
 pub use family::{Family, FamilyKind, Smoothness, Space};
-pub use fit::{Fit, Subject, fit, identity};
+pub use fit::{Fit, Subject, fit, fit_reporting, identity};
 pub use hfsgvi::{Hfsgvi, HfsgviSettings, HfsgviState};
 pub use linear_response::{
     LinearResponse, LinearResponseError, LinearResponseSettings, linear_response,
@@ -112,7 +112,7 @@ pub use noise::{NoisePurpose, NoiseSource};
 pub use objective::Objective;
 pub use optimiser::{Optimiser, OptimiserState, Rule, Schedule};
 pub use oracle::{Estimate, Estimator, Oracle, Stream};
-pub use psis::{Psis, khat_threshold, psis};
+pub use psis::{Psis, khat_threshold, psis, tail_index, tail_index_error};
 pub use refine::{
     ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, Refine, RefineSettings, RefineState, RefineWhen,
     Refined, RefinedDraws, Round, Rung,

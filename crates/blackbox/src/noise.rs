@@ -45,6 +45,8 @@ pub enum NoisePurpose {
     Symmetry,
     /// Where the networks of a flow begin.
     Network,
+    /// Proposals from anywhere.
+    Leap,
 }
 
 impl NoisePurpose {
@@ -72,6 +74,7 @@ impl NoisePurpose {
             Self::Far => const { named("far") },
             Self::Symmetry => const { named("symmetry") },
             Self::Network => const { named("network") },
+            Self::Leap => const { named("leap") },
         }
     }
 }

@@ -31,15 +31,23 @@ pub(crate) struct Refining<'a, D: TwiceDifferentiable> {
     density: &'a D,
     driver: Driver<'a, D>,
     settings: &'a Settings,
+    /// Whether what is reported can be taken from draws of an approximation.
+    reported: &'a dyn Fn(&Approximation) -> bool,
     refine: Option<Refine<'a, D>>,
 }
 
 impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
-    pub(crate) fn new(density: &'a D, driver: Driver<'a, D>, settings: &'a Settings) -> Self {
+    pub(crate) fn new(
+        density: &'a D,
+        driver: Driver<'a, D>,
+        settings: &'a Settings,
+        reported: &'a dyn Fn(&Approximation) -> bool,
+    ) -> Self {
         Self {
             density,
             driver,
             settings,
+            reported,
             refine: None,
         }
     }
@@ -51,8 +59,9 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
             RefineWhen::Always => !output.results.is_empty(),
             RefineWhen::Auto => {
                 let fit = Fit::of(output.clone(), status.clone(), self.density, self.settings);
+                let open = |fit: &Fit| !fit.trusted() || !(self.reported)(&fit.approximation());
                 self.settings.is_policy()
-                    && fit.is_some_and(|fit| !fit.trusted() && fit.could_be_refined())
+                    && fit.is_some_and(|fit| fit.could_be_refined() && open(&fit))
             }
         }
     }

@@ -42,6 +42,7 @@ impl Fit {
             .chain(moved(best))
             .chain(not_finite(&best.evaluation))
             .chain(far_away(best))
+            .chain(out_of_reach(best))
             .chain(self.refined.as_ref().and_then(|r| not_mixed(r, best.kind)));
         let mixed = self.refined.as_ref().filter(|refined| refined.mixed());
         let explored = |mode: &OtherMode| mixed.is_some_and(|refined| explored(refined, mode));
@@ -263,6 +264,21 @@ fn far_away(result: &FamilyResult) -> Option<Reason> {
                 result.kind
             ),
             "Try a richer family, reparameterise, or choose the draws by importance weights.",
+        )
+    })
+}
+
+/// What no weight of the approximation's own draws can show.
+fn out_of_reach(result: &FamilyResult) -> Option<Reason> {
+    result.beyond.map(|(coordinate, share)| {
+        Reason::new(
+            format!(
+                "{share:.1} times the variance that the {} approximation has in coordinate {} lies beyond the reach of its draws: a \
+                 slab, a long tail or another mode",
+                result.kind,
+                coordinate + 1
+            ),
+            "Refine it (`--refine always`), or reparameterise.",
         )
     })
 }

@@ -21,7 +21,8 @@ fn list(command: &Command, path: &str, found: &mut Vec<Value>) {
     found.push(json!({
         "command": path,
         "about": command.get_about().map(ToString::to_string),
-        "leaf": !command.has_subcommands(),
+        // `jensen regress` does something itself, too.
+        "leaf": !command.has_subcommands() || command.get_positionals().next().is_some(),
         "arguments": shown.map(argument).collect::<Vec<_>>(),
     }));
     for below in command.get_subcommands() {

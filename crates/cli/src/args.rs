@@ -32,6 +32,8 @@ Exit codes:
 pub enum Command {
     /// Fit a model: approximate its posterior and judge the approximation
     Fit(Box<FitArgs>),
+    /// Fit a regression: a table and a formula such as `y ~ x + (1 | g)`
+    Regress(Box<crate::regress::RegressArgs>),
     /// Fit a model to many data sets and with many seeds: one table, a row a fit
     FitMany(Box<FitManyArgs>),
     /// More draws from the stored approximation of a fit

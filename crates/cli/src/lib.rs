@@ -7,6 +7,7 @@
 //! | `terminal`, `progress` | what long runs share: threads, Ctrl-C, display, exit codes |
 //! | `limits` | what ends the interpreter: time, memory, Ctrl-C |
 //! | `fit`, `table` | `jensen fit`, and what it shows |
+//! | `regress` | `jensen regress`: formulas over tables |
 //! | `calibrate` | ranks of what data were simulated with |
 //! | `fit_many` | many fits, a row of one table each |
 //! | `topics` | `jensen topics`: corpora and topic models |
@@ -46,6 +47,7 @@ mod limits;
 #[cfg(feature = "conjugate")]
 mod points;
 mod progress;
+mod regress;
 #[cfg(feature = "reproduce")]
 mod reproduce;
 #[cfg(any(feature = "neural", feature = "conjugate", feature = "topics"))]
@@ -120,6 +122,7 @@ fn guarded(work: impl FnOnce() -> CommandResult + Send + 'static) -> Exit {
 fn run(command: Command) -> CommandResult {
     match command {
         Command::Fit(args) => fit::run(*args),
+        Command::Regress(args) => regress::run(*args),
         Command::FitMany(args) => fit_many::run(&args),
         Command::Draws(args) => draws::run(&args),
         Command::Generate(args) => draws::generate(&args),

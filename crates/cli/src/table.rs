@@ -19,7 +19,7 @@ pub fn summary(fitted: &Fitted) -> String {
                 .split_once('[')
                 .is_some_and(|(name, _)| roles.is_pointwise(name))
         });
-    table(&mut text, &parameters);
+    self::parameters(&mut text, &parameters);
     let mut left_out: Vec<&str> = (pointwise.iter())
         .filter_map(|p| Some(p.name.split_once('[')?.0))
         .collect();
@@ -32,9 +32,15 @@ pub fn summary(fitted: &Fitted) -> String {
             left_out.join(", ")
         );
     }
+    text.push('\n');
+    text + &evidence(fitted)
+}
+
+/// How the fit went, and whether it can be trusted, as text.
+pub fn evidence(fitted: &Fitted) -> String {
+    let mut text = String::new();
     let best = fitted.fit.best();
     let e = &best.evaluation;
-    text.push('\n');
     let mut line = |name: &str, value: &str| {
         // The hat of k̂ is a character of its own that takes no column.
         let width = 8 + name.chars().filter(|c| *c == '\u{302}').count();
@@ -106,9 +112,10 @@ pub fn summary(fitted: &Fitted) -> String {
     text
 }
 
-fn table(text: &mut String, parameters: &[ParameterSummary]) {
+/// Rows of summaries, the first ones where there are many.
+pub fn parameters(text: &mut String, parameters: &[ParameterSummary]) {
     let shown = &parameters[..parameters.len().min(ROWS)];
-    let width = shown.iter().map(|p| p.name.chars().count()).max();
+    let width = shown.iter().map(|p| p.shown().chars().count()).max();
     let width = width.unwrap_or(0).max(4);
     let weighted = shown.iter().any(|p| p.plain.is_some());
     let row = |text: &mut String, name: &str, cells: [&str; 6], plain: [&str; 2]| {
@@ -126,8 +133,13 @@ fn table(text: &mut String, parameters: &[ParameterSummary]) {
         let [mean, sd, q05, q50, q95] = [p.mean, p.sd, p.q05, p.q50, p.q95].map(number);
         let plain = p.plain.map(|plain| [number(plain.mean), number(plain.sd)]);
         let [plain_mean, plain_sd] = plain.unwrap_or_default();
+        let known = |cell: String| match p.untold.is_some() && cell == "NaN" {
+            true => "–".to_owned(),
+            false => cell,
+        };
+        let (mean, sd) = (known(mean), known(sd));
         let cells = [&mean, &mcse, &sd, &q05, &q50, &q95].map(String::as_str);
-        row(text, &p.name, cells, [&plain_mean, &plain_sd]);
+        row(text, p.shown(), cells, [&plain_mean, &plain_sd]);
     }
     if parameters.len() > shown.len() {
         let _ = writeln!(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::draws::is_storable_name;
+use crate::draws::{DrawsVariable, is_storable_name};
 use crate::error::DataError;
 use crate::lookup::similar_name;
 
@@ -47,6 +47,15 @@ impl Labels {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// A label by its place, as text.
+    pub fn text(&self, at: usize) -> String {
+        match self {
+            Self::Whole(labels) => labels[at].to_string(),
+            Self::Numbers(labels) => labels[at].to_string(),
+            Self::Words(labels) => labels[at].clone(),
+        }
     }
 }
 
@@ -115,6 +124,25 @@ impl Coordinates {
             names.push(named.map_or_else(|| format!("{variable}_dim_{at}"), String::clone));
         }
         names
+    }
+
+    /// The scalars of a variable by the labels of its dimensions, `theta[Choate]`, in the order of
+    /// [`DrawsVariable::display_names`]; none where no dimension has labels.
+    pub fn labelled(&self, variable: &DrawsVariable) -> Option<Vec<String>> {
+        let names = self.names(&variable.name, variable.shape.len());
+        let sizes = names.iter().zip(&variable.shape);
+        let labels: Vec<Option<&Labels>> = sizes
+            .map(|(name, size)| self.coords.get(name).filter(|labels| labels.len() == *size))
+            .collect();
+        labels.iter().any(Option::is_some).then(|| {
+            variable.subscripted(|name, index| {
+                let parts = index.iter().zip(&labels).map(|(at, labels)| match labels {
+                    Some(labels) => labels.text(at - 1),
+                    None => at.to_string(),
+                });
+                format!("{name}[{}]", parts.collect::<Vec<_>>().join(","))
+            })
+        })
     }
 
     /// Whether all that is named is there, by the shapes of what is written; `declared` has the dimensions of everything that

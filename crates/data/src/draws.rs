@@ -51,7 +51,7 @@ impl DrawsVariable {
         })
     }
 
-    fn subscripted(&self, spell: impl Fn(&str, &[usize]) -> String) -> Vec<String> {
+    pub(crate) fn subscripted(&self, spell: impl Fn(&str, &[usize]) -> String) -> Vec<String> {
         let mut index = vec![1; self.shape.len()];
         let mut names = Vec::with_capacity(self.len());
         for _ in 0..self.len() {

@@ -69,7 +69,7 @@ pub use files::{
     create_folder, list_folder, read_bytes, read_optional, read_text, read_within, remove_file,
     remove_files,
 };
-pub use lookup::Entry;
+pub use lookup::{Entry, similar_name};
 pub use netcdf::{NETCDF, NetcdfAttributes, Roles, predicted, write_draws_netcdf};
 pub use rows::{Number, RowFormat, RowWriter, Rows};
 pub use run_dir::{Artefact, Claim, RunDir};

@@ -214,7 +214,7 @@ fn subscript(mut offset: usize, shape: &[usize]) -> String {
 }
 
 /// The closest known name within about a third of the letters, the first of equals.
-pub(crate) fn similar_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+pub fn similar_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
     let limit = (name.chars().count() / 3).max(1);
     known
         .map(|k| (edit_distance(&name.to_lowercase(), &k.to_lowercase()), k))

@@ -125,10 +125,13 @@ pub struct Seconds {
 pub struct ParameterSummary {
     /// Name with subscripts: `theta[1]`.
     pub name: String,
-    /// Mean.
+    /// The same with the labels of its dimensions, where they have some: `theta[Choate]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Mean; `null` where the draws' tails leave none to be had.
     #[serde(deserialize_with = "null_is_nan")]
     pub mean: f64,
-    /// Standard deviation.
+    /// Standard deviation; `null` where the draws' tails leave none to be had.
     #[serde(deserialize_with = "null_is_nan")]
     pub sd: f64,
     /// 5 % quantile.
@@ -153,6 +156,13 @@ pub struct ParameterSummary {
     /// What the same draws say without weights, where the summary is weighted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain: Option<PlainSummary>,
+    /// Tail index k̂ of the heavier of the draws' two tails; absent where they end at a bound or are few. Moments from the
+    /// order 1/k̂ on do not exist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail_khat: Option<f64>,
+    /// Why mean or standard deviation are `null`, where the tails are the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untold: Option<String>,
 }
 
 /// Mean and standard deviation of an approximation's draws as they are.
@@ -183,6 +193,11 @@ pub struct ElboPoint {
 }
 
 impl ParameterSummary {
+    /// What people call it: by its labels where it has some.
+    pub fn shown(&self) -> &str {
+        self.label.as_deref().unwrap_or(&self.name)
+    }
+
     /// Summarises draws of a scalar. Quantiles interpolate linearly between order statistics (R's type 7); the standard
     /// deviation divides by n − 1. A NaN among the draws makes every figure NaN, as does an empty slice.
     pub fn from_draws(name: impl Into<String>, draws: &[f64]) -> Self {
@@ -201,6 +216,7 @@ impl ParameterSummary {
     pub fn of(name: impl Into<String>, mean: f64, sd: f64, [q05, q50, q95]: [f64; 3]) -> Self {
         Self {
             name: name.into(),
+            label: None,
             mean,
             sd,
             q05,
@@ -210,6 +226,8 @@ impl ParameterSummary {
             ess: None,
             rhat: None,
             plain: None,
+            tail_khat: None,
+            untold: None,
         }
     }
 }

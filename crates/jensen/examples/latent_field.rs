@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use jensen::data::{Adjacency, Symmetric, Table};
-use jensen::latent::{Files, Learning, Request, Settings, TableModel, fit_table, fitted};
+use jensen::latent::{Files, Known, Learning, Request, Settings, TableModel, fit_table, fitted};
 use jensen::run::{Budget, Control, Identity, Silent};
 
 /// The files that the prior names.
@@ -53,6 +53,7 @@ fn main() -> Result<(), jensen::Error> {
     let learning = Learning {
         settings: Settings::default(),
         learn: true,
+        integrate: true,
         starts: 1,
         seed: 0,
     };
@@ -63,12 +64,18 @@ fn main() -> Result<(), jensen::Error> {
         learnt.fit.gap.unwrap_or(f64::NAN),
         learnt.theta[0]
     );
-    let outcome = fitted(&model, learnt.likelihood, &learnt.fit);
+    let known = Known::of(&model, &learnt)?;
+    let outcome = fitted(&model, &known.predictors);
     println!(
         "log predictive {:.3} nats a district",
         outcome.log_predictive().unwrap_or(f64::NAN)
     );
-    let mut risk: Vec<(f64, usize)> = learnt.fit.mean.iter().map(|m| m.exp()).zip(0..).collect();
+    let mut risk: Vec<(f64, usize)> = outcome
+        .predictor
+        .iter()
+        .map(|p| p.0.exp())
+        .zip(0..)
+        .collect();
     risk.sort_by(|a, b| b.0.total_cmp(&a.0));
     for (risk, region) in risk.iter().take(5) {
         println!("district {region}: relative risk {risk:.2}");

@@ -91,6 +91,12 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+impl From<jensen_regress::Error> for Error {
+    fn from(error: jensen_regress::Error) -> Self {
+        Self::Input(error.to_string())
+    }
+}
+
 impl From<ModelError> for Error {
     fn from(error: ModelError) -> Self {
         Self::Model(Box::new(error))

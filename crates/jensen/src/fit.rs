@@ -1,5 +1,6 @@
 //! `fit`: a problem in, a judged posterior with draws out.
 
+use std::cell::RefCell;
 use std::time::Instant;
 
 use jensen_blackbox::{Approximation, Fit, NoiseSource, Settings, Space};
@@ -12,7 +13,7 @@ use jensen_run::{
 use crate::covariance::Covariance;
 use crate::haste::Haste;
 use crate::outputs::HistoryPoint;
-use crate::sample::{Sample, SampleRequest, report};
+use crate::sample::{Reported, Sample, SampleRequest, report, report_weighted};
 use crate::{Error, Footprint, Problem};
 
 /// Iterations that [`fit`] allows; every method stops on its own long before.
@@ -64,6 +65,8 @@ pub struct Fitted {
     /// A summary of every reported scalar, in the order of the columns of the draws: of refined draws, of the
     /// approximation's by their importance weights, or of those in the sample.
     pub(crate) summaries: Vec<ParameterSummary>,
+    /// The first quantity that draws of the approximation do not have, however weighted, where they are what is reported.
+    moved: Option<String>,
     /// Estimates of the bound along the run; where it was resumed from a folder, those before included.
     pub history: Vec<HistoryPoint>,
     /// Seconds that the problem took to build.
@@ -98,6 +101,15 @@ impl Fitted {
                 self.sample.unmade
             )));
         }
+        if let Some(name) = &self.moved {
+            verdict.against(Reason::new(
+                format!(
+                    "weights move the mean or the standard deviation of {name}, and are too few for it: draws of the approximation do \
+                     not have it"
+                ),
+                "Refine the draws (`--refine auto`), or use another family.",
+            ));
+        }
         // The guard behind the others, which know the cause better.
         if verdict.trusted()
             && let Some(name) = self.beyond_numbers()
@@ -110,7 +122,7 @@ impl Fitted {
         verdict
     }
 
-    /// The first parameter whose draws have no finite mean or standard deviation.
+    /// The first parameter whose draws have no finite mean or standard deviation, and no tails that would say why.
     fn beyond_numbers(&self) -> Option<&str> {
         if self.sample.table.is_empty() {
             return None;
@@ -120,7 +132,9 @@ impl Fitted {
             variables.flat_map(|variable| std::iter::repeat_n(variable.kind, variable.len()));
         let mut parameters =
             (self.summaries.iter().zip(kinds)).filter(|(_, kind)| *kind == VariableKind::Parameter);
-        let beyond = parameters.find(|(summary, _)| !(summary.mean + summary.sd).is_finite());
+        let beyond = parameters.find(|(summary, _)| {
+            summary.untold.is_none() && !(summary.mean + summary.sd).is_finite()
+        });
         beyond.map(|(summary, _)| summary.name.as_str())
     }
 
@@ -209,11 +223,6 @@ pub fn fit_with<P: Problem>(
         resume: control.resume,
         force_resume: control.force_resume,
     };
-    let mut fit = jensen_blackbox::fit(problem.density(), &settings, &subject, &mut control)?;
-    let before_response = clock.seconds();
-    options.covariance.apply(problem, &mut fit, &settings)?;
-    fit.seconds += clock.seconds() - before_response;
-    let before_draws = clock.seconds();
     let request = SampleRequest {
         first: 0,
         draws: options.draws,
@@ -222,13 +231,38 @@ pub fn fit_with<P: Problem>(
         seed: settings.seed,
         threads: options.threads,
     };
-    let weighted = settings.is_policy() && options.covariance == Covariance::Family;
-    let (sample, summaries) = report(problem, &fit, weighted, &request, &haste)?;
+    let weighted =
+        settings.is_policy() && options.covariance == Covariance::Family && !options.resample;
+    // What is reported is judged as it is reported, and made once.
+    let made = RefCell::new(None);
+    let usable = |approximation: &Approximation| {
+        if !weighted {
+            return true;
+        }
+        // Errors are those of the report itself.
+        let reported = report_weighted(problem, approximation, &request, &haste).ok();
+        let usable = reported.as_ref().is_none_or(|r| r.moved.is_none());
+        made.replace(reported);
+        usable
+    };
+    let density = problem.density();
+    let mut fit =
+        jensen_blackbox::fit_reporting(density, &settings, &subject, &mut control, &usable)?;
+    let before_response = clock.seconds();
+    options.covariance.apply(problem, &mut fit, &settings)?;
+    fit.seconds += clock.seconds() - before_response;
+    let before_draws = clock.seconds();
+    let Reported {
+        sample,
+        summaries,
+        moved,
+    } = report(problem, &fit, weighted, &request, &haste, made.take())?;
     Ok(Fitted {
         fit,
         identity,
         sample,
         summaries,
+        moved,
         history: historian.history,
         build_seconds: problem.build_seconds(),
         draws_seconds: clock.seconds() - before_draws,

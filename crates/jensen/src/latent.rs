@@ -9,8 +9,12 @@
 //! | `study` | [`fit_latent`]: a table into a posterior, in a folder; [`fit_latent_in_memory`] |
 //! | `predictions` | predictions as a table |
 //! | `draws` | joint draws at the rows of another table |
+//! | `view` | a table as a specification sees it |
+//! | `units` | how responses and columns are measured inside, and the way back |
 //! | `table_model` | [`TableModel`]: a request on a table: observations, prior and design |
-//! | `learn` | fits at given hyperparameters, and learning them |
+//! | `learn` | fits at given hyperparameters, learning them, and integrating over them |
+//! | `plain` | a plain model beside a fit |
+//! | `posterior` | what is known after a fit: a mixture over hyperparameters |
 //! | `outcome` | what a fitted model says of observations: means, intervals, scores |
 //! | `analysis` | [`fit_analysis`]: factor analysis of tables |
 //! | `stored` | [`Stored`]: a fit as it is kept on disk |
@@ -24,6 +28,8 @@ mod files;
 mod learn;
 mod maps;
 mod outcome;
+mod plain;
+mod posterior;
 mod predictions;
 mod request;
 mod settings;
@@ -32,24 +38,29 @@ mod stored;
 mod study;
 mod summary;
 mod table_model;
+mod units;
+mod view;
 
 pub use jensen_latent::*;
 
 pub use analysis::{
     AnalysisData, AnalysisRequest, AnalysisStudy, AnalysisSummary, FACTOR_ANALYSIS, fit_analysis,
 };
-pub use draws::{drawn, draws_at};
+pub use draws::{Drawn, drawn, draws_at};
 pub use files::{LatentData, LatentFolder, LatentRun, PriorFiles, open_latent, stored_posterior};
-pub use learn::{Learning, Learnt, fit_table, posterior_at};
+pub use learn::{Hyperposterior, Learning, Learnt, fit_table};
 pub use outcome::{Bin, PredictedRows, fitted, outcome};
+pub use plain::Comparison;
+pub use posterior::{Known, Part, posterior_at};
 pub use predictions::predictions;
 pub use request::{Request, parse_likelihood};
 pub use settings::LatentRequest;
 pub use sheet::{Curve, Page, sheet};
-pub use stored::Stored;
+pub use stored::{Stored, StoredPoint};
 pub use study::{LatentStudy, fit_latent, fit_latent_in_memory};
 pub use summary::{Hyperparameter, LatentSeconds, LatentSummary, Made, evidence, summary};
-pub use table_model::{Files, Prediction, TableModel};
+pub use table_model::{Rows, TableModel};
+pub use view::Files;
 
 /// A digest of bytes, for the identity of runs.
 pub fn digest(bytes: &[u8]) -> String {

@@ -47,6 +47,7 @@
 //! | [`latent`] | latent Gaussian models of tables |
 //! | [`neural`] | auto-encoders of images and tables |
 //! | [`points`] | mixtures and factors of points |
+//! | [`regress`] | regressions: a formula and a table, fitted as a program |
 //! | [`study`] | one skeleton for everything that is fitted: folder, run, verdict, files |
 //! | [`topics`] | topic models of memory-mapped corpora |
 //! | `error` | [`Error`] |
@@ -84,6 +85,7 @@ mod problem;
 pub mod program;
 mod query;
 mod refinement;
+pub mod regress;
 mod sample;
 mod save;
 pub mod stan;

@@ -2,7 +2,8 @@
 
 use jensen_blackbox::{AdviSettings, AdviStop, FamilyKind, Method};
 use jensen_data::{
-    AdviConfig, ElboPoint, FitSummary, ParameterSummary, Seconds, StanCsvComments, StanCsvHeader,
+    AdviConfig, Coordinates, ElboPoint, FitSummary, ParameterSummary, Seconds, StanCsvComments,
+    StanCsvHeader,
 };
 use jensen_density::VariableKind;
 use jensen_report::{
@@ -19,6 +20,9 @@ const POINTS: usize = 400;
 
 /// Scalars whose draws a report gets; it draws fewer and says so.
 const MARGINALS: usize = 400;
+
+/// Quantities that a sentence names beside the first.
+const NAMED: usize = 4;
 
 /// One estimate of the bound along a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,7 +130,11 @@ impl Fitted {
     pub fn evidence(&self) -> Evidence {
         Evidence {
             against: self.verdict(),
-            notes: self.model_remarks.clone(),
+            notes: self
+                .untold()
+                .into_iter()
+                .chain(self.model_remarks.iter().cloned())
+                .collect(),
             ..Evidence::new(self.fit.status.clone(), Work::Judged)
         }
     }
@@ -165,8 +173,26 @@ impl Fitted {
             );
         }
         remarks.extend(self.labelling());
+        remarks.extend(self.untold());
         remarks.extend(self.model_remarks.iter().cloned());
         remarks
+    }
+
+    /// The quantities of which no mean or standard deviation is told, with the first of the reasons.
+    fn untold(&self) -> Option<String> {
+        let with_reason = |p: &'_ ParameterSummary| Some((p.name.clone(), p.untold.clone()?));
+        let found: Vec<_> = self.summaries.iter().filter_map(with_reason).collect();
+        let (first, reason) = found.first()?;
+        let others = found[1..].iter().take(NAMED).map(|(name, _)| name.as_str());
+        let others: Vec<&str> = others.collect();
+        let others = match (others.is_empty(), found.len().saturating_sub(NAMED + 1)) {
+            (true, _) => String::new(),
+            (false, 0) => format!("; see also {}", others.join(", ")),
+            (false, more) => format!("; see also {} and {more} more", others.join(", ")),
+        };
+        Some(format!(
+            "{first} has {reason}{others}. Quantiles are known all the same"
+        ))
     }
 
     /// What is to be said where the fit is of one of several equivalent labellings.
@@ -184,6 +210,18 @@ impl Fitted {
     /// A summary of every reported scalar, in the order of the columns of the draws.
     pub fn parameters(&self) -> Vec<ParameterSummary> {
         self.summaries.clone()
+    }
+
+    /// Gives the summaries the labels that their dimensions have.
+    pub fn label(&mut self, coordinates: &Coordinates) {
+        let variables = self.sample.table.variables().iter();
+        let labels = variables.flat_map(|variable| match coordinates.labelled(variable) {
+            Some(labels) => labels.into_iter().map(Some).collect(),
+            None => vec![None; variable.len()],
+        });
+        for (summary, label) in self.summaries.iter_mut().zip(labels) {
+            summary.label = label;
+        }
     }
 
     /// The summary, `fit.json`.
@@ -240,13 +278,16 @@ impl Fitted {
         let parameters = summaries
             .iter()
             .map(|p| Parameter {
-                name: p.name.clone(),
+                name: p.shown().to_owned(),
                 mean: p.mean,
                 sd: p.sd,
                 q05: p.q05,
                 q50: p.q50,
                 q95: p.q95,
-                mcse: p.mcse.or(Some(p.sd / draws.sqrt())),
+                mcse: p
+                    .mcse
+                    .or(Some(p.sd / draws.sqrt()))
+                    .filter(|error| error.is_finite()),
             })
             .collect();
         let khat = Khat {

@@ -178,9 +178,20 @@ fn sample_until<P: Problem>(
     collect(problem.posterior(), &constrained, &chosen, &pool, request)
 }
 
+/// What is reported of a fit.
+#[derive(Clone, Debug)]
+pub(crate) struct Reported {
+    /// Draws.
+    pub sample: Sample,
+    /// Summaries, in the order of the columns.
+    pub summaries: Vec<ParameterSummary>,
+    /// The first quantity that draws of the approximation do not have, however weighted.
+    pub moved: Option<String>,
+}
+
 /// The draws to report of a fit, and the summaries: of refined draws where they have mixed, else of the approximation,
 /// by importance weights where `weighted` and the weights can be used; fewer draws where the run was ended from outside and
-/// all of them would take long.
+/// all of them would take long. What was `made` of the approximation's draws already is taken from there.
 ///
 /// # Errors
 /// As [`sample`].
@@ -190,57 +201,81 @@ pub(crate) fn report<P: Problem>(
     weighted: bool,
     request: &SampleRequest,
     haste: &Haste<'_>,
-) -> Result<(Sample, Vec<ParameterSummary>), Error> {
+    made: Option<Reported>,
+) -> Result<Reported, Error> {
     // What a fit writes are draws that differ.
     let refined = fit.refined.as_ref().filter(|refined| refined.mixed());
     let asked = refined.map_or(request.draws, |r| request.draws.min(r.draws.count));
-    let width: usize = problem
-        .posterior()
-        .variables()
-        .iter()
-        .map(|v| v.len())
-        .sum();
-    let most = |numbers: usize| numbers / width.max(1);
-    let (numbers, draws) = match haste.is_hurried() {
-        true => (HURRIED_NUMBERS, asked.min(most(HURRIED_NUMBERS).max(1))),
-        false => (NUMBERS, asked),
-    };
-    let summarised = SUMMARISED.min(most(numbers)).max(draws).max(1);
+    let (summarised, draws) = sizes(problem, asked, haste);
     let request = SampleRequest { draws, ..*request };
-    let (mut sample, summaries) = made(problem, fit, weighted, summarised, &request, haste)?;
+    let weighted = weighted && !request.resample && fit.best().evaluation.khat_is_good();
+    let mut reported = match (refined, weighted) {
+        (Some(refined), _) => Reported {
+            sample: sample_refined(problem, &refined.draws, &refined.log_p, &request)?,
+            summaries: summaries_of_refined(problem, refined, summarised, &request, haste)?,
+            moved: None,
+        },
+        (None, true) => match made.filter(|_| !haste.is_hurried()) {
+            Some(made) => made,
+            None => report_weighted(problem, &fit.approximation(), &request, haste)?,
+        },
+        (None, false) => {
+            let sample = sample_until(problem, &fit.approximation(), &request, haste)?;
+            let summaries = summaries::plain(&sample.table, haste);
+            Reported {
+                sample,
+                summaries,
+                moved: None,
+            }
+        }
+    };
     if haste.is_hurried() {
         // The time may have been up only when they were made: they are to be written, too.
-        sample.table = sample.table.first(most(HURRIED_NUMBERS).max(1));
-        sample.unmade = asked - (sample.table.len() + sample.rejected);
+        let kept = most(problem, HURRIED_NUMBERS).max(1);
+        reported.sample.table = reported.sample.table.first(kept);
+        let made = reported.sample.table.len() + reported.sample.rejected;
+        reported.sample.unmade = asked - made;
     }
-    Ok((sample, summaries))
+    Ok(reported)
 }
 
-/// The draws of a report, and summaries of about so many.
-fn made<P: Problem>(
+/// Draws of so many numbers.
+fn most<P: Problem>(problem: &P, numbers: usize) -> usize {
+    let variables = problem.posterior().variables();
+    let width: usize = variables.iter().map(|v| v.len()).sum();
+    numbers / width.max(1)
+}
+
+/// The draws behind summaries, and those to report where so many are asked for.
+fn sizes<P: Problem>(problem: &P, asked: usize, haste: &Haste<'_>) -> (usize, usize) {
+    let (numbers, draws) = match haste.is_hurried() {
+        true => {
+            let most = most(problem, HURRIED_NUMBERS).max(1);
+            (HURRIED_NUMBERS, asked.min(most))
+        }
+        false => (NUMBERS, asked),
+    };
+    let summarised = SUMMARISED.min(most(problem, numbers)).max(draws).max(1);
+    (summarised, draws)
+}
+
+/// What is reported of an approximation by importance weights.
+///
+/// # Errors
+/// As [`sample`].
+pub(crate) fn report_weighted<P: Problem>(
     problem: &P,
-    fit: &Fit,
-    weighted: bool,
-    summarised: usize,
+    approximation: &Approximation,
     request: &SampleRequest,
     haste: &Haste<'_>,
-) -> Result<(Sample, Vec<ParameterSummary>), Error> {
+) -> Result<Reported, Error> {
     let posterior = problem.posterior();
-    if let Some(refined) = fit.refined.as_ref().filter(|refined| refined.mixed()) {
-        let sample = sample_refined(problem, &refined.draws, &refined.log_p, request)?;
-        let summaries = summaries_of_refined(problem, refined, summarised, request, haste)?;
-        return Ok((sample, summaries));
-    }
-    if !weighted || request.resample || !fit.best().evaluation.khat_is_good() {
-        let sample = sample_until(problem, &fit.approximation(), request, haste)?;
-        let summaries = summaries::plain(&sample.table, haste);
-        return Ok((sample, summaries));
-    }
-    let pool = Pool::draw(problem, &fit.approximation(), request, summarised, haste);
+    let (summarised, draws) = sizes(problem, request.draws, haste);
+    let pool = Pool::draw(problem, approximation, request, summarised, haste);
     let chosen: Vec<usize> = (0..pool.log_p.len()).collect();
     let constrained = constrain(posterior, &pool, &chosen, request);
     let all = collect(posterior, &constrained, &chosen, &pool, request)?;
-    let first = ..request.draws.min(chosen.len());
+    let first = ..draws.min(chosen.len());
     let sample = collect(
         posterior,
         &constrained[first],
@@ -248,7 +283,12 @@ fn made<P: Problem>(
         &pool,
         request,
     )?;
-    Ok((sample, summaries::weighted(&all.table, haste)))
+    let (summaries, moved) = summaries::weighted(&all.table, haste);
+    Ok(Reported {
+        sample,
+        summaries,
+        moved,
+    })
 }
 
 /// Summaries of refined draws of whole times at equal distances, about `wanted` of them.

@@ -4,8 +4,14 @@
 //! many, each weighted by its Pareto-smoothed importance (Vehtari et al. 2024), which moves the moments of the
 //! approximation to those of the posterior and comes with a standard error for each. The plain values stand beside them.
 //! Refined draws are judged quantity by quantity.
+//!
+//! A mean or a standard deviation that the tails of the draws do not have, or do not show, is not told: see [`told`].
 
-use jensen_blackbox::{Ensemble, psis};
+use std::sync::Mutex;
+
+use jensen_blackbox::{
+    Ensemble, MEAN_LIMIT, SD_LIMIT, khat_threshold, psis, tail_index, tail_index_error,
+};
 use jensen_data::{DrawsTable, ParameterSummary, PlainSummary};
 use rayon::prelude::*;
 
@@ -26,27 +32,124 @@ const HEAVIEST: f64 = 0.01;
 /// draws, 20 % with a tenth, and 90 % without a limit; that of the draws as they are is 8 % too small.
 const EFFECTIVE: f64 = 0.25;
 
+/// Tail index from which on a variance is infinite: moments of a generalised Pareto distribution of shape k end at the order 1/k.
+const NO_VARIANCE: f64 = 0.5;
+
 /// The summaries of the draws as they are, in the order of the columns.
 pub(crate) fn plain(table: &DrawsTable, haste: &Haste<'_>) -> Vec<ParameterSummary> {
-    each(table, haste, ParameterSummary::from_draws)
+    each(table, haste, |(_, name), draws| of_equal(name, draws))
+}
+
+/// The summary of draws of equal weights.
+fn of_equal(name: String, draws: &[f64]) -> ParameterSummary {
+    let tail = tail_index(draws, 1.0);
+    told(
+        ParameterSummary::from_draws(name, draws),
+        [tail; 2],
+        draws.len() as f64,
+    )
+}
+
+/// A summary without the moments that are not to be had, by the tail indices of what the mean and the square root of what the
+/// variance is the mean of, and the number of effective draws.
+///
+/// The limit of a mean is that of [`khat_threshold`], above which a sample of that size does not show it (Vehtari et al. 2024,
+/// section 3.2.4), but never below one half, where its error is that of the central limit theorem. From one half on there is
+/// no variance, and with it no standard error of a mean. An index must stay below its limit by its standard error: what draws leave
+/// open is not told either.
+fn told(
+    summary: ParameterSummary,
+    [of_mean, of_sd]: [Option<f64>; 2],
+    effective: f64,
+) -> ParameterSummary {
+    let limit = khat_threshold(effective as usize).max(NO_VARIANCE);
+    let error = |tail: f64| tail_index_error(tail, effective);
+    let reaches = |tail: Option<f64>, limit: f64| tail.filter(|tail| tail + error(*tail) >= limit);
+    let tail_khat = of_mean;
+    if let Some(tail) = reaches(of_mean, limit) {
+        return ParameterSummary {
+            mean: f64::NAN,
+            sd: f64::NAN,
+            mcse: None,
+            plain: None,
+            tail_khat,
+            untold: Some(format!(
+                "no mean and no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}; from {limit:.2} on so many \
+                 draws do not show a mean, and from 1 on there is none",
+                error(tail)
+            )),
+            ..summary
+        };
+    }
+    let untold = reaches(of_sd, NO_VARIANCE).map(|tail| {
+        format!(
+            "no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}, and from {NO_VARIANCE} on the variance is \
+             infinite",
+            error(tail)
+        )
+    });
+    let (sd, mcse) = match untold {
+        Some(_) => (f64::NAN, None),
+        None => (summary.sd, summary.mcse),
+    };
+    let plain = summary.plain.filter(|_| untold.is_none());
+    ParameterSummary {
+        sd,
+        mcse,
+        plain,
+        tail_khat,
+        untold,
+        ..summary
+    }
 }
 
 /// The summaries by smoothed importance weights, in the order of the columns; those of the draws as they are where few
-/// draws have most of the weight, or most of a quantity's.
-pub(crate) fn weighted(table: &DrawsTable, haste: &Haste<'_>) -> Vec<ParameterSummary> {
+/// draws have most of the weight, or most of a quantity's. And the first quantity of which neither can be used: the weights are too
+/// few for it, and move its mean or its standard deviation further than they may those of a coordinate.
+pub(crate) fn weighted(
+    table: &DrawsTable,
+    haste: &Haste<'_>,
+) -> (Vec<ParameterSummary>, Option<String>) {
     let log_weights = psis(&table.log_weights(), 1.0).log_weights;
     let weights: Vec<f64> = log_weights.iter().map(|w| w.exp()).collect();
-    if weights.iter().any(|weight| *weight > HEAVIEST) {
-        return plain(table, haste);
-    }
-    each(table, haste, |name, draws| {
-        let plain = ParameterSummary::from_draws(name, draws);
-        let weighed = weigh(plain.clone(), draws, &weights);
-        let least = EFFECTIVE * draws.len() as f64;
-        match weighed.ess.is_some_and(|ess| ess < least) {
-            true => plain,
-            false => weighed,
+    let heavy = weights.iter().any(|weight| *weight > HEAVIEST);
+    let moved = Mutex::new(None::<(usize, String)>);
+    let summaries = each(table, haste, |(column, name), draws| {
+        let weighed = weigh(
+            ParameterSummary::from_draws(name.clone(), draws),
+            draws,
+            &weights,
+        );
+        let effective = weighed.ess.unwrap_or(0.0);
+        if heavy || effective < EFFECTIVE * draws.len() as f64 {
+            if is_moved(&weighed) {
+                let mut first = moved.lock().expect("no thread panics while it holds it");
+                if first.as_ref().is_none_or(|(other, _)| column < *other) {
+                    *first = Some((column, name.clone()));
+                }
+            }
+            return of_equal(name, draws);
         }
+        // What the mean and the variance are the means of, on the same scale.
+        let of = |power: f64| {
+            let terms = draws.iter().zip(&weights);
+            let terms: Vec<f64> = terms
+                .map(|(x, w)| w.powf(power) * (x - weighed.mean))
+                .collect();
+            tail_index(&terms, 1.0)
+        };
+        let tails = [of(1.0), of(0.5)];
+        told(weighed, tails, effective)
+    });
+    let moved = moved.into_inner().expect("no thread has panicked");
+    (summaries, moved.map(|(_, name)| name))
+}
+
+/// Whether weights move a mean or a standard deviation further than those of a coordinate may be moved.
+fn is_moved(weighed: &ParameterSummary) -> bool {
+    weighed.plain.is_some_and(|plain| {
+        (weighed.mean - plain.mean).abs() > MEAN_LIMIT * weighed.sd
+            || (weighed.sd / plain.sd).ln().abs() > SD_LIMIT
     })
 }
 
@@ -56,23 +159,26 @@ pub(crate) fn refined(
     ensemble: Ensemble,
     haste: &Haste<'_>,
 ) -> Vec<ParameterSummary> {
-    each(table, haste, |name, draws| {
-        let mixing = ensemble.judge_with_spread(draws);
-        ParameterSummary {
-            mcse: Some(ensemble.judge(draws).mcse()),
+    each(table, haste, |(_, name), draws| {
+        let (own, mixing) = (ensemble.judge(draws), ensemble.judge_with_spread(draws));
+        let efficiency = own.ess.min(draws.len() as f64) / draws.len() as f64;
+        let summary = ParameterSummary {
+            mcse: Some(own.mcse()),
             ess: Some(mixing.ess),
             rhat: Some(mixing.rhat),
             ..ParameterSummary::from_draws(name, draws)
-        }
+        };
+        let effective = efficiency * draws.len() as f64;
+        told(summary, [tail_index(draws, efficiency); 2], effective)
     })
 }
 
-/// What `summary` makes of the name and the draws of every column. Columns for which there is no time left are summarised by
+/// What `summary` makes of the number, the name and the draws of every column. Columns for which there is no time left are summarised by
 /// the draws that are kept then.
 fn each(
     table: &DrawsTable,
     haste: &Haste<'_>,
-    summary: impl Fn(String, &[f64]) -> ParameterSummary + Sync,
+    summary: impl Fn((usize, String), &[f64]) -> ParameterSummary + Sync,
 ) -> Vec<ParameterSummary> {
     let names = table.variables().iter().flat_map(|v| v.display_names());
     let names: Vec<String> = names.collect();
@@ -83,11 +189,11 @@ fn each(
         let of = |(i, name): (usize, &String)| {
             let column = block * COLUMNS + i;
             match late {
-                false => summary(name.clone(), &table.column(column)),
+                false => summary((column, name.clone()), &table.column(column)),
                 true => {
                     let draws = 0..kept.min(table.len());
                     let few: Vec<f64> = draws.map(|draw| table.row(draw)[column]).collect();
-                    ParameterSummary::from_draws(name.clone(), &few)
+                    of_equal(name.clone(), &few)
                 }
             }
         };
@@ -178,7 +284,7 @@ mod tests {
     fn weights_move_the_summary_to_the_posterior_within_its_standard_error() {
         let mut squares = 0.0;
         for seed in 0..20 {
-            let x = &weighted(&table(seed), &Haste::none())[0];
+            let x = &weighted(&table(seed), &Haste::none()).0[0];
             let mcse = x.mcse.unwrap();
             squares += ((x.mean - 0.3) / mcse).powi(2);
             assert!(mcse < 0.03 && x.ess.unwrap() > 700.0, "{x:?}");
@@ -209,7 +315,8 @@ mod tests {
             let x = &weighted(
                 &DrawsTable::new(columns, values, log_p, log_q).unwrap(),
                 &Haste::none(),
-            )[0];
+            )
+            .0[0];
             // The exact quantile is 0.079.
             assert!(
                 (x.mean - 0.25).abs() < 0.02 && x.q05 > 0.06,
@@ -237,7 +344,8 @@ mod tests {
             let a = &weighted(
                 &DrawsTable::new(columns, logits, log_p, log_q).unwrap(),
                 &Haste::none(),
-            )[0];
+            )
+            .0[0];
             assert!((a.mean - mean).abs() < 0.15 * sd, "{seed}: {a:?}");
             // Ten per cent, beyond three standard errors of a standard deviation at an excess kurtosis of 0.5.
             let error = (2.5 / (4.0 * a.ess.unwrap_or(4096.0))).sqrt();

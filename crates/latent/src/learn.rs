@@ -1,28 +1,33 @@
-//! Hyperparameters by maximising the bound (empirical Bayes).
+//! Hyperparameters by maximising the bound (empirical Bayes), or the bound and their log priors together: their posterior's mode
+//! in unconstrained coordinates, around which [`integrate`](crate::integrate) goes on.
 //!
 //! At the solved dual the derivative of the bound by θ is the partial one (envelope theorem), which the fit's
 //! [`Sensitivity`](crate::Sensitivity) and the prior's chain rule give. Quasi-Newton steps (BFGS) move the parameters in
 //! unconstrained coordinates — logarithms of positive ones, logits of those between bounds — with a line search on the bound;
 //! every inner fit starts from the site parameters of the last accepted one. Each restart begins at a displaced start.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use jensen_math::rng::{Purpose, Stream};
-use jensen_math::special::inv_logit;
 use jensen_run::{
-    Algorithm, Archive, ArchiveError, Budget, Control, Evidence, Identity, Record, Silent,
-    Snapshot, Status, Step, run,
+    Algorithm, Archive, ArchiveError, Budget, Clock, Control, Evidence, Identity, Limit, Record,
+    Silent, Snapshot, Status, Step, run,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::linear::kernels::dot;
-use crate::{Error, Fit, LatentModel, Likelihood, Parameter, Prior, Range, Settings, Warm, fit};
+use crate::{
+    Density, Error, Fit, LatentModel, Likelihood, Parameter, Prior, Range, Settings, Warm, fit,
+};
 
 /// How hyperparameters are learned.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LearnSettings {
     /// Settings of the inner fits; a restart's bound is known to their tolerance.
     pub fit: Settings,
-    /// Names of the likelihood's parameters that stay as they are; the others are learned too.
-    pub fixed: Vec<String>,
+    /// The likelihood's parameters that are learned too, by number, each with its prior.
+    pub likelihood: Vec<(usize, Density)>,
+    /// Whether the priors of hyperparameters count.
+    pub priors: bool,
     /// Number of starts beyond the first.
     pub restarts: u32,
     /// Standard deviation of a restart's displacement in unconstrained coordinates.
@@ -36,11 +41,12 @@ pub struct LearnSettings {
 }
 
 impl Default for LearnSettings {
-    /// One start, the likelihood's parameters included, to 1e-4 nats.
+    /// One start, the likelihood's parameters as they are, priors left out, to 1e-4 nats.
     fn default() -> Self {
         Self {
             fit: Settings::default(),
-            fixed: Vec::new(),
+            likelihood: Vec::new(),
+            priors: false,
             restarts: 0,
             spread: 1.0,
             tolerance: 1e-4,
@@ -53,6 +59,8 @@ impl Default for LearnSettings {
 /// What was learned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned {
+    /// All of them in unconstrained coordinates, the prior's first, then the likelihood's.
+    pub x: Vec<f64>,
     /// The prior's hyperparameters, in its order.
     pub theta: Vec<f64>,
     /// The likelihood with its parameters.
@@ -65,8 +73,10 @@ pub struct Learned {
     pub iterations: u64,
     /// Seconds of the whole search.
     pub seconds: f64,
-    /// The bound that each start ended at.
+    /// What was maximised, where each start ended.
     pub starts: Vec<f64>,
+    /// When the run's time is over, by its clock.
+    pub(crate) until: f64,
 }
 
 /// Largest move of a coordinate in one step: a factor e² of a positive parameter.
@@ -76,9 +86,11 @@ const LARGEST: f64 = 2.0;
 #[derive(Clone, Debug, PartialEq)]
 struct State {
     x: Vec<f64>,
+    /// The bound, where priors count with their logarithms.
+    objective: f64,
     bound: f64,
     gradient: Vec<f64>,
-    /// Inverse Hessian of −bound, column by column; empty before the first step.
+    /// Inverse Hessian of −objective, column by column; empty before the first step.
     inverse: Vec<f64>,
     warm: Warm,
     steps: u64,
@@ -86,8 +98,8 @@ struct State {
     evaluations: u64,
     /// The best point so far.
     best: Vec<f64>,
-    best_bound: f64,
-    /// The bounds of finished starts.
+    best_objective: f64,
+    /// The objectives of finished starts.
     starts: Vec<f64>,
 }
 
@@ -106,17 +118,18 @@ impl Snapshot for State {
         ] {
             archive.put(name, values);
         }
-        archive.put("bounds", &[self.bound, self.best_bound]);
+        archive.put("bounds", &[self.objective, self.best_objective, self.bound]);
         archive.set("steps", self.steps);
         archive.set("evaluations", self.evaluations);
         archive
     }
 
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
-        let bounds = archive.vec_of("bounds", 2)?;
+        let bounds = archive.vec_of("bounds", 3)?;
         Ok(Self {
             x: archive.vec("x")?,
-            bound: bounds[0],
+            objective: bounds[0],
+            bound: bounds[2],
             gradient: archive.vec("gradient")?,
             inverse: archive.vec("inverse")?,
             warm: Warm {
@@ -127,114 +140,269 @@ impl Snapshot for State {
             steps: archive.get("steps")?,
             evaluations: archive.get("evaluations")?,
             best: archive.vec("best")?,
-            best_bound: bounds[1],
+            best_objective: bounds[1],
             starts: archive.vec("starts")?,
         })
     }
 }
 
-/// To the unconstrained coordinate.
-fn inward(range: Range, value: f64) -> f64 {
-    match range {
-        Range::Real => value,
-        Range::Positive => value.ln(),
-        Range::Between(low, high) => ((value - low) / (high - value)).ln(),
-    }
+/// What a search may use, and who stops it.
+#[derive(Clone, Copy)]
+pub(crate) struct Watch<'a> {
+    clock: &'a dyn Clock,
+    cancel: Option<&'a AtomicBool>,
+    /// When the time is over by the clock.
+    until: f64,
 }
 
-/// From the unconstrained coordinate, with the derivative.
-fn outward(range: Range, x: f64) -> (f64, f64) {
-    match range {
-        Range::Real => (x, 1.0),
-        Range::Positive => (x.exp(), x.exp()),
-        Range::Between(low, high) => {
-            let p = inv_logit(x);
-            let q = inv_logit(-x);
-            (low + (high - low) * p, (high - low) * p * q)
+impl<'a> Watch<'a> {
+    /// Of a run that is about to start, or to go on.
+    pub(crate) fn new(control: &Control<'a>) -> Self {
+        let before = control.resume.as_ref().map_or(0.0, |stored| stored.seconds);
+        let left = control.budget.left().unwrap_or(f64::INFINITY);
+        Self {
+            clock: control.clock,
+            cancel: control.cancel,
+            until: control.clock.seconds() + left - before,
         }
     }
+
+    /// Of what follows a search in the same run.
+    pub(crate) fn after(learned: &Learned, control: &Control<'a>) -> Self {
+        Self {
+            clock: control.clock,
+            cancel: control.cancel,
+            until: learned.until,
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancel.is_some_and(|c| c.load(Ordering::Relaxed))
+    }
+
+    /// A fit inside the search: its own loop, unobserved. `None` where it was stopped on its way.
+    fn fit(
+        &self,
+        model: &LatentModel,
+        settings: &Settings,
+        warm: Option<&Warm>,
+        sensitivity: bool,
+    ) -> Result<Option<Fit>, Error> {
+        let mut silent = Silent;
+        let budget = Budget {
+            max_seconds: (self.until.is_finite())
+                .then(|| (self.until - self.clock.seconds()).max(0.0)),
+            ..Budget::iterations(2000)
+        };
+        let mut control = Control {
+            cancel: self.cancel,
+            ..Control::new(budget, self.clock, &mut silent)
+        };
+        let identity = Identity {
+            algorithm: "latent".to_owned(),
+            settings: serde_json::Value::Null,
+            seed: 0,
+            model_hash: String::new(),
+            data_hash: String::new(),
+            simd: String::new(),
+        };
+        let fit = fit(model, settings, warm, sensitivity, &identity, &mut control)?;
+        let stopped = match &fit.status {
+            Status::Interrupted { .. } => true,
+            Status::BudgetReached { limit, .. } => matches!(limit, Limit::Seconds(_)),
+            _ => false,
+        };
+        Ok((!stopped).then_some(fit))
+    }
 }
 
-struct Search<'a> {
+/// The objective somewhere.
+pub(crate) struct Evaluated {
+    pub fit: Fit,
+    pub objective: f64,
+    pub gradient: Vec<f64>,
+}
+
+/// A model as a function of its hyperparameters in unconstrained coordinates.
+pub(crate) struct Surface<'a> {
     prior: &'a dyn Prior,
-    model: LatentModel,
-    settings: LearnSettings,
-    parameters: Vec<Parameter>,
-    /// Positions of the likelihood's parameters that are learned; they are the last of `parameters`.
-    learned: Vec<usize>,
-    evaluations: u64,
-    error: Option<Error>,
+    model: &'a LatentModel,
+    pub settings: &'a LearnSettings,
+    pub parameters: Vec<Parameter>,
+    pub watch: Watch<'a>,
 }
 
-impl Search<'_> {
-    /// The model at x, with dθ/dx.
-    fn model_at(&self, x: &[f64]) -> Result<(Vec<f64>, Vec<f64>, LatentModel), Error> {
-        let (values, slopes): (Vec<f64>, Vec<f64>) = self
-            .parameters
-            .iter()
-            .zip(x)
-            .map(|(p, x)| outward(p.range, *x))
-            .unzip();
-        let own = self.prior.parameters().len();
-        let mut model = self.model.clone();
-        model.prior = self.prior.structure(&values[..own])?;
-        let mut parameters = model.likelihood.values();
-        for (at, value) in self.learned.iter().zip(&values[own..]) {
+impl<'a> Surface<'a> {
+    pub(crate) fn new(
+        prior: &'a dyn Prior,
+        model: &'a LatentModel,
+        settings: &'a LearnSettings,
+        watch: Watch<'a>,
+    ) -> Self {
+        let mut parameters = prior.parameters();
+        let (names, values) = (model.likelihood.parameters(), model.likelihood.values());
+        parameters.extend(settings.likelihood.iter().map(|(at, density)| Parameter {
+            name: names[*at].to_owned(),
+            start: values[*at],
+            range: Range::Positive,
+            density: density.clone(),
+        }));
+        Self {
+            prior,
+            model,
+            settings,
+            parameters,
+            watch,
+        }
+    }
+
+    /// Values of all hyperparameters at x.
+    fn values(&self, x: &[f64]) -> Vec<f64> {
+        let each = self.parameters.iter().zip(x);
+        each.map(|(p, x)| p.range.outward(*x)).collect()
+    }
+
+    /// The prior's hyperparameters and the model at x.
+    pub(crate) fn model_at(&self, x: &[f64]) -> Result<(Vec<f64>, LatentModel), Error> {
+        let values = self.values(x);
+        let (theta, own) = values.split_at(self.prior.parameters().len());
+        let mut parameters = self.model.likelihood.values();
+        for ((at, _), value) in self.settings.likelihood.iter().zip(own) {
             parameters[*at] = *value;
         }
-        model.likelihood = model.likelihood.with_values(&parameters);
-        Ok((values, slopes, model))
+        let model = LatentModel {
+            prior: self.prior.structure(theta)?,
+            likelihood: self.model.likelihood.with_values(&parameters),
+            ..self.model.clone()
+        };
+        Ok((theta.to_vec(), model))
     }
 
-    fn evaluate(&mut self, x: &[f64], warm: Option<&Warm>) -> Result<(Fit, Vec<f64>), Error> {
-        self.evaluations += 1;
-        let (values, slopes, model) = self.model_at(x)?;
-        let fit = inner_fit(&model, &self.settings.fit, warm)?;
+    /// The log priors at x, those of x itself, with their slopes.
+    fn log_prior(&self, x: &[f64]) -> (f64, Vec<f64>) {
+        let mut sum = 0.0;
+        let slopes = (self.parameters.iter().zip(x)).map(|(p, x)| {
+            let (value, (slope, growth)) = (p.range.outward(*x), p.range.slopes(*x));
+            let (log, by_value) = p.density.at(value);
+            sum += log + slope.ln();
+            by_value * slope + growth
+        });
+        let slopes = slopes.collect();
+        (sum, slopes)
+    }
+
+    /// The fit at x without derivatives, and the objective there; `None` where it was stopped.
+    pub(crate) fn value(&self, x: &[f64], warm: &Warm) -> Result<Option<(Fit, f64)>, Error> {
+        let (_, model) = self.model_at(x)?;
+        let Some(fit) = self
+            .watch
+            .fit(&model, &self.settings.fit, Some(warm), false)?
+        else {
+            return Ok(None);
+        };
+        let log_prior = if self.settings.priors {
+            self.log_prior(x).0
+        } else {
+            0.0
+        };
+        let objective = fit.bound + log_prior;
+        Ok(Some((fit, objective)))
+    }
+
+    /// The objective at x with its gradient; `None` where the fit was stopped.
+    pub(crate) fn evaluate(
+        &self,
+        x: &[f64],
+        warm: Option<&Warm>,
+    ) -> Result<Option<Evaluated>, Error> {
+        let (theta, model) = self.model_at(x)?;
+        let Some(fit) = self.watch.fit(&model, &self.settings.fit, warm, true)? else {
+            return Ok(None);
+        };
         let sensitivity = fit
             .sensitivity
             .as_ref()
             .ok_or_else(|| Error::Unsupported("the fit has no sensitivities".to_owned()))?;
-        let own = self.prior.parameters().len();
-        let mut gradient = self
-            .prior
-            .gradient(&values[..own], &model.prior, sensitivity);
-        gradient.extend(self.learned.iter().map(|at| sensitivity.likelihood[*at]));
-        for (g, s) in gradient.iter_mut().zip(&slopes) {
-            *g *= s;
+        let mut gradient = self.prior.gradient(&theta, &model.prior, sensitivity);
+        let own = self.settings.likelihood.iter();
+        gradient.extend(own.map(|(at, _)| sensitivity.likelihood[*at]));
+        for ((g, p), x) in gradient.iter_mut().zip(&self.parameters).zip(x) {
+            *g *= p.range.slopes(*x).0;
         }
-        if !(fit.bound.is_finite() && gradient.iter().all(|g| g.is_finite())) {
+        let mut objective = fit.bound;
+        if self.settings.priors {
+            let (log, slopes) = self.log_prior(x);
+            objective += log;
+            gradient.iter_mut().zip(slopes).for_each(|(g, s)| *g += s);
+        }
+        if !(objective.is_finite() && gradient.iter().all(|g| g.is_finite())) {
             return Err(Error::Prior(
                 "the bound or its gradient is not finite".to_owned(),
             ));
         }
-        Ok((fit, gradient))
+        Ok(Some(Evaluated {
+            fit,
+            objective,
+            gradient,
+        }))
+    }
+}
+
+struct Search<'a> {
+    surface: Surface<'a>,
+    evaluations: u64,
+    error: Option<Error>,
+    /// Whether the last evaluation was stopped from outside.
+    stopped: bool,
+}
+
+impl Search<'_> {
+    fn settings(&self) -> &LearnSettings {
+        self.surface.settings
+    }
+
+    fn evaluate(&mut self, x: &[f64], warm: Option<&Warm>) -> Result<Evaluated, Error> {
+        self.evaluations += 1;
+        match self.surface.evaluate(x, warm)? {
+            Some(evaluated) => Ok(evaluated),
+            None => {
+                self.stopped = true;
+                Err(Error::Prior(
+                    "the time did not suffice for a fit".to_owned(),
+                ))
+            }
+        }
     }
 
     /// Start number `k`: the parameters' own, displaced for k > 0.
     fn start(&self, k: u64) -> Vec<f64> {
-        let mut stream = Stream::new(self.settings.seed, Purpose::new("latent restarts"), k, 0);
-        self.parameters
-            .iter()
+        let mut stream = Stream::new(self.settings().seed, Purpose::new("latent restarts"), k, 0);
+        (self.surface.parameters.iter())
             .map(|p| {
                 // A triangular displacement: bounded, with the wanted spread.
                 let z = 6f64.sqrt() * (stream.uniform() + stream.uniform() - 1.0);
                 let shift = if k == 0 {
                     0.0
                 } else {
-                    self.settings.spread * z
+                    self.settings().spread * z
                 };
-                inward(p.range, p.start) + shift
+                p.range.inward(p.start) + shift
             })
             .collect()
     }
 
     fn begin(&mut self, k: u64) -> Result<State, Error> {
         let x = self.start(k);
-        let (fit, gradient) = self.evaluate(&x, None)?;
+        let Evaluated {
+            fit,
+            objective,
+            gradient,
+        } = self.evaluate(&x, None)?;
         Ok(State {
             best: x.clone(),
-            best_bound: fit.bound,
+            best_objective: objective,
             x,
+            objective,
             bound: fit.bound,
             gradient,
             inverse: Vec::new(),
@@ -247,13 +415,13 @@ impl Search<'_> {
 
     /// Ends a start: the next one's state, or the status when all are done.
     fn next_start(&mut self, state: &mut State, status: Status) -> Option<Status> {
-        state.starts.push(state.bound);
-        while state.starts.len() <= self.settings.restarts as usize {
+        state.starts.push(state.objective);
+        while state.starts.len() <= self.settings().restarts as usize {
             match self.begin(state.starts.len() as u64) {
                 Ok(mut next) => {
                     next.starts = std::mem::take(&mut state.starts);
-                    if next.best_bound < state.best_bound {
-                        next.best_bound = state.best_bound;
+                    if next.best_objective < state.best_objective {
+                        next.best_objective = state.best_objective;
                         next.best = state.best.clone();
                     }
                     *state = next;
@@ -270,8 +438,7 @@ impl Search<'_> {
 /// A point of the line search.
 struct Reached {
     x: Vec<f64>,
-    fit: Fit,
-    gradient: Vec<f64>,
+    at: Evaluated,
 }
 
 impl State {
@@ -303,19 +470,25 @@ impl State {
 
     /// Moves to a point of the line search and learns the curvature on the way.
     fn move_to(&mut self, reached: Reached) {
-        let Reached { x, fit, gradient } = reached;
+        let Reached { x, at } = reached;
+        let Evaluated {
+            fit,
+            objective,
+            gradient,
+        } = at;
         let s: Vec<f64> = x.iter().zip(&self.x).map(|(a, b)| a - b).collect();
         let y: Vec<f64> = (self.gradient.iter().zip(&gradient))
             .map(|(old, new)| old - new)
             .collect();
         update(&mut self.inverse, &s, &y);
         self.x = x;
+        self.objective = objective;
         self.bound = fit.bound;
         self.gradient = gradient;
         self.warm = fit.warm();
         self.steps += 1;
-        if self.bound > self.best_bound {
-            self.best_bound = self.bound;
+        if self.objective > self.best_objective {
+            self.best_objective = self.objective;
             self.best = self.x.clone();
         }
     }
@@ -324,7 +497,7 @@ impl State {
 impl Search<'_> {
     /// The end of a start, where the next step is estimated to gain next to nothing.
     fn settled(&self, state: &State, slope: f64) -> Option<Status> {
-        let tolerance = self.settings.tolerance;
+        let tolerance = self.settings().tolerance;
         let done = 0.5 * slope <= tolerance && !state.inverse.is_empty()
             || state.x.is_empty()
             || slope <= 1e-3 * tolerance;
@@ -347,10 +520,14 @@ impl Search<'_> {
             let x: Vec<f64> = (state.x.iter().zip(direction))
                 .map(|(x, d)| x + t * d)
                 .collect();
-            if let Ok((fit, gradient)) = self.evaluate(&x, Some(&state.warm))
-                && fit.bound >= state.bound + 1e-4 * t * slope - self.settings.fit.tolerance
+            if let Ok(at) = self.evaluate(&x, Some(&state.warm))
+                && at.objective
+                    >= state.objective + 1e-4 * t * slope - self.settings().fit.tolerance
             {
-                return Some(Reached { x, fit, gradient });
+                return Some(Reached { x, at });
+            }
+            if self.stopped {
+                return None;
             }
             t *= if t == 1.0 { 0.4 } else { 0.25 };
             if t < 1e-6 {
@@ -368,22 +545,6 @@ impl Search<'_> {
     }
 }
 
-/// A fit inside the search: its own loop, unobserved.
-fn inner_fit(model: &LatentModel, settings: &Settings, warm: Option<&Warm>) -> Result<Fit, Error> {
-    let clock = || 0.0;
-    let mut silent = Silent;
-    let mut control = Control::new(Budget::iterations(2000), &clock, &mut silent);
-    let identity = Identity {
-        algorithm: "latent".to_owned(),
-        settings: serde_json::Value::Null,
-        seed: 0,
-        model_hash: String::new(),
-        data_hash: String::new(),
-        simd: String::new(),
-    };
-    fit(model, settings, warm, true, &identity, &mut control)
-}
-
 impl Algorithm for Search<'_> {
     type State = State;
     type Output = (Vec<f64>, Vec<f64>, Warm);
@@ -399,15 +560,24 @@ impl Algorithm for Search<'_> {
     fn step(&mut self, state: &mut State, iteration: u64) -> Step {
         // A run that goes on has counted before.
         self.evaluations = self.evaluations.max(state.evaluations);
+        let before = state.clone();
         let step = self.step_on(state, iteration);
+        if self.stopped {
+            // A step that was stopped is as one that never began.
+            *state = before;
+            return Step::finish(
+                Record::new(self.evaluations),
+                Status::Interrupted { at: iteration },
+            );
+        }
         state.evaluations = self.evaluations;
         step
     }
 
     fn output(&mut self, state: &State) -> Self::Output {
         let mut starts = state.starts.clone();
-        if starts.len() <= self.settings.restarts as usize {
-            starts.push(state.bound);
+        if starts.len() <= self.settings().restarts as usize {
+            starts.push(state.objective);
         }
         (state.best.clone(), starts, state.warm.clone())
     }
@@ -436,11 +606,14 @@ impl Search<'_> {
                 at: iteration,
                 reason: "no step raises the bound".to_owned(),
             };
+            if self.stopped {
+                return Step::finish(line, status);
+            }
             return self.end_start(state, line, status);
         };
         state.move_to(reached);
         let line = record(self, state);
-        let most = u64::from(self.settings.max_steps);
+        let most = u64::from(self.settings().max_steps);
         if state.steps >= most {
             let status = Status::BudgetReached {
                 limit: jensen_run::Limit::Iterations(most),
@@ -480,7 +653,8 @@ fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
     }
 }
 
-/// Learns the hyperparameters of a prior, and those of the likelihood that are not fixed, by maximising the bound.
+/// Learns the hyperparameters of a prior, and those of the likelihood that the settings name, by maximising the bound, with
+/// the log priors where they count.
 ///
 /// `model` gives everything but the prior's structure, whose place `prior` takes. One step of the run is one accepted step of
 /// the search; the trace holds the bound, the number of the start and the gain that the next step is estimated to bring.
@@ -495,23 +669,12 @@ pub fn learn(
     control: &mut Control<'_>,
 ) -> Result<Learned, Error> {
     let began = control.clock.seconds();
-    let mut parameters = prior.parameters();
-    let (names, values) = (model.likelihood.parameters(), model.likelihood.values());
-    let fixed = |at: &usize| settings.fixed.iter().any(|name| name == names[*at]);
-    let learned: Vec<usize> = (0..names.len()).filter(|at| !fixed(at)).collect();
-    parameters.extend(learned.iter().map(|at| Parameter {
-        name: names[*at].to_owned(),
-        start: values[*at],
-        range: Range::Positive,
-    }));
+    let watch = Watch::new(control);
     let mut search = Search {
-        prior,
-        model: model.clone(),
-        settings: settings.clone(),
-        parameters,
-        learned,
+        surface: Surface::new(prior, model, settings, watch),
         evaluations: 0,
         error: None,
+        stopped: false,
     };
     let outcome = run(&mut search, identity, control)?;
     let Some((x, starts, warm)) = outcome.output else {
@@ -519,16 +682,33 @@ pub fn learn(
             Error::Prior(format!("the search could not start: {}", outcome.status))
         }));
     };
-    let (values, _, at) = search.model_at(&x)?;
-    let fit = inner_fit(&at, &settings.fit, Some(&warm))?;
-    let own = prior.parameters().len();
+    let status = match (outcome.status, control.budget.max_seconds) {
+        (Status::Interrupted { .. }, Some(limit)) if !watch.is_cancelled() => {
+            Status::BudgetReached {
+                limit: Limit::Seconds(limit),
+                detail: "within a step of the search for hyperparameters".to_owned(),
+            }
+        }
+        (status, _) => status,
+    };
+    let (theta, at) = search.surface.model_at(&x)?;
+    // From where the search ended this takes a few iterations, which are made whatever the time.
+    let unhurried = Watch {
+        until: f64::INFINITY,
+        cancel: None,
+        ..watch
+    };
+    let fit = unhurried.fit(&at, &settings.fit, Some(&warm), true)?;
+    let fit = fit.ok_or_else(|| Error::Prior("the last fit was stopped".to_owned()))?;
     Ok(Learned {
-        theta: values[..own].to_vec(),
+        x,
+        theta,
         likelihood: at.likelihood,
         fit,
-        status: outcome.status,
+        status,
         iterations: outcome.iterations,
         seconds: outcome.seconds.max(control.clock.seconds() - began),
         starts,
+        until: watch.until,
     })
 }

@@ -6,12 +6,16 @@
 //!
 //! | file | subject |
 //! | --- | --- |
+//! | `density` | prior densities of hyperparameters |
 //! | `structure` | what a prior is to a solver; hyperparameters and how their gradients flow |
 //! | `model` | prior, design, likelihood, bound and observations; what is refused |
 //! | `fit` | settings and results |
 //! | `solve` | the solvers: the dual, the natural-gradient fixed point, baselines |
 //! | `learn` | hyperparameters by maximising the bound |
+//! | `integrate` | hyperparameters integrated over |
 //! | `predict` | the posterior at new places |
+//! | `readout` | latent variables in other units and from other origins |
+//! | `loo` | each observation predicted from the others |
 //! | `tightness` | how far the bound lies from the expectation that it stands for |
 //! | `factors` | factor analysis with missing entries |
 //! | `linear` | three regimes of linear algebra under one interface |
@@ -26,29 +30,38 @@
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
 )]
 
+mod density;
 mod error;
 mod factors;
 mod fit;
+mod integrate;
 mod learn;
 mod likelihood;
 mod linear;
+mod loo;
 mod matrix;
 mod model;
 mod predict;
 pub mod prior;
+mod readout;
 mod site;
 mod solve;
 mod structure;
 mod tightness;
 
+pub use density::{Curve, Density, Tail};
 pub use error::Error;
 pub use factors::{FactorFit, FactorModel, FactorSettings, fit_factors};
 pub use fit::{Fit, Settings, Solver, Warm};
+pub use integrate::{Integrated, Kept, Marginal, Point, integrate, mixture_quantile};
 pub use learn::{LearnSettings, Learned, learn};
 pub use likelihood::{Likelihood, Predictive, Response, Size};
+pub use linear::footprint;
+pub use loo::leave_one_out;
 pub use matrix::{Dense, Sparse};
 pub use model::{LatentModel, Observations};
 pub use predict::{draw, predict};
+pub use readout::{Move, Readout, read};
 pub use site::SiteBound;
 pub use solve::fit;
 pub use structure::{

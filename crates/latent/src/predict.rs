@@ -53,7 +53,8 @@ pub fn predict(
 
 /// Joint draws of new linear predictors (without offset) from the posterior: draw after draw, each one number a place.
 ///
-/// New latent variables need their prior covariance with each other, `joint`. A draw is a function of the seed and its number;
+/// New latent variables need their prior covariance with each other, `joint`. A draw is a function of the seed and its number,
+/// and those of `numbers` are drawn;
 /// the cost is that of [`predict`] and, for K new latent variables or places under a dense prior, one factorisation of a K × K
 /// matrix and K² operations a draw; under a sparse precision half a solve a draw.
 ///
@@ -64,7 +65,7 @@ pub fn draw(
     solution: &Warm,
     query: &Query,
     joint: Option<&Dense>,
-    draws: usize,
+    numbers: &[u64],
     seed: u64,
 ) -> Result<Vec<f64>, Error> {
     let mut known = Known::new(model, solution)?;
@@ -99,19 +100,10 @@ pub fn draw(
         (Query::Cross { .. }, None) => unreachable!("new latent variables have a root"),
     };
     let known = &known;
-    let one = |draw: usize| -> Vec<f64> {
+    let one = |draw: &u64| -> Vec<f64> {
         let width = root.as_ref().map_or(latents, |(_, root)| root.cols);
         let mut z = vec![0.0; width];
-        fill_normals(
-            Simd::detect(),
-            seed,
-            DRAWS,
-            draw as u64,
-            0,
-            1,
-            width,
-            &mut z,
-        );
+        fill_normals(Simd::detect(), seed, DRAWS, *draw, 0, 1, width, &mut z);
         match (&root, &known.geometry) {
             (Some((_, root)), _) => {
                 let moved = design::times(&rows, &times(root, &z));
@@ -125,21 +117,21 @@ pub fn draw(
             (None, _) => unreachable!("only a sparse precision does without a root"),
         }
     };
-    let each: Vec<Vec<f64>> = (0..draws).into_par_iter().map(one).collect();
+    let each: Vec<Vec<f64>> = numbers.par_iter().map(one).collect();
     Ok(each.concat())
 }
 
 const DRAWS: Purpose = Purpose::new("latent joint draws");
 
 /// A fitted model at its solution, factorised.
-struct Known<'a> {
+pub(crate) struct Known<'a> {
     model: Cow<'a, LatentModel>,
     solution: Cow<'a, Warm>,
-    geometry: Geometry,
+    pub(crate) geometry: Geometry,
 }
 
 impl<'a> Known<'a> {
-    fn new(model: &'a LatentModel, solution: &'a Warm) -> Result<Self, Error> {
+    pub(crate) fn new(model: &'a LatentModel, solution: &'a Warm) -> Result<Self, Error> {
         model.check()?;
         let n = model.predictors();
         // A solution of a bound that leaves the predictors of an observation uncoupled has one number a predictor.

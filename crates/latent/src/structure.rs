@@ -10,7 +10,9 @@
 
 use std::sync::Arc;
 
-use crate::{Dense, Error, Sparse};
+use jensen_math::special::inv_logit;
+
+use crate::{Dense, Density, Error, Sparse};
 
 /// The prior covariance at fixed hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,6 +116,38 @@ pub enum Range {
     Between(f64, f64),
 }
 
+impl Range {
+    /// To the unconstrained coordinate.
+    pub fn inward(self, value: f64) -> f64 {
+        match self {
+            Self::Real => value,
+            Self::Positive => value.ln(),
+            Self::Between(low, high) => ((value - low) / (high - value)).ln(),
+        }
+    }
+
+    /// From the unconstrained coordinate.
+    pub fn outward(self, x: f64) -> f64 {
+        match self {
+            Self::Real => x,
+            Self::Positive => x.exp(),
+            Self::Between(low, high) => low + (high - low) * inv_logit(x),
+        }
+    }
+
+    /// The derivative of [`outward`](Self::outward), and that of its logarithm.
+    pub(crate) fn slopes(self, x: f64) -> (f64, f64) {
+        match self {
+            Self::Real => (1.0, 0.0),
+            Self::Positive => (x.exp(), 1.0),
+            Self::Between(low, high) => {
+                let (p, q) = (inv_logit(x), inv_logit(-x));
+                ((high - low) * p * q, q - p)
+            }
+        }
+    }
+}
+
 /// A free hyperparameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
@@ -123,6 +157,8 @@ pub struct Parameter {
     pub start: f64,
     /// What is allowed.
     pub range: Range,
+    /// Its prior.
+    pub density: Density,
 }
 
 /// A prior with free hyperparameters θ, each on its natural scale.

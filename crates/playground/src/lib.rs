@@ -68,6 +68,7 @@ impl Task {
                 bytes: self.data.clone().into_bytes(),
             }),
             coordinates: Coordinates::default(),
+            regression: None,
         }
     }
 

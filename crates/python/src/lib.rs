@@ -22,6 +22,7 @@ mod many;
 mod model;
 mod program;
 mod records;
+mod regress;
 mod watch;
 
 use std::ffi::OsString;
@@ -47,6 +48,7 @@ fn _jensen(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(program::read_draws, module)?)?;
     module.add_function(wrap_pyfunction!(program::write_draws, module)?)?;
     module.add_function(wrap_pyfunction!(program::generate, module)?)?;
+    module.add_function(wrap_pyfunction!(regress::regress_predict, module)?)?;
     module.add_function(wrap_pyfunction!(density::fit_density, module)?)?;
     module.add_class::<many::Ledger>()?;
     module.add_function(wrap_pyfunction!(many::plan_fits, module)?)?;

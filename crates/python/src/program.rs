@@ -10,6 +10,7 @@ use jensen::data::{
 };
 use jensen::density::{Variable, VariableKind};
 use jensen::program::{self, FitRequest, Includes, Source, Stored};
+use jensen::regress::Regression;
 use jensen::stan::{Build, Halt};
 use jensen::study::{Around, Place, request};
 use jensen::{About, Error, Generator, SampleRequest, Save};
@@ -20,6 +21,7 @@ use pyo3::types::PyDict;
 
 use crate::data::{self, data_set};
 use crate::error::raise;
+use crate::regress::{Columns, frame};
 use crate::watch::{Eyes, Watch, supervised};
 
 /// A program compiled for a fit.
@@ -65,6 +67,31 @@ impl Program {
             inner: Arc::new(made.map_err(|error| raise(&error))?),
             threads,
         })
+    }
+
+    /// Compiles the program of a regression over a table: columns, or a file.
+    #[staticmethod]
+    #[pyo3(signature = (columns, table, regression, request, threads))]
+    fn regression(
+        py: Python<'_>,
+        columns: Option<Columns<'_>>,
+        table: Option<PathBuf>,
+        regression: &str,
+        request: &str,
+        threads: Option<usize>,
+    ) -> PyResult<(Self, Vec<String>, Vec<(String, String, bool)>)> {
+        let settings = read_request(request)?;
+        let asked = data::read_request("an argument of jensen.regress", regression)?;
+        let frame = frame(columns, table)?;
+        let made = supervised(py, threads, None, |_| {
+            let Regression { source, kept } = Regression::new(&asked, &frame)?;
+            let threads = rayon::current_num_threads();
+            let program = program::Program::compile(source, settings, threads, Halt::default())?;
+            Ok((program, kept))
+        })?;
+        let (program, kept) = made.map_err(|error: Error| raise(&error))?;
+        let inner = Arc::new(program);
+        Ok((Self { inner, threads }, kept.notes, kept.priors))
     }
 
     /// Opens the folder of an earlier fit: its program, compiled, with its settings under those given.

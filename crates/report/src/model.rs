@@ -236,9 +236,9 @@ pub struct Posterior {
 pub struct Parameter {
     /// Name with subscripts, such as `theta[2]`; parameters with the same stem share a forest plot.
     pub name: String,
-    /// Mean.
+    /// Mean; NaN where there is none to be had.
     pub mean: f64,
-    /// Standard deviation.
+    /// Standard deviation; NaN where there is none to be had.
     pub sd: f64,
     /// 5 % quantile.
     pub q05: f64,
@@ -248,6 +248,17 @@ pub struct Parameter {
     pub q95: f64,
     /// Monte Carlo standard error of the mean.
     pub mcse: Option<f64>,
+}
+
+impl Parameter {
+    /// By how much it spreads, for the decimals of its figures: the standard deviation, or where that is not known what a
+    /// normal of the same 90 % interval has.
+    pub(crate) fn spread(&self) -> f64 {
+        match self.sd.is_nan() {
+            true => (self.q95 - self.q05) / 3.29,
+            false => self.sd,
+        }
+    }
 }
 
 /// Draws of a scalar parameter.

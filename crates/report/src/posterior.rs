@@ -64,7 +64,7 @@ pub(crate) fn lines(posterior: &Posterior, most: usize) -> Vec<String> {
         ));
     }
     for p in shown {
-        let decimals = text::decimals_for(p.sd);
+        let decimals = text::decimals_for(p.spread());
         lines.push(row(
             &p.name,
             [p.mean, p.sd, p.q05, p.q95].map(|x| text::fixed(x, decimals)),
@@ -124,7 +124,7 @@ fn table(page: &mut Page, posterior: &Posterior) {
 }
 
 fn row(p: &Parameter, with_error: bool, marginals: &[Marginal]) -> Row {
-    let decimals = text::decimals_for(p.sd);
+    let decimals = text::decimals_for(p.spread());
     // Figures far from unit size read better in scientific notation, all of a row alike.
     let extreme = [p.mean, p.sd]
         .iter()

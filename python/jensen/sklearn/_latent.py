@@ -30,9 +30,11 @@ class LatentGaussian(Judged):
 
     bound: str | None = None
     max_iter: int | None = None
+    standardise: bool = True
+    hyperparameters: str = "integrate"
 
-    def _prior(self, scale: float) -> str:
-        """The prior's specification for responses with this mean square."""
+    def _prior(self) -> str:
+        """The prior's specification."""
         raise NotImplementedError
 
     def _search(self) -> dict[str, Any]:
@@ -55,7 +57,7 @@ class LatentGaussian(Judged):
         return [f"x{i + 1}" for i in range(self.n_features_in_)]
 
     def _learn(
-        self, X: Array, response: Array, likelihood: str, *, exposure: Any = None, scale: float = 1.0
+        self, X: Array, response: Array, likelihood: str, *, exposure: Any = None
     ) -> None:
         """Fits; keeps data, request and posterior."""
         self._columns = self._names()
@@ -64,13 +66,15 @@ class LatentGaussian(Judged):
             more.append((self._free("exposure"), _positive("exposure", exposure, response).tolist()))
         self._request = encode(
             {
-                "prior": self._prior(scale),
+                "prior": self._prior(),
                 "likelihood": likelihood,
                 "response": more[0][0],
                 "exposure": None if exposure is None else more[1][0],
                 "bound": self.bound,
                 "max_iters": self.max_iter,
                 "seed": seed_of(self.random_state),
+                "standardise": "on" if self.standardise else "off",
+                **({} if self.hyperparameters == "integrate" else {"hyperparameters": self.hyperparameters}),
                 **self._search(),
             }
         )
@@ -79,6 +83,7 @@ class LatentGaussian(Judged):
         info = self._judge(summary)
         self.log_marginal_likelihood_value_ = number(info["bound"])
         self.hyperparameters_ = {row["name"]: row["value"] for row in info["hyperparameters"]}
+        self._means = {row["name"]: row.get("mean", row["value"]) for row in info["hyperparameters"]}
         self.n_iter_ = int(info["iterations"])
         self._read(info)
 
@@ -113,7 +118,6 @@ class Classes(ClassifierMixin, LatentGaussian):
     """A response of classes: a Bernoulli, probit or multinomial likelihood."""
 
     link: str = "logit"
-    bound: str | None = "exact"
 
     def fit(self, X: Any, y: Any) -> Any:
         """Fits the model to the classes y of the rows of X."""

@@ -11,9 +11,6 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from ._base import Array
 from ._latent import Classes, Counts, LatentGaussian
 
-#: Prior variance of the intercept, in squares of the response's scale: next to flat.
-WIDE = 1000.0
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class _Linear(LatentGaussian):
@@ -25,21 +22,22 @@ class _Linear(LatentGaussian):
         # No names of the user's can be mistaken in a specification.
         return self._numbered()
 
-    def _prior(self, scale: float) -> str:
+    def _prior(self) -> str:
         spread = "variance~1" if self.prior_variance is None else f"variance={float(self.prior_variance)!r}"
         prior = f"fixed({', '.join(self._columns)}, {spread})"
         if self.fit_intercept:
-            wide = WIDE * scale if self.intercept_variance is None else float(self.intercept_variance)
-            prior += f" + intercept(variance={wide!r})"
+            wide = "" if self.intercept_variance is None else f"variance={float(self.intercept_variance)!r}"
+            prior += f" + intercept({wide})"
         return prior
 
     def _read(self, info: dict[str, Any]) -> None:
         """The effects: a row a predictor, of which a regression has one."""
         rows = {row["name"]: (row["mean"], row["sd"]) for row in info["parameters"]}
-        several = "fixed[x1]" not in rows
-        times = sum(name.startswith("fixed[x1].") for name in rows) if several else 1
-        ends = [f".{k + 1}" for k in range(times)] if several else [""]
-        effects = np.array([[rows[f"fixed[{name}]{end}"] for name in self._columns] for end in ends])
+        several = max(len(getattr(self, "classes_", ())) - 1, 1)
+        ends = [f".{k + 1}" for k in range(several)] if several > 1 else [""]
+        # Columns that are constant, or others over again, are left out: they have no effect of their own.
+        none = (0.0, 0.0)
+        effects = np.array([[rows.get(f"fixed[{name}]{end}", none) for name in self._columns] for end in ends])
         level = np.array([rows[f"intercept{end}"] if self.fit_intercept else (0.0, 0.0) for end in ends])
         self.coef_: Array = effects[..., 0]
         self.coef_std_: Array = effects[..., 1]
@@ -57,14 +55,18 @@ class BayesianLinear(RegressorMixin, _Linear):
     Parameters
     ----------
     prior_variance : float, optional
-        Prior variance of the coefficients, which have mean 0; learnt by maximising the marginal likelihood unless
-        given.
+        Prior variance of the effect of one standard deviation of a column (of the coefficients themselves with
+        ``standardise=False``), which has mean 0; unless given it is integrated over.
     noise_variance : float, optional
-        Variance of the noise; learnt likewise.
+        Variance of the noise; integrated over unless given.
     fit_intercept : bool
         Add an intercept.
     intercept_variance : float, optional
-        Its prior variance; a thousand times the mean square of y unless given.
+        Its prior variance; a thousand times the variance of y unless given.
+    standardise : bool
+        Fit y and the columns in standard deviations from their means; what is reported is in their own units.
+    hyperparameters : {"integrate", "point"}
+        Integrate over variances that are not given, or maximise the marginal likelihood over them.
     bound, max_iter, random_state, threads
         As for ``GaussianProcessClassifier``.
 
@@ -85,11 +87,9 @@ class BayesianLinear(RegressorMixin, _Linear):
     def fit(self, X: Any, y: Any) -> BayesianLinear:
         """Fits the regression of y on the columns of X."""
         X, y = self._check(X, y)
-        values = np.asarray(y, dtype=np.float64)
-        square = float(np.mean(values**2)) or 1.0
         noise = self.noise_variance
-        likelihood = f"gaussian(variance={float(noise)!r})" if noise is not None else f"gaussian(variance~{square!r})"
-        self._learn(X, values, likelihood, scale=square)
+        likelihood = "gaussian" if noise is None else f"gaussian(variance={float(noise)!r})"
+        self._learn(X, np.asarray(y, dtype=np.float64), likelihood)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
@@ -98,7 +98,7 @@ class BayesianLinear(RegressorMixin, _Linear):
         mean, variance, _ = self._predict(X)
         if not return_std:
             return mean[:, 0]
-        return mean[:, 0], np.sqrt(variance[:, 0] + self.hyperparameters_["likelihood.variance"])
+        return mean[:, 0], np.sqrt(variance[:, 0] + self._means["likelihood.variance"])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -111,14 +111,14 @@ class BayesianLogistic(Classes, _Linear):
     Parameters
     ----------
     prior_variance : float or None
-        Prior variance of the coefficients; None learns it, which runs away where the classes can be separated. 1 is
-        what ``C=1`` means in scikit-learn's ``LogisticRegression``.
+        Prior variance of the effect of one standard deviation of a column; None integrates over it. 1 is what ``C=1`` of
+        scikit-learn's ``LogisticRegression`` means for standardised columns.
     link : {"logit", "probit"}
         Of two classes.
     bound : str, optional
         What is maximised: ``"exact"`` is the expectation itself, and gives the Gaussian closest to the posterior by
         its divergence.
-    fit_intercept, intercept_variance, max_iter, random_state, threads
+    fit_intercept, intercept_variance, standardise, hyperparameters, max_iter, random_state, threads
         As for ``BayesianLinear``.
 
     Attributes

@@ -19,7 +19,7 @@ class _GaussianProcess(LatentGaussian):
     learn_hyperparameters: bool = True
     n_starts: int = 1
 
-    def _prior(self, scale: float) -> str:
+    def _prior(self) -> str:
         """The prior's specification; a bare word is a kernel."""
         text = str(self.kernel).strip()
         return f"gp({text})" if text.replace("_", "").isalnum() else text
@@ -27,7 +27,8 @@ class _GaussianProcess(LatentGaussian):
     def _search(self) -> dict[str, Any]:
         several = self.learn_hyperparameters and self.n_starts > 1
         starts = self.n_starts if several else None
-        return {"fixed": not self.learn_hyperparameters, "restarts": starts}
+        told: dict[str, Any] = {"fixed": not self.learn_hyperparameters, "restarts": starts}
+        return told if self.learn_hyperparameters else {**told, "hyperparameters": None}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -45,10 +46,15 @@ class GaussianProcessClassifier(Classes, _GaussianProcess):
     link : {"logit", "probit"}
         Of two classes; more than two are multinomial logits.
     bound : str, optional
-        What is maximised: ``"exact"`` is the expectation itself, ``None`` the likelihood's best bound with a dual,
-        which certifies how close to its maximum it is.
+        What is maximised: the expectation itself unless given; ``"tilted"`` has a dual, which certifies how close to its
+        maximum it is, and learns variances that are too small.
+    standardise : bool
+        Fit columns, and normal responses, in standard deviations from their means; what is reported is in their own
+        units.
+    hyperparameters : {"integrate", "point"}
+        Integrate over what the kernel leaves free, or maximise the bound over it.
     learn_hyperparameters : bool
-        Maximise the bound over what the kernel leaves free.
+        Whether it is learnt at all.
     n_starts : int
         Searches for hyperparameters, the first from their starting values.
     max_iter : int, optional
@@ -81,42 +87,35 @@ class GaussianProcessRegressor(RegressorMixin, _GaussianProcess):
         Variance of the noise; learnt unless given.
     likelihood : str, optional
         Another likelihood than ``gaussian``, such as ``"student-t"``.
-    normalize_y : bool
-        Fit y less its mean, by its standard deviation, and predict on the scale of y. The prior's mean is 0.
 
     The other parameters and attributes are those of ``GaussianProcessClassifier``.
     """
 
     noise_variance: float | None = None
     likelihood: str | None = None
-    normalize_y: bool = False
 
     def fit(self, X: Any, y: Any) -> GaussianProcessRegressor:
         """Fits the process to the values y of the rows of X."""
         X, y = self._check(X, y)
         values = np.asarray(y, dtype=np.float64)
-        self._centre, self._scale = 0.0, 1.0
-        if self.normalize_y:
-            self._centre, self._scale = float(values.mean()), float(values.std()) or 1.0
         likelihood = self.likelihood or "gaussian"
         if self.noise_variance is not None:
             if self.likelihood is not None:
                 raise ValueError("noise_variance is a parameter of the Gaussian likelihood: give it, or likelihood")
-            likelihood = f"gaussian(variance={float(self.noise_variance) / self._scale**2!r})"
-        self._learn(X, (values - self._centre) / self._scale, likelihood)
+            likelihood = f"gaussian(variance={float(self.noise_variance)!r})"
+        self._learn(X, values, likelihood)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Posterior means of the function at the rows of X, and its standard deviations, without noise, if asked
         for."""
         mean, variance, _ = self._predict(X)
-        means = self._centre + self._scale * mean[:, 0]
-        return (means, self._scale * np.sqrt(variance[:, 0])) if return_std else means
+        return (mean[:, 0], np.sqrt(variance[:, 0])) if return_std else mean[:, 0]
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
         """Joint draws of the function at the rows of X from its posterior, without noise: a column a draw."""
         at_least_one("n_samples", n_samples)
-        drawn: Array = self._centre + self._scale * self._draw(X, n_samples, random_state).T
+        drawn: Array = self._draw(X, n_samples, random_state).T
         return drawn
 
 

@@ -88,6 +88,7 @@ impl Snapshot for FamilyResult {
         archive.put("polish", &polish);
         archive.set("dim", self.dim);
         archive.set("flat", self.flat);
+        archive.set("beyond", self.beyond);
         archive
     }
 
@@ -119,6 +120,7 @@ impl Snapshot for FamilyResult {
             polish: (polish.len() == 2).then(|| estimate(polish[0], polish[1])),
             dim: archive.get("dim").unwrap_or_default(),
             flat: archive.get("flat").unwrap_or_default(),
+            beyond: archive.get("beyond")?,
         })
     }
 }

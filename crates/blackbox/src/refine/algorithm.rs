@@ -11,6 +11,7 @@ use self::judging::{judged, nearly, quantities};
 use super::evidence::{Sheet, log_evidence};
 use super::homing::homing;
 use super::kernel::{Moved, Stride, transition};
+use super::leaps::{self, leap};
 use super::map::{Map, Shown};
 use super::mixing::Ensemble;
 use super::outcome::{Refined, Round, Rung};
@@ -214,6 +215,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
                 self.choose_circles(state, state.log_size.exp());
                 let length = self.choose_length(&state.cloud.x, (lanes, 1));
                 state.length = length.unwrap_or(state.length);
+                state.distances = leaps::shown(&state.cloud.x, self.target.dim(), lanes);
                 self.collapse(state);
                 self.begin_round(state, FIRST_ROUND);
             }
@@ -324,6 +326,13 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     /// least.
     fn round(&mut self, state: &mut RefineState, iteration: u64) -> Moved {
         let moved = self.transition(state, iteration);
+        leap(
+            &mut self.target,
+            &mut state.cloud,
+            &state.distances,
+            self.source,
+            iteration,
+        );
         state.moves += 1;
         let planned = state.rounds.last().expect("a round was begun").transitions;
         if state.phase == Phase::Settle {
@@ -462,6 +471,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
             tape: Tape::default(),
             every: 1,
             kept: 0,
+            distances: Vec::new(),
             ladder: Vec::new(),
             rounds: Vec::new(),
             calls_before: 0,

@@ -23,6 +23,7 @@
 //! | `target` | the path of densities and its base |
 //! | `tempering`, `evidence` | temperatures, weights, resampling; the log evidence from all of them |
 //! | `kernel`, `steps` | one transition of all particles; its steps |
+//! | `leaps` | proposals from anywhere, over all scales at once |
 //! | `excursions` | chains led far out, along logarithms of scales |
 //! | `homing` | chains from other optima |
 //! | `mixing` | [`Ensemble`], [`Mixing`]: nested R̂, effective sample size, standard errors |
@@ -33,6 +34,7 @@ mod evidence;
 mod excursions;
 mod homing;
 mod kernel;
+mod leaps;
 mod map;
 mod mixing;
 mod outcome;
@@ -47,6 +49,7 @@ mod triangle;
 mod whitening;
 
 pub use algorithm::Refine;
+pub(crate) use leaps::beyond;
 pub use mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT};
 pub use outcome::{Refined, RefinedDraws, Round, Rung};
 pub use settings::{RefineSettings, RefineWhen};

@@ -94,6 +94,8 @@ pub struct RefineState {
     pub(super) every: usize,
     /// Times on the tape that the round before left.
     pub(super) kept: usize,
+    /// Distances that leaps of the round are by.
+    pub(super) distances: Vec<f64>,
     pub(super) ladder: Vec<Rung>,
     pub(super) rounds: Vec<Round>,
     /// Gradients before the round.
@@ -136,6 +138,7 @@ impl Snapshot for RefineState {
         archive.put("sheets.ratios", &ratios);
         archive.set("moves", self.moves);
         archive.set("every", (self.every, self.kept));
+        archive.put("distances", &self.distances);
         archive.put("tape.x", &self.tape.x);
         archive.put("tape.log_p", &self.tape.log_p);
         archive.put("tape.squares", &self.tape.squares);
@@ -238,6 +241,7 @@ impl Snapshot for RefineState {
             },
             every,
             kept,
+            distances: archive.vec("distances")?,
             ladder: archive.vec("ladder")?.chunks_exact(4).map(rung).collect(),
             rounds,
             calls_before: archive.get("calls_before")?,

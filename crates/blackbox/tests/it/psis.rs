@@ -1,7 +1,7 @@
 //! Pareto smoothing against values stored from ArviZ (`tests/data/psis.json` says how they were made).
 
 use jensen_blackbox::{
-    Agreement, NoiseSource, importance_weighted_bound, psis, resample, summarize,
+    Agreement, NoiseSource, importance_weighted_bound, psis, resample, summarize, tail_index,
 };
 use jensen_math::simd::Simd;
 use serde_json::Value;
@@ -100,4 +100,37 @@ fn resampling_follows_the_weights_and_extends() {
     for (i, expected) in [(0, 0.5), (2, 0.3), (3, 0.2)] {
         assert!((count(i) - expected).abs() < 0.015, "{i}: {}", count(i));
     }
+}
+
+/// Against the same fit in Python (scipy and the formulas of `gpdfit` of the R package posterior), on quantiles of distributions.
+#[test]
+fn tails_of_draws_have_the_index_of_their_distribution() {
+    let quantiles = |f: &dyn Fn(f64) -> f64| -> Vec<f64> {
+        (0..2000)
+            .map(|i| f((f64::from(i) + 0.5) / 2000.0))
+            .collect()
+    };
+    for (k, expected) in [
+        (0.3, 0.317_129_242_31),
+        (0.8, 0.769_033_442_24),
+        (1.2, 1.130_549_144_09),
+    ] {
+        let mut draws = quantiles(&|u| (1.0 - u).powf(-k));
+        let found = tail_index(&draws, 1.0).unwrap();
+        assert!((found - expected).abs() < 1e-8, "{k}: {found}");
+        // Either tail, any order, any place and unit.
+        draws.iter_mut().for_each(|x| *x = 3.0 - 1e200 * *x);
+        draws.rotate_left(700);
+        assert!((tail_index(&draws, 1.0).unwrap() - expected).abs() < 1e-8);
+    }
+    let cauchy = quantiles(&|u| (std::f64::consts::PI * (u - 0.5)).tan());
+    let of = |efficiency| tail_index(&cauchy, efficiency).unwrap();
+    assert!((of(1.0) - 0.945_211_594_72).abs() < 1e-8, "{}", of(1.0));
+    assert!((of(0.25) - 0.954_897_348_89).abs() < 1e-8, "{}", of(0.25));
+    // A uniform ends at bounds, and zeros and ones have no tail.
+    assert!(tail_index(&quantiles(&|u| u), 1.0).unwrap() < -0.5);
+    assert_eq!(tail_index(&quantiles(&|u| (2.0 * u).floor()), 1.0), None);
+    assert_eq!(tail_index(&[1.0, 2.0, f64::INFINITY], 1.0), None);
+    assert_eq!(tail_index(&[1.0, 2.0, 3.0], 1.0), None);
+    assert_eq!(tail_index(&[], 1.0), None);
 }

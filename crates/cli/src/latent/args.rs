@@ -38,8 +38,8 @@ A prior is a sum (`+`) of:
 A kernel is rbf, matern12, matern32, matern52, linear, constant, or a product of them with `*`. A grid is on a CELL or on
 (ROW, COLUMN); spde has range=… and variance=… instead of a precision.
 
-`name=value` fixes a hyperparameter, `name~value` is where learning starts, and what is not given starts at a documented
-default. With --fixed all stand where they start. Rows without a response are not fitted. The folder of
+`name=value` fixes a hyperparameter, `name~value` is where its search starts, `name~pc(U, α)` its prior (also gamma, inv_gamma,
+lognormal, beta, exponential); what is not given has a documented start and prior. With --fixed all stand where they start. Rows without a response are not fitted. The folder of
 --out holds fit.json, predictions.csv, trace.jsonl, report.html, approximation.safetensors, and what `jensen latent predict`
 and --resume need.";
 

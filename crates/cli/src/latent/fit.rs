@@ -96,7 +96,11 @@ fn table(summary: &LatentSummary) -> String {
         text += &format!("… and {more} more (--json or --out has them all)\n");
     }
     for hyper in &summary.hyperparameters {
-        let how = if hyper.learnt { "  learnt" } else { "" };
+        let how = match (hyper.q05, hyper.q95) {
+            (Some(low), Some(high)) => format!("  [{low:.4}, {high:.4}]"),
+            _ if hyper.learnt => "  learnt".to_owned(),
+            _ => String::new(),
+        };
         text += &format!("{:<32} {:>11.6}{how}\n", hyper.name, hyper.value);
     }
     let mut line = |name: &str, value: String| text += &format!("{name:<9} {value}\n");
@@ -116,6 +120,11 @@ fn table(summary: &LatentSummary) -> String {
             summary.bound, summary.objective
         ),
     );
+    if let Some(plain) = &summary.plain {
+        let (own, other) = (plain.own, plain.plain);
+        let value = format!("{own:.4} nats a row from the others; {}: {other:.4}", plain.model);
+        line("predicts", value);
+    }
     line(
         "time",
         format!(

@@ -19,21 +19,19 @@ pub fn run(args: &PredictArgs) -> CommandResult {
     let model = TableModel::new(&opened.run.flags.request(), &table, &opened.files)?;
     let new = LatentData::read(&args.at)?.table()?;
     let rows: Vec<usize> = (0..new.rows()).collect();
-    let at = model.at(&stored.theta, &new, &rows, &opened.files)?;
     if let Some(draws) = args.draws {
         let seed = args.seed.or(opened.run.flags.seed).unwrap_or(0);
-        let joint = model.joint(&stored.theta, &new, &rows, &opened.files)?;
-        let etas = draws_at(&model, &stored, &at, joint.as_ref(), draws as usize, seed)?;
-        let text = drawn(&model, stored.likelihood, &at, (&etas, &rows), seed);
-        write(args, &text)?;
+        let asked = (draws as usize, seed);
+        let made = draws_at(&model, &stored, &new, &rows, &opened.files, asked)?;
+        write(args, &drawn(&model, &made, &rows, seed))?;
         return Ok(Exit::Done);
     }
-    let (mean, variance) = posterior_at(&model, &stored, &at)?;
-    let outcome = outcome(&model, stored.likelihood, &mean, &variance, &at);
+    let (parts, seen) = posterior_at(&model, &stored, &new, &rows, &opened.files)?;
+    let outcome = outcome(&model, &parts, &seen);
     let text = predictions(&model, &outcome, &rows);
     write(args, &text)?;
     let score = outcome.log_predictive();
-    let accuracy = outcome.accuracy(stored.likelihood);
+    let accuracy = outcome.accuracy(model.likelihood());
     if args.json {
         let scores = serde_json::json!({
             "rows": rows.len(),

@@ -17,6 +17,7 @@ mod latent;
 mod latent_bad_data;
 mod newcomer;
 mod points;
+mod regress;
 mod reproduce;
 mod shards;
 mod sparse;

@@ -340,6 +340,7 @@ impl Study for AnalysisStudy<'_> {
                     name: format!("likelihood.{name}"),
                     value,
                     learnt: !fixed(name),
+                    ..Hyperparameter::default()
                 })
                 .collect(),
             factors: self.model.factors,

@@ -2,73 +2,111 @@
 
 use std::fmt::Write;
 
+use jensen_data::Table;
 use jensen_latent::{Likelihood, Predictive, Response, draw};
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special::{inv_phi, log_sum_exp_slice};
 
-use super::{Dense, Prediction, Stored, TableModel};
+use super::{Files, Rows, Stored, TableModel};
 use crate::Error;
 use crate::study::{MEMORY_LIMIT, Need};
 
+const POINTS: Purpose = Purpose::new("latent points of hyperparameters");
 const NEW: Purpose = Purpose::new("latent new effects");
 const RESPONSES: Purpose = Purpose::new("latent responses");
 
 /// Bytes of a number as text, and of it as it is drawn.
 const CELL: usize = 20 + 2 * size_of::<f64>();
 
-/// Joint draws of the linear predictors of the rows `at`, offsets and effects of rows and groups unknown so far included: draw
-/// after draw, row after row, predictor after predictor. `joint` is [`TableModel::joint`] of the rows. A draw is a function of
-/// the seed and its number.
+/// Joint draws at rows of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn {
+    /// Linear predictors, offsets and effects of rows and groups unknown so far included: draw after draw, row after row, predictor
+    /// after predictor.
+    pub predictors: Vec<f64>,
+    /// The likelihood of each draw.
+    pub likelihoods: Vec<Likelihood>,
+    /// What the rows observe.
+    pub rows: Rows,
+}
+
+/// Joint draws of the linear predictors of rows of a table, hyperparameters drawn with them. A draw is a function of the seed and
+/// its number.
 ///
 /// # Errors
 /// What [`draw`] refuses, and draws that would take more memory than 8 GiB.
 pub fn draws_at(
     model: &TableModel,
     stored: &Stored,
-    at: &Prediction,
-    joint: Option<&Dense>,
-    draws: usize,
-    seed: u64,
-) -> Result<Vec<f64>, Error> {
-    let (rows, times) = (at.response.len(), stored.likelihood.predictors());
-    let predictors = rows * times;
-    let square = joint.map_or(0, |_| 4 * predictors * predictors * size_of::<f64>());
+    table: &Table,
+    rows: &[usize],
+    files: &dyn Files,
+    (draws, seed): (usize, u64),
+) -> Result<Drawn, Error> {
+    let seen = model.rows_of(table, rows)?;
+    let times = model.likelihood().predictors();
+    let predictors = rows.len() * times;
+    let square = match model.process_size() {
+        0 => 0,
+        _ => 4 * predictors * predictors * size_of::<f64>(),
+    };
     let need = Need {
-        what: format!("{draws} joint draws at {rows} rows"),
-        bytes: (square + draws * rows * (4 + times) * CELL) as u64,
+        what: format!("{draws} joint draws at {} rows", rows.len()),
+        bytes: (square + draws * rows.len() * (4 + times) * CELL) as u64,
         advice: "ask for fewer draws (--draws), or for fewer rows at a time".to_owned(),
     };
     need.check(MEMORY_LIMIT)?;
-    let fixed = model.model(&stored.theta, stored.likelihood)?;
-    let mut all = draw(&fixed, &stored.dual, &at.query, joint, draws, seed)?;
-    for (number, own) in all.chunks_mut(predictors.max(1)).enumerate() {
-        // One stream a draw: the effects in their order, predictor by predictor.
-        let mut stream = Stream::new(seed, NEW, number as u64, 0);
-        let effects: Vec<f64> = (at.fresh.variance.iter())
-            .flat_map(|variance| std::iter::repeat_n(variance.sqrt(), times))
-            .map(|sd| sd * inv_phi(stream.uniform()))
-            .collect();
-        for (row, eta) in own.chunks_mut(times).enumerate() {
-            for (k, eta) in eta.iter_mut().enumerate() {
-                let new = at.fresh.rows[row].iter();
-                *eta += at.offset[row * times + k]
-                    + new.map(|effect| effects[effect * times + k]).sum::<f64>();
+    // Which point of the hyperparameters each draw is from.
+    let mut own: Vec<Vec<u64>> = vec![Vec::new(); stored.points.len()];
+    for number in 0..draws as u64 {
+        let mut left = Stream::new(seed, POINTS, number, 0).uniform();
+        let from = stored.points.iter().position(|point| {
+            left -= point.weight;
+            left < 0.0
+        });
+        own[from.unwrap_or(0)].push(number);
+    }
+    let mut all = vec![0.0; draws * predictors];
+    let mut likelihoods = vec![model.likelihood(); draws];
+    for (point, numbers) in stored.points.iter().zip(&own) {
+        if numbers.is_empty() {
+            continue;
+        }
+        let (query, fresh) = model.at(&point.theta, table, rows, files)?;
+        let joint = model.joint(&point.theta, table, rows, files)?;
+        let fixed = model.model(&point.theta, point.likelihood)?;
+        let found = draw(&fixed, &point.dual, &query, joint.as_ref(), numbers, seed)?;
+        for (number, drawn) in numbers.iter().zip(found.chunks(predictors.max(1))) {
+            likelihoods[*number as usize] = model.outside(point.likelihood);
+            // One stream a draw: the effects in their order, predictor by predictor.
+            let mut stream = Stream::new(seed, NEW, *number, 0);
+            let effects: Vec<f64> = (fresh.variance.iter())
+                .flat_map(|variance| std::iter::repeat_n(variance.sqrt(), times))
+                .map(|sd| sd * inv_phi(stream.uniform()))
+                .collect();
+            let from = *number as usize * predictors;
+            for (i, (eta, own)) in all[from..from + predictors]
+                .iter_mut()
+                .zip(drawn)
+                .enumerate()
+            {
+                let new = fresh.rows[i / times].iter();
+                let new: f64 = new.map(|effect| effects[effect * times + i % times]).sum();
+                *eta = model.measure().outside(own + new, 0.0).0 + seen.offset[i];
             }
         }
     }
-    Ok(all)
+    Ok(Drawn {
+        predictors: all,
+        likelihoods,
+        rows: seen,
+    })
 }
 
 /// Draws of linear predictors as CSV, a line for each row of each draw: with the mean of the observation (the probabilities of
 /// the categories) and an observation drawn from it. `rows` are the rows' numbers in the table, from 0.
-pub fn drawn(
-    model: &TableModel,
-    likelihood: Likelihood,
-    at: &Prediction,
-    (draws, rows): (&[f64], &[usize]),
-    seed: u64,
-) -> String {
-    let times = likelihood.predictors();
+pub fn drawn(model: &TableModel, draws: &Drawn, rows: &[usize], seed: u64) -> String {
+    let (at, times) = (&draws.rows, model.likelihood().predictors());
     let mut text = "draw,row".to_owned();
     if times == 1 {
         text += ",eta,mean,y\n";
@@ -81,12 +119,13 @@ pub fn drawn(
         }
         text += ",y\n";
     }
-    for (number, own) in draws.chunks((rows.len() * times).max(1)).enumerate() {
+    let each = draws.predictors.chunks((rows.len() * times).max(1));
+    for (number, (own, likelihood)) in each.zip(&draws.likelihoods).enumerate() {
         let mut stream = Stream::new(seed, RESPONSES, number as u64, 0);
         for (i, (row, eta)) in rows.iter().zip(own.chunks(times)).enumerate() {
             let u = stream.uniform();
             let size = likelihood.size(at.exposure[i], at.trials[i]);
-            let (means, y) = observed(likelihood, eta, size, u);
+            let (means, y) = observed(*likelihood, eta, size, u);
             // Writing to a string cannot fail.
             let _ = write!(text, "{},{}", number + 1, row + 1);
             for x in eta.iter().chain(&means).chain([&y]) {

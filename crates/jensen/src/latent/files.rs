@@ -134,8 +134,7 @@ pub struct LatentFolder {
 /// It is no such folder, or a file of it is missing or damaged.
 pub fn open_latent(path: &Path) -> Result<LatentFolder, Error> {
     let folder = folder::open(path, COMMAND)?;
-    let mut run: LatentRun = folder::read_request(&folder)?;
-    run.flags = run.flags.migrated();
+    let run: LatentRun = folder::read_request(&folder)?;
     let mut read = BTreeMap::new();
     for (name, copy) in &run.files {
         read.insert(name.clone(), read_bytes(&path.join(copy))?);

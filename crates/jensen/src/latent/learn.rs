@@ -1,9 +1,13 @@
-//! Fits of tables at given or learnt hyperparameters, and the posterior at the rows of other tables.
+//! Fits of tables at given, learnt or integrated hyperparameters.
 
-use jensen_latent::{Fit, LearnSettings, Likelihood, Settings, Tightness, tightness};
+use jensen_latent::{
+    Fit, Integrated, Kept, LearnSettings, Likelihood, Marginal, Point, Settings, Tightness,
+    integrate, tightness,
+};
 use jensen_run::{Control, Identity, Status};
 
-use super::{Prediction, Stored, TableModel};
+use super::TableModel;
+use super::plain::{Comparison, compare};
 use crate::Error;
 
 /// How hyperparameters are treated.
@@ -13,13 +17,26 @@ pub struct Learning {
     pub settings: Settings,
     /// Learn the free hyperparameters; else they stand where they start.
     pub learn: bool,
+    /// Integrate over them; else they stand where the bound is largest.
+    pub integrate: bool,
     /// Searches, the first from the starting values, the others from random places around them.
     pub starts: u32,
     /// Seed of those places.
     pub seed: u64,
 }
 
-/// A fitted model with its hyperparameters.
+/// The posterior of the hyperparameters.
+#[derive(Clone, Debug)]
+pub struct Hyperposterior {
+    /// The logarithm of the integral of the bound over them, for responses as the model measures them.
+    pub evidence: f64,
+    /// How far another rule has it.
+    pub error: f64,
+    /// The marginal of each free one, as the model measures it.
+    pub marginals: Vec<Marginal>,
+}
+
+/// A fitted model with its hyperparameters, as the model measures things.
 #[derive(Clone, Debug)]
 pub struct Learnt {
     /// The prior's free hyperparameters.
@@ -28,8 +45,16 @@ pub struct Learnt {
     pub likelihood: Likelihood,
     /// The fit.
     pub fit: Fit,
+    /// Fits at points that stand for the hyperparameters' posterior; one where they stand.
+    pub points: Vec<Point>,
+    /// That posterior, where it was integrated over.
+    pub hyper: Option<Hyperposterior>,
+    /// Why it was not, where it should have been.
+    pub kept: Option<Kept>,
     /// How tight its bound is; `None` where the expectation itself was maximised in closed form.
     pub tightness: Option<Tightness>,
+    /// A plain model beside it.
+    pub plain: Option<Comparison>,
     /// Whether hyperparameters were learnt.
     pub learnt: bool,
     /// How the run ended.
@@ -53,7 +78,8 @@ pub fn fit_table(
     let (theta, likelihood) = (model.start(), model.likelihood());
     let at_start = model.model(&theta, likelihood)?;
     let free = model.free_likelihood();
-    if !learning.learn || (theta.is_empty() && free.iter().all(|f| !f)) {
+    let began = control.clock.seconds();
+    let mut learnt = if !learning.learn || (theta.is_empty() && free.is_empty()) {
         let fit = jensen_latent::fit(
             &at_start,
             &learning.settings,
@@ -62,8 +88,8 @@ pub fn fit_table(
             identity,
             control,
         )?;
-        return Ok(Learnt {
-            tightness: tightness(&at_start, &fit, &learning.settings)?,
+        Learnt {
+            points: vec![point(&theta, likelihood, &fit)],
             theta,
             likelihood,
             learnt: false,
@@ -71,46 +97,86 @@ pub fn fit_table(
             iterations: fit.iterations,
             solver_seconds: fit.seconds,
             fit,
-        });
+            hyper: None,
+            kept: None,
+            tightness: None,
+            plain: None,
+        }
+    } else {
+        learn_table(model, learning, identity, control)?
+    };
+    let left = control.budget.left().unwrap_or(f64::INFINITY);
+    if control.clock.seconds() - began < left && !learnt.status.is_from_outside() {
+        let at_end = model.model(&learnt.theta, learnt.likelihood)?;
+        learnt.tightness = tightness(&at_end, &learnt.fit, &learning.settings)?;
+        learnt.plain = compare(model, &at_end, &learnt.fit)?;
     }
-    let names = likelihood.parameters().iter().zip(free);
-    let fixed = names.filter(|(_, free)| !**free);
+    Ok(learnt)
+}
+
+/// One point that stands for all.
+fn point(theta: &[f64], likelihood: Likelihood, fit: &Fit) -> Point {
+    Point {
+        weight: 1.0,
+        x: Vec::new(),
+        theta: theta.to_vec(),
+        likelihood,
+        fit: Fit {
+            sensitivity: None,
+            ..fit.clone()
+        },
+    }
+}
+
+fn learn_table(
+    model: &TableModel,
+    learning: &Learning,
+    identity: &Identity,
+    control: &mut Control<'_>,
+) -> Result<Learnt, Error> {
+    let at_start = model.model(&model.start(), model.likelihood())?;
     let settings = LearnSettings {
         fit: learning.settings,
-        fixed: fixed.map(|(name, _)| (*name).to_owned()).collect(),
+        likelihood: model.free_likelihood(),
+        priors: learning.integrate,
         restarts: learning.starts.saturating_sub(1),
         seed: learning.seed,
         ..LearnSettings::default()
     };
+    let began = control.clock.seconds();
     let learned = jensen_latent::learn(model, &at_start, &settings, identity, control)?;
-    let at_end = model.model(&learned.theta, learned.likelihood)?;
+    let mut points = vec![point(&learned.theta, learned.likelihood, &learned.fit)];
+    let (mut hyper, mut kept) = (None, None);
+    if learning.integrate && learned.status.is_converged() {
+        match integrate(model, &at_start, &settings, &learned, control)? {
+            Ok(Integrated {
+                points: found,
+                evidence,
+                error,
+                marginals,
+            }) => {
+                points = found;
+                hyper = Some(Hyperposterior {
+                    evidence,
+                    error,
+                    marginals,
+                });
+            }
+            Err(why) => kept = Some(why),
+        }
+    }
     Ok(Learnt {
-        tightness: tightness(&at_end, &learned.fit, &learning.settings)?,
+        points,
+        hyper,
+        kept,
+        tightness: None,
+        plain: None,
         theta: learned.theta,
         likelihood: learned.likelihood,
         learnt: true,
         status: learned.status,
         iterations: learned.iterations,
-        solver_seconds: learned.seconds,
+        solver_seconds: learned.seconds.max(control.clock.seconds() - began),
         fit: learned.fit,
     })
-}
-
-/// Mean and variance of the linear predictors of rows of another table, offsets and effects of rows and groups unknown so far
-/// included.
-///
-/// # Errors
-/// What [`jensen_latent::predict`] refuses.
-pub fn posterior_at(
-    model: &TableModel,
-    stored: &Stored,
-    at: &Prediction,
-) -> Result<(Vec<f64>, Vec<f64>), Error> {
-    let fixed = model.model(&stored.theta, stored.likelihood)?;
-    let moments = jensen_latent::predict(&fixed, &stored.dual, &at.query)?;
-    let mean = (moments.iter().zip(&at.offset)).map(|((m, _), offset)| m + offset);
-    let times = stored.likelihood.predictors();
-    let added = at.fresh.added();
-    let variance = (moments.iter().enumerate()).map(|(i, (_, v))| v + added[i / times]);
-    Ok((mean.collect(), variance.collect()))
 }

@@ -1,11 +1,11 @@
 //! Fields as figures: lines with bands, heat maps of grids, regions drawn by who borders on whom.
 
-use jensen_latent::Fit;
 use jensen_latent::prior::{Graph, Index, Piece, Reader};
 use jensen_report::figure::{Axis, Chart, Figure, HeatMap, Series};
 
-use super::TableModel;
+use super::posterior::moments as of_mixture;
 use super::summary::labels;
+use super::{Known, TableModel};
 
 /// Bands cover 95 % of a normal distribution.
 const BAND: f64 = 1.96;
@@ -17,32 +17,28 @@ const BARS: usize = 80;
 pub(super) type Drawn = (Figure, String);
 
 /// Mean and standard deviation of a part's latent variables, those of one of `times` copies.
-fn moments(fit: &Fit, piece: &Piece, times: usize, copy: usize) -> (Vec<f64>, Vec<f64>) {
-    let at = |l: usize| l * times + copy;
-    (
-        piece.latents.clone().map(|l| fit.mean[at(l)]).collect(),
-        piece
-            .latents
-            .clone()
-            .map(|l| fit.variance[at(l)].sqrt())
-            .collect(),
-    )
+fn moments(known: &Known, piece: &Piece, times: usize, copy: usize) -> (Vec<f64>, Vec<f64>) {
+    let each = piece.latents.clone().map(|l| {
+        let (mean, variance) = of_mixture(&known.latents, l * times + copy);
+        (mean, variance.sqrt())
+    });
+    each.unzip()
 }
 
 /// The figures of all parts.
-pub(super) fn draw(model: &TableModel, fit: &Fit, graphs: &[(String, Graph)]) -> Vec<Drawn> {
+pub(super) fn draw(model: &TableModel, known: &Known, graphs: &[(String, Graph)]) -> Vec<Drawn> {
     let times = model.likelihood().predictors();
     let mut drawn = Vec::new();
     for piece in model.assembled().pieces() {
         for copy in 0..times {
-            let (mean, sd) = moments(fit, piece, times, copy);
+            let (mean, sd) = moments(known, piece, times, copy);
             let title = match times {
                 1 => piece.name.clone(),
                 _ => format!("{}, category {}", piece.name, copy + 1),
             };
             match &piece.reader {
-                Reader::Inputs(columns) if piece.latents.is_empty() => {
-                    drawn.extend(inputs(model, fit, columns, copy));
+                Reader::Inputs(columns) if columns.len() == 1 => {
+                    drawn.extend(inputs(model, known, &columns[0].column, copy));
                 }
                 Reader::At(Index::Cells { lattice, .. }) => {
                     let cells = |values: &[f64]| -> Vec<f64> {
@@ -291,24 +287,17 @@ fn layout(graph: &Graph) -> Vec<(f64, f64)> {
 }
 
 /// Linear predictors against a single input of a Gaussian process.
-fn inputs(model: &TableModel, fit: &Fit, columns: &[String], copy: usize) -> Option<Drawn> {
-    let [column] = columns else { return None };
+fn inputs(model: &TableModel, known: &Known, column: &str, copy: usize) -> Option<Drawn> {
     let times = model.likelihood().predictors();
     let x = model.input(column)?;
     let mut order: Vec<usize> = (0..x.len()).collect();
     order.sort_by(|a, b| x[*a].total_cmp(&x[*b]).then(a.cmp(b)));
-    let pick =
-        |list: &[f64]| -> Vec<f64> { order.iter().map(|i| list[i * times + copy]).collect() };
-    let sd: Vec<f64> = pick(&fit.predictor_variance)
-        .iter()
-        .map(|v| v.sqrt())
-        .collect();
+    let (mean, sd): (Vec<f64>, Vec<f64>) = (order.iter())
+        .map(|i| {
+            let (mean, variance) = of_mixture(&known.predictors, i * times + copy);
+            (mean, variance.sqrt())
+        })
+        .unzip();
     let sorted = order.iter().map(|i| x[*i]).collect();
-    Some(line(
-        "linear predictor",
-        column,
-        sorted,
-        &pick(&fit.predictor_mean),
-        &sd,
-    ))
+    Some(line("linear predictor", column, sorted, &mean, &sd))
 }

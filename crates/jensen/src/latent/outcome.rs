@@ -1,13 +1,13 @@
 //! What a fitted model says of observations: means, intervals, scores.
 
-use jensen_latent::prior::Fresh;
-use jensen_latent::{Design, Fit, Likelihood, Predictive, Query, Response, Size};
+use jensen_latent::{Likelihood, Predictive, Response, Size};
 use jensen_math::quadrature::{Rule, gauss_hermite};
 use jensen_math::special::{inv_phi, log_sum_exp_slice};
 
 use rayon::prelude::*;
 
-use super::{Prediction, TableModel};
+use super::posterior::{moments, quantile};
+use super::{Part, Rows, TableModel};
 
 /// Nodes of the quadrature over a linear predictor.
 const NODES: usize = 64;
@@ -111,17 +111,13 @@ impl PredictedRows {
     }
 }
 
-/// The predictive distribution of observations whose linear predictors have these means and variances; the linear predictors of a
-/// multinomial row count as independent.
-pub fn outcome(
-    model: &TableModel,
-    likelihood: Likelihood,
-    mean: &[f64],
-    variance: &[f64],
-    at: &Prediction,
-) -> PredictedRows {
+/// The predictive distribution of observations whose linear predictors are these mixtures; the linear predictors of a multinomial
+/// row count as independent. Quantiles of the observation are those of a normal linear predictor with the mixture's mean and
+/// variance, at the parts' mean parameters.
+pub fn outcome(model: &TableModel, parts: &[Part], at: &Rows) -> PredictedRows {
+    let likelihood = mean_likelihood(parts);
     let times = likelihood.predictors().max(1);
-    let rows = mean.len() / times;
+    let rows = at.response.len();
     let rule = gauss_hermite(NODES).unwrap_or(Rule {
         nodes: vec![0.0],
         weights: vec![1.0],
@@ -129,37 +125,42 @@ pub fn outcome(
     let cloud = Cloud::new(times);
     let row = |row: usize| -> (Vec<f64>, (f64, f64), (f64, f64), f64) {
         let y = at.response[row];
+        let none = (f64::NAN, f64::NAN);
         if model.likelihood().predictors() != 1 {
-            let own = row * times..(row + 1) * times;
-            let probabilities = cloud.probabilities(&mean[own.clone()], &variance[own]);
+            let mut probabilities = vec![0.0; times + 1];
+            for part in parts {
+                let own = cloud.probabilities(&part.moments[row * times..(row + 1) * times]);
+                let each = probabilities.iter_mut().zip(own);
+                each.for_each(|(sum, p)| *sum += part.weight * p);
+            }
             let log_density = match y.is_nan() {
                 true => f64::NAN,
                 false => probabilities.get(y as usize).map_or(f64::NAN, |p| p.ln()),
             };
-            let none = (f64::NAN, f64::NAN);
             return (probabilities, none, none, log_density);
         }
-        let (m, sd) = (mean[row], variance[row].max(0.0).sqrt());
         let size = likelihood.size(at.exposure[row], at.trials[row]);
-        let nodes = rule.nodes.iter().zip(&rule.weights);
-        let expected: f64 = nodes
-            .clone()
-            .map(|(z, w)| w * size * likelihood.mean(m + sd * z))
-            .sum();
-        let quantile = |p: f64| size * likelihood.mean(m + sd * inv_phi(p));
-        let predictive = Predictive::new(likelihood, m, sd, size);
+        let (mut expected, mut terms) = (0.0, Vec::new());
+        for part in parts {
+            let (m, sd) = (part.moments[row].0, part.moments[row].1.max(0.0).sqrt());
+            for (z, w) in rule.nodes.iter().zip(&rule.weights) {
+                let (eta, w) = (m + sd * z, part.weight * w);
+                expected += w * size * likelihood.mean(eta);
+                if !y.is_nan() {
+                    terms.push(w.ln() + part.likelihood.log_density(eta, y, size));
+                }
+            }
+        }
         let log_density = match y.is_nan() {
             true => f64::NAN,
-            false => {
-                let terms: Vec<f64> = nodes
-                    .map(|(z, w)| w.ln() + likelihood.log_density(m + sd * z, y, size))
-                    .collect();
-                log_sum_exp_slice(&terms)
-            }
+            false => log_sum_exp_slice(&terms),
         };
+        let of_mean = |p: f64| size * likelihood.mean(quantile(parts, row, p));
+        let (mean, variance) = moments(parts, row);
+        let predictive = Predictive::new(likelihood, mean, variance.max(0.0).sqrt(), size);
         (
             vec![expected],
-            (quantile(0.05), quantile(0.95)),
+            (of_mean(0.05), of_mean(0.95)),
             (predictive.quantile(0.05), predictive.quantile(0.95)),
             log_density,
         )
@@ -170,7 +171,7 @@ pub fn outcome(
         .map(row)
         .collect();
     let mut out = PredictedRows {
-        predictor: mean.iter().copied().zip(variance.iter().copied()).collect(),
+        predictor: (0..rows * times).map(|i| moments(parts, i)).collect(),
         times,
         mean: Vec::with_capacity(rows),
         interval: Vec::with_capacity(rows),
@@ -191,25 +192,23 @@ pub fn outcome(
     out
 }
 
-/// The outcome of the rows that a model was fitted to.
-pub fn fitted(model: &TableModel, likelihood: Likelihood, fit: &Fit) -> PredictedRows {
-    let data = model.observations();
-    let n = data.response.len();
-    let at = Prediction {
-        query: Query::Rows(Design::Identity),
-        fresh: Fresh::none(n),
-        offset: vec![0.0; fit.predictor_mean.len()],
-        exposure: data.exposure.clone().unwrap_or_else(|| vec![1.0; n]),
-        trials: data.trials.clone().unwrap_or_else(|| vec![1.0; n]),
-        response: data.response.clone(),
-    };
-    outcome(
-        model,
-        likelihood,
-        &fit.predictor_mean,
-        &fit.predictor_variance,
-        &at,
-    )
+/// A likelihood at the mean of the parts' parameters.
+pub(super) fn mean_likelihood(parts: &[Part]) -> Likelihood {
+    let likelihood = parts[0].likelihood;
+    let mut values = vec![0.0; likelihood.parameters().len()];
+    for part in parts {
+        let own = part.likelihood.values();
+        values
+            .iter_mut()
+            .zip(own)
+            .for_each(|(sum, v)| *sum += part.weight * v);
+    }
+    likelihood.with_values(&values)
+}
+
+/// The outcome of the rows that a model was fitted to, whose linear predictors are these.
+pub fn fitted(model: &TableModel, predictors: &[Part]) -> PredictedRows {
+    outcome(model, predictors, model.observed())
 }
 
 /// Points of a standard normal distribution in several dimensions, for probabilities of categories.
@@ -242,12 +241,12 @@ impl Cloud {
     }
 
     /// Probabilities of the categories, the reference last.
-    fn probabilities(&self, mean: &[f64], variance: &[f64]) -> Vec<f64> {
-        let mut total = vec![0.0; mean.len() + 1];
-        let mut eta = vec![0.0; mean.len() + 1];
+    fn probabilities(&self, moments: &[(f64, f64)]) -> Vec<f64> {
+        let mut total = vec![0.0; moments.len() + 1];
+        let mut eta = vec![0.0; moments.len() + 1];
         for point in &self.points {
             for (k, z) in point.iter().enumerate() {
-                eta[k] = mean[k] + variance[k].max(0.0).sqrt() * z;
+                eta[k] = moments[k].0 + moments[k].1.max(0.0).sqrt() * z;
             }
             let sum = log_sum_exp_slice(&eta);
             for (t, e) in total.iter_mut().zip(&eta) {

@@ -1,7 +1,7 @@
 //! What the user asks for, in words.
 
-use jensen_latent::prior::Spec;
-use jensen_latent::{Likelihood, SiteBound};
+use jensen_latent::prior::{Distribution, Spec};
+use jensen_latent::{Density, Likelihood, SiteBound, Size};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -23,6 +23,9 @@ pub struct Request {
     pub trials: Option<String>,
     /// The column that is added to the linear predictor.
     pub offset: Option<String>,
+    /// Whether responses and columns are taken as they are, not measured by their means and standard deviations.
+    #[serde(default)]
+    pub unscaled: bool,
 }
 
 impl Request {
@@ -47,13 +50,89 @@ impl Request {
     }
 }
 
+impl Request {
+    /// Refuses columns that the likelihood has no use for.
+    ///
+    /// # Errors
+    /// There is one.
+    pub(super) fn check_columns(&self, likelihood: Likelihood) -> Result<(), Error> {
+        let sized = likelihood.sized_by();
+        for (flag, what, given, own) in [
+            ("--exposure", "exposure", &self.exposure, Size::Exposure),
+            ("--trials", "number of trials", &self.trials, Size::Trials),
+        ] {
+            if given.is_some() && sized != own {
+                let which = Likelihood::all().filter(|l| l.sized_by() == own);
+                let names: Vec<_> = which.map(Likelihood::name).collect();
+                return Err(Error::setting(format!(
+                    "{flag}: the likelihood `{}` has no {what}, which only {} {}; leave the flag out{}",
+                    likelihood.name(),
+                    names.join(" and "),
+                    if names.len() == 1 { "has" } else { "have" },
+                    match own {
+                        Size::Exposure => ", or give its logarithm as --offset",
+                        _ => "",
+                    }
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A likelihood as it was written, in the units of the table's response.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    /// With the given values, others at their usual ones.
+    pub(super) likelihood: Likelihood,
+    /// Which parameters are learnt.
+    pub(super) free: Vec<bool>,
+    /// Which have a given value.
+    given: Vec<bool>,
+    /// Priors that were given.
+    priors: Vec<Option<Distribution>>,
+}
+
+impl Told {
+    /// The likelihood of responses that are measured in `scale`: given values are in the table's units, usual ones in these.
+    pub(super) fn measured(&self, likelihood: Likelihood, scale: f64) -> Likelihood {
+        let values = self.likelihood.values();
+        let inside = values
+            .iter()
+            .enumerate()
+            .map(|(k, value)| match self.given[k] {
+                true => value / likelihood.unit_of(k, scale),
+                false => *value,
+            });
+        likelihood.with_values(&inside.collect::<Vec<_>>())
+    }
+
+    /// The prior of parameter `k` of such a likelihood.
+    pub(super) fn density(&self, k: usize, scale: f64) -> Density {
+        match &self.priors[k] {
+            None => self.likelihood.prior_of(k).clone(),
+            Some(given) => given.density(
+                self.likelihood.tail_of(k),
+                self.likelihood.unit_of(k, scale),
+            ),
+        }
+    }
+}
+
 /// Reads a likelihood such as `poisson`, `gaussian(variance=0.1)` or `student-t(degrees=4, scale~1)`, and which of its parameters
 /// are free: those not given, and those with `~`. The number of categories of `multinomial` comes from the data.
 ///
 /// # Errors
 /// There is no such likelihood or parameter, or a value is not positive.
 pub fn parse_likelihood(text: &str) -> Result<(Likelihood, Vec<bool>), Error> {
-    let fail = |message: String| Err(Error::Input(format!("likelihood `{text}`: {message}")));
+    let told = read_likelihood(text)?;
+    Ok((told.likelihood, told.free))
+}
+
+/// Reads a likelihood with the priors of its parameters.
+pub(super) fn read_likelihood(text: &str) -> Result<Told, Error> {
+    let failed = |message: String| Error::Input(format!("likelihood `{text}`: {message}"));
+    let fail = |message: String| Err(failed(message));
     let spec = match Spec::parse(text) {
         Ok(spec) => spec,
         Err(error) => return fail(format!("column {}: {}", error.column(), error.message())),
@@ -75,6 +154,8 @@ pub fn parse_likelihood(text: &str) -> Result<(Likelihood, Vec<bool>), Error> {
     let names = likelihood.parameters();
     let mut values = likelihood.values();
     let mut free = vec![true; names.len()];
+    let mut given = vec![false; names.len()];
+    let mut priors = vec![None; names.len()];
     if let Some(word) = call.positional.first() {
         return fail(format!("unexpected `{}`", word.text));
     }
@@ -90,6 +171,12 @@ pub fn parse_likelihood(text: &str) -> Result<(Likelihood, Vec<bool>), Error> {
                 ),
             });
         };
+        free[at] = named.start;
+        priors[at] = Distribution::of(named).map_err(|(_, message)| failed(message))?;
+        if priors[at].is_some() {
+            continue;
+        }
+        given[at] = true;
         let value = match named.values.as_slice() {
             [word] => word.text.parse::<f64>().ok(),
             _ => None,
@@ -98,9 +185,13 @@ pub fn parse_likelihood(text: &str) -> Result<(Likelihood, Vec<bool>), Error> {
             Some(value) => values[at] = value,
             None => return fail(format!("`{}` must be a positive number", named.key.text)),
         }
-        free[at] = named.start;
     }
-    Ok((likelihood.with_values(&values), free))
+    Ok(Told {
+        likelihood: likelihood.with_values(&values),
+        free,
+        given,
+        priors,
+    })
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ pub struct LatentRequest {
     )]
     pub offset: Option<String>,
 
-    /// What is maximised: exact, log, tilted, bohning, jaakkola or piecewise [default: the likelihood's best with a dual]
+    /// What is maximised: exact, log, tilted, bohning, jaakkola or piecewise [default: exact]
     #[cfg_attr(feature = "clap", arg(long, value_name = "B", help_heading = "Method"))]
     pub bound: Option<String>,
     /// dual, primal, opper, coordinate or em [default: dual]
@@ -75,20 +75,12 @@ pub struct LatentRequest {
     /// Keep hyperparameters without a given value where they start, instead of learning them by maximising the bound
     #[cfg_attr(feature = "clap", arg(long, help_heading = "Method"))]
     pub fixed: bool,
-    /// What asked for learning before it was the default, and the requests of folders say in the place of `fixed`
-    #[cfg_attr(
-        feature = "clap",
-        arg(
-            long,
-            alias = "optimize-hyperparameters",
-            hide = true,
-            num_args = 0,
-            default_missing_value = "true",
-            conflicts_with = "fixed"
-        )
-    )]
-    #[serde(skip_serializing)]
-    pub optimise_hyperparameters: Option<bool>,
+    /// What becomes of free hyperparameters: integrate, or point, which maximises the bound over them [default: integrate]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "H", value_parser = ["integrate", "point"], conflicts_with = "fixed", help_heading = "Method"))]
+    pub hyperparameters: Option<String>,
+    /// on or off: fit responses and columns in standard deviations from their means, and report in the table's units [default: on]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "on|off", value_parser = ["on", "off"], help_heading = "Method"))]
+    pub standardise: Option<String>,
     /// Starts of the hyperparameters' search, the first at the starting values [default: 1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Method"))]
     pub restarts: Option<u32>,
@@ -139,6 +131,7 @@ impl LatentRequest {
             exposure: self.exposure.clone(),
             trials: self.trials.clone(),
             offset: self.offset.clone(),
+            unscaled: self.standardise.as_deref() == Some("off"),
         }
     }
 
@@ -154,20 +147,12 @@ impl LatentRequest {
         }
     }
 
-    /// The same, where hyperparameters stand still if a request of an earlier version does not ask for learning.
-    pub(super) fn migrated(self) -> Self {
-        Self {
-            fixed: self.fixed || self.optimise_hyperparameters == Some(false),
-            optimise_hyperparameters: None,
-            ..self
-        }
-    }
-
     /// How hyperparameters are treated.
     pub fn learning(&self) -> Learning {
         Learning {
             settings: self.settings(),
             learn: !self.fixed,
+            integrate: self.hyperparameters.as_deref() != Some("point"),
             starts: self.restarts.unwrap_or(1),
             seed: self.seed.unwrap_or(0),
         }
@@ -190,6 +175,21 @@ impl LatentRequest {
             return Err(Error::setting(
                 "--restarts are searches for hyperparameters, which --fixed leaves where they start: give one of the two",
             ));
+        }
+        for (flag, given, words) in [
+            (
+                "--hyperparameters",
+                &self.hyperparameters,
+                ["integrate", "point"],
+            ),
+            ("--standardise", &self.standardise, ["on", "off"]),
+        ] {
+            if let Some(word) = given.as_deref().filter(|word| !words.contains(word)) {
+                return Err(Error::setting(format!(
+                    "{flag} {word}: choose {} or {}",
+                    words[0], words[1]
+                )));
+            }
         }
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! The page about a fit of a latent Gaussian model.
 
+use jensen_latent::Likelihood;
 use jensen_latent::prior::Graph;
-use jensen_latent::{Fit, Likelihood};
 use jensen_report::figure::{Axis, Chart, Figure, Series};
 use jensen_report::{Exhibit, Fact, Report, Section, Tone, Verdict};
 use jensen_run::Record;
 use serde_json::Value;
 
-use super::{LatentSummary, PredictedRows, TableModel, maps};
+use super::{Known, LatentSummary, PredictedRows, TableModel, maps};
 use crate::study;
 
 /// Rows of the page's table; all are in `fit.json`.
@@ -111,11 +111,8 @@ const POINTS: usize = 3000;
 /// The data with what the model says of them, where that is a curve over one column.
 fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
     let (column, x) = model.only_input().filter(|_| outcome.times == 1)?;
-    let (likelihood, seen) = (model.likelihood(), model.observations());
-    let size = |i: usize| {
-        let of = |list: &Option<Vec<f64>>| list.as_ref().map_or(1.0, |list| list[i]);
-        likelihood.size(of(&seen.exposure), of(&seen.trials))
-    };
+    let (likelihood, seen) = (model.likelihood(), model.observed());
+    let size = |i: usize| likelihood.size(seen.exposure[i], seen.trials[i]);
     let mut order: Vec<usize> = (0..x.len()).collect();
     order.sort_by(|a, b| x[*a].total_cmp(&x[*b]).then(a.cmp(b)));
     let step = order.len().div_ceil(POINTS).max(1);
@@ -164,8 +161,8 @@ fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
 pub struct Page<'a> {
     /// The model.
     pub model: &'a TableModel,
-    /// The fit.
-    pub fit: &'a Fit,
+    /// What is known of latent variables and linear predictors.
+    pub known: &'a Known,
     /// The fit in numbers.
     pub summary: &'a LatentSummary,
     /// What the run recorded.
@@ -192,6 +189,15 @@ fn facts(summary: &LatentSummary, outcome: &PredictedRows) -> Vec<Fact> {
             .gap
             .map(|gap| Fact::new("Gap", format!("{gap:.1e}"), "nats")),
     );
+    facts.extend(summary.evidence.map(|evidence| {
+        let error = summary.evidence_error.unwrap_or(f64::NAN);
+        let note = format!("nats, hyperparameters integrated, ± {error:.2}");
+        Fact::new("Evidence", format!("{evidence:.2}"), note)
+    }));
+    facts.extend(summary.plain.as_ref().map(|plain| {
+        let note = format!("nats a row; {}: {:.4}", plain.model, plain.plain);
+        Fact::new("Left out", format!("{:.4}", plain.own), note)
+    }));
     facts.push(Fact::new(
         "Observations",
         summary.observations.to_string(),
@@ -211,12 +217,22 @@ fn facts(summary: &LatentSummary, outcome: &PredictedRows) -> Vec<Fact> {
 fn hyperparameters(summary: &LatentSummary) -> Option<Exhibit> {
     let rows = summary.hyperparameters.iter().map(|h| {
         let how = if h.learnt { "learnt" } else { "fixed" };
-        vec![h.name.clone(), format!("{:.6}", h.value), how.to_owned()]
+        let ends = [h.q05, h.q95].map(|x| x.map_or(String::new(), |x| format!("{x:.6}")));
+        let [low, high] = ends;
+        vec![
+            h.name.clone(),
+            format!("{:.6}", h.value),
+            low,
+            high,
+            how.to_owned(),
+        ]
     });
     (!summary.hyperparameters.is_empty()).then(|| Exhibit {
         heading: "Hyperparameters".to_owned(),
         table: (
-            ["name", "value", "how"].map(str::to_owned).to_vec(),
+            ["name", "value", "5 %", "95 %", "how"]
+                .map(str::to_owned)
+                .to_vec(),
             rows.collect(),
         ),
         ..Exhibit::default()
@@ -250,7 +266,7 @@ fn parameters(summary: &LatentSummary) -> Option<Exhibit> {
 fn sections(page: &Page<'_>) -> Vec<Section> {
     let maps = Exhibit {
         heading: "Posterior of the latent variables".to_owned(),
-        figures: maps::draw(page.model, page.fit, page.graphs),
+        figures: maps::draw(page.model, page.known, page.graphs),
         ..Exhibit::default()
     };
     let drawn = |exhibit: &Exhibit| !exhibit.figures.is_empty();

@@ -1,41 +1,45 @@
 //! A fit as it is kept on disk.
 
-use jensen_latent::{Fit, Likelihood, Warm};
+use jensen_latent::{Likelihood, Warm};
 use jensen_run::{Archive, ArchiveError, Checkpoint, Identity, Snapshot};
 
+use super::Learnt;
 use crate::Error;
 
 /// Name of the algorithm in the file's header.
 const ALGORITHM: &str = "latent";
 
-/// What is needed to predict with a fit beside its request and its table: hyperparameters and the dual's solution, with the
-/// posterior's moments for readers of the file.
+/// What is needed to predict with a fit beside its request and its table: points of the hyperparameters with the dual's solutions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
+    /// Points that stand for the hyperparameters' posterior.
+    pub points: Vec<StoredPoint>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredPoint {
+    /// Its share.
+    pub weight: f64,
     /// The prior's free hyperparameters.
     pub theta: Vec<f64>,
     /// The likelihood with its parameters.
     pub likelihood: Likelihood,
     /// The dual's solution.
     pub dual: Warm,
-    /// m, one a latent variable.
-    pub mean: Vec<f64>,
-    /// diag V.
-    pub variance: Vec<f64>,
-    /// diag W V Wᵀ.
-    pub predictor_variance: Vec<f64>,
 }
 
 impl Stored {
     /// What is kept of a fit.
-    pub fn new(theta: &[f64], likelihood: Likelihood, fit: &Fit) -> Self {
+    pub fn new(learnt: &Learnt) -> Self {
+        let points = learnt.points.iter().map(|point| StoredPoint {
+            weight: point.weight,
+            theta: point.theta.clone(),
+            likelihood: point.likelihood,
+            dual: point.fit.warm(),
+        });
         Self {
-            theta: theta.to_vec(),
-            likelihood,
-            dual: fit.warm(),
-            mean: fit.mean.clone(),
-            variance: fit.variance.clone(),
-            predictor_variance: fit.predictor_variance.clone(),
+            points: points.collect(),
         }
     }
 
@@ -50,37 +54,46 @@ impl Stored {
     /// The bytes are damaged, of another format version or hold something else.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let checkpoint = Checkpoint::decode(bytes).map_err(|e| Error::Input(e.to_string()))?;
-        Self::restore(&checkpoint.state)
-            .map_err(|e| Error::Input(format!("this is no latent Gaussian fit: {e}")))
+        let bad = |e: String| Error::Input(format!("this is no latent Gaussian fit: {e}"));
+        let stored = Self::restore(&checkpoint.state).map_err(|e| bad(e.to_string()))?;
+        match stored.points.is_empty() {
+            true => Err(bad("it holds no point".to_owned())),
+            false => Ok(stored),
+        }
     }
 }
 
 impl Snapshot for Stored {
     fn save(&self) -> Archive {
         let mut archive = Archive::new();
-        archive.put("theta", &self.theta);
-        archive.set("likelihood", self.likelihood);
-        archive.put("alpha", &self.dual.alpha);
-        archive.put("lambda", &self.dual.lambda);
-        archive.put("mean", &self.mean);
-        archive.put("variance", &self.variance);
-        archive.put("predictor_mean", &self.dual.predictor);
-        archive.put("predictor_variance", &self.predictor_variance);
+        archive.set("points", self.points.len());
+        for (k, point) in self.points.iter().enumerate() {
+            archive.put(&format!("weight{k}"), &[point.weight]);
+            archive.put(&format!("theta{k}"), &point.theta);
+            archive.set(&format!("likelihood{k}"), point.likelihood);
+            archive.put(&format!("alpha{k}"), &point.dual.alpha);
+            archive.put(&format!("lambda{k}"), &point.dual.lambda);
+            archive.put(&format!("predictor{k}"), &point.dual.predictor);
+        }
         archive
     }
 
     fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        let count: usize = archive.get("points")?;
+        let point = |k: usize| -> Result<StoredPoint, ArchiveError> {
+            Ok(StoredPoint {
+                weight: archive.vec_of(&format!("weight{k}"), 1)?[0],
+                theta: archive.vec(&format!("theta{k}"))?,
+                likelihood: archive.get(&format!("likelihood{k}"))?,
+                dual: Warm {
+                    alpha: archive.vec(&format!("alpha{k}"))?,
+                    lambda: archive.vec(&format!("lambda{k}"))?,
+                    predictor: archive.vec(&format!("predictor{k}"))?,
+                },
+            })
+        };
         Ok(Self {
-            theta: archive.vec("theta")?,
-            likelihood: archive.get("likelihood")?,
-            dual: Warm {
-                alpha: archive.vec("alpha")?,
-                lambda: archive.vec("lambda")?,
-                predictor: archive.vec("predictor_mean")?,
-            },
-            mean: archive.vec("mean")?,
-            variance: archive.vec("variance")?,
-            predictor_variance: archive.vec("predictor_variance")?,
+            points: (0..count).map(point).collect::<Result<_, _>>()?,
         })
     }
 }

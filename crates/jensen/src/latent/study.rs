@@ -2,13 +2,13 @@
 
 use jensen_data::Table;
 use jensen_math::simd::Simd;
-use jensen_run::{Budget, Clock, Control, Identity, Outcome};
+use jensen_run::{Budget, Clock, Control, Identity, Observer, Outcome, Progress, Record, Status};
 use serde_json::json;
 
 use super::files::{COMMAND, DATA};
 use super::{
-    Curve, LatentData, LatentRequest, LatentRun, LatentSeconds, LatentSummary, Learnt, Made, Page,
-    PriorFiles, Stored, TableModel, evidence, fit_table, fitted, predictions, sheet, summary,
+    Curve, Known, LatentData, LatentRequest, LatentRun, LatentSeconds, LatentSummary, Learnt, Made,
+    Page, PriorFiles, Stored, TableModel, evidence, fit_table, fitted, predictions, sheet, summary,
 };
 use crate::Error;
 use crate::study::{
@@ -26,6 +26,8 @@ pub struct LatentStudy<'a> {
     files: &'a PriorFiles,
     table: &'a Table,
     model: &'a TableModel,
+    /// What a fit takes.
+    bytes: u64,
     data_hash: String,
     build_seconds: f64,
 }
@@ -51,6 +53,7 @@ pub fn fit_latent<T>(
         data: Some(data),
         files,
         table: &table,
+        bytes: model.bytes()?,
         model: &model,
         data_hash,
         build_seconds: around.clock.seconds() - begun,
@@ -82,6 +85,7 @@ pub fn fit_latent_in_memory<T>(
         data: None,
         files: &files,
         table,
+        bytes: model.bytes()?,
         model: &model,
         data_hash: String::new(),
         build_seconds: around.clock.seconds() - begun,
@@ -96,18 +100,12 @@ pub fn fit_latent_in_memory<T>(
 impl LatentStudy<'_> {
     /// Everything that evidence and summary are made from.
     fn shown<'a>(&'a self, made: &'a Finished<Self>) -> Made<'a> {
-        let learnt = &made.output;
+        let (learnt, known) = &made.output;
         Made {
             model: self.model,
-            theta: &learnt.theta,
-            likelihood: learnt.likelihood,
-            learnt: learnt.learnt,
+            learnt,
+            known,
             settings: self.run.flags.settings(),
-            fit: &learnt.fit,
-            tightness: learnt.tightness,
-            iterations: learnt.iterations,
-            solver_seconds: learnt.solver_seconds,
-            status: &learnt.status,
             seconds: LatentSeconds {
                 build: self.build_seconds,
                 fit: made.seconds,
@@ -121,7 +119,7 @@ impl LatentStudy<'_> {
 impl Study for LatentStudy<'_> {
     type Request = LatentRun;
     type Course = Curve;
-    type Output = Learnt;
+    type Output = (Learnt, Known);
     type Summary = LatentSummary;
 
     fn command(&self) -> &'static str {
@@ -156,6 +154,7 @@ impl Study for LatentStudy<'_> {
                 "tolerance": settings.tolerance,
                 "nodes": settings.nodes,
                 "optimise_hyperparameters": !flags.fixed,
+                "hyperparameters": flags.hyperparameters,
                 "restarts": flags.restarts,
                 "rows": self.table.rows(),
             }),
@@ -167,11 +166,21 @@ impl Study for LatentStudy<'_> {
     }
 
     fn need(&self) -> Need {
+        let process = self.model.process_size() > 0;
+        let (what, advice) = match process {
+            true => (
+                format!("a Gaussian process on {} rows", self.model.rows().len()),
+                "fit a part of the rows, use a Markov field (`rw2`, `grid`), or allow more (--memory-limit)",
+            ),
+            false => (
+                format!("a fit of {} rows under this prior", self.model.rows().len()),
+                "take fewer nodes (`step=` of a walk, a coarser grid), fewer covariates beside a field, or allow more (--memory-limit)",
+            ),
+        };
         Need {
-            what: "a Gaussian process on so many rows".to_owned(),
-            bytes: self.model.dense_bytes(),
-            advice: "fit a part of the rows, use a Markov field (`rw2`, `grid`), or allow more (--memory-limit)"
-                .to_owned(),
+            what,
+            bytes: self.bytes,
+            advice: advice.to_owned(),
         }
     }
 
@@ -183,15 +192,34 @@ impl Study for LatentStudy<'_> {
         Curve::default()
     }
 
-    fn run(&mut self, mut control: Control<'_>) -> Result<Outcome<Learnt>, Error> {
+    fn run(&mut self, control: Control<'_>) -> Result<Outcome<(Learnt, Known)>, Error> {
         let (clock, begun) = (control.clock, control.clock.seconds());
         let learning = self.run.flags.learning();
+        let mut outside = Outside {
+            model: self.model,
+            observer: control.observer,
+        };
+        let mut control = Control {
+            budget: control.budget,
+            clock: control.clock,
+            cancel: control.cancel,
+            partial: control.partial,
+            observer: &mut outside,
+            store: match control.store {
+                Some(store) => Some(&mut *store),
+                None => None,
+            },
+            checkpoint_seconds: control.checkpoint_seconds,
+            resume: control.resume,
+            force_resume: control.force_resume,
+        };
         let learnt = fit_table(self.model, &learning, &self.identity(), &mut control)?;
+        let known = Known::of(self.model, &learnt)?;
         Ok(Outcome {
             status: learnt.status.clone(),
             iterations: learnt.iterations,
             seconds: clock.seconds() - begun,
-            output: Some(learnt),
+            output: Some((learnt, known)),
         })
     }
 
@@ -209,15 +237,15 @@ impl Study for LatentStudy<'_> {
         summary: &mut LatentSummary,
         clock: &dyn Clock,
     ) -> Vec<File<'a>> {
-        let (model, learnt) = (self.model, &made.output);
+        let (model, (learnt, known)) = (self.model, &made.output);
         let begun = clock.seconds();
         // Predictions of all rows take longer than some fits: they are made where they are kept.
-        let outcome = fitted(model, learnt.likelihood, &learnt.fit);
+        let outcome = fitted(model, &known.predictors);
         let rows = predictions(model, &outcome, model.rows());
         let page = |summary: &LatentSummary| {
             File::page(&sheet(Page {
                 model,
-                fit: &learnt.fit,
+                known,
                 summary,
                 curve: &made.course,
                 outcome: &outcome,
@@ -229,11 +257,48 @@ impl Study for LatentStudy<'_> {
         // Drawing is the longest of this part, so that it is timed by doing it.
         let drawn = page(summary);
         summary.seconds.results = clock.seconds() - begun;
-        let stored = Stored::new(&learnt.theta, learnt.likelihood, &learnt.fit);
+        let stored = Stored::new(learnt);
         vec![
             File::approximation(stored.encode()),
             File::of_bytes(PREDICTIONS, rows),
             drawn,
         ]
+    }
+}
+
+/// Hears of bounds as those of responses in the table's units.
+struct Outside<'a> {
+    model: &'a TableModel,
+    observer: &'a mut dyn Observer,
+}
+
+impl Outside<'_> {
+    fn moved(&self, record: &Record) -> Record {
+        let mut record = record.clone();
+        record.elbo = record.elbo.map(|bound| self.model.bound_outside(bound));
+        record
+    }
+}
+
+impl Observer for Outside<'_> {
+    fn record(&mut self, record: &Record) {
+        let moved = self.moved(record);
+        self.observer.record(&moved);
+    }
+
+    fn progress(&mut self, progress: &Progress<'_>) {
+        let moved = self.moved(progress.record);
+        self.observer.progress(&Progress {
+            record: &moved,
+            ..*progress
+        });
+    }
+
+    fn note(&mut self, text: &str) {
+        self.observer.note(text);
+    }
+
+    fn finished(&mut self, status: &Status) {
+        self.observer.finished(status);
     }
 }

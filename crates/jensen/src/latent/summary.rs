@@ -2,26 +2,39 @@
 
 use jensen_data::ParameterSummary;
 use jensen_latent::prior::{Index, Piece, Reader};
-use jensen_latent::{Fit, Likelihood, Settings, Tightness};
-use jensen_math::special::inv_phi;
+use jensen_latent::{Kept, Settings};
 use jensen_run::Reason;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::TableModel;
+use super::plain::Comparison;
+use super::posterior::{Part, moments, quantile};
+use super::{Known, Learnt, TableModel};
 use crate::study::{Evidence, Judgement, Work};
 
 /// Most latent variables of a part that are listed.
 const LISTED: usize = 1000;
 
 /// A hyperparameter and its value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hyperparameter {
     /// `gp.lengthscale`, `likelihood.variance`, ….
     pub name: String,
-    /// Its value.
+    /// Its value; the median where it was integrated over.
     pub value: f64,
-    /// Learnt by maximising the bound; fixed or at its start where not.
+    /// Learnt; fixed or at its start where not.
     pub learnt: bool,
+    /// The mean of its posterior.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
+    /// The standard deviation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sd: Option<f64>,
+    /// The 5 % quantile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub q05: Option<f64>,
+    /// The 95 % quantile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub q95: Option<f64>,
 }
 
 /// Wall-clock seconds of the parts of a fit.
@@ -43,7 +56,7 @@ pub struct LatentSummary {
     /// tolerance, hyperparameters included where they were learnt.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// The lower bound on log p(y) in nats, all constants kept.
+    /// The lower bound on log p(y) at the hyperparameters' mode in nats, all constants kept.
     #[serde(deserialize_with = "null_is_nan")]
     pub bound: f64,
     /// How much it could still rise at these hyperparameters, by the dual; `null` where there is no convex dual.
@@ -87,6 +100,15 @@ pub struct LatentSummary {
     /// Standard deviations of the linear predictors over those that the exact expectation leads to: the median ratio.
     #[serde(default)]
     pub sd_ratio: Option<f64>,
+    /// The bound integrated over the hyperparameters, where they were.
+    #[serde(default)]
+    pub evidence: Option<f64>,
+    /// How far another rule of integration has it.
+    #[serde(default)]
+    pub evidence_error: Option<f64>,
+    /// A plain model beside the fit: nats an observation, each predicted from the others.
+    #[serde(default)]
+    pub plain: Option<Comparison>,
 }
 
 fn null_is_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
@@ -97,35 +119,23 @@ fn null_is_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Err
 pub struct Made<'a> {
     /// The model.
     pub model: &'a TableModel,
-    /// The prior's free hyperparameters.
-    pub theta: &'a [f64],
-    /// The likelihood with its parameters.
-    pub likelihood: Likelihood,
-    /// Whether hyperparameters were learnt.
-    pub learnt: bool,
+    /// The fit.
+    pub learnt: &'a Learnt,
+    /// What it says.
+    pub known: &'a Known,
     /// The settings of the solver.
     pub settings: Settings,
-    /// The fit.
-    pub fit: &'a Fit,
-    /// How tight its bound is.
-    pub tightness: Option<Tightness>,
-    /// Iterations and seconds of solvers over the whole run.
-    pub iterations: u64,
-    /// Seconds in solvers.
-    pub solver_seconds: f64,
-    /// How the run as a whole ended.
-    pub status: &'a jensen_run::Status,
     /// Where the time went.
     pub seconds: LatentSeconds,
     /// The seed.
     pub seed: u64,
 }
 
-/// A normal distribution as a row of the table.
-fn normal(name: String, mean: f64, variance: f64) -> ParameterSummary {
-    let sd = variance.sqrt();
-    let tail = -inv_phi(0.05) * sd;
-    ParameterSummary::of(name, mean, sd, [mean - tail, mean, mean + tail])
+/// A mixture as a row of the table.
+fn row(name: String, parts: &[Part], at: usize) -> ParameterSummary {
+    let (mean, variance) = moments(parts, at);
+    let places = [0.05, 0.5, 0.95].map(|p| quantile(parts, at, p));
+    ParameterSummary::of(name, mean, variance.sqrt(), places)
 }
 
 /// What the latent variables of a part are called, in order.
@@ -158,8 +168,8 @@ pub(super) fn labels(piece: &Piece) -> Vec<String> {
 }
 
 fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
-    let fit = made.fit;
-    let times = made.likelihood.predictors();
+    let known = made.known;
+    let times = made.model.likelihood().predictors();
     let copy = |name: String, k: usize| match times {
         1 => name,
         _ => format!("{name}.{}", k + 1),
@@ -167,14 +177,11 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
     let mut rows = Vec::new();
     let pieces = made.model.assembled().pieces();
     if pieces.iter().all(|p| p.latents.is_empty()) {
-        let n = fit.predictor_mean.len();
+        let n = known.predictors[0].moments.len();
         for i in 0..if n <= LISTED { n } else { 0 } {
-            let row = made.model.rows()[i / times];
-            rows.push(normal(
-                copy(format!("eta[{}]", row + 1), i % times),
-                fit.predictor_mean[i],
-                fit.predictor_variance[i],
-            ));
+            let number = made.model.rows()[i / times];
+            let name = copy(format!("eta[{}]", number + 1), i % times);
+            rows.push(row(name, &known.predictors, i));
         }
         return rows;
     }
@@ -187,11 +194,7 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
         for (l, label) in piece.latents.clone().zip(labels(piece)) {
             for k in 0..times {
                 let at = l * times + k;
-                rows.push(normal(
-                    copy(label.clone(), k),
-                    fit.mean[at],
-                    fit.variance[at],
-                ));
+                rows.push(row(copy(label.clone(), k), &known.latents, at));
             }
         }
     }
@@ -200,7 +203,7 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
 
 /// What speaks against a bound, for all that it is at its maximum.
 fn looseness(made: &Made<'_>) -> Vec<Reason> {
-    let Some(tightness) = made.tightness else {
+    let Some(tightness) = made.learnt.tightness else {
         return Vec::new();
     };
     let mut reasons = Vec::new();
@@ -226,9 +229,25 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
     reasons
 }
 
+/// What speaks against a fit beside a plain model.
+fn behind(made: &Made<'_>) -> Option<Reason> {
+    let plain = made
+        .learnt
+        .plain
+        .as_ref()
+        .filter(|plain| plain.is_worse())?;
+    Some(Reason::new(
+        format!(
+            "{} predicts better: {:.4} nats an observation from the others, this fit {:.4} (difference ± {:.4})",
+            plain.model, plain.plain, plain.own, plain.error
+        ),
+        "Give the prior room, or learn its hyperparameters from another start (--restarts).",
+    ))
+}
+
 /// What a fit shows of itself.
 pub fn evidence(made: &Made<'_>) -> Evidence {
-    let (model, fit) = (made.model, made.fit);
+    let (model, learnt, fit) = (made.model, made.learnt, &made.learnt.fit);
     let settings = model.settings();
     let mut notes: Vec<String> = model.notes().to_vec();
     notes.extend(fit.notes.iter().cloned());
@@ -236,7 +255,7 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
         .filter(|s| s.free)
         .map(|s| s.name.as_str())
         .collect();
-    if !made.learnt && !unset.is_empty() {
+    if !learnt.learnt && !unset.is_empty() {
         let (stand, them) = match unset.len() {
             1 => ("was not given and stands at its starting value", "it"),
             _ => ("were not given and stand at their starting values", "them"),
@@ -249,10 +268,15 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
             "{named} {stand}; learn {them} (without --fixed) or give {them}"
         ));
     }
+    if let Some(Kept::Many(count)) = learnt.kept {
+        notes.push(format!(
+            "{count} hyperparameters are too many to integrate over: they stand at their mode, and intervals are for that"
+        ));
+    }
     // The solver's word stands for a run whose search for hyperparameters is over.
-    let status = match made.status.is_converged() {
+    let status = match learnt.status.is_converged() {
         true => &fit.status,
-        false => made.status,
+        false => &learnt.status,
     };
     let mut evidence = Evidence {
         notes,
@@ -264,52 +288,76 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
             "Check the scale of the data and the hyperparameters.",
         ));
     }
-    looseness(made)
-        .into_iter()
+    if learnt.kept == Some(Kept::Stopped) {
+        evidence.against.against(Reason::new(
+            "the time did not suffice to integrate over hyperparameters: intervals are for their mode alone",
+            "Give it longer (--max-seconds), or do without (--hyperparameters point).",
+        ));
+    }
+    (looseness(made).into_iter().chain(behind(made)))
         .for_each(|reason| evidence.against.against(reason));
     evidence
 }
 
+/// All hyperparameters, in the table's units.
+fn hyperparameters(made: &Made<'_>) -> Vec<Hyperparameter> {
+    let learnt = made.learnt;
+    let settings = made.model.settings();
+    let likelihood = learnt.likelihood.values();
+    let own = settings.len() - likelihood.len();
+    let mut theta = learnt.theta.iter();
+    let mut marginals = learnt.hyper.iter().flat_map(|h| &h.marginals);
+    let each = settings.iter().enumerate().map(|(i, setting)| {
+        let mode = match i.checked_sub(own) {
+            Some(k) => likelihood[k],
+            None if setting.free => theta.next().copied().unwrap_or(setting.value),
+            None => setting.value,
+        };
+        let marginal = if setting.free { marginals.next() } else { None };
+        let unit = setting.unit;
+        let moments = marginal.map(|m| m.moments());
+        let place = |p: f64| marginal.map(|m| unit * m.quantile(p));
+        Hyperparameter {
+            name: setting.name.clone(),
+            value: place(0.5).unwrap_or(unit * mode),
+            learnt: learnt.learnt && setting.free,
+            mean: moments.map(|(mean, _)| unit * mean),
+            sd: moments.map(|(_, sd)| unit * sd),
+            q05: place(0.05),
+            q95: place(0.95),
+        }
+    });
+    each.collect()
+}
+
 /// The summary of a fit.
 pub fn summary(made: &Made<'_>, judgement: Judgement) -> LatentSummary {
-    let (model, fit) = (made.model, made.fit);
-    let mut theta = made.theta.iter();
-    let likelihood_values = made.likelihood.values();
-    let settings = model.settings();
-    let prior_settings = settings.len() - likelihood_values.len();
-    let hyperparameters = settings
-        .iter()
-        .enumerate()
-        .map(|(i, setting)| Hyperparameter {
-            name: setting.name.clone(),
-            value: match i.checked_sub(prior_settings) {
-                Some(own) => likelihood_values[own],
-                None if setting.free => theta.next().copied().unwrap_or(setting.value),
-                None => setting.value,
-            },
-            learnt: made.learnt && setting.free,
-        })
-        .collect();
+    let (model, learnt, fit) = (made.model, made.learnt, &made.learnt.fit);
+    let tightness = learnt.tightness;
+    let bound = model.bound_outside(fit.bound);
     LatentSummary {
         judgement,
-        bound: fit.bound,
+        bound,
         gap: fit.gap,
-        solver_seconds: made.solver_seconds,
-        elbo: fit.bound,
+        solver_seconds: learnt.solver_seconds,
+        elbo: bound,
         objective: model.bound().name().to_owned(),
         solver: made.settings.solver.name().to_owned(),
-        likelihood: made.likelihood.name().to_owned(),
+        likelihood: learnt.likelihood.name().to_owned(),
         prior: model.request().prior.clone(),
         observations: model.rows().len(),
         dim: fit.mean.len(),
-        iterations: made.iterations,
+        iterations: learnt.iterations,
         seconds: made.seconds,
         seed: made.seed,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        hyperparameters,
+        hyperparameters: hyperparameters(made),
         parameters: parameters(made),
-        slack: made.tightness.map(|t| t.slack),
-        slack_error: made.tightness.map(|t| t.error),
-        sd_ratio: made.tightness.map(|t| t.sd_ratio),
+        slack: tightness.map(|t| t.slack),
+        slack_error: tightness.map(|t| t.error),
+        sd_ratio: tightness.map(|t| t.sd_ratio),
+        evidence: (learnt.hyper.as_ref()).map(|hyper| model.bound_outside(hyper.evidence)),
+        evidence_error: learnt.hyper.as_ref().map(|hyper| hyper.error),
+        plain: learnt.plain.clone(),
     }
 }

@@ -1,161 +1,29 @@
 //! A request on a table: which rows are observed, what they read of the latent variables, and predictions for other tables.
 
-use std::borrow::Cow;
-
-use jensen_data::{Adjacency, Cells, Symmetric, Table};
+use jensen_data::{Cells, Table};
 use jensen_latent::prior::{
-    Assembled, Fresh, Graph, Index, Inputs, Reader, Replicated, Setting, Source, Spec, assemble,
-    named_columns, replicate_covariance, replicate_design, replicate_query,
+    Assembled, Fresh, Graph, Index, Reader, Replicated, Setting, Spec, assemble, named_columns,
+    replicate_covariance, replicate_design, replicate_query,
 };
 use jensen_latent::{
-    Dense, LatentModel, Likelihood, Observations, Parameter, Prior, Query, Range, Response,
-    Sensitivity, SiteBound, Sparse, Structure,
+    Dense, Density, LatentModel, Likelihood, Observations, Parameter, Prior, Query, Range, Readout,
+    Response, Sensitivity, SiteBound, Structure,
 };
 
 use super::Request;
-use super::request::parse_likelihood;
+use super::request::{Told, read_likelihood};
+use super::units::Measure;
+use super::view::{Files, View};
 use crate::Error;
 
-/// Files that a prior names: read by the caller, who knows where they are.
-pub trait Files {
-    /// A graph of regions.
-    ///
-    /// # Errors
-    /// A message for the user.
-    fn graph(&self, file: &str) -> Result<Adjacency, String>;
-
-    /// A sparse symmetric matrix.
-    ///
-    /// # Errors
-    /// A message for the user.
-    fn symmetric(&self, file: &str) -> Result<Symmetric, String>;
-
-    /// A table, for masks.
-    ///
-    /// # Errors
-    /// A message for the user.
-    fn table(&self, file: &str) -> Result<Table, String>;
-}
-
-/// A table as a specification sees it.
-struct View<'a> {
-    table: &'a Table,
-    files: &'a dyn Files,
-    /// Columns that are no inputs.
-    taken: &'a [String],
-}
-
-impl Source for View<'_> {
-    fn rows(&self) -> usize {
-        self.table.rows()
-    }
-
-    fn numbers(&self, column: &str) -> Result<Cow<'_, [f64]>, String> {
-        self.table
-            .numbers(column)
-            .map(Cow::Borrowed)
-            .map_err(|e| e.to_string())
-    }
-
-    fn words(&self, column: &str) -> Result<Vec<Option<String>>, String> {
-        let column = self.table.column(column).map_err(|e| e.to_string())?;
-        Ok(match &column.cells {
-            Cells::Words(words) => words.clone(),
-            Cells::Numbers(numbers) => numbers
-                .iter()
-                .map(|x| (!x.is_nan()).then(|| x.to_string()))
-                .collect(),
-        })
-    }
-
-    fn holds_words(&self, column: &str) -> Result<bool, String> {
-        let column = self.table.column(column).map_err(|e| e.to_string())?;
-        Ok(matches!(column.cells, Cells::Words(_)))
-    }
-
-    fn inputs(&self) -> Inputs {
-        let mut inputs = Inputs::default();
-        let free = self.table.columns().iter();
-        for column in free.filter(|c| !self.taken.contains(&c.name)) {
-            let list = match column.cells {
-                Cells::Numbers(_) => &mut inputs.columns,
-                Cells::Words(_) => &mut inputs.words,
-            };
-            list.push(column.name.clone());
-        }
-        inputs
-    }
-
-    fn graph(&self, file: &str) -> Result<Graph, String> {
-        let adjacency = self.files.graph(file)?;
-        Graph::new(adjacency.neighbours().to_vec()).map_err(|e| e.to_string())
-    }
-
-    fn matrix(&self, file: &str) -> Result<Dense, String> {
-        let table = self.files.table(file)?;
-        let (rows, columns) = (table.rows(), table.columns().len());
-        if rows != columns {
-            return Err(format!(
-                "`{file}` has {rows} rows and {columns} columns; a covariance matrix is square"
-            ));
-        }
-        let mut data = Vec::with_capacity(rows * rows);
-        for (j, column) in table.columns().iter().enumerate() {
-            let numbers = column.numbers().map_err(|e| e.to_string())?;
-            if let Some(i) = numbers.iter().position(|x| !x.is_finite()) {
-                return Err(format!(
-                    "`{file}` has {} in row {}, column {}; a covariance matrix has finite numbers alone",
-                    numbers[i],
-                    i + 1,
-                    j + 1
-                ));
-            }
-            data.extend(numbers);
-        }
-        Ok(Dense {
-            rows,
-            cols: rows,
-            data,
-        })
-    }
-
-    fn sparse(&self, file: &str) -> Result<Sparse, String> {
-        let Symmetric { size, entries } = self.files.symmetric(file)?;
-        Sparse::from_triplets(size, size, &entries).map_err(|e| e.to_string())
-    }
-
-    fn mask(&self, file: &str, rows: usize, columns: usize) -> Result<Vec<bool>, String> {
-        let table = self.files.table(file)?;
-        if (table.rows(), table.columns().len()) != (rows, columns) {
-            return Err(format!(
-                "the mask `{file}` has {} rows and {} columns, the grid {rows} and {columns}",
-                table.rows(),
-                table.columns().len()
-            ));
-        }
-        let mut cells = vec![false; rows * columns];
-        for (j, column) in table.columns().iter().enumerate() {
-            let numbers = column.numbers().map_err(|e| e.to_string())?;
-            for (i, x) in numbers.iter().enumerate() {
-                cells[i * columns + j] = *x != 0.0 && !x.is_nan();
-            }
-        }
-        Ok(cells)
-    }
-}
-
-/// Rows of a table where linear predictors and observations are predicted.
+/// Observations of rows of a table, as far as it has them, in the table's units.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Prediction {
-    /// Where the posterior is to be read.
-    pub query: Query,
-    /// Effects of rows and groups unknown so far; each linear predictor of a row has its own.
-    pub fresh: Fresh,
+pub struct Rows {
     /// Offset of each linear predictor.
     pub offset: Vec<f64>,
     /// Exposure of each row, 1 where the model has none.
     pub exposure: Vec<f64>,
-    /// Number of trials of each row, 1 where the model has none.
+    /// Trials of each row, 1 where the model has none.
     pub trials: Vec<f64>,
     /// Responses where the table has them, NaN where not.
     pub response: Vec<f64>,
@@ -163,11 +31,16 @@ pub struct Prediction {
 
 /// A latent Gaussian model of a table.
 pub struct TableModel {
+    /// As the model measures responses.
     likelihood: Likelihood,
-    free: Vec<bool>,
+    told: Told,
     bound: SiteBound,
     assembled: Assembled,
+    measure: Measure,
+    /// As the model measures them.
     observations: Observations,
+    /// As the table has them.
+    observed: Rows,
     /// The observed rows of the table.
     rows: Vec<usize>,
     /// Words of the response, in the order of their codes.
@@ -177,6 +50,8 @@ pub struct TableModel {
     notes: Vec<String>,
     /// Inputs of Gaussian processes and fields on a single column.
     inputs: Vec<(String, Vec<f64>)>,
+    /// The numeric columns that the prior reads, as the model measures them.
+    columns: Dense,
 }
 
 impl TableModel {
@@ -187,7 +62,9 @@ impl TableModel {
     /// domain. Rows without a response are left out of the fit.
     pub fn new(request: &Request, table: &Table, files: &dyn Files) -> Result<Self, Error> {
         let spec = Spec::parse(&request.prior).map_err(|e| Error::Input(e.to_string()))?;
-        let (mut likelihood, free) = parse_likelihood(&request.likelihood)?;
+        let told = read_likelihood(&request.likelihood)?;
+        let mut likelihood = told.likelihood;
+        request.check_columns(likelihood)?;
         let last = table.columns().last().map(|c| c.name.clone());
         let response = match request.response.clone().or(last) {
             Some(name) => table.column(&name)?.name.clone(),
@@ -226,32 +103,40 @@ impl TableModel {
                 .map(|name| observed(table, name, &rows))
                 .transpose()
         };
-        let repeat = |offset: Vec<f64>| -> Vec<f64> {
-            let times = likelihood.predictors();
-            offset
-                .iter()
-                .flat_map(|x| std::iter::repeat_n(*x, times))
-                .collect()
-        };
-        let observations = Observations {
+        let repeat = |offset: Vec<f64>| -> Vec<f64> { each(&offset, likelihood.predictors()) };
+        let n = rows.len();
+        let given = Observations {
             response: rows.iter().map(|i| values[*i]).collect(),
             exposure: column(&request.exposure)?,
             trials: column(&request.trials)?,
             offset: column(&request.offset)?.map(repeat),
         };
+        check_responses(table, &response, likelihood, &rows, &given)?;
+        let measure = Measure::of(&given, likelihood, &spec, !request.unscaled);
         let taken = taken(&response, request, &spec);
         let view = View {
             table,
             files,
             taken: &taken,
         };
-        let assembled = assemble(&spec, &view, &rows).map_err(|e| Error::Input(e.to_string()))?;
-        check_responses(table, &response, likelihood, &rows, &observations)?;
+        let assembled = assemble(&spec, &view, &rows, measure.units)
+            .map_err(|e| Error::Input(e.to_string()))?;
+        likelihood = told.measured(likelihood, measure.scale);
+        let observations = measure.inside(&given);
+        let observed_rows = Rows {
+            offset: (given.offset.clone())
+                .unwrap_or_else(|| vec![0.0; n * likelihood.predictors()]),
+            exposure: given.exposure.clone().unwrap_or_else(|| vec![1.0; n]),
+            trials: given.trials.clone().unwrap_or_else(|| vec![1.0; n]),
+            response: given.response,
+        };
+        notes.extend(measure.note(&response, &assembled));
         notes.extend(assembled.notes.iter().cloned());
+        let columns = assembled.columns(&view, &rows).map_err(Error::Input)?;
         let mut inputs = Vec::new();
         for piece in assembled.pieces() {
             let column = match &piece.reader {
-                Reader::Inputs(columns) if columns.len() == 1 => &columns[0],
+                Reader::Inputs(columns) if columns.len() == 1 => &columns[0].column,
                 Reader::At(Index::Line { column, .. }) => column,
                 _ => continue,
             };
@@ -259,16 +144,19 @@ impl TableModel {
         }
         Ok(Self {
             likelihood,
-            free,
+            told,
             bound,
             assembled,
+            measure,
             observations,
+            observed: observed_rows,
             rows,
             levels,
             response,
             request: request.clone(),
             notes,
             inputs,
+            columns,
         })
     }
 
@@ -302,7 +190,17 @@ impl TableModel {
         &self.assembled
     }
 
-    /// The data.
+    /// The data of the fitted rows, as the table has them.
+    pub fn observed(&self) -> &Rows {
+        &self.observed
+    }
+
+    /// How responses and columns are measured inside.
+    pub(super) fn measure(&self) -> &Measure {
+        &self.measure
+    }
+
+    /// The data, as the model measures them.
     pub fn observations(&self) -> &Observations {
         &self.observations
     }
@@ -317,12 +215,17 @@ impl TableModel {
         let (name, values) = self.inputs.first()?;
         let follows = |reader: &Reader| match reader {
             Reader::Common => true,
-            Reader::Inputs(columns) => columns == std::slice::from_ref(name),
+            Reader::Inputs(columns) => columns.len() == 1 && columns[0].column == *name,
             Reader::At(Index::Line { column, .. }) => column == name,
             _ => false,
         };
         let all = self.assembled.pieces().iter().all(|p| follows(&p.reader));
         (all && self.observations.offset.is_none()).then_some((name, values))
+    }
+
+    /// The numeric columns that the prior reads, in the fitted rows, as the model measures them.
+    pub(super) fn columns(&self) -> &Dense {
+        &self.columns
     }
 
     /// The values of an input of a Gaussian process or a field in the observed rows.
@@ -338,11 +241,23 @@ impl TableModel {
         self.assembled.graphs()
     }
 
-    /// Bytes that the covariances of a Gaussian process take while it is fitted, roughly; 0 for sparse priors.
-    pub fn dense_bytes(&self) -> u64 {
-        // Σ, the factor, its inverse and two work matrices.
-        let n = self.assembled.process_size() as u64 * self.likelihood.predictors() as u64;
-        n * n * 8 * 5
+    /// Latent variables of a Gaussian process; 0 where the prior is sparse.
+    pub fn process_size(&self) -> usize {
+        self.assembled.process_size() * self.likelihood.predictors()
+    }
+
+    /// Bytes that a fit takes, roughly.
+    ///
+    /// # Errors
+    /// The prior has no structure at its start.
+    pub fn bytes(&self) -> Result<u64, Error> {
+        let size = self.process_size() as u64;
+        if size > 0 {
+            // As of its covariance, which is not made for this.
+            return Ok(8 * 5 * size * size);
+        }
+        let at = self.model(&self.start(), self.likelihood)?;
+        Ok(jensen_latent::footprint(&at)?)
     }
 
     /// Remarks for the user.
@@ -353,21 +268,46 @@ impl TableModel {
     /// All hyperparameters, the prior's first, then the likelihood's; those that are fixed included.
     pub fn settings(&self) -> Vec<Setting> {
         let mut settings = self.assembled.settings();
-        let names = self.likelihood.parameters().iter();
-        for ((name, value), free) in names.zip(self.likelihood.values()).zip(&self.free) {
+        let likelihood = self.likelihood;
+        let names = likelihood.parameters().iter().zip(likelihood.values());
+        for (k, (name, value)) in names.enumerate() {
             settings.push(Setting {
                 name: format!("likelihood.{name}"),
                 value,
-                free: *free,
+                free: self.told.free[k],
                 range: Range::Positive,
+                density: self.told.density(k, self.measure.scale),
+                unit: likelihood.unit_of(k, self.measure.scale),
             });
         }
         settings
     }
 
-    /// Which of the likelihood's parameters are free.
-    pub fn free_likelihood(&self) -> &[bool] {
-        &self.free
+    /// The likelihood's free parameters by number, with their priors.
+    pub fn free_likelihood(&self) -> Vec<(usize, Density)> {
+        let free = (0..self.told.free.len()).filter(|k| self.told.free[*k]);
+        free.map(|k| (k, self.told.density(k, self.measure.scale)))
+            .collect()
+    }
+
+    /// A likelihood of the model for responses as the table has them.
+    pub fn outside(&self, likelihood: Likelihood) -> Likelihood {
+        let values = likelihood.values();
+        let each = values.iter().enumerate();
+        let values: Vec<f64> = each
+            .map(|(k, value)| value * likelihood.unit_of(k, self.measure.scale))
+            .collect();
+        likelihood.with_values(&values)
+    }
+
+    /// A bound, or a log density of all responses, for responses as the table has them.
+    pub fn bound_outside(&self, bound: f64) -> f64 {
+        bound - self.rows.len() as f64 * self.measure.scale.ln()
+    }
+
+    /// The latent variables as the table's units have them, at a fit.
+    pub fn readout(&self) -> Readout {
+        super::units::readout(&self.assembled, &self.measure, self.likelihood.predictors())
     }
 
     /// Where the prior's free hyperparameters start.
@@ -389,7 +329,7 @@ impl TableModel {
         })
     }
 
-    /// What is needed to predict some rows of a table; exposures and trials that the table does not have count as 1.
+    /// Where the posterior at θ is to be read for some rows of a table, and the effects of rows and groups unknown so far.
     ///
     /// # Errors
     /// A column of the prior is missing, or a row lies outside of it.
@@ -399,14 +339,21 @@ impl TableModel {
         table: &Table,
         rows: &[usize],
         files: &dyn Files,
-    ) -> Result<Prediction, Error> {
+    ) -> Result<(Query, Fresh), Error> {
         let view = View {
             table,
             files,
             taken: &[],
         };
-        let times = self.likelihood.predictors();
         let (query, fresh) = self.assembled.query(theta, &view, rows)?;
+        Ok((replicate_query(query, self.likelihood.predictors()), fresh))
+    }
+
+    /// What some rows of a table observe; exposures and trials that the table does not have count as 1.
+    ///
+    /// # Errors
+    /// A column has no number in one of them.
+    pub fn rows_of(&self, table: &Table, rows: &[usize]) -> Result<Rows, Error> {
         let column = |name: &Option<String>, default: f64| -> Result<Vec<f64>, Error> {
             match name {
                 Some(name) if table.column(name).is_ok() => observed(table, name, rows),
@@ -414,15 +361,8 @@ impl TableModel {
             }
         };
         let offset = column(&self.request.offset, 0.0)?;
-        let each = |list: Vec<f64>| -> Vec<f64> {
-            list.iter()
-                .flat_map(|x| std::iter::repeat_n(*x, times))
-                .collect()
-        };
-        Ok(Prediction {
-            query: replicate_query(query, times),
-            fresh,
-            offset: each(offset),
+        Ok(Rows {
+            offset: each(&offset, self.likelihood.predictors()),
             exposure: column(&self.request.exposure, 1.0)?,
             trials: column(&self.request.trials, 1.0)?,
             response: self.known_responses(table, rows)?,
@@ -494,6 +434,12 @@ impl TableModel {
             times: self.likelihood.predictors(),
         }
     }
+}
+
+/// One number a predictor of each row's.
+fn each(list: &[f64], times: usize) -> Vec<f64> {
+    let repeated = list.iter().flat_map(|x| std::iter::repeat_n(*x, times));
+    repeated.collect()
 }
 
 /// Points at the row of a response outside the likelihood's domain, and of exposures and trials that are not positive.

@@ -242,6 +242,7 @@ impl Fits {
             includes: Includes::of_texts(self.includes.clone()),
             data: Some(task.data.read()?),
             coordinates: Coordinates::default(),
+            regression: None,
         };
         let request = FitRequest {
             seed: Some(task.seed),

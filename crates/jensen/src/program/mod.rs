@@ -22,6 +22,7 @@ use request::MAX_ITERS;
 pub use request::{
     CentringName, CovarianceName, EstimatorName, FitRequest, MethodName, OptimizerName, RefineName,
 };
+pub(crate) use source::REGRESSION;
 pub use source::{Includes, Source};
 pub use stored::Stored;
 pub use study::{FitCourse, FitStudy};

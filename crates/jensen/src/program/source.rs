@@ -12,6 +12,9 @@ use crate::Error;
 /// The copy of the program in a folder.
 pub(super) const MODEL: &str = "model.stan";
 
+/// What a regression keeps of itself.
+pub(crate) const REGRESSION: &str = "regression.json";
+
 /// The copy of the data.
 pub(super) fn data_file(format: DataFormat) -> &'static str {
     match format {
@@ -33,6 +36,8 @@ pub struct Source {
     pub data: Option<DataFile>,
     /// Names of dimensions and labels along them, for readers of the draws.
     pub coordinates: Coordinates,
+    /// What the regression that it was made from keeps of itself, as JSON.
+    pub regression: Option<Vec<u8>>,
 }
 
 impl Source {
@@ -64,6 +69,7 @@ impl Source {
             includes: Includes::of_folders(folders),
             data: data.map(DataFile::read).transpose()?,
             coordinates: Coordinates::default(),
+            regression: None,
         })
     }
 
@@ -102,6 +108,7 @@ impl Source {
                 bytes: data.to_json().into_bytes(),
             }),
             coordinates: Coordinates::default(),
+            regression: None,
         }
     }
 
@@ -126,8 +133,11 @@ impl Source {
     pub(super) fn copies(&self) -> Vec<(&'static str, &[u8])> {
         let data = self.data.iter();
         let data = data.map(|data| (data_file(data.format), data.bytes.as_slice()));
+        let regression = self.regression.iter();
+        let regression = regression.map(|bytes| (REGRESSION, bytes.as_slice()));
         std::iter::once((MODEL, self.text.as_bytes()))
             .chain(data)
+            .chain(regression)
             .collect()
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::FIT;
 use super::request::FitRequest;
-use super::source::{Includes, MODEL, Source, data_file};
+use super::source::{Includes, MODEL, REGRESSION, Source, data_file};
 use crate::study::folder;
 use crate::{Centring, Error};
 
@@ -88,12 +88,14 @@ impl Stored {
             }),
             None => None,
         };
+        let kept = folder.path().join(REGRESSION);
         Ok(Source {
             model: self.model.clone(),
             text: read_text(&folder.path().join(MODEL))?,
             includes: Includes::of_texts(self.includes.clone()),
             data,
             coordinates: self.coordinates.clone(),
+            regression: kept.is_file().then(|| read_bytes(&kept)).transpose()?,
         })
     }
 }

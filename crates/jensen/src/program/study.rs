@@ -112,6 +112,7 @@ impl<P: Problem, R: Serialize> Study for FitStudy<'_, P, R> {
     fn complete(&self, made: &mut Finished<Self>) {
         // That of the run's earlier part included.
         made.output.history = std::mem::take(&mut made.course.history);
+        made.output.label(&self.coordinates);
     }
 
     fn evidence(&self, made: &Finished<Self>) -> Evidence {

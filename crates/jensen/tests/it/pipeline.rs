@@ -47,6 +47,42 @@ fn failing_generated_quantities_do_not_cost_the_posterior() {
 }
 
 #[test]
+fn moments_that_do_not_exist_are_not_told() {
+    for (program, heavy) in [
+        ("parameters { real x; } model { x ~ cauchy(0, 1); }", true),
+        (
+            "parameters { real<lower=0> x; } model { x ~ lognormal(0, 3); }",
+            true,
+        ),
+        ("parameters { real x; } model { x ~ normal(0, 1); }", false),
+        (
+            "parameters { real<lower=0> x; } model { x ~ gamma(0.5, 1); }",
+            false,
+        ),
+    ] {
+        for seed in 1..4 {
+            let mut options = Options::default();
+            options.settings.seed = seed;
+            let fitted = fit(&compile(program), &options).unwrap();
+            assert!(fitted.trusted(), "{program}: {:?}", fitted.warnings());
+            let summary = fitted.summary();
+            let x = &summary.parameters[0];
+            assert_eq!(x.sd.is_nan(), heavy, "{program}: {x:?}");
+            assert_eq!(x.untold.is_some(), heavy, "{program}: {x:?}");
+            assert!((x.q05 + x.q50 + x.q95).is_finite());
+            assert_eq!(x.tail_khat.unwrap() > 0.5, heavy, "{x:?}");
+            let said = summary
+                .warnings
+                .iter()
+                .any(|text| text.contains("tail index"));
+            assert_eq!(said, heavy, "{:?}", summary.warnings);
+            let written = summary.to_json().unwrap();
+            assert_eq!(written.contains("\"sd\": null"), heavy, "{written}");
+        }
+    }
+}
+
+#[test]
 fn importance_resampling_moves_draws_towards_the_posterior() {
     // A student t on the unconstrained scale: the normal family is too narrow in the tails.
     let model = compile("parameters { real x; } model { x ~ student_t(4, 0, 1); }");

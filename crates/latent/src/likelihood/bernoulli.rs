@@ -11,6 +11,8 @@ pub(super) static ROW: Row = Row {
     law: "logit P(y = 1) is η",
     parameters: &[],
     usual: &[],
+    priors: &[],
+    location: false,
     response: Response::Binary,
     size: Size::One,
     bounds: logistic::BOUNDS,

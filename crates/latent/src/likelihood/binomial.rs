@@ -11,6 +11,8 @@ pub(super) static ROW: Row = Row {
     law: "of `--trials`, each with a probability whose logit is η",
     parameters: &[],
     usual: &[],
+    priors: &[],
+    location: false,
     response: Response::Trials,
     size: Size::Trials,
     bounds: logistic::BOUNDS,

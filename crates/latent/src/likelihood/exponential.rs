@@ -9,6 +9,8 @@ pub(super) static ROW: Row = Row {
     law: "exponential with mean e^η",
     parameters: &[],
     usual: &[],
+    priors: &[],
+    location: false,
     response: Response::Positive,
     size: Size::One,
     bounds: &[SiteBound::Exact],

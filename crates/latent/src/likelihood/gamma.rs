@@ -3,7 +3,7 @@
 use jensen_math::special::{digamma, gamma_p, lgamma};
 
 use super::Likelihood;
-use super::row::{Fitted, Form, Response, Row, Size};
+use super::row::{FRAILTY, Fitted, Form, Response, Row, Size};
 use crate::linear::kernels::sum;
 use crate::site::SiteBound;
 use crate::site::convex::Convex;
@@ -13,6 +13,8 @@ pub(super) static ROW: Row = Row {
     law: "mean e^η, variance mean²/shape",
     parameters: &["shape"],
     usual: &[1.0],
+    priors: &[FRAILTY],
+    location: false,
     response: Response::Positive,
     size: Size::One,
     bounds: &[SiteBound::Exact],

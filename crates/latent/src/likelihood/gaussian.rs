@@ -4,7 +4,7 @@ use jensen_math::constants::{HALF_LOG_TWO_PI, LOG_TWO_PI};
 use jensen_math::special::phi;
 
 use super::Likelihood;
-use super::row::{Fitted, Form, Response, Row, Size};
+use super::row::{Fitted, Form, NOISE_VARIANCE, Response, Row, Size};
 use crate::linear::kernels::sum;
 use crate::site::SiteBound;
 use crate::site::convex::Convex;
@@ -14,6 +14,8 @@ pub(super) static ROW: Row = Row {
     law: "N(η, variance)",
     parameters: &["variance"],
     usual: &[1.0],
+    priors: &[NOISE_VARIANCE],
+    location: true,
     response: Response::Number,
     size: Size::One,
     bounds: &[SiteBound::Exact],

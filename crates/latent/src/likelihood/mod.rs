@@ -35,7 +35,7 @@ pub use quantiles::Predictive;
 pub(crate) use row::{Fitted, Form, Row};
 pub use row::{Response, Size};
 
-use crate::{Observations, SiteBound};
+use crate::{Density, Observations, SiteBound, Tail};
 
 /// Every likelihood, in the order of tables.
 static ROWS: &[&Row] = &[
@@ -133,6 +133,26 @@ impl Likelihood {
             categories: self.categories,
             ..Self::of(self.row, values)
         }
+    }
+
+    /// What parameter `k` of 1 is for responses that are measured in `unit`.
+    pub fn unit_of(self, k: usize, unit: f64) -> f64 {
+        unit.powf(self.row.priors[k].power)
+    }
+
+    /// The prior of parameter `k` unless the user says otherwise, for responses with unit variance.
+    pub fn prior_of(self, k: usize) -> &'static Density {
+        &self.row.priors[k].usual
+    }
+
+    /// What a penalised-complexity prior of parameter `k` is told by.
+    pub fn tail_of(self, k: usize) -> Tail {
+        self.row.priors[k].tail
+    }
+
+    /// Whether y − η has a law of its own, so that responses may be shifted and scaled.
+    pub fn is_location(self) -> bool {
+        self.row.location
     }
 
     /// What a response is.

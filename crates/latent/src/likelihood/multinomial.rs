@@ -12,6 +12,8 @@ pub(super) static ROW: Row = Row {
     law: "log odds against the last category: one η for each other category",
     parameters: &[],
     usual: &[],
+    priors: &[],
+    location: false,
     response: Response::Category,
     size: Size::One,
     bounds: &[SiteBound::Exact, SiteBound::Log],

@@ -4,7 +4,7 @@ use jensen_math::special::{digamma, inc_beta, lgamma, log1p_exp};
 
 use super::Likelihood;
 use super::binomial::log_choose;
-use super::row::{Fitted, Form, Response, Row, Size};
+use super::row::{FRAILTY, Fitted, Form, Response, Row, Size};
 use crate::Observations;
 use crate::linear::kernels::sum;
 use crate::site::logistic::{self, Logistic};
@@ -14,6 +14,8 @@ pub(super) static ROW: Row = Row {
     law: "mean exposure · e^η = μ, variance μ + μ²/size",
     parameters: &["size"],
     usual: &[1.0],
+    priors: &[FRAILTY],
+    location: false,
     response: Response::Count,
     size: Size::Exposure,
     bounds: logistic::BOUNDS,

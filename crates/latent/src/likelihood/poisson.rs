@@ -12,6 +12,8 @@ pub(super) static ROW: Row = Row {
     law: "Poisson(exposure · e^η)",
     parameters: &[],
     usual: &[],
+    priors: &[],
+    location: false,
     response: Response::Count,
     size: Size::Exposure,
     bounds: &[SiteBound::Exact],

@@ -15,6 +15,8 @@ pub(super) static ROW: Row = Row {
     law: "P(y = 1) = Φ(η)",
     parameters: &[],
     usual: &[],
+    priors: &[],
+    location: false,
     response: Response::Binary,
     size: Size::One,
     bounds: &[SiteBound::Exact],

@@ -7,7 +7,7 @@ use crate::site::expectation::Potentials;
 use crate::site::logistic::Logistic;
 use crate::site::multinomial::Multinomial;
 use crate::site::{SiteBound, Sites};
-use crate::{Likelihood, Observations};
+use crate::{Density, Likelihood, Observations, Tail};
 
 /// Everything that is particular to one likelihood. Functions take its parameters in the row's order.
 pub(crate) struct Row {
@@ -19,6 +19,10 @@ pub(crate) struct Row {
     pub parameters: &'static [&'static str],
     /// Common values of the parameters, from which they are learnt.
     pub usual: &'static [f64],
+    /// How each parameter is measured, and its prior.
+    pub priors: &'static [ParameterPrior],
+    /// Whether y − η has a law of its own, so that a shift of y is one of η.
+    pub location: bool,
     /// What a response is.
     pub response: Response,
     /// What multiplies the mean.
@@ -39,6 +43,59 @@ pub(crate) struct Row {
     /// `−∂(Σ f)/∂ψ` by the parameters ψ.
     pub by_parameters: fn(&[f64], &Fitted<'_>) -> Vec<f64>,
 }
+
+/// How a parameter of a likelihood is measured, and its prior.
+pub(crate) struct ParameterPrior {
+    /// The power of the response's unit.
+    pub power: f64,
+    /// What a penalised-complexity prior of it is told by.
+    pub tail: Tail,
+    /// The prior unless the user says otherwise, of a response with unit variance.
+    pub usual: Density,
+}
+
+/// −log 0.01 / 3: a standard deviation of three times the response's has a hundredth, as of latent parts.
+const RATE: f64 = 1.535_056_728_662_697;
+
+/// The variance of noise.
+pub(super) const NOISE_VARIANCE: ParameterPrior = ParameterPrior {
+    power: 2.0,
+    tail: Tail::Deviation { power: 0.5 },
+    usual: Density::Power {
+        rate: RATE,
+        power: 0.5,
+    },
+};
+
+/// The scale of noise.
+pub(super) const NOISE_SCALE: ParameterPrior = ParameterPrior {
+    power: 1.0,
+    tail: Tail::Deviation { power: 1.0 },
+    usual: Density::Power {
+        rate: RATE,
+        power: 1.0,
+    },
+};
+
+/// The size or shape of a gamma law with mean 1, whose standard deviation is its root's inverse.
+pub(super) const FRAILTY: ParameterPrior = ParameterPrior {
+    power: 0.0,
+    tail: Tail::Deviation { power: -0.5 },
+    usual: Density::Power {
+        rate: RATE,
+        power: -0.5,
+    },
+};
+
+/// Degrees of freedom: Juárez and Steel 2010.
+pub(super) const DEGREES: ParameterPrior = ParameterPrior {
+    power: 0.0,
+    tail: Tail::Deviation { power: -0.5 },
+    usual: Density::Gamma {
+        shape: 2.0,
+        rate: 0.1,
+    },
+};
 
 /// What a response can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

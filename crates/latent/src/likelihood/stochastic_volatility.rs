@@ -14,6 +14,8 @@ pub(super) static ROW: Row = Row {
     law: "N(0, e^η)",
     parameters: &[],
     usual: &[],
+    priors: &[],
+    location: false,
     response: Response::Number,
     size: Size::One,
     bounds: &[SiteBound::Exact],

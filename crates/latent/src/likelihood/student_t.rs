@@ -5,7 +5,7 @@ use jensen_math::special::{digamma, inc_beta, lgamma};
 use jensen_math::vmath::log1p;
 
 use super::Likelihood;
-use super::row::{Fitted, Form, Response, Row, Size};
+use super::row::{DEGREES, Fitted, Form, NOISE_SCALE, Response, Row, Size};
 use crate::site::SiteBound;
 use crate::site::expectation::Potential;
 
@@ -14,6 +14,8 @@ pub(super) static ROW: Row = Row {
     law: "η + scale · t with `degrees` of freedom",
     parameters: &["degrees", "scale"],
     usual: &[4.0, 1.0],
+    priors: &[DEGREES, NOISE_SCALE],
+    location: true,
     response: Response::Number,
     size: Size::One,
     bounds: &[SiteBound::Exact],

@@ -40,6 +40,25 @@ pub(crate) fn observed_once(model: &LatentModel) -> bool {
     latents >= n || (matches!(model.design, Design::Select(_)) && 10 * latents >= 9 * n)
 }
 
+/// Bytes that the linear algebra of a fit takes, roughly: where the prior is a sparse precision by the fill-in of its factor.
+///
+/// # Errors
+/// The precision cannot be analysed.
+pub fn footprint(model: &LatentModel) -> Result<u64, Error> {
+    let (n, latents) = (model.design_rows() as u64, model.prior.len() as u64);
+    match &model.prior.covariance {
+        Covariance::Precision(q) => sparse::footprint(model, q),
+        Covariance::Diagonal(variances)
+            if variances.len() > MANY && !matches!(model.design, Design::Dense(_)) =>
+        {
+            sparse::footprint(model, &sparse::diagonal(variances))
+        }
+        // Σ, the factor, its inverse and two work matrices.
+        Covariance::Dense(_) => Ok(8 * 5 * latents * latents),
+        Covariance::Diagonal(_) => Ok(8 * 5 * latents.min(n) * latents.min(n)),
+    }
+}
+
 impl Geometry {
     /// Chooses the regime. `signed` asks for one that bears negative λ.
     pub(crate) fn new(

@@ -112,11 +112,15 @@ impl SparseField {
             reference: 0.0,
             symbolic,
         };
-        field.factor_prior()?;
         let nullity = field.null_space.as_ref().map_or(0, |n| n.cols) as f64;
+        // A prior that knows its determinant is taken at its word: of a long walk, whose smallest eigenvalues are lost in
+        // rounding, no factor would be found.
         let determinant = match precision.log_determinant {
             Some(given) => given,
-            None => field.log_determinant() - field.ground_determinant(),
+            None => {
+                field.factor_prior()?;
+                field.log_determinant() - field.ground_determinant()
+            }
         };
         field.reference = determinant + nullity * LOG_TWO_PI;
         Ok(field)
@@ -477,6 +481,26 @@ fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Term
     (col_start, row, base, terms)
 }
 
+/// Bytes that a fit under a sparse precision takes beside its model, by the factor's non-zeros, fill-in included.
+///
+/// Counted are the pattern while it is made, A and the factor by their values and places, the selected inverse with the parts of
+/// the level that is being computed, the terms of predictors, and the vectors of a solver.
+pub(crate) fn footprint(model: &LatentModel, precision: &Precision) -> Result<u64, Error> {
+    let rows = design::to_sparse_transposed(&model.design, model.prior.len());
+    let (col_start, row, _, terms) = pattern(&precision.matrix, &rows);
+    let symbolic = symbolic_factor(&col_start, &row)?;
+    let scratch = symbolic
+        .factorize_numeric_llt_scratch::<f64>(Par::rayon(0), Default::default())
+        .unaligned_bytes_required();
+    let words =
+        4 * precision.matrix.len() + 8 * row.len() + 3 * symbolic.len_val() + 3 * terms.entry.len();
+    let vectors = VECTORS * (model.prior.len() + model.design_rows());
+    Ok((8 * (words + vectors) + scratch) as u64)
+}
+
+/// Vectors of latent variables and predictors that a fit holds at once, measured.
+const VECTORS: usize = 40;
+
 fn symbolic_factor(col_start: &[usize], row: &[usize]) -> Result<SymbolicCholesky<usize>, Error> {
     let n = col_start.len() - 1;
     let pattern = SymbolicSparseColMatRef::new_checked(n, n, col_start, None, row);
@@ -534,12 +558,12 @@ fn check_symmetric(q: &Sparse) -> Result<(), Error> {
     ))
 }
 
-/// Orthonormal columns of the same span, after Gram and Schmidt; checks that Q annihilates them.
-fn orthonormal(null: &Dense, q: &Sparse) -> Result<Dense, Error> {
-    let mut out = null.clone();
-    let n = null.rows;
-    for k in 0..null.cols {
-        let before = super::kernels::dot(null.col(k), null.col(k)).sqrt();
+/// Orthonormal columns of the same span, after Gram and Schmidt.
+pub(crate) fn orthonormal_columns(columns: &Dense) -> Result<Dense, Error> {
+    let mut out = columns.clone();
+    let n = columns.rows;
+    for k in 0..columns.cols {
+        let before = super::kernels::dot(columns.col(k), columns.col(k)).sqrt();
         for _ in 0..2 {
             for j in 0..k {
                 let (head, tail) = out.data.split_at_mut(k * n);
@@ -560,13 +584,18 @@ fn orthonormal(null: &Dense, q: &Sparse) -> Result<Dense, Error> {
         for x in &mut out.data[k * n..(k + 1) * n] {
             *x /= norm;
         }
-        let scale = q.value.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-        let largest = out.col(k).iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-        let off = q
-            .mul(out.col(k))
-            .iter()
-            .fold(0.0, |m: f64, x| m.max(x.abs()));
-        if off > 1e-9 * scale * largest {
+    }
+    Ok(out)
+}
+
+/// Orthonormal columns of the null space; checks that Q annihilates them.
+fn orthonormal(null: &Dense, q: &Sparse) -> Result<Dense, Error> {
+    let out = orthonormal_columns(null)?;
+    let scale = q.value.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+    let size = |column: &[f64]| column.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+    for k in 0..out.cols {
+        let off = size(&q.mul(out.col(k)));
+        if off > 1e-9 * scale * size(out.col(k)) {
             return Err(Error::Prior(format!(
                 "column {} of the null space is not in the null space of the prior precision",
                 k + 1
@@ -577,7 +606,7 @@ fn orthonormal(null: &Dense, q: &Sparse) -> Result<Dense, Error> {
 }
 
 /// r rows of the orthonormal N that are independent, by elimination with complete pivoting.
-fn pivots(null: &Dense) -> Result<Vec<usize>, Error> {
+pub(crate) fn pivots(null: &Dense) -> Result<Vec<usize>, Error> {
     let mut work = null.clone();
     let n = work.rows;
     let mut out = Vec::new();

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use super::gp::{Factor, GaussianProcess};
 use super::graph::Graph;
-use super::place::Source;
+use super::pin::{Pin, hold};
+use super::place::{Covariate, Source, Units, matrix};
 use super::read::{New, Piece, Reader, coordinates, design};
 use super::setting::Setting;
 use super::spec::{Call, Spec, SpecError};
@@ -38,11 +39,47 @@ pub struct Assembled {
     pub notes: Vec<String>,
 }
 
-/// Makes the prior and the design for some rows of a table.
+/// What takes up a shift of all linear predictors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Nothing: effects of covariates alone.
+    None,
+    /// A stationary part, which shrinks it.
+    Shrunk,
+    /// A part that gives it all the room it wants.
+    Free,
+}
+
+impl Level {
+    /// Of the sum as a whole.
+    pub fn of(spec: &Spec) -> Self {
+        let mut level = Self::None;
+        for call in spec.terms.iter().flatten() {
+            let word = |i: usize| call.positional.get(i).map(|w| w.text.as_str());
+            let own = match (call.name.text.as_str(), word(0)) {
+                ("fixed", _) | ("gp", Some("linear")) => Self::None,
+                ("intercept" | "rw1" | "rw2" | "icar" | "bym2" | "gp", _) => Self::Free,
+                ("grid", Some("rw1" | "rw2")) => Self::Free,
+                _ => Self::Shrunk,
+            };
+            if own == Self::Free || level == Self::None {
+                level = own;
+            }
+        }
+        level
+    }
+}
+
+/// Makes the prior and the design for some rows of a table, measured in `units`.
 ///
 /// # Errors
 /// A word is unknown, a column or file is missing or unfit, terms do not go together; the error points into the text.
-pub fn assemble(spec: &Spec, source: &dyn Source, rows: &[usize]) -> Result<Assembled, SpecError> {
+pub fn assemble(
+    spec: &Spec,
+    source: &dyn Source,
+    rows: &[usize],
+    units: Units,
+) -> Result<Assembled, SpecError> {
     let mut notes = Vec::new();
     let mut graphs = Vec::new();
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
@@ -73,6 +110,8 @@ pub fn assemble(spec: &Spec, source: &dyn Source, rows: &[usize]) -> Result<Asse
                 rows,
                 process,
                 later_factor: i > 0,
+                units,
+                level: Level::of(spec) == Level::Free,
             };
             factors.push(build.call(&mut notes, &mut graphs)?);
         }
@@ -83,7 +122,7 @@ pub fn assemble(spec: &Spec, source: &dyn Source, rows: &[usize]) -> Result<Asse
     let (kind, pieces) = if process {
         make_process(terms, source, rows, &mut notes, &at_source, &whole)?
     } else {
-        make_stack(terms, source, rows, &at_source, &whole)?
+        make_stack(terms, source, rows, &mut notes, &at_source, &whole)?
     };
     Ok(Assembled {
         kind,
@@ -185,6 +224,7 @@ fn make_stack(
     terms: Vec<Vec<Building>>,
     source: &dyn Source,
     rows: &[usize],
+    notes: &mut Vec<String>,
     at_source: &dyn Fn(String) -> SpecError,
     whole: &dyn Fn(Error) -> SpecError,
 ) -> Result<(Kind, Vec<Piece>), SpecError> {
@@ -204,7 +244,8 @@ fn make_stack(
         pieces.push(building.piece);
     }
     let (design, _) = design(&pieces, source, rows, at, true).map_err(at_source)?;
-    let stack = Stack::new(parts).map_err(whole)?;
+    let mut stack = Stack::new(parts).map_err(whole)?;
+    hold(&mut stack, &pieces, &design, notes).map_err(whole)?;
     Ok((Kind::Stack { stack, design }, pieces))
 }
 
@@ -248,6 +289,60 @@ impl Assembled {
             Kind::Process { latent, .. } => latent.iter().max().map_or(0, |l| l + 1),
             Kind::Stack { .. } => 0,
         }
+    }
+
+    /// What is held of each part's flat directions.
+    pub fn pins(&self) -> &[Option<Pin>] {
+        match &self.kind {
+            Kind::Process { .. } => &[],
+            Kind::Stack { stack, .. } => stack.pins(),
+        }
+    }
+
+    /// The part that takes up a shift of all linear predictors: a common level, else the first that is flat in its own. `None`
+    /// under a Gaussian process, whose parts have no latent variables of their own.
+    pub fn absorbs(&self) -> Option<usize> {
+        let Kind::Stack { stack, .. } = &self.kind else {
+            return None;
+        };
+        let common = self.pieces.iter().position(|p| p.reader == Reader::Common);
+        common.or_else(|| {
+            stack.parts().iter().position(|part| match part {
+                Block::Field(field) => field.flat().is_some(),
+                Block::Independent { .. } => false,
+            })
+        })
+    }
+
+    /// Latent variables of a part that rows read.
+    pub fn read(&self, part: usize) -> usize {
+        match &self.kind {
+            Kind::Stack { stack, .. } => match &stack.parts()[part] {
+                Block::Field(field) => field.read(),
+                Block::Independent { count, .. } => *count,
+            },
+            Kind::Process { .. } => 0,
+        }
+    }
+
+    /// The numeric columns that the parts read, as the model measures them.
+    pub fn covariates(&self) -> Vec<&Covariate> {
+        fn of_piece(piece: &Piece) -> Vec<&Covariate> {
+            match &piece.reader {
+                Reader::Covariates(list) | Reader::Inputs(list) => list.iter().collect(),
+                _ => Vec::new(),
+            }
+        }
+        self.pieces.iter().flat_map(of_piece).collect()
+    }
+
+    /// The [covariates](Self::covariates) in some rows, side by side.
+    ///
+    /// # Errors
+    /// A column is missing, or a value in it.
+    pub fn columns(&self, source: &dyn Source, rows: &[usize]) -> Result<Dense, String> {
+        let list: Vec<Covariate> = self.covariates().into_iter().cloned().collect();
+        matrix(&list, source, rows)
     }
 
     /// The parts, in the order of the text.

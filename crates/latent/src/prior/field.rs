@@ -14,21 +14,27 @@
 //! References: Rue and Held 2005, chapter 3; Riebler et al. 2016 (BYM2); Lindgren, Rue and Lindström 2011 (SPDE, α = 2,
 //! unit cells, Neumann borders).
 
+use std::sync::Arc;
+
+use super::distribution::Distribution;
 use super::graph::{Graph, Lattice};
 use super::setting::{self, Setting};
+use super::terms::Hyper;
 use crate::linear::Geometry;
 use crate::{
-    Covariance, CovarianceSensitivity, Dense, Design, Error, LatentModel, Likelihood, Observations,
-    Parameter, Precision, Prior, Range, Sensitivity, SiteBound, Sparse, Structure,
+    Covariance, CovarianceSensitivity, Curve, Dense, Density, Design, Error, LatentModel,
+    Likelihood, Observations, Parameter, Precision, Prior, Range, Sensitivity, SiteBound, Sparse,
+    Structure,
 };
 
 /// How coefficients and the determinant depend on θ.
 #[derive(Clone, Debug)]
 enum FieldKind {
-    /// One structure matrix of this rank times τ.
-    Scaled { rank: f64 },
-    /// Terms: I on the first half; minus the coupling of the halves; I on the second half; R.
-    Bym2 { nodes: f64 },
+    /// One structure matrix of this rank times τ; where it is a random walk, which.
+    Scaled { rank: f64, walk: Option<Walk> },
+    /// Terms: I on the first half; minus the coupling of the halves; I on the second half; R. With the scaled field alone,
+    /// whose eigenvalues make the prior of φ.
+    Bym2 { nodes: f64, scaled: Box<Field> },
     /// Terms: the identity; the identity without both ends; the path's adjacency.
     Ar1 { nodes: f64 },
     /// Terms: I, R, R². Eigenvalues of R where they are known.
@@ -37,6 +43,36 @@ enum FieldKind {
         eigenvalues: Option<Vec<f64>>,
     },
 }
+
+/// A random walk over nodes in a row, or on a ring.
+#[derive(Clone, Copy, Debug)]
+struct Walk {
+    order: i32,
+    nodes: usize,
+    cyclic: bool,
+}
+
+impl Walk {
+    /// The logarithm of the product of the eigenvalues that are not 0 of DᵀD, which is |DDᵀ|.
+    fn log_determinant(self) -> f64 {
+        let n = self.nodes as f64;
+        match (self.order, self.cyclic) {
+            (1, false) => n.ln(),
+            (order, true) => f64::from(2 * order) * n.ln(),
+            _ => (n * n * (n * n - 1.0) / 12.0).ln(),
+        }
+    }
+
+    fn field(self, precision: Option<f64>) -> Result<Field, Error> {
+        match self.order {
+            1 => Field::rw1(self.nodes, self.cyclic, precision),
+            _ => Field::rw2(self.nodes, self.cyclic, precision),
+        }
+    }
+}
+
+/// Nodes of the walk whose spread stands for that of longer ones, which grows as a power of the length.
+const SHORT_WALK: usize = 100;
 
 /// Coefficients c_k, their derivatives by every hyperparameter, and the same of what θ adds to log |Q|₊.
 struct Coefficients {
@@ -61,6 +97,14 @@ pub struct Field {
 }
 
 type Triplets = Vec<(usize, usize, f64)>;
+
+/// Logits of shares at which their distance is computed.
+const FIRST_SHARE: f64 = -8.0;
+const SHARE_STEP: f64 = 0.5;
+const SHARES: usize = 33;
+
+/// The first of them where the divergence, which is a difference, keeps its digits.
+const SMALL_SHARES: usize = 6;
 
 /// Share of its entries' size below which the sum of a row of a given matrix counts as 0.
 const FLAT: f64 = 1e-12;
@@ -123,7 +167,39 @@ impl Field {
                     .to_owned(),
             ));
         }
-        Self::scaled(graph.nodes(), laplacian(graph), levels(graph), precision)
+        Self::scaled(
+            graph.nodes(),
+            laplacian(graph),
+            levels(graph),
+            precision,
+            None,
+        )
+    }
+
+    /// First differences of nodes in a row, or on a ring.
+    ///
+    /// # Errors
+    /// There are fewer than two nodes (a ring: three).
+    pub fn rw1(nodes: usize, cyclic: bool, precision: Option<f64>) -> Result<Self, Error> {
+        let least = if cyclic { 3 } else { 2 };
+        if nodes < least {
+            return Err(Error::Prior(format!(
+                "a random walk needs {least} nodes or more, there are {nodes}"
+            )));
+        }
+        let graph = Graph::path(nodes, cyclic);
+        let walk = Walk {
+            order: 1,
+            nodes,
+            cyclic,
+        };
+        Self::scaled(
+            nodes,
+            laplacian(&graph),
+            levels(&graph),
+            precision,
+            Some(walk),
+        )
     }
 
     /// Second differences of nodes in a row, or on a ring.
@@ -147,7 +223,12 @@ impl Field {
             0 => 1.0,
             _ => i as f64 - (nodes - 1) as f64 / 2.0,
         });
-        Self::scaled(nodes, entries, null, precision)
+        let walk = Walk {
+            order: 2,
+            nodes,
+            cyclic,
+        };
+        Self::scaled(nodes, entries, null, precision, Some(walk))
     }
 
     /// The discrete thin plate on a grid: second differences along both axes and across.
@@ -183,7 +264,7 @@ impl Field {
                 (true, _) => middle(c, lattice.columns),
             }
         });
-        Self::scaled(lattice.nodes(), entries, null, precision).map_err(|_| {
+        Self::scaled(lattice.nodes(), entries, null, precision, None).map_err(|_| {
             Error::Prior(
                 "the grid, or a part that its holes cut off, is too narrow for second differences; use `grid(rw1, …)` or \
                  close the holes around it"
@@ -229,7 +310,7 @@ impl Field {
             .for_each(|(c, flat)| level[*c] &= *flat);
         let levels: Vec<usize> = (0..count).filter(|c| level[*c]).collect();
         let null = Dense::from_fn(nodes, levels.len(), |i, j| f64::from(label[i] == levels[j]));
-        Self::scaled(nodes, entries, null, precision)
+        Self::scaled(nodes, entries, null, precision, None)
     }
 
     fn scaled(
@@ -237,18 +318,22 @@ impl Field {
         entries: Triplets,
         null: Dense,
         precision: Option<f64>,
+        walk: Option<Walk>,
     ) -> Result<Self, Error> {
         let structure = Sparse::from_triplets(nodes, nodes, &entries)?;
         let rank = (nodes - null.cols) as f64;
         let mut field = Self {
-            family: FieldKind::Scaled { rank },
+            family: FieldKind::Scaled { rank, walk },
             settings: vec![precision_setting(precision)],
             terms: vec![structure.value.clone()],
             pattern: structure,
             null_space: (null.cols > 0).then_some(null),
             constant: 0.0,
         };
-        field.constant = field.log_determinant()?;
+        field.constant = match walk {
+            Some(walk) => walk.log_determinant(),
+            None => field.log_determinant()?,
+        };
         Ok(field)
     }
 
@@ -295,17 +380,31 @@ impl Field {
     pub fn bym2(graph: &Graph, precision: Option<f64>, phi: Option<f64>) -> Result<Self, Error> {
         let n = graph.nodes();
         let plain = Self::laplace(graph, Some(1.0))?;
-        let scale = super::scaling::factors(graph, &plain)?;
         let (label, count) = graph.components();
+        let scale = super::scaling::factors(&plain, &label, count)?;
         let diagonal = |from: usize| (0..n).map(move |i| (from + i, from + i, 1.0)).collect();
         let coupling = (0..n)
             .flat_map(|i| [(i, n + i, -1.0), (n + i, i, -1.0)])
             .collect();
-        let structure: Triplets = laplacian(graph)
-            .iter()
-            .map(|(i, j, x)| (n + i, n + j, x * scale[label[*i]]))
+        let within: Triplets = (laplacian(graph).iter())
+            .map(|(i, j, x)| (*i, *j, x * scale[label[*i]]))
+            .collect();
+        let structure: Triplets = (within.iter())
+            .map(|(i, j, x)| (n + i, n + j, *x))
             .collect();
         let levels = plain.null_space.unwrap_or_else(|| Dense::zeros(n, 0));
+        let scaled = Self {
+            constant: 0.0,
+            ..Self::from_terms(
+                n,
+                &[within],
+                FieldKind::Scaled {
+                    rank: 0.0,
+                    walk: None,
+                },
+                Vec::new(),
+            )?
+        };
         // log |cR|₊ adds (size − 1) log c a component, log c where a node is alone.
         let mut sizes = vec![0usize; count];
         label.iter().for_each(|c| sizes[*c] += 1);
@@ -315,15 +414,20 @@ impl Field {
             .map(|(size, c)| (size - 1).max(1) as f64 * c.ln())
             .sum();
         let share = Setting {
-            name: "phi".to_owned(),
-            value: phi.unwrap_or(0.5),
-            free: phi.is_none(),
             range: Range::Between(0.0, 1.0),
+            ..Setting::positive("phi", phi, 0.5)
         };
         let mut field = Self::from_terms(
             2 * n,
             &[diagonal(0), coupling, diagonal(n), structure],
-            FieldKind::Bym2 { nodes: n as f64 },
+            FieldKind::Bym2 {
+                nodes: n as f64,
+                scaled: Box::new(Self {
+                    constant: plain.constant + growth,
+                    null_space: (levels.cols > 0).then(|| levels.clone()),
+                    ..scaled
+                }),
+            },
             vec![precision_setting(precision), share],
         )?;
         // u is level within a component and the sum follows it; how much depends on θ, so the second half is kept here.
@@ -347,10 +451,8 @@ impl Field {
             ));
         }
         let rho = Setting {
-            name: "rho".to_owned(),
-            value: rho.unwrap_or(0.9),
-            free: rho.is_none(),
             range: Range::Between(-1.0, 1.0),
+            ..Setting::positive("rho", rho, 0.9)
         };
         let all = (0..nodes).map(|i| (i, i, 1.0)).collect();
         let inner = (1..nodes - 1).map(|i| (i, i, 1.0)).collect();
@@ -499,7 +601,7 @@ impl Field {
     fn coefficients(&self, values: &[f64]) -> Coefficients {
         let constant = self.constant;
         match &self.family {
-            FieldKind::Scaled { rank } => {
+            FieldKind::Scaled { rank, .. } => {
                 let tau = values[0];
                 Coefficients {
                     value: vec![tau],
@@ -507,7 +609,7 @@ impl Field {
                     log_determinant: Some((constant + rank * tau.ln(), vec![rank / tau])),
                 }
             }
-            FieldKind::Bym2 { nodes } => {
+            FieldKind::Bym2 { nodes, .. } => {
                 let (tau, phi) = (values[0], values[1]);
                 let rest = 1.0 - phi;
                 let couple = (tau * phi).sqrt() / rest;
@@ -580,11 +682,125 @@ impl Field {
         }
     }
 
+    /// The columns that span the flat directions but for what follows from them at θ: orthogonal to no purpose, the same at
+    /// every θ.
+    pub(super) fn flat(&self) -> Option<&Dense> {
+        self.null_space.as_ref()
+    }
+
+    /// The latent variables that rows read: all, of BYM2 the first half.
+    pub(super) fn read(&self) -> usize {
+        match &self.family {
+            FieldKind::Bym2 { nodes, .. } => *nodes as usize,
+            _ => self.len(),
+        }
+    }
+
+    /// The generalised variance (the geometric mean of marginal variances) at a precision of 1, of parts that are flat without
+    /// their flat directions (Sørbye and Rue 2014).
+    pub fn spread(&self) -> Result<f64, Error> {
+        match &self.family {
+            FieldKind::Scaled {
+                walk: Some(walk), ..
+            } if walk.nodes > SHORT_WALK => {
+                let short = Walk {
+                    nodes: SHORT_WALK,
+                    ..*walk
+                };
+                let longer = walk.nodes as f64 / SHORT_WALK as f64;
+                Ok(short.field(None)?.spread()? * longer.powi(2 * walk.order - 1))
+            }
+            FieldKind::Scaled { .. } => {
+                Ok(super::scaling::factors(self, &vec![0; self.len()], 1)?[0])
+            }
+            _ => Ok(1.0),
+        }
+    }
+
+    /// The prior of a hyperparameter: what its row says of a standard deviation is meant of the field's own.
+    ///
+    /// # Errors
+    /// The field cannot be factorised.
+    pub(super) fn prior(
+        &self,
+        hyper: &Hyper,
+        told: Density,
+        given: Option<Distribution>,
+    ) -> Result<Density, Error> {
+        match (hyper.name, given) {
+            ("precision", None | Some(Distribution::Tail { .. })) => {
+                Ok(told.of_multiple(self.spread()?.sqrt()))
+            }
+            ("phi", Some(Distribution::Density(density))) => Ok(density),
+            ("phi", given) => {
+                let (at, probability) = match given {
+                    Some(Distribution::Tail { at, probability }) => (at, probability),
+                    _ => hyper.usual,
+                };
+                let distance = Arc::new(self.distance()?);
+                Ok(Density::with_distance(
+                    &distance,
+                    at.min(1.0 - 1e-9),
+                    probability,
+                ))
+            }
+            _ => Ok(told),
+        }
+    }
+
+    /// The logarithm of √(2 KLD) between BYM2 with a share φ of the structured part and without, over the logit of φ: with the
+    /// eigenvalues γ of the scaled field's covariance `KLD = ½ Σ (φ(γ−1) − log(1 + φ(γ−1)))`, whose determinant is
+    /// `|(1−φ)cR + φI| / |cR|₊ · ((1−φ)/φ)^r` for r flat directions.
+    fn distance(&self) -> Result<Curve, Error> {
+        let FieldKind::Bym2 { nodes, scaled } = &self.family else {
+            return Err(Error::Prior("only BYM2 has a share".to_owned()));
+        };
+        let n = *nodes as usize;
+        let trace: f64 = super::scaling::variances(scaled)?.iter().sum();
+        let flat = scaled
+            .null_space
+            .as_ref()
+            .map_or(0.0, |null| null.cols as f64);
+        let unit = Self {
+            null_space: None,
+            ..(**scaled).clone()
+        };
+        let values = (0..SHARES).map(|k| {
+            let logit = FIRST_SHARE + SHARE_STEP * k as f64;
+            let (phi, rest) = (
+                jensen_math::special::inv_logit(logit),
+                jensen_math::special::inv_logit(-logit),
+            );
+            let mut matrix = unit.pattern.clone();
+            for j in 0..n {
+                for k in matrix.col_start[j]..matrix.col_start[j + 1] {
+                    let own = if matrix.row[k] == j { phi } else { 0.0 };
+                    matrix.value[k] = rest * unit.terms[0][k] + own;
+                }
+            }
+            // log |(1−φ)cR + φI|, as the stated determinant counts as 1.
+            let determinant =
+                Geometry::new(&unit.alone(matrix, Some(0.0)), false, &mut Vec::new())?
+                    .factor(&vec![0.0; n])
+                    .ok_or_else(|| Error::Prior("the graph cannot be factorised".to_owned()))?;
+            let log = determinant - scaled.constant + flat * (rest / phi).ln();
+            let divergence = 0.5 * (phi * (trace - nodes) - log);
+            Ok(0.5 * (2.0 * divergence).max(f64::MIN_POSITIVE).ln())
+        });
+        let values = values.collect::<Result<Vec<f64>, Error>>()?;
+        // For small shares the distance is proportional to the share; what cancels there is not computed.
+        let values = (0..SHARES).map(|k| match k < SMALL_SHARES {
+            true => values[SMALL_SHARES] + SHARE_STEP * (k as f64 - SMALL_SHARES as f64),
+            false => values[k],
+        });
+        Ok(Curve::new(FIRST_SHARE, SHARE_STEP, values.collect()))
+    }
+
     /// The null space at θ.
     fn null_space(&self, values: &[f64]) -> Option<Dense> {
         let mut null = self.null_space.clone()?;
-        if let FieldKind::Bym2 { nodes } = self.family {
-            let n = nodes as usize;
+        if let FieldKind::Bym2 { nodes, .. } = &self.family {
+            let n = *nodes as usize;
             let follow = (values[1] / values[0]).sqrt();
             for column in null.data.chunks_mut(2 * n) {
                 let (sum, structured) = column.split_at_mut(n);

@@ -12,16 +12,22 @@
 //! | `replicated` | independent copies for the predictors of a vector site |
 //! | `spec` | priors written as text: the syntax |
 //! | `terms` | priors written as text: the table of words |
+//! | `distribution` | priors of hyperparameters written as text |
 //! | `term` | priors written as text: one term to a part of the prior |
+//! | `columns` | columns as a model measures them |
+//! | `pin` | which flat directions of intrinsic parts the rows do not tell apart |
 //! | `place` | how rows of a table find their latent variables |
 //! | `read` | how rows read them: coordinates and designs |
 //! | `assemble` | from text and a table to a prior and a design |
 
 mod assemble;
+mod columns;
+mod distribution;
 mod field;
 mod gp;
 mod graph;
 mod kernel;
+mod pin;
 mod place;
 mod read;
 mod replicated;
@@ -32,15 +38,17 @@ mod stack;
 mod term;
 mod terms;
 
-pub use assemble::{Assembled, Fresh, assemble, named_columns};
+pub use assemble::{Assembled, Fresh, Level, assemble, named_columns};
+pub use distribution::Distribution;
 pub use field::Field;
 pub use gp::{Factor, GaussianProcess};
 pub use graph::{Graph, Lattice};
 pub use kernel::Shape;
-pub use place::{Covariate, Index, Inputs, Source};
+pub use pin::Pin;
+pub use place::{Covariate, Index, Inputs, Source, Units};
 pub use read::{Piece, Reader};
 pub use replicated::{Replicated, replicate_covariance, replicate_design, replicate_query};
 pub use setting::Setting;
 pub use spec::{Call, Named, Spec, SpecError, Word};
 pub use stack::{Block, Stack};
-pub use terms::{TERMS, Term};
+pub use terms::{DEVIATION, TERMS, Term};

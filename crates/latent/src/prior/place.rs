@@ -161,6 +161,10 @@ pub enum Index {
     },
 }
 
+/// Nodes of a line that the smallest distance of its values may ask for, and nodes a row.
+const LINE: f64 = 100_000.0;
+const SPARSE: f64 = 30.0;
+
 impl Index {
     /// Evenly spaced nodes under the values of a column: from the least to the greatest by the smallest distance between two
     /// values, each of which may be given instead.
@@ -182,8 +186,31 @@ impl Index {
             .map(|pair| pair[1] - pair[0])
             .filter(|gap| *gap > 0.0)
             .fold(f64::INFINITY, f64::min);
-        let step = step.unwrap_or(if smallest.is_finite() { smallest } else { 1.0 });
-        let nodes = (to - from) / step + 1.5;
+        // A whole number of steps from end to end: the smallest distance alone is a difference of rounded numbers.
+        let whole = |step: f64| {
+            let steps = (to - from) / step;
+            let near = (steps - steps.round()).abs() < 0.1 && steps > 0.5;
+            if near {
+                (to - from) / steps.round()
+            } else {
+                step
+            }
+        };
+        let told = step.is_some();
+        let step = step.unwrap_or(if smallest.is_finite() {
+            whole(smallest)
+        } else {
+            1.0
+        });
+        let found = (to - from) / step + 1.5;
+        if !told && found > LINE.max(SPARSE * rows.len() as f64) {
+            return Err(format!(
+                "`{column}` has values between {from} and {to} that are as close as {step:.3e}: {found:.0} evenly spaced nodes for {} \
+                 rows; round the column, or set `step`",
+                rows.len()
+            ));
+        }
+        let nodes = found;
         if !(step > 0.0 && (1.0..1e8).contains(&nodes)) {
             return Err(format!(
                 "nodes from {from} to {to} by {step} are none or too many; set `from`, `to` and `step`"
@@ -345,16 +372,73 @@ fn whole_numbers(source: &dyn Source, column: &str, rows: &[usize]) -> Result<Ve
         .collect()
 }
 
-/// A covariate: a numeric column, or the indicator of a level of a column of words.
+/// How a model measures the table that it is made on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Units {
+    /// What a response of 1 is in the table's units.
+    pub response: f64,
+    /// Whether columns are divided by their standard deviations.
+    pub scaled: bool,
+    /// Whether they are counted from their means.
+    pub centred: bool,
+}
+
+impl Units {
+    /// The table's own.
+    pub const TABLE: Self = Self {
+        response: 1.0,
+        scaled: false,
+        centred: false,
+    };
+}
+
+/// Spread below which, relative to its size, a column is constant: rounding leaves a few 1e-16.
+const CONSTANT: f64 = 1e-12;
+
+/// A covariate: a numeric column, or the indicator of a level of a column of words, as the model measures it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Covariate {
     /// The column.
     pub column: String,
     /// The level.
     pub level: Option<String>,
+    /// What the model calls 0.
+    pub centre: f64,
+    /// What the model calls 1, from there.
+    pub scale: f64,
 }
 
 impl Covariate {
+    /// A numeric column in its own units.
+    pub(super) fn plain(column: &str) -> Self {
+        Self {
+            column: column.to_owned(),
+            level: None,
+            centre: 0.0,
+            scale: 1.0,
+        }
+    }
+
+    /// Centre and root mean square from there, as `units` want them, of the values in some rows; `None` where all are alike
+    /// but for rounding, or zero where nothing is taken off.
+    pub(super) fn measured(
+        &self,
+        source: &dyn Source,
+        rows: &[usize],
+        centred: bool,
+    ) -> Result<Option<(f64, f64)>, String> {
+        let all = self.values(source, rows)?;
+        present(&all, &self.column, rows)?;
+        let own: Vec<f64> = rows.iter().map(|row| all[*row]).collect();
+        let n = own.len().max(1) as f64;
+        let mean = jensen_math::sum::pairwise_sum(&own) / n;
+        let centre = if centred { mean } else { 0.0 };
+        let squares: Vec<f64> = own.iter().map(|x| (x - centre) * (x - centre)).collect();
+        let scale = (jensen_math::sum::pairwise_sum(&squares) / n).sqrt();
+        let size = own.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+        Ok((scale > CONSTANT * size).then_some((centre, scale)))
+    }
+
     /// The covariates of a column: itself, or all levels but the first.
     pub(super) fn of(
         source: &dyn Source,
@@ -362,10 +446,7 @@ impl Covariate {
         rows: &[usize],
     ) -> Result<Vec<Self>, String> {
         if !source.holds_words(column)? {
-            return Ok(vec![Self {
-                column: column.to_owned(),
-                level: None,
-            }]);
+            return Ok(vec![Self::plain(column)]);
         }
         let mut levels = complete_words(source, column, rows)?;
         levels.sort();
@@ -376,8 +457,8 @@ impl Covariate {
             ));
         }
         let indicator = |level: String| Self {
-            column: column.to_owned(),
             level: Some(level),
+            ..Self::plain(column)
         };
         Ok(levels.into_iter().skip(1).map(indicator).collect())
     }
@@ -432,7 +513,7 @@ pub(super) fn fill(
         .zip(&values)
         .map(|((out, covariate), all)| {
             for (out, row) in out.iter_mut().zip(rows) {
-                *out = all[*row];
+                *out = (all[*row] - covariate.centre) / covariate.scale;
             }
             match out.iter().all(|x| x.is_finite()) {
                 true => Ok(()),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::place::{Covariate, Index, Source, complete, fill, matrix};
+use super::place::{Covariate, Index, Source, fill, matrix};
 use crate::{Dense, Design, Sparse};
 
 /// How a part's latent variables are read from a row.
@@ -18,7 +18,7 @@ pub enum Reader {
     /// All rows share one.
     Common,
     /// By coordinates.
-    Inputs(Vec<String>),
+    Inputs(Vec<Covariate>),
     /// By the row of a matrix R whose RRᵀ is the covariance.
     Given {
         /// Which row.
@@ -67,24 +67,13 @@ pub(super) fn coordinates(
             };
             column(index.places(source, rows)?.iter().map(code).collect())
         }
-        Reader::Covariates(list) => matrix(list, source, rows)?,
+        Reader::Covariates(list) | Reader::Inputs(list) => matrix(list, source, rows)?,
         Reader::Common => column(vec![0.0; rows.len()]),
         Reader::Given { index, root } => {
             let found = index.find(source, rows)?;
             Dense::from_fn(rows.len(), root.cols, |i, j| {
                 found[i].map_or(f64::NAN, |node| root.get(node, j))
             })
-        }
-        Reader::Inputs(columns) => {
-            let mut data = Vec::with_capacity(columns.len() * rows.len());
-            for name in columns {
-                data.extend(complete(source, name, rows)?);
-            }
-            Dense {
-                rows: rows.len(),
-                cols: columns.len(),
-                data,
-            }
         }
     })
 }

@@ -1,58 +1,71 @@
 //! The scale of intrinsic fields: how much their structure matrix alone lets them vary.
 
 use super::field::Field;
-use super::graph::Graph;
 use crate::linear::Geometry;
+use crate::linear::kernels::dot;
+use crate::linear::sparse::{orthonormal_columns, pivots};
 use crate::{Covariance, Error};
 
-/// Factors that give each component's intrinsic field a generalised variance (the geometric mean of its marginal variances) of
-/// 1 (Sørbye and Rue 2014).
+/// diag R⁻ of a field's pattern R as it is, with the pseudo-inverse along its flat directions N (orthonormal columns).
 ///
-/// With one node g of each component tied down, `M = (R + Σ e_g e_gᵀ)⁻¹` is the pseudo-inverse but for what the projection P
-/// along the levels takes away: `R⁻ = P M P`, whose diagonal needs the diagonal of M and its row sums alone.
-pub(super) fn factors(graph: &Graph, plain: &Field) -> Result<Vec<f64>, Error> {
-    let n = graph.nodes();
-    let (label, count) = graph.components();
-    let mut sizes = vec![0usize; count];
-    let mut tied = vec![usize::MAX; count];
-    for (i, c) in label.iter().enumerate() {
-        sizes[*c] += 1;
-        tied[*c] = tied[*c].min(i);
-    }
-    let mut matrix = plain.pattern.clone();
-    for (c, node) in tied.iter().enumerate() {
-        let column = matrix.col_start[*node]..matrix.col_start[*node + 1];
-        for k in column.filter(|_| sizes[c] > 1) {
-            if matrix.row[k] == *node {
+/// With as many nodes g as there are flat directions tied down, `M = (R + Σ e_g e_gᵀ)⁻¹` is a generalised inverse of R, and
+/// `R⁻ = P M P` with `P = I − NNᵀ`, whose diagonal needs that of M and the products MN alone.
+pub(super) fn variances(field: &Field) -> Result<Vec<f64>, Error> {
+    let n = field.len();
+    let flat = field.flat().map(orthonormal_columns).transpose()?;
+    let mut matrix = field.pattern.clone();
+    for node in flat.as_ref().map_or(Ok(Vec::new()), pivots)? {
+        for k in matrix.col_start[node]..matrix.col_start[node + 1] {
+            if matrix.row[k] == node {
                 matrix.value[k] += 1.0;
             }
         }
     }
-    let mut model = plain.alone(matrix, Some(0.0));
+    let mut model = field.alone(matrix, Some(0.0));
     if let Covariance::Precision(q) = &mut model.prior.covariance {
         q.null_space = None;
     }
     let failed =
-        || Error::Prior("the graph's Laplacian could not be factorised for its scaling".to_owned());
+        || Error::Prior("the field's precision cannot be factorised for its scaling".to_owned());
     let Geometry::Sparse(mut inverse) = Geometry::new(&model, false, &mut Vec::new())? else {
         return Err(failed());
     };
     inverse.factor(&vec![0.0; n]).ok_or_else(failed)?;
-    let variances = inverse.latent_variances();
-    let mut sums = vec![1.0; n];
-    inverse.solve_latent(&mut sums);
-    let mut totals = vec![0.0; count];
-    for (sum, c) in sums.iter().zip(&label) {
-        totals[*c] += sum;
+    let mut variances = inverse.latent_variances();
+    let Some(flat) = flat else {
+        return Ok(variances);
+    };
+    let products: Vec<Vec<f64>> = (0..flat.cols)
+        .map(|k| {
+            let mut column = flat.col(k).to_vec();
+            inverse.solve_latent(&mut column);
+            column
+        })
+        .collect();
+    for (k, product) in products.iter().enumerate() {
+        for (i, v) in variances.iter_mut().enumerate() {
+            *v -= 2.0 * flat.get(i, k) * product[i];
+        }
+        for l in 0..flat.cols {
+            let inner = dot(flat.col(l), product);
+            if inner != 0.0 {
+                for (i, v) in variances.iter_mut().enumerate() {
+                    *v += flat.get(i, k) * flat.get(i, l) * inner;
+                }
+            }
+        }
     }
+    Ok(variances)
+}
+
+/// Factors that give each group of nodes, such as a component of a graph, a generalised variance (the geometric mean of its
+/// marginal variances) of 1 (Sørbye and Rue 2014).
+pub(super) fn factors(field: &Field, label: &[usize], count: usize) -> Result<Vec<f64>, Error> {
+    let mut sizes = vec![0.0; count];
+    label.iter().for_each(|c| sizes[*c] += 1.0);
     let mut logs = vec![0.0; count];
-    for i in 0..n {
-        let (c, size) = (label[i], sizes[label[i]] as f64);
-        let variance = match sizes[c] {
-            1 => variances[i],
-            _ => variances[i] - 2.0 * sums[i] / size + totals[c] / (size * size),
-        };
-        logs[c] += variance.ln() / size;
+    for (variance, c) in variances(field)?.iter().zip(label) {
+        logs[*c] += variance.max(f64::MIN_POSITIVE).ln() / sizes[*c];
     }
     Ok(logs.into_iter().map(f64::exp).collect())
 }

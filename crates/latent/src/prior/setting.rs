@@ -1,6 +1,6 @@
 //! Hyperparameters of a prior's parts: fixed by the user, or free with a value to start from.
 
-use crate::{Error, Parameter, Range};
+use crate::{Density, Error, Parameter, Range};
 
 /// A hyperparameter on its natural scale.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +13,10 @@ pub struct Setting {
     pub free: bool,
     /// What is allowed.
     pub range: Range,
+    /// Its prior, on this scale.
+    pub density: Density,
+    /// What a value of 1 is in the table's units.
+    pub unit: f64,
 }
 
 impl Setting {
@@ -23,6 +27,8 @@ impl Setting {
             value: given.unwrap_or(start),
             free: given.is_none(),
             range: Range::Positive,
+            density: Density::Flat,
+            unit: 1.0,
         }
     }
 }
@@ -36,6 +42,7 @@ pub fn parameters(settings: &[Setting]) -> Vec<Parameter> {
             name: s.name.clone(),
             start: s.value,
             range: s.range,
+            density: s.density.clone(),
         })
         .collect()
 }

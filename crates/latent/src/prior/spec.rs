@@ -5,11 +5,12 @@
 //! term   = call { "*" call }
 //! call   = word [ "(" [ argument { "," argument } ] ")" ]
 //! argument = word | key ("=" | "~") value
-//! value  = word | "(" word { "," word } ")"
+//! value  = word [ list ] | list
+//! list   = "(" word { "," word } ")"
 //! ```
 //!
 //! A word is a run of characters other than `, ( ) = ~ + *`, blanks and quotes, or anything between double quotes. `key=value` fixes,
-//! `key~value` is where learning starts. What the words mean is the business of `assemble`.
+//! `key~value` is where learning starts, `key~word(numbers)` a prior. What the words mean is the business of `assemble`.
 
 use std::fmt;
 use std::ops::Range;
@@ -71,6 +72,8 @@ pub struct Named {
     pub key: Word,
     /// One word, or those of a list.
     pub values: Vec<Word>,
+    /// What stands in brackets after the one word.
+    pub arguments: Vec<Word>,
     /// Written with `~`: a start, to be learnt.
     pub start: bool,
 }
@@ -282,26 +285,38 @@ impl Parser<'_> {
             let message = format!("`{}` is given twice", earlier.key.text);
             return Err(self.error(word.span, &message));
         }
-        let mut values = Vec::new();
-        if self.eat('(') {
-            loop {
-                values.push(self.word("a value")?);
-                if self.eat(')') {
-                    break;
+        let mut arguments = Vec::new();
+        let values = match self.eat('(') {
+            true => self.list()?,
+            false => {
+                let value = self.word("a value")?;
+                if start && self.eat('(') {
+                    arguments = self.list()?;
                 }
-                if !self.eat(',') {
-                    return Err(self.error(self.here(), "expected `,` or `)`"));
-                }
+                vec![value]
             }
-        } else {
-            values.push(self.word("a value")?);
-        }
+        };
         call.named.push(Named {
             key: word,
             values,
+            arguments,
             start,
         });
         Ok(())
+    }
+
+    /// The rest of a list.
+    fn list(&mut self) -> Result<Vec<Word>, SpecError> {
+        let mut values = Vec::new();
+        loop {
+            values.push(self.word("a value")?);
+            if self.eat(')') {
+                return Ok(values);
+            }
+            if !self.eat(',') {
+                return Err(self.error(self.here(), "expected `,` or `)`"));
+            }
+        }
     }
 }
 
@@ -327,6 +342,13 @@ mod tests {
         assert_eq!(words, ["a", "b c"]);
         assert_eq!(spec.terms[1][0].named[0].values[0].text, "x/y-1.graph");
         assert_eq!(spec.terms[2][0].name.text, "iid");
+        let spec = Spec::parse("iid(variance~pc(3, 0.01), on=x)").unwrap();
+        let prior = &spec.terms[0][0].named[0];
+        let words: Vec<&str> = prior.arguments.iter().map(|w| w.text.as_str()).collect();
+        assert_eq!(
+            (prior.values[0].text.as_str(), words),
+            ("pc", vec!["3", "0.01"])
+        );
     }
 
     #[test]

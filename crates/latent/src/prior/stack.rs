@@ -1,6 +1,7 @@
 //! Independent parts side by side: Markov fields, groups and covariates, with a precision of independent blocks.
 
 use super::field::Field;
+use super::pin::Pin;
 use super::setting::{self, Setting};
 use crate::{
     Covariance, CovarianceSensitivity, Dense, Error, Parameter, Precision, Prior, Sensitivity,
@@ -64,6 +65,8 @@ impl Block {
 #[derive(Clone, Debug)]
 pub struct Stack {
     parts: Vec<Block>,
+    /// What is held of each.
+    pins: Vec<Option<Pin>>,
     len: usize,
 }
 
@@ -89,7 +92,26 @@ impl Stack {
                     .to_owned(),
             ));
         }
-        Ok(Self { parts, len })
+        Ok(Self {
+            pins: vec![None; parts.len()],
+            parts,
+            len,
+        })
+    }
+
+    /// Number of latent variables.
+    pub(super) fn latents(&self) -> usize {
+        self.len
+    }
+
+    /// Holds flat directions of a part.
+    pub(super) fn pin(&mut self, part: usize, pin: Pin) {
+        self.pins[part] = Some(pin);
+    }
+
+    /// What is held of each part.
+    pub fn pins(&self) -> &[Option<Pin>] {
+        &self.pins
     }
 
     /// The parts.
@@ -157,11 +179,15 @@ impl Prior for Stack {
     }
 
     fn structure(&self, theta: &[f64]) -> Result<Structure, Error> {
-        let structures = self
-            .split(theta)?
-            .into_iter()
-            .map(|(part, own)| part.structure(own))
-            .collect::<Result<Vec<_>, _>>()?;
+        let structures = (self.split(theta)?.into_iter().zip(&self.pins))
+            .map(|((part, own), pin)| {
+                let structure = part.structure(own)?;
+                Ok(match pin {
+                    Some(pin) => held(structure, pin),
+                    None => structure,
+                })
+            })
+            .collect::<Result<Vec<_>, Error>>()?;
         let mean = structures.iter().flat_map(|s| s.mean.clone()).collect();
         let diagonal = |s: &Structure| match &s.covariance {
             Covariance::Diagonal(v) => Some(v.clone()),
@@ -227,6 +253,24 @@ impl Prior for Stack {
         }
         out
     }
+}
+
+/// A part with some of its flat directions held.
+fn held(mut structure: Structure, pin: &Pin) -> Structure {
+    if let Covariance::Precision(q) = &mut structure.covariance {
+        for node in &pin.nodes {
+            for k in q.matrix.col_start[*node]..q.matrix.col_start[node + 1] {
+                if q.matrix.row[k] == *node {
+                    q.matrix.value[k] += Pin::PRECISION;
+                }
+            }
+        }
+        q.log_determinant = q.log_determinant.map(|log| log + pin.log_determinant);
+        q.null_space = (q.null_space.take())
+            .filter(|_| pin.keep.cols > 0)
+            .map(|null| super::pin::times(&null, &pin.keep));
+    }
+    structure
 }
 
 /// The block-diagonal precision of independent parts.

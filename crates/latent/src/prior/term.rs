@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::field::Field;
 use super::graph::{Graph, Lattice};
 use super::kernel::Shape;
-use super::place::{Covariate, Index, Inputs, Source, check, complete, complete_words};
+use super::place::{Index, Source, Units, complete, complete_words};
 use super::read::{Piece, Reader};
 use super::setting::Setting;
 use super::spec::SpecError;
@@ -39,6 +39,9 @@ pub(super) struct Builder<'a, 's> {
     /// Whether the sum is a Gaussian process.
     pub(super) process: bool,
     pub(super) later_factor: bool,
+    pub(super) units: Units,
+    /// Whether the sum has a level, beside which a constant column says nothing.
+    pub(super) level: bool,
 }
 
 impl Builder<'_, '_> {
@@ -68,21 +71,7 @@ impl Builder<'_, '_> {
                 (reader, self.independent(Shape::Same)?)
             }
             "fixed" => {
-                let words = known.words();
-                if words.is_empty() {
-                    return Err(known.misused("`fixed` needs columns"));
-                }
-                let mut list = Vec::new();
-                for word in words {
-                    let covariates = Covariate::of(self.source, &word.text, self.rows)
-                        .and_then(|list| {
-                            // Missing values are told here, where the column is named.
-                            check(&list, self.source, self.rows)?;
-                            Ok(list)
-                        })
-                        .map_err(|m| known.error(&word.span, m))?;
-                    list.extend(covariates);
-                }
+                let list = self.effects(notes)?;
                 (Reader::Covariates(list), self.independent(Shape::Linear)?)
             }
             "intercept" => {
@@ -104,8 +93,14 @@ impl Builder<'_, '_> {
         })
     }
 
+    /// A hyperparameter of the term.
+    fn setting(&self, name: &str, from_data: Option<f64>) -> Result<Setting, SpecError> {
+        let unit = self.units.response.powf(self.known.hyper(name)?.power);
+        self.known.setting(name, &self.label, from_data, unit)
+    }
+
     fn independent(&self, shape: Shape) -> Result<Body, SpecError> {
-        let variance = self.known.setting("variance", &self.label, None)?;
+        let variance = self.setting("variance", None)?;
         Ok(if self.process {
             Body::Kernel {
                 shape,
@@ -133,30 +128,7 @@ impl Builder<'_, '_> {
             );
             return Err(known.error(&kernel.span, message));
         };
-        let columns = match known.list("on") {
-            Some(words) => {
-                for word in words {
-                    complete(self.source, &word.text, self.rows)
-                        .map_err(|m| known.error(&word.span, m))?;
-                }
-                words.iter().map(|w| w.text.clone()).collect()
-            }
-            None => {
-                let Inputs { columns, words } = self.source.inputs();
-                if !words.is_empty() {
-                    notes.push(format!(
-                        "columns of words are no inputs of `{}`: {}; add a term such as iid(on={}) for an effect of each word",
-                        self.label,
-                        words.join(", "),
-                        words[0]
-                    ));
-                }
-                columns
-            }
-        };
-        if columns.is_empty() {
-            return Err(known.misused("no numeric column is left as input; name some with `on=`"));
-        }
+        let mut inputs = self.inputs(notes)?;
         for key in ["ard", "lengthscale"] {
             let named = known.named(key).map(|n| &n.key.span);
             let flag = known.call.positional.iter().find(|w| w.text == key);
@@ -166,14 +138,10 @@ impl Builder<'_, '_> {
             }
         }
         let variance = self.variance()?;
-        let lengthscales = if row.stationary {
-            self.lengthscales(&columns)?
-        } else {
-            Vec::new()
-        };
+        let lengthscales = self.lengthscales(&mut inputs, row.shape, notes)?;
         let reader = match row.shape {
             Shape::Constant => Reader::Common,
-            _ => Reader::Inputs(columns),
+            _ => Reader::Inputs(inputs),
         };
         let body = Body::Kernel {
             shape: row.shape,
@@ -185,7 +153,11 @@ impl Builder<'_, '_> {
 
     /// The variance of a factor: of a product's later ones it is 1 unless given.
     fn variance(&self) -> Result<Setting, SpecError> {
-        let mut variance = self.known.setting("variance", &self.label, None)?;
+        // A product has the response's unit once.
+        let mut variance = match self.later_factor {
+            false => self.setting("variance", None)?,
+            true => self.known.setting("variance", &self.label, None, 1.0)?,
+        };
         if self.later_factor && self.known.named("variance").is_none() {
             variance.free = false;
         }
@@ -221,38 +193,23 @@ impl Builder<'_, '_> {
         Ok((reader, body))
     }
 
-    /// Lengthscales that start at the spread of the inputs.
-    fn lengthscales(&self, columns: &[String]) -> Result<Vec<Setting>, SpecError> {
-        let known = self.known;
-        let mut variances = Vec::with_capacity(columns.len());
-        for column in columns {
-            let x = complete(self.source, column, self.rows)
-                .map_err(|m| known.error(&known.call.name.span, m))?;
-            let n = x.len().max(1) as f64;
-            let mean = x.iter().sum::<f64>() / n;
-            variances.push(x.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n);
-        }
-        let usable = |x: f64| Some(if x > 0.0 { x.sqrt() } else { 1.0 });
-        if known.flag("ard") {
-            let d = columns.len() as f64;
-            let labels: Vec<String> = columns
-                .iter()
-                .map(|column| format!("{}[{column}]", self.label))
-                .collect();
-            let starts: Vec<_> = variances.iter().map(|v| usable(v * d)).collect();
-            known.settings("lengthscale", &labels, &starts)
-        } else {
-            let start = usable(variances.iter().sum());
-            known.settings("lengthscale", std::slice::from_ref(&self.label), &[start])
-        }
-    }
-
     /// A setting as the constructors of fields take it: the field gets a start, and what is free is settled after.
     fn with_settings(&self, mut field: Field, names: &[&str]) -> Result<Field, SpecError> {
-        for (own, name) in field.settings_mut().iter_mut().zip(names) {
-            let told = self.known.setting(name, &self.label, Some(own.value))?;
-            own.value = told.value;
-            own.free = told.free;
+        for (i, name) in names.iter().enumerate() {
+            let told = self.setting(name, Some(field.settings()[i].value))?;
+            let density = field
+                .prior(
+                    self.known.hyper(name)?,
+                    told.density,
+                    self.known.distribution(name)?,
+                )
+                .map_err(|e| self.known.error(&self.known.call.name.span, e.to_string()))?;
+            let own = &mut field.settings_mut()[i];
+            *own = Setting {
+                name: own.name.clone(),
+                density,
+                ..told
+            };
         }
         Ok(field)
     }
@@ -314,7 +271,7 @@ impl Builder<'_, '_> {
                 self.check_rows(&index)?;
                 let (nodes, cyclic) = (index.nodes(), known.flag("cyclic"));
                 let field = match name {
-                    "rw1" => Field::laplace(&Graph::path(nodes, cyclic), None),
+                    "rw1" => Field::rw1(nodes, cyclic, None),
                     "rw2" => Field::rw2(nodes, cyclic, None),
                     _ => Field::ar1(nodes, None, None),
                 };

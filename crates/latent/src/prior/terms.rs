@@ -2,10 +2,11 @@
 
 use std::ops::Range as Span;
 
+use super::distribution::Distribution;
 use super::kernel::Shape;
 use super::setting::Setting;
 use super::spec::{Call, Named, SpecError, Word};
-use crate::Range;
+use crate::{Density, Range, Tail};
 
 /// A word of the specification.
 pub struct Term {
@@ -34,35 +35,69 @@ pub struct Hyper {
     pub start: Option<f64>,
     /// Whether it is learnt when it is not given.
     pub learnt: bool,
+    /// The power of the response's unit that it is measured in.
+    pub power: f64,
+    /// What its penalised-complexity prior is told by; `None` where the field knows.
+    pub tail: Option<Tail>,
+    /// That prior unless the user says otherwise: a place, for lengths in units of the start, and a probability.
+    pub usual: (f64, f64),
 }
 
-const fn positive(name: &'static str, start: Option<f64>) -> Hyper {
+/// A standard deviation of three times the response's has a hundredth: the default of Wang, Yue and Faraway (*Bayesian Regression
+/// Modeling with INLA*, 2018).
+pub const DEVIATION: (f64, f64) = (3.0, 0.01);
+
+/// A length of a tenth of the inputs' spread has a twentieth: below it there is seldom anything to be told from noise.
+const SHORT: (f64, f64) = (0.1, 0.05);
+
+const fn positive(name: &'static str, start: Option<f64>, power: f64) -> Hyper {
     Hyper {
         name,
         range: Range::Positive,
         start,
         learnt: true,
+        power,
+        tail: Some(Tail::Deviation { power: 0.5 }),
+        usual: DEVIATION,
     }
 }
 
-const PRECISION: Hyper = positive("precision", Some(1.0));
-const VARIANCE: Hyper = positive("variance", Some(1.0));
-/// Fixed effects are given room, not shrunk, unless that is asked for.
+const fn length(name: &'static str, dimensions: f64) -> Hyper {
+    Hyper {
+        tail: Some(Tail::Length { dimensions }),
+        usual: SHORT,
+        ..positive(name, None, 0.0)
+    }
+}
+
+const PRECISION: Hyper = Hyper {
+    tail: Some(Tail::Deviation { power: -0.5 }),
+    ..positive("precision", Some(1.0), -2.0)
+};
+const VARIANCE: Hyper = positive("variance", Some(1.0), 2.0);
+/// 2.5 standard deviations of the response for one of the column, as in rstanarm.
+const EFFECT: Hyper = Hyper {
+    learnt: false,
+    ..positive("variance", Some(6.25), 2.0)
+};
+/// A level is given room, not shrunk, unless that is asked for.
 const ROOM: Hyper = Hyper {
     learnt: false,
-    ..positive("variance", Some(1000.0))
+    ..positive("variance", Some(1000.0), 2.0)
 };
 const RHO: Hyper = Hyper {
-    name: "rho",
     range: Range::Between(-1.0, 1.0),
-    start: Some(0.9),
-    learnt: true,
+    tail: Some(Tail::Correlation),
+    // INLA's for `pc.cor0`.
+    usual: (0.5, 0.5),
+    ..positive("rho", Some(0.9), 0.0)
 };
 const PHI: Hyper = Hyper {
-    name: "phi",
     range: Range::Between(0.0, 1.0),
-    start: Some(0.5),
-    learnt: true,
+    tail: None,
+    // P(φ < ½) = ⅔: Riebler and others 2016.
+    usual: (0.5, 2.0 / 3.0),
+    ..positive("phi", Some(0.5), 0.0)
 };
 const LINE: &[&str] = &["on", "from", "to", "step"];
 
@@ -76,7 +111,7 @@ pub const TERMS: [Term; 12] = [
                   times the root of their number; the variance starts at 1 and is 1 in the later factors of a product.",
         keys: &["on"],
         flags: &["ard"],
-        parameters: &[positive("lengthscale", None), VARIANCE],
+        parameters: &[length("lengthscale", 1.0), VARIANCE],
     },
     Term {
         name: "covariance",
@@ -108,16 +143,16 @@ pub const TERMS: [Term; 12] = [
     Term {
         name: "fixed",
         usage: "fixed(COLUMN, …[, variance=v])",
-        meaning: "Fixed effects of covariates; words count as levels against the first. Variance 1000 unless given, not learnt \
-                  unless written with `~`.",
+        meaning: "Fixed effects of covariates; words count as levels against the first. The variance is that of the effect of one \
+                  standard deviation of a column: 6.25 times the response's unless given, not learnt unless written with `~`.",
         keys: &[],
         flags: &[],
-        parameters: &[ROOM],
+        parameters: &[EFFECT],
     },
     Term {
         name: "intercept",
         usage: "intercept([variance=v])",
-        meaning: "A common level; variance as for `fixed`.",
+        meaning: "A common level; its variance is 1000 times the response's unless given.",
         keys: &[],
         flags: &[],
         parameters: &[ROOM],
@@ -170,7 +205,7 @@ pub const TERMS: [Term; 12] = [
                   is stationary, its range (in cells) starts at a fifth of the longer side, its variance at 1.",
         keys: &["on", "first", "mask"],
         flags: &[],
-        parameters: &[PRECISION, positive("range", None), VARIANCE],
+        parameters: &[PRECISION, length("range", 2.0), VARIANCE],
     },
 ];
 
@@ -363,7 +398,27 @@ impl<'s> Known<'s> {
         }
     }
 
-    /// A hyperparameter: what is given, else its row's start, else `from_data`.
+    /// The row of a hyperparameter.
+    ///
+    /// # Errors
+    /// The term has none of that name.
+    pub fn hyper(&self, name: &str) -> Result<&'static Hyper, SpecError> {
+        let found = self.term.parameters.iter().find(|p| p.name == name);
+        found.ok_or_else(|| self.misused(&format!("`{}` has no `{name}`", self.term.name)))
+    }
+
+    /// The prior that is given for a hyperparameter.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn distribution(&self, name: &str) -> Result<Option<Distribution>, SpecError> {
+        let Some(named) = self.named(name) else {
+            return Ok(None);
+        };
+        Distribution::of(named).map_err(|(word, message)| self.error(&word.span, message))
+    }
+
+    /// A hyperparameter: what is given, else its row's start, else `from_data`, in units of `unit`.
     ///
     /// # Errors
     /// The value is no number or out of its range.
@@ -372,15 +427,17 @@ impl<'s> Known<'s> {
         name: &str,
         label: &str,
         from_data: Option<f64>,
+        unit: f64,
     ) -> Result<Setting, SpecError> {
-        let settings = self.settings(name, &[label.to_owned()], &[from_data])?;
+        let settings = self.settings(name, &[label.to_owned()], &[from_data], &[unit])?;
         settings
             .into_iter()
             .next()
             .ok_or_else(|| self.misused(&format!("`{name}` is missing")))
     }
 
-    /// Hyperparameters of one key, one a label: a list gives each its own value, one value is for all.
+    /// Hyperparameters of one key, one a label: a list gives each its own value, one value is for all. A value of 1 of each is
+    /// `units` in the table's units, in which values are given.
     ///
     /// # Errors
     /// A value is no number or out of its range, or a list has another length.
@@ -389,11 +446,12 @@ impl<'s> Known<'s> {
         name: &str,
         labels: &[String],
         from_data: &[Option<f64>],
+        units: &[f64],
     ) -> Result<Vec<Setting>, SpecError> {
-        let Some(hyper) = self.term.parameters.iter().find(|p| p.name == name) else {
-            return Err(self.misused(&format!("`{}` has no `{name}`", self.term.name)));
-        };
+        let hyper = self.hyper(name)?;
+        let distribution = self.distribution(name)?;
         let given = self.named(name);
+        let value = given.filter(|_| distribution.is_none());
         if let Some(named) = given
             && named.values.len() != 1
             && named.values.len() != labels.len()
@@ -407,23 +465,32 @@ impl<'s> Known<'s> {
                 ),
             ));
         }
-        labels
-            .iter()
-            .zip(from_data)
-            .enumerate()
-            .map(|(i, (label, from_data))| {
-                let value = match given {
+        (labels.iter().zip(from_data).zip(units).enumerate())
+            .map(|(i, ((label, from_data), unit))| {
+                let usual = hyper.start.or(*from_data).unwrap_or(1.0);
+                let value = match value {
                     Some(named) => {
                         let word = &named.values[i % named.values.len()];
-                        self.in_range(hyper, word)?
+                        self.in_range(hyper, word)? / unit
                     }
-                    None => hyper.start.or(*from_data).unwrap_or(1.0),
+                    None => usual,
+                };
+                let density = match (hyper.tail, &distribution) {
+                    (Some(tail), Some(given)) => given.density(tail, *unit),
+                    (Some(tail), None) => {
+                        let (at, probability) = hyper.usual;
+                        let length = matches!(tail, Tail::Length { .. });
+                        tail.density(if length { at * usual } else { at }, probability)
+                    }
+                    (None, _) => Density::Flat,
                 };
                 Ok(Setting {
                     name: format!("{label}.{name}"),
                     value,
                     free: given.map_or(hyper.learnt, |named| named.start),
                     range: hyper.range,
+                    density,
+                    unit: *unit,
                 })
             })
             .collect()

@@ -12,8 +12,8 @@ use super::scalar::jaakkola_curvature;
 
 /// The bounds of these likelihoods, the default first.
 pub(crate) const BOUNDS: &[SiteBound] = &[
-    SiteBound::Tilted,
     SiteBound::Exact,
+    SiteBound::Tilted,
     SiteBound::Log,
     SiteBound::Bohning,
     SiteBound::Jaakkola,

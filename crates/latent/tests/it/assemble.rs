@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use jensen_latent::prior::{Graph, Inputs, Source, Spec, assemble};
-use jensen_latent::{Covariance, Dense, Design, Query, Sparse};
+use jensen_latent::prior::{Graph, Inputs, Source, Spec, Units, assemble};
+use jensen_latent::{Covariance, Dense, Density, Design, Query, Sparse};
 
 /// A table in memory: numbers, words, and a path of five regions under the name `path`.
 #[derive(Default)]
@@ -111,7 +111,7 @@ fn rows_that_repeat_inputs_share_a_latent_variable() {
         .with("a", &[1.0, 2.0, 1.0, 3.0])
         .with("b", &[0.0, 0.0, 0.0, 1.0]);
     let spec = Spec::parse("gp(rbf, variance=2, lengthscale=1)").unwrap();
-    let made = assemble(&spec, &sheet, &rows(4)).unwrap();
+    let made = assemble(&spec, &sheet, &rows(4), Units::TABLE).unwrap();
     assert_eq!(made.design(), Design::Select(vec![0, 1, 0, 2]));
     assert!(
         made.notes[0].starts_with("1 of 4 rows repeat the inputs"),
@@ -126,7 +126,7 @@ fn rows_that_repeat_inputs_share_a_latent_variable() {
     assert!((sigma.get(0, 2) - 2.0 * (-2.5f64).exp()).abs() < 1e-14);
     // With independent effects of rows no two rows share.
     let spec = Spec::parse("gp(rbf) + iid()").unwrap();
-    let made = assemble(&spec, &sheet, &rows(4)).unwrap();
+    let made = assemble(&spec, &sheet, &rows(4), Units::TABLE).unwrap();
     assert_eq!(made.design(), Design::Identity);
     assert_eq!(made.prior().parameters().len(), 3);
     // A new row has an effect of its own: more variance, no more covariance.
@@ -153,7 +153,7 @@ fn parts_stand_side_by_side() {
         "icar(graph=path, on=region) + fixed(x, town) + iid(on=town, variance=3) + intercept()",
     )
     .unwrap();
-    let made = assemble(&spec, &sheet, &rows(3)).unwrap();
+    let made = assemble(&spec, &sheet, &rows(3), Units::TABLE).unwrap();
     // Five regions, x and two levels, three towns, one level.
     assert_eq!(made.prior().structure(&[2.0]).unwrap().len(), 12);
     let names: Vec<String> = made
@@ -200,7 +200,7 @@ fn places_of_rows() {
         .with("cell", &[0.0, 3.0, 5.0]);
     let made = |text: &str| {
         let spec = Spec::parse(text).unwrap();
-        assemble(&spec, &sheet, &rows(3)).map_err(|e| e.to_string())
+        assemble(&spec, &sheet, &rows(3), Units::TABLE).map_err(|e| e.to_string())
     };
     let design = |text: &str| made(text).unwrap_or_else(|e| panic!("{e}")).design();
     // Nodes 2, 2.5, …, 4.
@@ -248,7 +248,7 @@ fn starting_values_follow_the_data() {
         .with("a", &[0.0, 2.0])
         .with("b", &[0.0, 8.0]);
     let spec = Spec::parse("gp(matern32, ard) * gp(rbf, on=a) + gp(constant, variance~5)").unwrap();
-    let made = assemble(&spec, &sheet, &rows(2)).unwrap();
+    let made = assemble(&spec, &sheet, &rows(2), Units::TABLE).unwrap();
     let starts: Vec<(String, f64)> = made
         .prior()
         .parameters()
@@ -277,7 +277,7 @@ fn a_given_covariance_stands_with_kernels_in_sums_and_products() {
         .with("x", &[0.0, 1.0, 2.0, 4.0]);
     let text = "covariance(matrix=good, on=region, variance=2) * gp(rbf, on=x, lengthscale=3) + intercept(variance=5)";
     let spec = Spec::parse(text).unwrap();
-    let made = assemble(&spec, &sheet, &rows(4)).unwrap();
+    let made = assemble(&spec, &sheet, &rows(4), Units::TABLE).unwrap();
     let Covariance::Dense(sigma) = made.prior().structure(&[]).unwrap().covariance else {
         panic!("a dense covariance");
     };
@@ -292,14 +292,16 @@ fn a_given_covariance_stands_with_kernels_in_sums_and_products() {
     }
     // A singular matrix is mended and the user told; an indefinite one refused.
     let of = |file: &str| Spec::parse(&format!("covariance(matrix={file}, on=region)")).unwrap();
-    let notes = assemble(&of("flat"), &sheet, &rows(4)).unwrap().notes;
+    let notes = assemble(&of("flat"), &sheet, &rows(4), Units::TABLE)
+        .unwrap()
+        .notes;
     assert!(
         notes
             .iter()
             .any(|n| n.contains("flat: ") && n.contains("added 1.0e-12 to its diagonal")),
         "{notes:?}"
     );
-    let error = assemble(&of("bad"), &sheet, &rows(4))
+    let error = assemble(&of("bad"), &sheet, &rows(4), Units::TABLE)
         .err()
         .unwrap()
         .to_string();
@@ -316,7 +318,7 @@ fn precisions_from_files_are_fields() {
         .with("y", &[0.0; 4]);
     let structure = |text: &str, theta: &[f64]| {
         let spec = Spec::parse(text).unwrap();
-        let made = assemble(&spec, &sheet, &rows(4)).unwrap();
+        let made = assemble(&spec, &sheet, &rows(4), Units::TABLE).unwrap();
         made.prior().structure(theta).unwrap().covariance
     };
     // Where its rows add up to 0 the matrix is the random walk of that name.
@@ -353,7 +355,119 @@ fn precisions_from_files_are_fields() {
         ("precision(matrix=indefinite)", "not positive definite"),
     ] {
         let spec = Spec::parse(text).unwrap();
-        let error = assemble(&spec, &sheet, &rows(4)).err().unwrap().to_string();
+        let error = assemble(&spec, &sheet, &rows(4), Units::TABLE)
+            .err()
+            .unwrap()
+            .to_string();
         assert!(error.contains(told), "{text}: {error}");
+    }
+}
+
+const INSIDE: Units = Units {
+    response: 4.0,
+    scaled: true,
+    centred: true,
+};
+
+#[test]
+fn hyperparameters_are_in_the_units_of_the_table() {
+    let sheet = Sheet::default()
+        .with("a", &[0.0, 2.0, 4.0])
+        .with("b", &[0.0, 80.0, 10.0]);
+    let settings = |text: &str| {
+        let spec = Spec::parse(text).unwrap();
+        assemble(&spec, &sheet, &rows(3), INSIDE)
+            .unwrap()
+            .settings()
+    };
+    let own = settings("gp(rbf, on=a, lengthscale=3, variance=8) + iid(variance~pc(2, 0.05))");
+    // What is given is divided by the unit, which is what brings it back.
+    let sd = (8.0f64 / 3.0).sqrt();
+    assert!((own[0].value - 0.5).abs() < 1e-12 && (own[0].unit - 16.0).abs() < 1e-12);
+    assert!((own[1].value - 3.0 / sd).abs() < 1e-12 && (own[1].unit - sd).abs() < 1e-12);
+    // P(σ > 2) = 0.05 of the table's response is P(σ > ½) of the model's.
+    let Density::Power { rate, power } = own[2].density else {
+        panic!("{:?}", own[2].density);
+    };
+    assert!((rate + 0.05f64.ln() / 0.5).abs() < 1e-12 && power == 0.5);
+    assert!(own[2].free && own[2].value == 1.0);
+    // Without a lengthscale several columns count their own standard deviations.
+    let several = settings("gp(rbf)");
+    assert!((several[1].value - 2f64.sqrt()).abs() < 1e-12 && several[1].unit == 1.0);
+    for (text, told) in [
+        ("iid(variance~pc(2))", "write `pc(U, α)`"),
+        ("iid(variance~pc(2, 1.5))", "a probability below 1"),
+        ("iid(variance~cauchy(1))", "there is no prior `cauchy`"),
+    ] {
+        let spec = Spec::parse(text).unwrap();
+        let error = assemble(&spec, &sheet, &rows(3), INSIDE)
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(error.contains(told), "{text}: {error}");
+    }
+}
+
+#[test]
+fn columns_that_say_nothing_are_left_out() {
+    let sheet = Sheet::default()
+        .with("x", &[1.0, 2.0, 4.0])
+        .with("same", &[-10.0, -20.0, -40.0])
+        .with("level", &[7.0, 7.0, 7.0]);
+    let made = |text: &str| assemble(&Spec::parse(text).unwrap(), &sheet, &rows(3), INSIDE);
+    let both = made("intercept() + fixed(x, level, same)").unwrap();
+    assert_eq!(both.covariates().len(), 1);
+    let notes = both.notes.join("\n");
+    assert!(
+        notes.contains("the column `level` is left out: constant"),
+        "{notes}"
+    );
+    assert!(
+        notes.contains("the column `same` is left out: the same as"),
+        "{notes}"
+    );
+    // Without a level a constant column is one.
+    assert_eq!(made("fixed(x, level)").unwrap().covariates().len(), 2);
+    let error = made("intercept() + fixed(level)")
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(
+        error.contains("every column of `fixed` is constant"),
+        "{error}"
+    );
+}
+
+/// The share φ of BYM2 has its prior by the divergence from its eigenvalues' definition.
+#[test]
+fn the_share_of_bym2_has_its_prior() {
+    let sheet = Sheet::default().with("region", &[1.0, 2.0, 3.0, 4.0, 5.0]);
+    let spec = Spec::parse("bym2(graph=path, on=region)").unwrap();
+    let made = assemble(&spec, &sheet, &rows(5), INSIDE).unwrap();
+    let density = &made.settings()[1].density;
+    // The path's Laplacian and its scale.
+    let e: Vec<f64> = (0..5)
+        .map(|k| 2.0 - 2.0 * (std::f64::consts::PI * f64::from(k) / 5.0).cos())
+        .collect();
+    let vector = |k: usize, i: usize| {
+        (std::f64::consts::PI * k as f64 * (i as f64 + 0.5) / 5.0).cos() * (2.0f64 / 5.0).sqrt()
+    };
+    let variance = |i: usize| -> f64 { (1..5).map(|k| vector(k, i).powi(2) / e[k]).sum() };
+    let scale = ((0..5).map(|i| variance(i).ln()).sum::<f64>() / 5.0).exp();
+    let distance = |phi: f64| -> f64 {
+        let gamma = |k: usize| if k == 0 { 0.0 } else { 1.0 / (e[k] * scale) };
+        let term = |k: usize| phi * (gamma(k) - 1.0) - (phi * (gamma(k) - 1.0)).ln_1p();
+        (0..5).map(term).sum::<f64>().sqrt()
+    };
+    let rate = 3f64.ln() / distance(0.5);
+    for phi in [0.03f64, 0.2, 0.5, 0.9, 0.99] {
+        let h = 1e-5 * phi.min(1.0 - phi);
+        let slope = (distance(phi + h) - distance(phi - h)) / (2.0 * h);
+        let expected = rate.ln() - rate * distance(phi) + slope.ln();
+        let stated = density.at(phi).0;
+        assert!(
+            (stated - expected).abs() < 2e-3,
+            "{phi}: {stated} {expected}"
+        );
     }
 }

@@ -7,6 +7,10 @@ use jensen_latent::{
 
 const DRAWS: usize = 20_000;
 
+fn numbers(draws: usize) -> Vec<u64> {
+    (0..draws as u64).collect()
+}
+
 /// Mean and variance of the difference of two places over draws.
 fn difference(draws: &[f64], places: usize, (a, b): (usize, usize)) -> (f64, f64) {
     let differences: Vec<f64> = draws.chunks(places).map(|d| d[a] - d[b]).collect();
@@ -54,7 +58,7 @@ fn rows_are_drawn_together() {
         let warm = converged(&model).warm();
         let latents = model.prior.len();
         let rows = Query::Rows(Design::Select((0..latents).collect()));
-        let draws = draw(&model, &warm, &rows, None, DRAWS, 3).unwrap();
+        let draws = draw(&model, &warm, &rows, None, &numbers(DRAWS), 3).unwrap();
         assert_eq!(draws.len(), DRAWS * latents);
         for (a, b) in [(0, 1), (1, 4), (3, latents - 1)] {
             let of_difference =
@@ -64,7 +68,7 @@ fn rows_are_drawn_together() {
             agree(name, difference(&draws, latents, (a, b)), expected);
         }
         // A draw is the same whatever comes after it.
-        let few = draw(&model, &warm, &rows, None, 3, 3).unwrap();
+        let few = draw(&model, &warm, &rows, None, &numbers(3), 3).unwrap();
         assert_eq!(few, draws[..3 * latents]);
     }
 }
@@ -86,7 +90,7 @@ fn new_places_of_a_process_are_drawn_together() {
             variance: vec![1.5; 4],
             mean: vec![0.0; 4],
         };
-        let draws = draw(&model, &warm, &query, Some(&joint), DRAWS, 5).unwrap();
+        let draws = draw(&model, &warm, &query, Some(&joint), &numbers(DRAWS), 5).unwrap();
         for (a, b) in [(0, 1), (1, 2), (2, 3)] {
             let query = Query::Cross {
                 covariance: Dense::from_fn(1, latents, |_, l| {
@@ -98,6 +102,6 @@ fn new_places_of_a_process_are_drawn_together() {
             let expected = predict(&model, &warm, &query).unwrap()[0];
             agree(name, difference(&draws, 4, (a, b)), expected);
         }
-        assert!(draw(&model, &warm, &query, None, 1, 5).is_err());
+        assert!(draw(&model, &warm, &query, None, &[0], 5).is_err());
     }
 }

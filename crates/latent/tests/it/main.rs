@@ -3,6 +3,7 @@
 mod assemble;
 mod common;
 mod factors;
+mod integrate;
 mod joint;
 mod moments;
 mod prior;

@@ -310,16 +310,8 @@ fn pseudo_determinant(q: &Precision) -> (f64, usize) {
 #[test]
 fn fields_have_the_stated_null_space_and_determinant() {
     let fields = [
-        (
-            "rw1",
-            Field::laplace(&Graph::path(9, false), None).unwrap(),
-            1,
-        ),
-        (
-            "rw1 ring",
-            Field::laplace(&Graph::path(9, true), None).unwrap(),
-            1,
-        ),
+        ("rw1", Field::rw1(9, false, None).unwrap(), 1),
+        ("rw1 ring", Field::rw1(9, true, None).unwrap(), 1),
         ("icar", Field::laplace(&broken(), None).unwrap(), 2),
         ("rw2", Field::rw2(9, false, None).unwrap(), 2),
         ("rw2 ring", Field::rw2(9, true, None).unwrap(), 1),
@@ -505,4 +497,55 @@ fn what_is_no_prior_is_refused() {
     for theta in [&[1.0, 1.0][..], &[0.5, -1.0], &[0.5], &[0.5, f64::NAN]] {
         assert!(field.structure(theta).is_err(), "{theta:?}");
     }
+}
+
+/// The geometric mean of the marginal variances of the pseudo-inverse, by eigenvectors.
+fn generalised_variance(q: &Precision) -> f64 {
+    let n = q.matrix.rows;
+    let mut full = Dense::zeros(n, n);
+    for j in 0..n {
+        let (rows, values) = q.matrix.col(j);
+        for (i, x) in rows.iter().zip(values) {
+            full.data[j * n + i] = *x;
+        }
+    }
+    let eigen = full.view().self_adjoint_eigen(Side::Lower).unwrap();
+    let variance = |i: usize| -> f64 {
+        (0..n)
+            .filter(|k| eigen.S()[*k] > 1e-9)
+            .map(|k| eigen.U()[(i, k)].powi(2) / eigen.S()[k])
+            .sum()
+    };
+    ((0..n).map(|i| variance(i).ln()).sum::<f64>() / n as f64).exp()
+}
+
+#[test]
+fn the_spread_of_a_field_is_its_generalised_variance() {
+    for (field, close) in [
+        (Field::rw1(30, false, None).unwrap(), 1e-9),
+        (Field::rw2(30, false, None).unwrap(), 1e-8),
+        (Field::thin_plate(&grid(), None).unwrap(), 1e-9),
+        // Longer walks follow the law of their length.
+        (Field::rw1(250, false, None).unwrap(), 0.02),
+        (Field::rw2(250, false, None).unwrap(), 0.05),
+        (Field::rw2(250, true, None).unwrap(), 0.02),
+    ] {
+        let structure = field.structure(&[1.0]).unwrap();
+        let expected = generalised_variance(precision(&structure));
+        let spread = field.spread().unwrap();
+        assert!(
+            (spread / expected - 1.0).abs() < close,
+            "{spread} {expected}"
+        );
+    }
+}
+
+/// A walk so long that its smallest eigenvalues are lost in rounding still has its determinant.
+#[test]
+fn long_walks_are_priors() {
+    let field = Field::rw2(30_000, false, None).unwrap();
+    let n = 30_000f64;
+    let structure = field.structure(&[1.0]).unwrap();
+    let stated = precision(&structure).log_determinant.unwrap();
+    assert!((stated - (n * n * (n * n - 1.0) / 12.0).ln()).abs() < 1e-9);
 }

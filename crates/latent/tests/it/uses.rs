@@ -4,7 +4,7 @@ use crate::common::{
     as_precision, close, converged, field, identity, kernel, model, noise, run, tight,
 };
 use jensen_latent::{
-    Covariance, CovarianceSensitivity, Dense, Design, Error, LatentModel, LearnSettings,
+    Covariance, CovarianceSensitivity, Dense, Density, Design, Error, LatentModel, LearnSettings,
     Likelihood, Observations, Parameter, Precision, Prior, Query, Range, Sensitivity, Settings,
     SiteBound, Solver, Sparse, Structure, fit, learn, predict,
 };
@@ -183,6 +183,7 @@ impl Prior for Smooth {
             name: name.to_owned(),
             start,
             range: Range::Positive,
+            density: Density::Flat,
         };
         vec![positive("variance", 1.0), positive("lengthscale", 2.0)]
     }
@@ -225,6 +226,7 @@ fn learning_ends_where_the_bound_is_flat() {
             .collect(),
     );
     let settings = LearnSettings {
+        likelihood: vec![(0, Density::Flat)],
         restarts: 1,
         tolerance: 1e-7,
         ..LearnSettings::default()

@@ -27,8 +27,7 @@ pub fn fit_latent<'py>(
     let table = table(names, &x, more)?;
     let (summary, bytes) = fitted(py, threads, |around| {
         let done = fit_latent_in_memory(request, &table, around, |done| {
-            let learnt = &done.made.output;
-            let stored = Stored::new(&learnt.theta, learnt.likelihood, &learnt.fit);
+            let stored = Stored::new(&done.made.output.0);
             (done.summary, stored.encode())
         })?;
         Ok((jensen::study::to_json(&done.0)?, done.1))
@@ -67,9 +66,8 @@ pub fn predict_latent<'py>(
         let stored = Stored::decode(posterior)?;
         let model = TableModel::new(&request.request(), &old, &files)?;
         let rows: Vec<usize> = (0..new.rows()).collect();
-        let at = model.at(&stored.theta, &new, &rows, &files)?;
-        let (mean, variance) = posterior_at(&model, &stored, &at)?;
-        Ok(outcome(&model, stored.likelihood, &mean, &variance, &at))
+        let (parts, seen) = posterior_at(&model, &stored, &new, &rows, &files)?;
+        Ok(outcome(&model, &parts, &seen))
     })?;
     let (means, variances) = outcome.predictor.into_iter().unzip();
     let categories = outcome.mean.first().map_or(1, Vec::len);
@@ -107,11 +105,9 @@ pub fn draw_latent<'py>(
         let stored = Stored::decode(posterior)?;
         let model = TableModel::new(&request.request(), &old, &files)?;
         let rows: Vec<usize> = (0..new.rows()).collect();
-        let at = model.at(&stored.theta, &new, &rows, &files)?;
-        let joint = model.joint(&stored.theta, &new, &rows, &files)?;
-        let columns = rows.len() * stored.likelihood.predictors();
-        let etas = draws_at(&model, &stored, &at, joint.as_ref(), draws, seed)?;
-        Ok((etas, columns))
+        let columns = rows.len() * model.likelihood().predictors();
+        let drawn = draws_at(&model, &stored, &new, &rows, &files, (draws, seed))?;
+        Ok((drawn.predictors, columns))
     })?;
     matrix(py, etas, columns)
 }

@@ -40,7 +40,7 @@ pub(super) fn forest(rows: &[&Parameter]) -> Scene {
             let whisker = vec![(x.at(p.q05), y), (x.at(p.q95), y)];
             scene.line(whisker, Stroke::solid(Tint::Series(0).faint(0.55), 2.0));
             scene.disc((x.at(p.q50), y), 4.0, Tint::Series(0));
-            let decimals = text::decimals_for(p.sd);
+            let decimals = text::decimals_for(p.spread());
             let [low, middle, high] = [p.q05, p.q50, p.q95].map(|q| text::fixed(q, decimals));
             let tip = format!("{}: median {middle}, 90 % between {low} and {high}", p.name);
             let row = ((0.0, top + pitch * i as f64), (width, pitch));

@@ -226,11 +226,10 @@ fn search(context: &mut Context<'_>, grid: &Grid, table: &Table) -> Result<[Heat
                 let request = request(&prior, "bernoulli", grid.response);
                 let model = TableModel::new(&request, &train, &files)?;
                 let (_, learnt, _) = fit(context, &model, &learning(Solver::Dual, false), None)?;
-                let stored = Stored::new(&learnt.theta, learnt.likelihood, &learnt.fit);
                 let rows: Vec<usize> = (0..test.rows()).collect();
-                let at = model.at(&stored.theta, &test, &rows, &files)?;
-                let (mean, variance) = posterior_at(&model, &stored, &at)?;
-                let score = outcome(&model, stored.likelihood, &mean, &variance, &at);
+                let stored = Stored::new(&learnt);
+                let (parts, seen) = posterior_at(&model, &stored, &test, &rows, &files)?;
+                let score = outcome(&model, &parts, &seen);
                 let loss = -score.log_predictive().unwrap_or(0.0);
                 cells.push((learnt.fit.bound, loss));
             }

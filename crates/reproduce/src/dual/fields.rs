@@ -56,7 +56,7 @@ pub(super) fn fields(context: &mut Context<'_>) -> Result<(), Failure> {
             "Scotland, lip cancer",
             scotland,
             poisson("cases", "expected"),
-            "fixed(outdoor) + icar(graph=scotland-lip-cancer/scotland.graph, precision",
+            "fixed(outdoor, variance=1000) + icar(graph=scotland-lip-cancer/scotland.graph, precision",
         ),
         (
             "Tokyo, rainfall",
@@ -189,7 +189,7 @@ pub(super) fn lgcp(context: &mut Context<'_>) -> Result<(), Failure> {
         Request {
             exposure: Some("area".to_owned()),
             ..request(
-                "fixed(altitude, gradient) + grid(rw2, 101, 201, precision~1)",
+                "fixed(altitude, gradient, variance=1000) + grid(rw2, 101, 201, precision~1)",
                 "poisson",
                 "trees",
             )

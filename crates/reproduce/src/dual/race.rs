@@ -164,6 +164,7 @@ pub(super) fn learning(solver: Solver, learn: bool) -> Learning {
             ..Settings::default()
         },
         learn,
+        integrate: false,
         starts: 1,
         seed: 0,
     }
@@ -310,10 +311,14 @@ pub(super) fn numbers(name: &str, columns: Vec<(String, Vec<f64>)>) -> Result<Ta
 }
 
 pub(super) fn request(prior: &str, likelihood: &str, response: &str) -> Request {
+    // As in the paper: data as they are, and of logistic likelihoods the bound that has a dual.
+    let logistic = ["bernoulli", "binomial"].contains(&likelihood);
     Request {
         prior: prior.to_owned(),
         likelihood: likelihood.to_owned(),
         response: Some(response.to_owned()),
+        bound: logistic.then(|| "tilted".to_owned()),
+        unscaled: true,
         ..Request::default()
     }
 }

@@ -9,6 +9,7 @@ use crate::oracle::Estimate;
 use crate::reduce::mean_se;
 use crate::refine::excursions::{CHAINS, shelves};
 use crate::refine::kernel::Stride;
+use crate::refine::leaps;
 use crate::refine::mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, chance, drift_limit};
 use crate::refine::state::{Phase, RefineState, Tape};
 
@@ -82,6 +83,7 @@ impl<D: LogDensity> Refine<'_, D> {
         self.choose_circles(state, state.log_size.exp());
         let length = self.choose_length(&state.tape.x, (lanes, times));
         state.length = length.unwrap_or(state.length);
+        state.distances = leaps::shown(&state.tape.x, self.target.dim(), lanes);
         if mixed {
             // What was drawn before shelves were seen is no posterior.
             state.tape = Tape::default();

@@ -1,0 +1,434 @@
+//! Leaps: proposals from anywhere, over all scales at once.
+//!
+//! Hamiltonian transitions go where the density leads them. Between a spike and a slab a thousand times as wide, or from the
+//! middle of a Cauchy distribution to its ends, it leads nowhere, and particles that all began in the one agree without the
+//! other. So at the posterior some particles are also offered a place that hangs on nothing: in a direction that is uniform on
+//! the sphere, at a distance whose logarithm is uniform over twelve powers of ten, or distributed as those of the particles
+//! are; in turns of all coordinates together, or of one of them alone. Metropolis and Hastings' rule for independent proposals
+//! (Tierney 1994, section 2.3.3) keeps the posterior exactly. A part of the posterior of mass w that such a proposal meets
+//! with probability π is entered by every `1/π` offers or so and left as rarely as its mass asks, whatever lies between.
+//!
+//! The same proposals, of the approximation alone, tell what its importance weights cannot: the variance that lies beyond what
+//! its draws reach ([`beyond`]).
+
+use std::f64::consts::TAU;
+
+use jensen_density::{Lanes, LogDensity};
+use jensen_math::special::{lgamma, log_sum_exp_slice};
+
+use super::map::Map;
+use super::target::{Cloud, Target};
+use crate::agreement::SD_LIMIT;
+use crate::approximation::Approximation;
+use crate::noise::{NoisePurpose, NoiseSource};
+
+/// One particle of so many is offered a leap at each transition: for what a transition takes, a few steps of all, that is a
+/// small part, and a round of the fewest transitions still offers more than a thousand.
+const EVERY: usize = 4;
+
+/// Natural logarithms of the distances, in standard deviations, over which proposals are uniform: from a ten-thousandth to a
+/// hundred million, which is far enough from a spike of a millionth to all of a unit normal, and near enough from a normal to
+/// a spike that a Gaussian does not fit before it. Each power of ten takes a twelfth of half of the proposals from the others.
+const RANGE: (f64, f64) = (-9.3, 18.5);
+
+/// The same where evaluations of the density may take a thousand times as long far out, as where a solver works: no further
+/// than particles come from, six standard deviations for the furthest of a few hundred of the t distribution.
+const NEAR: (f64, f64) = (-9.3, 1.8);
+
+/// Steps of the distribution of distances that particles have shown.
+const STEPS: usize = 16;
+
+/// Least width of one, so that it has a density.
+const NARROW: f64 = 1e-3;
+
+/// A distribution of logarithms of distances: half of it uniform on a range, half in [`STEPS`] of the same mass each between
+/// edges, where there are any.
+struct Distances<'e> {
+    range: (f64, f64),
+    edges: &'e [f64],
+}
+
+impl Distances<'_> {
+    /// The distance's logarithm at two uniform numbers.
+    fn at(&self, [which, within]: [f64; 2]) -> f64 {
+        let (low, high) = self.range;
+        if self.edges.is_empty() || which < 0.5 {
+            return low + within * (high - low);
+        }
+        let step = ((2.0 * which - 1.0) * STEPS as f64) as usize;
+        let step = step.min(STEPS - 1);
+        self.edges[step] + within * (self.edges[step + 1] - self.edges[step])
+    }
+
+    /// Its log density.
+    fn log_density(&self, log_distance: f64) -> f64 {
+        let (low, high) = self.range;
+        let inside = log_distance >= low && log_distance <= high;
+        let uniform = f64::from(u8::from(inside)) / (high - low);
+        if self.edges.is_empty() {
+            return uniform.ln();
+        }
+        let above = self.edges.partition_point(|edge| *edge <= log_distance);
+        let shown = match (1..=STEPS).contains(&above) {
+            true => 1.0 / (STEPS as f64 * (self.edges[above] - self.edges[above - 1])),
+            false => 0.0,
+        };
+        (0.5 * (uniform + shown)).ln()
+    }
+}
+
+/// The edges of [`STEPS`] for the distances of all coordinates together, and for those of each alone, that positions show
+/// (`dim × lanes`, any number of clouds one after another).
+pub(super) fn shown(x: &[f64], dim: usize, lanes: usize) -> Vec<f64> {
+    let clouds = || x.chunks(dim * lanes);
+    let together = clouds().flat_map(|cloud| Map::squares(cloud, lanes));
+    let mut edges = edges_of(together.map(f64::sqrt).collect());
+    for i in 0..dim {
+        let row = clouds().flat_map(|cloud| &cloud[i * lanes..(i + 1) * lanes]);
+        edges.extend(edges_of(row.map(|x| x.abs()).collect()));
+    }
+    edges
+}
+
+fn edges_of(mut distances: Vec<f64>) -> Vec<f64> {
+    distances.sort_by(f64::total_cmp);
+    let last = distances.len() - 1;
+    let mut edges: Vec<f64> = (0..=STEPS)
+        .map(|step| distances[step * last / STEPS].max(f64::MIN_POSITIVE).ln())
+        .collect();
+    for step in 1..=STEPS {
+        edges[step] = edges[step].max(edges[step - 1] + NARROW);
+    }
+    edges
+}
+
+fn range_of<D: LogDensity>(density: &D) -> (f64, f64) {
+    match density.work() {
+        Some(_) => RANGE,
+        None => NEAR,
+    }
+}
+
+/// The log density of a place at such a distance in `dim` coordinates.
+fn log_density(distances: &Distances<'_>, dim: usize, distance: f64) -> f64 {
+    let d = dim as f64;
+    let sphere = std::f64::consts::LN_2 + 0.5 * d * std::f64::consts::PI.ln() - lgamma(0.5 * d);
+    let log_distance = distance.max(f64::MIN_POSITIVE).ln();
+    distances.log_density(log_distance) - sphere - d * log_distance
+}
+
+/// Offers some of the particles a leap, by the distances that others have shown; numbers are keyed by `iteration`.
+pub(super) fn leap<D: LogDensity>(
+    target: &mut Target<'_, D>,
+    cloud: &mut Cloud,
+    edges: &[f64],
+    source: NoiseSource,
+    iteration: u64,
+) {
+    let (dim, lanes) = (target.dim(), cloud.lanes());
+    let turn = (iteration as usize) % (2 * EVERY);
+    let alone = turn >= EVERY;
+    let offered: Vec<usize> = (turn % EVERY..lanes).step_by(EVERY).collect();
+    let count = offered.len();
+    let start = cloud.gather(&offered);
+    let mut x = start.x.clone();
+    let range = range_of(target.density());
+    let distances = |place: usize| Distances {
+        range,
+        edges: &edges[place * (STEPS + 1)..(place + 1) * (STEPS + 1)],
+    };
+    let mut direction = vec![0.0; dim * count];
+    if !alone {
+        source.fill(NoisePurpose::Leap, iteration, 0, dim, count, &mut direction);
+    }
+    let lengths = Map::squares(&direction, count);
+    // Log densities of the way there minus that of the way back.
+    let mut lead = vec![0.0; count];
+    let mut chances = vec![0.0; count];
+    for l in 0..count {
+        let mut u = [0.0; 4];
+        source.uniforms(NoisePurpose::Leap, iteration, l as u64, &mut u);
+        chances[l] = u[3];
+        if alone {
+            let side = if u[2] < 0.5 { -1.0 } else { 1.0 };
+            let i = ((2.0 * u[2]).fract() * dim as f64) as usize;
+            let own = distances(1 + i);
+            let there = &mut x[i * count + l];
+            let before = there.abs();
+            *there = side * own.at([u[0], u[1]]).exp();
+            lead[l] = log_density(&own, 1, there.abs()) - log_density(&own, 1, before);
+        } else {
+            let own = distances(0);
+            let distance = own.at([u[0], u[1]]).exp();
+            let before = (0..dim)
+                .map(|i| x[i * count + l].powi(2))
+                .sum::<f64>()
+                .sqrt();
+            for i in 0..dim {
+                x[i * count + l] = direction[i * count + l] * distance / lengths[l].sqrt();
+            }
+            lead[l] = log_density(&own, dim, distance) - log_density(&own, dim, before);
+        }
+    }
+    let arrived = target.at(x);
+    let pairs = (0..count).filter(|&l| {
+        let gain = arrived.log_p[l] - start.log_p[l] - lead[l];
+        chances[l] < gain.exp()
+    });
+    let pairs: Vec<(usize, usize)> = pairs.map(|l| (offered[l], l)).collect();
+    cloud.replace(&arrived, &pairs);
+}
+
+/// Places at which the posterior is looked at beyond an approximation, fewer where they would be more than so many numbers, and
+/// those of one call to the density; and those where nothing is known of what an evaluation takes.
+const LOOKS: usize = 1024;
+const NUMBERS: usize = 1 << 20;
+const BLOCK: usize = 64;
+const UNKNOWN: usize = 256;
+
+/// The largest share of a coordinate's variance that an approximation may leave beyond its reach: with it a standard deviation
+/// moves as far as weights may move it.
+const SHARE: f64 = 2.0 * SD_LIMIT;
+
+/// A coordinate of which more of the variance lies beyond what draws of an approximation reach than may, and how many times its
+/// variance; `log_z` is the log evidence by importance weights.
+///
+/// Where the approximation is standard normal, places are drawn as leaps are, of all coordinates together, or of one alone with
+/// the others from the approximation, whose mixture b is known: of those where b is larger than the approximation, the mean of
+/// `x² (p / Z − q) / b` is what the posterior has there and the approximation has not.
+pub(crate) fn beyond<D: LogDensity>(
+    density: &D,
+    approximation: &Approximation,
+    log_z: f64,
+    source: NoiseSource,
+) -> Option<(usize, f64)> {
+    let dim = approximation.dim();
+    let map = Map::of(approximation);
+    let distances = Distances {
+        range: (0.0, range_of(density).1),
+        edges: &[],
+    };
+    let most = match density.work() {
+        Some(_) => NUMBERS / dim,
+        None => UNKNOWN,
+    };
+    let looks = LOOKS.min(most).max(BLOCK);
+    let mut missed = vec![0.0; dim];
+    let mut workspace = density.workspace(BLOCK);
+    for first in (0..looks).step_by(BLOCK) {
+        let x = far_places(&distances, dim, first, source);
+        let z = map.draws(&x, BLOCK);
+        let mut log_p = vec![0.0; BLOCK];
+        density.value(&mut workspace, Lanes::new(&z, dim, BLOCK), &mut log_p);
+        let (log_dets, squares) = (map.log_dets(&x, BLOCK), Map::squares(&x, BLOCK));
+        for l in 0..BLOCK {
+            let place: Vec<f64> = (0..dim).map(|i| x[i * BLOCK + l]).collect();
+            let log_q = -0.5 * (squares[l] + dim as f64 * TAU.ln());
+            let log_b = log_density_of_looks(&distances, &place, log_q);
+            let log_p = log_p[l] + log_dets[l] - log_z;
+            if log_b <= log_q || !log_p.is_finite() {
+                continue;
+            }
+            let excess = (log_p - log_b).exp() - (log_q - log_b).exp();
+            for (missed, x) in missed.iter_mut().zip(&place) {
+                *missed += x * x * excess / looks as f64;
+            }
+        }
+    }
+    let worst = missed.iter().copied().enumerate();
+    let worst = worst.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (worst.1 > SHARE).then_some(worst)
+}
+
+/// [`BLOCK`] places to look at, `dim × BLOCK`: in turns in any direction, and of one coordinate with the others from a standard
+/// normal.
+fn far_places(
+    distances: &Distances<'_>,
+    dim: usize,
+    first: usize,
+    source: NoiseSource,
+) -> Vec<f64> {
+    let key = (NoisePurpose::Leap, u64::MAX);
+    let mut x = vec![0.0; dim * BLOCK];
+    source.fill(key.0, key.1, first as u64, dim, BLOCK, &mut x);
+    let lengths = Map::squares(&x, BLOCK);
+    for l in 0..BLOCK {
+        let mut u = [0.0; 2];
+        source.uniforms(key.0, key.1, (first + l) as u64, &mut u);
+        let distance = distances.at([0.0, u[0]]).exp();
+        if l % 2 == 0 {
+            let scale = distance * (dim as f64 / lengths[l]).sqrt();
+            (0..dim).for_each(|i| x[i * BLOCK + l] *= scale);
+        } else {
+            let own = &mut x[(u[1] * dim as f64) as usize * BLOCK + l];
+            *own = own.signum() * distance;
+        }
+    }
+    x
+}
+
+/// The log density of such places at one of them, whose log density under the standard normal is `log_q`.
+fn log_density_of_looks(distances: &Distances<'_>, place: &[f64], log_q: f64) -> f64 {
+    let dim = place.len() as f64;
+    let radius = (place.iter().map(|x| x * x).sum::<f64>() / dim).sqrt();
+    let together = log_density(distances, place.len(), radius) - 0.5 * dim * dim.ln();
+    let one = place.iter().map(|x| {
+        let normal = -0.5 * (x * x + TAU.ln());
+        log_density(distances, 1, x.abs()) - normal - dim.ln()
+    });
+    let one = log_q + log_sum_exp_slice(&one.collect::<Vec<f64>>());
+    log_sum_exp_slice(&[together, one]) - std::f64::consts::LN_2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::family::FamilyKind;
+    use jensen_density::LanesMut;
+    use jensen_math::simd::Simd;
+
+    /// A normal of `dim` coordinates, of which a share of the mass is so many times as wide in the first of them or in all.
+    #[derive(Clone, Copy)]
+    struct Slab {
+        dim: usize,
+        share: f64,
+        width: f64,
+        all: bool,
+    }
+
+    impl LogDensity for Slab {
+        type Workspace = ();
+
+        fn dim(&self) -> usize {
+            self.dim
+        }
+        fn workspace(&self, _: usize) {}
+        fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
+            let widened = if self.all { self.dim } else { 1 };
+            for (l, out) in out.iter_mut().enumerate() {
+                let squares: Vec<f64> = (0..self.dim).map(|i| z.row(i)[l].powi(2)).collect();
+                let wide: f64 = squares[..widened].iter().sum();
+                let rest: f64 = squares[widened..].iter().sum();
+                let spike = (1.0 - self.share).ln() - 0.5 * wide;
+                let slab = self.share.ln()
+                    - widened as f64 * self.width.ln()
+                    - 0.5 * wide / self.width.powi(2);
+                *out =
+                    log_sum_exp_slice(&[spike, slab]) - 0.5 * (rest + self.dim as f64 * TAU.ln());
+            }
+        }
+        fn value_grad(&self, ws: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
+            self.value(ws, z, out);
+            // Leaps do not follow gradients.
+            (0..self.dim).for_each(|i| grad.row_mut(i).fill(0.0));
+        }
+        fn work(&self) -> Option<u64> {
+            Some(10)
+        }
+    }
+
+    fn standard(dim: usize) -> Approximation {
+        Approximation::new(FamilyKind::MeanField, dim, vec![0.0; 2 * dim]).unwrap()
+    }
+
+    fn source(seed: u64) -> NoiseSource {
+        NoiseSource::new(seed, Simd::detect())
+    }
+
+    #[test]
+    fn distances_have_the_density_that_is_told() {
+        let edges: Vec<f64> = (0..=STEPS).map(|k| 0.02 * (k * k) as f64 - 1.0).collect();
+        for edges in [&[][..], &edges[..]] {
+            let distances = Distances {
+                range: (-2.0, 9.0),
+                edges,
+            };
+            let width = 1e-3;
+            let mass = |from: f64, to: f64| {
+                let count = ((to - from) / width) as usize;
+                let at = |k| distances.log_density(from + (k as f64 + 0.5) * width).exp();
+                (0..count).map(at).sum::<f64>() * width
+            };
+            assert!((mass(-2.0, 9.0) - 1.0).abs() < 1e-3);
+            let drawn = (0..10_000).map(|k| {
+                let which = (k % 100) as f64 / 100.0 + 0.005;
+                distances.at([which, (k / 100) as f64 / 100.0 + 0.005])
+            });
+            let near = drawn.filter(|x| *x < 0.0).count() as f64 / 10_000.0;
+            assert!((near - mass(-2.0, 0.0)).abs() < 0.01, "{near}");
+        }
+    }
+
+    /// From the spike alone leaps find the slab, and leave it as often as they come; of three seeds of four thousand offers each.
+    #[test]
+    fn leaps_keep_the_posterior_and_find_all_of_it() {
+        for (dim, all) in [(1, true), (3, true), (3, false)] {
+            let density = Slab {
+                dim,
+                share: 0.3,
+                width: 1000.0,
+                all,
+            };
+            let mut target = Target::new(&density, Map::of(&standard(dim)));
+            let (mut out, mut seen) = (0, 0);
+            for seed in 0..3 {
+                let lanes = 256;
+                let mut x = vec![0.0; dim * lanes];
+                source(seed).fill(NoisePurpose::Draws, 0, 0, dim, lanes, &mut x);
+                let mut cloud = target.at(x);
+                for iteration in 0..1200 {
+                    let edges = match iteration % 300 {
+                        0 => shown(&cloud.x, dim, lanes),
+                        _ => continue,
+                    };
+                    for turn in 0..300 {
+                        leap(
+                            &mut target,
+                            &mut cloud,
+                            &edges,
+                            source(seed),
+                            iteration + turn,
+                        );
+                        if iteration >= 600 {
+                            out += cloud.x[..lanes].iter().filter(|x| x.abs() > 6.0).count();
+                            seen += lanes;
+                        }
+                    }
+                }
+            }
+            let share = out as f64 / seen as f64;
+            assert!((share - 0.3).abs() < 0.05, "{dim} coordinates: {share}");
+        }
+    }
+
+    #[test]
+    fn what_an_approximation_does_not_reach_is_seen() {
+        for seed in 0..5 {
+            for (dim, all) in [(1, true), (5, true), (5, false), (20, true), (20, false)] {
+                for width in [10.0, 100.0, 1e6] {
+                    let share = 0.05;
+                    let density = Slab {
+                        dim,
+                        share,
+                        width,
+                        all,
+                    };
+                    // Its own draws see the spike, whose mass is what they take for all.
+                    let log_z = (1.0 - share).ln();
+                    let found = beyond(&density, &standard(dim), log_z, source(seed));
+                    let (coordinate, times) = found.expect("a slab");
+                    let ratio = times / (share / (1.0 - share) * width * width);
+                    assert!(all || coordinate == 0, "{coordinate}");
+                    assert!((0.2..5.0).contains(&ratio), "{dim} {all} {width}: {ratio}");
+                }
+                let own = Slab {
+                    dim,
+                    share: 0.0,
+                    width: 1.0,
+                    all,
+                };
+                assert_eq!(beyond(&own, &standard(dim), 0.0, source(seed)), None);
+            }
+        }
+    }
+}

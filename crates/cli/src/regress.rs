@@ -1,0 +1,322 @@
+//! `jensen regress`.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use jensen::Fitted;
+use jensen::data::{
+    NetcdfAttributes, ParameterSummary, Roles, write_atomic_bytes, write_draws_csv,
+    write_draws_netcdf,
+};
+use jensen::program::{FitRequest, Program, RefineName};
+use jensen::regress::{Kept, Predicted, Regression, Request, predict, read_frame};
+use jensen::study::{Place, words};
+
+use crate::failure::{CommandResult, Exit, Failure, print, remark};
+use crate::limits;
+use crate::progress::BoundLine;
+use crate::table;
+use crate::terminal::{Say, Setting, conclude, start_threads};
+
+const EXAMPLES: &str = "\
+Examples:
+  jensen regress sleep.csv 'reaction ~ days + (days | subject)' --out sleep
+  jensen regress ticks.csv 'ticks ~ year + height + (1 | brood)' --family poisson
+  jensen regress herds.csv 'cases | trials(size) ~ period + (1 | herd)' --family binomial
+  jensen regress growth.csv 'length ~ s(age)' 'sigma ~ age' --prior 'b ~ normal(0, 1)'
+  jensen regress wine.csv 'rating ~ temp * contact + (1 | judge)' --family cumulative --stan wine.stan
+  jensen regress predict sleep new.csv --out predictions.csv
+
+Formulas are those of R, lme4 and brms: a + b, a:b, a*b, a^2, I(x^2), log(x), poly(x, 3), bs(x), ns(x), scale(x), factor(x),
+offset(x), (x | g), (x || g), (1 | a/b), s(x), t2(x, z), gp(x), mo(x); left of the bar y | trials(n), cens(c), weights(w), se(s),
+rate(e), trunc(lb = 0). Words in the table are factors. Rows with missing values are left out and counted.
+The folder of --out is one of `jensen fit`: `jensen draws`, `jensen compare` and `jensen fit --resume` take it.";
+
+/// Fits a regression.
+#[derive(Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct RegressArgs {
+    #[command(subcommand)]
+    command: Option<RegressCommand>,
+    /// The table: CSV, TSV, NPY, NPZ or Parquet, with names of columns
+    #[arg(required = true)]
+    table: Option<PathBuf>,
+    /// The formula, then those of other parameters of the family: 'sigma ~ x', 'nu = 4'
+    #[arg(required = true, value_name = "FORMULA")]
+    formulas: Vec<String>,
+    /// The family, with its link where that is not the usual one: poisson, binomial(probit), … [default: gaussian]
+    #[arg(long, value_name = "FAMILY")]
+    family: Option<String>,
+    /// A prior: 'b ~ normal(0, 1)', 'b[x] ~ student_t(3, 0, 1)', 'sd ~ exponential(1)' (repeatable); others keep the usual one
+    #[arg(long, value_name = "PRIOR")]
+    prior: Vec<String>,
+    /// Contrasts of factors: treatment, sum or helmert [default: treatment]
+    #[arg(long, value_name = "NAME")]
+    contrasts: Option<String>,
+    /// Leave the data out: what is fitted is the prior
+    #[arg(long)]
+    prior_only: bool,
+    /// Report the log likelihood and a replicate of every row, for leave-one-out and predictive checks [default: up to 2000 rows]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    pointwise: Option<bool>,
+    /// Write the Stan program here, and its data beside it as JSON, instead of fitting it
+    #[arg(long, value_name = "FILE.stan")]
+    stan: Option<PathBuf>,
+
+    /// When the approximation is refined to draws of the posterior [default: auto]
+    #[arg(long, value_enum, value_name = "WHEN", help_heading = "Method")]
+    refine: Option<RefineName>,
+    /// The approximating family, as --family of `jensen fit`
+    #[arg(long, value_name = "FAMILY", help_heading = "Method")]
+    approximation: Option<String>,
+    /// Largest number of seconds
+    #[arg(long, value_name = "S", value_parser = words::positive, help_heading = "Budget")]
+    max_seconds: Option<f64>,
+    /// Refuse what would take more memory than this [default: 8GiB]
+    #[arg(long, value_name = "SIZE", value_parser = words::bytes, help_heading = "Budget")]
+    memory_limit: Option<u64>,
+    /// Posterior draws [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Run")]
+    draws: Option<u64>,
+    /// Seed of every random number [default: 0]
+    #[arg(long, value_name = "S", help_heading = "Run")]
+    seed: Option<u64>,
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = words::thread_count, help_heading = "Run")]
+    threads: Option<usize>,
+    /// Write results and checkpoints to this folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    out: Option<PathBuf>,
+    /// Print fit.json to standard output, and nothing else
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    /// No progress, no warnings, no table
+    #[arg(long, short, help_heading = "Output")]
+    quiet: bool,
+}
+
+/// What else is done with regressions.
+#[derive(Subcommand)]
+enum RegressCommand {
+    /// Predict rows of a table by a fit in a folder
+    #[command(after_help = PREDICT_EXAMPLES)]
+    Predict(PredictArgs),
+}
+
+const PREDICT_EXAMPLES: &str = "\
+Examples:
+  jensen regress predict sleep new.csv
+  jensen regress predict sleep new.csv --out predictions.csv --draws predictions.nc
+
+For each row: mean, sd and 90 % interval of the expected value, the mean of the linear predictor, and the 90 % interval of a
+response. Of categories: their probabilities. A new level of a group has an effect drawn from the distribution of all groups.";
+
+/// Predicts.
+#[derive(Args)]
+struct PredictArgs {
+    /// The folder of a regression
+    dir: PathBuf,
+    /// The rows: a table with the columns that the formula names right of `~`
+    table: PathBuf,
+    /// Write the table of predictions to this file instead of standard output
+    #[arg(long, value_name = "FILE.csv")]
+    out: Option<PathBuf>,
+    /// Write the draws of all predictions to this file (*.nc: NetCDF for ArviZ, else Stan CSV)
+    #[arg(long, value_name = "FILE")]
+    draws: Option<PathBuf>,
+    /// Seed of the random numbers; that of the fit unless given
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    /// Threads; all of the machine unless given
+    #[arg(long, value_name = "T", value_parser = words::thread_count)]
+    threads: Option<usize>,
+}
+
+/// Runs the command.
+pub fn run(args: RegressArgs) -> CommandResult {
+    match args.command {
+        Some(RegressCommand::Predict(args)) => predictions(&args),
+        None => fit(&args),
+    }
+}
+
+fn fit(args: &RegressArgs) -> CommandResult {
+    let request = Request {
+        formulas: args.formulas.clone(),
+        family: args.family.clone(),
+        contrasts: args.contrasts.clone(),
+        priors: args.prior.clone(),
+        prior_only: args.prior_only,
+        pointwise: args.pointwise,
+    };
+    let Some(path) = &args.table else {
+        return Err(Failure::usage("no table is given"));
+    };
+    let Regression { source, kept } = Regression::new(&request, &read_frame(path)?)?;
+    if let Some(file) = &args.stan {
+        let data = source.data.as_ref().map(|data| data.bytes.as_slice());
+        write_atomic_bytes(file, source.text.as_bytes()).map_err(Failure::output)?;
+        write_atomic_bytes(&file.with_extension("json"), data.unwrap_or_default())
+            .map_err(Failure::output)?;
+        return Ok(Exit::Done);
+    }
+    let settings = FitRequest {
+        family: args.approximation.clone(),
+        refine: args.refine,
+        max_seconds: args.max_seconds,
+        memory_limit: args.memory_limit,
+        draws: args.draws,
+        seed: args.seed,
+        ..FitRequest::default()
+    };
+    let threads = start_threads(args.threads)?;
+    let say = Say {
+        json: args.json,
+        quiet: args.quiet,
+    };
+    if !(say.quiet || say.json) {
+        kept.notes
+            .iter()
+            .for_each(|note| remark(&format!("note: {note}")));
+    }
+    let setting = Setting {
+        memory_limit: settings.memory_limit(),
+        ..Setting::new(Place::new(args.out.as_deref()), Box::<BoundLine>::default())
+    };
+    let halt = limits::halt(settings.max_seconds, settings.memory_limit());
+    let program = Program::compile(source, settings, threads, halt)?;
+    let init = program.start(None)?;
+    let (fitted, summary) = setting.watch(say, |around| program.fit(init, around))?;
+    conclude(
+        &summary,
+        summary.trusted,
+        args.out.as_deref(),
+        say,
+        8,
+        |_| told(&kept, &fitted),
+    )
+}
+
+/// What a reader is told: the table of answers, the priors, and how the fit went.
+fn told(kept: &Kept, fitted: &Fitted) -> String {
+    let mut text = String::new();
+    let all = fitted.parameters();
+    let answers: Vec<ParameterSummary> = kept.answers(&all).into_iter().cloned().collect();
+    table::parameters(&mut text, &answers);
+    text.push('\n');
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "rows     {} of {}", kept.rows, kept.table);
+    for (at, (target, density, given)) in kept.priors.iter().enumerate() {
+        let head = if at == 0 { "priors" } else { "" };
+        let mark = if *given { "" } else { "  (usual)" };
+        let _ = writeln!(text, "{head:<8} {target} ~ {density}{mark}");
+    }
+    let constants = kept
+        .constants
+        .iter()
+        .map(|(name, x)| format!("{name} = {}", significant(*x)));
+    let constants: Vec<String> = constants.collect();
+    if !constants.is_empty() {
+        let _ = writeln!(text, "{:<8} where {}", "", constants.join(", "));
+    }
+    text + &table::evidence(fitted)
+}
+
+/// A number of six significant digits.
+fn significant(x: f64) -> String {
+    let rounded = format!("{x:.5e}").parse::<f64>();
+    rounded.unwrap_or(x).to_string()
+}
+
+fn predictions(args: &PredictArgs) -> CommandResult {
+    let threads = start_threads(args.threads)?;
+    let frame = read_frame(&args.table)?;
+    let made = predict(
+        &args.dir,
+        &frame,
+        args.seed,
+        threads,
+        limits::halt(None, u64::MAX),
+    )?;
+    if made.rows.len() < frame.rows() {
+        remark(&format!(
+            "note: {} of {} rows have missing values and no prediction",
+            frame.rows() - made.rows.len(),
+            frame.rows()
+        ));
+    }
+    if let Some(file) = &args.draws {
+        write_draws(file, &made)?;
+    }
+    let text = rows(&made);
+    match &args.out {
+        Some(file) => write_atomic_bytes(file, text.as_bytes()).map_err(Failure::output)?,
+        None => print(&text)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// The table of predictions, a row a row.
+fn rows(made: &Predicted) -> String {
+    let summaries = made.sample.summaries();
+    let of = |name: &str| -> Vec<&ParameterSummary> {
+        summaries
+            .iter()
+            .filter(|p| p.name.split('[').next() == Some(name))
+            .collect()
+    };
+    let (linear, expected, predicted) = (of("linear"), of("expected"), of("predicted"));
+    let count = made.rows.len();
+    let categories = made.coordinates.coords.get("category");
+    let mut text = String::from("row");
+    match categories {
+        Some(labels) => (0..labels.len()).for_each(|at| {
+            let head = jensen::data::table_csv::quoted(&format!("P({})", labels.text(at)));
+            text += &format!(",{head}");
+        }),
+        None => text += ",expected,sd,q05,q95,linear",
+    }
+    text += ",predicted_q05,predicted_q95\n";
+    for (at, row) in made.rows.iter().enumerate() {
+        let mut cells = Vec::new();
+        match categories {
+            // Matrices run down their columns.
+            Some(labels) => cells.extend((0..labels.len()).map(|c| expected[c * count + at].mean)),
+            None => {
+                let p = expected[at];
+                cells.extend([p.mean, p.sd, p.q05, p.q95, linear[at].mean]);
+            }
+        }
+        cells.extend([predicted[at].q05, predicted[at].q95]);
+        text += &(row + 1).to_string();
+        cells
+            .iter()
+            .for_each(|x| text += &format!(",{}", significant(*x)));
+        text.push('\n');
+    }
+    text
+}
+
+fn write_draws(file: &Path, made: &Predicted) -> Result<(), Failure> {
+    let table = &made.sample.table;
+    let netcdf = file.extension().is_some_and(|extension| extension == "nc");
+    let written = match netcdf {
+        true => {
+            let roles = Roles {
+                coordinates: made.coordinates.clone(),
+                ..made.sample.roles(false)
+            };
+            write_draws_netcdf(file, table, &roles, &NetcdfAttributes::default(), None)
+        }
+        false => write_draws_csv(
+            file,
+            table,
+            &jensen::data::StanCsvComments {
+                above: String::new(),
+                eta: 1.0,
+            },
+        ),
+    };
+    written.map_err(Failure::output)
+}

@@ -1,0 +1,161 @@
+//! A plain model beside a fit: what everyone would try first, scored by how it predicts each observation from the others.
+
+use std::sync::Arc;
+
+use jensen_latent::{
+    Covariance, Dense, Design, Fit, LatentModel, LearnSettings, Parameter, Prior, Sensitivity,
+    Settings, Structure, leave_one_out,
+};
+use jensen_math::sum::pairwise_sum;
+use jensen_run::{Budget, Control, Identity, Silent};
+use serde::{Deserialize, Serialize};
+
+use super::TableModel;
+use crate::Error;
+
+/// Prior variance of a plain model's effects: next to flat, as responses and columns have unit variance.
+const FLAT: f64 = 1000.0;
+
+/// Most numbers of a linear model's columns.
+const MOST: usize = 10_000_000;
+
+/// Standard errors by which a fit may predict worse than a plain model: fewer may be chance.
+const CHANCE: f64 = 2.0;
+
+/// How a fit compares with a plain model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The plain model: `an intercept alone`, `least squares`, ….
+    pub model: String,
+    /// Its mean log predictive density of an observation given the others, in nats.
+    pub plain: f64,
+    /// That of the fit.
+    pub own: f64,
+    /// The standard error of their difference.
+    pub error: f64,
+    /// Observations.
+    pub observations: usize,
+}
+
+impl Comparison {
+    /// Whether the fit predicts worse by more than chance, and by more than one nat in all.
+    pub fn is_worse(&self) -> bool {
+        let behind = self.plain - self.own;
+        // A score that is no number is no better than any.
+        !(behind <= CHANCE * self.error || behind * self.observations as f64 <= 1.0)
+    }
+}
+
+/// A prior without hyperparameters.
+struct Given(Structure);
+
+impl Prior for Given {
+    fn parameters(&self) -> Vec<Parameter> {
+        Vec::new()
+    }
+
+    fn structure(&self, _: &[f64]) -> Result<Structure, jensen_latent::Error> {
+        Ok(self.0.clone())
+    }
+
+    fn gradient(&self, _: &[f64], _: &Structure, _: &Sensitivity) -> Vec<f64> {
+        Vec::new()
+    }
+}
+
+/// Compares a fit with the better of an intercept alone and a linear model of the columns that its prior reads; `None` where an
+/// observation has several linear predictors, or no plain model can be fitted.
+///
+/// # Errors
+/// A column cannot be read.
+pub(super) fn compare(
+    model: &TableModel,
+    at: &LatentModel,
+    fit: &Fit,
+) -> Result<Option<Comparison>, Error> {
+    let Some(own) = leave_one_out(at, fit) else {
+        return Ok(None);
+    };
+    let n = own.len();
+    let columns = model.columns();
+    let mut best: Option<(String, Vec<f64>)> = None;
+    let linear = columns.cols > 0 && 2 * (columns.cols + 1) < n && columns.data.len() <= MOST;
+    for width in [0, columns.cols] {
+        if width > 0 && !linear {
+            continue;
+        }
+        let name = match (width, at.likelihood.name()) {
+            (0, _) => "an intercept alone",
+            (_, "gaussian") => "least squares",
+            _ => "a linear model",
+        };
+        let mut design = Dense::zeros(n, width + 1);
+        design.data[..n].fill(1.0);
+        design.data[n..].copy_from_slice(&columns.data[..n * width]);
+        let Some(scores) = score(model, at, design) else {
+            continue;
+        };
+        let better = best
+            .as_ref()
+            .is_none_or(|(_, other)| pairwise_sum(&scores) > pairwise_sum(other));
+        if better {
+            best = Some((name.to_owned(), scores));
+        }
+        if width == columns.cols {
+            break;
+        }
+    }
+    let Some((name, plain)) = best else {
+        return Ok(None);
+    };
+    let count = n as f64;
+    let differences: Vec<f64> = plain.iter().zip(&own).map(|(p, o)| p - o).collect();
+    let mean = pairwise_sum(&differences) / count;
+    let squares: Vec<f64> = differences.iter().map(|d| (d - mean).powi(2)).collect();
+    let outside = |sum: f64| model.bound_outside(sum) / count;
+    Ok(Some(Comparison {
+        model: name,
+        plain: outside(pairwise_sum(&plain)),
+        own: outside(pairwise_sum(&own)),
+        error: (pairwise_sum(&squares) / count / count).sqrt(),
+        observations: n,
+    }))
+}
+
+/// The scores of a plain model with this design; `None` where it cannot be fitted.
+fn score(model: &TableModel, at: &LatentModel, design: Dense) -> Option<Vec<f64>> {
+    let prior = Given(Structure {
+        mean: vec![0.0; design.cols],
+        covariance: Covariance::Diagonal(vec![FLAT; design.cols]),
+    });
+    let plain = LatentModel {
+        prior: prior.0.clone(),
+        design: Design::Dense(Arc::new(design)),
+        likelihood: model.likelihood(),
+        bound: at.likelihood.bounds()[0],
+        observations: at.observations.clone(),
+    };
+    let settings = LearnSettings {
+        fit: Settings::default(),
+        likelihood: model.free_likelihood(),
+        priors: true,
+        ..LearnSettings::default()
+    };
+    let clock = || 0.0;
+    let mut silent = Silent;
+    let mut control = Control::new(Budget::iterations(100), &clock, &mut silent);
+    let identity = Identity {
+        algorithm: "plain".to_owned(),
+        settings: serde_json::Value::Null,
+        seed: 0,
+        model_hash: String::new(),
+        data_hash: String::new(),
+        simd: String::new(),
+    };
+    let learned = jensen_latent::learn(&prior, &plain, &settings, &identity, &mut control).ok()?;
+    let plain = LatentModel {
+        likelihood: learned.likelihood,
+        ..plain
+    };
+    leave_one_out(&plain, &learned.fit)
+}

@@ -1,0 +1,112 @@
+//! What is known after a fit: a mixture over hyperparameters, in the table's units.
+
+use jensen_data::Table;
+use jensen_latent::{Likelihood, mixture_quantile, read};
+
+use super::{Files, Learnt, Rows, Stored, TableModel};
+use crate::Error;
+
+/// A fit at one point of the hyperparameters, with its share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// Its share; all add up to 1.
+    pub weight: f64,
+    /// The likelihood with its parameters there.
+    pub likelihood: Likelihood,
+    /// Means and variances of what is asked for.
+    pub moments: Vec<(f64, f64)>,
+}
+
+/// Mean and variance of a mixture at one place.
+pub(super) fn moments(parts: &[Part], at: usize) -> (f64, f64) {
+    let mean: f64 = parts.iter().map(|p| p.weight * p.moments[at].0).sum();
+    let spread = |p: &Part| {
+        let (m, v) = p.moments[at];
+        p.weight * (v + (m - mean) * (m - mean))
+    };
+    (mean, parts.iter().map(spread).sum())
+}
+
+/// A quantile of a mixture at one place.
+pub(super) fn quantile(parts: &[Part], at: usize, p: f64) -> f64 {
+    let weights: Vec<f64> = parts.iter().map(|part| part.weight).collect();
+    let means: Vec<f64> = parts.iter().map(|part| part.moments[at].0).collect();
+    let sds: Vec<f64> = (parts.iter())
+        .map(|part| part.moments[at].1.max(0.0).sqrt())
+        .collect();
+    mixture_quantile(&weights, &means, &sds, p)
+}
+
+/// What a fit says of its latent variables and linear predictors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    /// Latent variables.
+    pub latents: Vec<Part>,
+    /// Linear predictors, offsets included.
+    pub predictors: Vec<Part>,
+}
+
+impl Known {
+    /// Of a fit.
+    ///
+    /// # Errors
+    /// What [`jensen_latent::read`] refuses.
+    pub fn of(model: &TableModel, learnt: &Learnt) -> Result<Self, Error> {
+        let readout = model.readout();
+        let (mut latents, mut predictors) = (Vec::new(), Vec::new());
+        for point in &learnt.points {
+            let at = model.model(&point.theta, point.likelihood)?;
+            let part = |moments| Part {
+                weight: point.weight,
+                likelihood: model.outside(point.likelihood),
+                moments,
+            };
+            // Under a Gaussian process the latent variables are those of distinct rows, which predictors show.
+            latents.push(part(match readout.scale.is_empty() {
+                true => Vec::new(),
+                false => read(&at, &point.fit, &readout)?,
+            }));
+            let fit = &point.fit;
+            let moments = fit.predictor_mean.iter().zip(&fit.predictor_variance);
+            let outside = moments.map(|(m, v)| model.measure().outside(*m, *v));
+            predictors.push(part(outside.collect()));
+        }
+        Ok(Self {
+            latents,
+            predictors,
+        })
+    }
+}
+
+/// The linear predictors of rows of another table, offsets and effects of rows and groups unknown so far included, and what the
+/// rows observe.
+///
+/// # Errors
+/// What [`jensen_latent::predict`] refuses, and a row outside of the prior.
+pub fn posterior_at(
+    model: &TableModel,
+    stored: &Stored,
+    table: &Table,
+    rows: &[usize],
+    files: &dyn Files,
+) -> Result<(Vec<Part>, Rows), Error> {
+    let seen = model.rows_of(table, rows)?;
+    let times = model.likelihood().predictors();
+    let mut parts = Vec::with_capacity(stored.points.len());
+    for point in &stored.points {
+        let (query, fresh) = model.at(&point.theta, table, rows, files)?;
+        let fixed = model.model(&point.theta, point.likelihood)?;
+        let found = jensen_latent::predict(&fixed, &point.dual, &query)?;
+        let added = fresh.added();
+        let each = found.iter().enumerate().map(|(i, (m, v))| {
+            let (mean, variance) = model.measure().outside(*m, v + added[i / times]);
+            (mean + seen.offset[i], variance)
+        });
+        parts.push(Part {
+            weight: point.weight,
+            likelihood: model.outside(point.likelihood),
+            moments: each.collect(),
+        });
+    }
+    Ok((parts, seen))
+}

@@ -1,0 +1,189 @@
+//! How a model measures a table's response and columns, and the way back.
+//!
+//! Defaults are meant for responses with a standard deviation of 1 and columns likewise. So responses with a law of location and scale
+//! are fitted as (y − centre)/scale, and covariates in standard deviations from their means; what is reported is in the table's
+//! units, and a bound is that of the responses as they are, by the logarithm of the scale a row.
+
+use jensen_latent::prior::{Assembled, Level, Reader, Spec, Units};
+use jensen_latent::{Likelihood, Move, Observations, Readout};
+use jensen_math::sum::pairwise_sum;
+
+/// What a response of 0 and of 1 is in the table's units, and how columns are measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Measure {
+    pub(super) centre: f64,
+    pub(super) scale: f64,
+    pub(super) units: Units,
+}
+
+impl Measure {
+    /// Of the fitted rows. Without a part that takes a shift up, as for a regression through the origin, nothing is shifted.
+    pub(super) fn of(
+        data: &Observations,
+        likelihood: Likelihood,
+        spec: &Spec,
+        standardise: bool,
+    ) -> Self {
+        let mut measure = Self {
+            centre: 0.0,
+            scale: 1.0,
+            units: Units::TABLE,
+        };
+        if !standardise {
+            return measure;
+        }
+        let level = Level::of(spec);
+        let shifts = match likelihood.is_location() {
+            true => level != Level::None,
+            false => level == Level::Free,
+        };
+        if likelihood.is_location() {
+            let own: Vec<f64> = match &data.offset {
+                Some(offset) => (data.response.iter().zip(offset))
+                    .map(|(y, o)| y - o)
+                    .collect(),
+                None => data.response.clone(),
+            };
+            let n = own.len() as f64;
+            measure.centre = if shifts { pairwise_sum(&own) / n } else { 0.0 };
+            let squares: Vec<f64> = (own.iter()).map(|y| (y - measure.centre).powi(2)).collect();
+            let scale = (pairwise_sum(&squares) / n).sqrt();
+            let size = own.iter().fold(0.0, |m: f64, y| m.max(y.abs()));
+            // Responses that are all alike have no scale of their own.
+            if scale > 1e-12 * size {
+                measure.scale = scale;
+            }
+        }
+        measure.units = Units {
+            response: measure.scale,
+            scaled: true,
+            centred: shifts,
+        };
+        measure
+    }
+
+    /// Observations as the model measures them.
+    pub(super) fn inside(&self, data: &Observations) -> Observations {
+        let scaled = |list: &[f64], centre: f64| -> Vec<f64> {
+            list.iter().map(|x| (x - centre) / self.scale).collect()
+        };
+        Observations {
+            response: scaled(&data.response, self.centre),
+            offset: data.offset.as_ref().map(|offset| scaled(offset, 0.0)),
+            ..data.clone()
+        }
+    }
+
+    /// A linear predictor's mean and variance in the table's units, without its offset.
+    pub(super) fn outside(&self, mean: f64, variance: f64) -> (f64, f64) {
+        (
+            self.centre + self.scale * mean,
+            self.scale * self.scale * variance,
+        )
+    }
+
+    /// What the user is told.
+    pub(super) fn note(&self, response: &str, assembled: &Assembled) -> Option<String> {
+        let columns = assembled.covariates().len();
+        let mut said = Vec::new();
+        if (self.centre, self.scale) != (0.0, 1.0) {
+            let less = match self.centre {
+                0.0 => format!("`{response}`"),
+                centre if centre < 0.0 => format!("(`{response}` + {:.6})", -centre),
+                centre => format!("(`{response}` − {centre:.6})"),
+            };
+            said.push(format!("{less} / {:.6}", self.scale));
+        }
+        if self.units.scaled && columns > 0 {
+            let from = if self.units.centred {
+                " from their means"
+            } else {
+                ""
+            };
+            said.push(format!(
+                "{} in standard deviations{from}",
+                if columns == 1 {
+                    "its column".to_owned()
+                } else {
+                    format!("its {columns} columns")
+                }
+            ));
+        }
+        (!said.is_empty()).then(|| {
+            format!(
+                "fitted inside: {}; results are in the table's units (--standardise off leaves all as it is)",
+                said.join(" and ")
+            )
+        })
+    }
+}
+
+/// The latent variables in the table's units: effects of covariates by their own unit, levels at the origin of all columns, and fields
+/// whose level another part has adding up to zero.
+pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) -> Readout {
+    let pieces = assembled.pieces();
+    let latents = pieces.last().map_or(0, |p| p.latents.end);
+    let mut out = Readout {
+        scale: vec![measure.scale; latents * times],
+        ..Readout::default()
+    };
+    let absorbs = assembled.absorbs();
+    // The variables that a shift of all predictors by 1 goes to.
+    let level: Vec<usize> = absorbs.map_or(Vec::new(), |part| {
+        let from = pieces[part].latents.start;
+        (from..from + assembled.read(part)).collect()
+    });
+    for copy in 0..times {
+        let at = |l: usize| l * times + copy;
+        out.shift
+            .extend(level.iter().map(|l| (at(*l), measure.centre)));
+        for piece in pieces {
+            let Reader::Covariates(list) = &piece.reader else {
+                continue;
+            };
+            for (l, covariate) in piece.latents.clone().zip(list) {
+                out.scale[at(l)] = measure.scale / covariate.scale;
+                if covariate.centre != 0.0 && !level.is_empty() {
+                    let down = -measure.scale * covariate.centre / covariate.scale;
+                    out.moves.push(Move {
+                        read: vec![(at(l), 1.0)],
+                        add: level.iter().map(|l| (at(*l), down)).collect(),
+                    });
+                }
+            }
+        }
+        for (part, pin) in assembled.pins().iter().enumerate() {
+            let Some((direction, moves)) = pin.as_ref().and_then(|pin| pin.level.as_ref()) else {
+                continue;
+            };
+            let from = pieces[part].latents.start;
+            let mut add: Vec<(usize, f64)> = (direction.iter().enumerate())
+                .map(|(i, u)| (at(from + i), -measure.scale * u))
+                .collect();
+            if absorbs != Some(part) {
+                add.extend(level.iter().map(|l| (at(*l), measure.scale * moves)));
+            }
+            let read = |from: usize| -> Vec<(usize, f64)> {
+                let nodes = direction.iter().enumerate();
+                nodes.map(|(i, u)| (at(from + i), *u)).collect()
+            };
+            out.moves.push(Move {
+                read: read(from),
+                add,
+            });
+            // BYM2's structured half, which rows do not read, has a level of its own.
+            let hidden = from + direction.len();
+            if hidden + direction.len() == pieces[part].latents.end {
+                let down = read(hidden)
+                    .iter()
+                    .map(|(l, u)| (*l, -measure.scale * u))
+                    .collect();
+                out.moves.push(Move {
+                    read: read(hidden),
+                    add: down,
+                });
+            }
+        }
+    }
+    out
+}

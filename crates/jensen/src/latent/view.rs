@@ -1,0 +1,135 @@
+//! A table as a specification sees it, with the files that the specification names.
+
+use std::borrow::Cow;
+
+use jensen_data::{Adjacency, Cells, Symmetric, Table};
+use jensen_latent::prior::{Graph, Inputs, Source};
+use jensen_latent::{Dense, Sparse};
+
+/// Files that a prior names: read by the caller, who knows where they are.
+pub trait Files {
+    /// A graph of regions.
+    ///
+    /// # Errors
+    /// A message for the user.
+    fn graph(&self, file: &str) -> Result<Adjacency, String>;
+
+    /// A sparse symmetric matrix.
+    ///
+    /// # Errors
+    /// A message for the user.
+    fn symmetric(&self, file: &str) -> Result<Symmetric, String>;
+
+    /// A table, for masks.
+    ///
+    /// # Errors
+    /// A message for the user.
+    fn table(&self, file: &str) -> Result<Table, String>;
+}
+
+/// A table as a specification sees it.
+pub(super) struct View<'a> {
+    pub(super) table: &'a Table,
+    pub(super) files: &'a dyn Files,
+    /// Columns that are no inputs.
+    pub(super) taken: &'a [String],
+}
+
+impl Source for View<'_> {
+    fn rows(&self) -> usize {
+        self.table.rows()
+    }
+
+    fn numbers(&self, column: &str) -> Result<Cow<'_, [f64]>, String> {
+        self.table
+            .numbers(column)
+            .map(Cow::Borrowed)
+            .map_err(|e| e.to_string())
+    }
+
+    fn words(&self, column: &str) -> Result<Vec<Option<String>>, String> {
+        let column = self.table.column(column).map_err(|e| e.to_string())?;
+        Ok(match &column.cells {
+            Cells::Words(words) => words.clone(),
+            Cells::Numbers(numbers) => numbers
+                .iter()
+                .map(|x| (!x.is_nan()).then(|| x.to_string()))
+                .collect(),
+        })
+    }
+
+    fn holds_words(&self, column: &str) -> Result<bool, String> {
+        let column = self.table.column(column).map_err(|e| e.to_string())?;
+        Ok(matches!(column.cells, Cells::Words(_)))
+    }
+
+    fn inputs(&self) -> Inputs {
+        let mut inputs = Inputs::default();
+        let free = self.table.columns().iter();
+        for column in free.filter(|c| !self.taken.contains(&c.name)) {
+            let list = match column.cells {
+                Cells::Numbers(_) => &mut inputs.columns,
+                Cells::Words(_) => &mut inputs.words,
+            };
+            list.push(column.name.clone());
+        }
+        inputs
+    }
+
+    fn graph(&self, file: &str) -> Result<Graph, String> {
+        let adjacency = self.files.graph(file)?;
+        Graph::new(adjacency.neighbours().to_vec()).map_err(|e| e.to_string())
+    }
+
+    fn matrix(&self, file: &str) -> Result<Dense, String> {
+        let table = self.files.table(file)?;
+        let (rows, columns) = (table.rows(), table.columns().len());
+        if rows != columns {
+            return Err(format!(
+                "`{file}` has {rows} rows and {columns} columns; a covariance matrix is square"
+            ));
+        }
+        let mut data = Vec::with_capacity(rows * rows);
+        for (j, column) in table.columns().iter().enumerate() {
+            let numbers = column.numbers().map_err(|e| e.to_string())?;
+            if let Some(i) = numbers.iter().position(|x| !x.is_finite()) {
+                return Err(format!(
+                    "`{file}` has {} in row {}, column {}; a covariance matrix has finite numbers alone",
+                    numbers[i],
+                    i + 1,
+                    j + 1
+                ));
+            }
+            data.extend(numbers);
+        }
+        Ok(Dense {
+            rows,
+            cols: rows,
+            data,
+        })
+    }
+
+    fn sparse(&self, file: &str) -> Result<Sparse, String> {
+        let Symmetric { size, entries } = self.files.symmetric(file)?;
+        Sparse::from_triplets(size, size, &entries).map_err(|e| e.to_string())
+    }
+
+    fn mask(&self, file: &str, rows: usize, columns: usize) -> Result<Vec<bool>, String> {
+        let table = self.files.table(file)?;
+        if (table.rows(), table.columns().len()) != (rows, columns) {
+            return Err(format!(
+                "the mask `{file}` has {} rows and {} columns, the grid {rows} and {columns}",
+                table.rows(),
+                table.columns().len()
+            ));
+        }
+        let mut cells = vec![false; rows * columns];
+        for (j, column) in table.columns().iter().enumerate() {
+            let numbers = column.numbers().map_err(|e| e.to_string())?;
+            for (i, x) in numbers.iter().enumerate() {
+                cells[i * columns + j] = *x != 0.0 && !x.is_nan();
+            }
+        }
+        Ok(cells)
+    }
+}

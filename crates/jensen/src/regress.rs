@@ -1,0 +1,178 @@
+//! Regressions: a formula and a table, fitted as any other program.
+//!
+//! [`Regression`] writes the program ([`jensen_regress`]); [`Program`](crate::program::Program) fits it, and its folder keeps what
+//! [`predict`] needs for new rows.
+
+use std::path::Path;
+
+use jensen_data::{
+    Artefact, Coordinates, DataFile, DataFormat, DrawsTable, Elements, ParameterSummary, RunDir,
+    Table, read_bytes, read_draws_csv,
+};
+use jensen_regress::{Learnt, Used};
+use serde::{Deserialize, Serialize};
+
+pub use jensen_regress::{Column, FAMILIES, Factor, Frame, Request};
+
+use crate::program::{Includes, REGRESSION, Source, Stored};
+use crate::stan::{Build, Halt};
+use crate::{Error, Generator, Sample, Save};
+
+/// What the folder of a regression keeps of it, `regression.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Kept {
+    /// What was asked for.
+    pub request: Request,
+    /// The table.
+    pub table: String,
+    /// Rows used.
+    pub rows: usize,
+    /// Rows of the table.
+    pub of_rows: usize,
+    /// What a reader should know of the rows.
+    pub notes: Vec<String>,
+    /// Priors as they are used: what of, which, and whether they were asked for.
+    pub priors: Vec<(String, String, bool)>,
+    /// What priors call by a name: mean and standard deviation of the response.
+    pub constants: Vec<(String, f64)>,
+    /// The variables that answer the user, in the order in which they are shown.
+    pub shown: Vec<String>,
+    /// What new rows need.
+    pub learnt: Learnt,
+}
+
+impl Kept {
+    /// What the folder of a fit keeps.
+    ///
+    /// # Errors
+    /// The fit is no regression, or the file is damaged.
+    pub fn read(folder: &RunDir) -> Result<Self, Error> {
+        let path = folder.path().join(REGRESSION);
+        if !path.is_file() {
+            return Err(Error::Input(format!(
+                "`{}` is no folder of `jensen regress`: there is no {REGRESSION} in it",
+                folder.path().display()
+            )));
+        }
+        serde_json::from_slice(&read_bytes(&path)?)
+            .map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", path.display())))
+    }
+
+    /// The summaries that answer the user, in the order in which they are shown.
+    pub fn answers<'a>(&self, all: &'a [ParameterSummary]) -> Vec<&'a ParameterSummary> {
+        let of = |name: &String| {
+            let name = name.clone();
+            all.iter()
+                .filter(move |p| p.name.split('[').next() == Some(name.as_str()))
+        };
+        self.shown.iter().flat_map(of).collect()
+    }
+}
+
+/// A regression as a program that is ready to be fitted.
+pub struct Regression {
+    /// The program with its data.
+    pub source: Source,
+    /// What is kept of it.
+    pub kept: Kept,
+}
+
+impl Regression {
+    /// Writes the program of a regression over a table.
+    ///
+    /// # Errors
+    /// A formula, a prior or the table is wrong.
+    pub fn new(request: &Request, frame: &Frame) -> Result<Self, Error> {
+        let regression = jensen_regress::Regression::new(request, frame)?;
+        let made = jensen_regress::program(&regression)?;
+        let prior = |used: Used| (used.target, used.density, used.given);
+        let constant = |name: &str| match made.data.get(name)?.elements() {
+            Elements::Real(x) => Some((name.to_owned(), *x.first()?)),
+            _ => None,
+        };
+        let constants = ["y_mean", "y_sd"]
+            .into_iter()
+            .filter_map(constant)
+            .collect();
+        let kept = Kept {
+            constants,
+            request: request.clone(),
+            table: frame.source.clone(),
+            rows: regression.rows.len(),
+            of_rows: regression.of_rows,
+            notes: regression.notes(),
+            priors: made.priors.into_iter().map(prior).collect(),
+            shown: made.shown,
+            learnt: regression.learnt,
+        };
+        let text = serde_json::to_vec_pretty(&kept).map_err(Error::output)?;
+        Ok(Self {
+            source: Source {
+                model: request.formulas.join("; "),
+                text: made.text,
+                includes: Includes::default(),
+                data: Some(DataFile {
+                    name: frame.source.clone(),
+                    format: DataFormat::Json,
+                    bytes: made.data.to_json().into_bytes(),
+                }),
+                coordinates: made.coordinates,
+                regression: Some(text),
+            },
+            kept,
+        })
+    }
+}
+
+/// A table from a file: CSV, TSV, NPY, NPZ, or Parquet in builds that read it.
+///
+/// # Errors
+/// The file cannot be read, or is no table.
+pub fn read_frame(path: &Path) -> Result<Frame, Error> {
+    Ok(Frame::of_table(&Table::read(path)?))
+}
+
+/// Predictions for rows of a table.
+pub struct Predicted {
+    /// Draws of `linear`, `expected` and `predicted`.
+    pub sample: Sample,
+    /// The rows of the table that they are for, from 0; rows with missing values have none.
+    pub rows: Vec<usize>,
+    /// Names of dimensions and labels along them.
+    pub coordinates: Coordinates,
+}
+
+/// Predicts rows of a table at the draws of a fit in a folder. Levels of groups that the fit does not know have effects drawn
+/// from the distribution of all groups.
+///
+/// # Errors
+/// The folder is of no regression; a column is missing, or holds what the fit does not know.
+pub fn predict(
+    folder: &Path,
+    frame: &Frame,
+    seed: Option<u64>,
+    threads: usize,
+    halt: Halt,
+) -> Result<Predicted, Error> {
+    let (run, stored) = Stored::open(folder)?;
+    let kept = Kept::read(&run)?;
+    let (draws, _): (DrawsTable, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
+    let regression = jensen_regress::Regression::for_rows(&kept.request, &kept.learnt, frame)?;
+    let made = jensen_regress::predictions(&regression, &stored.source(&run)?.values()?)?;
+    let seed = seed.unwrap_or(stored.flags.seed());
+    let build = Build {
+        seed,
+        simd: stored.flags.simd()?,
+        threads,
+        memory_limit: stored.flags.memory_limit(),
+        save: Save::of_words("generated"),
+        halt,
+        ..Build::default()
+    };
+    let generator = Generator::compile(&made.text, "predictions.stan", &made.data, &build)?;
+    Ok(Predicted {
+        sample: generator.generate(&draws, seed)?,
+        rows: regression.rows,
+        coordinates: made.coordinates,
+    })
+}

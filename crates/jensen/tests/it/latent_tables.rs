@@ -1,0 +1,180 @@
+//! Latent Gaussian models of the tables under `models/tables/latent`: effects against least squares and maximum likelihood, at any
+//! scale, and what is trusted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jensen::data::Table;
+use jensen::latent::{LatentRequest, LatentSummary, fit_latent_in_memory};
+use jensen::run::Silent;
+use jensen::study::{Around, MEMORY_LIMIT, Place};
+use serde_json::Value;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tables/latent")
+}
+
+fn fitted(request: LatentRequest, table: &Table) -> LatentSummary {
+    let clock = || 0.0;
+    let mut silent = Silent;
+    let around = Around {
+        place: Place::Nowhere,
+        checkpoint_every: None,
+        memory_limit: MEMORY_LIMIT,
+        clock: &clock,
+        cancel: None,
+        partial: true,
+        observer: &mut silent,
+    };
+    fit_latent_in_memory(request, table, around, |done| done.summary)
+        .unwrap_or_else(|e| panic!("{}: {e}", table.source()))
+}
+
+#[test]
+fn tables_at_raw_scales_have_their_known_effects() {
+    let cases: Value =
+        serde_json::from_str(&fs::read_to_string(folder().join("cases.json")).unwrap()).unwrap();
+    for case in cases.as_array().unwrap() {
+        let name = case["name"].as_str().unwrap();
+        let table = Table::read(&folder().join(case["table"].as_str().unwrap())).unwrap();
+        let request: LatentRequest = serde_json::from_value(case["request"].clone()).unwrap();
+        let found = fitted(request, &table);
+        let effect = |what: &str| {
+            let row = found.parameters.iter().find(|p| p.name == what);
+            row.unwrap_or_else(|| panic!("{name}: no {what}"))
+        };
+        if let Some(trusted) = case["trusted"].as_bool() {
+            assert_eq!(
+                found.judgement.trusted, trusted,
+                "{name}: {:?}",
+                found.judgement
+            );
+        }
+        if let Some(says) = case["says"].as_str() {
+            let said = found.judgement.warnings.join("\n");
+            assert!(said.contains(says), "{name}: {said}");
+        }
+        let finite = found
+            .parameters
+            .iter()
+            .all(|p| p.mean.is_finite() && p.sd.is_finite());
+        assert!(finite && found.bound.is_finite(), "{name}: {found:?}");
+        for (what, known) in case["effects"].as_object().into_iter().flatten() {
+            let (mean, sd) = (known[0].as_f64().unwrap(), known[1].as_f64().unwrap());
+            let own = effect(what);
+            // The prior gives 2.5 standard deviations of room; with few rows the noise is uncertain too.
+            assert!(
+                (own.mean - mean).abs() < 0.3 * sd,
+                "{name}, {what}: {} and {mean} ± {sd}",
+                own.mean
+            );
+            assert!(
+                (own.sd / sd - 1.0).abs() < 0.35,
+                "{name}, {what}: {} and {sd}",
+                own.sd
+            );
+        }
+        for (what, known) in case["near"].as_object().into_iter().flatten() {
+            let (own, known) = (effect(what), known.as_f64().unwrap());
+            assert!(
+                (own.mean - known).abs() < 3.0 * own.sd,
+                "{name}, {what}: {own:?}"
+            );
+        }
+        if case["integrated"].as_bool() == Some(true) {
+            assert!(
+                found.evidence.is_some() && found.hyperparameters.iter().all(|h| h.q05 < h.q95)
+            );
+        }
+    }
+}
+
+/// Random tables: y → a + b·y and x → c + d·x change predictions by the map, effects by their units, and bounds by the Jacobian.
+#[test]
+fn units_are_only_units() {
+    let n = 40;
+    let number =
+        |i: usize, k: usize| ((i * i + 31 * k + 3) as f64 * 0.618_033_988_749_895).fract() - 0.5;
+    let x: Vec<f64> = (0..n).map(|i| number(i, 1)).collect();
+    let z: Vec<f64> = (0..n).map(|i| number(i, 2)).collect();
+    let y: Vec<f64> = (0..n)
+        .map(|i| (5.0 * x[i]).sin() + z[i] + 0.5 * number(i, 3))
+        .collect();
+    let group: Vec<f64> = (0..n).map(|i| (i % 5) as f64).collect();
+    let table = |(a, b): (f64, f64), (c, d): (f64, f64)| {
+        let column = |name: &str, values: Vec<f64>| {
+            jensen::data::Column::new(name.to_owned(), jensen::data::Cells::Numbers(values))
+        };
+        Table::new(
+            "units",
+            vec![
+                column("x", x.iter().map(|x| c + d * x).collect()),
+                column("z", z.iter().map(|z| c + d * z).collect()),
+                column("group", group.clone()),
+                column("y", y.iter().map(|y| a + b * y).collect()),
+            ],
+        )
+        .unwrap()
+    };
+    for (likelihood, prior) in [
+        ("gaussian", "intercept() + fixed(x, z)"),
+        ("gaussian", "gp(rbf, ard, on=(x, z))"),
+        (
+            "gaussian",
+            "gp(matern32, on=(x, z)) + fixed(z) + iid(on=group)",
+        ),
+        ("gaussian", "fixed(x) + rw1(on=group)"),
+        (
+            "student-t(degrees=4)",
+            "intercept() + fixed(x, z) + iid(on=group)",
+        ),
+    ] {
+        let request = LatentRequest {
+            likelihood: Some(likelihood.to_owned()),
+            prior: Some(prior.to_owned()),
+            response: Some("y".to_owned()),
+            ..LatentRequest::default()
+        };
+        let plain = fitted(request.clone(), &table((0.0, 1.0), (0.0, 1.0)));
+        for ((a, b), (c, d)) in [
+            ((3.0, 1e6), (-2.0, 1e-6)),
+            ((-4e5, 1.0), (3e5, 1.0)),
+            ((1.0, 1e-6), (7.0, 1e6)),
+        ] {
+            let moved = fitted(request.clone(), &table((a, b), (c, d)));
+            let told = format!("{prior} {a} {b} {c} {d}");
+            let jacobian = n as f64 * f64::ln(b);
+            assert!(
+                (moved.bound + jacobian - plain.bound).abs() < 1e-3,
+                "{told}: {} {}",
+                moved.bound + jacobian,
+                plain.bound
+            );
+            let (own, other) = (moved.evidence.unwrap() + jacobian, plain.evidence.unwrap());
+            assert!((own - other).abs() < 2e-2, "{told}: {own} {other}");
+            assert_eq!(moved.judgement.trusted, plain.judgement.trusted, "{told}");
+            for (own, other) in moved.parameters.iter().zip(&plain.parameters) {
+                let scale = match own.name.as_str() {
+                    name if name.starts_with("fixed") => b / d,
+                    _ => b,
+                };
+                // Levels are at the origin of columns, which is elsewhere; everything else is moved by the map.
+                let origin = own.name.starts_with("intercept") || own.name.starts_with("rw1");
+                let shift = if own.name.starts_with("eta") { a } else { 0.0 };
+                let sd = scale * other.sd;
+                if !origin {
+                    assert!(
+                        (own.mean - shift - scale * other.mean).abs() < 0.01 * sd,
+                        "{told}, {}: {own:?} {other:?}",
+                        own.name
+                    );
+                    assert!(
+                        (own.sd / sd - 1.0).abs() < 0.01,
+                        "{told}, {}: {own:?} {other:?}",
+                        own.name
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Prior densities of hyperparameters.
+//!
+//! The defaults are penalised-complexity priors (Simpson, Rue, Riebler, Martins and Sørbye 2017): exponential in a distance from
+//! the simpler model without the part. For a standard deviation σ the distance is σ, for a range in d dimensions range^(−d/2)
+//! (Fuglstad, Simpson, Lindgren and Rue 2019), for an autocorrelation √(−log(1 − ρ²)) (Sørbye and Rue 2017), for the share φ of
+//! BYM2 the root of twice its Kullback–Leibler divergence (Riebler and others 2016). A rate is set by a tail: the probability of
+//! lying beyond a value that is meant to be large.
+
+use std::sync::Arc;
+
+use jensen_math::special::lgamma;
+
+/// A prior density of a hyperparameter on its natural scale.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Density {
+    /// The same everywhere: no density.
+    Flat,
+    /// Exponential in value^power: in the standard deviation for the power ½ of a variance or −½ of a precision.
+    Power {
+        /// The rate of value^power.
+        rate: f64,
+        /// The power.
+        power: f64,
+    },
+    /// Of a correlation: exponential in √(−log(1 − ρ²)), either sign alike.
+    Correlation {
+        /// The rate.
+        rate: f64,
+    },
+    /// Of a share: exponential in a distance that is known by a curve.
+    Share {
+        /// The rate.
+        rate: f64,
+        /// The logarithm of the distance over the share's logit.
+        distance: Arc<Curve>,
+    },
+    /// Gamma.
+    Gamma {
+        /// The shape.
+        shape: f64,
+        /// The rate.
+        rate: f64,
+    },
+    /// Inverse gamma.
+    InverseGamma {
+        /// The shape.
+        shape: f64,
+        /// The scale.
+        scale: f64,
+    },
+    /// Log-normal.
+    LogNormal {
+        /// Mean of the logarithm.
+        mean: f64,
+        /// Its standard deviation.
+        sd: f64,
+    },
+    /// Beta, on (0, 1).
+    Beta {
+        /// Successes.
+        a: f64,
+        /// Failures.
+        b: f64,
+    },
+}
+
+/// How a penalised-complexity prior of a hyperparameter is told by a tail (U, α).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tail {
+    /// P(σ > U) = α for the standard deviation σ = value^power.
+    Deviation {
+        /// ½ of a variance, −½ of a precision, 1 of a scale.
+        power: f64,
+    },
+    /// P(length < U) = α in so many dimensions.
+    Length {
+        /// The number of dimensions.
+        dimensions: f64,
+    },
+    /// P(|ρ| > U) = α.
+    Correlation,
+}
+
+impl Tail {
+    /// The prior with this tail.
+    pub fn density(self, at: f64, probability: f64) -> Density {
+        let strength = -probability.ln();
+        match self {
+            Self::Deviation { power } => Density::Power {
+                rate: strength / at,
+                power,
+            },
+            Self::Length { dimensions } => Density::Power {
+                rate: strength * at.powf(0.5 * dimensions),
+                power: -0.5 * dimensions,
+            },
+            Self::Correlation => Density::Correlation {
+                rate: strength / (-(-at * at).ln_1p()).sqrt(),
+            },
+        }
+    }
+}
+
+impl Density {
+    /// The logarithm of the density at a value, and its derivative.
+    pub fn at(&self, value: f64) -> (f64, f64) {
+        match self {
+            Self::Flat => (0.0, 0.0),
+            Self::Power { rate, power } => {
+                let distance = value.powf(*power);
+                (
+                    (rate * power.abs()).ln() + (power - 1.0) * value.ln() - rate * distance,
+                    (power - 1.0 - rate * power * distance) / value,
+                )
+            }
+            Self::Correlation { rate } => correlation(*rate, value),
+            Self::Share { rate, distance } => {
+                // By t = logit φ: log rate − rate·e^c + c + log c′, with c the curve, less the derivative of φ.
+                let rest = 1.0 - value;
+                let [c, slope, bend] = distance.at((value / rest).ln());
+                let d = c.exp();
+                let by_logit = (1.0 - rate * d) * slope + bend / slope;
+                (
+                    rate.ln() - rate * d + c + slope.ln() - (value * rest).ln(),
+                    (by_logit - (1.0 - 2.0 * value)) / (value * rest),
+                )
+            }
+            Self::Gamma { shape, rate } => (
+                shape * rate.ln() - lgamma(*shape) + (shape - 1.0) * value.ln() - rate * value,
+                (shape - 1.0) / value - rate,
+            ),
+            Self::InverseGamma { shape, scale } => (
+                shape * scale.ln() - lgamma(*shape) - (shape + 1.0) * value.ln() - scale / value,
+                -(shape + 1.0) / value + scale / (value * value),
+            ),
+            Self::LogNormal { mean, sd } => {
+                let z = (value.ln() - mean) / sd;
+                (
+                    -0.5 * z * z - value.ln() - sd.ln() - jensen_math::constants::HALF_LOG_TWO_PI,
+                    -(1.0 + z / sd) / value,
+                )
+            }
+            Self::Beta { a, b } => (
+                lgamma(a + b) - lgamma(*a) - lgamma(*b)
+                    + (a - 1.0) * value.ln()
+                    + (b - 1.0) * (-value).ln_1p(),
+                (a - 1.0) / value - (b - 1.0) / (1.0 - value),
+            ),
+        }
+    }
+
+    /// The density of a value in units of `unit`, where this is that of the value itself.
+    #[must_use]
+    pub fn in_units(self, unit: f64) -> Self {
+        match self {
+            Self::Power { rate, power } => Self::Power {
+                rate: rate * unit.powf(power),
+                power,
+            },
+            Self::Gamma { shape, rate } => Self::Gamma {
+                shape,
+                rate: rate * unit,
+            },
+            Self::InverseGamma { shape, scale } => Self::InverseGamma {
+                shape,
+                scale: scale / unit,
+            },
+            Self::LogNormal { mean, sd } => Self::LogNormal {
+                mean: mean - unit.ln(),
+                sd,
+            },
+            same => same,
+        }
+    }
+
+    /// The same for a standard deviation that is `factor` times value^power.
+    #[must_use]
+    pub(crate) fn of_multiple(self, factor: f64) -> Self {
+        match self {
+            Self::Power { rate, power } => Self::Power {
+                rate: rate * factor,
+                power,
+            },
+            same => same,
+        }
+    }
+
+    /// P(φ < at) = probability under a distance.
+    pub(crate) fn with_distance(distance: &Arc<Curve>, at: f64, probability: f64) -> Self {
+        let [c, ..] = distance.at((at / (1.0 - at)).ln());
+        Self::Share {
+            rate: -(-probability).ln_1p() / c.exp(),
+            distance: distance.clone(),
+        }
+    }
+}
+
+/// log of `½ rate e^(−rate μ) dμ/d|ρ|` with μ = √(−log(1 − ρ²)), and its derivative.
+fn correlation(rate: f64, rho: f64) -> (f64, f64) {
+    let left = 1.0 - rho * rho;
+    let square = -(-rho * rho).ln_1p();
+    let mu = square.sqrt();
+    // |ρ|/μ → 1 and dμ/dρ → sign ρ at 0.
+    let (ratio, by_rho) = match mu > 1e-6 {
+        true => (rho.abs() / mu, rho / (left * mu)),
+        false => (1.0, rho.signum()),
+    };
+    let log_ratio_slope = match mu > 1e-6 {
+        true => 1.0 / rho - rho / (left * square),
+        false => 0.0,
+    };
+    (
+        (0.5 * rate).ln() - rate * mu + ratio.ln() - left.ln(),
+        -rate * by_rho + log_ratio_slope + 2.0 * rho / left,
+    )
+}
+
+/// A smooth function by its values at evenly spaced places: the natural cubic spline, straight beyond its ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    from: f64,
+    step: f64,
+    values: Vec<f64>,
+    /// Second derivatives.
+    bends: Vec<f64>,
+}
+
+impl Curve {
+    /// Through three values or more, the first at `from`.
+    pub fn new(from: f64, step: f64, values: Vec<f64>) -> Self {
+        // The tridiagonal system 1, 4, 1 of the inner bends, by elimination.
+        let n = values.len();
+        let mut bends = vec![0.0; n];
+        let mut ratio = vec![0.0; n];
+        for i in 1..n.saturating_sub(1) {
+            let right = 6.0 * (values[i - 1] - 2.0 * values[i] + values[i + 1]) / (step * step);
+            let pivot = 4.0 - ratio[i - 1];
+            ratio[i] = 1.0 / pivot;
+            bends[i] = (right - bends[i - 1]) / pivot;
+        }
+        for i in (1..n.saturating_sub(1)).rev() {
+            bends[i] -= ratio[i] * bends[i + 1];
+        }
+        Self {
+            from,
+            step,
+            values,
+            bends,
+        }
+    }
+
+    /// Value, slope and second derivative.
+    pub fn at(&self, x: f64) -> [f64; 3] {
+        let (h, last) = (self.step, self.values.len() - 1);
+        let place = (x - self.from) / h;
+        let i = (place.floor().max(0.0) as usize).min(last - 1);
+        let b = (place - i as f64).clamp(0.0, 1.0);
+        let a = 1.0 - b;
+        let (low, high) = (self.values[i], self.values[i + 1]);
+        let (bend, next) = (self.bends[i], self.bends[i + 1]);
+        let value =
+            a * low + b * high + ((a * a * a - a) * bend + (b * b * b - b) * next) * h * h / 6.0;
+        let slope =
+            (high - low) / h + ((3.0 * b * b - 1.0) * next - (3.0 * a * a - 1.0) * bend) * h / 6.0;
+        let beyond = (place - i as f64 - b) * h;
+        if beyond == 0.0 {
+            return [value, slope, a * bend + b * next];
+        }
+        [value + slope * beyond, slope, 0.0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<(Density, f64, f64)> {
+        let distance = Arc::new(Curve::new(
+            -8.0,
+            0.5,
+            (0..33).map(|i| 0.9 * (f64::from(i) * 0.5 - 8.0)).collect(),
+        ));
+        vec![
+            (
+                Tail::Deviation { power: 0.5 }.density(3.0, 0.01),
+                0.0,
+                f64::INFINITY,
+            ),
+            (
+                Tail::Deviation { power: -0.5 }.density(3.0, 0.01),
+                0.0,
+                f64::INFINITY,
+            ),
+            (
+                Tail::Length { dimensions: 1.0 }.density(0.1, 0.05),
+                0.0,
+                f64::INFINITY,
+            ),
+            (Tail::Correlation.density(0.5, 0.5), -1.0, 1.0),
+            (Density::with_distance(&distance, 0.5, 2.0 / 3.0), 0.0, 1.0),
+            (
+                Density::Gamma {
+                    shape: 2.0,
+                    rate: 0.7,
+                },
+                0.0,
+                f64::INFINITY,
+            ),
+            (
+                Density::InverseGamma {
+                    shape: 2.0,
+                    scale: 0.7,
+                },
+                0.0,
+                f64::INFINITY,
+            ),
+            (
+                Density::LogNormal { mean: 0.3, sd: 0.8 },
+                0.0,
+                f64::INFINITY,
+            ),
+            (Density::Beta { a: 1.5, b: 2.5 }, 0.0, 1.0),
+        ]
+    }
+
+    /// The integral up to a value, by the trapezoid rule in an unconstrained coordinate.
+    fn below(density: &Density, (low, high): (f64, f64), most: f64) -> f64 {
+        let step = 1e-3;
+        let points = (-60_000..60_000).map(|i| f64::from(i) * step);
+        points
+            .map(|t| {
+                let (value, slope) = match high.is_finite() {
+                    false => (t.exp(), t.exp()),
+                    true => {
+                        let p = 1.0 / (1.0 + (-t).exp());
+                        (low + (high - low) * p, (high - low) * p * (1.0 - p))
+                    }
+                };
+                let inside = value > low && value < high && value < most && slope > 0.0;
+                if inside {
+                    step * slope * density.at(value).0.exp()
+                } else {
+                    0.0
+                }
+            })
+            .sum()
+    }
+
+    #[test]
+    fn densities_are_normalised_with_their_slopes_and_units() {
+        for (density, low, high) in all() {
+            let total = below(&density, (low, high), f64::INFINITY);
+            assert!((total - 1.0).abs() < 2e-3, "{density:?}: {total}");
+            for place in [0.2, 0.45, 0.8] {
+                let value = if low < 0.0 { 2.0 * place - 1.0 } else { place };
+                let h = 1e-6;
+                let slope = (density.at(value + h).0 - density.at(value - h).0) / (2.0 * h);
+                let stated = density.at(value).1;
+                assert!(
+                    (slope - stated).abs() < 1e-5 * (1.0 + slope.abs()),
+                    "{density:?} {value}: {slope} {stated}"
+                );
+                if high.is_infinite() {
+                    let moved = density.clone().in_units(2.5).at(value / 2.5).0;
+                    assert!(
+                        (moved - density.at(value).0 - 2.5f64.ln()).abs() < 1e-9,
+                        "{density:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn tails_have_their_probability() {
+        let deviation = Tail::Deviation { power: 0.5 }.density(3.0, 0.01);
+        assert!((below(&deviation, (0.0, f64::INFINITY), 9.0) - 0.99).abs() < 1e-3);
+        let length = Tail::Length { dimensions: 2.0 }.density(0.4, 0.05);
+        assert!((below(&length, (0.0, f64::INFINITY), 0.4) - 0.05).abs() < 1e-3);
+        let rho = Tail::Correlation.density(0.7, 0.3);
+        assert!((below(&rho, (-1.0, 1.0), 0.7) - 0.85).abs() < 1e-3);
+        let (share, ..) = all().swap_remove(4);
+        assert!((below(&share, (0.0, 1.0), 0.5) - 2.0 / 3.0).abs() < 1e-3);
+    }
+}

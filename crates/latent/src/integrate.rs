@@ -1,0 +1,428 @@
+//! Hyperparameters integrated over: their posterior around its mode, and fits at points that stand for it.
+//!
+//! The posterior of the hyperparameters x (in unconstrained coordinates) is proportional to e^h with h the bound and the log priors.
+//! With the Hessian at the mode, `x = mode + V Λ^(−½) z` makes it about standard normal in z. Up to two hyperparameters are taken
+//! on the grid of whole z where h has fallen by less than a few nats; three to eight at the points of a central composite design,
+//! stretched along each axis and direction as far as h falls slowly (Rue, Martino and Chopin 2009, section 6.5; Martins, Simpson,
+//! Lindgren and Rue 2013). What is asked of the latent variables is a mixture over the points.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use faer::Side;
+use jensen_math::constants::LOG_TWO_PI;
+use jensen_math::special::phi;
+use jensen_run::Control;
+
+use crate::learn::{Surface, Watch};
+use crate::linear::kernels::dot;
+use crate::{
+    Dense, Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Range, Warm,
+};
+
+/// Nats below the mode at which the grid ends: what lies beyond is half a per cent of a normal distribution.
+const FALL: f64 = 5.0;
+
+/// Most points of a grid.
+const MOST: usize = 150;
+
+/// Hyperparameters that are taken on a grid.
+const GRID: usize = 2;
+
+/// Most hyperparameters that are integrated over.
+const LARGEST: usize = 8;
+
+/// The radius of a design's points, in roots of their dimension: INLA's.
+const RADIUS: f64 = 1.1;
+
+/// The half-distance of the points from which second derivatives are taken, in logarithms.
+const APART: f64 = 0.1;
+
+/// Curvature below which a direction counts as level: its standard deviation is five, in logarithms.
+const LEVEL: f64 = 0.04;
+
+/// Standard deviation of the kernels that make a marginal of points at distance 1.
+const KERNEL: f64 = 0.5;
+
+/// One point of the hyperparameters' posterior.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Its share.
+    pub weight: f64,
+    /// All hyperparameters in unconstrained coordinates.
+    pub x: Vec<f64>,
+    /// The prior's hyperparameters.
+    pub theta: Vec<f64>,
+    /// The likelihood with its parameters.
+    pub likelihood: Likelihood,
+    /// The fit there, without sensitivities.
+    pub fit: Fit,
+}
+
+/// The posterior of hyperparameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Integrated {
+    /// Points that stand for it; shares add up to 1.
+    pub points: Vec<Point>,
+    /// log ∫ e^bound p(θ) dθ in nats.
+    pub evidence: f64,
+    /// How far another rule over the same points has it.
+    pub error: f64,
+    /// The marginal of each hyperparameter.
+    pub marginals: Vec<Marginal>,
+}
+
+/// Why hyperparameters were not integrated over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// There are more than can be.
+    Many(usize),
+    /// The time was over, or the run was cancelled.
+    Stopped,
+}
+
+/// A mixture of normal distributions of a hyperparameter's unconstrained coordinate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Marginal {
+    range: Range,
+    weights: Vec<f64>,
+    centres: Vec<f64>,
+    sd: f64,
+}
+
+impl Marginal {
+    /// The quantile on the natural scale.
+    pub fn quantile(&self, p: f64) -> f64 {
+        let sds = vec![self.sd; self.centres.len()];
+        self.range
+            .outward(mixture_quantile(&self.weights, &self.centres, &sds, p))
+    }
+
+    /// The mean on the natural scale, and the standard deviation, of the middle 99.9 %.
+    pub fn moments(&self) -> (f64, f64) {
+        const NODES: usize = 199;
+        let values: Vec<f64> = (0..NODES)
+            .map(|k| self.quantile(0.0005 + 0.999 * (k as f64 + 0.5) / NODES as f64))
+            .collect();
+        let mean = values.iter().sum::<f64>() / NODES as f64;
+        let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / NODES as f64;
+        (mean, variance.sqrt())
+    }
+}
+
+/// The quantile of a mixture of normal distributions, to 1e-10 of its width, by halving.
+pub fn mixture_quantile(weights: &[f64], means: &[f64], sds: &[f64], p: f64) -> f64 {
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    let reach = jensen_math::special::inv_phi(p);
+    for (m, s) in means.iter().zip(sds) {
+        low = low.min(m + reach * s);
+        high = high.max(m + reach * s);
+    }
+    let below = |q: f64| -> f64 {
+        (weights.iter().zip(means).zip(sds))
+            .map(|((w, m), s)| {
+                w * if *s > 0.0 {
+                    phi((q - m) / s)
+                } else {
+                    f64::from(q >= *m)
+                }
+            })
+            .sum()
+    };
+    let width = high - low;
+    while high - low > 1e-10 * width {
+        let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            break;
+        }
+        match below(middle) < p {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    0.5 * (low + high)
+}
+
+/// The way from standard coordinates to hyperparameters.
+struct Frame {
+    mode: Vec<f64>,
+    /// Columns V Λ^(−½).
+    axes: Dense,
+    /// log |V Λ^(−½)|.
+    log_volume: f64,
+}
+
+impl Frame {
+    fn at(&self, z: &[f64]) -> Vec<f64> {
+        let mut x = self.mode.clone();
+        for (k, z) in z.iter().enumerate() {
+            x.iter_mut()
+                .zip(self.axes.col(k))
+                .for_each(|(x, a)| *x += z * a);
+        }
+        x
+    }
+}
+
+/// A fit at a point, with the logarithm of what the point stands for.
+struct Visited {
+    x: Vec<f64>,
+    fit: Fit,
+    log_weight: f64,
+}
+
+/// Explores the posterior of hyperparameters around what was learned with their priors.
+///
+/// # Errors
+/// What [`fit`](crate::fit) refuses at the mode.
+pub fn integrate(
+    prior: &dyn Prior,
+    model: &LatentModel,
+    settings: &LearnSettings,
+    learned: &Learned,
+    control: &Control<'_>,
+) -> Result<Result<Integrated, Kept>, Error> {
+    let dimensions = learned.x.len();
+    if dimensions > LARGEST {
+        return Ok(Err(Kept::Many(dimensions)));
+    }
+    let surface = Surface::new(prior, model, settings, Watch::after(learned, control));
+    let warm = learned.fit.warm();
+    let Some((fit, top)) = surface.value(&learned.x, &warm)? else {
+        return Ok(Err(Kept::Stopped));
+    };
+    let Some(frame) = frame(&surface, &learned.x, &warm)? else {
+        return Ok(Err(Kept::Stopped));
+    };
+    let explored = match dimensions <= GRID {
+        true => grid(&surface, &frame, fit, top),
+        false => design(&surface, &frame, fit, top),
+    };
+    let Some((visited, log_sum, error)) = explored else {
+        return Ok(Err(Kept::Stopped));
+    };
+    let evidence = top + frame.log_volume + log_sum;
+    let mut points = Vec::with_capacity(visited.len());
+    for at in visited {
+        let (theta, model) = surface.model_at(&at.x)?;
+        points.push(Point {
+            weight: (at.log_weight - log_sum).exp(),
+            x: at.x,
+            theta,
+            likelihood: model.likelihood,
+            fit: at.fit,
+        });
+    }
+    let marginals = (0..dimensions)
+        .map(|i| marginal(&points, i, surface.parameters[i].range))
+        .collect();
+    Ok(Ok(Integrated {
+        points,
+        evidence,
+        error,
+        marginals,
+    }))
+}
+
+/// Standard coordinates at the mode, by differences of gradients; `None` where it was stopped.
+fn frame(surface: &Surface<'_>, mode: &[f64], warm: &Warm) -> Result<Option<Frame>, Error> {
+    let n = mode.len();
+    let mut hessian = Dense::zeros(n, n);
+    for i in 0..n {
+        let mut ends = Vec::with_capacity(2);
+        for side in [-APART, APART] {
+            let mut x = mode.to_vec();
+            x[i] += side;
+            match surface.evaluate(&x, Some(warm))? {
+                Some(at) => ends.push(at.gradient),
+                None => return Ok(None),
+            }
+        }
+        for j in 0..n {
+            hessian.data[i * n + j] = (ends[0][j] - ends[1][j]) / (2.0 * APART);
+        }
+    }
+    let symmetric = Dense::from_fn(n, n, |i, j| 0.5 * (hessian.get(i, j) + hessian.get(j, i)));
+    let failed = |_| Error::Prior("the curvature of the hyperparameters is not finite".to_owned());
+    let eigen = symmetric
+        .view()
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(failed)?;
+    let sds: Vec<f64> = (0..n)
+        .map(|k| eigen.S()[k].max(LEVEL).sqrt().recip())
+        .collect();
+    Ok(Some(Frame {
+        mode: mode.to_vec(),
+        log_volume: sds.iter().map(|s| s.ln()).sum(),
+        axes: Dense::from_fn(n, n, |i, k| eigen.U()[(i, k)] * sds[k]),
+    }))
+}
+
+type Explored = (Vec<Visited>, f64, f64);
+
+/// log Σ e^w.
+fn log_sum(weights: impl Iterator<Item = f64>) -> f64 {
+    let all: Vec<f64> = weights.collect();
+    jensen_math::special::log_sum_exp_slice(&all)
+}
+
+/// The grid of whole coordinates, from the mode outwards; points where there is no fit are passed over.
+fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Explored> {
+    let n = frame.mode.len();
+    let mut found: BTreeMap<Vec<i32>, Visited> = BTreeMap::new();
+    let mut open = VecDeque::from([vec![0; n]]);
+    found.insert(
+        vec![0; n],
+        Visited {
+            x: frame.mode.clone(),
+            fit,
+            log_weight: 0.0,
+        },
+    );
+    let mut closed: Vec<Vec<i32>> = Vec::new();
+    while let Some(from) = open.pop_front() {
+        for k in 0..n {
+            for side in [-1, 1] {
+                let mut place = from.clone();
+                place[k] += side;
+                if found.contains_key(&place) || closed.contains(&place) || found.len() >= MOST {
+                    continue;
+                }
+                let z: Vec<f64> = place.iter().map(|z| f64::from(*z)).collect();
+                let x = frame.at(&z);
+                let warm = found[&from].fit.warm();
+                match surface.value(&x, &warm) {
+                    Ok(None) => return None,
+                    Ok(Some((fit, objective))) if objective - top > -FALL => {
+                        let log_weight = objective - top;
+                        found.insert(place.clone(), Visited { x, fit, log_weight });
+                        open.push_back(place);
+                    }
+                    _ => closed.push(place),
+                }
+            }
+        }
+    }
+    let total = log_sum(found.values().map(|v| v.log_weight));
+    // Every other point, each for two.
+    let even = |place: &Vec<i32>| place.iter().sum::<i32>() % 2 == 0;
+    let half = log_sum(
+        found
+            .iter()
+            .filter(|(place, _)| even(place))
+            .map(|(_, v)| v.log_weight),
+    );
+    let error = (half + 2f64.ln() - total).abs();
+    Some((found.into_values().collect(), total, error))
+}
+
+/// Signs of the corners of a cube, or of a fraction of them in which no two pairs of coordinates go together (resolution V; Box
+/// and Hunter 1961).
+fn corners(n: usize) -> Vec<Vec<f64>> {
+    // The last coordinates are products of earlier ones.
+    let products: &[&[usize]] = match n {
+        5 => &[&[0, 1, 2, 3]],
+        6 => &[&[0, 1, 2, 3, 4]],
+        7 => &[&[0, 1, 2, 3, 4, 5]],
+        8 => &[&[0, 1, 2, 3], &[0, 1, 4, 5]],
+        _ => &[],
+    };
+    let own = n - products.len();
+    (0..1usize << own)
+        .map(|bits| {
+            let mut signs: Vec<f64> = (0..own)
+                .map(|k| if bits >> k & 1 == 1 { 1.0 } else { -1.0 })
+                .collect();
+            for product in products {
+                signs.push(product.iter().map(|k| signs[*k]).product());
+            }
+            signs
+        })
+        .collect()
+}
+
+/// The central composite design: the mode, both ends of each axis, and corners, all at one radius.
+fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Explored> {
+    let n = frame.mode.len();
+    let warm = fit.warm();
+    // How far the posterior reaches on either side of each axis, in standard deviations.
+    let mut stretch = vec![[1.0; 2]; n];
+    for (k, sides) in stretch.iter_mut().enumerate() {
+        for (side, stretch) in [-1.0, 1.0].into_iter().zip(sides) {
+            let mut z = vec![0.0; n];
+            z[k] = side * 2f64.sqrt();
+            match surface.value(&frame.at(&z), &warm) {
+                Ok(None) => return None,
+                Ok(Some((_, objective))) => {
+                    let fallen = (top - objective).max(1e-3);
+                    *stretch = fallen.sqrt().recip().clamp(0.3, 3.0);
+                }
+                Err(_) => *stretch = 0.3,
+            }
+        }
+    }
+    let radius = RADIUS * (n as f64).sqrt();
+    let mut places: Vec<Vec<f64>> = Vec::new();
+    for k in 0..n {
+        for side in [-radius, radius] {
+            let mut z = vec![0.0; n];
+            z[k] = side;
+            places.push(z);
+        }
+    }
+    places.extend((corners(n).into_iter()).map(|c| c.iter().map(|s| s * RADIUS).collect()));
+    // Shares with which a standard normal distribution has mass 1 and variance 1.
+    let share = (0.5 * radius * radius).exp() / (places.len() as f64 * RADIUS * RADIUS);
+    let middle: Vec<f64> = stretch.iter().map(|s| 0.5 * (s[0] + s[1])).collect();
+    let mut visited = vec![Visited {
+        x: frame.mode.clone(),
+        fit,
+        log_weight: (1.0 - 1.0 / (RADIUS * RADIUS)).ln()
+            + middle.iter().map(|m| m.ln()).sum::<f64>(),
+    }];
+    for place in places {
+        let (mut z, mut log_volume) = (place.clone(), 0.0);
+        for (k, z) in z.iter_mut().enumerate() {
+            let own = match *z {
+                z if z < 0.0 => stretch[k][0],
+                z if z > 0.0 => stretch[k][1],
+                _ => middle[k],
+            };
+            *z *= own;
+            log_volume += own.ln();
+        }
+        let x = frame.at(&z);
+        match surface.value(&x, &warm) {
+            Ok(None) => return None,
+            Ok(Some((fit, objective))) => visited.push(Visited {
+                x,
+                fit,
+                log_weight: share.ln() + log_volume + objective - top,
+            }),
+            // Where there is no fit there is next to no mass.
+            Err(_) => {}
+        }
+    }
+    let normal = 0.5 * n as f64 * LOG_TWO_PI;
+    for at in &mut visited {
+        at.log_weight += normal;
+    }
+    let total = log_sum(visited.iter().map(|v| v.log_weight));
+    let error = (total - normal - middle.iter().map(|m| m.ln()).sum::<f64>()).abs();
+    Some((visited, total, error))
+}
+
+/// The marginal of a coordinate: normal kernels at the points, drawn together so that mean and variance stay.
+fn marginal(points: &[Point], i: usize, range: Range) -> Marginal {
+    let weights: Vec<f64> = points.iter().map(|p| p.weight).collect();
+    let values: Vec<f64> = points.iter().map(|p| p.x[i]).collect();
+    let mean = dot(&weights, &values);
+    let squares: Vec<f64> = values.iter().map(|x| (x - mean) * (x - mean)).collect();
+    let sd = dot(&weights, &squares).sqrt();
+    let closer = (1.0 - KERNEL * KERNEL).sqrt();
+    Marginal {
+        range,
+        centres: values.iter().map(|x| mean + closer * (x - mean)).collect(),
+        weights,
+        sd: KERNEL * sd,
+    }
+}

@@ -1,0 +1,41 @@
+//! Each observation predicted from the others, by taking its site out of the posterior.
+
+use jensen_math::quadrature::gauss_hermite;
+use jensen_math::special::log_sum_exp_slice;
+
+use crate::linear::kernels::map;
+use crate::{Fit, LatentModel};
+
+/// Nodes of the quadrature over a linear predictor.
+const NODES: usize = 32;
+
+/// Least share of a predictor's precision that is left without its own observation.
+const LEFT: f64 = 1e-9;
+
+/// log p(y_i | the other observations) at the fit's hyperparameters, in nats, one an observation.
+///
+/// Without its site, with slope α and curvature λ, a predictor's posterior N(m, v) becomes N(m + αv′, v′) with 1/v′ = 1/v − λ: exact
+/// for normal noise, and as good as the Gaussian approximation otherwise. `None` where an observation has several predictors.
+pub fn leave_one_out(model: &LatentModel, fit: &Fit) -> Option<Vec<f64>> {
+    if model.likelihood.predictors() != 1 {
+        return None;
+    }
+    let rule = gauss_hermite(NODES)?;
+    let data = &model.observations;
+    let one = |i: usize| {
+        let (m, v) = (fit.predictor_mean[i], fit.predictor_variance[i]);
+        let without = v / (1.0 - fit.lambda[i] * v).max(LEFT);
+        let (mean, sd) = (m + fit.alpha[i] * without, without.max(0.0).sqrt());
+        let size = model
+            .likelihood
+            .size(data.exposure_of(i), data.trials_of(i));
+        let terms: Vec<f64> = (rule.nodes.iter().zip(&rule.weights))
+            .map(|(z, w)| {
+                let eta = mean + sd * z;
+                w.ln() + model.likelihood.log_density(eta, data.response[i], size)
+            })
+            .collect();
+        log_sum_exp_slice(&terms)
+    };
+    Some(map(data.response.len(), one))
+}

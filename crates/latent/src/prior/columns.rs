@@ -1,0 +1,242 @@
+//! Columns as a model measures them: from their means, in standard deviations, without those that say nothing.
+
+use std::collections::BTreeMap;
+
+use super::kernel::Shape;
+use super::place::{Covariate, Inputs, check, fill};
+use super::setting::Setting;
+use super::spec::SpecError;
+use super::term::Builder;
+
+/// Two columns that differ by less than this, in standard deviations, are one.
+const SAME: f64 = 1e-9;
+
+impl Builder<'_, '_> {
+    /// The covariates of `fixed`. Left out, with a note, are columns that are constant where there is a level that says the same,
+    /// and those that are others over again.
+    pub(super) fn effects(&self, notes: &mut Vec<String>) -> Result<Vec<Covariate>, SpecError> {
+        let known = self.known;
+        let words = known.words();
+        if words.is_empty() {
+            return Err(known.misused("`fixed` needs columns"));
+        }
+        let (mut list, mut constant) = (Vec::new(), Vec::new());
+        for word in words {
+            let at = |m: String| known.error(&word.span, m);
+            let own = Covariate::of(self.source, &word.text, self.rows).map_err(at)?;
+            // Missing values are told here, where the column is named.
+            check(&own, self.source, self.rows).map_err(at)?;
+            for covariate in own {
+                match self.measure(covariate.clone()).map_err(at)? {
+                    Some(measured) => list.push(measured),
+                    None => constant.push(covariate.name()),
+                }
+            }
+        }
+        if !constant.is_empty() {
+            notes.push(format!(
+                "{} left out: constant in the fitted rows",
+                named(&constant)
+            ));
+        }
+        let twins = self
+            .twins(&mut list)
+            .map_err(|m| known.error(&known.call.name.span, m))?;
+        if !twins.is_empty() {
+            notes.push(format!(
+                "{} left out: the same as other columns",
+                named(&twins)
+            ));
+        }
+        match list.is_empty() {
+            true => Err(known.error(
+                &known.call.name.span,
+                "every column of `fixed` is constant in the fitted rows: leave the term out",
+            )),
+            false => Ok(list),
+        }
+    }
+
+    /// A covariate as the model measures it; `None` for one that says nothing beside the model's level.
+    fn measure(&self, covariate: Covariate) -> Result<Option<Covariate>, String> {
+        let units = self.units;
+        let spread = |centred| covariate.measured(self.source, self.rows, centred);
+        let own = spread(self.level || units.centred)?;
+        let Some((centre, scale)) = own else {
+            return Ok(None);
+        };
+        Ok(Some(Covariate {
+            centre: if units.centred { centre } else { 0.0 },
+            scale: if units.scaled { scale } else { 1.0 },
+            ..covariate
+        }))
+    }
+
+    /// Takes the columns out that are others over again, but for their unit, and tells their names.
+    fn twins(&self, list: &mut Vec<Covariate>) -> Result<Vec<String>, String> {
+        let rows = self.rows;
+        // In standard deviations from the mean, and with one sign.
+        let standard = |covariate: &Covariate| -> Result<Vec<f64>, String> {
+            let measured = covariate.measured(self.source, rows, self.level)?;
+            let (centre, scale) = measured.unwrap_or((0.0, 1.0));
+            let own = Covariate {
+                centre,
+                scale,
+                ..covariate.clone()
+            };
+            let mut values = vec![0.0; rows.len()];
+            fill(std::slice::from_ref(&own), self.source, rows, &mut values)?;
+            let sign = values
+                .iter()
+                .find(|x| x.abs() > 1e-3)
+                .map_or(1.0, |x| x.signum());
+            values.iter_mut().for_each(|x| *x *= sign);
+            Ok(values)
+        };
+        let mut seen: BTreeMap<Vec<i64>, Vec<Vec<f64>>> = BTreeMap::new();
+        let mut twins = Vec::new();
+        let mut kept = Vec::with_capacity(list.len());
+        for covariate in list.drain(..) {
+            let values = standard(&covariate)?;
+            // Few columns share their first values; only those are compared whole.
+            let key = values
+                .iter()
+                .take(8)
+                .map(|x| (x * 1e6).round() as i64)
+                .collect();
+            let alike = seen.entry(key).or_default();
+            let same =
+                |other: &Vec<f64>| other.iter().zip(&values).all(|(a, b)| (a - b).abs() < SAME);
+            if alike.iter().any(same) {
+                twins.push(covariate.name());
+            } else {
+                alike.push(values);
+                kept.push(covariate);
+            }
+        }
+        *list = kept;
+        Ok(twins)
+    }
+
+    /// The inputs of a Gaussian process: named, else all that have no other part.
+    pub(super) fn inputs(&self, notes: &mut Vec<String>) -> Result<Vec<Covariate>, SpecError> {
+        let known = self.known;
+        let columns: Vec<String> = match known.list("on") {
+            Some(words) => words.iter().map(|w| w.text.clone()).collect(),
+            None => {
+                let Inputs { columns, words } = self.source.inputs();
+                if !words.is_empty() {
+                    notes.push(format!(
+                        "columns of words are no inputs of `{}`: {}; add a term such as iid(on={}) for an effect of each word",
+                        self.label,
+                        words.join(", "),
+                        words[0]
+                    ));
+                }
+                columns
+            }
+        };
+        if columns.is_empty() {
+            return Err(known.misused("no numeric column is left as input; name some with `on=`"));
+        }
+        let span = |i: usize| {
+            let words = known.list("on");
+            words.map_or(&known.call.name.span, |words| &words[i].span)
+        };
+        let each = columns.iter().enumerate();
+        each.map(|(i, column)| {
+            let plain = Covariate::plain(column);
+            check(std::slice::from_ref(&plain), self.source, self.rows)
+                .map_err(|m| known.error(span(i), m))?;
+            Ok(plain)
+        })
+        .collect()
+    }
+
+    /// Lengthscales of a stationary kernel on these inputs, which are measured as they want. They start at the spread of the
+    /// inputs: one for all at the root of the summed variances, with `ard` one a column at its standard deviation times the root
+    /// of their number. One for several columns, of which the user gives none, counts each column's standard deviations.
+    pub(super) fn lengthscales(
+        &self,
+        inputs: &mut [Covariate],
+        shape: Shape,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<Setting>, SpecError> {
+        let (known, units) = (self.known, self.units);
+        let mut spreads = Vec::with_capacity(inputs.len());
+        for input in inputs.iter_mut() {
+            let measured = input
+                .measured(self.source, self.rows, true)
+                .map_err(|m| known.error(&known.call.name.span, m))?;
+            let (centre, sd) = measured.unwrap_or((0.0, 1.0));
+            input.centre = if units.scaled && (units.centred || shape.is_stationary()) {
+                centre
+            } else {
+                0.0
+            };
+            spreads.push(sd);
+        }
+        if !shape.is_stationary() {
+            for (input, sd) in inputs.iter_mut().zip(&spreads) {
+                input.scale = if units.scaled { *sd } else { 1.0 };
+            }
+            return Ok(Vec::new());
+        }
+        let d = inputs.len() as f64;
+        let together = spreads.iter().map(|s| s * s).sum::<f64>().sqrt();
+        if known.flag("ard") {
+            let labels: Vec<String> = (inputs.iter())
+                .map(|input| format!("{}[{}]", self.label, input.column))
+                .collect();
+            return match units.scaled {
+                true => {
+                    inputs
+                        .iter_mut()
+                        .zip(&spreads)
+                        .for_each(|(i, sd)| i.scale = *sd);
+                    known.settings(
+                        "lengthscale",
+                        &labels,
+                        &vec![Some(d.sqrt()); spreads.len()],
+                        &spreads,
+                    )
+                }
+                false => {
+                    let starts: Vec<_> = spreads.iter().map(|s| Some(s * d.sqrt())).collect();
+                    known.settings("lengthscale", &labels, &starts, &vec![1.0; starts.len()])
+                }
+            };
+        }
+        let label = std::slice::from_ref(&self.label);
+        let several = inputs.len() > 1 && known.named("lengthscale").is_none();
+        match (units.scaled, several) {
+            (false, _) => known.settings("lengthscale", label, &[Some(together)], &[1.0]),
+            (true, false) => {
+                inputs.iter_mut().for_each(|i| i.scale = together);
+                known.settings("lengthscale", label, &[Some(1.0)], &[together])
+            }
+            (true, true) => {
+                inputs
+                    .iter_mut()
+                    .zip(&spreads)
+                    .for_each(|(i, sd)| i.scale = *sd);
+                notes.push(format!(
+                    "{}: its lengthscale counts standard deviations of each of {} columns",
+                    self.label,
+                    inputs.len()
+                ));
+                known.settings("lengthscale", label, &[Some(d.sqrt())], &[1.0])
+            }
+        }
+    }
+}
+
+/// `the column a is`, `the columns a, b, … are`.
+fn named(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(5).map(|n| format!("`{n}`")).collect();
+    match names.len() {
+        1 => format!("the column {} is", shown[0]),
+        n if n > shown.len() => format!("{n} columns ({}, …) are", shown.join(", ")),
+        _ => format!("the columns {} are", shown.join(", ")),
+    }
+}

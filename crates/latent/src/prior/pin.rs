@@ -1,0 +1,248 @@
+//! Flat directions of intrinsic parts that the rows do not tell apart: a sum of two random walks has two levels and shows their
+//! sum, a region without data has a level that nothing is known of.
+//!
+//! The first part of a sum that has such a direction keeps it; a later one is held there, as mgcv and INLA have later terms add
+//! up to zero (Wood 2017, section 5.4.1). Held is a single node, which keeps the precision sparse: for the linear predictor, and for
+//! the evidence, any way of taking the direction out is the same where another part is flat in it. What is reported is moved to
+//! where the held direction adds up to zero.
+
+use faer::Side;
+
+use super::read::{Piece, Reader};
+use super::stack::{Block, Stack};
+use crate::linear::design;
+use crate::linear::kernels::{add_scaled, cholesky, dot, log_determinant};
+use crate::linear::sparse::{orthonormal_columns, pivots};
+use crate::{Covariance, Dense, Design, Error, Prior};
+
+/// Share of a direction's size in the linear predictors below which it counts as one of the earlier parts'.
+const DEPENDENT: f64 = 1e-8;
+
+/// Precision of a held node, in units of the response.
+const HELD: f64 = 1.0;
+
+/// What is held of an intrinsic part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pin {
+    /// The held nodes, one a direction.
+    pub nodes: Vec<usize>,
+    /// The combinations of the part's null columns that stay flat, side by side.
+    pub keep: Dense,
+    /// What the held nodes add to log |Q|₊.
+    pub log_determinant: f64,
+    /// A held direction that moves all linear predictors alike: its values at the nodes that are read, which add up to 1 in square, and
+    /// by how much it moves a predictor.
+    pub level: Option<(Vec<f64>, f64)>,
+}
+
+impl Pin {
+    /// The precision of each held node.
+    pub const PRECISION: f64 = HELD;
+}
+
+/// Holds what has to be held, and says so.
+///
+/// # Errors
+/// A part has no structure at its start.
+pub(super) fn hold(
+    stack: &mut Stack,
+    pieces: &[Piece],
+    design: &Design,
+    notes: &mut Vec<String>,
+) -> Result<(), Error> {
+    let (offsets, latents) = (stack.offsets(), stack.latents());
+    let seen = |columns: &Dense, from: usize| -> Vec<Vec<f64>> {
+        let one = |k: usize| {
+            let mut z = vec![0.0; latents];
+            z[from..from + columns.rows].copy_from_slice(columns.col(k));
+            design::times(design, &z)
+        };
+        (0..columns.cols).map(one).collect()
+    };
+    let mut basis: Vec<Vec<f64>> = Vec::new();
+    // A common level comes first: fields beside it are deviations.
+    for (piece, from) in pieces.iter().zip(&offsets) {
+        if piece.reader == Reader::Common {
+            basis.extend(normalised(seen(&Dense::from_fn(1, 1, |_, _| 1.0), *from)));
+        }
+    }
+    for (part, piece) in pieces.iter().enumerate() {
+        let Block::Field(field) = &stack.parts()[part] else {
+            continue;
+        };
+        let Some(flat) = field.flat() else { continue };
+        let orthonormal = orthonormal_columns(flat)?;
+        let turn = turning(flat, &orthonormal)?;
+        let start: Vec<f64> = Prior::parameters(field).iter().map(|p| p.start).collect();
+        let Covariance::Precision(at) = field.structure(&start)?.covariance else {
+            continue;
+        };
+        let Some(null) = at.null_space else { continue };
+        let columns = times(&null, &turn);
+        let own = seen(&columns, offsets[part]);
+        let size = own.iter().map(|c| dot(c, c)).fold(0.0, f64::max);
+        let left: Vec<Vec<f64>> = own.iter().map(|c| without(c, &basis)).collect();
+        let (held, kept) = split(&left, DEPENDENT * DEPENDENT * size)?;
+        if let Some(held) = held {
+            let directions = times(&orthonormal, &held);
+            let nodes = pivots(&orthonormal_columns(&directions)?)?;
+            let mut square = Dense::from_fn(held.cols, held.cols, |i, j| {
+                (0..held.cols)
+                    .map(|k| directions.get(nodes[i], k) * directions.get(nodes[j], k))
+                    .sum()
+            });
+            cholesky(&mut square).ok_or_else(|| {
+                Error::Prior(format!(
+                    "`{}`: its flat directions cannot be held",
+                    piece.name
+                ))
+            })?;
+            // Combinations of the null columns that vanish at the held nodes.
+            let at_nodes: Vec<Vec<f64>> = (0..flat.cols)
+                .map(|k| nodes.iter().map(|node| orthonormal.get(*node, k)).collect())
+                .collect();
+            let (vanish, _) = split(&at_nodes, DEPENDENT * DEPENDENT)?;
+            let free = vanish.unwrap_or_else(|| Dense::zeros(flat.cols, 0));
+            notes.push(format!(
+                "{}: {} of its flat directions {} that of earlier terms or of no row; it adds up to zero there",
+                piece.name,
+                held.cols,
+                if held.cols == 1 { "is" } else { "are" },
+            ));
+            let level = constant(&own, &held, &columns, field.read());
+            basis.extend(normalised(combine(&left, &kept)));
+            stack.pin(
+                part,
+                Pin {
+                    nodes,
+                    keep: times(&turn, &free),
+                    log_determinant: held.cols as f64 * HELD.ln() + log_determinant(&square),
+                    level,
+                },
+            );
+        } else {
+            basis.extend(normalised(left));
+        }
+    }
+    Ok(())
+}
+
+/// A held direction that moves all linear predictors alike, with its values at the nodes that are read.
+fn constant(
+    own: &[Vec<f64>],
+    held: &Dense,
+    columns: &Dense,
+    read: usize,
+) -> Option<(Vec<f64>, f64)> {
+    if held.cols != 1 {
+        return None;
+    }
+    let moved = combine(own, held).swap_remove(0);
+    let first = *moved.first()?;
+    let alike = moved
+        .iter()
+        .all(|x| (x - first).abs() <= 1e-9 * first.abs());
+    if first == 0.0 || !alike {
+        return None;
+    }
+    let direction = times(columns, held);
+    let values = &direction.data[..read];
+    let length = dot(values, values).sqrt();
+    let unit = values.iter().map(|x| x / length).collect();
+    Some((unit, first / length))
+}
+
+/// A B.
+pub(super) fn times(a: &Dense, b: &Dense) -> Dense {
+    let mut out = Dense::zeros(a.rows, b.cols);
+    for j in 0..b.cols {
+        for k in 0..a.cols {
+            let (weight, rows) = (b.get(k, j), a.rows);
+            add_scaled(weight, a.col(k), &mut out.data[j * rows..(j + 1) * rows]);
+        }
+    }
+    out
+}
+
+/// T with `flat T = orthonormal`.
+fn turning(flat: &Dense, orthonormal: &Dense) -> Result<Dense, Error> {
+    // R = Qᵀ flat is upper triangular, and T its inverse.
+    let r = flat.cols;
+    let upper = Dense::from_fn(r, r, |i, j| dot(orthonormal.col(i), flat.col(j)));
+    let mut out = Dense::zeros(r, r);
+    for j in 0..r {
+        for i in (0..=j).rev() {
+            let mut rest = f64::from(i == j);
+            for k in i + 1..=j {
+                rest -= upper.get(i, k) * out.get(k, j);
+            }
+            let pivot = upper.get(i, i);
+            if pivot == 0.0 {
+                return Err(Error::Prior("flat directions are dependent".to_owned()));
+            }
+            out.data[j * r + i] = rest / pivot;
+        }
+    }
+    Ok(out)
+}
+
+/// What is left of a column without its share in orthonormal others.
+fn without(column: &[f64], basis: &[Vec<f64>]) -> Vec<f64> {
+    let mut out = column.to_vec();
+    for _ in 0..2 {
+        for other in basis {
+            let share = -dot(other, &out);
+            add_scaled(share, other, &mut out);
+        }
+    }
+    out
+}
+
+/// Columns times coefficients.
+fn combine(columns: &[Vec<f64>], coefficients: &Dense) -> Vec<Vec<f64>> {
+    let one = |j: usize| {
+        let mut out = vec![0.0; columns.first().map_or(0, Vec::len)];
+        for (k, column) in columns.iter().enumerate() {
+            add_scaled(coefficients.get(k, j), column, &mut out);
+        }
+        out
+    };
+    (0..coefficients.cols).map(one).collect()
+}
+
+/// Orthonormal columns of the same span; those of next to no length are left out.
+fn normalised(columns: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let mut out: Vec<Vec<f64>> = Vec::new();
+    for column in columns {
+        let before = dot(&column, &column).sqrt();
+        let mut own = without(&column, &out);
+        let length = dot(&own, &own).sqrt();
+        if length > DEPENDENT * before && length > 0.0 {
+            own.iter_mut().for_each(|x| *x /= length);
+            out.push(own);
+        }
+    }
+    out
+}
+
+/// Coefficients of unit length that make next to nothing of the columns, and those that make something, by the eigenvectors of
+/// their inner products.
+fn split(columns: &[Vec<f64>], least: f64) -> Result<(Option<Dense>, Dense), Error> {
+    let r = columns.len();
+    let inner = Dense::from_fn(r, r, |i, j| dot(&columns[i], &columns[j]));
+    let failed = |_| Error::Prior("flat directions cannot be told apart".to_owned());
+    let eigen = inner
+        .view()
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(failed)?;
+    let (values, vectors) = (eigen.S(), eigen.U());
+    let pick = |wanted: &dyn Fn(f64) -> bool| -> Dense {
+        let chosen: Vec<usize> = (0..r).filter(|k| wanted(values[*k])).collect();
+        Dense::from_fn(r, chosen.len(), |i, j| vectors[(i, chosen[j])])
+    };
+    let small = pick(&|value| value <= least);
+    Ok((
+        (small.cols > 0).then_some(small),
+        pick(&|value| value > least),
+    ))
+}

@@ -1,0 +1,113 @@
+//! Latent variables in other units and from other origins: a linear map of them that is a diagonal and a few moves.
+
+use std::sync::Arc;
+
+use crate::linear::Geometry;
+use crate::linear::kernels::dot;
+use crate::predict::Known;
+use crate::{Design, Error, Fit, LatentModel, Query, predict};
+
+/// Adds to some latent variables what is read of others: `z_add += weight · Σ read z`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Move {
+    /// What is read: latent variables and weights.
+    pub read: Vec<(usize, f64)>,
+    /// To what it is added, and how often.
+    pub add: Vec<(usize, f64)>,
+}
+
+/// A linear map of the latent variables, `diag(scale) z + Σ add (read · z) + shift`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Readout {
+    /// The diagonal.
+    pub scale: Vec<f64>,
+    /// What is moved from some to others.
+    pub moves: Vec<Move>,
+    /// Constants that are added.
+    pub shift: Vec<(usize, f64)>,
+}
+
+impl Readout {
+    /// A vector of the latent variables with these entries.
+    fn spread(&self, entries: &[(usize, f64)]) -> Vec<f64> {
+        let mut out = vec![0.0; self.scale.len()];
+        entries.iter().for_each(|(l, x)| out[*l] += x);
+        out
+    }
+
+    /// The map of a vector, without the shift.
+    fn times(&self, z: &[f64]) -> Vec<f64> {
+        let mut out: Vec<f64> = self.scale.iter().zip(z).map(|(s, z)| s * z).collect();
+        for own in &self.moves {
+            let amount: f64 = own.read.iter().map(|(l, x)| x * z[*l]).sum();
+            own.add.iter().for_each(|(l, x)| out[*l] += x * amount);
+        }
+        out
+    }
+}
+
+/// Mean and variance of every latent variable of a fit of `model` as the map has it.
+///
+/// Without moves this costs nothing; with them one factorisation, and a solve a move.
+///
+/// # Errors
+/// What [`predict`] refuses.
+pub fn read(model: &LatentModel, fit: &Fit, readout: &Readout) -> Result<Vec<(f64, f64)>, Error> {
+    let mut mean = readout.times(&fit.mean);
+    readout.shift.iter().for_each(|(l, x)| mean[*l] += x);
+    let squared = |l: usize| readout.scale[l] * readout.scale[l] * fit.variance[l];
+    let mut variance: Vec<f64> = (0..mean.len()).map(squared).collect();
+    if readout.moves.is_empty() {
+        return Ok(mean.into_iter().zip(variance).collect());
+    }
+    let warm = fit.warm();
+    let known = Known::new(model, &warm)?;
+    let reads: Vec<Vec<f64>> = readout
+        .moves
+        .iter()
+        .map(|m| readout.spread(&m.read))
+        .collect();
+    let products: Vec<Vec<f64>> = match &known.geometry {
+        Geometry::Narrow(g) => reads.iter().map(|x| g.solve_latent(x)).collect(),
+        Geometry::Sparse(g) => (reads.iter())
+            .map(|x| {
+                let mut x = x.clone();
+                g.solve_latent(&mut x);
+                x
+            })
+            .collect(),
+        Geometry::Wide(_) => {
+            // Few latent variables: the rows of the map themselves.
+            let n = mean.len();
+            let mut rows =
+                crate::Dense::from_fn(n, n, |i, j| if i == j { readout.scale[i] } else { 0.0 });
+            for own in &readout.moves {
+                for (i, a) in &own.add {
+                    for (j, b) in &own.read {
+                        rows.data[j * n + i] += a * b;
+                    }
+                }
+            }
+            let query = Query::Rows(Design::Dense(Arc::new(rows)));
+            let moments = predict(model, &warm, &query)?;
+            return Ok(mean
+                .into_iter()
+                .zip(moments.into_iter().map(|(_, v)| v))
+                .collect());
+        }
+    };
+    for (k, (own, product)) in readout.moves.iter().zip(&products).enumerate() {
+        for (i, a) in &own.add {
+            variance[*i] += 2.0 * readout.scale[*i] * a * product[*i];
+        }
+        for (other, read) in readout.moves.iter().zip(&reads) {
+            let inner = dot(&products[k], read);
+            let there = readout.spread(&other.add);
+            for (i, a) in &own.add {
+                variance[*i] += a * there[*i] * inner;
+            }
+        }
+    }
+    let variance = variance.into_iter().map(|v| v.max(0.0));
+    Ok(mean.into_iter().zip(variance).collect())
+}

@@ -1,0 +1,333 @@
+//! Hyperparameters integrated over, flat directions that are held, and each observation left out, against direct computation.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use jensen_latent::prior::{Assembled, Graph, Inputs, Source, Spec, Units, assemble};
+use jensen_latent::{
+    Dense, Fit, Integrated, LatentModel, LearnSettings, Learned, Likelihood, Observations,
+    SiteBound, Sparse, integrate, learn, leave_one_out,
+};
+use jensen_run::{Budget, Control, Silent};
+
+use crate::common::{converged, identity, noise, run, tight};
+
+/// A table in memory with the path graph of nine regions.
+#[derive(Default)]
+struct Sheet(BTreeMap<&'static str, Vec<f64>>);
+
+impl Source for Sheet {
+    fn rows(&self) -> usize {
+        self.0.values().next().map_or(0, Vec::len)
+    }
+
+    fn numbers(&self, column: &str) -> Result<Cow<'_, [f64]>, String> {
+        let found = self.0.get(column).ok_or_else(|| format!("no `{column}`"))?;
+        Ok(Cow::Borrowed(found))
+    }
+
+    fn words(&self, column: &str) -> Result<Vec<Option<String>>, String> {
+        let numbers = self.numbers(column)?;
+        Ok(numbers.iter().map(|x| Some(x.to_string())).collect())
+    }
+
+    fn holds_words(&self, _: &str) -> Result<bool, String> {
+        Ok(false)
+    }
+
+    fn inputs(&self) -> Inputs {
+        Inputs::default()
+    }
+
+    fn graph(&self, _: &str) -> Result<Graph, String> {
+        Ok(Graph::path(9, false))
+    }
+
+    fn matrix(&self, _: &str) -> Result<Dense, String> {
+        Err("no file".to_owned())
+    }
+
+    fn sparse(&self, _: &str) -> Result<Sparse, String> {
+        Err("no file".to_owned())
+    }
+
+    fn mask(&self, _: &str, _: usize, _: usize) -> Result<Vec<bool>, String> {
+        Err("no file".to_owned())
+    }
+}
+
+fn made(text: &str, sheet: &Sheet) -> Assembled {
+    let rows: Vec<usize> = (0..sheet.rows()).collect();
+    let spec = Spec::parse(text).unwrap();
+    assemble(&spec, sheet, &rows, Units::TABLE).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn model(prior: &Assembled, likelihood: Likelihood, response: Vec<f64>) -> LatentModel {
+    let start: Vec<f64> = prior.prior().parameters().iter().map(|p| p.start).collect();
+    LatentModel {
+        prior: prior.prior().structure(&start).unwrap(),
+        design: prior.design(),
+        likelihood,
+        bound: SiteBound::Exact,
+        observations: Observations::new(response),
+    }
+}
+
+fn integrated(
+    prior: &Assembled,
+    model: &LatentModel,
+    settings: &LearnSettings,
+) -> (Learned, Integrated) {
+    let clock = || 0.0;
+    let mut silent = Silent;
+    let mut control = Control::new(Budget::iterations(300), &clock, &mut silent);
+    let learned = learn(prior.prior(), model, settings, &identity(), &mut control).unwrap();
+    assert!(learned.status.is_converged(), "{}", learned.status);
+    let found = integrate(prior.prior(), model, settings, &learned, &control)
+        .unwrap()
+        .unwrap();
+    (learned, found)
+}
+
+/// Five groups of four: everything about their level and variances by quadrature on a fine grid.
+#[test]
+fn few_groups_are_integrated_as_by_quadrature() {
+    let group: Vec<f64> = (0..20).map(|i| f64::from(i / 4)).collect();
+    let shift = [0.9, -0.4, 0.2, -1.1, 0.5];
+    let y: Vec<f64> = (0..20)
+        .map(|i| 0.3 + shift[i / 4] + 1.2 * (noise(i) + noise(i + 40) - 1.0))
+        .collect();
+    let sheet = Sheet(BTreeMap::from([("group", group)]));
+    let prior = made("intercept(variance=100) + iid(on=group)", &sheet);
+    let model = model(&prior, Likelihood::gaussian(1.0), y.clone());
+    let settings = LearnSettings {
+        likelihood: vec![(0, Likelihood::gaussian(1.0).prior_of(0).clone())],
+        priors: true,
+        ..LearnSettings::default()
+    };
+    let (_, found) = integrated(&prior, &model, &settings);
+    // With means m_g of groups of n: y ~ level + N(0, between) + N(0, within).
+    let means: Vec<f64> = y.chunks(4).map(|g| g.iter().sum::<f64>() / 4.0).collect();
+    let rest: f64 = (y.chunks(4).zip(&means))
+        .flat_map(|(g, m)| g.iter().map(move |x| (x - m).powi(2)))
+        .sum();
+    let log_two_pi = (2.0 * std::f64::consts::PI).ln();
+    let density = Likelihood::gaussian(1.0).prior_of(0).clone();
+    let (mut total, mut level, mut square, mut between_mean) = (0.0, 0.0, 0.0, 0.0);
+    let step = 0.05;
+    for a in -300..80 {
+        for b in -80..80 {
+            let (between, within) = ((f64::from(a) * step).exp(), (f64::from(b) * step).exp());
+            let spread = between + within / 4.0;
+            // The level's posterior, and what is left.
+            let precision = 5.0 / spread + 0.01;
+            let mean = means.iter().sum::<f64>() / spread / precision;
+            let fit = means.iter().map(|m| m * m).sum::<f64>() / spread - precision * mean * mean;
+            let log = -0.5 * (20.0 * log_two_pi + 15.0 * within.ln() + rest / within)
+                - 0.5 * (5.0 * (4.0 * spread).ln() + fit)
+                - 0.5 * (100.0f64.ln() + precision.ln())
+                + density.at(between).0
+                + density.at(within).0
+                + between.ln()
+                + within.ln();
+            let weight = step * step * log.exp();
+            total += weight;
+            level += weight * mean;
+            square += weight * (mean * mean + 1.0 / precision);
+            between_mean += weight * between.ln();
+        }
+    }
+    let (mean, sd) = (
+        level / total,
+        (square / total - (level / total).powi(2)).sqrt(),
+    );
+    assert!(
+        (found.evidence - total.ln()).abs() < 0.03,
+        "{} {}",
+        found.evidence,
+        total.ln()
+    );
+    assert!(found.error < 0.05, "{}", found.error);
+    let own: f64 = found.points.iter().map(|p| p.weight * p.fit.mean[0]).sum();
+    let spread: f64 = (found.points.iter())
+        .map(|p| p.weight * (p.fit.variance[0] + (p.fit.mean[0] - own).powi(2)))
+        .sum();
+    assert!((own - mean).abs() < 0.02 * sd, "{own} {mean}");
+    assert!(
+        (spread.sqrt() / sd - 1.0).abs() < 0.03,
+        "{} {sd}",
+        spread.sqrt()
+    );
+    let log_between: f64 = found
+        .points
+        .iter()
+        .map(|p| p.weight * p.theta[0].ln())
+        .sum();
+    assert!(
+        (log_between - between_mean / total).abs() < 0.15,
+        "{log_between}"
+    );
+    let quantiles = [0.05, 0.5, 0.95].map(|p| found.marginals[0].quantile(p));
+    assert!(quantiles[0] < quantiles[1] && quantiles[1] < quantiles[2]);
+}
+
+fn moments(fit: &Fit) -> Vec<(f64, f64)> {
+    fit.predictor_mean
+        .iter()
+        .copied()
+        .zip(fit.predictor_variance.iter().copied())
+        .collect()
+}
+
+/// A sum of parts that are flat in the same level says of linear predictors what the sum with one level says.
+#[test]
+fn shared_levels_are_held() {
+    let n = 27;
+    let column = |f: &dyn Fn(usize) -> f64| -> Vec<f64> { (0..n).map(f).collect() };
+    let sheet = Sheet(BTreeMap::from([
+        ("region", column(&|i| (i % 9 + 1) as f64)),
+        ("time", column(&|i| (i / 3) as f64)),
+        ("other", column(&|i| ((i * 5) % 13) as f64)),
+        ("x", column(&noise)),
+    ]));
+    let y: Vec<f64> = (0..n).map(|i| (6.0 * noise(3 * i)).floor()).collect();
+    for text in [
+        "icar(graph=path, on=region) + rw1(on=time)",
+        "bym2(graph=path, on=region) + rw1(on=time)",
+        "rw2(on=time) + rw2(on=other) + fixed(x)",
+        "intercept() + icar(graph=path, on=region) + rw1(on=time) + rw2(on=other)",
+        "rw1(on=time) + rw2(on=time)",
+    ] {
+        let prior = made(text, &sheet);
+        let fit = converged(&model(&prior, Likelihood::poisson(), y.clone()));
+        assert!(fit.bound.is_finite(), "{text}");
+        assert!(
+            prior.notes.iter().any(|n| n.contains("adds up to zero")),
+            "{text}: {:?}",
+            prior.notes
+        );
+        // The order of parts is only one of bookkeeping.
+        let turned: Vec<&str> = text.split(" + ").collect();
+        let turned = turned.into_iter().rev().collect::<Vec<_>>().join(" + ");
+        if !text.contains("intercept") && !text.contains("bym2") {
+            let again = made(&turned, &sheet);
+            let other = converged(&model(&again, Likelihood::poisson(), y.clone()));
+            assert!(
+                (fit.bound - other.bound).abs() < 1e-5,
+                "{text}: {} {}",
+                fit.bound,
+                other.bound
+            );
+            for (a, b) in moments(&fit).iter().zip(moments(&other)) {
+                assert!(
+                    (a.0 - b.0).abs() < 1e-5 && (a.1 - b.1).abs() < 1e-5,
+                    "{text}: {a:?} {b:?}"
+                );
+            }
+        }
+    }
+}
+
+/// The evidence of a Gaussian model is the sum of predictive densities, and each of them is that of a fit without the row.
+#[test]
+fn what_is_left_out_is_predicted_as_by_a_fit_without_it() {
+    for likelihood in [
+        Likelihood::gaussian(0.3),
+        Likelihood::poisson(),
+        Likelihood::bernoulli(),
+    ] {
+        let n = 12;
+        let sheet = |n: usize| Sheet(BTreeMap::from([("t", (0..n).map(|i| i as f64).collect())]));
+        let prior = made("intercept(variance=4) + ar1(on=t)", &sheet(n));
+        let y: Vec<f64> = (0..n)
+            .map(|i| crate::common::response(likelihood, i))
+            .collect();
+        let whole = model(&prior, likelihood, y.clone());
+        let fit = run(&whole, &tight()).unwrap();
+        let scores = leave_one_out(&whole, &fit).unwrap();
+        // The last row without itself.
+        let shorter = LatentModel {
+            design: made("intercept(variance=4) + ar1(on=t)", &sheet(n)).design(),
+            ..whole.clone()
+        };
+        let rows: Vec<usize> = (0..n - 1).collect();
+        let spec = Spec::parse("intercept(variance=4) + ar1(on=t, from=0, to=11)").unwrap();
+        let fewer = assemble(&spec, &sheet(n), &rows, Units::TABLE).unwrap();
+        let without = LatentModel {
+            design: fewer.design(),
+            observations: Observations::new(y[..n - 1].to_vec()),
+            ..shorter
+        };
+        let known = run(&without, &tight()).unwrap();
+        let query = jensen_latent::Query::Rows(whole.design.clone());
+        let predicted = jensen_latent::predict(&without, &known.warm(), &query).unwrap();
+        let (m, v) = predicted[n - 1];
+        let rule = jensen_math::quadrature::gauss_hermite(40).unwrap();
+        let expected: f64 = (rule.nodes.iter().zip(&rule.weights))
+            .map(|(z, w)| {
+                w * likelihood
+                    .log_density(m + v.sqrt() * z, y[n - 1], 1.0)
+                    .exp()
+            })
+            .sum();
+        let close = if likelihood == Likelihood::gaussian(0.3) {
+            1e-8
+        } else {
+            0.03
+        };
+        assert!(
+            (scores[n - 1] - expected.ln()).abs() < close,
+            "{likelihood}: {} {}",
+            scores[n - 1],
+            expected.ln()
+        );
+    }
+}
+
+/// Standard normal numbers of a seed.
+fn normals(seed: u64, n: usize) -> Vec<f64> {
+    use jensen_math::rng::{Purpose, Stream};
+    let mut stream = Stream::new(seed, Purpose::new("coverage"), 0, 0);
+    (0..n)
+        .map(|_| jensen_math::special::inv_phi(stream.uniform()))
+        .collect()
+}
+
+/// The share of simulated data sets whose level lies in its interval of 90 %.
+fn covered(groups: usize, data_sets: u64) -> f64 {
+    let n = 4 * groups;
+    let group: Vec<f64> = (0..n).map(|i| (i / 4) as f64).collect();
+    let sheet = Sheet(BTreeMap::from([("group", group)]));
+    let prior = made("intercept() + iid(on=group)", &sheet);
+    let settings = LearnSettings {
+        likelihood: vec![(0, Likelihood::gaussian(1.0).prior_of(0).clone())],
+        priors: true,
+        ..LearnSettings::default()
+    };
+    let mut inside = 0.0;
+    for seed in 0..data_sets {
+        let draws = normals(seed + 1000 * groups as u64, n + groups);
+        let (effects, noise) = draws.split_at(groups);
+        let y = (0..n)
+            .map(|i| 0.5 + 0.7 * effects[i / 4] + noise[i])
+            .collect();
+        let model = model(&prior, Likelihood::gaussian(1.0), y);
+        let (_, found) = integrated(&prior, &model, &settings);
+        let each = found.points.into_iter().map(|p| (p.weight, p.fit));
+        let (weights, fits): (Vec<f64>, Vec<Fit>) = each.unzip();
+        let means: Vec<f64> = fits.iter().map(|f| f.mean[0]).collect();
+        let sds: Vec<f64> = fits.iter().map(|f| f.variance[0].sqrt()).collect();
+        let end = |p: f64| jensen_latent::mixture_quantile(&weights, &means, &sds, p);
+        inside += f64::from(end(0.05) < 0.5 && 0.5 < end(0.95));
+    }
+    inside / data_sets as f64
+}
+
+/// Intervals of 90 % hold the truth as often as they say, with few groups too. A share of 300 has a standard error of 0.017.
+#[test]
+fn intervals_hold_the_truth_as_often_as_they_say() {
+    for groups in [4, 10] {
+        let share = covered(groups, 300);
+        assert!((share - 0.9).abs() < 0.045, "{groups} groups: {share}");
+    }
+}

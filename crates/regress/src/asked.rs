@@ -1,0 +1,164 @@
+//! The formulas of a regression, and the rows in which they can be evaluated.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result, Span};
+use crate::family::Family;
+use crate::formula::{Formula, Terms};
+use crate::frame::Frame;
+use crate::regression::Request;
+use crate::syntax::Kind;
+
+/// Formulas as they were read.
+pub struct Formulas {
+    /// That of the mean.
+    pub mean: Formula,
+    /// By parameter.
+    pub others: Vec<(String, Formula)>,
+    /// Parameters that have a value.
+    pub fixed: BTreeMap<String, f64>,
+}
+
+impl Formulas {
+    /// Reads all formulas of a request.
+    ///
+    /// # Errors
+    /// One cannot be read, or is of no parameter of the family.
+    pub fn parse(request: &Request, family: &Family) -> Result<Self> {
+        let Some(first) = request.formulas.first() else {
+            return Err(Error::new("no formula is given").help("write one such as `y ~ x`"));
+        };
+        let mut made = Self {
+            mean: Formula::parse(first)?,
+            others: Vec::new(),
+            fixed: BTreeMap::new(),
+        };
+        let names: Vec<&str> = family.parameters.iter().map(|p| p.name).collect();
+        for parameter in family.parameters {
+            if let Some(value) = parameter.fixed {
+                made.fixed.insert(parameter.name.to_owned(), value);
+            }
+        }
+        for text in &request.formulas[1..] {
+            let (name, span) = match text.split_once('=').filter(|_| !text.contains('~')) {
+                Some((name, value)) => {
+                    let span = Span {
+                        start: 0,
+                        end: name.trim_end().len(),
+                    };
+                    let name = name.trim().to_owned();
+                    let Ok(value) = value.trim().parse() else {
+                        return Err(Error::at(
+                            text,
+                            Span {
+                                start: 0,
+                                end: text.len(),
+                            },
+                            "a fixed parameter is a number",
+                        )
+                        .help("write nu = 4, or a formula such as nu ~ x"));
+                    };
+                    made.fixed.insert(name.clone(), value);
+                    (name, span)
+                }
+                None => {
+                    let formula = Formula::parse(text)?;
+                    let left = &formula.response.value;
+                    let Kind::Name(name) = &left.kind else {
+                        return Err(Error::at(
+                            text,
+                            left.span,
+                            "left of `~` stands a parameter of the family",
+                        )
+                        .help("several responses are several regressions"));
+                    };
+                    let found = (name.clone(), left.span);
+                    made.fixed.remove(name);
+                    made.others.push((name.clone(), formula));
+                    found
+                }
+            };
+            if !names.contains(&name.as_str()) {
+                let error = Error::at(
+                    text,
+                    span,
+                    format!("the family {} has no parameter `{name}`", family.name),
+                );
+                return Err(error.help(match names.as_slice() {
+                    [] => "it has a mean alone".to_owned(),
+                    names => format!("it has {}", names.join(", ")),
+                }));
+            }
+        }
+        Ok(made)
+    }
+
+    /// All formulas.
+    pub fn all(&self) -> impl Iterator<Item = &Formula> {
+        std::iter::once(&self.mean).chain(self.others.iter().map(|(_, formula)| formula))
+    }
+}
+
+/// The columns that the right side of a formula may mean by `.`: those that nothing left of `~` names.
+pub fn others(formula: &Formula, frame: &Frame) -> Vec<String> {
+    let mut left = Vec::new();
+    formula.response.value.columns(&mut left);
+    formula
+        .response
+        .additions
+        .iter()
+        .for_each(|a| a.columns(&mut left));
+    let named = |name: &&String| !left.iter().any(|(other, _)| other == *name);
+    frame.names().iter().filter(named).cloned().collect()
+}
+
+/// Every column that terms name, with its place in the text.
+pub fn columns(terms: &Terms, found: &mut Vec<(String, Span)>) {
+    let exprs = terms.variables.iter().chain(&terms.offsets);
+    exprs.for_each(|expr| expr.columns(found));
+    for call in &terms.special {
+        if let Kind::Call(_, arguments) = &call.kind {
+            let data = arguments
+                .iter()
+                .filter(|a| a.name.is_none() || a.name.as_deref() == Some("by"));
+            data.for_each(|a| a.value.columns(found));
+        }
+    }
+    for group in &terms.groups {
+        columns(&group.terms, found);
+        group
+            .factors
+            .iter()
+            .for_each(|factor| factor.columns(found));
+    }
+}
+
+/// The rows in which all of these columns have values, and what is missing.
+pub type Complete = (Vec<usize>, Vec<(String, usize)>);
+
+/// The rows in which all of these columns have values.
+///
+/// # Errors
+/// There is no such column.
+pub fn complete(frame: &Frame, named: &[(String, Span)], text: &str) -> Result<Complete> {
+    let mut keep = vec![true; frame.rows()];
+    let mut missing: Vec<(String, usize)> = Vec::new();
+    for (name, span) in named {
+        if missing.iter().any(|(known, _)| known == name) {
+            continue;
+        }
+        let Some(column) = frame.column(name) else {
+            return Err(frame.unknown(name).or_at(text, *span));
+        };
+        let gaps = (0..frame.rows()).filter(|row| column.is_missing(*row));
+        let mut count = 0;
+        for row in gaps {
+            keep[row] = false;
+            count += 1;
+        }
+        missing.push((name.clone(), count));
+    }
+    missing.retain(|(_, count)| *count > 0);
+    let rows = (0..frame.rows()).filter(|row| keep[*row]).collect();
+    Ok((rows, missing))
+}

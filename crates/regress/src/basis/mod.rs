@@ -1,0 +1,29 @@
+//! Bases of functions of one column: what a call learns from the data, and its columns at any values.
+
+mod linear;
+mod polynomial;
+mod spline;
+
+pub use linear::eigen;
+pub use polynomial::Polynomial;
+pub use spline::{Cubic, Spline};
+
+/// The quantile of sorted numbers by R's rule 7: linear between order statistics.
+pub fn quantile(sorted: &[f64], p: f64) -> f64 {
+    let at = p * (sorted.len() - 1) as f64;
+    let (low, share) = (at.floor() as usize, at.fract());
+    let high = (low + 1).min(sorted.len() - 1);
+    sorted[low] + share * (sorted[high] - sorted[low])
+}
+
+/// Mean.
+pub fn mean(x: &[f64]) -> f64 {
+    x.iter().sum::<f64>() / x.len() as f64
+}
+
+/// Standard deviation with n − 1; of a single value 0.
+pub fn sd(x: &[f64]) -> f64 {
+    let m = mean(x);
+    let squares: f64 = x.iter().map(|x| (x - m).powi(2)).sum();
+    (squares / (x.len().max(2) - 1) as f64).sqrt()
+}

@@ -1,0 +1,63 @@
+//! Orthogonal polynomials over the values of a column, as R's `poly` has them (Kennedy and Gentle, Statistical computing,
+//! 1980, pages 343 to 344): three-term recursion.
+
+use serde::{Deserialize, Serialize};
+
+/// Polynomials of degrees 1 to k that are orthonormal over the values they were made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Polynomial {
+    alpha: Vec<f64>,
+    /// Squared norms, that of degree 0 first.
+    norm: Vec<f64>,
+}
+
+impl Polynomial {
+    /// Of these values.
+    pub fn of(x: &[f64], degree: usize) -> Self {
+        let mut made = Self {
+            alpha: Vec::new(),
+            norm: Vec::new(),
+        };
+        let mut last = vec![0.0; x.len()];
+        let mut this = vec![1.0; x.len()];
+        for _ in 0..=degree {
+            let norm: f64 = this.iter().map(|p| p * p).sum();
+            let moment: f64 = x.iter().zip(&this).map(|(x, p)| x * p * p).sum();
+            let share = made.norm.last().map_or(0.0, |before| norm / before);
+            made.alpha.push(moment / norm);
+            made.norm.push(norm);
+            let alpha = moment / norm;
+            let next = step(x, &this, &last, alpha, share);
+            last = std::mem::replace(&mut this, next);
+        }
+        made
+    }
+
+    /// Their values.
+    pub fn at(&self, x: &[f64]) -> Vec<Vec<f64>> {
+        let mut found = Vec::new();
+        let mut last = vec![0.0; x.len()];
+        let mut this = vec![1.0; x.len()];
+        for degree in 0..self.norm.len() {
+            if degree > 0 {
+                let size = self.norm[degree].sqrt();
+                found.push(this.iter().map(|p| p / size).collect());
+            }
+            let share = match degree {
+                0 => 0.0,
+                _ => self.norm[degree] / self.norm[degree - 1],
+            };
+            let next = step(x, &this, &last, self.alpha[degree], share);
+            last = std::mem::replace(&mut this, next);
+        }
+        found
+    }
+}
+
+/// The polynomial of the next degree.
+fn step(x: &[f64], this: &[f64], last: &[f64], alpha: f64, share: f64) -> Vec<f64> {
+    let terms = x.iter().zip(this).zip(last);
+    terms
+        .map(|((x, p), q)| (x - alpha) * p - share * q)
+        .collect()
+}

@@ -1,0 +1,235 @@
+//! Densities that Stan's library lacks, and their random numbers, as functions of a program.
+
+/// The skew normal by its mean and standard deviation.
+pub const SKEW_NORMAL: &str = "
+  // Skew normal by mean, standard deviation and slant.
+  real skew_normal_mean_lpdf(real y, real mu, real sigma, real alpha) {
+    real delta = alpha / sqrt(1 + square(alpha));
+    real omega = sigma / sqrt(1 - 2 / pi() * square(delta));
+    return skew_normal_lpdf(y | mu - omega * delta * sqrt(2 / pi()), omega, alpha);
+  }
+  real skew_normal_mean_rng(real mu, real sigma, real alpha) {
+    real delta = alpha / sqrt(1 + square(alpha));
+    real omega = sigma / sqrt(1 - 2 / pi() * square(delta));
+    return skew_normal_rng(mu - omega * delta * sqrt(2 / pi()), omega, alpha);
+  }";
+
+/// The inverse Gaussian by mean and shape; random numbers by Michael, Schucany and Haas, The American Statistician 30 (1976).
+pub const INVERSE_GAUSSIAN: &str = "
+  // Inverse Gaussian by mean and shape.
+  real inverse_gaussian_lpdf(real y, real mu, real shape) {
+    return 0.5 * log(shape / (2 * pi())) - 1.5 * log(y) - 0.5 * shape * square((y - mu) / mu) / y;
+  }
+  real inverse_gaussian_rng(real mu, real shape) {
+    real v = square(std_normal_rng());
+    real x = mu + square(mu) * v / (2 * shape)
+             - mu / (2 * shape) * sqrt(4 * mu * shape * v + square(mu * v));
+    return uniform_rng(0, 1) <= mu / (mu + x) ? x : square(mu) / x;
+  }";
+
+/// Log-normal after a shift.
+pub const SHIFTED_LOGNORMAL: &str = "
+  // Log-normal that begins at ndt.
+  real shifted_lognormal_lpdf(real y, real mu, real sigma, real ndt) {
+    return lognormal_lpdf(y - ndt | mu, sigma);
+  }
+  real shifted_lognormal_rng(real mu, real sigma, real ndt) {
+    return ndt + lognormal_rng(mu, sigma);
+  }";
+
+/// Counts with zeros of their own, and shares.
+pub const ZERO_INFLATED_POISSON: &str = "
+  // Zero with probability zi, else Poisson.
+  real zero_inflated_poisson_lpmf(int y, real mu, real zi) {
+    if (y == 0) {
+      return log_sum_exp(log(zi), log1m(zi) + poisson_lpmf(0 | mu));
+    }
+    return log1m(zi) + poisson_lpmf(y | mu);
+  }
+  int zero_inflated_poisson_rng(real mu, real zi) {
+    return bernoulli_rng(zi) == 1 ? 0 : poisson_rng(mu);
+  }";
+
+/// The same of negative binomial counts.
+pub const ZERO_INFLATED_NEGBINOMIAL: &str = "
+  // Zero with probability zi, else negative binomial.
+  real zero_inflated_negbinomial_lpmf(int y, real mu, real shape, real zi) {
+    if (y == 0) {
+      return log_sum_exp(log(zi), log1m(zi) + neg_binomial_2_lpmf(0 | mu, shape));
+    }
+    return log1m(zi) + neg_binomial_2_lpmf(y | mu, shape);
+  }
+  int zero_inflated_negbinomial_rng(real mu, real shape, real zi) {
+    return bernoulli_rng(zi) == 1 ? 0 : neg_binomial_2_rng(mu, shape);
+  }";
+
+/// The same of binomial counts.
+pub const ZERO_INFLATED_BINOMIAL: &str = "
+  // Zero with probability zi, else binomial.
+  real zero_inflated_binomial_lpmf(int y, int trials, real mu, real zi) {
+    if (y == 0) {
+      return log_sum_exp(log(zi), log1m(zi) + binomial_lpmf(0 | trials, mu));
+    }
+    return log1m(zi) + binomial_lpmf(y | trials, mu);
+  }
+  int zero_inflated_binomial_rng(int trials, real mu, real zi) {
+    return bernoulli_rng(zi) == 1 ? 0 : binomial_rng(trials, mu);
+  }";
+
+/// Shares with zeros of their own.
+pub const ZERO_INFLATED_BETA: &str = "
+  // Zero with probability zi, else beta by mean and precision.
+  real zero_inflated_beta_lpdf(real y, real mu, real phi, real zi) {
+    if (y == 0) {
+      return log(zi);
+    }
+    return log1m(zi) + beta_proportion_lpdf(y | mu, phi);
+  }
+  real zero_inflated_beta_rng(real mu, real phi, real zi) {
+    return bernoulli_rng(zi) == 1 ? 0 : beta_proportion_rng(mu, phi);
+  }";
+
+/// Shares with zeros and ones of their own.
+pub const ZERO_ONE_INFLATED_BETA: &str = "
+  // At an end with probability zoi, of these at 1 with probability coi, else beta by mean and precision.
+  real zero_one_inflated_beta_lpdf(real y, real mu, real phi, real zoi, real coi) {
+    if (y == 0) {
+      return log(zoi) + log1m(coi);
+    }
+    if (y == 1) {
+      return log(zoi) + log(coi);
+    }
+    return log1m(zoi) + beta_proportion_lpdf(y | mu, phi);
+  }
+  real zero_one_inflated_beta_rng(real mu, real phi, real zoi, real coi) {
+    return bernoulli_rng(zoi) == 1 ? bernoulli_rng(coi) : beta_proportion_rng(mu, phi);
+  }";
+
+/// Zeros apart from positive counts.
+pub const HURDLE_POISSON: &str = "
+  // Zero with probability hu, else Poisson above zero.
+  real hurdle_poisson_lpmf(int y, real mu, real hu) {
+    if (y == 0) {
+      return log(hu);
+    }
+    return log1m(hu) + poisson_lpmf(y | mu) - log1m_exp(-mu);
+  }
+  int hurdle_poisson_rng(real mu, real hu) {
+    if (bernoulli_rng(hu) == 1) {
+      return 0;
+    }
+    // One more than a Poisson process has after its first event, which falls before time mu.
+    real first = -log1m(uniform_rng(0, 1) * -expm1(-mu));
+    return 1 + (mu > first ? poisson_rng(mu - first) : 0);
+  }";
+
+/// The same of negative binomial counts.
+pub const HURDLE_NEGBINOMIAL: &str = "
+  // Zero with probability hu, else negative binomial above zero.
+  real hurdle_negbinomial_lpmf(int y, real mu, real shape, real hu) {
+    if (y == 0) {
+      return log(hu);
+    }
+    return log1m(hu) + neg_binomial_2_lpmf(y | mu, shape) - log1m_exp(neg_binomial_2_lpmf(0 | mu, shape));
+  }
+  int hurdle_negbinomial_rng(real mu, real shape, real hu) {
+    if (bernoulli_rng(hu) == 1) {
+      return 0;
+    }
+    int y = 0;
+    int tries = 0;
+    while (y == 0 && tries < 100000) {
+      y = neg_binomial_2_rng(mu, shape);
+      tries += 1;
+    }
+    return max(y, 1);
+  }";
+
+/// Zeros apart from gamma.
+pub const HURDLE_GAMMA: &str = "
+  // Zero with probability hu, else gamma.
+  real hurdle_gamma_lpdf(real y, real mu, real shape, real hu) {
+    if (y == 0) {
+      return log(hu);
+    }
+    return log1m(hu) + gamma_lpdf(y | shape, shape / mu);
+  }
+  real hurdle_gamma_rng(real mu, real shape, real hu) {
+    return bernoulli_rng(hu) == 1 ? 0 : gamma_rng(shape, shape / mu);
+  }";
+
+/// Zeros apart from log-normal.
+pub const HURDLE_LOGNORMAL: &str = "
+  // Zero with probability hu, else log-normal.
+  real hurdle_lognormal_lpdf(real y, real mu, real sigma, real hu) {
+    if (y == 0) {
+      return log(hu);
+    }
+    return log1m(hu) + lognormal_lpdf(y | mu, sigma);
+  }
+  real hurdle_lognormal_rng(real mu, real sigma, real hu) {
+    return bernoulli_rng(hu) == 1 ? 0 : lognormal_rng(mu, sigma);
+  }";
+
+/// Stopping ratios: the step at which a sequence of decisions ends.
+pub const SRATIO: &str = "
+  // Log probabilities of the categories: each threshold is a decision to stop.
+  vector sratio_log(real mu, vector thresholds) {
+    int C = num_elements(thresholds) + 1;
+    vector[C] lp = rep_vector(0, C);
+    for (c in 1 : C - 1) {
+      real stop = thresholds[c] - mu;
+      lp[c] += log_inv_logit(stop);
+      for (d in c + 1 : C) {
+        lp[d] += log_inv_logit(-stop);
+      }
+    }
+    return lp;
+  }
+  real sratio_lpmf(int y, real mu, vector thresholds) {
+    return sratio_log(mu, thresholds)[y];
+  }
+  int sratio_rng(real mu, vector thresholds) {
+    return categorical_logit_rng(sratio_log(mu, thresholds));
+  }";
+
+/// Continuation ratios: stopping ratios from the other side.
+pub const CRATIO: &str = "
+  // Log probabilities of the categories: each threshold is a decision to go on.
+  vector cratio_log(real mu, vector thresholds) {
+    int C = num_elements(thresholds) + 1;
+    vector[C] lp = rep_vector(0, C);
+    for (c in 1 : C - 1) {
+      real go = mu - thresholds[c];
+      lp[c] += log_inv_logit(-go);
+      for (d in c + 1 : C) {
+        lp[d] += log_inv_logit(go);
+      }
+    }
+    return lp;
+  }
+  real cratio_lpmf(int y, real mu, vector thresholds) {
+    return cratio_log(mu, thresholds)[y];
+  }
+  int cratio_rng(real mu, vector thresholds) {
+    return categorical_logit_rng(cratio_log(mu, thresholds));
+  }";
+
+/// Adjacent categories.
+pub const ACAT: &str = "
+  // Logits of the categories: each threshold is between two neighbours.
+  vector acat_logits(real mu, vector thresholds) {
+    int C = num_elements(thresholds) + 1;
+    vector[C] logits;
+    logits[1] = 0;
+    for (c in 2 : C) {
+      logits[c] = logits[c - 1] + (mu - thresholds[c - 1]);
+    }
+    return logits;
+  }
+  real acat_lpmf(int y, real mu, vector thresholds) {
+    return categorical_logit_lpmf(y | acat_logits(mu, thresholds));
+  }
+  int acat_rng(real mu, vector thresholds) {
+    return categorical_logit_rng(acat_logits(mu, thresholds));
+  }";

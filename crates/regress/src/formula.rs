@@ -1,0 +1,459 @@
+//! What a formula says: a response with its additions, and the terms of a linear predictor, expanded as R expands them
+//! (Wilkinson and Rogers, Symbolic description of factorial models, 1973; Chambers and Hastie, 1992).
+
+use crate::error::{Error, Result, Span};
+use crate::syntax::{Expr, Kind, parse};
+
+/// A formula with its text.
+#[derive(Clone, Debug)]
+pub struct Formula {
+    /// As it was written.
+    pub text: String,
+    /// What stands left of `~`.
+    pub response: Response,
+    /// What stands right of it, not expanded yet, as `.` needs a table.
+    pub right: Expr,
+}
+
+/// The left side of a formula.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// The response: a column, a function of columns, or `cbind(successes, failures)`.
+    pub value: Expr,
+    /// Additions: `trials(n)`, `cens(c)`, `weights(w)`, ….
+    pub additions: Vec<Expr>,
+}
+
+impl Formula {
+    /// Reads a formula.
+    ///
+    /// # Errors
+    /// It cannot be read, or has no left side.
+    pub fn parse(text: &str) -> Result<Self> {
+        let expr = parse(text)?;
+        let span = expr.span;
+        let (left, right) = match expr.kind {
+            Kind::Binary("~", left, right) => (*left, *right),
+            Kind::Unary("~", _) => {
+                return Err(Error::at(text, span, "the formula has no response")
+                    .help("write the column that is to be explained left of `~`, as in `y ~ x`"));
+            }
+            _ => {
+                return Err(Error::at(text, span, "a formula has a `~`")
+                    .help("write `response ~ terms`, such as `y ~ x + (1 | g)`"));
+            }
+        };
+        let mut additions = Vec::new();
+        let value = match left.kind {
+            Kind::Binary("|", value, added) => {
+                sum(*added, &mut additions);
+                *value
+            }
+            _ => left,
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            response: Response { value, additions },
+            right,
+        })
+    }
+}
+
+/// The terms of a sum.
+fn sum(expr: Expr, found: &mut Vec<Expr>) {
+    match expr.kind {
+        Kind::Binary("+", left, right) => {
+            sum(*left, found);
+            sum(*right, found);
+        }
+        _ => found.push(expr),
+    }
+}
+
+/// The terms of a linear predictor.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    /// Whether it has an intercept.
+    pub intercept: bool,
+    /// Its variables, in the order in which they come.
+    pub variables: Vec<Expr>,
+    /// Its terms: the variables whose product each is, by their numbers in increasing order.
+    pub fixed: Vec<Vec<usize>>,
+    /// Group effects.
+    pub groups: Vec<Group>,
+    /// `offset(x)`: what is added as it is.
+    pub offsets: Vec<Expr>,
+    /// `s(x)`, `t2(x, z)`, `gp(x)`, `mo(x)`: calls that are terms of their own.
+    pub special: Vec<Expr>,
+}
+
+/// Group effects: `(terms | factors)`.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// What has an effect by group.
+    pub terms: Terms,
+    /// The factors whose combinations are the groups.
+    pub factors: Vec<Expr>,
+    /// Whether the effects are correlated.
+    pub correlated: bool,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl Group {
+    /// The name of the grouping: `a`, `a:b`.
+    pub fn name(&self) -> String {
+        let names = self.factors.iter().map(ToString::to_string);
+        names.collect::<Vec<_>>().join(":")
+    }
+}
+
+/// Functions that are terms of their own.
+pub const SPECIAL: [&str; 4] = ["s", "t2", "gp", "mo"];
+
+/// Functions of other packages that are not here, and what to write instead.
+const ABSENT: [(&str, &str); 11] = [
+    ("te", "write t2(x, z), which is te(x, z) as group effects"),
+    ("ti", "write t2(x, z), which holds the main effects as well"),
+    (
+        "me",
+        "write the measurement model as a Stan program: `jensen regress … --stan FILE` writes one to begin with",
+    ),
+    (
+        "mi",
+        "leave out the rows with missing values, as is done without mi(), or write the model as a Stan program",
+    ),
+    (
+        "ar",
+        "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with",
+    ),
+    (
+        "arma",
+        "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with",
+    ),
+    ("car", "`jensen latent` fits Markov fields over maps"),
+    (
+        "mm",
+        "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with",
+    ),
+    ("gr", "write the grouping column alone, as in (1 | g)"),
+    (
+        "cs",
+        "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with",
+    ),
+    (
+        "bf",
+        "give formulas of parameters after the first one, as in 'y ~ x' 'sigma ~ x'",
+    ),
+];
+
+/// Expands the right side of a formula; `others` are the columns that `.` stands for.
+///
+/// # Errors
+/// A term that means nothing, with its place.
+pub fn expand(text: &str, right: &Expr, others: &[String]) -> Result<Terms> {
+    let mut expander = Expander {
+        text,
+        others,
+        terms: Terms::default(),
+    };
+    let sum = expander.sum(right)?;
+    let mut terms = expander.terms;
+    terms.intercept = sum.intercept.unwrap_or(true);
+    terms.fixed = sum.terms;
+    // By their degree, as R has them; within one degree as they come.
+    terms.fixed.sort_by_key(Vec::len);
+    Ok(terms)
+}
+
+/// A sum of terms as it is being expanded.
+#[derive(Default)]
+struct Sum {
+    intercept: Option<bool>,
+    terms: Vec<Vec<usize>>,
+}
+
+impl Sum {
+    fn add(&mut self, other: Self) {
+        self.intercept = other.intercept.or(self.intercept);
+        for term in other.terms {
+            if !self.terms.contains(&term) {
+                self.terms.push(term);
+            }
+        }
+    }
+
+    fn product(&self, other: &Self) -> Self {
+        let mut found = Self::default();
+        for left in &self.terms {
+            for right in &other.terms {
+                found.add(Self::of(union(left, right)));
+            }
+        }
+        found
+    }
+
+    fn of(term: Vec<usize>) -> Self {
+        Self {
+            intercept: None,
+            terms: vec![term],
+        }
+    }
+
+    fn again(&self) -> Self {
+        Self {
+            intercept: self.intercept,
+            terms: self.terms.clone(),
+        }
+    }
+}
+
+fn union(left: &[usize], right: &[usize]) -> Vec<usize> {
+    let mut found = [left, right].concat();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+struct Expander<'a> {
+    text: &'a str,
+    others: &'a [String],
+    terms: Terms,
+}
+
+impl Expander<'_> {
+    fn error(&self, expr: &Expr, message: impl Into<String>) -> Error {
+        Error::at(self.text, expr.span, message)
+    }
+
+    fn sum(&mut self, expr: &Expr) -> Result<Sum> {
+        match &expr.kind {
+            Kind::Number(x) if *x == 1.0 || *x == 0.0 => Ok(Sum {
+                intercept: Some(*x == 1.0),
+                terms: Vec::new(),
+            }),
+            Kind::Number(x) => Err(self
+                .error(expr, format!("{x} is no term"))
+                .help("1 is an intercept and 0 none; a fixed summand is offset(column)")),
+            Kind::Text(_) => Err(self
+                .error(expr, "a text is no term")
+                .help("a column whose name has blanks stands in backquotes: `my column`")),
+            Kind::Name(name) if name == "." => {
+                let mut found = Sum::default();
+                for name in self.others {
+                    let column = Expr {
+                        kind: Kind::Name(name.clone()),
+                        span: expr.span,
+                    };
+                    found.add(self.variable(&column));
+                }
+                Ok(found)
+            }
+            Kind::Name(_) => Ok(self.variable(expr)),
+            Kind::Group(inner) => match &inner.kind {
+                Kind::Binary(sign @ ("|" | "||"), effects, factors) => {
+                    self.groups(effects, factors, *sign == "|", expr.span)?;
+                    Ok(Sum::default())
+                }
+                _ => self.sum(inner),
+            },
+            Kind::Unary("+", inner) => self.sum(inner),
+            Kind::Unary("-", inner) => {
+                let mut found = Sum::default();
+                let removed = self.sum(inner)?;
+                self.remove(&mut found, &removed);
+                Ok(found)
+            }
+            Kind::Binary(sign, left, right) => self.binary(expr, sign, left, right),
+            Kind::Unary(..) => Err(self.no_term(expr)),
+            Kind::Call(name, _) => self.call(expr, name),
+        }
+    }
+
+    fn no_term(&self, expr: &Expr) -> Error {
+        self.error(expr, "this is no term")
+            .help(format!("a computed column stands in I(), as in I({expr})"))
+    }
+
+    fn call(&mut self, expr: &Expr, name: &str) -> Result<Sum> {
+        if let Some((_, instead)) = ABSENT.iter().find(|(absent, _)| *absent == name) {
+            return Err(self
+                .error(expr, format!("{name}() is not among the terms"))
+                .help(*instead));
+        }
+        if let Kind::Call(_, arguments) = &expr.kind
+            && name == "offset"
+        {
+            let [argument] = arguments.as_slice() else {
+                return Err(self.error(expr, "offset() takes one column"));
+            };
+            self.terms.offsets.push(argument.value.clone());
+            return Ok(Sum::default());
+        }
+        if SPECIAL.contains(&name) {
+            self.terms.special.push(expr.clone());
+            return Ok(Sum::default());
+        }
+        Ok(self.variable(expr))
+    }
+
+    fn binary(&mut self, expr: &Expr, sign: &str, left: &Expr, right: &Expr) -> Result<Sum> {
+        match sign {
+            "+" => {
+                let mut found = self.sum(left)?;
+                let right = self.sum(right)?;
+                found.add(right);
+                Ok(found)
+            }
+            "-" => {
+                let mut found = self.sum(left)?;
+                let removed = self.sum(right)?;
+                self.remove(&mut found, &removed);
+                Ok(found)
+            }
+            "*" | ":" | "%in%" | "/" => {
+                let (a, b) = (self.factor(left)?, self.factor(right)?);
+                let mut found = match sign {
+                    "*" | "/" => a.again(),
+                    _ => Sum::default(),
+                };
+                if sign == "/" {
+                    let all = a
+                        .terms
+                        .iter()
+                        .fold(Vec::new(), |all, term| union(&all, term));
+                    found.add(Sum::of(all).product(&b));
+                } else {
+                    if sign == "*" {
+                        found.add(b.again());
+                    }
+                    found.add(a.product(&b));
+                }
+                Ok(found)
+            }
+            "^" => {
+                let power = match right.bare().kind {
+                    Kind::Number(x) if x.fract() == 0.0 && (1.0..=20.0).contains(&x) => x as usize,
+                    _ => {
+                        return Err(self
+                            .error(right, "a power of terms is a whole number from 1 to 20")
+                            .help(format!("the square of a column is I({expr})")));
+                    }
+                };
+                let once = self.factor(left)?;
+                let mut found = once.again();
+                for _ in 1..power {
+                    let more = found.product(&once);
+                    found.add(more);
+                }
+                Ok(found)
+            }
+            "|" | "||" => Err(self
+                .error(expr, "group effects stand in parentheses")
+                .help(format!("write ({expr})"))),
+            "~" => Err(self.error(expr, "a formula has one `~`")),
+            _ => Err(self.no_term(expr)),
+        }
+    }
+
+    /// What may be a factor of a product of terms.
+    fn factor(&mut self, expr: &Expr) -> Result<Sum> {
+        let count = |terms: &Terms| terms.groups.len() + terms.special.len() + terms.offsets.len();
+        let before = count(&self.terms);
+        let found = self.sum(expr)?;
+        if count(&self.terms) > before {
+            return Err(self
+                .error(expr, "group effects, smooths and offsets cannot be multiplied")
+                .help("write them as summands of their own; s(x, by = f) has one curve for each level of f"));
+        }
+        Ok(found)
+    }
+
+    fn remove(&self, from: &mut Sum, what: &Sum) {
+        if let Some(intercept) = what.intercept {
+            from.intercept = Some(!intercept);
+        }
+        from.terms.retain(|term| !what.terms.contains(term));
+    }
+
+    fn variable(&mut self, expr: &Expr) -> Sum {
+        let name = expr.to_string();
+        let known = self.terms.variables.iter();
+        let known = known
+            .map(ToString::to_string)
+            .position(|other| other == name);
+        Sum::of(vec![known.unwrap_or_else(|| {
+            self.terms.variables.push(expr.clone());
+            self.terms.variables.len() - 1
+        })])
+    }
+
+    fn groups(&mut self, effects: &Expr, by: &Expr, correlated: bool, span: Span) -> Result<()> {
+        if let Kind::Binary("|", ..) = effects.kind {
+            return Err(Error::at(
+                self.text,
+                span,
+                "group effects of several parameters cannot be correlated",
+            )
+            .help("write (terms | group) in the formula of each parameter"));
+        }
+        let terms = expand(self.text, effects, &[])?;
+        if !(terms.groups.is_empty() && terms.special.is_empty() && terms.offsets.is_empty()) {
+            return Err(self
+                .error(effects, "only columns have effects by group")
+                .help("smooths and offsets stand outside of the parentheses"));
+        }
+        if !terms.intercept && terms.fixed.is_empty() {
+            return Err(self
+                .error(effects, "there is nothing here that differs by group")
+                .help("(1 | g) has an intercept for each group"));
+        }
+        let mut nested = Vec::new();
+        self.grouping(by, &mut nested)?;
+        for factors in nested {
+            self.terms.groups.push(Group {
+                terms: terms.clone(),
+                factors,
+                correlated,
+                span,
+            });
+        }
+        Ok(())
+    }
+
+    /// The groupings that an expression right of the bar stands for: `a/b` is `a` and `a:b`.
+    fn grouping(&self, expr: &Expr, found: &mut Vec<Vec<Expr>>) -> Result<()> {
+        match &expr.kind {
+            Kind::Name(_) => found.push(vec![expr.clone()]),
+            Kind::Call(name, _) if !ABSENT.iter().any(|(absent, _)| absent == name) => {
+                found.push(vec![expr.clone()]);
+            }
+            Kind::Call(name, _) => {
+                let absent = ABSENT.iter().find(|(absent, _)| absent == name);
+                let error = self.error(expr, format!("{name}() is no grouping"));
+                return Err(error.help(absent.map_or("", |(_, instead)| *instead)));
+            }
+            Kind::Group(inner) => self.grouping(inner, found)?,
+            Kind::Binary(sign @ (":" | "/"), left, right) => {
+                let (mut outer, mut inner) = (Vec::new(), Vec::new());
+                self.grouping(left, &mut outer)?;
+                self.grouping(right, &mut inner)?;
+                let (Some(last), [inner]) = (outer.last().cloned(), inner.as_slice()) else {
+                    return Err(self.no_grouping(expr));
+                };
+                if *sign == "/" {
+                    found.append(&mut outer);
+                }
+                found.push([last, inner.clone()].concat());
+            }
+            _ => return Err(self.no_grouping(expr)),
+        }
+        Ok(())
+    }
+
+    fn no_grouping(&self, expr: &Expr) -> Error {
+        self.error(expr, "this is no grouping").help(
+            "right of the bar stands a column, `a:b` for combinations, or `a/b` for b within a",
+        )
+    }
+}

@@ -1,0 +1,265 @@
+//! The table of a regression: named columns of numbers, truth values and factors.
+
+use jensen_data::{Cells, Table};
+
+use crate::error::{Error, Result};
+
+/// A column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Numbers, NaN where one is missing.
+    Numbers(Vec<f64>),
+    /// 0 and 1, NaN where one is missing.
+    Truth(Vec<f64>),
+    /// Words.
+    Factor(Factor),
+}
+
+/// Words as numbers of their levels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Factor {
+    /// For each row the number of its level, none where it is missing.
+    pub codes: Vec<Option<u32>>,
+    /// The levels in their order.
+    pub levels: Vec<String>,
+    /// Whether the order means something.
+    pub ordered: bool,
+}
+
+impl Factor {
+    /// A factor of words, its levels in the order of the alphabet.
+    pub fn of_words<S: AsRef<str>>(words: &[Option<S>]) -> Self {
+        let mut levels: Vec<&str> = words.iter().flatten().map(AsRef::as_ref).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        let code = |word: &S| {
+            levels
+                .binary_search(&word.as_ref())
+                .ok()
+                .map(|at| at as u32)
+        };
+        Self {
+            codes: words.iter().map(|word| code(word.as_ref()?)).collect(),
+            levels: levels.into_iter().map(str::to_owned).collect(),
+            ordered: false,
+        }
+    }
+
+    /// A factor of numbers, its levels by their size.
+    pub fn of_numbers(numbers: &[f64]) -> Self {
+        let mut levels: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
+        levels.sort_unstable_by(f64::total_cmp);
+        levels.dedup();
+        let code = |x: &f64| {
+            let at = levels.binary_search_by(|level| level.total_cmp(x));
+            at.ok().map(|at| at as u32)
+        };
+        Self {
+            codes: numbers.iter().map(code).collect(),
+            levels: levels.iter().map(ToString::to_string).collect(),
+            ordered: false,
+        }
+    }
+
+    /// These rows, without levels that have none of them.
+    #[must_use]
+    pub fn at(&self, rows: &[usize]) -> Self {
+        let codes: Vec<Option<u32>> = rows.iter().map(|row| self.codes[*row]).collect();
+        let mut used = vec![false; self.levels.len()];
+        codes
+            .iter()
+            .flatten()
+            .for_each(|code| used[*code as usize] = true);
+        let mut number = vec![0; used.len()];
+        let mut levels = Vec::new();
+        for (level, _) in used.iter().enumerate().filter(|(_, used)| **used) {
+            number[level] = levels.len() as u32;
+            levels.push(self.levels[level].clone());
+        }
+        let renumbered = codes.into_iter().map(|code| Some(number[code? as usize]));
+        Self {
+            codes: renumbered.collect(),
+            levels,
+            ordered: self.ordered,
+        }
+    }
+
+    /// The same words as numbers of these levels; the first word that is none of them otherwise.
+    ///
+    /// # Errors
+    /// That word.
+    pub fn among(&self, levels: &[String]) -> std::result::Result<Self, String> {
+        let place = |level: &String| levels.iter().position(|known| known == level);
+        let places: Vec<Option<usize>> = self.levels.iter().map(place).collect();
+        let code = |code: &Option<u32>| match code {
+            None => Ok(None),
+            Some(code) => match places[*code as usize] {
+                Some(place) => Ok(Some(place as u32)),
+                None => Err(self.levels[*code as usize].clone()),
+            },
+        };
+        Ok(Self {
+            codes: self
+                .codes
+                .iter()
+                .map(code)
+                .collect::<std::result::Result<_, _>>()?,
+            levels: levels.to_vec(),
+            ordered: self.ordered,
+        })
+    }
+}
+
+impl Column {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Numbers(x) | Self::Truth(x) => x.len(),
+            Self::Factor(factor) => factor.codes.len(),
+        }
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the value of a row is missing.
+    pub fn is_missing(&self, row: usize) -> bool {
+        match self {
+            Self::Numbers(x) | Self::Truth(x) => x[row].is_nan(),
+            Self::Factor(factor) => factor.codes[row].is_none(),
+        }
+    }
+
+    /// These rows.
+    #[must_use]
+    pub fn at(&self, rows: &[usize]) -> Self {
+        let numbers = |x: &[f64]| rows.iter().map(|row| x[*row]).collect();
+        match self {
+            Self::Numbers(x) => Self::Numbers(numbers(x)),
+            Self::Truth(x) => Self::Truth(numbers(x)),
+            Self::Factor(factor) => Self::Factor(factor.at(rows)),
+        }
+    }
+}
+
+/// Named columns of one length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Frame {
+    /// What it is called in messages.
+    pub source: String,
+    names: Vec<String>,
+    columns: Vec<Column>,
+    rows: usize,
+}
+
+impl Frame {
+    /// A frame of columns.
+    ///
+    /// # Errors
+    /// Columns differ in length, or two have one name.
+    pub fn new(source: impl Into<String>, columns: Vec<(String, Column)>) -> Result<Self> {
+        let source = source.into();
+        let rows = columns.first().map_or(0, |(_, column)| column.len());
+        for (at, (name, column)) in columns.iter().enumerate() {
+            if column.len() != rows {
+                return Err(Error::new(format!(
+                    "{source}: the column `{name}` has {} rows, and the first one {rows}",
+                    column.len()
+                )));
+            }
+            if columns[..at].iter().any(|(other, _)| other == name) {
+                return Err(Error::new(format!(
+                    "{source}: two columns are called `{name}`"
+                )));
+            }
+        }
+        let (names, columns) = columns.into_iter().unzip();
+        Ok(Self {
+            source,
+            names,
+            columns,
+            rows,
+        })
+    }
+
+    /// The columns of a table: words are factors, and `true` and `false` truth values.
+    pub fn of_table(table: &Table) -> Self {
+        let truth = |word: &str| match word {
+            "TRUE" | "True" | "true" => Some(1.0),
+            "FALSE" | "False" | "false" => Some(0.0),
+            _ => None,
+        };
+        let column = |cells: &Cells| match cells {
+            Cells::Numbers(x) => Column::Numbers(x.clone()),
+            Cells::Words(words) => {
+                let values: Option<Vec<f64>> = words
+                    .iter()
+                    .map(|word| word.as_deref().map_or(Some(f64::NAN), truth))
+                    .collect();
+                match values {
+                    Some(values) => Column::Truth(values),
+                    None => Column::Factor(Factor::of_words(words)),
+                }
+            }
+        };
+        let columns = table.columns();
+        Self {
+            source: table.source().to_owned(),
+            names: columns.iter().map(|c| c.name.clone()).collect(),
+            columns: columns.iter().map(|c| column(&c.cells)).collect(),
+            rows: table.rows(),
+        }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The names of the columns.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// A column by name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        let at = self.names.iter().position(|other| other == name)?;
+        Some(&self.columns[at])
+    }
+
+    /// These rows.
+    #[must_use]
+    pub fn at(&self, rows: &[usize]) -> Self {
+        Self {
+            source: self.source.clone(),
+            names: self.names.clone(),
+            columns: self.columns.iter().map(|column| column.at(rows)).collect(),
+            rows: rows.len(),
+        }
+    }
+
+    /// What to say of a name that no column has.
+    pub fn unknown(&self, name: &str) -> Error {
+        let error = Error::new(format!("{} has no column `{name}`", self.source));
+        let near = jensen_data::similar_name(name, self.names.iter().map(String::as_str));
+        error.help(match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => {
+                let shown: Vec<String> = self
+                    .names
+                    .iter()
+                    .take(12)
+                    .map(|name| format!("`{name}`"))
+                    .collect();
+                let more = self.names.len().saturating_sub(12);
+                let tail = match more {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                format!("it has {}{tail}", shown.join(", "))
+            }
+        })
+    }
+}

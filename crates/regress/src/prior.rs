@@ -1,0 +1,228 @@
+//! Priors: those that a user gives, and which parameter takes which.
+//!
+//! A prior names a parameter as it is printed, `b[x] ~ normal(0, 1)`, or a class of them, `b ~ normal(0, 1)`.
+
+use crate::error::{Error, Result, Span};
+
+/// Distributions that a prior may be, with their numbers of arguments.
+const DISTRIBUTIONS: [(&str, usize); 17] = [
+    ("normal", 2),
+    ("student_t", 3),
+    ("cauchy", 2),
+    ("double_exponential", 2),
+    ("logistic", 2),
+    ("gumbel", 2),
+    ("exponential", 1),
+    ("gamma", 2),
+    ("inv_gamma", 2),
+    ("lognormal", 2),
+    ("weibull", 2),
+    ("chi_square", 1),
+    ("beta", 2),
+    ("uniform", 2),
+    ("lkj", 1),
+    ("dirichlet", 1),
+    ("std_normal", 0),
+];
+
+/// A prior that was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Given {
+    /// As it was written.
+    pub text: String,
+    /// The parameter or the class.
+    pub target: String,
+    /// The distribution's name.
+    pub name: String,
+    /// Its arguments.
+    pub arguments: String,
+    /// Where the target stands.
+    pub span: Span,
+}
+
+impl Given {
+    /// Reads a prior.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn parse(text: &str) -> Result<Self> {
+        let whole = Span {
+            start: 0,
+            end: text.len(),
+        };
+        let Some((target, density)) = text.split_once('~') else {
+            return Err(Error::at(text, whole, "a prior has a `~`")
+                .help("write a prior as `b ~ normal(0, 1)`"));
+        };
+        let (start, density_at) = (target.len() - target.trim_start().len(), target.len() + 1);
+        let target = target.trim();
+        let span = Span {
+            start,
+            end: start + target.len(),
+        };
+        let at = Span {
+            start: density_at,
+            end: text.len(),
+        };
+        let density = density.trim();
+        let inside = density
+            .strip_suffix(')')
+            .and_then(|rest| rest.split_once('('));
+        let Some((name, arguments)) = inside else {
+            return Err(
+                Error::at(text, at, "a prior is a distribution with numbers")
+                    .help("write it as `normal(0, 1)`"),
+            );
+        };
+        let name = name.trim();
+        let Some((_, count)) = DISTRIBUTIONS.iter().find(|(known, _)| *known == name) else {
+            let names = DISTRIBUTIONS.iter().map(|(known, _)| *known);
+            let near = jensen_data::similar_name(name, names.clone());
+            return Err(
+                Error::at(text, at, format!("`{name}` is no distribution of priors")).help(
+                    match near {
+                        Some(near) => format!("did you mean {near}?"),
+                        None => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
+                    },
+                ),
+            );
+        };
+        let numbers: Vec<&str> = arguments
+            .split(',')
+            .map(str::trim)
+            .filter(|a| !a.is_empty())
+            .collect();
+        if numbers.len() != *count {
+            return Err(Error::at(
+                text,
+                at,
+                format!(
+                    "{name} has {count} arguments, and {} are given",
+                    numbers.len()
+                ),
+            ));
+        }
+        if let Some(other) = numbers
+            .iter()
+            .find(|a| !a.parse::<f64>().is_ok_and(f64::is_finite))
+        {
+            return Err(Error::at(text, at, format!("`{other}` is no number"))
+                .help("arguments of priors are numbers"));
+        }
+        Ok(Self {
+            text: text.to_owned(),
+            target: target.to_owned(),
+            name: name.to_owned(),
+            arguments: numbers.join(", "),
+            span,
+        })
+    }
+
+    /// As Stan has it.
+    pub fn density(&self) -> String {
+        format!("{}({})", self.name, self.arguments)
+    }
+}
+
+/// A prior as it is used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Used {
+    /// The parameter or the class.
+    pub target: String,
+    /// Its distribution.
+    pub density: String,
+    /// Whether the user asked for it.
+    pub given: bool,
+}
+
+/// Priors that are given, and those that are used.
+#[derive(Debug, Default)]
+pub struct Priors {
+    given: Vec<(Given, bool)>,
+    /// What may be named.
+    names: Vec<String>,
+    /// As they are used, in the order of the program.
+    pub used: Vec<Used>,
+}
+
+impl Priors {
+    /// Reads priors.
+    ///
+    /// # Errors
+    /// One cannot be read.
+    pub fn parse(texts: &[String]) -> Result<Self> {
+        let given = texts.iter().map(|text| Ok((Given::parse(text)?, false)));
+        Ok(Self {
+            given: given.collect::<Result<_>>()?,
+            ..Self::default()
+        })
+    }
+
+    /// The prior that is given for a parameter, by its name or one of its classes, the closest first; the last one given counts.
+    pub fn find(&mut self, names: &[&str]) -> Option<Given> {
+        for name in names {
+            if !self.names.iter().any(|known| known == name) {
+                self.names.push((*name).to_owned());
+            }
+        }
+        for name in names {
+            if let Some((given, found)) = self
+                .given
+                .iter_mut()
+                .rev()
+                .find(|(given, _)| given.target == *name)
+            {
+                *found = true;
+                return Some(given.clone());
+            }
+        }
+        None
+    }
+
+    /// Notes a prior that is used.
+    pub fn note(&mut self, target: &str, density: String, given: bool) {
+        let used = Used {
+            target: target.to_owned(),
+            density,
+            given,
+        };
+        if !self.used.contains(&used) {
+            self.used.push(used);
+        }
+    }
+
+    /// Refuses a prior of nothing.
+    ///
+    /// # Errors
+    /// One is left.
+    pub fn all_found(&self) -> Result<()> {
+        let Some((given, _)) = self.given.iter().find(|(_, found)| !found) else {
+            return Ok(());
+        };
+        if self
+            .given
+            .iter()
+            .any(|(other, found)| *found && other.target == given.target)
+        {
+            return Err(Error::at(
+                &given.text,
+                given.span,
+                format!("two priors are given for `{}`", given.target),
+            )
+            .help("leave one of them out"));
+        }
+        let near = jensen_data::similar_name(&given.target, self.names.iter().map(String::as_str));
+        let error = Error::at(
+            &given.text,
+            given.span,
+            format!("the model has no parameter `{}`", given.target),
+        );
+        Err(error.help(match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => {
+                let shown: Vec<&str> = self.names.iter().take(20).map(String::as_str).collect();
+                format!("priors can be given for {}", shown.join(", "))
+            }
+        }))
+    }
+}

@@ -1,0 +1,189 @@
+//! Group effects: what is declared for them, and their priors.
+
+use super::linear::{scales, spread, suffix, unit};
+use super::{Block, Writer};
+use crate::predictor::{Groups, Predictor};
+
+/// The effects of groups, which scatter about zero with their standard deviations; where those are in units of the data, so are the
+/// effects. How they are centred is left to the fit, which finds such statements.
+fn effects(writer: &mut Writer<'_>, groups: &Groups, g: &str, j: &str, standard: Option<&str>) {
+    let m = groups.design.names.len();
+    let (sd, r) = match standard {
+        Some(_) => (format!("sd{g}_std"), format!("r{g}_std")),
+        // Vectors are for the prior, and a matrix for the rows.
+        None if m > 1 && groups.correlated => (format!("sd{g}"), format!("r{g}_by")),
+        None => (format!("sd{g}"), format!("r{g}")),
+    };
+    let (kind, derived) = match (m, groups.correlated) {
+        (1, _) => (
+            format!("vector[{j}] {r};"),
+            standard.map(|size| format!("vector[{j}] r{g} = {size}[1] * {r};")),
+        ),
+        (_, false) => (
+            format!("matrix[{j}, M{g}] {r};"),
+            standard
+                .map(|size| format!("matrix[{j}, M{g}] r{g} = diag_post_multiply({r}, {size});")),
+        ),
+        (_, true) => (format!("array[{j}] vector[M{g}] {r};"), {
+            let one = standard.map_or(format!("{r}[j]'"), |size| format!("({size} .* {r}[j])'"));
+            Some(format!(
+                "matrix[{j}, M{g}] r{g};\nfor (j in 1 : {j}) {{\n  r{g}[j] = {one};\n}}"
+            ))
+        }),
+    };
+    writer.line(Block::Parameters, kind);
+    derived
+        .into_iter()
+        .for_each(|text| writer.line(Block::Derived, text));
+    match (m, groups.correlated) {
+        (1, _) => writer.line(Block::Model, format!("{r} ~ normal(0, {sd}[1]);")),
+        (m, false) => {
+            for at in 1..=m {
+                writer.line(
+                    Block::Model,
+                    format!("{r}[ : , {at}] ~ normal(0, {sd}[{at}]);"),
+                );
+            }
+        }
+        (_, true) => {
+            writer.line(
+                Block::Parameters,
+                format!("cholesky_factor_corr[M{g}] L{g};"),
+            );
+            writer.line(
+                Block::Model,
+                format!("{r} ~ multi_normal_cholesky(rep_vector(0, M{g}), diag_pre_multiply({sd}, L{g}));"),
+            );
+        }
+    }
+}
+
+/// Group effects.
+pub fn group(writer: &mut Writer<'_>, predictor: &Predictor, groups: &Groups) {
+    let s = suffix(writer, predictor);
+    let unit = unit(writer, predictor);
+    let own = writer.identifier(&groups.name);
+    let g = format!("{s}_{own}");
+    let (j, index) = (format!("J_{own}"), format!("i_{own}"));
+    writer.int(
+        &j,
+        "",
+        groups.levels.len(),
+        &format!("groups by {}", groups.name),
+    );
+    let places = groups.index.iter().map(|at| *at as i64 + 1).collect();
+    let last = match groups.new_levels.len() {
+        0 => j.clone(),
+        new => format!("{j} + {new}"),
+    };
+    writer.ints(
+        &index,
+        &format!("array[N] int<lower=1, upper={last}>"),
+        places,
+        "the group of each row",
+    );
+    let names: Vec<String> = groups
+        .design
+        .names
+        .iter()
+        .map(|n| plain_intercept(n))
+        .collect();
+    let m = names.len();
+    let count = format!("M{g}");
+    writer.int(&count, "", m, "effects that differ by group");
+    slopes(writer, groups, &g, &count);
+    writer.line(
+        Block::Model,
+        format!("// {} by {}", names.join(", "), groups.name),
+    );
+    let units: Vec<f64> = groups
+        .design
+        .columns
+        .iter()
+        .map(|z| 1.0 / spread(z))
+        .collect();
+    let sd_name = format!("sd{g}");
+    let classes = [format!("sd{s}"), "sd".to_owned()];
+    let standard = scales(
+        writer,
+        &sd_name,
+        &count,
+        &names,
+        &units,
+        unit,
+        &classes.each_ref().map(String::as_str),
+    );
+    writer.dims(&sd_name, &[(&format!("effect{g}"), names.clone())]);
+    writer.shown.push(sd_name);
+    let levels = ("group_".to_owned() + &own, groups.levels.clone());
+    effects(writer, groups, &g, &j, standard.as_deref());
+    let r = format!("r{g}");
+    if m == 1 {
+        writer.dims(&r, &[(&levels.0, levels.1)]);
+        return;
+    }
+    writer.dims(
+        &r,
+        &[
+            (&levels.0, levels.1),
+            (&format!("effect{g}"), names.clone()),
+        ],
+    );
+    if !groups.correlated {
+        return;
+    }
+    let cor = format!("cor{g}");
+    let given = writer.priors.find(&[&cor, "cor"]);
+    let is_given = given.is_some();
+    let eta = given.map_or_else(|| "1".to_owned(), |given| given.arguments);
+    writer.priors.note(&cor, format!("lkj({eta})"), is_given);
+    writer.line(Block::Model, format!("L{g} ~ lkj_corr_cholesky({eta});"));
+    let pairs = pairs(&names);
+    writer.line(
+        Block::Generated,
+        format!("vector[{}] {cor}; // correlations, one a pair", pairs.len()),
+    );
+    writer.line(Block::Generated, correlations(&cor, &g, m));
+    writer.dims(&cor, &[(&format!("pair{g}"), pairs)]);
+    writer.shown.push(cor);
+}
+
+/// An intercept as it is shown.
+fn plain_intercept(name: &str) -> String {
+    match name {
+        "(Intercept)" => "Intercept".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// Names of the pairs of effects.
+fn pairs(names: &[String]) -> Vec<String> {
+    let pairs = (1..names.len()).flat_map(|i| (0..i).map(move |j| (j, i)));
+    pairs
+        .map(|(j, i)| format!("{},{}", names[j], names[i]))
+        .collect()
+}
+
+fn correlations(cor: &str, g: &str, m: usize) -> String {
+    let mut text = format!("{{\n  matrix[{m}, {m}] R = multiply_lower_tri_self_transpose(L{g});\n");
+    let pairs = (1..m).flat_map(|i| (0..i).map(move |j| (j, i)));
+    for (at, (j, i)) in pairs.enumerate() {
+        text += &format!("  {cor}[{}] = R[{}, {}];\n", at + 1, j + 1, i + 1);
+    }
+    text + "}"
+}
+
+/// The columns that effects by group are multiplied by, where there are others than an intercept.
+fn slopes(writer: &mut Writer<'_>, groups: &Groups, g: &str, count: &str) {
+    let rows = groups.index.len();
+    if groups.design.names.iter().any(|name| name != "(Intercept)") {
+        let names = groups.design.names.join(", ");
+        writer.matrix(
+            &format!("Z{g}"),
+            &format!("matrix[N, {count}]"),
+            &groups.design.columns,
+            rows,
+            &names,
+        );
+    }
+}

@@ -1,0 +1,525 @@
+//! The density of the response, log likelihoods and replicates.
+
+use super::linear::{prior, sum};
+use super::{Block, Writer};
+use crate::error::Result;
+use crate::family::{Link, Parameter, Response};
+use crate::predictor::Predictor;
+use jensen_data::Labels;
+
+/// Declares the response, the parameters of the family that have no formula, and the density.
+pub fn declare(writer: &mut Writer<'_>) -> Result<()> {
+    let regression = writer.regression;
+    let family = regression.family;
+    functions(writer);
+    response(writer);
+    let plain = regression.plain.clone();
+    if !plain.is_empty() || family.response == Response::Ordinal {
+        writer.line(
+            Block::Model,
+            format!("// parameters of the family {}", family.name),
+        );
+    }
+    for parameter in &plain {
+        declared(writer, parameter);
+    }
+    thresholds(writer);
+    if !regression.request.prior_only {
+        writer.line(Block::Model, "// the response");
+        for line in parameters(writer) {
+            writer.line(Block::Model, line);
+        }
+        for line in statement(writer) {
+            writer.line(Block::Model, line);
+        }
+    }
+    generated(writer);
+    Ok(())
+}
+
+/// Functions that the density calls.
+pub fn functions(writer: &mut Writer<'_>) {
+    let text = writer.regression.family.functions;
+    if !text.is_empty() {
+        writer.line(Block::Functions, text);
+    }
+}
+
+fn response(writer: &mut Writer<'_>) {
+    let regression = writer.regression;
+    let observed = &regression.observed;
+    let whole = || {
+        observed
+            .values
+            .iter()
+            .map(|y| *y as i64)
+            .collect::<Vec<i64>>()
+    };
+    let name = observed.name.clone();
+    let count = observed.categories.len();
+    match regression.family.response {
+        Response::Ordinal | Response::Nominal => {
+            writer.int(
+                "C",
+                "<lower=2>",
+                count,
+                &format!("categories: {}", observed.categories.join(", ")),
+            );
+            writer.ints("y", "array[N] int<lower=1, upper=C>", whole(), &name);
+        }
+        Response::Binary => {
+            let comment = match observed.categories.get(1) {
+                Some(one) if one != "1" => format!("{name}: 1 is {one}"),
+                _ => name,
+            };
+            writer.ints("y", "array[N] int<lower=0, upper=1>", whole(), &comment);
+        }
+        Response::Count => writer.ints("y", "array[N] int<lower=0>", whole(), &name),
+        Response::Trials => {
+            trials(writer);
+            writer.ints("y", "array[N] int<lower=0>", whole(), &name);
+        }
+        Response::Positive | Response::NotNegative => {
+            writer.vector("y", "vector<lower=0>[N]", observed.values.clone(), &name);
+        }
+        Response::Share | Response::ShareWithEnds { .. } => {
+            writer.vector(
+                "y",
+                "vector<lower=0, upper=1>[N]",
+                observed.values.clone(),
+                &name,
+            );
+        }
+        Response::Real | Response::Angle => {
+            writer.vector("y", "vector[N]", observed.values.clone(), &name)
+        }
+    }
+    if let Some(weights) = &observed.weights {
+        writer.vector(
+            "weights",
+            "vector<lower=0>[N]",
+            weights.clone(),
+            "how often each row counts",
+        );
+    }
+    if let Some(censored) = &observed.censored {
+        let marks = censored.iter().map(|c| *c as i64).collect();
+        writer.ints(
+            "censored",
+            "array[N] int<lower=-1, upper=1>",
+            marks,
+            "-1: at most y; 1: more than y",
+        );
+    }
+    errors(writer);
+}
+
+/// Known standard errors.
+pub fn errors(writer: &mut Writer<'_>) {
+    if let Some(errors) = &writer.regression.observed.errors {
+        writer.vector(
+            "se",
+            "vector<lower=0>[N]",
+            errors.clone(),
+            "known standard errors",
+        );
+    }
+}
+
+/// The number of trials of each row.
+pub fn trials(writer: &mut Writer<'_>) {
+    if let Some(trials) = &writer.regression.observed.trials {
+        let whole = trials.iter().map(|n| *n as i64).collect();
+        writer.ints("trials", "array[N] int<lower=0>", whole, "trials");
+    }
+}
+
+/// A parameter without a formula.
+pub fn declared(writer: &mut Writer<'_>, parameter: &Parameter) {
+    let Parameter {
+        name,
+        bounds,
+        prior: usual,
+        ..
+    } = *parameter;
+    let is_scale = usual.is_empty();
+    if bounds.contains("min_y") {
+        let values = writer.regression.observed.values.iter();
+        let least = values.copied().fold(f64::INFINITY, f64::min);
+        writer.real("min_y", "", least, "the least response");
+    }
+    let given = writer.priors.find(&[name]).is_some();
+    writer.shown.push(name.to_owned());
+    if is_scale && !given {
+        // Without units, so that nothing depends on them.
+        writer.line(Block::Parameters, format!("real<lower=0> {name}_std;"));
+        writer.line(
+            Block::Derived,
+            format!("real<lower=0> {name} = y_sd * {name}_std;"),
+        );
+        writer.line(Block::Model, format!("{name}_std ~ exponential(1);"));
+        writer
+            .priors
+            .note(name, "exponential(1 / y_sd)".to_owned(), false);
+        return;
+    }
+    writer.line(Block::Parameters, format!("real{bounds} {name};"));
+    prior(writer, &[name], name, usual);
+}
+
+/// The thresholds of ordered categories.
+pub fn thresholds(writer: &mut Writer<'_>) {
+    let regression = writer.regression;
+    if regression.family.response != Response::Ordinal {
+        return;
+    }
+    let name = thresholds_name(writer);
+    // Those of the cumulative family cut one line in increasing places; other families decide step by step.
+    let kind = if regression.family.name == "cumulative" {
+        "ordered"
+    } else {
+        "vector"
+    };
+    writer.line(Block::Parameters, format!("{kind}[C - 1] {name};"));
+    prior(
+        writer,
+        &["thresholds", "Intercept"],
+        &name,
+        "student_t(3, 0, 2.5)",
+    );
+    if name != "thresholds" {
+        writer.line(
+            Block::Derived,
+            "vector[C - 1] thresholds = thresholds_at_means + dot_product(X_mean, b);",
+        );
+    }
+    let categories = &regression.observed.categories;
+    let between = categories
+        .windows(2)
+        .map(|pair| format!("{}|{}", pair[0], pair[1]));
+    let between: Vec<String> = between.collect();
+    if !between.is_empty() {
+        writer.dims("thresholds", &[("threshold", between)]);
+    }
+    writer.shown.insert(0, "thresholds".to_owned());
+}
+
+/// The thresholds that go with predictors about the means of the columns.
+fn thresholds_name(writer: &Writer<'_>) -> String {
+    let has_columns = writer
+        .regression
+        .predictors
+        .first()
+        .is_some_and(|p| !p.design.names.is_empty());
+    match has_columns {
+        true => "thresholds_at_means".to_owned(),
+        false => "thresholds".to_owned(),
+    }
+}
+
+/// The name of the vector that a predictor is added up in.
+fn vector_of(predictor: &Predictor, link: Link) -> String {
+    match (predictor.parameter.as_str(), link) {
+        ("mu", Link::Identity) => "mu".to_owned(),
+        ("mu", _) => "eta".to_owned(),
+        (name, _) => format!("eta_{name}"),
+    }
+}
+
+/// The lines that add up all predictors, and the parameters that they are of.
+pub fn parameters(writer: &mut Writer<'_>) -> Vec<String> {
+    let regression = writer.regression;
+    let mut lines = Vec::new();
+    for predictor in &regression.predictors {
+        if regression.family.response == Response::Nominal {
+            let name = category_vector(writer, predictor);
+            lines.extend(sum(writer, predictor, &name));
+            continue;
+        }
+        let own = regression
+            .family
+            .parameters
+            .iter()
+            .find(|p| p.name == predictor.parameter);
+        let link = own.map_or(regression.link, |p| p.link);
+        let link = match regression.family.response {
+            Response::Ordinal if own.is_none() => Link::Logit,
+            _ => link,
+        };
+        let name = vector_of(predictor, link);
+        lines.extend(sum(writer, predictor, &name));
+        let needed = own.is_some() || !is_fused(writer);
+        if name != predictor.parameter && needed && regression.family.response != Response::Ordinal
+        {
+            lines.push(format!(
+                "vector[N] {} = {};",
+                predictor.parameter,
+                link.inverse(&name)
+            ));
+        }
+    }
+    lines
+}
+
+/// The predictor of a category.
+fn category_vector(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
+    let category = predictor.parameter.strip_prefix("mu_").unwrap_or("");
+    format!("eta_{}", writer.identifier(category))
+}
+
+/// Whether the density takes the predictor itself.
+fn is_fused(writer: &Writer<'_>) -> bool {
+    let regression = writer.regression;
+    regression
+        .family
+        .fused
+        .is_some_and(|(link, _, _)| link == regression.link)
+}
+
+/// A template with its parameters put in; for one row or for all.
+fn filled(writer: &Writer<'_>, template: &str, one: bool) -> String {
+    let regression = writer.regression;
+    let row = if one { "[n]" } else { "" };
+    let (over, times) = if one { ("/", "*") } else { ("./", ".*") };
+    let mut text = template.replace("{/}", over).replace("{*}", times);
+    text = text.replace("{trials}", &format!("trials{row}"));
+    text = text.replace("{thresholds}", &thresholds_name(writer));
+    text = text.replace("{eta}", &format!("eta{row}"));
+    let mu = match (is_fused(writer), one) {
+        (true, true) => regression.link.inverse("eta[n]"),
+        _ => format!("mu{row}"),
+    };
+    text = text.replace("{mu}", &mu);
+    for parameter in regression.family.parameters {
+        let name = parameter.name;
+        let by_row = regression.predictors.iter().any(|p| p.parameter == name);
+        let mut value = match (regression.fixed.get(name), by_row) {
+            (Some(value), _) => format!("{value:?}"),
+            (None, true) => format!("{name}{row}"),
+            (None, false) => name.to_owned(),
+        };
+        if name == "sigma" && regression.observed.errors.is_some() {
+            value = match regression.observed.with_sigma {
+                true => format!("sqrt(square({value}) + square(se{row}))"),
+                false => format!("se{row}"),
+            };
+        }
+        text = text.replace(&format!("{{{name}}}"), &value);
+    }
+    text
+}
+
+/// The density of the fit and its arguments.
+fn density(writer: &Writer<'_>) -> (&'static str, &'static str) {
+    let family = writer.regression.family;
+    match family.fused.filter(|_| is_fused(writer)) {
+        Some((_, name, arguments)) => (name, arguments),
+        None => family.density,
+    }
+}
+
+/// Log likelihood of row n, censoring and bounds included, with what stands before and after it.
+fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
+    let regression = writer.regression;
+    if regression.family.response == Response::Nominal {
+        return format!(
+            "{into}categorical_logit_lpmf(y[n] | {}){close};",
+            logits(writer)
+        );
+    }
+    let (name, arguments) = density(writer);
+    let arguments = filled(writer, arguments, true);
+    let kind = if regression.family.is_discrete() {
+        "lpmf"
+    } else {
+        "lpdf"
+    };
+    let observed = &regression.observed;
+    let [lower, upper] = observed.bounds;
+    let (plain, plain_arguments) = regression.family.density;
+    let plain_arguments = filled(writer, plain_arguments, true);
+    // What is below a whole number does not include it.
+    let before = |bound: f64| {
+        if regression.family.is_discrete() {
+            bound - 1.0
+        } else {
+            bound
+        }
+    };
+    let whole = |x: f64| {
+        if regression.family.is_discrete() {
+            format!("{x}")
+        } else {
+            format!("{x:?}")
+        }
+    };
+    let within = match (lower, upper) {
+        (None, None) => String::new(),
+        (Some(l), None) => format!(" - {plain}_lccdf({} | {plain_arguments})", whole(before(l))),
+        (None, Some(u)) => format!(" - {plain}_lcdf({} | {plain_arguments})", whole(u)),
+        (Some(l), Some(u)) => format!(
+            " - log_diff_exp({plain}_lcdf({} | {plain_arguments}), {plain}_lcdf({} | {plain_arguments}))",
+            whole(u),
+            whole(before(l))
+        ),
+    };
+    let exact = format!("{name}_{kind}(y[n] | {arguments}){within}");
+    if observed.censored.is_none() {
+        return format!("{into}{exact}{close};");
+    }
+    format!(
+        "if (censored[n] == 0) {{\n  {into}{exact}{close};\n}} else if (censored[n] == 1) {{\n  {into}{plain}_lccdf(y[n] | {plain_arguments}){within}{close};\n}} else {{\n  {into}{plain}_lcdf(y[n] | {plain_arguments}){within}{close};\n}}"
+    )
+}
+
+/// The logits of the categories of row n, the first of which is 0.
+fn logits(writer: &mut Writer<'_>) -> String {
+    let regression = writer.regression;
+    let rest: Vec<String> = (regression.predictors.iter())
+        .map(|predictor| format!("{}[n]", category_vector(writer, predictor)))
+        .collect();
+    format!("[0, {}]'", rest.join(", "))
+}
+
+/// The statement of the likelihood.
+fn statement(writer: &mut Writer<'_>) -> Vec<String> {
+    let regression = writer.regression;
+    let observed = &regression.observed;
+    let family = regression.family;
+    let is_plain = observed.weights.is_none()
+        && observed.censored.is_none()
+        && observed.bounds == [None, None];
+    if is_plain && family.is_plain() && family.response != Response::Nominal {
+        let (name, arguments) = density(writer);
+        return vec![format!("y ~ {name}({});", filled(writer, arguments, false))];
+    }
+    let inner = match observed.weights {
+        Some(_) => log_likelihood(writer, "target += weights[n] * (", ")"),
+        None => log_likelihood(writer, "target += ", ""),
+    };
+    let mut lines = vec!["for (n in 1 : N) {".to_owned()];
+    lines.extend(inner.lines().map(|line| format!("  {line}")));
+    lines.push("}".to_owned());
+    lines
+}
+
+/// A random response of row n.
+pub fn replicate(writer: &mut Writer<'_>) -> String {
+    let regression = writer.regression;
+    if regression.family.response == Response::Nominal {
+        return format!("categorical_logit_rng({})", logits(writer));
+    }
+    let (name, arguments) = match regression.family.response {
+        Response::Ordinal => density(writer),
+        _ => regression.family.density,
+    };
+    format!("{name}_rng({})", filled(writer, arguments, true))
+}
+
+/// The mean of row n; none of categories.
+pub fn expected(writer: &Writer<'_>) -> Option<String> {
+    match writer.regression.family.has_categories() {
+        true => None,
+        false => Some(filled(writer, writer.regression.family.mean, true)),
+    }
+}
+
+/// The log probability of category c in row n, of ordered ones by their density.
+pub fn category(writer: &mut Writer<'_>) -> String {
+    if writer.regression.family.response == Response::Nominal {
+        return format!("categorical_logit_lpmf(c | {})", logits(writer));
+    }
+    let (name, arguments) = density(writer);
+    format!("{name}_lpmf(c | {})", filled(writer, arguments, true))
+}
+
+/// How replicates are declared.
+pub fn replicates(writer: &Writer<'_>, name: &str) -> String {
+    match writer.regression.family.is_discrete() {
+        true => format!("array[N] int {name};"),
+        false => format!("vector[N] {name};"),
+    }
+}
+
+fn generated(writer: &mut Writer<'_>) {
+    let regression = writer.regression;
+    if regression.request.prior_only && !regression.pointwise() {
+        return;
+    }
+    let pointwise = regression.pointwise();
+    let observed = &regression.observed;
+    let with_likelihood = pointwise && !regression.request.prior_only;
+    let r2 = expected(writer).filter(|_| {
+        observed.censored.is_none()
+            && observed.bounds == [None, None]
+            && !regression.request.prior_only
+    });
+    if !pointwise && r2.is_none() {
+        return;
+    }
+    if r2.is_some() {
+        writer.line(Block::Generated, "real R2; // share of the variance that is explained (Gelman, Goodrich, Gabry and Vehtari 2019)");
+        writer.shown.push("R2".to_owned());
+    }
+    let mut row = Vec::new();
+    if with_likelihood {
+        writer.line(
+            Block::Generated,
+            "vector[N] log_lik; // of each row, for leave-one-out",
+        );
+        row.push(log_likelihood(writer, "log_lik[n] = ", ""));
+        writer.dims_of_rows("log_lik");
+    }
+    if pointwise {
+        let declared = replicates(writer, "y_rep");
+        writer.line(
+            Block::Generated,
+            format!("{declared} // a replicate of each row"),
+        );
+        row.push(format!("y_rep[n] = {};", replicate(writer)));
+        writer.dims_of_rows("y_rep");
+    }
+    if let Some(mean) = &r2 {
+        row.push(format!("expected[n] = {mean};"));
+    }
+    let mut body = String::from("{\n");
+    for line in parameters(writer) {
+        body += &format!("  {line}\n");
+    }
+    if r2.is_some() {
+        body += "  vector[N] expected;\n";
+    }
+    body += "  for (n in 1 : N) {\n";
+    for line in row.iter().flat_map(|text| text.lines()) {
+        body += &format!("    {line}\n");
+    }
+    body += "  }\n";
+    if r2.is_some() {
+        let y = if regression.family.is_discrete() {
+            "to_vector(y)"
+        } else {
+            "y"
+        };
+        body += &format!(
+            "  R2 = variance(expected) / (variance(expected) + variance({y} - expected));\n"
+        );
+    }
+    body += "}";
+    writer.line(Block::Generated, body);
+}
+
+impl Writer<'_> {
+    /// A variable with a value for each row.
+    pub fn dims_of_rows(&mut self, variable: &str) {
+        self.coordinates
+            .dims
+            .insert(variable.to_owned(), vec![Some("row".to_owned())]);
+        let rows = self
+            .regression
+            .rows
+            .iter()
+            .map(|row| *row as i64 + 1)
+            .collect();
+        self.label("row", Labels::Whole(rows));
+    }
+}

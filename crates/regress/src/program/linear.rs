@@ -1,0 +1,400 @@
+//! Linear predictors: what is declared for them, their priors, and how they are added up.
+
+use super::curves::{monotonic, processes, smooths};
+use super::groups::group;
+use super::{Block, Writer};
+use crate::basis::{mean, sd};
+use crate::error::Result;
+use crate::family::Response;
+use crate::predictor::Predictor;
+
+/// What stands after the names of a predictor's parameters: nothing for the mean.
+pub fn suffix(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
+    match predictor.parameter.as_str() {
+        "mu" => String::new(),
+        name => match name.strip_prefix("mu_") {
+            // A category.
+            Some(category) => format!("_{}", writer.identifier(category)),
+            None => format!("_{name}"),
+        },
+    }
+}
+
+/// What the coefficients of a predictor are in units of: the response's standard deviation, or nothing.
+pub fn unit(writer: &Writer<'_>, predictor: &Predictor) -> &'static str {
+    match predictor.parameter == "mu" && has_unit(writer) {
+        true => "y_sd",
+        false => "1",
+    }
+}
+
+/// Whether the mean is in units of the response.
+pub fn has_unit(writer: &Writer<'_>) -> bool {
+    let regression = writer.regression;
+    let numbers = matches!(
+        regression.family.response,
+        Response::Real | Response::Positive | Response::NotNegative | Response::Count
+    );
+    regression.link == crate::family::Link::Identity && numbers && !regression.is_of_logs()
+}
+
+/// `by` times a unit, as it is written.
+pub fn times(by: &str, unit: &str) -> String {
+    match (by, unit) {
+        (by, "1") => by.to_owned(),
+        (by, unit) => format!("{by} * {unit}"),
+    }
+}
+
+/// Declares all predictors and their priors.
+pub fn declare(writer: &mut Writer<'_>) -> Result<()> {
+    let regression = writer.regression;
+    let (location, scale) = regression.location_and_scale();
+    if !regression.family.has_categories() {
+        writer.real(
+            "y_mean",
+            "",
+            location,
+            "mean of the response, on the scale of the predictor",
+        );
+        if has_unit(writer) || has_scale_parameters(writer) {
+            writer.real(
+                "y_sd",
+                "<lower=0>",
+                scale,
+                "standard deviation of the response",
+            );
+        }
+    }
+    for predictor in &regression.predictors {
+        fixed(writer, predictor)?;
+        monotonic(writer, predictor);
+        for groups in &predictor.groups {
+            group(writer, predictor, groups);
+        }
+        smooths(writer, predictor);
+        processes(writer, predictor);
+    }
+    Ok(())
+}
+
+/// Whether a parameter of the family is a scale of the response.
+fn has_scale_parameters(writer: &Writer<'_>) -> bool {
+    writer
+        .regression
+        .family
+        .parameters
+        .iter()
+        .any(|p| p.prior.is_empty())
+}
+
+/// Adds a prior of something under its name.
+pub fn prior(writer: &mut Writer<'_>, names: &[&str], stan: &str, usual: &str) -> bool {
+    let given = writer.priors.find(names);
+    let is_given = given.is_some();
+    let density = given.map_or_else(|| usual.to_owned(), |given| given.density());
+    writer.priors.note(names[0], density.clone(), is_given);
+    writer.line(Block::Model, format!("{stan} ~ {density};"));
+    is_given
+}
+
+/// Intercept and columns.
+fn fixed(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
+    let s = suffix(writer, predictor);
+    let unit = unit(writer, predictor);
+    let of_mean = predictor.parameter == "mu";
+    let ordinal = writer.regression.family.response == Response::Ordinal && of_mean;
+    let names = &predictor.design.names;
+    let columns = &predictor.design.columns;
+    let rows = writer.regression.rows.len();
+    let has_columns = !names.is_empty();
+    writer.line(
+        Block::Model,
+        format!(
+            "// {} of {}",
+            if has_columns {
+                "coefficients"
+            } else {
+                "intercept"
+            },
+            predictor.parameter
+        ),
+    );
+    if let Some(offset) = &predictor.offset {
+        writer.vector(
+            &format!("offsets{s}"),
+            "vector[N]",
+            offset.clone(),
+            "added as it is",
+        );
+    }
+    if has_columns {
+        let k = format!("K{s}");
+        writer.int(&k, "", names.len(), "columns");
+        writer.matrix(
+            &format!("X{s}"),
+            &format!("matrix[N, {k}]"),
+            columns,
+            rows,
+            &names.join(", "),
+        );
+        let means = columns
+            .iter()
+            .map(|x| if predictor.intercept { mean(x) } else { 0.0 });
+        writer.vector(
+            &format!("X_mean{s}"),
+            &format!("vector[{k}]"),
+            means.collect(),
+            "means of the columns, where there is an intercept",
+        );
+        let sds = columns.iter().map(|x| spread(x));
+        writer.vector(
+            &format!("X_sd{s}"),
+            &format!("vector<lower=0>[{k}]"),
+            sds.collect(),
+            "their standard deviations",
+        );
+        let about = match predictor.intercept {
+            true => format!("X{s} - rep_matrix(X_mean{s}', N)"),
+            false => format!("X{s}"),
+        };
+        writer.line(
+            Block::Known,
+            format!("matrix[N, {k}] Xc{s} = {about}; // columns about their means"),
+        );
+    }
+    if predictor.intercept && !ordinal {
+        intercept(writer, predictor, &s, unit, has_columns);
+    }
+    if has_columns {
+        coefficients(writer, names, &s, unit);
+    }
+    Ok(())
+}
+
+/// The standard deviation of a column, or what stands for it where it is constant: 1.
+pub fn spread(x: &[f64]) -> f64 {
+    match sd(x) {
+        0.0 => 1.0,
+        sd => sd,
+    }
+}
+
+fn intercept(
+    writer: &mut Writer<'_>,
+    predictor: &Predictor,
+    s: &str,
+    unit: &str,
+    has_columns: bool,
+) {
+    let of_mean = predictor.parameter == "mu";
+    // Where parameters without units begin: the mean at the response's, a scale at its standard deviation.
+    let of_scale = writer.regression.family.parameters.iter();
+    let of_scale = of_scale
+        .clone()
+        .any(|p| p.name == predictor.parameter && p.prior.is_empty());
+    let location = match (of_mean, of_scale) {
+        (true, _) => "y_mean",
+        (false, true) => "log(y_sd)",
+        (false, false) => "0",
+    };
+    let bounds = match unit {
+        "1" => format!("<offset={location}>"),
+        unit => format!("<offset={location}, multiplier={unit}>"),
+    };
+    let bounds = if location == "0" && unit == "1" {
+        String::new()
+    } else {
+        bounds
+    };
+    let shown = format!("Intercept{s}");
+    let name = if has_columns {
+        format!("Intercept_at_means{s}")
+    } else {
+        shown.clone()
+    };
+    let comment = if has_columns {
+        " // at the means of the columns"
+    } else {
+        ""
+    };
+    writer.line(Block::Parameters, format!("real{bounds} {name};{comment}"));
+    let usual = match of_mean {
+        true => format!("normal({location}, {})", times("2.5", unit)),
+        false => format!("student_t(3, {location}, 2.5)"),
+    };
+    prior(writer, &[&shown, "Intercept"], &name, &usual);
+    if has_columns {
+        writer.line(
+            Block::Derived,
+            format!("real {shown} = {name} - dot_product(X_mean{s}, b{s});"),
+        );
+    }
+    writer.shown.push(shown);
+}
+
+/// Coefficients, each with its prior; the usual ones stand together.
+fn coefficients(writer: &mut Writer<'_>, names: &[String], s: &str, unit: &str) {
+    let b = format!("b{s}");
+    let size = match unit {
+        "1" => format!("inv(X_sd{s})"),
+        unit => format!("{unit} * inv(X_sd{s})"),
+    };
+    writer.line(
+        Block::Parameters,
+        format!("vector<multiplier={size}>[K{s}] {b};"),
+    );
+    writer.dims(&b, &[(&format!("coefficient{s}"), names.to_vec())]);
+    writer.shown.push(b.clone());
+    let usual = format!("normal(0, {} ./ X_sd{s})", times("2.5", unit));
+    let mut of_usual = Vec::new();
+    let mut given: Vec<(usize, String)> = Vec::new();
+    for (at, name) in names.iter().enumerate() {
+        match writer.priors.find(&[&format!("{b}[{name}]"), &b, "b"]) {
+            Some(prior) => given.push((at, prior.density())),
+            None => of_usual.push(at),
+        }
+    }
+    let same = given.iter().all(|(_, density)| *density == given[0].1);
+    if of_usual.is_empty() && same {
+        writer.priors.note(&b, given[0].1.clone(), true);
+        writer.line(Block::Model, format!("{b} ~ {};", given[0].1));
+        return;
+    }
+    if given.is_empty() {
+        writer.priors.note(&b, usual.clone(), false);
+        writer.line(Block::Model, format!("{b} ~ {usual};"));
+        return;
+    }
+    for at in of_usual {
+        let density = format!("normal(0, {} / X_sd{s}[{}])", times("2.5", unit), at + 1);
+        writer
+            .priors
+            .note(&format!("{b}[{}]", names[at]), density.clone(), false);
+        writer.line(Block::Model, format!("{b}[{}] ~ {density};", at + 1));
+    }
+    for (at, density) in given {
+        writer
+            .priors
+            .note(&format!("{b}[{}]", names[at]), density.clone(), true);
+        writer.line(Block::Model, format!("{b}[{}] ~ {density};", at + 1));
+    }
+}
+
+/// Positive parameters with names, in units of the data where they have some: `sd_g`, `sds`.
+/// What they are in units of is given back.
+pub fn scales(
+    writer: &mut Writer<'_>,
+    name: &str,
+    count: &str,
+    labels: &[String],
+    units: &[f64],
+    unit: &str,
+    classes: &[&str],
+) -> Option<String> {
+    let plain = unit == "1" && units.iter().all(|u| *u == 1.0);
+    let any_given = writer.priors.find(&[&[name], classes].concat()).is_some()
+        || labels
+            .iter()
+            .any(|label| writer.priors.find(&[&format!("{name}[{label}]")]).is_some());
+    let usual = "student_t(3, 0, 2.5)";
+    if plain || any_given {
+        writer.line(
+            Block::Parameters,
+            format!("vector<lower=0>[{count}] {name};"),
+        );
+        for (at, label) in labels.iter().enumerate() {
+            let usual = match unit {
+                "1" => format!("student_t(3, 0, {})", 2.5 * units[at]),
+                unit => format!("student_t(3, 0, {} * {unit})", 2.5 * units[at]),
+            };
+            let full = format!("{name}[{label}]");
+            let names = [&[full.as_str(), name], classes].concat();
+            prior(writer, &names, &format!("{name}[{}]", at + 1), &usual);
+        }
+        return None;
+    }
+    writer.vector(
+        &format!("{name}_unit"),
+        &format!("vector<lower=0>[{count}]"),
+        units.to_vec(),
+        "inverse standard deviations of their columns",
+    );
+    writer.line(
+        Block::Parameters,
+        format!("vector<lower=0>[{count}] {name}_std;"),
+    );
+    let size = match unit {
+        "1" => format!("{name}_unit"),
+        unit => format!("({unit} * {name}_unit)"),
+    };
+    writer.line(
+        Block::Derived,
+        format!("vector<lower=0>[{count}] {name} = {size} .* {name}_std;"),
+    );
+    writer.line(Block::Model, format!("{name}_std ~ {usual};"));
+    let of_column = match units.iter().all(|u| *u == 1.0) {
+        true => "",
+        false => " / sd of the column",
+    };
+    let shown = format!("student_t(3, 0, {}{of_column}), half", times("2.5", unit));
+    writer.priors.note(name, shown, false);
+    Some(size)
+}
+
+/// The lines that add a predictor up in a vector of that name.
+pub fn sum(writer: &mut Writer<'_>, predictor: &Predictor, name: &str) -> Vec<String> {
+    let s = suffix(writer, predictor);
+    let ordinal =
+        writer.regression.family.response == Response::Ordinal && predictor.parameter == "mu";
+    let has_columns = !predictor.design.names.is_empty();
+    let mut terms = Vec::new();
+    match (predictor.intercept && !ordinal, has_columns) {
+        (true, true) => terms.push(format!("Intercept_at_means{s} + Xc{s} * b{s}")),
+        (true, false) => terms.push(format!("rep_vector(Intercept{s}, N)")),
+        (false, true) => terms.push(format!("Xc{s} * b{s}")),
+        (false, false) => {}
+    }
+    if predictor.offset.is_some() {
+        terms.push(format!("offsets{s}"));
+    }
+    for groups in &predictor.groups {
+        let own = writer.identifier(&groups.name);
+        let g = format!("{s}_{own}");
+        let m = groups.design.names.len();
+        let r = if groups.new_levels.is_empty() {
+            "r"
+        } else {
+            "all"
+        };
+        let effects = groups.design.names.iter().enumerate().map(|(at, effect)| {
+            let value = match m {
+                1 => format!("{r}{g}[i_{own}]"),
+                _ => format!("{r}{g}[i_{own}, {}]", at + 1),
+            };
+            match effect.as_str() {
+                "(Intercept)" => value,
+                _ => format!("{value} .* Z{g}[ : , {}]", at + 1),
+            }
+        });
+        terms.push(effects.collect::<Vec<_>>().join(" + "));
+    }
+    for at in 1..=predictor.smooths.len() {
+        terms.push(format!("Zs{s}_{at} * s{s}_{at}"));
+    }
+    for at in 1..=predictor.processes.len() {
+        terms.push(format!("Phi{s}_{at} * gp{s}_{at}"));
+    }
+    for at in 1..=predictor.monotonic.len() {
+        let own = format!("{s}_{at}");
+        terms.push(format!(
+            "(bmo{s}[{at}] * C{own} * append_row(0, cumulative_sum(simo{own})))[mo{own}]"
+        ));
+    }
+    if terms.is_empty() {
+        terms.push("rep_vector(0, N)".to_owned());
+    }
+    let mut lines = vec![format!("vector[N] {name} = {};", terms.remove(0))];
+    lines.extend(terms.iter().map(|term| format!("{name} += {term};")));
+    lines
+}

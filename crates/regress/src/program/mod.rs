@@ -1,0 +1,74 @@
+//! A regression as a Stan program with its data: commented, as a careful statistician would write it.
+//!
+//! Columns are taken about their means, parameters are in units of the data, group effects are standardised, and every prior
+//! stands where it can be read.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `writer` | the blocks of a program, and its data |
+//! | `linear` | linear predictors: intercepts, coefficients, sums |
+//! | `groups`, `curves` | their group effects; their smooths, processes and monotonic effects |
+//! | `likelihood` | the density of the response, log likelihoods and replicates |
+//! | `predictions` | the program of predictions for new rows |
+
+mod curves;
+mod groups;
+mod likelihood;
+mod linear;
+mod predictions;
+mod writer;
+
+use jensen_data::{Coordinates, DataSet};
+
+pub use predictions::predictions;
+
+use crate::error::Result;
+use crate::prior::{Priors, Used};
+use crate::regression::Regression;
+use writer::{Block, Writer};
+
+/// A program, its data, and what its parameters mean.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The program.
+    pub text: String,
+    /// Its data.
+    pub data: DataSet,
+    /// Names of dimensions and labels along them.
+    pub coordinates: Coordinates,
+    /// Priors as they are used.
+    pub priors: Vec<Used>,
+    /// The variables that answer the user, in the order in which they are shown; others are means to that end.
+    pub shown: Vec<String>,
+}
+
+/// The program of a regression.
+///
+/// # Errors
+/// A prior is of nothing.
+pub fn program(regression: &Regression) -> Result<Program> {
+    let mut writer = Writer::new(regression, Priors::parse(&regression.request.priors)?);
+    linear::declare(&mut writer)?;
+    likelihood::declare(&mut writer)?;
+    writer.priors.all_found()?;
+    Ok(Program {
+        text: writer.text(&heading(regression)),
+        data: writer.data,
+        coordinates: writer.coordinates,
+        priors: writer.priors.used,
+        shown: writer.shown,
+    })
+}
+
+/// What the program is of.
+fn heading(regression: &Regression) -> String {
+    let mut text = String::new();
+    for formula in &regression.request.formulas {
+        text += &format!("// {}\n", formula.replace(['\n', '\r'], " "));
+    }
+    text + &format!(
+        "// family {}, link {}\n",
+        regression.family.name,
+        regression.link.name()
+    )
+}

@@ -1,0 +1,207 @@
+//! The blocks of a program as they grow, and its data.
+
+use std::collections::BTreeSet;
+
+use jensen_data::{Coordinates, DataSet, Labels, Value};
+
+use crate::prior::Priors;
+use crate::regression::Regression;
+
+/// A block of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// Functions.
+    Functions,
+    /// Data.
+    Data,
+    /// Transformed data.
+    Known,
+    /// Parameters.
+    Parameters,
+    /// Transformed parameters.
+    Derived,
+    /// Model.
+    Model,
+    /// Generated quantities.
+    Generated,
+}
+
+/// The blocks in their order, with their names.
+const BLOCKS: [(Block, &str); 7] = [
+    (Block::Functions, "functions"),
+    (Block::Data, "data"),
+    (Block::Known, "transformed data"),
+    (Block::Parameters, "parameters"),
+    (Block::Derived, "transformed parameters"),
+    (Block::Model, "model"),
+    (Block::Generated, "generated quantities"),
+];
+
+/// A program that is being written.
+pub struct Writer<'a> {
+    pub regression: &'a Regression,
+    pub priors: Priors,
+    pub data: DataSet,
+    pub coordinates: Coordinates,
+    pub shown: Vec<String>,
+    lines: Vec<(Block, String)>,
+    declared: BTreeSet<String>,
+    /// Data that have a value for each row.
+    pub by_row: BTreeSet<String>,
+    names: Vec<(String, String)>,
+}
+
+impl<'a> Writer<'a> {
+    pub fn new(regression: &'a Regression, priors: Priors) -> Self {
+        let mut writer = Self {
+            regression,
+            priors,
+            data: DataSet::new(),
+            coordinates: Coordinates::default(),
+            shown: Vec::new(),
+            lines: Vec::new(),
+            declared: BTreeSet::new(),
+            by_row: BTreeSet::from(["N".to_owned()]),
+            names: Vec::new(),
+        };
+        writer.int("N", "", regression.rows.len(), "rows");
+        writer
+    }
+
+    /// Adds a line to a block.
+    pub fn line(&mut self, block: Block, text: impl Into<String>) {
+        self.lines.push((block, text.into()));
+    }
+
+    /// Declares data once.
+    fn datum(&mut self, kind: &str, name: &str, comment: &str, value: Option<Value>) {
+        let Some(value) = value else { return };
+        if self.declared.insert(name.to_owned()) {
+            let comment = match comment {
+                "" => String::new(),
+                comment => format!(" // {}", comment.replace(['\n', '\r'], " ")),
+            };
+            self.line(Block::Data, format!("{kind} {name};{comment}"));
+            self.data.insert(name, value);
+            if kind.contains("[N") {
+                self.by_row.insert(name.to_owned());
+            }
+        }
+    }
+
+    /// A whole number.
+    pub fn int(&mut self, name: &str, bounds: &str, value: usize, comment: &str) {
+        let bounds = if bounds.is_empty() {
+            "<lower=0>"
+        } else {
+            bounds
+        };
+        self.datum(
+            &format!("int{bounds}"),
+            name,
+            comment,
+            Some(Value::int(value as i64)),
+        );
+    }
+
+    /// A number.
+    pub fn real(&mut self, name: &str, bounds: &str, value: f64, comment: &str) {
+        self.datum(
+            &format!("real{bounds}"),
+            name,
+            comment,
+            Some(Value::real(value)),
+        );
+    }
+
+    /// Numbers.
+    pub fn vector(&mut self, name: &str, kind: &str, values: Vec<f64>, comment: &str) {
+        let value = Value::reals(vec![values.len()], values).ok();
+        self.datum(kind, name, comment, value);
+    }
+
+    /// Whole numbers.
+    pub fn ints(&mut self, name: &str, kind: &str, values: Vec<i64>, comment: &str) {
+        let value = Value::ints(vec![values.len()], values).ok();
+        self.datum(kind, name, comment, value);
+    }
+
+    /// A matrix of columns.
+    pub fn matrix(
+        &mut self,
+        name: &str,
+        kind: &str,
+        columns: &[Vec<f64>],
+        rows: usize,
+        comment: &str,
+    ) {
+        let mut values = Vec::with_capacity(rows * columns.len());
+        for row in 0..rows {
+            values.extend(columns.iter().map(|column| column[row]));
+        }
+        let value = Value::reals(vec![rows, columns.len()], values).ok();
+        self.datum(kind, name, comment, value);
+    }
+
+    /// Labels along a dimension.
+    pub fn label(&mut self, dimension: &str, labels: Labels) {
+        self.coordinates.coords.insert(dimension.to_owned(), labels);
+    }
+
+    /// Words along a dimension of a variable.
+    pub fn dims(&mut self, variable: &str, dims: &[(&str, Vec<String>)]) {
+        let names = dims.iter().map(|(name, _)| Some((*name).to_owned()));
+        self.coordinates
+            .dims
+            .insert(variable.to_owned(), names.collect());
+        for (name, labels) in dims {
+            self.label(name, Labels::Words(labels.clone()));
+        }
+    }
+
+    /// A name of the table as part of a Stan name: two that would be the same get numbers.
+    pub fn identifier(&mut self, name: &str) -> String {
+        if let Some((_, known)) = self.names.iter().find(|(other, _)| other == name) {
+            return known.clone();
+        }
+        let plain: String = name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .collect();
+        let plain = plain.trim_matches('_').to_owned();
+        let taken = |text: &str| self.names.iter().any(|(_, known)| known == text);
+        let mut made = plain.clone();
+        let mut number = 2;
+        while made.is_empty() || taken(&made) {
+            made = format!("{plain}{number}");
+            number += 1;
+        }
+        self.names.push((name.to_owned(), made.clone()));
+        made
+    }
+
+    /// Takes the lines of a block out.
+    pub fn clear(&mut self, block: Block) {
+        self.lines.retain(|(of, _)| *of != block);
+    }
+
+    /// The program.
+    pub fn text(&self, heading: &str) -> String {
+        let mut text = heading.to_owned();
+        for (block, name) in BLOCKS {
+            let mut lines = self.lines.iter().filter(|(of, _)| *of == block).peekable();
+            if lines.peek().is_none() {
+                continue;
+            }
+            text += &format!("{name} {{\n");
+            for (_, line) in lines {
+                for part in line.trim_start_matches('\n').lines() {
+                    let indent = if block == Block::Functions { "" } else { "  " };
+                    text += &format!("{indent}{part}\n");
+                }
+            }
+            text += "}\n";
+        }
+        text
+    }
+}

@@ -1,0 +1,64 @@
+//! Columns that are sums of multiples of others.
+
+use crate::basis::mean;
+use crate::error::Span;
+use crate::syntax::{Expr, Kind};
+
+/// The first column that is a sum of multiples of those before it (and of a constant), with those that take part.
+pub fn dependent(columns: &[Vec<f64>], intercept: bool) -> Option<(usize, Vec<usize>)> {
+    // As R's `lm`: what is left of a column, by its size, once those before it are taken out.
+    const LEFT: f64 = 1e-7;
+    let mut basis: Vec<Vec<f64>> = Vec::new();
+    let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
+    for (at, column) in columns.iter().enumerate() {
+        let whole = norm(column);
+        let mut rest = column.clone();
+        if intercept {
+            let middle = mean(&rest);
+            rest.iter_mut().for_each(|x| *x -= middle);
+        }
+        let mut takes_part = Vec::new();
+        // Twice, as what rounding leaves the first time the second one takes.
+        for round in 0..2 {
+            for (of, unit) in basis.iter().enumerate() {
+                let along: f64 = unit.iter().zip(&rest).map(|(u, x)| u * x).sum();
+                rest.iter_mut().zip(unit).for_each(|(x, u)| *x -= along * u);
+                if round == 0 && along.abs() > 1e-6 * whole {
+                    takes_part.push(of);
+                }
+            }
+        }
+        let left = norm(&rest);
+        if left <= LEFT * whole {
+            return Some((at, takes_part));
+        }
+        rest.iter_mut().for_each(|x| *x /= left);
+        basis.push(rest);
+    }
+    None
+}
+
+/// The place of the term that a column comes from: the largest part of the expression that its name begins with.
+pub fn place(expr: &Expr, name: &str) -> Span {
+    fn search<'a>(expr: &'a Expr, name: &str, found: &mut Option<&'a Expr>) {
+        let text = expr.to_string();
+        if name.starts_with(&text) || name.split(':').any(|part| part.starts_with(&text)) {
+            let longer = found.is_none_or(|known| known.to_string().len() < text.len());
+            if longer {
+                *found = Some(expr);
+            }
+            return;
+        }
+        match &expr.kind {
+            Kind::Binary(_, left, right) => {
+                search(left, name, found);
+                search(right, name, found);
+            }
+            Kind::Unary(_, inner) | Kind::Group(inner) => search(inner, name, found),
+            _ => {}
+        }
+    }
+    let mut found = None;
+    search(expr, name, &mut found);
+    found.map_or(expr.span, |expr| expr.span)
+}

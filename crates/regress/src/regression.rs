@@ -1,0 +1,405 @@
+//! A regression: formulas, a family and a table put together, and what was learnt from the table, by which new rows get the same
+//! columns.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::asked::{Formulas, columns, complete, others};
+use crate::basis::{mean, sd};
+use crate::design::{CONTRASTS, Contrasts};
+use crate::error::{Error, Result};
+use crate::evaluate::Evaluator;
+use crate::family::{Family, Link, Parameter, Response as Kinds};
+use crate::formula::{Formula, expand};
+use crate::frame::Frame;
+use crate::predictor::{Learnt, Maker, Predictor};
+use crate::rank::{dependent, place};
+use crate::response::{CATEGORIES, Observed, exposed, observed};
+use crate::syntax::Kind;
+
+/// What is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Request {
+    /// `y ~ x`, then those of other parameters: `sigma ~ x`, `nu = 4`.
+    pub formulas: Vec<String>,
+    /// The family, with its link in parentheses where it is not the usual one; gaussian unless given.
+    pub family: Option<String>,
+    /// Contrasts of factors: treatment unless given.
+    pub contrasts: Option<String>,
+    /// Priors: `b ~ normal(0, 1)`.
+    pub priors: Vec<String>,
+    /// Whether the data are left out, so that the prior is what is fitted.
+    pub prior_only: bool,
+    /// Whether the log likelihood and a replicate of each row are reported; up to 2000 rows unless given.
+    pub pointwise: Option<bool>,
+}
+
+/// Rows up to which log likelihoods and replicates are reported: more fill files that nobody reads.
+const POINTWISE: usize = 2000;
+
+/// A regression over the rows of a table.
+#[derive(Debug)]
+pub struct Regression {
+    /// What was asked for.
+    pub request: Request,
+    /// The family.
+    pub family: &'static Family,
+    /// The link of its mean.
+    pub link: Link,
+    /// What new rows need.
+    pub learnt: Learnt,
+    /// Linear predictors: of the mean, or of each category but the first; then of other parameters.
+    pub predictors: Vec<Predictor>,
+    /// Parameters of the family that are estimated without a formula.
+    pub plain: Vec<Parameter>,
+    /// Those that have a value.
+    pub fixed: BTreeMap<String, f64>,
+    /// The response.
+    pub observed: Observed,
+    /// Rows used, by their numbers from 0.
+    pub rows: Vec<usize>,
+    /// Rows of the table.
+    pub of_rows: usize,
+    /// Columns that have missing values among those used, with how many.
+    pub missing: Vec<(String, usize)>,
+    /// The table.
+    pub source: String,
+}
+
+impl Regression {
+    /// Puts a regression together.
+    ///
+    /// # Errors
+    /// A formula, a prior or the table is wrong.
+    pub fn new(request: &Request, frame: &Frame) -> Result<Self> {
+        let (family, link) = Family::parse(request.family.as_deref().unwrap_or("gaussian"))?;
+        let formulas = Formulas::parse(request, family)?;
+        let mut keep: Option<Vec<bool>> = None;
+        let mut missing: Vec<(String, usize)> = Vec::new();
+        for formula in formulas.all() {
+            let mut named = Vec::new();
+            if std::ptr::eq(formula, &raw const formulas.mean) {
+                formula.response.value.columns(&mut named);
+                for addition in &formula.response.additions {
+                    if let Kind::Call(_, arguments) = &addition.kind {
+                        arguments.iter().for_each(|a| a.value.columns(&mut named));
+                    }
+                }
+            }
+            columns(
+                &expand(&formula.text, &formula.right, &others(formula, frame))?,
+                &mut named,
+            );
+            let (rows, gaps) = complete(frame, &named, &formula.text)?;
+            let keep = keep.get_or_insert_with(|| vec![true; frame.rows()]);
+            let mut here = vec![false; frame.rows()];
+            rows.iter().for_each(|row| here[*row] = true);
+            keep.iter_mut()
+                .zip(here)
+                .for_each(|(keep, here)| *keep &= here);
+            let new = gaps
+                .into_iter()
+                .filter(|(name, _)| !missing.iter().any(|(other, _)| other == name));
+            missing.extend(new.collect::<Vec<_>>());
+        }
+        let keep = keep.unwrap_or_default();
+        let rows: Vec<usize> = (0..frame.rows()).filter(|row| keep[*row]).collect();
+        if rows.len() < 2 {
+            let gaps: Vec<String> = missing
+                .iter()
+                .map(|(name, count)| format!("`{name}` lacks {count}"))
+                .collect();
+            return Err(Error::new(format!(
+                "{} of {} rows have a value in every column that is used",
+                rows.len(),
+                frame.rows()
+            ))
+            .help(match gaps.is_empty() {
+                true => "the table needs rows".to_owned(),
+                false => format!("{}: leave out such columns", gaps.join(", ")),
+            }));
+        }
+        let used = match rows.len() == frame.rows() {
+            true => frame.clone(),
+            false => frame.at(&rows),
+        };
+        let mut made = Self {
+            request: request.clone(),
+            family,
+            link,
+            learnt: Learnt::default(),
+            predictors: Vec::new(),
+            plain: Vec::new(),
+            fixed: formulas.fixed.clone(),
+            observed: Observed::default(),
+            of_rows: frame.rows(),
+            rows,
+            missing,
+            source: frame.source.clone(),
+        };
+        made.observe(&formulas, &used)?;
+        made.predict(&formulas, &used, true)?;
+        made.check_columns(&formulas)?;
+        made.plain = made.without_formula();
+        Ok(made)
+    }
+
+    /// The predictors of new rows by what was learnt; rows with missing values are left out. The response is not looked at.
+    ///
+    /// # Errors
+    /// A column is missing, or holds what the fit does not know.
+    pub fn for_rows(request: &Request, learnt: &Learnt, frame: &Frame) -> Result<Self> {
+        let (family, link) = Family::parse(request.family.as_deref().unwrap_or("gaussian"))?;
+        let formulas = Formulas::parse(request, family)?;
+        let mut keep: Vec<usize> = (0..frame.rows()).collect();
+        let mut missing = Vec::new();
+        for formula in formulas.all() {
+            let mut named = Vec::new();
+            columns(
+                &expand(&formula.text, &formula.right, &others(formula, frame))?,
+                &mut named,
+            );
+            let (rows, gaps) = complete(frame, &named, &formula.text)?;
+            keep.retain(|row| rows.binary_search(row).is_ok());
+            missing.extend(gaps);
+        }
+        let used = frame.at(&keep);
+        let mut made = Self {
+            request: request.clone(),
+            family,
+            link,
+            learnt: learnt.clone(),
+            predictors: Vec::new(),
+            plain: Vec::new(),
+            fixed: formulas.fixed.clone(),
+            observed: Observed::default(),
+            of_rows: frame.rows(),
+            rows: keep,
+            missing,
+            source: frame.source.clone(),
+        };
+        if made.rows.is_empty() {
+            return Err(Error::new(
+                "no row has a value in every column that is used",
+            ));
+        }
+        // How many trials a row has, or how long it was exposed, is part of what is predicted.
+        let mut evaluator = made.evaluator(&used, &formulas.mean.text, false);
+        made.observed = exposed(&formulas.mean.response, &mut evaluator)?;
+        made.observed.categories = match learnt.states.get(CATEGORIES) {
+            Some(crate::evaluate::State::Levels { levels, .. }) => levels.clone(),
+            _ => Vec::new(),
+        };
+        made.predict(&formulas, &used, false)?;
+        made.plain = made.without_formula();
+        Ok(made)
+    }
+
+    /// The parameters of the family that are estimated, and have no formula.
+    fn without_formula(&self) -> Vec<Parameter> {
+        let has_formula = |name: &str| self.predictors.iter().any(|p| p.parameter == name);
+        let known = self.observed.errors.is_some() && !self.observed.with_sigma;
+        (self.family.parameters.iter().copied())
+            .filter(|p| !has_formula(p.name) && !self.fixed.contains_key(p.name))
+            .filter(|p| !known || p.name != "sigma")
+            .collect()
+    }
+
+    fn evaluator<'a>(
+        &'a mut self,
+        frame: &'a Frame,
+        text: &'a str,
+        learning: bool,
+    ) -> Evaluator<'a> {
+        Evaluator {
+            frame,
+            states: &mut self.learnt.states,
+            learning,
+            text,
+        }
+    }
+
+    fn observe(&mut self, formulas: &Formulas, used: &Frame) -> Result<()> {
+        let family = self.family;
+        let mut evaluator = self.evaluator(used, &formulas.mean.text, true);
+        self.observed = observed(&formulas.mean.response, family, &mut evaluator)?;
+        Ok(())
+    }
+
+    fn predict(&mut self, formulas: &Formulas, used: &Frame, learning: bool) -> Result<()> {
+        let contrasts = self.contrasts()?;
+        let parameters: Vec<(String, &Formula)> = match self.family.response {
+            Kinds::Nominal => {
+                let categories = self.observed.categories.iter().skip(1);
+                categories
+                    .map(|category| (format!("mu_{category}"), &formulas.mean))
+                    .collect()
+            }
+            _ => vec![("mu".to_owned(), &formulas.mean)],
+        };
+        let others_of = formulas
+            .others
+            .iter()
+            .map(|(name, formula)| (name.clone(), formula));
+        for (parameter, formula) in parameters.into_iter().chain(others_of) {
+            let mut terms = expand(&formula.text, &formula.right, &others(formula, used))?;
+            if self.family.response == Kinds::Ordinal && parameter == "mu" {
+                // Thresholds are its intercepts.
+                terms.intercept = true;
+            }
+            let mut maker = Maker {
+                evaluator: Evaluator {
+                    frame: used,
+                    states: &mut self.learnt.states,
+                    learning,
+                    text: &formula.text,
+                },
+                groups: &mut self.learnt.groups,
+                smooths: &mut self.learnt.smooths,
+                contrasts,
+            };
+            let mut predictor = maker.predictor(&parameter, &terms)?;
+            if let (Some(rate), true) = (&self.observed.rate, parameter == "mu") {
+                if self.link != Link::Log {
+                    return Err(
+                        Error::new("rate() goes with the link log").help("leave the link out")
+                    );
+                }
+                let logs = rate.iter().map(|x| x.ln());
+                match &mut predictor.offset {
+                    Some(sum) => sum.iter_mut().zip(logs).for_each(|(sum, x)| *sum += x),
+                    none => *none = Some(logs.collect()),
+                }
+            }
+            self.predictors.push(predictor);
+        }
+        Ok(())
+    }
+
+    fn contrasts(&self) -> Result<Contrasts> {
+        let Some(name) = &self.request.contrasts else {
+            return Ok(Contrasts::default());
+        };
+        match CONTRASTS.iter().find(|(known, _)| known == name) {
+            Some((_, contrasts)) => Ok(*contrasts),
+            None => {
+                let names: Vec<&str> = CONTRASTS.iter().map(|(name, _)| *name).collect();
+                Err(Error::new(format!("there are no contrasts `{name}`"))
+                    .help(format!("there are {}", names.join(", "))))
+            }
+        }
+    }
+
+    /// Refuses columns that are sums of others.
+    fn check_columns(&self, formulas: &Formulas) -> Result<()> {
+        for predictor in &self.predictors {
+            let other = formulas
+                .others
+                .iter()
+                .find(|(name, _)| *name == predictor.parameter);
+            let formula = other.map_or(&formulas.mean, |(_, formula)| formula);
+            let names = &predictor.design.names;
+            let Some((bad, of)) = dependent(&predictor.design.columns, predictor.intercept) else {
+                continue;
+            };
+            let span = place(&formula.right, &names[bad]);
+            let mut parts: Vec<&str> = of.iter().map(|at| names[*at].as_str()).collect();
+            if parts.is_empty() {
+                parts.push("a constant");
+            }
+            let message = format!(
+                "the column `{}` is a sum of multiples of others: {}",
+                names[bad],
+                parts.join(", ")
+            );
+            return Err(Error::at(&formula.text, span, message)
+                .help("no data can tell their effects apart: leave out one of these terms"));
+        }
+        Ok(())
+    }
+
+    /// Whether each row gets a log likelihood and a replicate.
+    pub fn pointwise(&self) -> bool {
+        self.request
+            .pointwise
+            .unwrap_or(self.rows.len() <= POINTWISE)
+    }
+
+    /// What a reader should know of the rows.
+    pub fn notes(&self) -> Vec<String> {
+        let dropped = self.of_rows - self.rows.len();
+        let mut notes = Vec::new();
+        if dropped > 0 {
+            let gaps: Vec<String> = self
+                .missing
+                .iter()
+                .map(|(name, count)| format!("`{name}` in {count}"))
+                .collect();
+            notes.push(format!(
+                "{dropped} of {} rows are left out, as values are missing: {}",
+                self.of_rows,
+                gaps.join(", ")
+            ));
+        }
+        notes.extend(self.separated());
+        notes
+    }
+
+    /// A column that tells two outcomes apart without fail: its coefficient is the prior's matter then.
+    fn separated(&self) -> Option<String> {
+        if self.family.response != Kinds::Binary || self.request.prior_only {
+            return None;
+        }
+        let design = &self.predictors.first()?.design;
+        for (name, column) in design.names.iter().zip(&design.columns) {
+            let mut ends = [[f64::INFINITY, f64::NEG_INFINITY]; 2];
+            for (x, y) in column.iter().zip(&self.observed.values) {
+                let end = &mut ends[*y as usize];
+                *end = [end[0].min(*x), end[1].max(*x)];
+            }
+            let [no, yes] = ends;
+            if no[1] < yes[0] || yes[1] < no[0] {
+                return Some(format!(
+                    "`{name}` tells the two values of `{}` apart without fail: how large its effect is, the prior decides",
+                    self.observed.name
+                ));
+            }
+        }
+        None
+    }
+
+    /// Where the predictor begins, which is the link of the response's mean, and the standard deviation of the response.
+    pub fn location_and_scale(&self) -> (f64, f64) {
+        let values = &self.observed.values;
+        let location = match self.family.response {
+            Kinds::Ordinal | Kinds::Nominal | Kinds::Angle => 0.0,
+            Kinds::Trials => {
+                let trials = self.observed.trials.iter().flatten().sum::<f64>();
+                self.link
+                    .of(((values.iter().sum::<f64>() + 0.5) / (trials + 1.0)).clamp(0.01, 0.99))
+            }
+            Kinds::Binary | Kinds::Share | Kinds::ShareWithEnds { .. } => {
+                self.link.of(mean(values).clamp(0.01, 0.99))
+            }
+            _ if self.is_of_logs() => {
+                let logs = values.iter().filter(|y| **y > 0.0).map(|y| y.ln());
+                mean(&logs.collect::<Vec<_>>())
+            }
+            _ if self.link == Link::Identity => mean(values),
+            _ => {
+                let offset = self.predictors.first().and_then(|p| p.offset.as_ref());
+                let about = offset.map_or(0.0, |offset| mean(offset));
+                // Counts may all be zero.
+                self.link.of(mean(values).max(1e-3)) - about
+            }
+        };
+        (location, sd(values))
+    }
+
+    /// Whether the predictor is a mean of logarithms.
+    pub fn is_of_logs(&self) -> bool {
+        self.family.name.ends_with("lognormal")
+    }
+}

@@ -1,0 +1,444 @@
+//! The left side of a formula over the rows: values, trials, censoring, weights.
+
+use crate::error::{Error, Result};
+use crate::evaluate::{Evaluator, State, Value, argument};
+use crate::family::{Family, Response as Kinds};
+use crate::formula::Response;
+use crate::frame::Factor;
+use crate::syntax::{Argument, Expr, Kind};
+
+/// What was observed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observed {
+    /// As the formula has it.
+    pub name: String,
+    /// Numbers; categories are counted from 1.
+    pub values: Vec<f64>,
+    /// The categories.
+    pub categories: Vec<String>,
+    /// Trials, of families that have them.
+    pub trials: Option<Vec<f64>>,
+    /// How often each row counts.
+    pub weights: Option<Vec<f64>>,
+    /// −1: the value is at most what stands there; 1: at least; 0: it is what stands there.
+    pub censored: Option<Vec<f64>>,
+    /// Known standard errors.
+    pub errors: Option<Vec<f64>>,
+    /// Whether a residual standard deviation is estimated beside them.
+    pub with_sigma: bool,
+    /// Exposure: what a rate is multiplied by.
+    pub rate: Option<Vec<f64>>,
+    /// Bounds beyond which nothing could be observed.
+    pub bounds: [Option<f64>; 2],
+}
+
+/// The additions, with what they take.
+const ADDITIONS: [(&str, &str); 6] = [
+    ("trials", "the number of trials"),
+    ("weights", "how often a row counts"),
+    ("cens", "`none`, `left` or `right`, or 0, −1 or 1"),
+    ("se", "known standard errors"),
+    ("rate", "exposure"),
+    ("trunc", "bounds lb and ub"),
+];
+
+/// The key of the categories among states.
+pub const CATEGORIES: &str = "categories of the response";
+
+/// Evaluates a left side for a family.
+///
+/// # Errors
+/// Values are none of the family's, or an addition does not go with it.
+pub fn observed(
+    response: &Response,
+    family: &Family,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Observed> {
+    let mut made = Observed {
+        name: response.value.to_string(),
+        ..Observed::default()
+    };
+    additions(response, family, evaluator, &mut made)?;
+    values(&response.value, family, evaluator, &mut made)?;
+    check(&response.value, family, evaluator, &made)?;
+    Ok(made)
+}
+
+/// What new rows have left of `~`: trials, exposure and standard errors.
+///
+/// # Errors
+/// They cannot be evaluated.
+pub fn exposed(response: &Response, evaluator: &mut Evaluator<'_>) -> Result<Observed> {
+    let mut made = Observed::default();
+    for addition in &response.additions {
+        let Kind::Call(name, arguments) = &addition.kind else {
+            continue;
+        };
+        let Some(first) = arguments.first() else {
+            continue;
+        };
+        match name.as_str() {
+            "trials" => made.trials = Some(evaluator.numbers(&first.value)?),
+            "rate" => made.rate = Some(evaluator.numbers(&first.value)?),
+            "se" => {
+                made.errors = Some(evaluator.numbers(&first.value)?);
+                made.with_sigma = with_sigma(arguments);
+            }
+            _ => {}
+        }
+    }
+    if let Kind::Call(name, arguments) = &response.value.kind
+        && let ("cbind", [successes, failures]) = (name.as_str(), arguments.as_slice())
+    {
+        let (s, f) = (
+            evaluator.numbers(&successes.value)?,
+            evaluator.numbers(&failures.value)?,
+        );
+        made.trials = Some(s.iter().zip(f).map(|(s, f)| s + f).collect());
+    }
+    Ok(made)
+}
+
+/// Whether a residual standard deviation is estimated beside known ones.
+fn with_sigma(arguments: &[Argument]) -> bool {
+    let sigma = argument(arguments, &["sigma"], 1);
+    sigma.is_some_and(|s| matches!(&s.kind, Kind::Name(n) if n == "TRUE" || n == "T"))
+}
+
+fn additions(
+    response: &Response,
+    family: &Family,
+    evaluator: &mut Evaluator<'_>,
+    made: &mut Observed,
+) -> Result<()> {
+    let text = evaluator.text;
+    for addition in &response.additions {
+        let error = |message: String| Error::at(text, addition.span, message);
+        let Kind::Call(name, arguments) = &addition.kind else {
+            return Err(
+                error("what stands right of `|` is a function of columns".to_owned()).help(
+                    "additions are trials(n), weights(w), cens(c), trunc(lb = 0), se(s), rate(e)",
+                ),
+            );
+        };
+        if !ADDITIONS.iter().any(|(known, _)| known == name) {
+            let near = jensen_data::similar_name(name, ADDITIONS.iter().map(|(known, _)| *known));
+            return Err(error(format!("there is no addition {name}()")).help(match near {
+                Some(near) => format!("did you mean {near}()?"),
+                None => "additions are trials(n), weights(w), cens(c), trunc(lb = 0), se(s), rate(e)".to_owned(),
+            }));
+        }
+        if name == "trunc" {
+            made.bounds = bounds(arguments, addition, text)?;
+            continue;
+        }
+        let Some(first) = arguments.first() else {
+            let (_, takes) = ADDITIONS
+                .iter()
+                .find(|(known, _)| known == name)
+                .unwrap_or(&("", ""));
+            return Err(error(format!("{name}() takes {takes}")));
+        };
+        if name == "cens" {
+            made.censored = Some(censored(&first.value, evaluator)?);
+            continue;
+        }
+        let x = evaluator.numbers(&first.value)?;
+        if let Some(row) = x.iter().position(|x| *x < 0.0) {
+            let message = format!(
+                "{name}() is not negative, and row {} of those used has {}",
+                row + 1,
+                x[row]
+            );
+            return Err(Error::at(text, first.value.span, message)
+                .help("correct the table, or leave out the row"));
+        }
+        match name.as_str() {
+            "trials" if family.response == Kinds::Trials => made.trials = Some(x),
+            "trials" => {
+                return Err(error(format!("the family {} has no trials", family.name))
+                    .help("trials go with --family binomial or beta_binomial"));
+            }
+            "weights" => made.weights = Some(x),
+            "rate" if family.response == Kinds::Count => made.rate = Some(x),
+            "rate" => {
+                return Err(error(format!("the family {} has no rates", family.name))
+                    .help("rates go with counts; for others write offset(log(column)) among the terms"));
+            }
+            _ => {
+                if !matches!(family.name, "gaussian" | "student") {
+                    return Err(error(format!(
+                        "the family {} has no standard errors",
+                        family.name
+                    ))
+                    .help("se() goes with --family gaussian or student"));
+                }
+                made.with_sigma = with_sigma(arguments);
+                made.errors = Some(x);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn bounds(arguments: &[Argument], addition: &Expr, text: &str) -> Result<[Option<f64>; 2]> {
+    let bound = |name: &str, place| match argument(arguments, &[name], place) {
+        None => Ok(None),
+        Some(Expr {
+            kind: Kind::Number(x),
+            ..
+        }) => Ok(Some(*x)),
+        Some(Expr {
+            kind: Kind::Unary("-", inner),
+            span,
+        }) => match inner.kind {
+            Kind::Number(x) => Ok(Some(-x)),
+            _ => Err(Error::at(text, *span, "bounds are numbers")),
+        },
+        Some(other) => Err(Error::at(text, other.span, "bounds are numbers")),
+    };
+    let found = [bound("lb", 0)?, bound("ub", 1)?];
+    match found {
+        [None, None] => Err(Error::at(text, addition.span, "trunc() has no bound")
+            .help("write trunc(lb = 0) or trunc(ub = 10)")),
+        found => Ok(found),
+    }
+}
+
+fn censored(expr: &Expr, evaluator: &mut Evaluator<'_>) -> Result<Vec<f64>> {
+    let text = evaluator.text;
+    let refused = |word: &str| {
+        Error::at(
+            text,
+            expr.span,
+            format!("`{word}` says nothing of censoring"),
+        )
+        .help("write none, left or right, or 0, -1 or 1")
+    };
+    match evaluator.value(expr)? {
+        Value::Factor(factor) => {
+            let meanings: Vec<f64> = factor
+                .levels
+                .iter()
+                .map(|level| match level.as_str() {
+                    "none" => Ok(0.0),
+                    "left" => Ok(-1.0),
+                    "right" => Ok(1.0),
+                    other => Err(refused(other)),
+                })
+                .collect::<Result<_>>()?;
+            Ok(factor
+                .codes
+                .iter()
+                .map(|code| meanings[code.unwrap_or(0) as usize])
+                .collect())
+        }
+        _ => {
+            let x = evaluator.numbers(expr)?;
+            match x.iter().find(|x| ![-1.0, 0.0, 1.0].contains(x)) {
+                Some(other) => Err(refused(&other.to_string())),
+                None => Ok(x),
+            }
+        }
+    }
+}
+
+/// The values; what gives several columns at once is `cbind(successes, failures)`.
+fn values(
+    expr: &Expr,
+    family: &Family,
+    evaluator: &mut Evaluator<'_>,
+    made: &mut Observed,
+) -> Result<()> {
+    let text = evaluator.text;
+    if let Kind::Call(name, arguments) = &expr.kind
+        && name == "cbind"
+    {
+        let ([successes, failures], Kinds::Trials) = (arguments.as_slice(), family.response) else {
+            return Err(Error::at(
+                text,
+                expr.span,
+                "cbind() is of successes and failures, for --family binomial",
+            )
+            .help("several responses are several regressions"));
+        };
+        let (s, f) = (
+            evaluator.numbers(&successes.value)?,
+            evaluator.numbers(&failures.value)?,
+        );
+        made.trials = Some(s.iter().zip(&f).map(|(s, f)| s + f).collect());
+        made.values = s;
+        return Ok(());
+    }
+    if !family.has_categories() && family.response != Kinds::Binary {
+        if family.response == Kinds::Trials && made.trials.is_none() {
+            return Err(Error::at(text, expr.span, format!("the family {} needs the number of trials", family.name))
+                .help(format!("write `{expr} | trials(n) ~ …` with a column or a number n, or take --family bernoulli for 0 and 1")));
+        }
+        made.values = evaluator.numbers(expr)?;
+        return Ok(());
+    }
+    let factor = match evaluator.value(expr)? {
+        Value::Factor(factor) => factor,
+        Value::Number(_) | Value::Matrix(_) => {
+            return Err(Error::at(text, expr.span, "a response is one column"));
+        }
+        Value::Numbers(x) | Value::Truth(x) => {
+            if family.response == Kinds::Ordinal
+                && let Some(other) = x.iter().find(|x| x.fract() != 0.0)
+            {
+                return Err(Error::at(
+                    text,
+                    expr.span,
+                    format!("categories are whole numbers or words, and `{expr}` has {other}"),
+                )
+                .help("take --family gaussian for numbers of any size"));
+            }
+            Factor::of_numbers(&x)
+        }
+    };
+    let levels = match evaluator.states.get(CATEGORIES) {
+        Some(State::Levels { levels, .. }) => levels.clone(),
+        _ => factor.levels.clone(),
+    };
+    let state = State::Levels {
+        levels: levels.clone(),
+        ordered: factor.ordered,
+    };
+    evaluator.states.insert(CATEGORIES.to_owned(), state);
+    let known = factor.among(&levels).map_err(|word| {
+        Error::at(
+            text,
+            expr.span,
+            format!("`{word}` is none of the categories of the fit"),
+        )
+    })?;
+    if levels.len() < 2 {
+        return Err(Error::at(
+            text,
+            expr.span,
+            format!("`{expr}` has the same value in all rows used"),
+        )
+        .help("there is nothing to explain"));
+    }
+    if family.response == Kinds::Binary {
+        if levels.len() > 2 {
+            let shown: Vec<&str> = levels.iter().take(4).map(String::as_str).collect();
+            return Err(Error::at(
+                text,
+                expr.span,
+                format!("the family bernoulli has two values, and `{expr}` has {}: {}, …", levels.len(), shown.join(", ")),
+            )
+            .help("take --family categorical or cumulative for more categories, binomial for counts of successes"));
+        }
+        made.values = known
+            .codes
+            .iter()
+            .map(|code| f64::from(code.unwrap_or(0)))
+            .collect();
+    } else {
+        made.values = known
+            .codes
+            .iter()
+            .map(|code| f64::from(code.unwrap_or(0) + 1))
+            .collect();
+    }
+    made.categories = levels;
+    Ok(())
+}
+
+/// Whether every value is one of the family's.
+fn check(expr: &Expr, family: &Family, evaluator: &Evaluator<'_>, made: &Observed) -> Result<()> {
+    let text = evaluator.text;
+    let whole = |y: f64| y.fract() == 0.0 && y >= 0.0;
+    let (fits, words, way): (&dyn Fn(f64) -> bool, &str, &str) = match family.response {
+        Kinds::Real | Kinds::Binary | Kinds::Ordinal | Kinds::Nominal => (&|_| true, "", ""),
+        Kinds::Positive => (
+            &|y| y > 0.0,
+            "numbers above 0",
+            "hurdle_gamma and hurdle_lognormal have zeros; gaussian any number",
+        ),
+        Kinds::NotNegative => (
+            &|y| y >= 0.0,
+            "numbers from 0",
+            "gaussian and student have any number",
+        ),
+        Kinds::Share => (
+            &|y| y > 0.0 && y < 1.0,
+            "numbers between 0 and 1",
+            "zero_inflated_beta and zero_one_inflated_beta have the ends; of percentages take y / 100",
+        ),
+        Kinds::ShareWithEnds { one: false } => (
+            &|y| (0.0..1.0).contains(&y),
+            "numbers from 0 to below 1",
+            "zero_one_inflated_beta has both ends",
+        ),
+        Kinds::ShareWithEnds { one: true } => (
+            &|y| (0.0..=1.0).contains(&y),
+            "numbers from 0 to 1",
+            "of percentages take y / 100",
+        ),
+        Kinds::Angle => (
+            &|y| y.abs() <= std::f64::consts::PI,
+            "angles from −π to π",
+            "of degrees take y * pi / 180",
+        ),
+        Kinds::Count | Kinds::Trials => (
+            &whole,
+            "whole numbers from 0",
+            "gaussian and gamma have other numbers",
+        ),
+    };
+    if let Some(row) = made.values.iter().position(|y| !fits(*y)) {
+        let message = format!(
+            "the family {} is of {words}, and `{expr}` is {} in row {} of those used",
+            family.name,
+            made.values[row],
+            row + 1
+        );
+        return Err(Error::at(text, expr.span, message).help(way));
+    }
+    if let Some(trials) = &made.trials {
+        let over = |(y, n): (&f64, &f64)| !whole(*n) || y > n;
+        if let Some(row) = made.values.iter().zip(trials).position(over) {
+            let message = format!(
+                "row {} of those used has {} successes in {} trials",
+                row + 1,
+                made.values[row],
+                trials[row]
+            );
+            return Err(Error::at(text, expr.span, message)
+                .help("trials are whole numbers, at least as many as successes"));
+        }
+    }
+    if (made.censored.is_some() || made.bounds != [None, None])
+        && (family.has_categories() || !family.is_plain())
+    {
+        return Err(Error::at(text, expr.span, format!("the family {} has no distribution function here", family.name))
+            .help("cens() and trunc() go with families of Stan's library, such as gaussian, student, lognormal, gamma, weibull, poisson"));
+    }
+    let first = made.values.first().copied().unwrap_or(0.0);
+    if family.response == Kinds::Real
+        && made.errors.is_none()
+        && made.values.iter().all(|y| *y == first)
+    {
+        return Err(Error::at(
+            text,
+            expr.span,
+            format!("`{expr}` has the same value in all rows used"),
+        )
+        .help("there is nothing to explain"));
+    }
+    let [lower, upper] = made.bounds;
+    let outside = |y: &f64| lower.is_some_and(|b| *y < b) || upper.is_some_and(|b| *y > b);
+    if let Some(row) = made.values.iter().position(outside) {
+        let message = format!(
+            "`{expr}` is {} in row {} of those used, beyond the bounds of trunc()",
+            made.values[row],
+            row + 1
+        );
+        return Err(Error::at(text, expr.span, message)
+            .help("leave out such rows, or write the bounds that hold"));
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! Formulas as trees: tokens, expressions with their places, and the same as text.
+//!
+//! Operators bind as in R: `^`, then a sign, `:`, `%in%`, `*` and `/`, `+` and `-`, comparisons, `!`, `&`, `|`, `~`.
+
+mod lexer;
+mod parser;
+
+use std::fmt;
+
+pub use parser::parse;
+
+use crate::error::Span;
+
+/// An expression with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: Kind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// What an expression is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// A number.
+    Number(f64),
+    /// A text in quotes.
+    Text(String),
+    /// A column, or a name that means something where it stands.
+    Name(String),
+    /// An operator before an expression: `-`, `+`, `!`.
+    Unary(&'static str, Box<Expr>),
+    /// An operator between two expressions.
+    Binary(&'static str, Box<Expr>, Box<Expr>),
+    /// An expression in parentheses.
+    Group(Box<Expr>),
+    /// A function of arguments, which may be named.
+    Call(String, Vec<Argument>),
+}
+
+/// An argument of a function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Argument {
+    /// Its name, where it is given by name.
+    pub name: Option<String>,
+    /// Its value.
+    pub value: Expr,
+}
+
+impl Expr {
+    /// The name of the function that this is a call of.
+    pub fn function(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Call(name, _) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The same without parentheses around it.
+    pub fn bare(&self) -> &Self {
+        match &self.kind {
+            Kind::Group(inner) => inner.bare(),
+            _ => self,
+        }
+    }
+
+    /// Every name of a column in it, as it comes.
+    pub fn columns(&self, found: &mut Vec<(String, Span)>) {
+        match &self.kind {
+            Kind::Name(name) if !is_constant(name) => found.push((name.clone(), self.span)),
+            Kind::Number(_) | Kind::Text(_) | Kind::Name(_) => {}
+            Kind::Unary(_, inner) | Kind::Group(inner) => inner.columns(found),
+            Kind::Binary(_, left, right) => {
+                left.columns(found);
+                right.columns(found);
+            }
+            Kind::Call(_, arguments) => {
+                for argument in arguments {
+                    argument.value.columns(found);
+                }
+            }
+        }
+    }
+}
+
+/// Names that are values.
+pub fn is_constant(name: &str) -> bool {
+    matches!(name, "TRUE" | "FALSE" | "T" | "F" | "pi" | "NA" | "NULL")
+}
+
+/// A name as it stands in a formula.
+fn spelled(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_alphabetic() || c == '.' || c == '_')
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || c == '.' || c == '_');
+    match plain {
+        true => name.to_owned(),
+        false => format!("`{name}`"),
+    }
+}
+
+/// As R writes expressions, which is how it names coefficients.
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Number(x) => write!(f, "{x}"),
+            Kind::Text(text) => write!(f, "\"{text}\""),
+            Kind::Name(name) => f.write_str(&spelled(name)),
+            Kind::Unary(sign, inner) => write!(f, "{sign}{inner}"),
+            Kind::Binary(sign @ ("^" | ":"), left, right) => write!(f, "{left}{sign}{right}"),
+            Kind::Binary("/", left, right) => write!(f, "{left}/{right}"),
+            Kind::Binary(sign, left, right) => write!(f, "{left} {sign} {right}"),
+            Kind::Group(inner) => write!(f, "({inner})"),
+            Kind::Call(name, arguments) => {
+                write!(f, "{name}(")?;
+                for (at, argument) in arguments.iter().enumerate() {
+                    if at > 0 {
+                        f.write_str(", ")?;
+                    }
+                    if let Some(name) = &argument.name {
+                        write!(f, "{name} = ")?;
+                    }
+                    write!(f, "{}", argument.value)?;
+                }
+                f.write_str(")")
+            }
+        }
+    }
+}

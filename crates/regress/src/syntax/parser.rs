@@ -1,0 +1,194 @@
+//! Tokens to expressions, by the binding strength of operators (Pratt, 1973).
+
+use super::lexer::{Token, tokens};
+use super::{Argument, Expr, Kind};
+use crate::error::{Error, Result, Span};
+
+/// Parentheses within parentheses that are read: more is a mistake, and would take the stack.
+const DEEPEST: usize = 100;
+
+/// How strongly an operator binds what stands left and right of it; R's `^` binds to the right.
+fn strength(sign: &str) -> Option<(u8, u8)> {
+    Some(match sign {
+        "~" => (1, 2),
+        "|" | "||" => (3, 4),
+        "&" | "&&" => (5, 6),
+        "==" | "!=" | "<" | ">" | "<=" | ">=" => (9, 10),
+        "+" | "-" => (11, 12),
+        "*" | "/" => (13, 14),
+        "%in%" => (15, 16),
+        ":" => (17, 18),
+        "^" => (22, 21),
+        _ => return None,
+    })
+}
+
+/// What a sign before an expression binds: less than a power, more than `:`.
+const SIGNED: u8 = 19;
+
+/// What `!` binds.
+const NOT: u8 = 7;
+
+/// The expression that a text is.
+///
+/// # Errors
+/// It is none, with the place.
+pub fn parse(text: &str) -> Result<Expr> {
+    let mut parser = Parser {
+        text,
+        tokens: tokens(text)?,
+        at: 0,
+        depth: 0,
+    };
+    if parser.tokens.len() == 1 {
+        return Err(Error::new("the formula is empty").help("write a formula such as `y ~ x`"));
+    }
+    let expr = parser.expression(0)?;
+    match parser.peek() {
+        Token::End => Ok(expr),
+        Token::Sign(")") => Err(parser.error("this parenthesis was never opened")),
+        _ => Err(parser
+            .error("an operator is expected before this")
+            .help("join terms with `+`, `*` or `:`; a name with spaces stands in backquotes")),
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    tokens: Vec<(Token, Span)>,
+    at: usize,
+    depth: usize,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> &Token {
+        &self.tokens[self.at].0
+    }
+
+    fn span(&self) -> Span {
+        self.tokens[self.at].1
+    }
+
+    fn next(&mut self) -> (Token, Span) {
+        let token = self.tokens[self.at].clone();
+        self.at = (self.at + 1).min(self.tokens.len() - 1);
+        token
+    }
+
+    fn error(&self, message: impl Into<String>) -> Error {
+        Error::at(self.text, self.span(), message)
+    }
+
+    fn expression(&mut self, least: u8) -> Result<Expr> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(self.error("the formula is nested too deeply"));
+        }
+        let mut left = self.operand()?;
+        while let Token::Sign(sign) = *self.peek() {
+            let sign = if sign == "**" { "^" } else { sign };
+            let Some((before, after)) = strength(sign) else {
+                break;
+            };
+            if before < least {
+                break;
+            }
+            self.next();
+            let right = self.expression(after)?;
+            left = Expr {
+                span: left.span.to(right.span),
+                kind: Kind::Binary(sign, Box::new(left), Box::new(right)),
+            };
+        }
+        self.depth -= 1;
+        Ok(left)
+    }
+
+    fn operand(&mut self) -> Result<Expr> {
+        let (token, span) = self.next();
+        let kind = match token {
+            Token::Number(x) => Kind::Number(x),
+            Token::Text(text) => Kind::Text(text),
+            Token::Name(name) if *self.peek() == Token::Sign("(") => {
+                let arguments = self.arguments()?;
+                let end = self.tokens[self.at - 1].1;
+                return Ok(Expr {
+                    kind: Kind::Call(name, arguments),
+                    span: span.to(end),
+                });
+            }
+            Token::Name(name) => Kind::Name(name),
+            Token::Sign("(") => {
+                let inner = self.expression(0)?;
+                let end = self.close(span)?;
+                return Ok(Expr {
+                    kind: Kind::Group(Box::new(inner)),
+                    span: span.to(end),
+                });
+            }
+            Token::Sign(sign @ ("-" | "+" | "!" | "~")) => {
+                let binds = match sign {
+                    "!" => NOT,
+                    "~" => 2,
+                    _ => SIGNED,
+                };
+                let inner = self.expression(binds)?;
+                return Ok(Expr {
+                    span: span.to(inner.span),
+                    kind: Kind::Unary(sign, Box::new(inner)),
+                });
+            }
+            Token::Sign(_) => {
+                return Err(Error::at(self.text, span, "a term is expected here")
+                    .help("an operator stands between two terms, as in `x + z`"));
+            }
+            Token::End => {
+                return Err(Error::at(
+                    self.text,
+                    span,
+                    "the formula ends where a term is expected",
+                )
+                .help("write the term that is missing, or leave out the operator before it"));
+            }
+        };
+        Ok(Expr { kind, span })
+    }
+
+    /// The arguments of a call, whose opening parenthesis comes next.
+    fn arguments(&mut self) -> Result<Vec<Argument>> {
+        let (_, open) = self.next();
+        let mut found = Vec::new();
+        if *self.peek() == Token::Sign(")") {
+            self.next();
+            return Ok(found);
+        }
+        loop {
+            let name = match (self.peek(), self.tokens.get(self.at + 1)) {
+                (Token::Name(name), Some((Token::Sign("="), _))) => Some(name.clone()),
+                _ => None,
+            };
+            if name.is_some() {
+                self.at += 2;
+            }
+            let value = self.expression(0)?;
+            found.push(Argument { name, value });
+            if *self.peek() != Token::Sign(",") {
+                self.close(open)?;
+                return Ok(found);
+            }
+            self.next();
+        }
+    }
+
+    /// The closing parenthesis that belongs to one that was opened.
+    fn close(&mut self, open: Span) -> Result<Span> {
+        if *self.peek() == Token::Sign(")") {
+            return Ok(self.next().1);
+        }
+        match self.peek() {
+            Token::End => Err(Error::at(self.text, open, "this parenthesis is not closed")
+                .help("close it with `)`")),
+            _ => Err(self.error("an operator or `)` is expected before this")),
+        }
+    }
+}

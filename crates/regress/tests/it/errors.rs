@@ -1,0 +1,467 @@
+//! Wrong inputs: one error each, with the place in the formula and the way out.
+
+use jensen_regress::{Column, Factor, Frame, Regression, Request, program};
+
+/// Ten rows.
+fn table() -> Frame {
+    let words = |text: &str| {
+        let words: Vec<Option<&str>> = text.split(' ').map(Some).collect();
+        Column::Factor(Factor::of_words(&words))
+    };
+    let numbers = |f: &dyn Fn(usize) -> f64| Column::Numbers((0..10).map(f).collect());
+    let columns = vec![
+        ("y".to_owned(), numbers(&|i| (i as f64 * 1.7).sin())),
+        ("x".to_owned(), numbers(&|i| i as f64)),
+        ("double".to_owned(), numbers(&|i| 2.0 * i as f64)),
+        ("same".to_owned(), numbers(&|_| 3.0)),
+        ("count".to_owned(), numbers(&|i| (i % 4) as f64)),
+        (
+            "size".to_owned(),
+            numbers(&|i| if i == 4 { -1.0 } else { 5.0 }),
+        ),
+        ("few".to_owned(), numbers(&|_| 2.0)),
+        ("gone".to_owned(), numbers(&|_| f64::NAN)),
+        ("g".to_owned(), words("a a b b c c d d e e")),
+        ("one".to_owned(), words("k k k k k k k k k k")),
+        (
+            "day".to_owned(),
+            words(
+                "2024-01-01 2024-01-02 2024-01-03 2024-01-04 2024-01-05 2024-01-01 2024-01-02 2024-01-03 2024-01-04 2024-01-05",
+            ),
+        ),
+    ];
+    Frame::new("table.csv", columns).unwrap()
+}
+
+fn error(family: &str, formulas: &[&str], priors: &[&str]) -> String {
+    let request = Request {
+        formulas: formulas.iter().map(ToString::to_string).collect(),
+        family: Some(family.to_owned()),
+        priors: priors.iter().map(ToString::to_string).collect(),
+        ..Request::default()
+    };
+    let made = Regression::new(&request, &table()).and_then(|regression| program(&regression));
+    match made {
+        Ok(_) => panic!("{formulas:?} is taken"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// What is wrong, the underlined part, and a piece of the way out.
+#[track_caller]
+fn refused(family: &str, formula: &str, message: &str, place: &str, way: &str) {
+    let told = error(family, &[formula], &[]);
+    check(&told, formula, message, place, way);
+}
+
+#[track_caller]
+fn check(told: &str, text: &str, message: &str, place: &str, way: &str) {
+    assert!(told.contains(message), "{told}");
+    assert!(told.contains(way), "{told}");
+    let lines: Vec<&str> = told.lines().collect();
+    let at = lines
+        .iter()
+        .position(|line| line.trim() == text.trim())
+        .unwrap_or_else(|| panic!("no formula in {told}"));
+    let carets = lines[at + 1];
+    let start = carets.find('^').unwrap();
+    let underlined: String = lines[at]
+        .chars()
+        .skip(start)
+        .take(carets.trim().len())
+        .collect();
+    assert_eq!(underlined.trim(), place, "{told}");
+}
+
+#[test]
+fn formulas_that_cannot_be_read() {
+    refused(
+        "gaussian",
+        "y ~ x +",
+        "the formula ends where a term is expected",
+        "",
+        "write the term",
+    );
+    refused(
+        "gaussian",
+        "y ~ (x + (1 | g)",
+        "this parenthesis is not closed",
+        "(",
+        "close it",
+    );
+    refused("gaussian", "y ~ x)", "never opened", ")", "");
+    refused(
+        "gaussian",
+        "y ~ x x",
+        "an operator is expected",
+        "x",
+        "join terms",
+    );
+    refused(
+        "gaussian",
+        "y ~ x + * g",
+        "a term is expected here",
+        "*",
+        "between two terms",
+    );
+    refused(
+        "gaussian",
+        "y + x",
+        "a formula has a `~`",
+        "y + x",
+        "response ~ terms",
+    );
+    refused(
+        "gaussian",
+        "~ x",
+        "the formula has no response",
+        "~ x",
+        "left of `~`",
+    );
+    refused(
+        "gaussian",
+        "y ~ x # 2",
+        "`#` means nothing",
+        "#",
+        "backquotes",
+    );
+    refused(
+        "gaussian",
+        "y ~ 'x",
+        "this quote is not closed",
+        "'x",
+        "close it",
+    );
+    refused(
+        "gaussian",
+        "y ~ 2 * x",
+        "2 is no term",
+        "2",
+        "offset(column)",
+    );
+    refused(
+        "gaussian",
+        "y ~ x ^ 2.5",
+        "a power of terms is a whole number",
+        "2.5",
+        "I(x^2.5)",
+    );
+    refused(
+        "gaussian",
+        "y ~ x > 3",
+        "this is no term",
+        "x > 3",
+        "I(x > 3)",
+    );
+    refused(
+        "gaussian",
+        "y ~ x | g",
+        "group effects stand in parentheses",
+        "x | g",
+        "(x | g)",
+    );
+}
+
+#[test]
+fn columns_and_functions_that_are_not_there() {
+    refused(
+        "gaussian",
+        "y ~ doubel + x",
+        "no column `doubel`",
+        "doubel",
+        "did you mean `double`?",
+    );
+    refused(
+        "gaussian",
+        "y ~ sqr(x)",
+        "no function sqr()",
+        "sqr(x)",
+        "did you mean sqrt()?",
+    );
+    refused(
+        "gaussian",
+        "y ~ te(x, double)",
+        "te() is not among the terms",
+        "te(x, double)",
+        "t2(x, z)",
+    );
+    refused(
+        "gaussian",
+        "y | wieghts(x) ~ 1",
+        "no addition wieghts()",
+        "wieghts(x)",
+        "did you mean weights()?",
+    );
+    refused(
+        "gaussian",
+        "y ~ s(x, df = 3)",
+        "s() has no argument `df`",
+        "3",
+        "it has k, bs, by",
+    );
+    refused(
+        "gaussian",
+        "y ~ (0 | g)",
+        "nothing here that differs by group",
+        "0",
+        "(1 | g)",
+    );
+    refused(
+        "gaussian",
+        "y ~ (1 | g) + (x | g)",
+        "two terms have effects by `g`",
+        "(x | g)",
+        "(1 + x || g)",
+    );
+    refused(
+        "gaussian",
+        "y ~ s(x):g",
+        "cannot be multiplied",
+        "s(x)",
+        "by = f",
+    );
+}
+
+#[test]
+fn columns_that_say_nothing() {
+    refused(
+        "gaussian",
+        "y ~ one",
+        "has one level, `k`",
+        "one",
+        "leave it out",
+    );
+    refused(
+        "gaussian",
+        "y ~ (1 | one)",
+        "the grouping `one` has one level",
+        "(1 | one)",
+        "leave the term out",
+    );
+    refused(
+        "gaussian",
+        "y ~ x + double",
+        "sum of multiples of others: x",
+        "double",
+        "leave out",
+    );
+    refused(
+        "gaussian",
+        "y ~ x + same",
+        "a constant",
+        "same",
+        "leave out",
+    );
+    refused(
+        "gaussian",
+        "same ~ x",
+        "the same value in all rows",
+        "same",
+        "nothing to explain",
+    );
+    refused("gaussian", "y ~ day", "holds dates", "day", "days since");
+    refused(
+        "gaussian",
+        "y ~ log(x)",
+        "not a finite number in row 1",
+        "log(x)",
+        "transform",
+    );
+    refused(
+        "gaussian",
+        "y ~ log(g)",
+        "holds words",
+        "g",
+        "compare with a text",
+    );
+    refused(
+        "gaussian",
+        "y ~ mo(g)",
+        "the order of the levels of `g` is not known",
+        "g",
+        "mo(ordered(g))",
+    );
+    refused(
+        "gaussian",
+        "y ~ poly(few, 2)",
+        "needs more than 2 distinct values",
+        "poly(few, 2)",
+        "lower degree",
+    );
+    let told = error("gaussian", &["y ~ gone"], &[]);
+    assert!(
+        told.contains("0 of 10 rows") && told.contains("`gone` lacks 10"),
+        "{told}"
+    );
+}
+
+#[test]
+fn responses_out_of_the_range_of_their_family() {
+    refused(
+        "poisson",
+        "y ~ x",
+        "whole numbers from 0, and `y` is 0.99",
+        "y",
+        "gaussian",
+    );
+    refused(
+        "gamma",
+        "count ~ x",
+        "numbers above 0, and `count` is 0 in row 1",
+        "count",
+        "hurdle_gamma",
+    );
+    refused(
+        "beta",
+        "x ~ 1",
+        "between 0 and 1",
+        "x",
+        "zero_one_inflated_beta",
+    );
+    refused(
+        "bernoulli",
+        "g ~ x",
+        "two values, and `g` has 5",
+        "g",
+        "categorical",
+    );
+    refused(
+        "cumulative",
+        "y ~ x",
+        "categories are whole numbers or words",
+        "y",
+        "gaussian",
+    );
+    refused(
+        "binomial",
+        "count ~ x",
+        "needs the number of trials",
+        "count",
+        "count | trials(n)",
+    );
+    refused(
+        "binomial",
+        "count | trials(size) ~ x",
+        "trials() is not negative, and row 5",
+        "size",
+        "correct the table",
+    );
+    refused(
+        "binomial",
+        "count | trials(few) ~ x",
+        "row 4 of those used has 3 successes in 2 trials",
+        "count",
+        "at least as many",
+    );
+    refused(
+        "poisson",
+        "count | trials(few) ~ x",
+        "the family poisson has no trials",
+        "trials(few)",
+        "binomial",
+    );
+    refused(
+        "gaussian",
+        "y | cens(g) ~ x",
+        "`a` says nothing of censoring",
+        "g",
+        "none, left or right",
+    );
+    refused(
+        "poisson",
+        "count | trunc(lb = 1) ~ x",
+        "beyond the bounds",
+        "count",
+        "leave out",
+    );
+    let told = error("poison", &["y ~ x"], &[]);
+    assert!(told.contains("did you mean `poisson`?"), "{told}");
+    let told = error("gaussian(logit)", &["y ~ x"], &[]);
+    assert!(
+        told.contains("has no link `logit`") && told.contains("identity, log, inverse"),
+        "{told}"
+    );
+}
+
+#[test]
+fn parameters_and_priors_of_nothing() {
+    let told = error("gaussian", &["y ~ x", "nu ~ x"], &[]);
+    check(&told, "nu ~ x", "no parameter `nu`", "nu", "it has sigma");
+    let told = error("student", &["y ~ x", "nu = many"], &[]);
+    check(
+        &told,
+        "nu = many",
+        "a fixed parameter is a number",
+        "nu = many",
+        "nu = 4",
+    );
+    let told = error("gaussian", &["y ~ x"], &["b[xx] ~ normal(0, 1)"]);
+    check(
+        &told,
+        "b[xx] ~ normal(0, 1)",
+        "no parameter `b[xx]`",
+        "b[xx]",
+        "b[x]",
+    );
+    let told = error("gaussian", &["y ~ x"], &["b ~ norml(0, 1)"]);
+    check(
+        &told,
+        "b ~ norml(0, 1)",
+        "`norml` is no distribution",
+        "norml(0, 1)",
+        "did you mean normal?",
+    );
+    let told = error("gaussian", &["y ~ x"], &["b ~ normal(0)"]);
+    check(
+        &told,
+        "b ~ normal(0)",
+        "normal has 2 arguments, and 1 are given",
+        "normal(0)",
+        "",
+    );
+    let told = error("gaussian", &["y ~ x"], &["b normal(0, 1)"]);
+    check(
+        &told,
+        "b normal(0, 1)",
+        "a prior has a `~`",
+        "b normal(0, 1)",
+        "b ~ normal(0, 1)",
+    );
+}
+
+#[test]
+fn new_rows_that_the_fit_does_not_know() {
+    let request = Request {
+        formulas: vec!["y ~ x + g".to_owned()],
+        ..Request::default()
+    };
+    let fitted = Regression::new(&request, &table()).unwrap();
+    let rows = |columns| {
+        Regression::for_rows(
+            &request,
+            &fitted.learnt,
+            &Frame::new("new.csv", columns).unwrap(),
+        )
+    };
+    let x = ("x".to_owned(), Column::Numbers(vec![1.0]));
+    let g = (
+        "g".to_owned(),
+        Column::Factor(Factor::of_words(&[Some("z")])),
+    );
+    let told = rows(vec![x.clone(), g]).unwrap_err().to_string();
+    check(
+        &told,
+        "y ~ x + g",
+        "`z` is a new level of `g`",
+        "g",
+        "the fit knows a, b, c, d, e",
+    );
+    let told = rows(vec![x]).unwrap_err().to_string();
+    check(
+        &told,
+        "y ~ x + g",
+        "new.csv has no column `g`",
+        "g",
+        "it has `x`",
+    );
+}

@@ -1,0 +1,7 @@
+// A periodic density without a prior.
+parameters {
+  real x;
+}
+model {
+  target += 4 * cos(6 * x);
+}

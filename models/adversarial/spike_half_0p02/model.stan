@@ -1,0 +1,7 @@
+// Half of the mass in a spike of 0.02, half in a unit normal.
+parameters {
+  real x;
+}
+model {
+  target += log_sum_exp([-0.6931471805599453 + normal_lpdf(x | 0, 0.02), -0.6931471805599453 + normal_lpdf(x | 0, 1)]);
+}

@@ -1,0 +1,147 @@
+"""Regressions: a formula and a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _jensen
+from ._fit import Fit, Progress, _judged, _Progress
+from ._settings import encode
+from ._verdict import warn
+
+#: A data frame of pandas or polars, columns by name, or the path of a CSV, TSV, NPY, NPZ or Parquet file.
+Table = Union[Mapping[str, Any], "os.PathLike[str]", str, Any]
+
+
+def regress(
+    formula: str | Sequence[str],
+    data: Table,
+    *,
+    family: str | None = None,
+    priors: Sequence[str] = (),
+    contrasts: Literal["treatment", "sum", "helmert"] | None = None,
+    prior_only: bool = False,
+    pointwise: bool | None = None,
+    approximation: str | None = None,
+    refine: Literal["auto", "none", "always"] | None = None,
+    max_seconds: float | None = None,
+    memory_limit: int | None = None,
+    draws: int | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    progress: bool | Progress = False,
+) -> Fit:
+    """Fits a regression; one that is not to be trusted warns.
+
+    Args:
+        formula: ``"y ~ x + (1 | g)"``, or a list that goes on with formulas of other parameters: ``"sigma ~ x"``, ``"nu = 4"``.
+        data: A data frame of pandas or polars, columns by name, or the path of a table. Words and categories are factors;
+            rows with missing values are left out, which a warning counts.
+        family: The family, with its link where that is not the usual one: ``"poisson"``, ``"binomial(probit)"``.
+        priors: Priors such as ``"b ~ normal(0, 1)"``; others keep the usual one.
+        contrasts: How factors become columns.
+        prior_only: Leave the data out.
+        pointwise: Report the log likelihood and a replicate of every row; by default up to 2000 rows.
+        approximation: The approximating family, ``family`` of ``jensen.fit``.
+        out: A folder for results, the same as that of ``jensen regress --out``; ``regress_predict`` needs one.
+
+    The other settings are those of ``jensen.fit``. With the same seed the draws are those of the command, bit for bit.
+
+    Raises:
+        ValueError: A formula, a prior or the table is wrong.
+    """
+    asked = {
+        "formulas": [formula] if isinstance(formula, str) else list(formula),
+        "family": family,
+        "priors": list(priors),
+        "contrasts": contrasts,
+        "prior_only": prior_only,
+        "pointwise": pointwise,
+    }
+    settings = {
+        "family": approximation,
+        "refine": refine,
+        "max_seconds": max_seconds,
+        "memory_limit": memory_limit,
+        "draws": draws,
+        "seed": seed,
+    }
+    columns, path = _columns(data)
+    program, notes, _ = _jensen.Program.regression(columns, path, encode(asked), encode(settings), threads)
+    for note in notes:
+        warn(note)
+    place = None if out is None else os.fspath(out)
+    with _Progress(progress) as told:
+        made = program.fit(place, False, False, None, None, told)
+    return _judged(made, program.data())
+
+
+def regress_predict(
+    folder: str | os.PathLike[str], data: Table, *, seed: int | None = None, threads: int | None = None
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Predicts rows of a table by a regression in a folder.
+
+    Gives ``linear`` predictors, ``expected`` values (of categories, their probabilities) and ``predicted`` responses, arrays of
+    shape ``(draws, rows, …)``, and ``rows``, the rows of the table that they are for: rows with missing values have none. A new
+    level of a group has an effect drawn from the distribution of all groups.
+
+    Raises:
+        ValueError: A column is missing, or holds what the fit does not know.
+    """
+    columns, path = _columns(data)
+    rows, variables, draws = _jensen.regress_predict(os.fspath(folder), columns, path, seed, threads)
+    made: dict[str, npt.NDArray[np.float64]] = {"rows": np.asarray(rows)}
+    first = 0
+    for name, shape in variables:
+        size = int(np.prod(shape, dtype=int))
+        # Matrices run down their columns.
+        made[name] = draws[:, first : first + size].reshape((len(draws), *reversed(shape))).transpose(
+            0, *range(len(shape), 0, -1)
+        )
+        first += size
+    return made
+
+
+def _columns(data: Table) -> tuple[list[Any] | None, str | None]:
+    """Columns as the extension module wants them, or a file."""
+    if isinstance(data, (str, os.PathLike)):
+        return None, os.fspath(data)
+    names = data.keys() if isinstance(data, Mapping) else getattr(data, "columns", None)
+    if names is None:
+        raise TypeError(f"data of type {type(data).__name__}: expected a data frame, columns by name, or the path of a table")
+    return [_column(str(name), data[name]) for name in names], None
+
+
+def _column(name: str, values: Any) -> tuple[str, npt.NDArray[np.float64], bool, tuple[list[str], bool] | None]:
+    """Name, numbers, whether they are truth values, and levels with their order."""
+    kind = str(getattr(values, "dtype", ""))
+    if kind == "category":
+        codes = np.asarray(values.cat.codes, dtype=np.float64)
+        codes[codes < 0] = np.nan
+        return name, codes, False, ([str(level) for level in values.cat.categories], bool(values.cat.ordered))
+    if kind.startswith(("Categorical", "Enum")):
+        values = values.to_list()
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"the column `{name}` has the shape {array.shape}: expected one value a row")
+    if array.dtype.kind == "M":
+        # Refused where a formula uses it, as days in a file are.
+        array = np.datetime_as_string(array.astype("datetime64[D]")).astype(object)
+    if array.dtype.kind in "biuf":
+        return name, array.astype(np.float64), array.dtype.kind == "b", None
+    items = [None if item is None or item != item or str(item) == "<NA>" else item for item in array.tolist()]
+    present = [item for item in items if item is not None]
+    if all(isinstance(item, (bool, np.bool_)) for item in present):
+        return name, np.array([np.nan if item is None else float(item) for item in items]), True, None
+    if all(isinstance(item, (int, float, np.number)) for item in present):
+        return name, np.array([np.nan if item is None else float(item) for item in items]), False, None
+    levels = sorted({str(item) for item in present})
+    place = {level: at for at, level in enumerate(levels)}
+    codes = np.array([np.nan if item is None else float(place[str(item)]) for item in items])
+    return name, codes, False, (levels, False)
