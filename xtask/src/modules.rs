@@ -226,6 +226,11 @@ const CONJUGATE: [Layer; 12] = [
         modules: &["driver"],
         may_use: &["documents", "temper", "policy", "engine"],
     },
+    // A model says who makes the local steps of its points, who is asked what its engine asks.
+    Layer {
+        modules: &["model", "shards", "pointwise", "plain"],
+        may_use: &["temper", "family", "policy", "engine"],
+    },
     Layer {
         modules: &["lda"],
         may_use: &[
@@ -237,11 +242,6 @@ const CONJUGATE: [Layer; 12] = [
             "driver",
             "plain",
         ],
-    },
-    // A model says who makes the local steps of its points, who is asked what its engine asks.
-    Layer {
-        modules: &["model", "shards", "pointwise", "plain"],
-        may_use: &["temper", "family", "policy", "engine"],
     },
     Layer {
         modules: &["fit"],
@@ -436,7 +436,7 @@ const LATENT: [Layer; 9] = [
     // A likelihood makes its sites, which see the model through its linear predictors.
     Layer {
         modules: &["model", "likelihood", "site", "linear"],
-        may_use: &["error", "matrix", "structure", "fit"],
+        may_use: &["density", "error", "matrix", "structure", "fit"],
     },
     Layer {
         modules: &["solve"],

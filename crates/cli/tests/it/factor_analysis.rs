@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::common::{Desk, jensen, read_json};
 
-/// 200 rows of six columns around two factors, the first in the first three columns, with noise of variance 0.03 and a cell in eleven
+/// 200 rows of six columns around two factors, the first in the first four columns, with noise of variance 0.03 and a cell in eleven
 /// missing; and the cells that are not there.
 fn measurements(desk: &Desk) -> (String, Vec<(usize, usize, f64)>) {
     let noise = |i: usize| ((i + 1) as f64 * 0.754_877_666_246_69).fract() - 0.5;
@@ -14,7 +14,7 @@ fn measurements(desk: &Desk) -> (String, Vec<(usize, usize, f64)>) {
         let cells: Vec<String> = (0..6)
             .map(|column| {
                 let weight = [2.0, 1.5, -2.0, 1.0, -0.8, 0.9][column];
-                let x = 5.0 + weight * scores[column / 3] + 0.6 * noise(31 * row + 17 * column);
+                let x = 5.0 + weight * scores[column / 4] + 0.6 * noise(31 * row + 17 * column);
                 match (row * 6 + column) % 11 {
                     3 => {
                         missing.push((row, column, x));
@@ -58,11 +58,11 @@ fn factors_are_found_and_missing_cells_filled_in() {
         .collect();
     assert!((0.008..0.05).contains(&share), "{share}");
     assert!(noise.iter().all(|x| (0.005..0.15).contains(x)), "{noise:?}");
-    // Scores have about unit variance, so loadings are the weights; the heavier factor is the first.
+    // Scores have about unit variance, so loadings are the weights; the factor of more columns is the first.
     for (column, row) in fit["loadings"].as_array().unwrap().iter().enumerate() {
         let weight = [2.0, 1.5, -2.0, 1.0, -0.8, 0.9][column];
-        let own = row[column / 3].as_f64().unwrap();
-        let other = row[1 - column / 3].as_f64().unwrap();
+        let own = row[column / 4].as_f64().unwrap();
+        let other = row[1 - column / 4].as_f64().unwrap();
         assert!(
             (own.abs() - f64::abs(weight)).abs() < 0.25,
             "{column}: {row}"

@@ -263,7 +263,7 @@ fn another_program_generates_at_the_draws_of_a_fit() {
     let desk = Desk::new();
     let out = desk.name("out");
     jensen([
-        "fit", &model, &data, "--seed", "3", "--draws", "40", "--out", &out,
+        "fit", &model, &data, "--seed", "3", "--draws", "200", "--out", &out,
     ])
     .expect(0);
     let written = std::fs::read_to_string(desk.path("out/draws.csv")).unwrap();

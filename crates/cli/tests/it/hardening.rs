@@ -165,7 +165,7 @@ fn pipes_and_small_stacks_end_in_a_word() {
         .expect(3)
         .stderr;
     assert!(said.contains("a pipe or a device"), "{said}");
-    let said = jensen(["draws", folder]).expect(3).stderr;
+    let said = jensen(["draws", folder, "--draws", "10"]).expect(3).stderr;
     assert!(said.contains("a pipe or a device"), "{said}");
     let (code, said) = limited("ulimit -s 64", &["fit", "--help"]);
     assert_eq!(code, Some(0), "{said}");

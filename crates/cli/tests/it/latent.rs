@@ -169,7 +169,8 @@ fn words_counts_and_groups() {
         .map(|i| {
             let town = ["Bonn", "Kiel", "Ulm"][i % 3];
             let kind = ["red", "green", "blue"][(i / 7 + i % 3) % 3];
-            format!("{town},{},{kind}\n", f64::from(i as u32) / 10.0)
+            let level = 3.0 * (i % 3) as f64;
+            format!("{town},{},{kind}\n", level + i as f64 / 10.0)
         })
         .collect();
     let file = desk.file("t.csv", &format!("town,x,kind\n{rows}"));
@@ -226,10 +227,11 @@ fn words_counts_and_groups() {
 #[test]
 fn mistakes_are_told_where_they_are() {
     let desk = Desk::new();
-    let file = desk.file("t.csv", "a,b,y\n1,2,0\n3,x,1\n5,6,2\n");
+    let file = desk.file("t.csv", "a,b,y\n1,2,0\n3,x,1\n5,6,1\n");
+    let twos = desk.file("u.csv", "a,y\n1,0\n3,1\n5,2\n");
     let graph = desk.file("g.graph", "2\n1 1 2\n2 1 1\n");
     let icar = format!("icar(graph=\"{graph}\", on=a)");
-    let cases: [(&str, &str, &str, i32); 12] = [
+    let cases: [(&str, &str, &str, i32); 11] = [
         ("bernoulli", "gp(rbg)", "there is no kernel `rbg`", 3),
         (
             "bernoulli",
@@ -254,12 +256,6 @@ fn mistakes_are_told_where_they_are() {
             "bernoulli",
             "gp(rbf, on=a) + rw1(on=a)",
             "cannot stand in one sum",
-            3,
-        ),
-        (
-            "bernoulli",
-            "gp(rbf, on=a)",
-            "t.csv: the response `y` is 2 in row 3, but the likelihood `bernoulli` needs 0 or 1",
             3,
         ),
         ("poisson", "rbf", "`rbf` is a kernel: write `gp(rbf)`", 3),
@@ -290,6 +286,15 @@ fn mistakes_are_told_where_they_are() {
     }
     let wrong = ["latent", "fit", "--prior", "iid()", "--data", &file];
     jensen(wrong).expect(2);
+    let wrong = ["--likelihood", "bernoulli", "--prior", "gp(rbf)"];
+    let done = jensen([&["latent", "fit", "--data", &twos], &wrong[..]].concat()).expect(3);
+    assert!(
+        done.stderr.contains(
+            "u.csv: the response `y` is 2 in row 3, but the likelihood `bernoulli` needs 0 or 1"
+        ),
+        "{}",
+        done.stderr
+    );
     let bound = [
         "latent",
         "fit",
@@ -602,22 +607,22 @@ fn a_walk_on_values_that_lie_close_is_told_to_be_coarser() {
             )
         })
         .collect();
-    let file = desk.file("t.csv", &format!("x,y\n{rows}"));
-    let base = [
-        "latent",
-        "fit",
-        "--likelihood",
-        "gaussian",
-        "--data",
-        &file,
-        "--prior",
-    ];
-    let told = jensen([&base[..], &["rw2(on=x)"]].concat())
-        .expect(3)
-        .stderr;
+    let told = |name: &str, more: &str| {
+        let file = desk.file(name, &format!("x,y\n{rows}{more}"));
+        let base = ["latent", "fit", "--likelihood", "gaussian"];
+        let walk = ["--prior", "rw2(on=x)", "--data", &file];
+        jensen([&base[..], &walk].concat()).expect(3).stderr
+    };
+    let uneven = told("uneven.csv", "");
     assert!(
-        told.contains("evenly spaced nodes for 300 rows; round the column, or set `step`"),
-        "{told}"
+        uneven.contains("none of the evenly spaced nodes")
+            && uneven.contains("round the column, or set `step`"),
+        "{uneven}"
+    );
+    let close = told("close.csv", "3,0\n3.00001,1\n");
+    assert!(
+        close.contains("evenly spaced nodes for 302 rows; round the column, or set `step`"),
+        "{close}"
     );
     let rounded = rows.lines().map(|line| {
         let (x, y) = line.split_once(',').unwrap();

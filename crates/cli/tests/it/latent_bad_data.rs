@@ -268,7 +268,7 @@ fn what_has_a_remedy_is_fitted_and_the_remedy_is_told() {
     let desk = Desk::new();
     for (name, text) in [
         ("repeat.csv", "x,y\n0.1,0\n0.1,1\n0.3,1\n0.3,1\n"),
-        ("region.csv", "region,y\n1,2\n2,3\n3,4\n4,1\n5,2\n"),
+        ("region.csv", "region,y\n1,30\n2,28\n3,1\n4,2\n5,1\n"),
         ("pieces.graph", "5\n1 1 2\n2 1 1\n3 1 4\n4 1 3\n5 0\n"),
         ("empty.csv", "x,y\n0.1,0\n0.2,2\n0.3,0\n0.4,\n"),
         ("towns.csv", "x,town,y\n0.1,Bonn,0\n0.2,Ulm,1\n0.3,Ulm,0\n"),
@@ -304,7 +304,7 @@ fn what_has_a_remedy_is_fitted_and_the_remedy_is_told() {
             "gp(rbf, variance=1, lengthscale=1)",
             "empty.csv",
             &[
-                "`y` has the 2 categories `0`, `2`, those that some row has; the last is the reference",
+                "`y` has the 2 categories `0`, `2` that occur in the table; the last is the reference",
                 "1 of 4 rows have no response",
             ],
         ),

@@ -250,7 +250,7 @@ mod tests {
             };
             let judged = Judgement::of(&evidence, 20);
             assert!(!judged.trusted);
-            assert!(judged.warnings[0].ends_with("not the data. Give it a cooling."));
+            assert!(judged.warnings[0].ends_with("a tempered model. Give it a cooling."));
             let said = format!("ended hot, at temperature {temperature:.2}; all passes");
             assert!(judged.status.starts_with(&said), "{}", judged.status);
         }

@@ -148,8 +148,8 @@ pub struct AnalysisSummary {
     /// Variance of the noise of each column, of normal cells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<f64>,
-    /// Loadings, a row a column of the table. Factors are told apart by turning them to the loadings' principal axes, the
-    /// heaviest first.
+    /// Loadings in the units of the data, a row a column of the table. Factors are told apart by turning them to the principal
+    /// axes of the loadings of the columns as they are fitted, the heaviest first: with standardised columns units do not turn them.
     pub loadings: Vec<Vec<f64>>,
     /// Iterations.
     pub iterations: u64,

@@ -35,14 +35,20 @@ pub struct Comparison {
     pub error: f64,
     /// Observations.
     pub observations: usize,
+    /// Columns that the fit's prior reads.
+    pub columns: usize,
 }
 
 impl Comparison {
-    /// Whether the fit predicts worse by more than chance, and by more than one nat in all.
+    /// Whether the fit predicts worse by more than chance, and by more than columns without an effect cost.
+    ///
+    /// Such a column gains half a χ² of one degree of freedom in the fit to the observations, and the correction for
+    /// overfitting takes one nat (Akaike 1974): it costs one nat in all at most. Another is left for the prior.
     pub fn is_worse(&self) -> bool {
         let behind = self.plain - self.own;
+        let idle = 1.0 + self.columns as f64;
         // A score that is no number is no better than any.
-        !(behind <= CHANCE * self.error || behind * self.observations as f64 <= 1.0)
+        !(behind <= CHANCE * self.error || behind * self.observations as f64 <= idle)
     }
 }
 
@@ -63,8 +69,8 @@ impl Prior for Given {
     }
 }
 
-/// Compares a fit with the better of an intercept alone and a linear model of the columns that its prior reads; `None` where an
-/// observation has several linear predictors, or no plain model can be fitted.
+/// Compares a fit with the better of an intercept alone and a linear model of the columns that its prior reads; `None` where
+/// observations are categories, or no plain model can be fitted.
 ///
 /// # Errors
 /// A column cannot be read.
@@ -119,6 +125,7 @@ pub(super) fn compare(
         own: outside(pairwise_sum(&own)),
         error: (pairwise_sum(&squares) / count / count).sqrt(),
         observations: n,
+        columns: columns.cols,
     }))
 }
 

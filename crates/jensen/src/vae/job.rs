@@ -134,6 +134,8 @@ impl VaeData {
         let extents = extents(&rows, flags.image())?;
         let images = extents.len() > 1 && low >= 0.0 && high <= 1.0;
         let likelihood = flags.likelihood(images)?;
+        // Settings that suit no data of this width are named before the data.
+        flags.architecture(rows.width(), likelihood)?;
         check_rows(&rows, rows.width(), likelihood)?;
         let apart = Apart::open(validation.as_deref())?;
         let train = match &apart {

@@ -291,7 +291,7 @@ impl Index {
                         if (place - node).abs() > 1e-6 * node.abs().max(1.0) {
                             Err(format!(
                                 "row {} has `{column}` = {x}, which is none of the evenly spaced nodes {from}, {}, …; round the \
-                                 column or set `step`",
+                                 column, or set `step`",
                                 row + 1,
                                 from + step
                             ))

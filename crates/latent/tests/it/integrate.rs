@@ -212,8 +212,10 @@ fn shared_levels_are_held() {
         if !text.contains("intercept") && !text.contains("bym2") {
             let again = made(&turned, &sheet);
             let other = converged(&model(&again, Likelihood::poisson(), y.clone()));
+            // A walk of second order leaves a slope free, whose flat prior has the unit of the level that is held: the
+            // bound has no absolute height there.
             assert!(
-                (fit.bound - other.bound).abs() < 1e-5,
+                text.contains("rw2") || (fit.bound - other.bound).abs() < 1e-5,
                 "{text}: {} {}",
                 fit.bound,
                 other.bound

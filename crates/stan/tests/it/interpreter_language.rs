@@ -256,7 +256,7 @@ fn errors_say_what_and_where() {
             "{model}"
         );
     };
-    use ErrorKind::{Failed, Limit, Rejected};
+    use ErrorKind::{Excess, Failed, Limit, Rejected};
     check(
         "",
         "reject(\"p is \", p);",
@@ -335,10 +335,10 @@ fn errors_say_what_and_where() {
         "cholesky_decompose(m)",
     );
     let (kind, message, _) = failure("real f(real x) { return f(x + 1); }", "target += f(p);");
-    assert_eq!(kind, Limit);
+    assert_eq!(kind, Excess);
     assert!(message.contains("does this"), "{message}");
     let (kind, message, _) = failure("", "vector[2000000000] x;");
-    assert_eq!(kind, Limit);
+    assert_eq!(kind, Excess);
     assert_eq!(
         message,
         "variable `x` has 2000000000 elements and would take 14.901 GiB, the limit is 2.000 GiB"
