@@ -119,20 +119,7 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
     }
     let titled = names.is_some();
     let names = names.unwrap_or_else(|| (1..=width).map(|i| format!("V{i}")).collect());
-    let mut found: Vec<Vec<Option<String>>> = vec![Vec::new(); width];
-    if words.iter().any(Option::is_some) {
-        let mut skip = titled;
-        text.rows(&mut |row| {
-            if !std::mem::take(&mut skip) {
-                for ((cell, word), found) in row.iter().zip(&words).zip(&mut found) {
-                    if word.is_some() {
-                        found.push((!is_missing(&cell.text)).then(|| cell.text.to_string()));
-                    }
-                }
-            }
-            Ok(())
-        })?;
-    }
+    let found = words_of(&text, titled, &words)?;
     let mut told = 0;
     let columns = names
         .into_iter()
@@ -162,6 +149,30 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
         })
         .collect();
     Table::new(label, columns)
+}
+
+/// The cells of the columns that hold a word, in a second pass: few tables have any.
+fn words_of(
+    text: &Text<'_>,
+    titled: bool,
+    words: &[Option<usize>],
+) -> Result<Vec<Vec<Option<String>>>, DataError> {
+    let mut found = vec![Vec::new(); words.len()];
+    if words.iter().all(Option::is_none) {
+        return Ok(found);
+    }
+    let mut skip = titled;
+    text.rows(&mut |row| {
+        if !std::mem::take(&mut skip) {
+            for ((cell, word), found) in row.iter().zip(words).zip(&mut found) {
+                if word.is_some() {
+                    found.push((!is_missing(&cell.text)).then(|| cell.text.to_string()));
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 fn is_missing(cell: &str) -> bool {

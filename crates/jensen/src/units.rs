@@ -240,11 +240,12 @@ impl Units {
         let pairs = slopes
             .iter()
             .flat_map(|a| slopes.iter().map(move |b| (a, b)));
-        let of = |(a, b): (&Option<(usize, f64)>, &Option<(usize, f64)>)| match (a, b) {
-            (Some((i, s)), Some((j, t))) => s * t * covariance[i * width + j],
-            _ => 0.0,
-        };
-        pairs.map(of).collect()
+        pairs
+            .map(|pair| match pair {
+                (Some((i, s)), Some((j, t))) => s * t * covariance[i * width + j],
+                _ => 0.0,
+            })
+            .collect()
     }
 
     /// Coefficients of the columns of these units, such as loadings, in those of the data.

@@ -237,8 +237,8 @@ fn frame(surface: &Surface<'_>, mode: &[f64], warm: &Warm) -> Result<Option<Fram
                 None => return Ok(None),
             }
         }
-        for j in 0..n {
-            hessian.data[i * n + j] = (ends[0][j] - ends[1][j]) / (2.0 * APART);
+        for (j, (below, above)) in ends[0].iter().zip(&ends[1]).enumerate() {
+            hessian.data[i * n + j] = (below - above) / (2.0 * APART);
         }
     }
     let symmetric = Dense::from_fn(n, n, |i, j| 0.5 * (hessian.get(i, j) + hessian.get(j, i)));

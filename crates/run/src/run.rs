@@ -209,6 +209,27 @@ fn ended_from_outside(control: &Control<'_>, at: u64) -> Status {
     }
 }
 
+/// What ends a run before its next iteration: the caller, or a budget that is used up.
+fn stopped(control: &Control<'_>, iteration: u64, seconds: f64) -> Option<Status> {
+    if control.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
+        return Some(Status::Interrupted { at: iteration });
+    }
+    let Budget {
+        max_iterations,
+        max_seconds,
+        ..
+    } = control.budget;
+    let limit = match max_seconds {
+        _ if iteration >= max_iterations => Limit::Iterations(max_iterations),
+        Some(limit) if seconds >= limit => Limit::Seconds(limit),
+        _ => return None,
+    };
+    Some(Status::BudgetReached {
+        limit,
+        detail: String::new(),
+    })
+}
+
 /// The same for an algorithm whose steps are long and heed an [`Interrupt`] of the same flag and clock: a step in which it
 /// was told to stop is as one that never began.
 ///
@@ -258,22 +279,9 @@ pub fn run_interruptibly<A: Algorithm>(
         if let Some(status) = ended.clone() {
             break status;
         }
-        if control.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
-            break Status::Interrupted { at: iteration };
-        }
-        if iteration >= control.budget.max_iterations {
-            break Status::BudgetReached {
-                limit: Limit::Iterations(control.budget.max_iterations),
-                detail: String::new(),
-            };
-        }
-        if let Some(limit) = control.budget.max_seconds
-            && elapsed(control.clock) + control.budget.spent >= limit
-        {
-            break Status::BudgetReached {
-                limit: Limit::Seconds(limit),
-                detail: String::new(),
-            };
+        let spent = elapsed(control.clock) + control.budget.spent;
+        if let Some(status) = stopped(control, iteration, spent) {
+            break status;
         }
         let mut kept = None;
         if let Some(interrupt) = interrupt.filter(|interrupt| interrupt.within_steps) {

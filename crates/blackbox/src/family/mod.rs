@@ -261,7 +261,7 @@ pub trait Family: fmt::Debug + Send + Sync {
     }
 
     /// The member that stands upon a full-rank Gaussian's answer and, where it can, at other modes, of which means and log
-    /// standard deviations are given; `None` for families that [widen](Self::widen) a mean field's.
+    /// standard deviations are given; `None` for families that [enrich](Self::enrich) a mean field's.
     fn upon(&self, gaussian: &[f64], modes: &[(Vec<f64>, Vec<f64>)]) -> Option<Vec<f64>> {
         let _ = (gaussian, modes);
         None
@@ -412,7 +412,7 @@ pub struct NaturalTarget {
     precision: Vec<f64>,
 }
 
-/// The bound of a density on fixed draws, as a family sees it that looks for its [place](Family::widen) there.
+/// The bound of a density on fixed draws, as a family sees it that looks for its [optimum](Family::enrich) there.
 pub trait SampleBound {
     /// Fixes the draws, `lanes` of them with matched moments. Comes first.
     fn fix(&mut self, lanes: usize);

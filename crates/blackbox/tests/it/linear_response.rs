@@ -243,7 +243,7 @@ fn a_fit_takes_it_as_a_family_of_its_own_and_says_when_it_overshoots() {
     let far = responded(&Scalar(EightSchools { centred: false }));
     assert!(!far.trusted());
     let said = far.warnings().join("\n");
-    assert!(said.contains("lower the bound"), "{said}");
+    assert!(said.contains("lowers the ELBO"), "{said}");
 }
 
 /// A density that grows without end.

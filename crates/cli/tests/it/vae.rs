@@ -466,7 +466,7 @@ fn tables_with_every_decoder_and_option() {
     // The data scale is not that of a standard normal; a plain fit has to find it.
     assert!(made["bound"].as_f64().unwrap() > -11.0, "{}", made["bound"]);
 
-    let bayes = ["--full-vb", "--quiet", "--out", &run];
+    let bayes = ["--full-vb", "--warm-up", "50", "--quiet", "--out", &run];
     // 200 records do not pay for a posterior of the weights: a linear factor is better.
     let made = jensen(args.into_iter().chain(small).chain(bayes));
     made.expect(4);

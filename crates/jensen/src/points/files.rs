@@ -330,7 +330,7 @@ pub fn fit_mixture_files(
     let files = &files;
     let width = points.dim();
     let units = match &rows {
-        Rows::Gaussian(.., units) => units.clone(),
+        Rows::Gaussian(.., units) => (**units).clone(),
         _ => Units::as_they_are(width),
     };
     let known = units.of_kept(&survey.columns).into_iter();

@@ -56,7 +56,7 @@ pub(super) struct PointPlan {
 
 /// The rows of a shard as components of a mixture, those to learn from and those held out.
 pub(super) enum Rows {
-    Gaussian(Gaussians, Gaussians, Units),
+    Gaussian(Gaussians, Gaussians, Box<Units>),
     Bernoulli(Bernoullis, Bernoullis),
     Multinomial(Multinomials, Multinomials),
 }
@@ -76,7 +76,7 @@ impl Rows {
                 let train = Gaussians::with_columns(shape, rows, &own, request.prior())
                     .with_log_scales(units.log_scales());
                 let heldout = train.with_data(units.rows(&points.heldout));
-                Self::Gaussian(train, heldout, units)
+                Self::Gaussian(train, heldout, Box::new(units))
             }
             Kind::Bernoulli => {
                 let of = |rows: &[f64]| bernoullis(request.smoothing(), &points, rows);

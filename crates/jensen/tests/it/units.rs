@@ -302,8 +302,7 @@ fn factor_analysis_does_not_depend_on_units() {
         // EM ends at a tolerance of 10⁻⁴ nats an iteration.
         assert!((other.bound + 150.0 * logs - own.bound).abs() < 1e-2);
         let sign = (other.loadings[0][0] * maps[0].1 * own.loadings[0][0]).signum();
-        for c in 0..3 {
-            let (o, d) = maps[c];
+        for (c, &(o, d)) in maps.iter().enumerate() {
             let loading = sign * d * own.loadings[c][0];
             assert!((other.loadings[c][0] - loading).abs() < 1e-2 * d.abs());
             assert!((other.intercepts[c] - o - d * own.intercepts[c]).abs() < 1e-2 * d.abs());

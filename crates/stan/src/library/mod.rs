@@ -132,7 +132,7 @@ pub fn call_under(
     if !halt.is_apart() || !args.iter().any(|arg| is_long(arg)) {
         return Ok(call(id, keep, args));
     }
-    let owned: Vec<Value> = args.iter().map(|arg| Value::clone(arg)).collect();
+    let owned: Vec<Value> = args.iter().copied().cloned().collect();
     halt.during(span, move || {
         call(id, keep, &owned.iter().collect::<Vec<_>>())
     })

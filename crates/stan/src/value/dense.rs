@@ -20,7 +20,7 @@ pub fn multiply<T: Scalar>(a: &Mat<T>, b: &Mat<T>) -> Mat<T> {
         for k in 0..a.cols() {
             let factor = b[(k, j)];
             for i in 0..a.rows() {
-                out[(i, j)] = out[(i, j)] + a[(i, k)] * factor;
+                out[(i, j)] += a[(i, k)] * factor;
             }
         }
     }
@@ -160,7 +160,7 @@ impl<T: Scalar> Lu<T> {
                 for k in i + 1..n {
                     x[(i, c)] = x[(i, c)] - f[(i, k)] * x[(k, c)];
                 }
-                x[(i, c)] = x[(i, c)] / f[(i, i)];
+                x[(i, c)] /= f[(i, i)];
             }
         }
         x

@@ -1,7 +1,6 @@
 //! Programs over exchangeable records: prior and likelihood against the ordinary density, minibatches against the
 //! program on the records of the batch alone, and what is refused.
 
-#[path = "../support/mod.rs"]
 mod ways;
 
 use std::path::Path;
