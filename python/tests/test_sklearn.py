@@ -661,7 +661,8 @@ def test_a_mixture_is_that_of_the_command_and_keeps_the_best_start(clusters, tmp
         small = BayesianGaussianMixture(3, random_state=0, n_init=3, batch_size=30, max_iter=40).fit(X)
     assert mine.lower_bound_ == theirs["elbo"]
     assert mine.means_.tolist() == [row["mean"] for row in theirs["components"]]
-    assert best.lower_bound_ == max(starts)
+    # Starts may find one optimum with components in another order, whose sums are rounded otherwise.
+    assert best.lower_bound_ == pytest.approx(max(starts), rel=1e-12)
     assert small.lower_bound_ > max(starts) - 1
 
 

@@ -80,5 +80,8 @@ def matrix(estimator: Any, X: Any, *, reset: bool, **checks: Any) -> Array:
     """The rows of X as a matrix of float64 in C order, checked against those of the fit."""
     if not reset:
         check_is_fitted(estimator)
+    else:
+        # One row has no spread to be measured in.
+        checks.setdefault("ensure_min_samples", 2)
     checked = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", **checks)
     return cast(Array, checked)

@@ -46,7 +46,8 @@ class LatentGaussian(Judged):
 
     def _check(self, X: Any, y: Any) -> tuple[Array, npt.NDArray[Any]]:
         """X and y, checked and kept."""
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=False)
+        # One row has no spread to be measured in.
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=False, ensure_min_samples=2)
         return X, column_or_1d(y, warn=True)
 
     def _names(self) -> list[str]:

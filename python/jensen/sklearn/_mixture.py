@@ -139,4 +139,5 @@ def _draw(rng: Any, mean: Array, covariance: Array) -> Array:
         return drawn
     # Columns that are constant or others in other units have no variance of their own.
     variances, axes = np.linalg.eigh(covariance)
-    return mean + axes @ (np.sqrt(np.maximum(variances, 0.0)) * z)
+    turned: Array = mean + axes @ (np.sqrt(np.maximum(variances, 0.0)) * z)
+    return turned

@@ -186,7 +186,7 @@ fn a_latent_model_predicts_and_goes_on() {
 }
 
 #[test]
-fn names_that_no_version_knows_are_refused() {
+fn requests_changed_by_hand_are_refused() {
     let desk = Desk::new();
     let stored = stored(&desk);
     for (folder, command) in [
@@ -201,7 +201,7 @@ fn names_that_no_version_knows_are_refused() {
         fs::write(folder.join("run.json"), run.to_string()).unwrap();
         let refused = jensen(command.into_iter().chain(["--resume", name(&folder)])).expect(3);
         assert!(
-            refused.stderr.contains("run.json") && refused.stderr.contains("`sead`"),
+            refused.stderr.contains("run.json") && refused.stderr.contains("was changed"),
             "{}",
             refused.stderr
         );

@@ -646,14 +646,21 @@ fn other_runs_and_other_weights_are_not_resumed() {
         desk.path("run/approximation.safetensors"),
     )
     .unwrap();
-    refused(&["vae", "sample", &run], 3, &["another architecture"]);
+    refused(
+        &["vae", "sample", &run],
+        3,
+        &["is not the file that this fit wrote"],
+    );
     let mut damaged = kept.clone();
     *damaged.last_mut().unwrap() ^= 1;
     fs::write(desk.path("run/approximation.safetensors"), damaged).unwrap();
     refused(
         &["vae", "sample", &run],
         3,
-        &["approximation.safetensors", "digest"],
+        &[
+            "approximation.safetensors",
+            "is not the file that this fit wrote",
+        ],
     );
 }
 

@@ -19,8 +19,8 @@ const FLAT: f64 = 1000.0;
 /// Most numbers of a linear model's columns.
 const MOST: usize = 10_000_000;
 
-/// Standard errors by which a fit may predict worse than a plain model: fewer may be chance.
-const CHANCE: f64 = 2.0;
+/// Standard errors by which a fit may predict worse than a plain model: one right fit in seven hundred is further behind.
+const CHANCE: f64 = 3.0;
 
 /// How a fit compares with a plain model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -275,9 +275,10 @@ fn units_change_nothing_but_units() {
         ("cor_g[Intercept,x]", 1.0),
     ] {
         let ((mean_plain, sd), (mean_scaled, _)) = (mean(&plain, label), mean(&scaled, label));
-        // Logarithms of scales are rounded otherwise, which chains of refined draws amplify.
+        // Logarithms of scales are rounded otherwise, which chains of refined draws amplify: four standard errors of the
+        // difference of two means of 512 effective draws each.
         assert!(
-            (mean_plain * unit - mean_scaled).abs() < 0.01 * unit * sd,
+            (mean_plain * unit - mean_scaled).abs() < 0.25 * unit * sd,
             "{label}: {mean_plain} {mean_scaled}"
         );
     }
