@@ -210,7 +210,7 @@ fn ended_from_outside(control: &Control<'_>, at: u64) -> Status {
 }
 
 /// What ends a run before its next iteration: the caller, or a budget that is used up.
-fn stopped(control: &Control<'_>, iteration: u64, seconds: f64) -> Option<Status> {
+fn stopped(control: &Control<'_>, iteration: u64, seconds: impl Fn() -> f64) -> Option<Status> {
     if control.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
         return Some(Status::Interrupted { at: iteration });
     }
@@ -221,7 +221,7 @@ fn stopped(control: &Control<'_>, iteration: u64, seconds: f64) -> Option<Status
     } = control.budget;
     let limit = match max_seconds {
         _ if iteration >= max_iterations => Limit::Iterations(max_iterations),
-        Some(limit) if seconds >= limit => Limit::Seconds(limit),
+        Some(limit) if seconds() >= limit => Limit::Seconds(limit),
         _ => return None,
     };
     Some(Status::BudgetReached {
@@ -279,7 +279,7 @@ pub fn run_interruptibly<A: Algorithm>(
         if let Some(status) = ended.clone() {
             break status;
         }
-        let spent = elapsed(control.clock) + control.budget.spent;
+        let spent = || elapsed(control.clock) + control.budget.spent;
         if let Some(status) = stopped(control, iteration, spent) {
             break status;
         }

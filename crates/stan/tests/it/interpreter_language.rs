@@ -349,7 +349,7 @@ fn errors_say_what_and_where() {
             kind,
             message.starts_with("the result has 2000000000 elements")
         ),
-        (Limit, true)
+        (Excess, true)
     );
 }
 
