@@ -9,14 +9,38 @@ use std::process::{Command, Stdio};
 /// Seconds that a test may take which is not in [`SLOW`]: a suite of a thousand is waited for.
 const LIMIT: f64 = 20.0;
 
+/// Seconds of all tests together on two quiet cores of November 2026. Where they take longer, the machine is slower or busy,
+/// and so is every test: the limit grows in proportion.
+const QUIET: f64 = 630.0;
+
 /// How many of the slowest are shown.
 const SHOWN: usize = 15;
 
 /// Tests that may take longer, and why.
-const SLOW: [(&str, &str); 4] = [
+const SLOW: [(&str, &str); 9] = [
     (
         "centring::where_chains_do_not_mix_over_recentred_groups_the_program_is_fitted_as_written",
         "five runs of a model whose chains mix slowly, since no quick one goes back to the program as written",
+    ),
+    (
+        "curved::flows_bend",
+        "a flow and a mixture of Gaussians are brought to their optima",
+    ),
+    (
+        "figures::any_numbers_can_be_drawn",
+        "hundreds of random figures are drawn as SVG and as pixels",
+    ),
+    (
+        "properties::a_lane_does_not_depend_on_its_neighbours",
+        "hundreds of random graphs, evaluated lane by lane",
+    ),
+    (
+        "properties::nesting_is_bounded_and_says_so",
+        "programs nested to the limit in every construct",
+    ),
+    (
+        "refine::a_mixture_that_does_not_mix_is_refused",
+        "spends its whole budget of gradients, as what does not mix must",
     ),
     (
         "coverage::the_page_says_what_evaluates",
@@ -51,13 +75,16 @@ pub fn check(root: &Path, arguments: &[String]) -> Result<String, String> {
     for (name, seconds) in times.iter().take(SHOWN) {
         println!("{seconds:8.1}  {name}");
     }
+    let all: f64 = times.iter().map(|(_, seconds)| seconds).sum();
+    let limit = LIMIT * (all / QUIET).max(1.0);
+    println!("{all:8.1}  all; the limit is {limit:.0}");
     let listed = |name: &str| SLOW.iter().any(|(slow, _)| *slow == name);
-    let late = times.iter().filter(|(name, s)| *s > LIMIT && !listed(name));
+    let late = times.iter().filter(|(name, s)| *s > limit && !listed(name));
     let late: Vec<&str> = late.map(|(name, _)| *name).collect();
     match late.is_empty() {
         true => Ok(format!("none of {} takes too long", times.len())),
         false => Err(format!(
-            "more than {LIMIT} s, with no reason in xtask/src/times.rs: {}",
+            "more than {limit:.0} s, with no reason in xtask/src/times.rs: {}",
             late.join(", ")
         )),
     }
