@@ -17,7 +17,7 @@ const QUIET: f64 = 630.0;
 const SHOWN: usize = 15;
 
 /// Tests that may take longer, and why.
-const SLOW: [(&str, &str); 9] = [
+const SLOW: [(&str, &str); 10] = [
     (
         "centring::where_chains_do_not_mix_over_recentred_groups_the_program_is_fitted_as_written",
         "five runs of a model whose chains mix slowly, since no quick one goes back to the program as written",
@@ -25,6 +25,10 @@ const SLOW: [(&str, &str); 9] = [
     (
         "curved::flows_bend",
         "a flow and a mixture of Gaussians are brought to their optima",
+    ),
+    (
+        "exchangeable::snapshots_that_do_not_fit_are_refused_and_svrg_named",
+        "a network of 20 000 records, since fewer would fit the memory limit",
     ),
     (
         "figures::any_numbers_can_be_drawn",

@@ -228,7 +228,7 @@ fn snapshots_that_do_not_fit_are_refused_and_svrg_named() {
          }",
     );
     let x: Vec<f64> = (0..20_000).map(|n| f64::from(n % 7) - 3.0).collect();
-    let data = serde_json::json!({"N": x.len(), "H": 25, "x": &x, "y": &x});
+    let data = serde_json::json!({"N": x.len(), "H": 50, "x": &x, "y": &x});
     let data = desk.file("network.json", &data.to_string());
     let mut args = vec!["fit", &model, &data, "--exchangeable", "N", "--batch", "10"];
     args.extend([
