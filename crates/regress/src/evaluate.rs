@@ -105,7 +105,10 @@ impl Evaluator<'_> {
                 format!("`{expr}` is several columns, and one is needed"),
             )),
             Value::Factor(factor) => {
-                let example = factor.levels.first().cloned().unwrap_or_default();
+                // One word makes a factor of a column of numbers: it is the one to name.
+                let is_word = |level: &&String| level.parse::<f64>().is_err();
+                let example = factor.levels.iter().find(is_word).or(factor.levels.first());
+                let example = example.map_or("", String::as_str);
                 Err(self
                     .error(expr, format!("`{expr}` holds words such as `{example}`, and numbers are needed"))
                     .help("words can be factors of a term or groups; make numbers of them in the table"))

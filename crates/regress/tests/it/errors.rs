@@ -465,3 +465,28 @@ fn new_rows_that_the_fit_does_not_know() {
         "it has `x`",
     );
 }
+
+/// A column of numbers becomes a factor by one word, which the error names.
+#[test]
+fn the_word_among_numbers_is_named() {
+    let column = Factor::of_words(&[Some("1e6"), Some("2e6"), Some("oops")]);
+    let numbers = Column::Numbers(vec![1.0, 2.0, 3.0]);
+    let columns = vec![
+        ("x".to_owned(), numbers),
+        ("y".to_owned(), Column::Factor(column)),
+    ];
+    let frame = Frame::new("table.csv", columns).unwrap();
+    let request = Request {
+        formulas: vec!["y ~ x".to_owned()],
+        ..Request::default()
+    };
+    let made = Regression::new(&request, &frame).and_then(|regression| program(&regression));
+    let told = made.map(drop).unwrap_err().to_string();
+    check(
+        &told,
+        "y ~ x",
+        "words such as `oops`",
+        "y",
+        "make numbers of them",
+    );
+}
