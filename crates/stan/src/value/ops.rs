@@ -17,6 +17,8 @@ pub trait Scalar:
     + std::ops::Mul<Output = Self>
     + std::ops::Div<Output = Self>
     + std::ops::Neg<Output = Self>
+    + std::ops::AddAssign
+    + std::ops::DivAssign
 {
     /// 0
     const ZERO: Self;

@@ -1,8 +1,4 @@
-//! Dense algebra of matrices beyond a few dozen rows, by faer's blocked algorithms, on the caller's thread.
-//!
-//! Matrices are column-major slices. What is here stands behind [`dense`](crate::dense), [`complex`](crate::complex) and the
-//! interpreter of Stan programs, whose own loops are as fast up to [`LARGE`] rows and take n³ scalar steps beyond: the
-//! eigenvalues of 400 rows took 7 s, and take 0.02 s.
+//! The functions of this module by faer.
 
 use std::array;
 
@@ -28,6 +24,8 @@ use faer::linalg::triangular_solve::{
 use faer::linalg::{matmul, svd as faer_svd};
 use faer::{Accum, Conj, MatMut, MatRef, Par, Spec};
 use num_complex::Complex64;
+
+use super::{Lu, Triangle};
 
 /// Real and complex numbers.
 pub use faer::traits::ComplexField as Number;
@@ -64,16 +62,6 @@ pub fn multiply<T: Number>(a: &[T], b: &[T], [m, k, n]: [usize; 3]) -> Vec<T> {
     out
 }
 
-/// P A = L U with partial pivoting.
-pub struct Lu<T> {
-    /// L below the diagonal, U on and above it.
-    pub factors: Vec<T>,
-    /// Row i of P A is this row of A.
-    pub order: Vec<usize>,
-    /// The determinant of P.
-    pub sign: f64,
-}
-
 /// Factors a square matrix; 2n³/3 operations.
 pub fn lu<T: Number>(a: &[T], n: usize) -> Lu<T> {
     let mut factors = a.to_vec();
@@ -96,19 +84,6 @@ pub fn lu<T: Number>(a: &[T], n: usize) -> Lu<T> {
             -1.0
         },
     }
-}
-
-/// Which triangle of a matrix is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Triangle {
-    /// The lower one.
-    Lower,
-    /// The lower one, with ones on its diagonal.
-    UnitLower,
-    /// The transpose of the lower one.
-    LowerTransposed,
-    /// The upper one.
-    Upper,
 }
 
 /// `X ← T⁻¹ X` with a triangle of the n × n matrix `a`, for X of n rows; n² operations a column.

@@ -1,0 +1,36 @@
+//! Builds without the feature `large`: no matrix has [`LARGE`] rows, and the loops for small matrices serve all.
+
+use num_complex::Complex64;
+
+use super::{Lu, Triangle};
+
+/// Real and complex numbers.
+pub trait Number: Copy {}
+
+impl Number for f64 {}
+
+impl Number for Complex64 {}
+
+/// Beyond any matrix.
+pub const LARGE: usize = usize::MAX;
+
+/// Functions that no caller reaches in such a build.
+macro_rules! absent {
+    ($(fn $name:ident $(<$t:ident>)? ($($type:ty),*) $(-> $out:ty)?;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "` of matrices with [`LARGE`] rows.")]
+        pub fn $name $(<$t: Number>)? ($(_: $type),*) $(-> $out)? {
+            unreachable!("no matrix has so many rows")
+        }
+    )*};
+}
+
+absent! {
+    fn multiply<T>(&[T], &[T], [usize; 3]) -> Vec<T>;
+    fn lu<T>(&[T], usize) -> Lu<T>;
+    fn solve<T>(&[T], usize, Triangle, &mut [T]);
+    fn cholesky(&[f64], usize) -> Option<Vec<f64>>;
+    fn qr(&[f64], [usize; 2], usize) -> (Vec<f64>, Vec<f64>);
+    fn svd<T>(&[T], usize, usize) -> Option<(Vec<T>, Vec<T>, Vec<T>)>;
+    fn eigen_hermitian<T>(&[T], usize) -> Option<(Vec<T>, Vec<T>)>;
+    fn eigen(&[Complex64], usize) -> Option<(Vec<Complex64>, Vec<Complex64>)>;
+}

@@ -1,0 +1,38 @@
+//! Dense algebra of matrices beyond a few dozen rows, by faer's blocked algorithms, on the caller's thread.
+//!
+//! Matrices are column-major slices. What is here stands behind [`dense`](crate::dense), [`complex`](crate::complex) and the
+//! interpreter of Stan programs, whose own loops are as fast up to [`LARGE`] rows and take n³ scalar steps beyond: the
+//! eigenvalues of 400 rows took 7 s, and take 0.02 s.
+
+#[cfg(not(feature = "large"))]
+mod absent;
+#[cfg(feature = "large")]
+mod blocked;
+
+#[cfg(not(feature = "large"))]
+pub use self::absent::*;
+#[cfg(feature = "large")]
+pub use self::blocked::*;
+
+/// P A = L U with partial pivoting.
+pub struct Lu<T> {
+    /// L below the diagonal, U on and above it.
+    pub factors: Vec<T>,
+    /// Row i of P A is this row of A.
+    pub order: Vec<usize>,
+    /// The determinant of P.
+    pub sign: f64,
+}
+
+/// Which triangle of a matrix is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Triangle {
+    /// The lower one.
+    Lower,
+    /// The lower one, with ones on its diagonal.
+    UnitLower,
+    /// The transpose of the lower one.
+    LowerTransposed,
+    /// The upper one.
+    Upper,
+}
