@@ -9,7 +9,7 @@ use jensen::data::{
     NetcdfAttributes, ParameterSummary, Roles, write_atomic_bytes, write_draws_csv,
     write_draws_netcdf,
 };
-use jensen::job::{Place, words};
+use jensen::job::{MEMORY_LIMIT, Place, words};
 use jensen::program::{FitRequest, Program, RefineName};
 use jensen::regress::{Kept, Predicted, Regression, Request, predict, read_frame};
 
@@ -153,7 +153,10 @@ fn fit(args: &RegressArgs) -> CommandResult {
     let Some(path) = &args.table else {
         return Err(Failure::usage("no table is given"));
     };
-    let Regression { source, kept } = Regression::new(&request, &read_frame(path)?)?;
+    let Regression { source, kept } = Regression::new(
+        &request,
+        &read_frame(path, args.memory_limit.unwrap_or(MEMORY_LIMIT))?,
+    )?;
     if let Some(file) = &args.stan {
         let data = source.data.as_ref().map(|data| data.bytes.as_slice());
         write_atomic_bytes(file, source.text.as_bytes()).map_err(Failure::output)?;
@@ -231,7 +234,7 @@ fn significant(x: f64) -> String {
 
 fn predictions(args: &PredictArgs) -> CommandResult {
     let threads = start_threads(args.threads)?;
-    let frame = read_frame(&args.table)?;
+    let frame = read_frame(&args.table, MEMORY_LIMIT)?;
     let made = predict(
         &args.dir,
         &frame,

@@ -124,12 +124,12 @@ impl Regression {
     }
 }
 
-/// A table from a file: CSV, TSV, NPY, NPZ, or Parquet in builds that read it.
+/// A table from a file: CSV, TSV, NPY, NPZ, or Parquet in builds that read it; at most `most` bytes of a compressed one.
 ///
 /// # Errors
 /// The file cannot be read, or is no table.
-pub fn read_frame(path: &Path) -> Result<Frame, Error> {
-    Ok(Frame::of_table(&Table::read(path)?))
+pub fn read_frame(path: &Path, most: u64) -> Result<Frame, Error> {
+    Ok(Frame::of_table(&Table::read_within(path, most)?))
 }
 
 /// Predictions for rows of a table.

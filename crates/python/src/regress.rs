@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use jensen::job::MEMORY_LIMIT;
 use jensen::regress::{Column, Factor, Frame, Predicted, predict, read_frame};
 use jensen::stan::Halt;
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1};
@@ -24,7 +25,7 @@ pub type Columns<'py> = Vec<(
 pub fn frame(columns: Option<Columns<'_>>, path: Option<PathBuf>) -> PyResult<Frame> {
     let Some(columns) = columns else {
         let path = path.ok_or_else(|| PyTypeError::new_err("no table is given"))?;
-        return read_frame(&path).map_err(|error| raise(&error));
+        return read_frame(&path, MEMORY_LIMIT).map_err(|error| raise(&error));
     };
     let column = |(name, values, truth, levels): (String, PyReadonlyArray1<'_, f64>, bool, _)| {
         let values = values.to_vec()?;

@@ -103,7 +103,8 @@ pub struct VaeData {
 }
 
 impl VaeData {
-    /// Opens rows for training, and for validation where a file or a share of the rows is named.
+    /// Opens rows for training, of a compressed file at most `most` bytes, and for validation where a file or a share of the rows is
+    /// named.
     ///
     /// # Errors
     /// Data that cannot be read or that the decoder cannot have made, and settings that cannot be.
@@ -111,8 +112,9 @@ impl VaeData {
         data: PathBuf,
         validation: Option<String>,
         flags: VaeRequest,
+        most: u64,
     ) -> Result<Self, Error> {
-        Self::of_rows(Rows::open(&data)?, data, validation, flags)
+        Self::of_rows(Rows::open_within(&data, most)?, data, validation, flags)
     }
 
     /// Rows for training that are at hand, called `data`, and for validation as above.
