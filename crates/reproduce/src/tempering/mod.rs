@@ -32,7 +32,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         },
         Piece {
             name: "normaliser",
-            about: "log C(T) of the abstracts: the series, the paper's hundred draws, and bounds",
+            about: "log C(T) of the abstracts: its bound, the paper's hundred draws; the bound against annealing",
             from: Scale::Quick,
             run: topics::normaliser,
         },
@@ -47,6 +47,12 @@ pub const EXPERIMENT: Experiment = Experiment {
             about: "held-out curves and temperatures, 500 topics of news",
             from: Scale::Quick,
             run: topics::ap,
+        },
+        Piece {
+            name: "figure2-given",
+            about: "the same for the corpus of --corpus",
+            from: Scale::Quick,
+            run: topics::given,
         },
         Piece {
             name: "figure3-toy",
