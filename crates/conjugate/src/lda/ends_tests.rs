@@ -28,8 +28,8 @@ fn fitted(documents: &MemoryDocuments, settings: LdaSettings) -> LdaFit {
         simd: Simd::detect(),
         data_hash: String::new(),
     };
-    let mut silent = Silent;
-    let mut control = Control::new(Budget::iterations(u64::MAX), &|| 0.0, &mut silent);
+    let (mut silent, clock) = (Silent, || 0.0);
+    let mut control = Control::new(Budget::iterations(u64::MAX), &clock, &mut silent);
     fit(&job, &mut control).unwrap().output.unwrap()
 }
 

@@ -86,8 +86,8 @@ impl Site for Poisson {
 }
 
 fn fitted(model: &LatentModel, sites: Vec<Box<dyn Site>>, solver: Solver) -> Result<Fit, Error> {
-    let mut silent = Silent;
-    let mut control = Control::new(Budget::iterations(5000), &|| 0.0, &mut silent);
+    let (mut silent, clock) = (Silent, || 0.0);
+    let mut control = Control::new(Budget::iterations(5000), &clock, &mut silent);
     let settings = jensen_latent::Settings { solver, ..tight() };
     let offset = model.observations.offset.as_deref();
     fit_sites(

@@ -292,12 +292,12 @@ fn log_c_of_tiny_corpora_is_bounded_and_annealing_finds_it() {
                 for (&s, bound) in inverse.iter().zip(bound) {
                     let exact = whole_sum(&prior, s);
                     let at = format!("{topics} {terms} {documents} {s}: {bound} {exact}");
-                    // Labels of crowded topics, and the width of the sum, in nats.
-                    assert!((-1e-9..2.0).contains(&(exact - bound)), "{at}");
+                    // What the bound misses of tiny sums, in nats: 0.036 at most.
+                    assert!((-1e-9..0.05).contains(&(exact - bound)), "{at}");
                     for origin in [Origin::Model, Origin::Uniform] {
                         let found = log_partition_annealed(&prior, s, origin, (400, 20), 1);
                         let off = (found.log_c - exact).abs();
-                        let most = 4.0 * found.standard_error + 1e-9;
+                        let most = 5.0 * found.standard_error + 1e-9;
                         assert!(off < most, "{at} {origin:?} {found:?}");
                     }
                 }
@@ -320,7 +320,6 @@ fn annealing_from_both_ends_finds_the_bound_of_a_middle_corpus() {
         let bound = log_partition(&prior, &[1.0 / t]).log_c[0];
         let [cold, hot] = [Origin::Model, Origin::Uniform]
             .map(|origin| log_partition_annealed(&prior, 1.0 / t, origin, (60, 200), 1));
-        println!("{t}: {bound} {cold:?} {hot:?}");
         let error = cold.standard_error.hypot(hot.standard_error);
         assert!(
             (cold.log_c - hot.log_c).abs() < 4.0 * error,
@@ -330,6 +329,6 @@ fn annealing_from_both_ends_finds_the_bound_of_a_middle_corpus() {
             bound < cold.log_c + 4.0 * cold.standard_error,
             "{bound} {cold:?}"
         );
-        assert!(cold.log_c < bound + 20.0, "{bound} {cold:?}");
+        assert!(cold.log_c < bound + 3.0, "{bound} {cold:?}");
     }
 }
