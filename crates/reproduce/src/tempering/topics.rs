@@ -3,9 +3,6 @@
 use std::path::PathBuf;
 
 use jensen::conjugate::documents::Documents;
-use jensen::conjugate::lda::partition::{
-    Origin, Sizes, log_partition, log_partition_annealed, log_partition_by_draws,
-};
 use jensen::conjugate::lda::{self, LdaJob, LdaSettings};
 use jensen::conjugate::temper::{GlobalTempering, HeatStart, LocalTempering, Temper};
 use jensen::data::corpus::sources::SourceSettings;
@@ -22,13 +19,13 @@ use crate::failure::Failure;
 use crate::results::{Ours, Scale, What};
 
 /// Number of topics.
-const TOPICS: usize = 500;
+pub(super) const TOPICS: usize = 500;
 
 /// Scores in a run.
 const SCORES: f64 = 10.0;
 
 /// A corpus and how long it is learned from.
-struct Experiment {
+pub(super) struct Experiment {
     name: &'static str,
     title: &'static str,
     /// Passes over the documents at the quick scale and at the paper's.
@@ -42,7 +39,7 @@ struct Experiment {
 }
 
 /// The paper has 640 000 abstracts, of which 99 000 are learned from here: its passes are 6.4 of these, step for step.
-const ARXIV: Experiment = Experiment {
+pub(super) const ARXIV: Experiment = Experiment {
     name: "arxiv",
     title: "arXiv abstracts",
     passes: [1.0, 6.5],
@@ -112,97 +109,8 @@ pub fn given(context: &mut Context<'_>) -> Result<(), Failure> {
     }
 }
 
-/// Temperatures at which log C is compared.
-const COMPARED: [f64; 4] = [1.1, 1.5, 2.0, 5.0];
-
 /// Draws of the paper's Monte Carlo.
-const DRAWS: usize = 100;
-
-/// log C(T) of the abstracts: by the bound that VT takes here, and by the paper's hundred draws, with both bounds of Jensen's
-/// inequality; and the bound beside annealed importance sampling, on a corpus that this can do.
-pub fn normaliser(context: &mut Context<'_>) -> Result<(), Failure> {
-    let path = context.data("arxiv/abstracts-100k.jsonl.xz")?;
-    let corpus = corpus(context, &ARXIV, &[path], &SourceSettings::default())?;
-    let documents = CorpusDocuments::new(&corpus, Split::Train);
-    let tokens = documents.tokens();
-    let sizes = Sizes {
-        topics: TOPICS,
-        terms: documents.terms(),
-        alpha: 1.0 / TOPICS as f64,
-        eta: 1.0 / TOPICS as f64,
-        documents: documents.len() as f64,
-        tokens: tokens / documents.len() as f64,
-    };
-    let inverse = COMPARED.map(|t| 1.0 / t);
-    let draws = context.pick(DRAWS / 10, DRAWS);
-    let (series, drawn) = context.keep("normaliser", |_| {
-        let both = [
-            log_partition(&sizes, &inverse),
-            log_partition_by_draws(&sizes, &inverse, draws, 0),
-        ];
-        let [series, drawn] = both.map(|found| (found.log_c, found.lower));
-        Ok((series, drawn))
-    })?;
-    let found = [
-        ("by its bound", &series.0),
-        ("by draws", &drawn.0),
-        ("bound with averages inside the powers", &series.1),
-        ("bound with the logarithm inside the averages", &drawn.1),
-    ];
-    for (m, temperature) in COMPARED.iter().enumerate() {
-        for (how, values) in &found {
-            let what = format!("arXiv abstracts: log C at T = {temperature}, {how}");
-            context.row(What::new(what, "nats/token"), |_| {
-                let ours = Ours::value(values[m] / tokens);
-                Ok(if *how == "by draws" {
-                    ours.note(format!(
-                        "{draws} draws of topics, and of proportions for each"
-                    ))
-                } else {
-                    ours
-                })
-            })?;
-        }
-    }
-    against_annealing(context)
-}
-
-/// A corpus that annealed importance sampling can do: 2 000 tokens.
-const MIDDLE: Sizes = Sizes {
-    topics: 20,
-    terms: 200,
-    alpha: 0.05,
-    eta: 0.05,
-    documents: 100.0,
-    tokens: 20.0,
-};
-
-/// The bound beside annealed importance sampling from both ends.
-fn against_annealing(context: &mut Context<'_>) -> Result<(), Failure> {
-    let (tokens, steps) = (MIDDLE.documents * MIDDLE.tokens, context.pick(200, 2_000));
-    let name = "100 documents of 20 tokens, 20 topics of 200 terms";
-    for temperature in COMPARED {
-        let s = 1.0 / temperature;
-        let bound = log_partition(&MIDDLE, &[s]).log_c[0];
-        let what = format!("{name}: log C at T = {temperature}, by its bound");
-        context.row(What::new(what, "nats/token"), |_| {
-            Ok(Ours::value(bound / tokens))
-        })?;
-        for (from, origin) in [("T = 1", Origin::Model), ("uniform data", Origin::Uniform)] {
-            let what = format!("{name}: log C at T = {temperature}, annealed from {from}");
-            context.row(What::new(what, "nats/token"), |_| {
-                let found = log_partition_annealed(&MIDDLE, s, origin, (PARTICLES, steps), 1);
-                Ok(Ours::value(found.log_c / tokens)
-                    .se(found.standard_error / tokens)
-                    .note(format!("{PARTICLES} particles of {steps} steps")))
-            })?;
-        }
-    }
-    Ok(())
-}
-
-/// Particles of annealed importance sampling.
-const PARTICLES: usize = 40;
+pub(super) const DRAWS: usize = 100;
 
 /// The policies of the figure, by name.
 fn policies(experiment: &Experiment, scale: Scale, per_pass: u64) -> Vec<(String, Temper)> {
@@ -320,7 +228,7 @@ fn experiment(
 }
 
 /// The corpus, built where it is not there yet.
-fn corpus(
+pub(super) fn corpus(
     context: &mut Context<'_>,
     experiment: &Experiment,
     paths: &[PathBuf],
