@@ -140,18 +140,6 @@ pub struct Outcome<T> {
     pub seconds: f64,
 }
 
-impl<T> Outcome<T> {
-    /// The same with another output.
-    pub fn map<U>(self, each: impl FnOnce(T) -> U) -> Outcome<U> {
-        Outcome {
-            output: self.output.map(each),
-            status: self.status,
-            iterations: self.iterations,
-            seconds: self.seconds,
-        }
-    }
-}
-
 /// Why a run could not be resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {

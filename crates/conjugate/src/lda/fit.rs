@@ -180,10 +180,10 @@ pub fn fit_on<'a>(
     let (outcome, mut engine) = if settings.temper.from_both_ends() {
         let mut ends = Ends(driver);
         let outcome = run(&mut ends, &identity, control).map_err(LdaError::Run)?;
-        (outcome.map(Vec::from), ends.0.engine)
+        (with_ends(outcome, Vec::from), ends.0.engine)
     } else {
         let outcome = run(&mut driver, &identity, control).map_err(LdaError::Run)?;
-        (outcome.map(|end| vec![end]), driver.engine)
+        (with_ends(outcome, |end| vec![end]), driver.engine)
     };
     let lost = |engine: &LdaEngine<'_>| engine.lost().map(|why| LdaError::Lost(why.to_owned()));
     if let Some(lost) = lost(&engine) {
@@ -224,6 +224,16 @@ pub fn fit_on<'a>(
         iterations,
         seconds: outcome.seconds,
     })
+}
+
+/// The outcome of a run with its ends in a list.
+fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outcome<Vec<State>> {
+    Outcome {
+        output: outcome.output.map(list),
+        status: outcome.status,
+        iterations: outcome.iterations,
+        seconds: outcome.seconds,
+    }
 }
 
 /// State of a run.
