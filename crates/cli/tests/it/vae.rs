@@ -516,6 +516,35 @@ fn refused(args: &[&str], code: i32, wanted: &[&str]) {
 }
 
 #[test]
+fn wake_sleep_trains_both_networks_and_goes_on_to_the_same_bits() {
+    let desk = Desk::new();
+    let (train, test) = images(&desk);
+    let (whole, parts) = (desk.name("whole"), desk.name("parts"));
+    let more = ["--method", "wake-sleep", "--validation", &test, "--quiet"];
+    let with = |out: &str, epochs: &str| {
+        let tail = ["--out", out, "--epochs", epochs];
+        jensen(fit(&train, &more).into_iter().chain(tail))
+    };
+    with(&whole, "40").expect(0);
+    with(&parts, "10");
+    jensen([
+        "vae", "fit", "--resume", &parts, "--epochs", "40", "--quiet",
+    ])
+    .expect(0);
+    assert_eq!(weights(&desk.path("parts")), weights(&desk.path("whole")));
+    let fitted = timeless(&desk.path("whole"));
+    assert!(
+        fitted["validation_bound"].as_f64().unwrap()
+            > fitted["baseline"]["score"].as_f64().unwrap()
+    );
+    refused(
+        &fit(&train, &["--method", "wake-sleep", "--warm-up", "3"]),
+        2,
+        &["--warm-up", "--method aevb"],
+    );
+}
+
+#[test]
 fn bad_data_are_refused_by_place() {
     let desk = Desk::new();
     let (train, _) = images(&desk);

@@ -560,7 +560,7 @@ fn log_c_matches_a_one_dimensional_integral() {
     let n = 6;
     let model = Mixture::new(Bernoullis::new(1, vec![true; n]), 1, 1.0);
     let engine = Pointwise::new(&model);
-    let partition = engine.log_partition(&[1.0, 0.5, 0.2], 20_000, 1);
+    let partition = engine.log_partition(&[1.0, 0.5, 0.2], Some(20_000), 1);
     for (m, s) in [1.0, 0.5, 0.2].into_iter().enumerate() {
         let steps = 20_000;
         let integral: f64 = (0..steps)

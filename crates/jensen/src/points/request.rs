@@ -141,6 +141,9 @@ impl PointRequest {
         }
         let temper = self.temper()?.with_cooling(self.length().cooling);
         temper.check().map_err(Error::Setting)?;
+        if temper.from_both_ends() {
+            return refuse("temperatures begin at both ends in topics alone: take warm or cold");
+        }
         Ok(DriverSettings {
             mode,
             temper,

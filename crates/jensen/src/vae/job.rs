@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jensen_data::{Rows, RunDir};
 use jensen_neural::{
     Architecture, Autoencoder, BoundEstimate, LocalModel, Records, Selection, Temper, TensorSpec,
-    TrainSettings, Trained, Trainer,
+    TrainSettings, Trained, Trainer, WakeSleep,
 };
 use jensen_run::{Budget, Clock, Control, Identity, Outcome, Reason, Status, run as run_loop};
 use serde::{Deserialize, Serialize};
@@ -182,9 +182,15 @@ pub struct VaeJob<'a> {
     train: &'a Selection<'a>,
     validation: Option<&'a dyn Records>,
     settings: TrainSettings,
-    trainer: Trainer<'a>,
+    training: Training<'a>,
     per_iteration: f64,
     open_seconds: f64,
+}
+
+/// How both networks are trained.
+enum Training<'a> {
+    Bound(Box<Trainer<'a>>),
+    WakeSleep(Box<WakeSleep<'a>>),
 }
 
 /// What a fit of an auto-encoder makes.
@@ -217,22 +223,37 @@ pub fn fit_vae<T>(
     let settings = flags.settings(train.indices.len())?;
     need(data, &settings).check(around.memory_limit)?;
     let (encoder, decoder) = (data.architecture.encoder(), data.architecture.decoder());
+    let simd = flags.simd()?;
     let trainer = Trainer::new(
         &encoder,
         &decoder,
         settings.clone(),
         &train,
         validation,
-        flags.simd()?,
+        simd,
     )
     .map_err(Error::input)?;
+    let per_iteration = trainer.records_per_iteration();
+    let training = match flags.wake_sleep() {
+        false => Training::Bound(Box::new(trainer)),
+        true => {
+            let sleep = WakeSleep::new(
+                &data.architecture,
+                settings.clone(),
+                &train,
+                validation,
+                simd,
+            );
+            Training::WakeSleep(Box::new(sleep.map_err(Error::input)?))
+        }
+    };
     let job = VaeJob {
         data,
         train: &train,
         validation,
         settings,
-        per_iteration: trainer.records_per_iteration(),
-        trainer,
+        per_iteration,
+        training,
         open_seconds,
     };
     carry_out(job, around).map(then)
@@ -367,7 +388,10 @@ impl Job for VaeJob<'_> {
 
     fn identity(&self) -> Identity {
         Identity {
-            algorithm: COMMAND.to_owned(),
+            algorithm: match self.flags().wake_sleep() {
+                false => COMMAND.to_owned(),
+                true => format!("{COMMAND} wake-sleep"),
+            },
             settings: json!({ "architecture": self.data.architecture, "training": self.settings }),
             seed: self.settings.seed,
             model_hash: String::new(),
@@ -428,9 +452,15 @@ impl Job for VaeJob<'_> {
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<VaeMade>, Error> {
         let (clock, identity) = (control.clock, self.identity());
         let by = self.data.units.log_jacobian();
-        let outcome = shifted(control, by, &["bound", "validation_bound"], |control| {
-            run_loop(&mut self.trainer, &identity, control)
-        })?;
+        let outcome = shifted(
+            control,
+            by,
+            &["bound", "validation_bound"],
+            |control| match &mut self.training {
+                Training::Bound(trainer) => run_loop(&mut **trainer, &identity, control),
+                Training::WakeSleep(sleep) => run_loop(&mut **sleep, &identity, control),
+            },
+        )?;
         let made = outcome.output.map(|trained| self.made(trained, clock));
         Ok(Outcome {
             output: made.transpose()?,
