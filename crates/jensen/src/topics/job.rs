@@ -156,7 +156,8 @@ impl TopicsJob<'_> {
             words: self.collection.words.to_vec(),
             tokeniser: self
                 .start
-                .map_or(self.collection.tokeniser, |start| start.tokeniser),
+                .map_or(&self.collection.tokeniser, |start| &start.tokeniser)
+                .clone(),
         };
         let rows = rows(&model, self.run.flags.words(), self.train());
         let baseline = self.baseline(&fit);

@@ -172,6 +172,7 @@ impl Coherence {
         Self {
             npmi: mean(rows.iter().filter_map(|row| row.coherence.npmi).collect()),
             umass: mean(rows.iter().filter_map(|row| row.coherence.umass).collect()),
+            cv: mean(rows.iter().filter_map(|row| row.coherence.cv).collect()),
         }
     }
 }

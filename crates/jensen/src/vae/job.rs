@@ -513,7 +513,11 @@ impl Job for VaeJob<'_> {
             ));
         }
         evidence.baseline = output.plain.map(|(model, score)| {
-            let fit = output.validated.map_or(output.training.bound, |v| v.bound);
+            // What a posterior of the weights costs is no part of how well records are explained, and the plain model's parameters pay
+            // nothing for theirs either.
+            let explained =
+                output.training.bound + output.weight_divergence / self.train.len() as f64;
+            let fit = output.validated.map_or(explained, |v| v.bound);
             let slack = SLACK * self.data.architecture.width as f64;
             Baseline {
                 model: model.to_owned(),

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "full")]
 mod common;
+mod kinds;
 #[cfg(feature = "latent")]
 mod latent_tables;
 mod memory;
