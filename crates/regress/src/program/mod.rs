@@ -6,16 +6,21 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `writer` | the blocks of a program, and its data |
-//! | `linear` | linear predictors: intercepts, coefficients, sums |
+//! | `linear`, `coefficients` | linear predictors: intercepts, coefficients, sums |
 //! | `groups`, `curves` | their group effects; their smooths, processes and monotonic effects |
+//! | `unknown`, `series`, `fields` | columns whose values are parameters, autoregressions, maps |
 //! | `likelihood` | the density of the response, log likelihoods and replicates |
 //! | `predictions` | the program of predictions for new rows |
 
+mod coefficients;
 mod curves;
+mod fields;
 mod groups;
 mod likelihood;
 mod linear;
 mod predictions;
+mod series;
+mod unknown;
 mod writer;
 
 use jensen_data::{Coordinates, DataSet};

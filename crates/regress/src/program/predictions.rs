@@ -15,6 +15,7 @@ use crate::regression::Regression;
 /// A prior is of nothing.
 pub fn predictions(rows: &Regression, fitted: &DataSet) -> Result<Program> {
     let mut writer = Writer::new(rows, Priors::parse(&rows.request.priors)?);
+    writer.predicting = true;
     likelihood::functions(&mut writer);
     linear::declare(&mut writer)?;
     for parameter in &rows.plain {
