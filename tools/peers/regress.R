@@ -70,7 +70,7 @@ usual <- function(formula, data, family, location, unit, scale, own, ...) {
 cases <- list()
 # A case: `names` are Jensen's variables and those of the program of brms; `ml` estimates and standard errors by Jensen's names.
 add <- function(name, data, formula, family, jensen, jensen_family, names, location, unit = 1, scale = 1, ml = NULL, witness = "", own = list(),
-                source = "made up", prior = NULL, used = data, priors = NULL, ...) {
+                source = "made up", prior = NULL, used = data, asked = NULL, ...) {
   set.seed(1)
   priors <- if (is.null(prior)) usual(formula, used, family, location, unit, scale, own, ...) else prior
   writeLines(make_stancode(formula, used, family, prior = priors, ...), file.path(out, paste0(name, ".stan")))
@@ -79,7 +79,7 @@ add <- function(name, data, formula, family, jensen, jensen_family, names, locat
   write_json(standata, file.path(out, paste0(name, ".json")), auto_unbox = TRUE, digits = NA)
   write.csv(data, file.path(out, paste0(name, ".csv")), row.names = FALSE, quote = FALSE)
   cases[[length(cases) + 1]] <<- list(
-    name = unbox(name), formulas = jensen, family = unbox(jensen_family), priors = as.character(priors), names = lapply(names, unbox), source = unbox(source),
+    name = unbox(name), formulas = jensen, family = unbox(jensen_family), priors = as.character(asked), names = lapply(names, unbox), source = unbox(source),
     witness = unbox(witness), ml = lapply(ml, function(x) unname(as.numeric(x)))
   )
 }
@@ -321,6 +321,6 @@ m <- lm(y ~ ., d)
 add("genes", d, y ~ g1 + g2 + g3 + g4 + g5 + g6 + g7 + g8 + g9 + g10 + g11 + g12, gaussian(), "y ~ .", "gaussian",
     list(Intercept = "b_Intercept", b = "b", sigma = "sigma"), 0, ml = list("b[g4]" = pair(coef(summary(m)), "g4")), witness = "lm",
     prior = set_prior(horseshoe(1), class = "b") + set_prior(sprintf("normal(%.10g, %.10g)", mean(d$y), 2.5 * sd(d$y)), class = "Intercept") +
-      set_prior(sprintf("exponential(%.10g)", 1 / sd(d$y)), class = "sigma"), priors = "b ~ horseshoe(1)")
+      set_prior(sprintf("exponential(%.10g)", 1 / sd(d$y)), class = "sigma"), asked = "b ~ horseshoe(1)")
 
 write_json(cases, file.path(out, "cases.json"), pretty = TRUE, digits = NA)

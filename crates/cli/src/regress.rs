@@ -14,7 +14,7 @@ use jensen::job::{Place, words};
 use jensen::program::{FitRequest, Program, RefineName};
 use jensen::regress::{
     Kept, Predicted, Regression, Request, Summary, curves, effects, predict, read_frame,
-    sensitivity,
+    Sensitive, sensitivity,
 };
 
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
@@ -30,7 +30,7 @@ Examples:
   jensen regress herds.csv 'cases | trials(size) ~ period + (1 | herd)' --family binomial
   jensen regress growth.csv 'length ~ s(age)' 'sigma ~ age' --prior 'b ~ normal(0, 1)'
   jensen regress wine.csv 'rating ~ temp * contact + (1 | judge)' --family cumulative --stan wine.stan
-  jensen regress map.csv 'cases ~ x + car("map.graph", gr = region, type = "bym2") + offset(log(expected))' --family poisson
+  jensen regress map.csv 'cases ~ x + car(\"map.graph\", gr = region, type = \"bym2\") + offset(log(expected))' --family poisson
   jensen regress air.csv 'ozone ~ mi(sun) + wind' 'sun | mi() ~ wind'
   jensen regress genes.csv 'y ~ .' --prior 'b ~ horseshoe(1)'
   jensen regress predict sleep new.csv --out predictions.csv
@@ -38,7 +38,7 @@ Examples:
 
 Formulas are those of R, lme4 and brms: a + b, a:b, a*b, a^2, I(x^2), log(x), poly(x, 3), bs(x), ns(x), scale(x), factor(x),
 offset(x), (x | g), (x || g), (1 | a/b), (1 | mm(a, b)), s(x), t2(x, z), gp(x), mo(x), me(x, sd_x), mi(x), ar(time, gr = g, p = 1),
-car("map.graph", gr = region); left of the bar y | trials(n), cens(c), weights(w), se(s),
+car(\"map.graph\", gr = region); left of the bar y | trials(n), cens(c), weights(w), se(s),
 rate(e), trunc(lb = 0). Words in the table are factors. Rows with missing values are left out and counted.
 The folder of --out is one of `jensen fit`: `jensen draws`, `jensen compare` and `jensen fit --resume` take it.";
 
@@ -212,7 +212,11 @@ fn fit(args: &RegressArgs) -> CommandResult {
     let Some(path) = &args.table else {
         return Err(Failure::usage("no table is given"));
     };
-    let Regression { source, kept } = Regression::new(&request, &read_frame(path)?)?;
+    let Regression {
+        source,
+        kept,
+        log_prior,
+    } = Regression::new(&request, &read_frame(path)?)?;
     if let Some(file) = &args.stan {
         let data = source.data.as_ref().map(|data| data.bytes.as_slice());
         write_atomic_bytes(file, source.text.as_bytes()).map_err(Failure::output)?;
@@ -247,18 +251,19 @@ fn fit(args: &RegressArgs) -> CommandResult {
     let program = Program::compile(source, settings, threads, halt)?;
     let init = program.start(None)?;
     let (fitted, summary) = setting.watch(say, |around| program.fit(init, around))?;
+    let moved = sensitivity(&kept, &log_prior, program.data(), &fitted)?;
     conclude(
         &summary,
         summary.trusted,
         args.out.as_deref(),
         say,
         8,
-        |_| told(&kept, &fitted),
+        |_| told(&kept, &moved, &fitted),
     )
 }
 
 /// The output: the table of answers, the priors, and the checks of the fit.
-fn told(kept: &Kept, fitted: &Fitted) -> String {
+fn told(kept: &Kept, moved: &[Sensitive], fitted: &Fitted) -> String {
     let mut text = String::new();
     let all = fitted.parameters();
     let answers: Vec<ParameterSummary> = kept.answers(&all).into_iter().cloned().collect();
@@ -279,7 +284,7 @@ fn told(kept: &Kept, fitted: &Fitted) -> String {
     if !constants.is_empty() {
         let _ = writeln!(text, "{:<8} where {}", "", constants.join(", "));
     }
-    for moved in sensitivity(kept, fitted) {
+    for moved in moved {
         let _ = writeln!(
             text,
             "{:<8} the prior matters: the mean of {} moves by {:+.1} sd if all priors count half, by {:+.1} if they count twice",

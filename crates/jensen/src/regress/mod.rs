@@ -84,6 +84,8 @@ pub struct Regression {
     pub source: Source,
     /// What is kept of it.
     pub kept: Kept,
+    /// The program of the log density of its priors, over the same data.
+    pub log_prior: String,
 }
 
 impl Regression {
@@ -132,6 +134,7 @@ impl Regression {
                 regression: Some(text),
             },
             kept,
+            log_prior: made.log_prior,
         })
     }
 }

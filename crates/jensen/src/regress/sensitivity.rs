@@ -1,8 +1,11 @@
 //! Where a prior matters: what the posterior would be under priors to another power (Kallioinen, Paananen, Bürkner and Vehtari, Detecting and
 //! diagnosing prior and likelihood sensitivity with power-scaling, Statistics and Computing 34, 2024).
 
+use jensen_data::DataSet;
+
 use super::Kept;
-use crate::Fitted;
+use crate::stan::Build;
+use crate::{Error, Fitted, Generator, Save};
 
 /// Shifts of a mean in standard deviations from which on a prior is said to matter: about the shift of a normal distribution that their
 /// threshold of 0.05 a doubling stands for (section 3.3 there).
@@ -23,34 +26,42 @@ pub struct Sensitive {
     pub stronger: f64,
 }
 
+/// Rows of the tables that are looked at: the prior of more hardly matters, and their program takes long to build.
+const ROWS: usize = 20_000;
+
 /// The answers of a regression whose posterior means move by more than 0.3 standard deviations where the log density of the priors counts
-/// half or twice as much, by importance weights of the draws.
-pub fn sensitivity(kept: &Kept, fitted: &Fitted) -> Vec<Sensitive> {
-    let sample = &fitted.sample;
-    let (mut place, mut first) = (None, 0);
-    let mut columns = Vec::new();
-    for variable in &sample.variables {
-        let of = first..first + variable.len();
-        first = of.end;
-        match variable.name.as_str() {
-            "lprior" => place = Some(of.start),
-            name if kept.shown.iter().any(|shown| shown == name) => columns.extend(of),
-            _ => {}
-        }
+/// half or twice as much, by importance weights of the draws; `log_prior` is the program of that density over the data.
+///
+/// # Errors
+/// That program cannot be evaluated.
+pub fn sensitivity(kept: &Kept, log_prior: &str, data: &DataSet, fitted: &Fitted) -> Result<Vec<Sensitive>, Error> {
+    if kept.request.prior_only || kept.rows > ROWS {
+        return Ok(Vec::new());
     }
-    let Some(place) = place else {
-        return Vec::new();
+    let table = &fitted.sample.table;
+    let build = Build {
+        seed: fitted.settings.seed,
+        simd: fitted.settings.simd,
+        save: Save::of_words("lprior"),
+        ..Build::default()
     };
-    let all = fitted.parameters();
-    let draws = sample.table.len();
-    let column = |at: usize| -> Vec<f64> { (0..draws).map(|draw| sample.table.row(draw)[at]).collect() };
-    let logs = column(place);
+    let made = Generator::compile(log_prior, "priors.stan", data, &build)?.generate(table, build.seed)?;
+    let draws = table.len();
+    if made.table.len() < draws {
+        return Ok(Vec::new());
+    }
+    // Generated quantities come last.
+    let logs: Vec<f64> = (0..draws).filter_map(|draw| made.table.row(draw).last().copied()).collect();
     let (Some(weaker), Some(stronger)) = (weights(&logs, -0.5), weights(&logs, 1.0)) else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     let mut found = Vec::new();
-    for at in columns {
-        let values = column(at);
+    for (at, parameter) in fitted.parameters().iter().enumerate() {
+        let variable = parameter.name.split('[').next().unwrap_or_default();
+        if !kept.shown.iter().any(|shown| shown == variable) {
+            continue;
+        }
+        let values: Vec<f64> = (0..draws).map(|draw| table.row(draw)[at]).collect();
         let mean = values.iter().sum::<f64>() / draws as f64;
         let sd = (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / draws as f64).sqrt();
         let shift = |weights: &[f64]| {
@@ -60,13 +71,13 @@ pub fn sensitivity(kept: &Kept, fitted: &Fitted) -> Vec<Sensitive> {
         let (weaker, stronger) = (shift(&weaker), shift(&stronger));
         if sd > 0.0 && weaker.abs().max(stronger.abs()) > SHIFT {
             found.push(Sensitive {
-                name: all.get(at).map_or_else(String::new, |p| p.shown().to_owned()),
+                name: parameter.shown().to_owned(),
                 weaker,
                 stronger,
             });
         }
     }
-    found
+    Ok(found)
 }
 
 /// Weights of draws for a power of the prior that is larger by so much; none where hardly any draw is left.

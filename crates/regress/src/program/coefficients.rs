@@ -99,7 +99,7 @@ fn shrunk(writer: &mut Writer<'_>, given: &Given, s: &str, size: &str, of_mean: 
         // `Given::parse` fills all arguments.
         _ => String::from("1"),
     };
-    writer.line(Block::Derived, format!("vector[K{s}] {b} = {size} .* {z} .* {scale};"));
+    writer.line(Block::Derived, format!("vector[K{s}] {b} = {size} .* {z} .* ({scale});"));
 }
 
 /// The residual standard deviation in units of the response's, where the family has one for all rows.

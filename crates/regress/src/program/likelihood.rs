@@ -444,21 +444,8 @@ pub fn replicates(writer: &Writer<'_>, name: &str) -> String {
     }
 }
 
-/// The log density of the priors, by which a fit is compared with one of other priors (Kallioinen, Paananen, Bürkner and Vehtari,
-/// Statistics and Computing 34, 2024).
-fn log_prior(writer: &mut Writer<'_>) {
-    let terms = writer.priors.terms.join("\n  + ");
-    writer.line(
-        Block::Generated,
-        format!("real lprior = {terms}; // log density of the priors"),
-    );
-}
-
 fn generated(writer: &mut Writer<'_>) {
     let regression = writer.regression;
-    if !regression.request.prior_only && !writer.priors.terms.is_empty() {
-        log_prior(writer);
-    }
     if regression.request.prior_only && !regression.pointwise() {
         return;
     }

@@ -181,6 +181,13 @@ fn fixed(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
     if has_columns {
         coefficients(writer, names, &s, unit, of_mean);
     }
+    if predictor.intercept
+        && !ordinal
+        && let Some(shift) = shift(writer, predictor)
+    {
+        let line = format!("real Intercept{s} = Intercept_at_means{s} - {shift};");
+        writer.line(Block::Derived, line);
+    }
     Ok(())
 }
 
@@ -238,9 +245,6 @@ fn intercept(
         false => format!("student_t(3, {location}, 2.5)"),
     };
     prior(writer, &[&shown, "Intercept"], &name, &usual);
-    if let Some(shift) = shift(writer, predictor) {
-        writer.line(Block::Derived, format!("real {shown} = {name} - {shift};"));
-    }
     writer.shown.push(shown);
 }
 

@@ -37,6 +37,8 @@ use writer::{Block, Writer};
 pub struct Program {
     /// The program.
     pub text: String,
+    /// The program of `lprior`, the log density of the priors at the parameters, with the same data.
+    pub log_prior: String,
     /// Its data.
     pub data: DataSet,
     /// Names of dimensions and labels along them.
@@ -56,8 +58,14 @@ pub fn program(regression: &Regression) -> Result<Program> {
     linear::declare(&mut writer)?;
     likelihood::declare(&mut writer)?;
     writer.priors.all_found()?;
+    let text = writer.text(&heading(regression));
+    writer.clear(Block::Model);
+    writer.clear(Block::Generated);
+    let terms = writer.priors.terms.join("\n  + ");
+    writer.line(Block::Generated, format!("real lprior = {terms};"));
     Ok(Program {
-        text: writer.text(&heading(regression)),
+        text,
+        log_prior: writer.text(&heading(regression)),
         data: writer.data,
         coordinates: writer.coordinates,
         priors: writer.priors.used,

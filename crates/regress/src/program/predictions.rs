@@ -46,6 +46,7 @@ pub fn predictions(rows: &Regression, fitted: &DataSet) -> Result<Program> {
     }
     Ok(Program {
         text: writer.text(&super::heading(rows)),
+        log_prior: String::new(),
         data,
         coordinates: writer.coordinates,
         priors: Vec::new(),
