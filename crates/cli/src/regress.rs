@@ -13,8 +13,8 @@ use jensen::data::{
 use jensen::job::{Place, words};
 use jensen::program::{FitRequest, Program, RefineName};
 use jensen::regress::{
-    Kept, Predicted, Regression, Request, Summary, curves, effects, predict, read_frame,
-    Sensitive, sensitivity,
+    Kept, Predicted, Regression, Request, Sensitive, Summary, curves, effects, predict, read_frame,
+    sensitivity,
 };
 
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
@@ -330,8 +330,12 @@ fn average(args: &EffectsArgs) -> CommandResult {
     let found = effects(&args.dir, &frame, threads, limits::halt(None, u64::MAX))?;
     let mut text = String::from("column,contrast,category,estimate,sd,q05,q95\n");
     for effect in &found {
-        let words = [&effect.column, &effect.contrast, effect.category.as_ref().unwrap_or(&String::new())]
-            .map(|word| quoted(word));
+        let words = [
+            &effect.column,
+            &effect.contrast,
+            effect.category.as_ref().unwrap_or(&String::new()),
+        ]
+        .map(|word| quoted(word));
         text += &format!("{},{}\n", words.join(","), summarised(&effect.estimate));
     }
     written(&text, args.out.as_deref())
@@ -355,7 +359,9 @@ fn along(args: &CurvesArgs) -> CommandResult {
 
 fn summarised(summary: &Summary) -> String {
     let [low, high] = summary.interval;
-    [summary.mean, summary.sd, low, high].map(|x| significant(x).to_string()).join(",")
+    [summary.mean, summary.sd, low, high]
+        .map(|x| significant(x).to_string())
+        .join(",")
 }
 
 fn written(text: &str, file: Option<&Path>) -> CommandResult {

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use jensen::regress::{Column, Factor, Frame, Predicted, Summary, curves, effects, predict, read_frame};
+use jensen::regress::{
+    Column, Factor, Frame, Predicted, Summary, curves, effects, predict, read_frame,
+};
 use jensen::stan::Halt;
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
@@ -103,7 +105,12 @@ pub fn regress_effects(
 ) -> PyResult<Summaries> {
     let frame = frame(columns, path)?;
     let made = supervised(py, threads, None, |_| {
-        effects(&folder, &frame, rayon::current_num_threads(), Halt::default())
+        effects(
+            &folder,
+            &frame,
+            rayon::current_num_threads(),
+            Halt::default(),
+        )
     })?;
     let found = made.map_err(|error| raise(&error))?.into_iter();
     let row = |e: jensen::regress::Effect| {
@@ -115,17 +122,33 @@ pub fn regress_effects(
 
 /// The expected response along each column, by a fit in a folder.
 #[pyfunction]
-pub fn regress_curves(py: Python<'_>, folder: PathBuf, threads: Option<usize>) -> PyResult<Summaries> {
+pub fn regress_curves(
+    py: Python<'_>,
+    folder: PathBuf,
+    threads: Option<usize>,
+) -> PyResult<Summaries> {
     let made = supervised(py, threads, None, |_| {
         curves(&folder, rayon::current_num_threads(), Halt::default())
     })?;
     let lines = made.map_err(|error| raise(&error))?;
     let rows = lines.iter().flat_map(|line| {
-        let (by, value) = line.by.clone().map_or((None, None), |(by, value)| (Some(by), Some(value)));
-        line.at.iter().zip(&line.expected).map(move |(at, expected)| {
-            let words = vec![Some(line.column.clone()), Some(at.clone()), by.clone(), value.clone(), line.category.clone()];
-            (words, numbers(expected))
-        })
+        let (by, value) = line
+            .by
+            .clone()
+            .map_or((None, None), |(by, value)| (Some(by), Some(value)));
+        line.at
+            .iter()
+            .zip(&line.expected)
+            .map(move |(at, expected)| {
+                let words = vec![
+                    Some(line.column.clone()),
+                    Some(at.clone()),
+                    by.clone(),
+                    value.clone(),
+                    line.category.clone(),
+                ];
+                (words, numbers(expected))
+            })
     });
     Ok(rows.collect())
 }

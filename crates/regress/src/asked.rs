@@ -67,7 +67,12 @@ impl Formulas {
                 None => {
                     let formula = Formula::parse(text)?;
                     let left = &formula.response.value;
-                    if let [Expr { kind: Kind::Call(mi, none), .. }] = formula.response.additions.as_slice()
+                    if let [
+                        Expr {
+                            kind: Kind::Call(mi, none),
+                            ..
+                        },
+                    ] = formula.response.additions.as_slice()
                         && mi == "mi"
                         && none.is_empty()
                     {
@@ -131,11 +136,14 @@ pub fn columns(terms: &Terms, fitting: bool, found: &mut Vec<(String, Span)>) {
     for call in &terms.special {
         if let Kind::Call(_, arguments) = &call.kind {
             let name = call.function();
-            let data = arguments.iter().enumerate().filter(|(at, a)| match a.name.as_deref() {
-                None if fitting => name != Some("mi"),
-                None => name != Some("me") || *at == 0,
-                Some(name) => matches!(name, "by" | "time" | "gr"),
-            });
+            let data = arguments
+                .iter()
+                .enumerate()
+                .filter(|(at, a)| match a.name.as_deref() {
+                    None if fitting => name != Some("mi"),
+                    None => name != Some("me") || *at == 0,
+                    Some(name) => matches!(name, "by" | "time" | "gr"),
+                });
             // Residuals of new rows are not known, nor are those before them.
             let data = data.filter(|_| fitting || name != Some("ar"));
             data.for_each(|(_, a)| a.value.columns(found));

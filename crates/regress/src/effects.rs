@@ -131,7 +131,10 @@ pub fn curves(request: &Request, frame: &Frame) -> Result<(Vec<Curve>, Frame)> {
         for line in 0..lines {
             for (_, value) in &values {
                 let mut point = vec![(first.0.clone(), value.clone())];
-                point.extend(by.iter().map(|(name, values)| ((*name).clone(), values[line].1.clone())));
+                point.extend(
+                    by.iter()
+                        .map(|(name, values)| ((*name).clone(), values[line].1.clone())),
+                );
                 cells.push(point);
             }
         }
@@ -146,7 +149,12 @@ pub fn curves(request: &Request, frame: &Frame) -> Result<(Vec<Curve>, Frame)> {
                 Change::Number => Vec::new(),
                 Change::Level => values.iter().map(|(label, _)| label.clone()).collect(),
             },
-            by: by.map(|(name, values)| (name.clone(), values.into_iter().map(|(label, _)| label).collect())),
+            by: by.map(|(name, values)| {
+                (
+                    name.clone(),
+                    values.into_iter().map(|(label, _)| label).collect(),
+                )
+            }),
         });
     };
     for cause in &causes.columns {
@@ -172,7 +180,10 @@ pub fn curves(request: &Request, frame: &Frame) -> Result<(Vec<Curve>, Frame)> {
             let own = point.iter().find(|(other, _)| other == name);
             own.map_or_else(|| usual.clone(), |(_, value)| value.clone())
         };
-        columns.push((name.clone(), joined(column, &cells.iter().map(at).collect::<Vec<_>>())));
+        columns.push((
+            name.clone(),
+            joined(column, &cells.iter().map(at).collect::<Vec<_>>()),
+        ));
     }
     let mut grid = Frame::new(frame.source.clone(), columns)?;
     grid.graphs = frame.graphs.clone();
@@ -221,7 +232,11 @@ impl Causes {
                     return;
                 };
                 let numbers = matches!(column, Column::Numbers(x) if x.iter().any(|x| !x.is_nan()));
-                let change = if numbers && !levels { Change::Number } else { Change::Level };
+                let change = if numbers && !levels {
+                    Change::Number
+                } else {
+                    Change::Level
+                };
                 match self.columns.iter_mut().find(|(other, _)| other == name) {
                     Some(known) if change == Change::Level => known.1 = change,
                     Some(_) => {}
@@ -236,7 +251,8 @@ impl Causes {
                 self.visit(right, frame, levels, names);
             }
             Kind::Call(name, arguments) => {
-                let levels = levels || matches!(name.as_str(), "factor" | "as.factor" | "ordered" | "mo");
+                let levels =
+                    levels || matches!(name.as_str(), "factor" | "as.factor" | "ordered" | "mo");
                 // Times and regions are places of rows, not causes, and standard errors none either.
                 let shown = match name.as_str() {
                     "ar" | "car" => 0,
@@ -255,7 +271,8 @@ impl Causes {
     fn pair(&mut self, names: &[&String]) {
         for (at, a) in names.iter().enumerate() {
             for b in &names[at + 1..] {
-                let known = |(x, y): &(String, String)| (x == *a && y == *b) || (x == *b && y == *a);
+                let known =
+                    |(x, y): &(String, String)| (x == *a && y == *b) || (x == *b && y == *a);
                 if a != b && !self.pairs.iter().any(known) {
                     self.pairs.push(((*a).clone(), (*b).clone()));
                 }
@@ -311,7 +328,13 @@ fn along(column: &Column, change: Change, points: usize) -> Vec<(String, Column)
     };
     let labelled = |at: usize| {
         let x = value(at);
-        (format!("{x:.4}").trim_end_matches('0').trim_end_matches('.').to_owned(), Column::Numbers(vec![x]))
+        (
+            format!("{x:.4}")
+                .trim_end_matches('0')
+                .trim_end_matches('.')
+                .to_owned(),
+            Column::Numbers(vec![x]),
+        )
     };
     (0..points).map(labelled).collect()
 }

@@ -122,10 +122,7 @@ const ABSENT: [(&str, &str); 7] = [
         "arma",
         "ar(time, gr = g, p = 1) is an autoregression of residuals; `jensen regress … --stan FILE` writes a program to go on from",
     ),
-    (
-        MEMBERSHIP,
-        "it stands right of a bar, as in (1 | mm(a, b))",
-    ),
+    (MEMBERSHIP, "it stands right of a bar, as in (1 | mm(a, b))"),
     ("gr", "write the grouping column alone, as in (1 | g)"),
     (
         "cs",

@@ -95,15 +95,24 @@ impl Given {
         let name = name.trim();
         if let Some((name, known)) = SHRINKAGE.iter().find(|(known, _)| *known == name) {
             if !(target == "b" || target.starts_with("b_")) || target.contains('[') {
-                return Err(Error::at(text, span, format!("{name} is of all coefficients together"))
-                    .help(format!("write b ~ {name}({arguments})")));
+                return Err(Error::at(
+                    text,
+                    span,
+                    format!("{name} is of all coefficients together"),
+                )
+                .help(format!("write b ~ {name}({arguments})")));
             }
-            let numbers = shrinkage(known, arguments).map_err(|message| Error::at(text, at, message))?;
+            let numbers =
+                shrinkage(known, arguments).map_err(|message| Error::at(text, at, message))?;
             return Ok(Self {
                 text: text.to_owned(),
                 target: target.to_owned(),
                 name: (*name).to_owned(),
-                arguments: numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+                arguments: numbers
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", "),
                 span,
             });
         }
@@ -165,7 +174,10 @@ impl Given {
 /// The arguments of a prior of all coefficients, by place or by name.
 fn shrinkage(known: &[(&str, f64)], arguments: &str) -> std::result::Result<Vec<f64>, String> {
     let mut values: Vec<f64> = known.iter().map(|(_, usual)| *usual).collect();
-    let given = arguments.split(',').map(str::trim).filter(|a| !a.is_empty());
+    let given = arguments
+        .split(',')
+        .map(str::trim)
+        .filter(|a| !a.is_empty());
     for (at, argument) in given.enumerate() {
         let (place, value) = match argument.split_once('=') {
             Some((name, value)) => {
@@ -176,11 +188,19 @@ fn shrinkage(known: &[(&str, f64)], arguments: &str) -> std::result::Result<Vec<
         };
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         let Some(place) = place else {
-            return Err(format!("`{argument}` is no argument: there are {}", names.join(", ")));
+            return Err(format!(
+                "`{argument}` is no argument: there are {}",
+                names.join(", ")
+            ));
         };
         match value.parse::<f64>() {
             Ok(x) if x > 0.0 && x.is_finite() => values[place] = x,
-            _ => return Err(format!("{} is a number above 0, not `{value}`", names[place])),
+            _ => {
+                return Err(format!(
+                    "{} is a number above 0, not `{value}`",
+                    names[place]
+                ));
+            }
         }
     }
     Ok(values)

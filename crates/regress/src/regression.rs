@@ -236,10 +236,12 @@ impl Regression {
         for formula in Formulas::parse(request, family)?.all() {
             let terms = expand(&formula.text, &formula.right, &[])?;
             files.extend(terms.special.iter().filter_map(|call| match &call.kind {
-                Kind::Call(name, arguments) if name == "car" => match &arguments.first()?.value.kind {
-                    Kind::Text(file) => Some(file.clone()),
-                    _ => None,
-                },
+                Kind::Call(name, arguments) if name == "car" => {
+                    match &arguments.first()?.value.kind {
+                        Kind::Text(file) => Some(file.clone()),
+                        _ => None,
+                    }
+                }
                 _ => None,
             }));
         }
@@ -352,8 +354,12 @@ impl Regression {
         for unknown in self.unknowns.iter().filter(|u| u.errors.is_none()) {
             let name = &unknown.name;
             if !formulas.imputed.iter().any(|(other, _)| other == name) {
-                return Err(Error::at(text, whole, format!("no formula says by what `{name}` is imputed"))
-                    .help(format!("add one, such as '{name} | mi() ~ 1'")));
+                return Err(Error::at(
+                    text,
+                    whole,
+                    format!("no formula says by what `{name}` is imputed"),
+                )
+                .help(format!("add one, such as '{name} | mi() ~ 1'")));
             }
         }
         for (name, formula) in &formulas.imputed {

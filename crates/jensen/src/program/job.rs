@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::{FIT, REGRESSION};
 use crate::exchangeable::{VariancePoint, variance_section};
 use crate::fit::footprint;
+use crate::job::{self, Evidence, File, Finished, Job, Judgement, Need};
 use crate::regress::section;
 use crate::stan::Build;
-use crate::job::{self, Evidence, File, Finished, Job, Judgement, Need};
 use crate::{About, Error, Fitted, HistoryPoint, Options, Predictive, Problem, fit_with};
 
 /// A fit of a problem, about to start.
@@ -150,9 +150,8 @@ impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
             threads: self.options.threads,
             ..Build::default()
         };
-        told.exhibits.extend(
-            regression.and_then(|(_, kept)| section(kept, &fitted.sample.table, build)),
-        );
+        told.exhibits
+            .extend(regression.and_then(|(_, kept)| section(kept, &fitted.sample.table, build)));
         told.predictive = Predictive::of(&fitted.sample, self.data, !refined);
         let table = &fitted.sample.table;
         let refined = fitted.encode_refined();

@@ -32,7 +32,12 @@ pub struct KeptCurves {
 impl KeptCurves {
     /// The curves over the rows that were fitted; none where a formula has no value at the middle of its columns, as the logarithm of
     /// one that may be negative.
-    pub(super) fn of(request: &Request, learnt: &Learnt, frame: &Frame, fitted: &DataSet) -> Option<Self> {
+    pub(super) fn of(
+        request: &Request,
+        learnt: &Learnt,
+        frame: &Frame,
+        fitted: &DataSet,
+    ) -> Option<Self> {
         let (curves, grid) = jensen_regress::curves(request, frame).ok()?;
         let rows = jensen_regress::Regression::for_rows(request, learnt, &grid).ok()?;
         if curves.is_empty() || rows.rows.len() < grid.rows() {
@@ -116,10 +121,11 @@ pub fn curves(folder: &Path, threads: usize, halt: Halt) -> Result<Vec<Line>, Er
 fn lines(kept: &KeptCurves, draws: &DrawsTable, build: Build<'_>) -> Result<Vec<Line>, Error> {
     let data = DataSet::from_json(kept.data.as_bytes(), "curves")?;
     let expected = Expected::of(&kept.program, &data, draws, build)?;
-    let categories: Vec<Option<String>> = match kept.categories.is_empty() || expected.categories == 1 {
-        true => vec![None],
-        false => kept.categories.iter().cloned().map(Some).collect(),
-    };
+    let categories: Vec<Option<String>> =
+        match kept.categories.is_empty() || expected.categories == 1 {
+            true => vec![None],
+            false => kept.categories.iter().cloned().map(Some).collect(),
+        };
     let (mut lines, mut first) = (Vec::new(), 0);
     for curve in &kept.curves {
         let numbers = curve.at.iter().map(ToString::to_string);
@@ -132,7 +138,10 @@ fn lines(kept: &KeptCurves, draws: &DrawsTable, build: Build<'_>) -> Result<Vec<
                 lines.push(Line {
                     column: curve.column.clone(),
                     at: at.clone(),
-                    by: curve.by.as_ref().map(|(name, values)| (name.clone(), values[line].clone())),
+                    by: curve
+                        .by
+                        .as_ref()
+                        .map(|(name, values)| (name.clone(), values[line].clone())),
                     category: category.clone(),
                     expected: points.clone().map(summary).collect(),
                 });
@@ -151,7 +160,12 @@ struct Expected {
 }
 
 impl Expected {
-    fn of(program: &str, data: &DataSet, draws: &DrawsTable, build: Build<'_>) -> Result<Self, Error> {
+    fn of(
+        program: &str,
+        data: &DataSet,
+        draws: &DrawsTable,
+        build: Build<'_>,
+    ) -> Result<Self, Error> {
         let seed = build.seed;
         let build = Build {
             save: Save::of_words("expected"),
@@ -167,7 +181,9 @@ impl Expected {
             first += variable.len();
         }
         let Some((first, shape)) = found else {
-            return Err(Error::Input("the program of new rows has no expected values".to_owned()));
+            return Err(Error::Input(
+                "the program of new rows has no expected values".to_owned(),
+            ));
         };
         Ok(Self {
             table: sample.table,
@@ -189,12 +205,20 @@ pub(crate) fn section(kept: &[u8], draws: &DrawsTable, build: Build<'_>) -> Opti
     let kept: Kept = serde_json::from_slice(kept).ok()?;
     let curves = kept.curves.as_ref()?;
     let lines = lines(curves, draws, build).ok()?;
-    let response = kept.request.formulas.first()?.split(['~', '|']).next()?.trim().to_owned();
+    let response = kept
+        .request
+        .formulas
+        .first()?
+        .split(['~', '|'])
+        .next()?
+        .trim()
+        .to_owned();
     let mut figures: Vec<(Figure, String)> = Vec::new();
     let mut rest = lines.as_slice();
     for curve in curves.curves.iter().take(DRAWN) {
         let count = rest.iter().take_while(|line| {
-            line.column == curve.column && line.by.as_ref().map(|(name, _)| name) == curve.by.as_ref().map(|(name, _)| name)
+            line.column == curve.column
+                && line.by.as_ref().map(|(name, _)| name) == curve.by.as_ref().map(|(name, _)| name)
         });
         let (own, after) = rest.split_at(count.count().min(rest.len()));
         rest = after;
@@ -212,16 +236,42 @@ pub(crate) fn section(kept: &[u8], draws: &DrawsTable, build: Build<'_>) -> Opti
 }
 
 fn figure(curve: &Curve, lines: &[Line], response: &str) -> (Figure, String) {
-    let mut chart = Chart::new("").x(Axis::new(&curve.column)).y(Axis::new(response));
+    let mut chart = Chart::new("")
+        .x(Axis::new(&curve.column))
+        .y(Axis::new(response));
     for line in lines {
         let x = |at: usize| curve.at.get(at).copied().unwrap_or((at + 1) as f64);
-        let points = line.expected.iter().enumerate().map(|(at, s)| (x(at), s.mean));
-        let band: Vec<(f64, f64)> = line.expected.iter().map(|s| (s.interval[0], s.interval[1])).collect();
-        let mut name: Vec<String> = line.by.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        name.extend(line.category.iter().map(|category| format!("P({category})")));
-        let name = if name.is_empty() { "expected".to_owned() } else { name.join(", ") };
+        let points = line
+            .expected
+            .iter()
+            .enumerate()
+            .map(|(at, s)| (x(at), s.mean));
+        let band: Vec<(f64, f64)> = line
+            .expected
+            .iter()
+            .map(|s| (s.interval[0], s.interval[1]))
+            .collect();
+        let mut name: Vec<String> = line
+            .by
+            .iter()
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
+        name.extend(
+            line.category
+                .iter()
+                .map(|category| format!("P({category})")),
+        );
+        let name = if name.is_empty() {
+            "expected".to_owned()
+        } else {
+            name.join(", ")
+        };
         let series = Series::line(&name, points).band(band);
-        chart = chart.series(if curve.at.is_empty() { series.marked() } else { series });
+        chart = chart.series(if curve.at.is_empty() {
+            series.marked()
+        } else {
+            series
+        });
     }
     let mut caption = match &curve.by {
         Some((by, _)) => format!("{} by {by}", curve.column),
@@ -229,7 +279,9 @@ fn figure(curve: &Curve, lines: &[Line], response: &str) -> (Figure, String) {
     };
     if curve.at.is_empty() {
         let levels = curve.levels.iter().enumerate();
-        let levels: Vec<String> = levels.map(|(at, level)| format!("{}: {level}", at + 1)).collect();
+        let levels: Vec<String> = levels
+            .map(|(at, level)| format!("{}: {level}", at + 1))
+            .collect();
         caption += &format!(" ({})", levels.join(", "));
     }
     (Figure::new("").panel(chart), caption + ".")
@@ -254,7 +306,12 @@ pub struct Effect {
 ///
 /// # Errors
 /// The folder is of no regression; a column is missing, or holds what the fit does not know.
-pub fn effects(folder: &Path, frame: &Frame, threads: usize, halt: Halt) -> Result<Vec<Effect>, Error> {
+pub fn effects(
+    folder: &Path,
+    frame: &Frame,
+    threads: usize,
+    halt: Halt,
+) -> Result<Vec<Effect>, Error> {
     let (run, stored) = Stored::open(folder)?;
     let kept = Kept::read(&run)?;
     let (draws, _): (DrawsTable, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
@@ -267,7 +324,12 @@ pub fn effects(folder: &Path, frame: &Frame, threads: usize, halt: Halt) -> Resu
             rows = 0;
             let places: Vec<usize> = (0..table.rows()).collect();
             for part in places.chunks(ROWS) {
-                let regression = jensen_regress::Regression::for_rows(&kept.request, &kept.learnt, &table.rows_of(part))?.of_one_trial();
+                let regression = jensen_regress::Regression::for_rows(
+                    &kept.request,
+                    &kept.learnt,
+                    &table.rows_of(part),
+                )?
+                .of_one_trial();
                 let made = jensen_regress::predictions(&regression, &fitted)?;
                 let build = Build {
                     seed: stored.flags.seed(),
@@ -282,7 +344,9 @@ pub fn effects(folder: &Path, frame: &Frame, threads: usize, halt: Halt) -> Resu
                 sums.resize(expected.categories, vec![0.0; expected.table.len()]);
                 for (category, sums) in sums.iter_mut().enumerate() {
                     for row in 0..expected.rows {
-                        sums.iter_mut().zip(expected.draws(row, category)).for_each(|(sum, x)| *sum += sign * x);
+                        sums.iter_mut()
+                            .zip(expected.draws(row, category))
+                            .for_each(|(sum, x)| *sum += sign * x);
                     }
                 }
             }

@@ -10,16 +10,16 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use jensen_data::{
-    Adjacency, Artefact, Coordinates, DataFile, DataFormat, DrawsTable, Elements, ParameterSummary, RunDir,
-    Table, read_bytes, read_draws_csv,
+    Adjacency, Artefact, Coordinates, DataFile, DataFormat, DrawsTable, Elements, ParameterSummary,
+    RunDir, Table, read_bytes, read_draws_csv,
 };
 use jensen_regress::{Learnt, Used};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use effects::section;
 pub use effects::{Effect, KeptCurves, Line, Summary, curves, effects};
-pub use sensitivity::{Sensitive, sensitivity};
 pub use jensen_regress::{Column, FAMILIES, Factor, Frame, Request};
+pub use sensitivity::{Sensitive, sensitivity};
 
 use crate::program::{Includes, REGRESSION, Source, Stored};
 use crate::stan::{Build, Halt};

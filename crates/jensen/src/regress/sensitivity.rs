@@ -34,7 +34,12 @@ const ROWS: usize = 20_000;
 ///
 /// # Errors
 /// That program cannot be evaluated.
-pub fn sensitivity(kept: &Kept, log_prior: &str, data: &DataSet, fitted: &Fitted) -> Result<Vec<Sensitive>, Error> {
+pub fn sensitivity(
+    kept: &Kept,
+    log_prior: &str,
+    data: &DataSet,
+    fitted: &Fitted,
+) -> Result<Vec<Sensitive>, Error> {
     if kept.request.prior_only || kept.rows > ROWS {
         return Ok(Vec::new());
     }
@@ -45,13 +50,16 @@ pub fn sensitivity(kept: &Kept, log_prior: &str, data: &DataSet, fitted: &Fitted
         save: Save::of_words("lprior"),
         ..Build::default()
     };
-    let made = Generator::compile(log_prior, "priors.stan", data, &build)?.generate(table, build.seed)?;
+    let made =
+        Generator::compile(log_prior, "priors.stan", data, &build)?.generate(table, build.seed)?;
     let draws = table.len();
     if made.table.len() < draws {
         return Ok(Vec::new());
     }
     // Generated quantities come last.
-    let logs: Vec<f64> = (0..draws).filter_map(|draw| made.table.row(draw).last().copied()).collect();
+    let logs: Vec<f64> = (0..draws)
+        .filter_map(|draw| made.table.row(draw).last().copied())
+        .collect();
     let (Some(weaker), Some(stronger)) = (weights(&logs, -0.5), weights(&logs, 1.0)) else {
         return Ok(Vec::new());
     };
@@ -65,7 +73,11 @@ pub fn sensitivity(kept: &Kept, log_prior: &str, data: &DataSet, fitted: &Fitted
         let mean = values.iter().sum::<f64>() / draws as f64;
         let sd = (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / draws as f64).sqrt();
         let shift = |weights: &[f64]| {
-            let moved: f64 = weights.iter().zip(&values).map(|(w, x)| w * (x - mean)).sum();
+            let moved: f64 = weights
+                .iter()
+                .zip(&values)
+                .map(|(w, x)| w * (x - mean))
+                .sum();
             moved / sd
         };
         let (weaker, stronger) = (shift(&weaker), shift(&stronger));
@@ -82,7 +94,10 @@ pub fn sensitivity(kept: &Kept, log_prior: &str, data: &DataSet, fitted: &Fitted
 
 /// Weights of draws for a power of the prior that is larger by so much; none where hardly any draw is left.
 fn weights(logs: &[f64], by: f64) -> Option<Vec<f64>> {
-    let most = logs.iter().map(|x| by * x).fold(f64::NEG_INFINITY, f64::max);
+    let most = logs
+        .iter()
+        .map(|x| by * x)
+        .fold(f64::NEG_INFINITY, f64::max);
     let mut weights: Vec<f64> = logs.iter().map(|x| (by * x - most).exp()).collect();
     let sum: f64 = weights.iter().sum();
     weights.iter_mut().for_each(|w| *w /= sum);

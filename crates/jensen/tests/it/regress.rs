@@ -92,7 +92,13 @@ pub fn table(by: f64, of: f64) -> Frame {
         ("error", numbers(&|i| 0.3 + 0.2 * (noise(i) + 0.5))),
         (
             "gap",
-            numbers(&|i| if i % 8 == 3 { f64::NAN } else { noise(7 * i) + x[i] }),
+            numbers(&|i| {
+                if i % 8 == 3 {
+                    f64::NAN
+                } else {
+                    noise(7 * i) + x[i]
+                }
+            }),
         ),
         ("region", numbers(&|i| (i % 6 + 1) as f64)),
     ];
@@ -226,13 +232,35 @@ fn terms_and_additions_have_programs_that_evaluate() {
         ("binomial", &["cbind(successes, size) ~ poly(x, 2)"]),
         ("cumulative(probit)", &["grade ~ s(x)"]),
         ("weibull", &["positive | cens(left) ~ x"]),
-        ("gaussian", &["y ~ x + (1 + x | mm(g, f))", "sigma ~ (1 | mm(g, f, weights = cbind(size, error)))"]),
+        (
+            "gaussian",
+            &[
+                "y ~ x + (1 + x | mm(g, f))",
+                "sigma ~ (1 | mm(g, f, weights = cbind(size, error)))",
+            ],
+        ),
         ("bernoulli", &["won ~ me(x, error) + f"]),
         ("cumulative", &["grade ~ me(x, error)"]),
-        ("gaussian", &["y ~ mi(gap) + x", "gap | mi() ~ x + (1 | g)", "sigma ~ mi(gap)"]),
+        (
+            "gaussian",
+            &[
+                "y ~ mi(gap) + x",
+                "gap | mi() ~ x + (1 | g)",
+                "sigma ~ mi(gap)",
+            ],
+        ),
         ("student", &["y ~ x + ar(angle, gr = g, p = 2)"]),
-        ("poisson", &["count ~ x + car(\"map.graph\", gr = region, type = \"icar\")"]),
-        ("gaussian", &["y ~ car(\"map.graph\", region, type = \"bym2\")", "sigma ~ car(\"ring.graph\", region)"]),
+        (
+            "poisson",
+            &["count ~ x + car(\"map.graph\", gr = region, type = \"icar\")"],
+        ),
+        (
+            "gaussian",
+            &[
+                "y ~ car(\"map.graph\", region, type = \"bym2\")",
+                "sigma ~ car(\"ring.graph\", region)",
+            ],
+        ),
     ] {
         let program = compiled(&request(family, formulas), &table(1.0, 1.0));
         let program = program.unwrap_or_else(|error| panic!("{formulas:?}: {error}"));

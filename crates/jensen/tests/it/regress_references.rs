@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use jensen::data::Adjacency;
 use jensen::job::Place;
 use jensen::regress::{Request, read_frame};
-use jensen::data::Adjacency;
 use serde_json::Value;
 
 use crate::regress::fitted;
@@ -16,7 +16,9 @@ fn compare(first: usize) {
     let cases: Vec<Value> = serde_json::from_slice(&stored).unwrap();
     let words = |value: &Value| -> Vec<String> {
         let words = value.as_array().unwrap().iter();
-        words.map(|word| word.as_str().unwrap().to_owned()).collect()
+        words
+            .map(|word| word.as_str().unwrap().to_owned())
+            .collect()
     };
     for case in cases.iter().skip(first).step_by(4) {
         let name = case["name"].as_str().unwrap();
@@ -35,7 +37,9 @@ fn compare(first: usize) {
         assert!(fit.trusted(), "{name}: {:?}", fit.warnings());
         let all = fit.parameters();
         for (variable, rows) in case["posterior"].as_object().unwrap() {
-            let own: Vec<_> = (all.iter()).filter(|p| p.name.split('[').next() == Some(variable)).collect();
+            let own: Vec<_> = (all.iter())
+                .filter(|p| p.name.split('[').next() == Some(variable))
+                .collect();
             let rows = rows.as_array().unwrap();
             assert_eq!(own.len(), rows.len(), "{name}: {variable}");
             for (own, row) in own.iter().zip(rows) {
@@ -46,12 +50,16 @@ fn compare(first: usize) {
                 assert!(
                     (own.mean - mean).abs() < 4.5 * error + 0.01 * sd,
                     "{name}: {} is {} ± {}, by NUTS {mean} ± {sd}, {:.1} errors",
-                    own.name, own.mean, own.sd, (own.mean - mean).abs() / error
+                    own.name,
+                    own.mean,
+                    own.sd,
+                    (own.mean - mean).abs() / error
                 );
                 assert!(
                     (own.sd / sd).ln().abs() < 0.2,
                     "{name}: the sd of {} is {}, by NUTS {sd}",
-                    own.name, own.sd
+                    own.name,
+                    own.sd
                 );
             }
         }

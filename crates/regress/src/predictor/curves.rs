@@ -41,7 +41,12 @@ impl Maker<'_, '_> {
         Ok(smooth)
     }
 
-    pub(super) fn smooth(&mut self, call: &Expr, arguments: &[Argument], made: &mut Predictor) -> Result<()> {
+    pub(super) fn smooth(
+        &mut self,
+        call: &Expr,
+        arguments: &[Argument],
+        made: &mut Predictor,
+    ) -> Result<()> {
         let cyclic = match argument(arguments, &["bs"], usize::MAX).map(|bs| (&bs.kind, bs)) {
             None => false,
             Some((Kind::Text(kind), _)) if kind == "cr" || kind == "tp" => false,
@@ -92,7 +97,12 @@ impl Maker<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn product(&mut self, call: &Expr, arguments: &[Argument], made: &mut Predictor) -> Result<()> {
+    pub(super) fn product(
+        &mut self,
+        call: &Expr,
+        arguments: &[Argument],
+        made: &mut Predictor,
+    ) -> Result<()> {
         let unnamed: Vec<&Expr> = arguments
             .iter()
             .filter(|a| a.name.is_none())
@@ -132,7 +142,12 @@ impl Maker<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn process(&mut self, call: &Expr, arguments: &[Argument], made: &mut Predictor) -> Result<()> {
+    pub(super) fn process(
+        &mut self,
+        call: &Expr,
+        arguments: &[Argument],
+        made: &mut Predictor,
+    ) -> Result<()> {
         let x = self.evaluator.numbers(&arguments[0].value)?;
         let k = self.knots(arguments, FUNCTIONS)?;
         let key = format!("{}:{call}", made.parameter);
@@ -162,7 +177,12 @@ impl Maker<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn monotonic(&mut self, call: &Expr, column: &Expr, made: &mut Predictor) -> Result<()> {
+    pub(super) fn monotonic(
+        &mut self,
+        call: &Expr,
+        column: &Expr,
+        made: &mut Predictor,
+    ) -> Result<()> {
         let (steps, highest): (Vec<usize>, usize) = match self.evaluator.value(column)? {
             Value::Factor(factor) if factor.ordered || self.is_known(column) => {
                 let codes = factor.codes.iter().map(|code| code.unwrap_or(0) as usize);

@@ -175,7 +175,10 @@ impl Maker<'_, '_> {
     ) -> Result<()> {
         let Kind::Text(file) = &arguments[0].value.kind else {
             return Err(self
-                .error(&arguments[0].value, "a map is a file, whose name stands in quotes")
+                .error(
+                    &arguments[0].value,
+                    "a map is a file, whose name stands in quotes",
+                )
                 .help(super::takes("car")));
         };
         if made.field.is_some() {
@@ -208,7 +211,8 @@ impl Maker<'_, '_> {
                 return Err(self.error(&arguments[0].value, "the map was not read"));
             };
             let first = usize::from(!regions.contains(&0.0));
-            self.fields.insert(file.clone(), FieldState::of(graph, first));
+            self.fields
+                .insert(file.clone(), FieldState::of(graph, first));
         }
         let map = self.fields[file].clone();
         let last = map.first + map.regions() - 1;
@@ -218,10 +222,19 @@ impl Maker<'_, '_> {
         };
         let index: Option<Vec<usize>> = regions.iter().map(place).collect();
         let Some(index) = index else {
-            let other = regions.iter().find(|x| place(x).is_none()).unwrap_or(&f64::NAN);
+            let other = regions
+                .iter()
+                .find(|x| place(x).is_none())
+                .unwrap_or(&f64::NAN);
             return Err(self
-                .error(column, format!("`{column}` is {other}, which is no region of the map"))
-                .help(format!("its regions are numbered from {} to {last}", map.first)));
+                .error(
+                    column,
+                    format!("`{column}` is {other}, which is no region of the map"),
+                )
+                .help(format!(
+                    "its regions are numbered from {} to {last}",
+                    map.first
+                )));
         };
         if kind == FieldKind::Proper && map.degrees().contains(&0.0) {
             return Err(self

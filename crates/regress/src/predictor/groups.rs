@@ -67,7 +67,10 @@ impl Maker<'_, '_> {
         let strange = |a: &&Argument| a.name.as_deref().is_some_and(|name| name != "weights");
         if let Some(strange) = arguments.iter().find(strange) {
             return Err(self
-                .error(&strange.value, format!("{MEMBERSHIP}() has no such argument"))
+                .error(
+                    &strange.value,
+                    format!("{MEMBERSHIP}() has no such argument"),
+                )
                 .help("it takes columns, and weights = cbind(v, w)"));
         }
         let columns: Vec<&Expr> = (arguments.iter().filter(|a| a.name.is_none()))
@@ -75,7 +78,10 @@ impl Maker<'_, '_> {
             .collect();
         if columns.len() < 2 {
             return Err(self
-                .error(call, "a row that is in several groups names them in several columns")
+                .error(
+                    call,
+                    "a row that is in several groups names them in several columns",
+                )
                 .help("write (1 | mm(a, b)), or (1 | a) where each row is in one group"));
         }
         let found = columns.iter().map(|column| self.levels(column));
@@ -91,7 +97,10 @@ impl Maker<'_, '_> {
         };
         if given.len() != count {
             return Err(self
-                .error(expr, format!("{count} columns of groups have {count} columns of weights"))
+                .error(
+                    expr,
+                    format!("{count} columns of groups have {count} columns of weights"),
+                )
                 .help("write weights = cbind(v, w)"));
         }
         let weights = given.iter().map(|column| self.evaluator.numbers(column));
@@ -99,8 +108,13 @@ impl Maker<'_, '_> {
         for row in 0..rows {
             let sum: f64 = weights.iter().map(|w| w[row]).sum();
             if sum <= 0.0 || weights.iter().any(|w| w[row] < 0.0) {
-                let message = format!("the weights of row {} of those used are not positive", row + 1);
-                return Err(self.error(expr, message).help("weights are shares of a row in its groups"));
+                let message = format!(
+                    "the weights of row {} of those used are not positive",
+                    row + 1
+                );
+                return Err(self
+                    .error(expr, message)
+                    .help("weights are shares of a row in its groups"));
             }
             weights.iter_mut().for_each(|w| w[row] /= sum);
         }
@@ -115,7 +129,10 @@ impl Maker<'_, '_> {
     ) -> Result<Groups> {
         let text = self.evaluator.text;
         let name = group.name();
-        let mut all: Vec<String> = found.iter().flat_map(|f| f.levels.iter().cloned()).collect();
+        let mut all: Vec<String> = found
+            .iter()
+            .flat_map(|f| f.levels.iter().cloned())
+            .collect();
         if found.len() > 1 {
             all.sort_unstable();
             all.dedup();
@@ -147,7 +164,11 @@ impl Maker<'_, '_> {
             }
         }
         let index = |factor: &Factor| {
-            let places: Vec<usize> = factor.levels.iter().map(|level| known[level.as_str()]).collect();
+            let places: Vec<usize> = factor
+                .levels
+                .iter()
+                .map(|level| known[level.as_str()])
+                .collect();
             let of = |code: &Option<u32>| places[code.unwrap_or(0) as usize];
             factor.codes.iter().map(of).collect()
         };

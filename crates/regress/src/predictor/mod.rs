@@ -241,11 +241,13 @@ impl Maker<'_, '_> {
             ("mi", 1) => self.imputed(call, &columns[0].value, made),
             ("ar", 0 | 1) => self.series(call, arguments, made),
             ("car", 1 | 2) => self.field(call, arguments, made),
-            _ => Err(self.error(call, format!("{name}() takes {}", takes(name))).help(match name.as_str() {
-                "s" => "a smooth of two is t2(x, z)",
-                "t2" => "a smooth of one is s(x)",
-                _ => "",
-            })),
+            _ => Err(self
+                .error(call, format!("{name}() takes {}", takes(name)))
+                .help(match name.as_str() {
+                    "s" => "a smooth of two is t2(x, z)",
+                    "t2" => "a smooth of one is s(x)",
+                    _ => "",
+                })),
         }
     }
 }
@@ -256,7 +258,9 @@ fn takes(name: &str) -> &'static str {
         "t2" => "two columns",
         "me" => "a column and one of its standard errors, as in me(x, sd_x)",
         "ar" => "at most a column of times, as in ar(time, gr = series, p = 1)",
-        "car" => "the file of a map and a column of its regions, as in car(\"map.graph\", gr = region, type = \"bym2\")",
+        "car" => {
+            "the file of a map and a column of its regions, as in car(\"map.graph\", gr = region, type = \"bym2\")"
+        }
         _ => "one column",
     }
 }

@@ -24,7 +24,10 @@ impl Maker<'_, '_> {
             return Ok(());
         }
         if made.parameter != "mu" || made.series.is_some() {
-            return Err(self.error(call, "one autoregression stands in the formula of the response"));
+            return Err(self.error(
+                call,
+                "one autoregression stands in the formula of the response",
+            ));
         }
         let rows = self.evaluator.frame.rows();
         let order = self.evaluator.count(arguments, &["p"], usize::MAX, 1)?;
@@ -35,7 +38,9 @@ impl Maker<'_, '_> {
         let mut series = vec![0; rows];
         if let Some(by) = argument(arguments, &["gr"], usize::MAX) {
             let found = match &by.kind {
-                Kind::Binary(":", left, right) => self.combined(&[(**left).clone(), (**right).clone()])?,
+                Kind::Binary(":", left, right) => {
+                    self.combined(&[(**left).clone(), (**right).clone()])?
+                }
                 _ => self.levels(by)?,
             };
             series = found.codes.iter().map(|code| code.unwrap_or(0)).collect();

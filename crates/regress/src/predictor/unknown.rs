@@ -45,8 +45,14 @@ impl Maker<'_, '_> {
             false => Vec::new(),
         };
         if let Some(row) = noise.iter().position(|x| *x <= 0.0) {
-            let message = format!("a standard error is above 0, and row {} of those used has {}", row + 1, noise[row]);
-            return Err(self.error(errors, message).help("a column without errors is a term as it is"));
+            let message = format!(
+                "a standard error is above 0, and row {} of those used has {}",
+                row + 1,
+                noise[row]
+            );
+            return Err(self
+                .error(errors, message)
+                .help("a column without errors is a term as it is"));
         }
         self.unknown(
             call,
@@ -61,7 +67,12 @@ impl Maker<'_, '_> {
     }
 
     /// `mi(x)`: a column that is imputed where it is missing.
-    pub(super) fn imputed(&mut self, call: &Expr, column: &Expr, made: &mut Predictor) -> Result<()> {
+    pub(super) fn imputed(
+        &mut self,
+        call: &Expr,
+        column: &Expr,
+        made: &mut Predictor,
+    ) -> Result<()> {
         let found = match &column.kind {
             Kind::Name(name) => self.evaluator.frame.column(name),
             _ => None,
@@ -88,11 +99,15 @@ impl Maker<'_, '_> {
     }
 
     fn unknown(&mut self, call: &Expr, unknown: Unknown, made: &mut Predictor) -> Result<()> {
-        let known = (0..unknown.values.len()).filter(|row| unknown.missing.binary_search(row).is_err());
+        let known =
+            (0..unknown.values.len()).filter(|row| unknown.missing.binary_search(row).is_err());
         let spread = sd(&known.map(|row| unknown.values[row]).collect::<Vec<_>>());
         if self.evaluator.learning && !(spread > 0.0) {
             return Err(self
-                .error(call, format!("`{}` has no two values that differ", unknown.name))
+                .error(
+                    call,
+                    format!("`{}` has no two values that differ", unknown.name),
+                )
                 .help("leave the term out"));
         }
         made.unknown.push(UnknownTerm {

@@ -76,20 +76,48 @@ fn shrunk(writer: &mut Writer<'_>, given: &Given, s: &str, size: &str, of_mean: 
     let scale = match (given.name.as_str(), arguments.as_slice()) {
         ("horseshoe", [df, scale_global, df_global, scale_slab, df_slab]) => {
             for (kind, name, density) in [
-                (format!("vector<lower=0>[K{s}]"), "hs_local", format!("student_t({df}, 0, 1)")),
-                ("real<lower=0>".to_owned(), "hs_global", format!("student_t({df_global}, 0, {scale_global})")),
-                ("real<lower=0>".to_owned(), "hs_slab", format!("inv_gamma(0.5 * {df_slab}, 0.5 * {df_slab})")),
+                (
+                    format!("vector<lower=0>[K{s}]"),
+                    "hs_local",
+                    format!("student_t({df}, 0, 1)"),
+                ),
+                (
+                    "real<lower=0>".to_owned(),
+                    "hs_global",
+                    format!("student_t({df_global}, 0, {scale_global})"),
+                ),
+                (
+                    "real<lower=0>".to_owned(),
+                    "hs_slab",
+                    format!("inv_gamma(0.5 * {df_slab}, 0.5 * {df_slab})"),
+                ),
             ] {
                 writer.line(Block::Parameters, format!("{kind} {name}{s};"));
                 writer.prior(&format!("{name}{s}"), &density);
             }
-            let (slab, global) = (format!("square({scale_slab}) * hs_slab{s}"), format!("square({residual}hs_global{s})"));
-            format!("sqrt({slab} * {global} * square(hs_local{s}) ./ ({slab} + {global} * square(hs_local{s})))")
+            let (slab, global) = (
+                format!("square({scale_slab}) * hs_slab{s}"),
+                format!("square({residual}hs_global{s})"),
+            );
+            format!(
+                "sqrt({slab} * {global} * square(hs_local{s}) ./ ({slab} + {global} * square(hs_local{s})))"
+            )
         }
         (_, [mean, precision, concentration]) => {
-            writer.line(Block::Parameters, format!("simplex[K{s}] R2D2_phi{s}; // shares of the columns"));
-            writer.line(Block::Parameters, format!("real<lower=0, upper=1> R2D2_R2{s}; // share of the variance that they explain"));
-            writer.prior(&format!("R2D2_phi{s}"), &format!("dirichlet(rep_vector({concentration}, K{s}))"));
+            writer.line(
+                Block::Parameters,
+                format!("simplex[K{s}] R2D2_phi{s}; // shares of the columns"),
+            );
+            writer.line(
+                Block::Parameters,
+                format!(
+                    "real<lower=0, upper=1> R2D2_R2{s}; // share of the variance that they explain"
+                ),
+            );
+            writer.prior(
+                &format!("R2D2_phi{s}"),
+                &format!("dirichlet(rep_vector({concentration}, K{s}))"),
+            );
             writer.prior(
                 &format!("R2D2_R2{s}"),
                 &format!("beta({mean} * {precision}, (1 - {mean}) * {precision})"),
@@ -99,13 +127,19 @@ fn shrunk(writer: &mut Writer<'_>, given: &Given, s: &str, size: &str, of_mean: 
         // `Given::parse` fills all arguments.
         _ => String::from("1"),
     };
-    writer.line(Block::Derived, format!("vector[K{s}] {b} = {size} .* {z} .* ({scale});"));
+    writer.line(
+        Block::Derived,
+        format!("vector[K{s}] {b} = {size} .* {z} .* ({scale});"),
+    );
 }
 
 /// The residual standard deviation in units of the response's, where the family has one for all rows.
 fn residual(writer: &mut Writer<'_>) -> Option<String> {
     let plain = &writer.regression.plain;
-    if !plain.iter().any(|p| p.name == "sigma" && p.prior.is_empty()) {
+    if !plain
+        .iter()
+        .any(|p| p.name == "sigma" && p.prior.is_empty())
+    {
         return None;
     }
     Some(match writer.priors.find(&["sigma"]) {

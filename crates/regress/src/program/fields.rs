@@ -25,7 +25,15 @@ pub fn field(writer: &mut Writer<'_>, predictor: &Predictor) {
     writer.int(&format!("M_car{s}"), "", 1, "fields");
     let names = vec![field.name.clone()];
     let sd = format!("sdcar{s}");
-    scales(writer, &sd, &format!("M_car{s}"), &names, &[1.0], unit, &["sdcar"]);
+    scales(
+        writer,
+        &sd,
+        &format!("M_car{s}"),
+        &names,
+        &[1.0],
+        unit,
+        &["sdcar"],
+    );
     writer.dims(&sd, &[(&format!("field{s}"), names)]);
     writer.shown.push(sd.clone());
     let z = match field.kind {
@@ -33,8 +41,14 @@ pub fn field(writer: &mut Writer<'_>, predictor: &Predictor) {
         FieldKind::Intrinsic => intrinsic(writer, field, &s),
         FieldKind::Mixed => mixed(writer, field, &s),
     };
-    writer.line(Block::Derived, format!("vector[{count}] rcar{s} = {sd}[1] * {z};"));
-    writer.dims(&format!("rcar{s}"), &[(&format!("region{s}"), field.map.labels())]);
+    writer.line(
+        Block::Derived,
+        format!("vector[{count}] rcar{s} = {sd}[1] * {z};"),
+    );
+    writer.dims(
+        &format!("rcar{s}"),
+        &[(&format!("region{s}"), field.map.labels())],
+    );
 }
 
 fn edges(writer: &mut Writer<'_>, field: &Field, s: &str) {
@@ -52,13 +66,19 @@ fn intrinsic(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     let mut names = Vec::new();
     for (at, size) in field.map.parts.iter().enumerate() {
         let name = format!("zcar{s}_{}", at + 1);
-        writer.line(Block::Parameters, format!("sum_to_zero_vector[{size}] {name};"));
+        writer.line(
+            Block::Parameters,
+            format!("sum_to_zero_vector[{size}] {name};"),
+        );
         names.push(name);
     }
     let alone = field.map.regions() - field.map.parts.iter().sum::<usize>();
     if alone > 0 {
         let name = format!("zcar{s}_alone");
-        writer.line(Block::Parameters, format!("vector[{alone}] {name}; // regions without neighbours"));
+        writer.line(
+            Block::Parameters,
+            format!("vector[{alone}] {name}; // regions without neighbours"),
+        );
         writer.line(Block::Model, format!("{name} ~ std_normal();"));
         names.push(name);
     }
@@ -84,7 +104,10 @@ fn mixed(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
         "standard deviations of the intrinsic field",
     );
     let rho = format!("rhocar{s}");
-    writer.line(Block::Parameters, format!("real<lower=0, upper=1> {rho}; // share of the field in the variance"));
+    writer.line(
+        Block::Parameters,
+        format!("real<lower=0, upper=1> {rho}; // share of the field in the variance"),
+    );
     writer.line(Block::Parameters, format!("vector[J_car{s}] ucar{s};"));
     writer.line(Block::Model, format!("ucar{s} ~ std_normal();"));
     prior(writer, &[&rho, "rhocar"], &rho, "beta(1, 1)");
@@ -108,7 +131,10 @@ fn proper(writer: &mut Writer<'_>, field: &Field, s: &str) -> String {
     );
     let (z, strength) = (format!("zcar{s}"), format!("car{s}"));
     writer.line(Block::Parameters, format!("vector[J_car{s}] {z};"));
-    writer.line(Block::Parameters, format!("real<lower=0, upper=1> {strength}; // dependence of neighbours"));
+    writer.line(
+        Block::Parameters,
+        format!("real<lower=0, upper=1> {strength}; // dependence of neighbours"),
+    );
     prior(writer, &[&strength, "car"], &strength, "beta(1, 1)");
     writer.line(
         Block::Model,

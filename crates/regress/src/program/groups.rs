@@ -84,7 +84,12 @@ pub fn group(writer: &mut Writer<'_>, predictor: &Predictor, groups: &Groups) {
             "the group of each row",
         );
         if let (Some(weights), Some(name)) = (&member.weights, names.1) {
-            writer.vector(&name, "vector[N]", weights.clone(), "what that group counts");
+            writer.vector(
+                &name,
+                "vector[N]",
+                weights.clone(),
+                "what that group counts",
+            );
         }
     }
     let names: Vec<String> = groups
@@ -158,7 +163,8 @@ pub fn members(groups: &Groups, own: &str) -> Vec<(String, Option<String>)> {
     if groups.members.len() == 1 {
         return vec![(format!("i_{own}"), None)];
     }
-    let names = (1..=groups.members.len()).map(|at| (format!("i_{own}_{at}"), Some(format!("w_{own}_{at}"))));
+    let names = (1..=groups.members.len())
+        .map(|at| (format!("i_{own}_{at}"), Some(format!("w_{own}_{at}"))));
     names.collect()
 }
 

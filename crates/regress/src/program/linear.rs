@@ -1,7 +1,7 @@
 //! Linear predictors: what is declared for them, their priors, and how they are added up.
 
-use super::curves::{monotonic, processes, smooths};
 use super::coefficients::coefficients;
+use super::curves::{monotonic, processes, smooths};
 use super::fields::field;
 use super::groups::{group, members};
 use super::series::{lagged, series};
@@ -199,12 +199,7 @@ pub fn spread(x: &[f64]) -> f64 {
     }
 }
 
-fn intercept(
-    writer: &mut Writer<'_>,
-    predictor: &Predictor,
-    s: &str,
-    unit: &str,
-) {
+fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str) {
     let has_columns = is_centred(predictor);
     let imputed = predictor.parameter.starts_with(IMPUTED);
     let of_mean = predictor.parameter == "mu" || imputed;
@@ -335,7 +330,11 @@ pub fn sum(writer: &mut Writer<'_>, predictor: &Predictor, name: &str) -> Vec<St
         writer.regression.family.response == Response::Ordinal && predictor.parameter == "mu";
     let has_columns = !predictor.design.names.is_empty();
     let mut terms = Vec::new();
-    let at_means = if is_centred(predictor) { "_at_means" } else { "" };
+    let at_means = if is_centred(predictor) {
+        "_at_means"
+    } else {
+        ""
+    };
     match (predictor.intercept && !ordinal, has_columns) {
         (true, true) => terms.push(format!("Intercept{at_means}{s} + Xc{s} * b{s}")),
         (true, false) => terms.push(format!("rep_vector(Intercept{at_means}{s}, N)")),
@@ -366,20 +365,22 @@ pub fn sum(writer: &mut Writer<'_>, predictor: &Predictor, name: &str) -> Vec<St
         let effects = groups.design.names.iter().enumerate();
         let effects = effects.flat_map(|(at, effect)| {
             let (r, g) = (r, g.as_str());
-            members(groups, &own).into_iter().map(move |(index, weights)| {
-                let value = match m {
-                    1 => format!("{r}{g}[{index}]"),
-                    _ => format!("{r}{g}[{index}, {}]", at + 1),
-                };
-                let value = match weights {
-                    Some(weights) => format!("{weights} .* {value}"),
-                    None => value,
-                };
-                match effect.as_str() {
-                    "(Intercept)" => value,
-                    _ => format!("{value} .* Z{g}[ : , {}]", at + 1),
-                }
-            })
+            members(groups, &own)
+                .into_iter()
+                .map(move |(index, weights)| {
+                    let value = match m {
+                        1 => format!("{r}{g}[{index}]"),
+                        _ => format!("{r}{g}[{index}, {}]", at + 1),
+                    };
+                    let value = match weights {
+                        Some(weights) => format!("{weights} .* {value}"),
+                        None => value,
+                    };
+                    match effect.as_str() {
+                        "(Intercept)" => value,
+                        _ => format!("{value} .* Z{g}[ : , {}]", at + 1),
+                    }
+                })
         });
         terms.push(effects.collect::<Vec<_>>().join(" + "));
     }

@@ -12,7 +12,9 @@ pub fn series(writer: &mut Writer<'_>, predictor: &Predictor) {
     writer.int("P", "", series.lags.len(), "order of the autoregression");
     for (at, lag) in series.lags.iter().enumerate() {
         let lag = lag.iter().enumerate();
-        let places = lag.clone().map(|(row, before)| before.unwrap_or(row) as i64 + 1);
+        let places = lag
+            .clone()
+            .map(|(row, before)| before.unwrap_or(row) as i64 + 1);
         let n = at + 1;
         writer.ints(
             &format!("lag_{n}"),
@@ -44,6 +46,7 @@ pub fn lagged(writer: &Writer<'_>, predictor: &Predictor, name: &str) -> Vec<Str
     };
     let mut lines = vec![format!("vector[N] residual = y - {name};")];
     let orders = 1..=series.lags.len();
-    lines.extend(orders.map(|n| format!("{name} += ar[{n}] * (has_lag_{n} .* residual[lag_{n}]);")));
+    lines
+        .extend(orders.map(|n| format!("{name} += ar[{n}] * (has_lag_{n} .* residual[lag_{n}]);")));
     lines
 }

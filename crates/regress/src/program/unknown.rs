@@ -10,16 +10,27 @@ pub fn columns(writer: &mut Writer<'_>) {
     let regression = writer.regression;
     for unknown in &regression.unknowns {
         let x = writer.identifier(&unknown.name);
-        let known = (0..unknown.values.len()).filter(|row| unknown.missing.binary_search(row).is_err());
+        let known =
+            (0..unknown.values.len()).filter(|row| unknown.missing.binary_search(row).is_err());
         let known: Vec<f64> = known.map(|row| unknown.values[row]).collect();
-        writer.real(&format!("middle_{x}"), "", mean(&known), &format!("mean of {}", unknown.name));
+        writer.real(
+            &format!("middle_{x}"),
+            "",
+            mean(&known),
+            &format!("mean of {}", unknown.name),
+        );
         writer.real(
             &format!("spread_{x}"),
             "<lower=0>",
             sd(&known),
             &format!("standard deviation of {}", unknown.name),
         );
-        writer.vector(&format!("obs_{x}"), "vector[N]", unknown.values.clone(), &unknown.name);
+        writer.vector(
+            &format!("obs_{x}"),
+            "vector[N]",
+            unknown.values.clone(),
+            &unknown.name,
+        );
         if writer.predicting {
             writer.line(Block::Known, format!("vector[N] full_{x} = obs_{x};"));
             continue;
@@ -42,15 +53,28 @@ fn measured(writer: &mut Writer<'_>, x: &str, errors: &[f64]) {
     let (level, size) = (format!("meanme_{x}"), format!("sdme_{x}"));
     writer.line(
         Block::Parameters,
-        format!("vector<offset={middle}, multiplier={spread}>[N] full_{x}; // its values without error"),
+        format!(
+            "vector<offset={middle}, multiplier={spread}>[N] full_{x}; // its values without error"
+        ),
     );
-    writer.line(Block::Parameters, format!("real<offset={middle}, multiplier={spread}> {level};"));
+    writer.line(
+        Block::Parameters,
+        format!("real<offset={middle}, multiplier={spread}> {level};"),
+    );
     writer.line(Block::Model, format!("// {x} without error"));
-    prior(writer, &[&level, "meanme"], &level, &format!("normal({middle}, 2.5 * {spread})"));
+    prior(
+        writer,
+        &[&level, "meanme"],
+        &level,
+        &format!("normal({middle}, 2.5 * {spread})"),
+    );
     scale(writer, &size, &spread, "sdme");
     writer.line(Block::Model, format!("full_{x} ~ normal({level}, {size});"));
     if !writer.regression.request.prior_only {
-        writer.line(Block::Model, format!("obs_{x} ~ normal(full_{x}, noise_{x});"));
+        writer.line(
+            Block::Model,
+            format!("obs_{x} ~ normal(full_{x}, noise_{x});"),
+        );
     }
     writer.shown.extend([level, size]);
 }
@@ -63,9 +87,14 @@ fn scale(writer: &mut Writer<'_>, name: &str, spread: &str, class: &str) {
         return;
     }
     writer.line(Block::Parameters, format!("real<lower=0> {name}_std;"));
-    writer.line(Block::Derived, format!("real<lower=0> {name} = {spread} * {name}_std;"));
+    writer.line(
+        Block::Derived,
+        format!("real<lower=0> {name} = {spread} * {name}_std;"),
+    );
     writer.prior(&format!("{name}_std"), "exponential(1)");
-    writer.priors.note(name, format!("exponential(1 / {spread})"), false);
+    writer
+        .priors
+        .note(name, format!("exponential(1 / {spread})"), false);
 }
 
 fn missing(writer: &mut Writer<'_>, x: &str, unknown: &Unknown) {
@@ -77,7 +106,12 @@ fn missing(writer: &mut Writer<'_>, x: &str, unknown: &Unknown) {
     let (name, places) = (format!("missing_{x}"), format!("Jmi_{x}"));
     writer.int(&format!("Nmi_{x}"), "", count, "rows where it is missing");
     let rows = unknown.missing.iter().map(|row| *row as i64 + 1).collect();
-    writer.ints(&places, &format!("array[Nmi_{x}] int<lower=1, upper=N>"), rows, "their numbers");
+    writer.ints(
+        &places,
+        &format!("array[Nmi_{x}] int<lower=1, upper=N>"),
+        rows,
+        "their numbers",
+    );
     writer.line(
         Block::Parameters,
         format!("vector<offset=middle_{x}, multiplier=spread_{x}>[Nmi_{x}] {name};"),
@@ -87,7 +121,10 @@ fn missing(writer: &mut Writer<'_>, x: &str, unknown: &Unknown) {
         format!("vector[N] full_{x} = obs_{x};\nfull_{x}[{places}] = {name};"),
     );
     let rows = &writer.regression.rows;
-    let labels = unknown.missing.iter().map(|row| (rows[*row] + 1).to_string());
+    let labels = unknown
+        .missing
+        .iter()
+        .map(|row| (rows[*row] + 1).to_string());
     let labels = labels.collect();
     writer.dims(&name, &[(&format!("row_{x}"), labels)]);
 }
@@ -99,7 +136,10 @@ pub fn imputation(writer: &mut Writer<'_>, predictor: &Predictor) {
     };
     let s = suffix(writer, predictor);
     let size = format!("sigma{s}");
-    writer.line(Block::Model, format!("// {column}, where it is missing and where it is not"));
+    writer.line(
+        Block::Model,
+        format!("// {column}, where it is missing and where it is not"),
+    );
     scale(writer, &size, &format!("spread{s}"), &size);
     writer.shown.push(size.clone());
     let mean = format!("mu{s}");
@@ -111,7 +151,9 @@ pub fn imputation(writer: &mut Writer<'_>, predictor: &Predictor) {
         (true, true) => lines.push(format!("missing{s} ~ normal({mean}[Jmi{s}], {size});")),
         (true, false) => lines.clear(),
     }
-    lines.into_iter().for_each(|line| writer.line(Block::Model, line));
+    lines
+        .into_iter()
+        .for_each(|line| writer.line(Block::Model, line));
 }
 
 /// The effects of such columns.
@@ -122,22 +164,43 @@ pub fn effects(writer: &mut Writer<'_>, predictor: &Predictor) {
     let s = suffix(writer, predictor);
     let unit = unit(writer, predictor);
     let (b, count) = (format!("bsp{s}"), format!("U{s}"));
-    let names: Vec<String> = predictor.unknown.iter().map(|term| term.name.clone()).collect();
-    writer.int(&count, "", names.len(), "columns whose values are not all known");
+    let names: Vec<String> = predictor
+        .unknown
+        .iter()
+        .map(|term| term.name.clone())
+        .collect();
+    writer.int(
+        &count,
+        "",
+        names.len(),
+        "columns whose values are not all known",
+    );
     writer.vector(
         &format!("{b}_unit"),
         &format!("vector<lower=0>[{count}]"),
-        predictor.unknown.iter().map(|term| 1.0 / term.spread).collect(),
+        predictor
+            .unknown
+            .iter()
+            .map(|term| 1.0 / term.spread)
+            .collect(),
         "inverse standard deviations of their observed values",
     );
     writer.line(
         Block::Parameters,
-        format!("vector<multiplier={}>[{count}] {b};", times(&format!("{b}_unit"), &unit)),
+        format!(
+            "vector<multiplier={}>[{count}] {b};",
+            times(&format!("{b}_unit"), &unit)
+        ),
     );
     for (at, name) in names.iter().enumerate() {
         let usual = format!("normal(0, {} * {b}_unit[{}])", times("2.5", &unit), at + 1);
         let full = format!("{b}[{name}]");
-        prior(writer, &[&full, &b, "b"], &format!("{b}[{}]", at + 1), &usual);
+        prior(
+            writer,
+            &[&full, &b, "b"],
+            &format!("{b}[{}]", at + 1),
+            &usual,
+        );
     }
     writer.dims(&b, &[(&format!("unknown{s}"), names)]);
     writer.shown.push(b);

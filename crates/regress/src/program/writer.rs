@@ -79,9 +79,13 @@ impl<'a> Writer<'a> {
     /// States a prior, which is a term of `lprior` as well.
     pub fn prior(&mut self, target: &str, density: &str) {
         self.line(Block::Model, format!("{target} ~ {density};"));
-        let inside = density.strip_suffix(')').and_then(|rest| rest.split_once('('));
+        let inside = density
+            .strip_suffix(')')
+            .and_then(|rest| rest.split_once('('));
         let (name, arguments) = inside.unwrap_or((density, ""));
-        self.priors.terms.push(format!("{name}_lpdf({target} | {arguments})"));
+        self.priors
+            .terms
+            .push(format!("{name}_lpdf({target} | {arguments})"));
     }
 
     /// Declares data once.

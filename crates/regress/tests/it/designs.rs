@@ -121,13 +121,23 @@ fn columns_span_the_space_of_those_of_formulaic() {
     assert!(rows.len() >= 60);
     for row in &rows {
         let formula = row["formula"].as_str().unwrap();
-        let found = made(formula, &frame, &mut States::new(), true, Contrasts::Treatment).unwrap();
+        let found = made(
+            formula,
+            &frame,
+            &mut States::new(),
+            true,
+            Contrasts::Treatment,
+        )
+        .unwrap();
         let theirs: Vec<Vec<f64>> = serde_json::from_value(row["columns"].clone()).unwrap();
         let (own, other) = (basis(&found.columns), basis(&theirs));
         assert_eq!(own.len(), other.len(), "{formula}");
         for unit in &other {
             let (_, left) = rest(unit, &own);
-            assert!(left < 1e-9, "{formula}: {left} of a column is not in the span");
+            assert!(
+                left < 1e-9,
+                "{formula}: {left} of a column is not in the span"
+            );
         }
     }
 }
