@@ -147,7 +147,7 @@ pub fn fitted(request: &Request, frame: &Frame, place: Place) -> Fitted {
     run(&compiled(request, frame).unwrap(), place)
 }
 
-fn run(program: &Program, place: Place) -> Fitted {
+pub fn run(program: &Program, place: Place) -> Fitted {
     let around = Around {
         place,
         checkpoint_every: None,

@@ -1,10 +1,10 @@
 //! What columns do: curves and averages of a fit in a folder, against what its coefficients say.
 
 use jensen::job::Place;
-use jensen::regress::{curves, effects};
+use jensen::regress::{Column, Frame, Regression, Request, curves, effects, predict, sensitivity};
 use jensen::stan::Halt;
 
-use crate::regress::{fitted, mean, request, table};
+use crate::regress::{ROWS, compiled, fitted, mean, request, run, table};
 
 #[test]
 fn effects_of_a_linear_model_are_its_coefficients() {
@@ -24,6 +24,7 @@ fn effects_of_a_linear_model_are_its_coefficients() {
         row.unwrap_or_else(|| panic!("{column} {contrast}"))
             .estimate
     };
+    // The summaries of the fit rest on more draws than the folder has.
     for (column, contrast, label) in [
         ("x", "dY/dX", "b[x]"),
         ("f", "q - p", "b[fq]"),
@@ -31,12 +32,12 @@ fn effects_of_a_linear_model_are_its_coefficients() {
     ] {
         let (estimate, (b, sd)) = (of(column, contrast), mean(&fit, label));
         assert!(
-            (estimate.mean - b).abs() < 1e-4 * sd,
+            (estimate.mean - b).abs() < 0.12 * sd,
             "{label}: {} {b}",
             estimate.mean
         );
         assert!(
-            (estimate.sd / sd - 1.0).abs() < 1e-3,
+            (estimate.sd / sd - 1.0).abs() < 0.1,
             "{label}: {} {sd}",
             estimate.sd
         );
@@ -50,12 +51,16 @@ fn effects_of_a_linear_model_are_its_coefficients() {
         let expected = mean(&fit, "Intercept").0 + at(point) * mean(&fit, "b[x]").0;
         let found = line.expected[point];
         assert!(
-            (found.mean - expected).abs() < 1e-4 * found.sd,
+            (found.mean - expected).abs() < 0.12 * found.sd,
             "{} {expected}",
             found.mean
         );
         assert!(found.interval[0] < found.mean && found.mean < found.interval[1]);
     }
+    // Both are of the same draws: the line rises by the average slope.
+    let rise = (line.expected[40].mean - line.expected[0].mean) / (at(40) - at(0));
+    let slope = of("x", "dY/dX").mean;
+    assert!((rise - slope).abs() < 1e-6 * slope.abs(), "{rise} {slope}");
     let report = std::fs::read_to_string(folder.join("report.html")).unwrap();
     assert!(report.contains("What does each column do?"));
 }
@@ -114,4 +119,62 @@ fn categories_have_an_effect_each_and_these_sum_to_none() {
     assert!(sum.abs() < 1e-6, "{sum}");
     // Larger x, higher grades.
     assert!(found[0].estimate.mean < 0.0 && found[found.len() - 1].estimate.mean > 0.0);
+}
+
+#[test]
+fn a_prior_that_pulls_is_named_and_a_weak_one_is_not() {
+    let frame = table(1.0, 1.0);
+    let moved = |prior: &[&str]| {
+        let asked = Request {
+            priors: prior.iter().map(ToString::to_string).collect(),
+            ..request("gaussian", &["y ~ x"])
+        };
+        let made = Regression::new(&asked, &frame).unwrap();
+        let (kept, log_prior) = (made.kept.clone(), made.log_prior.clone());
+        let program = compiled(&asked, &frame).unwrap();
+        let fit = run(&program, Place::Nowhere);
+        sensitivity(&kept, &log_prior, program.data(), &fit).unwrap()
+    };
+    assert_eq!(moved(&[]), []);
+    let found = moved(&["b ~ normal(0, 0.1)"]);
+    let slope = found.iter().find(|s| s.name == "b[x]").unwrap();
+    // The data say 1.5: less of the prior, a larger slope.
+    assert!(slope.weaker > 0.3 && slope.stronger < -0.3, "{slope:?}");
+}
+
+#[test]
+fn rows_without_a_value_of_an_imputed_column_are_not_predicted() {
+    let desk = tempfile::tempdir().unwrap();
+    let folder = desk.path().join("fit");
+    let frame = table(1.0, 1.0);
+    let asked = request(
+        "gaussian",
+        &["y ~ mi(gap) + me(x, error)", "gap | mi() ~ x"],
+    );
+    let fit = fitted(&asked, &frame, Place::new(Some(&folder)));
+    // All rows take part in the fit.
+    assert_eq!(
+        fit.parameters()
+            .iter()
+            .filter(|p| p.name.starts_with("log_lik"))
+            .count(),
+        ROWS
+    );
+    let columns = vec![
+        ("gap".to_owned(), Column::Numbers(vec![0.25, f64::NAN])),
+        ("x".to_owned(), Column::Numbers(vec![0.5, 0.5])),
+    ];
+    let rows = Frame::new("new.csv", columns).unwrap();
+    let made = predict(&folder, &rows, Some(3), 1, Halt::default()).unwrap();
+    assert_eq!(made.rows, [0]);
+    let found = made.sample.summaries();
+    let found = found.iter().find(|p| p.name == "expected[1]").unwrap();
+    let expected = mean(&fit, "Intercept").0
+        + 0.25 * mean(&fit, "bsp[mi(gap)]").0
+        + 0.5 * mean(&fit, "bsp[me(x, error)]").0;
+    assert!(
+        (found.mean - expected).abs() < 0.12 * found.sd,
+        "{} {expected}",
+        found.mean
+    );
 }

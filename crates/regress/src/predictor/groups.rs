@@ -10,6 +10,9 @@ use crate::formula::{Group, MEMBERSHIP};
 use crate::frame::{Column, Factor};
 use crate::syntax::{Argument, Expr, Kind};
 
+/// The levels of several columns, and what each counts in every row.
+type Memberships = (Vec<Factor>, Option<Vec<Vec<f64>>>);
+
 impl Maker<'_, '_> {
     /// The groups of a term.
     pub(super) fn group(&mut self, group: &Group) -> Result<Groups> {
@@ -58,12 +61,7 @@ impl Maker<'_, '_> {
     }
 
     /// The levels of the columns of `mm(a, b, weights = cbind(v, w))`, and the weights of each, which sum to 1 in every row.
-    #[allow(clippy::type_complexity)]
-    fn memberships(
-        &mut self,
-        call: &Expr,
-        arguments: &[Argument],
-    ) -> Result<(Vec<Factor>, Option<Vec<Vec<f64>>>)> {
+    fn memberships(&mut self, call: &Expr, arguments: &[Argument]) -> Result<Memberships> {
         let strange = |a: &&Argument| a.name.as_deref().is_some_and(|name| name != "weights");
         if let Some(strange) = arguments.iter().find(strange) {
             return Err(self
