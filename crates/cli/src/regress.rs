@@ -287,8 +287,8 @@ fn told(kept: &Kept, moved: &[Sensitive], fitted: &Fitted) -> String {
     for moved in moved {
         let _ = writeln!(
             text,
-            "{:<8} the prior matters: the mean of {} moves by {:+.1} sd if all priors count half, by {:+.1} if they count twice",
-            "", moved.name, moved.weaker, moved.stronger
+            "{:<8} the prior matters: the mean of {} moves by {:+.1} sd for each doubling of the weight of all priors",
+            "", moved.name, moved.shift
         );
     }
     text + &table::evidence(fitted)
