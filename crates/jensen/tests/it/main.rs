@@ -10,5 +10,7 @@ mod mixture_files;
 mod pipeline;
 mod records;
 mod regress;
+mod regress_effects;
+mod regress_references;
 mod tables;
 mod units;
