@@ -429,7 +429,7 @@ def fit(
     exchangeable: str | None = None,
     records: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     batch: int | None = None,
-    estimator: Literal["naive", "stl", "cv", "inc", "ens", "joint", "joint-mean", "joint-svrg", "joint-exact"] | None = None,
+    estimator: Literal["naive", "stl", "cv", "inc", "ens", "joint", "joint-mean", "joint-paper", "joint-svrg", "joint-exact"] | None = None,
     trace_variance: int | None = None,
     optimizer: Literal["sgd", "adam", "adagrad", "rmsprop"] | None = None,
     step_size: float | None = None,

@@ -121,4 +121,7 @@ pub use saa::{Saa, SaaSettings, SaaState};
 pub use settings::{AutoSettings, FamilyChoice, Settings};
 pub use starts::{Init, OtherMode, StartOutcome, StartSettings, Starts, StartsState};
 pub use summary::Summary;
-pub use trust::{RecordTrust, Subsampled, Trust, TrustSettings, TrustState};
+pub use trust::{
+    PaperTrust, PaperTrustSettings, PaperTrustState, RecordTrust, Subsampled, Trust, TrustSettings,
+    TrustState,
+};

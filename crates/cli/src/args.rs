@@ -457,6 +457,9 @@ pub struct ReproduceArgs {
     /// Folder of the data [default: data]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
+    /// A corpus for the part `figure2-given` of `tempering`, in any format that `jensen topics build` reads
+    #[arg(long, value_name = "FILE")]
+    pub corpus: Option<PathBuf>,
     /// Folder of the results [default: reproductions/NAME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

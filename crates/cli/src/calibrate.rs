@@ -41,7 +41,11 @@ pub fn run(args: &FitArgs, count: usize) -> CommandResult {
         name: simulator.display().to_string(),
         text: read_text(simulator)?,
         folders: args.include.clone(),
-        data: args.data.path().map(DataFile::read).transpose()?,
+        data: args
+            .data
+            .path()
+            .map(|path| DataFile::read_within(path, fits.request.memory_limit()))
+            .transpose()?,
     };
     let build = Build {
         halt: limits::halt(None, fits.request.memory_limit()),

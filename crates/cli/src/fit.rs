@@ -92,7 +92,8 @@ fn write_inits(file: &Path, sample: &Sample) -> Result<(), Failure> {
 }
 
 fn read(args: &FitArgs, model: &Path) -> Result<Source, Failure> {
-    let source = Source::read(model, &args.include, args.data.path())?;
+    let most = args.request.memory_limit();
+    let source = Source::read(model, &args.include, args.data.path(), most)?;
     let source = source.with_coordinates(args.coords.as_deref())?;
     Ok(match args.old_syntax {
         true => source.modernised(),

@@ -104,7 +104,7 @@ fn predict(args: &PredictArgs) -> CommandResult {
 
 /// States as CSV, in the order of the table.
 fn lines(request: &ChainsRequest, found: &Sequences, marginals: &[f64], paths: &[usize]) -> String {
-    let k = request.states.unwrap_or(1) as usize;
+    let k = marginals.len() / found.rows.len().max(1);
     let named = found.names.iter().zip(&found.lengths);
     let names: Vec<&str> = named
         .flat_map(|(name, length)| std::iter::repeat_n(name.as_str(), *length))

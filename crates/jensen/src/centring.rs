@@ -268,7 +268,7 @@ impl Model {
         };
         Ok(CentredModel {
             model: self,
-            density: GraphDensity::new(&ways.density, self.execution()),
+            density: GraphDensity::new(&ways.density, self.execution()).ended_by(self.ending()),
             forward: OnceLock::new(),
             ways,
             centring: centring.clone(),

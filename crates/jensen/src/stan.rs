@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jensen_blackbox::Subject;
 use jensen_data::{DataSet, Elements, Value};
 use jensen_density::{DrawKey, Posterior};
-use jensen_graph::{Execution, GraphDensity, Hierarchy, Series};
+use jensen_graph::{Ending, Execution, GraphDensity, Hierarchy, Series};
 use jensen_math::simd::Simd;
 use jensen_stan::diagnostic::Diagnostic;
 pub use jensen_stan::evaluable::unsupported;
@@ -154,13 +154,13 @@ impl Model {
             hierarchy = Hierarchy::find(&lowered.graph, &lowered.scattered);
             posterior.halt().check(Span::default())?;
             series = Series::find(&lowered.graph, &lowered.scattered);
-            GraphDensity::new_unless(&lowered.graph, execution, &asked).map_err(|message| {
-                LowerError {
+            GraphDensity::new_unless(&lowered.graph, execution, &asked)
+                .map(|density| density.ended_by(ending(posterior)))
+                .map_err(|message| LowerError {
                     kind: ErrorKind::Limit,
                     span: Span::default(),
                     message,
-                }
-            })
+                })
         };
         let model = Self::build(source, name, data, build, lower)?;
         Ok(Self {
@@ -185,10 +185,20 @@ impl Model {
         self.execution
     }
 
+    /// What ends its evaluations from outside.
+    pub(crate) fn ending(&self) -> Ending {
+        ending(self.posterior.bound())
+    }
+
     /// The density.
     pub fn graph_density(&self) -> &GraphDensity {
         &self.density
     }
+}
+
+fn ending(posterior: &BoundModel) -> Ending {
+    let halt = posterior.halt().clone();
+    Ending::new(move || halt.reason().is_some())
 }
 
 impl<D> Model<D> {

@@ -112,26 +112,61 @@ impl Units {
     /// # Errors
     /// All columns are constant.
     pub fn of_rows(width: usize, rows: &[f64], asked: Standardise) -> Result<Self, Error> {
+        Self::of_some(width, rows, asked, &vec![true; width])
+    }
+
+    /// The same where some columns hold no real numbers, and stay as they are.
+    ///
+    /// # Errors
+    /// All columns are constant.
+    pub fn of_some(
+        width: usize,
+        rows: &[f64],
+        asked: Standardise,
+        real: &[bool],
+    ) -> Result<Self, Error> {
         let moments = ColumnMoments::of(width, rows);
+        if !real.contains(&true) {
+            return Ok(Self::as_they_are(width));
+        }
         let mut units = Self::of_moments(&moments, asked)?;
-        for (copy, original, sign) in copies(&moments, &units.kept, rows) {
+        units.left.retain(|left| real[left.column]);
+        units.kept.retain(|kept| real[kept.column]);
+        units.look_for_copies(&moments, rows);
+        let others = (0..width).filter(|column| !real[*column]);
+        units.kept.extend(others.map(|column| Kept {
+            column,
+            centre: 0.0,
+            scale: 1.0,
+        }));
+        units.kept.sort_by_key(|kept| kept.column);
+        units.place_copies();
+        Ok(units)
+    }
+
+    /// Leaves columns out that are others in other units, and knows them by the columns of those.
+    fn look_for_copies(&mut self, moments: &[ColumnMoments], rows: &[f64]) {
+        for (copy, original, sign) in copies(moments, &self.kept, rows) {
             let (from, to) = (&moments[original], &moments[copy]);
             let slope = sign * (to.squares / from.squares).sqrt();
-            units.kept.retain(|kept| kept.column != copy);
-            units.left.push(Left {
+            self.kept.retain(|kept| kept.column != copy);
+            self.left.push(Left {
                 column: copy,
                 copy_of: Some((original, slope)),
                 level: to.mean - slope * from.mean,
             });
         }
-        for left in &mut units.left {
+        self.left.sort_by_key(|left| left.column);
+    }
+
+    /// Knows the originals of copies by their places among the columns that stay.
+    fn place_copies(&mut self) {
+        for left in &mut self.left {
             if let Some((original, _)) = &mut left.copy_of {
-                let place = units.kept.iter().position(|kept| kept.column == *original);
+                let place = self.kept.iter().position(|kept| kept.column == *original);
                 *original = place.expect("originals are kept");
             }
         }
-        units.left.sort_by_key(|left| left.column);
-        Ok(units)
     }
 
     /// Columns of the data.

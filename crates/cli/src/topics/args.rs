@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use jensen::data::corpus::sources::SourceSettings;
-use jensen::data::corpus::{DocumentUnit, Format, Frequency, Sources};
+use jensen::data::corpus::{DocumentUnit, Extra, Format, Frequency, Pattern, Sources};
 use jensen::topics::{CorpusRequest, TopicsRequest};
 
 use crate::failure::Failure;
@@ -77,13 +77,37 @@ impl From<UnitName> for DocumentUnit {
     }
 }
 
+/// Characters that may belong to words beside letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExtraName {
+    /// Digits and other numerals: h2o, 2019
+    Digits,
+    /// Hyphens within a word: covid-19
+    Hyphens,
+    /// Apostrophes within a word: don't
+    Apostrophes,
+    /// + # & _ after the first character of a word: c++
+    Symbols,
+}
+
+impl From<ExtraName> for Extra {
+    fn from(name: ExtraName) -> Self {
+        match name {
+            ExtraName::Digits => Self::Digits,
+            ExtraName::Hyphens => Self::Hyphens,
+            ExtraName::Apostrophes => Self::Apostrophes,
+            ExtraName::Symbols => Self::Symbols,
+        }
+    }
+}
+
 /// How inputs are read.
 #[derive(Args)]
 pub struct InputFlags {
     /// Format of the inputs [default: by their names; other names are plain text]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Input")]
     pub format: Option<FormatName>,
-    /// Field of a JSON line, or column of a Parquet file, with the text
+    /// Field of a JSON line, or column of a Parquet file, with the text or a list of words, which are taken as they are
     #[arg(
         long,
         value_name = "NAME",
@@ -152,6 +176,24 @@ pub struct BuildArgs {
     /// Remove stop words: english, the words of FILE, or none [default: english; of bags: none]
     #[arg(long, value_name = "english|FILE|none", help_heading = "Vocabulary")]
     pub stop_words: Option<String>,
+    /// Characters that belong to words beside letters: digits (h2o), hyphens (covid-19) and apostrophes (don't) within words, symbols
+    /// (c++, c#, at&t)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "KIND,…",
+        value_delimiter = ',',
+        help_heading = "Vocabulary"
+    )]
+    pub keep: Vec<ExtraName>,
+    /// Take matches of a regular expression in the lower-case text for words, such as [a-z][a-z0-9_.-]+
+    #[arg(
+        long,
+        value_name = "REGEX",
+        conflicts_with = "keep",
+        help_heading = "Vocabulary"
+    )]
+    pub pattern: Option<Pattern>,
     /// Minimum number of letters of a word
     #[arg(
         long,
@@ -200,6 +242,8 @@ impl BuildArgs {
             stop_words: self.stop_words.clone(),
             min_length: Some(self.min_length),
             max_length: Some(self.max_length),
+            keep: self.keep.iter().copied().map(Extra::from).collect(),
+            pattern: self.pattern.clone(),
             heldout: Some(self.heldout),
             seed: Some(self.seed),
         }

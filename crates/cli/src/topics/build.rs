@@ -162,9 +162,16 @@ pub fn skipped(skipped: &Skipped) -> Option<String> {
 }
 
 /// Says what was skipped, if anything.
-pub fn remark_skipped(counts: &Skipped) {
+fn remark_skipped(counts: &Skipped) {
     if let Some(text) = skipped(counts) {
         remark(&format!("note: skipped {text}"));
+    }
+}
+
+/// Says which documents have no proportions, if any.
+pub fn remark_missing(counts: &Skipped) {
+    if let Some(text) = skipped(counts) {
+        remark(&format!("note: no proportions of {text}"));
     }
 }
 

@@ -123,7 +123,7 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
     };
     let (path, place) = stored::update_corpus(&folder);
     let build = BuildSettings {
-        tokeniser: model.tokeniser,
+        tokeniser: model.tokeniser.clone(),
         fixed: Some(model.words.clone()),
         heldout: args.heldout,
         seed: settings.seed,

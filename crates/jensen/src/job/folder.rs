@@ -41,8 +41,13 @@ pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
 pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
     let folder = RunDir::create(path, command).map_err(Error::output)?;
     folder.make_room().map_err(Error::output)?;
-    for name in own {
-        remove_file(&folder.path().join(name)).map_err(Error::output)?;
+    let removed: Result<(), _> = own
+        .iter()
+        .try_for_each(|name| remove_file(&folder.path().join(name)));
+    if let Err(error) = removed {
+        // The error that led here is the one worth reporting.
+        drop(folder.bring_back());
+        return Err(Error::output(error));
     }
     Ok(folder)
 }

@@ -38,12 +38,12 @@ pub struct LatentData {
 }
 
 impl LatentData {
-    /// Reads a table's file.
+    /// Reads a table's file, at most `most` bytes of a compressed one.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        let bytes = Bytes::read(path)?;
+    pub fn read(path: &Path, most: u64) -> Result<Self, Error> {
+        let bytes = Bytes::read_within(path, most)?;
         Ok(Self {
             name: path.display().to_string(),
             bytes,

@@ -297,6 +297,11 @@ pub fn fit_mixture_files(
 ) -> Result<Fitted, Error> {
     request.check()?;
     request.points.settings()?;
+    if request.several_kinds() {
+        return Err(Error::setting(
+            "mixtures of several files take Gaussian, binary or multinomial components alone: fit one table, or leave --columns out",
+        ));
+    }
     let mut plan = PointPlan {
         request: request.clone(),
         columns: Vec::new(),
@@ -326,7 +331,7 @@ pub fn fit_mixture_files(
         missing: None,
         elsewhere: Some(count),
     };
-    let rows = Rows::of(request, points.clone(), &survey.columns)?;
+    let rows = Rows::of(request, points.clone(), &survey.columns)?.with_correlation(&points);
     let files = &files;
     let width = points.dim();
     let units = match &rows {
@@ -403,6 +408,7 @@ impl Elsewhere<'_> {
             points: self.points,
             units: self.units,
             elsewhere: Some(self.files),
+            levels: &[],
         };
         fit(self.request, &data, &trains, &score, component, around)
     }

@@ -229,8 +229,12 @@ impl<M: ConjugateModel, R> PointJob<'_, M, R> {
         let size = self.size(candidate);
         let mut described = (self.describe)(size, &fit.lambda);
         let kept = described.approximation.take().unwrap_or_else(|| {
-            let (lambda, units) = (fit.lambda.clone(), self.units.clone());
-            Globals { lambda, units }.encode(self.first().model.name())
+            let globals = Globals {
+                lambda: fit.lambda.clone(),
+                units: self.units.clone(),
+                levels: Vec::new(),
+            };
+            globals.encode(self.first().model.name())
         });
         let baseline = (self.plain)(size).map(|beside| Baseline {
             model: beside.model,

@@ -10,6 +10,7 @@ use jensen_report::figure::{Axis, Chart, Figure, Series};
 
 use super::files::PointFiles;
 use super::job::{Made, PointJob, Score, cell, images, one_part, starts};
+use super::kinds::Kinds;
 use super::model::predicted;
 use super::{
     Component, Described, Kind, MixtureModel, MixtureRequest, Parts, Picture, Points, PointsSummary,
@@ -38,11 +39,15 @@ pub fn fit_mixture(
     request.check()?;
     points.check_heat(&request.points)?;
     let concentration = request.concentration();
-    match request.kind.unwrap_or_default() {
-        Kind::Gaussian => {
+    if request.several_kinds() {
+        return fit_kinds(request, points, around);
+    }
+    match request.kind() {
+        Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
             let shape = request.covariance.unwrap_or_default();
             let units = points.units(request.standardise.unwrap_or_default())?;
-            let train = points.gaussians(shape, &units, request.prior());
+            let seed = request.points.seed();
+            let train = points.gaussians_to_fit(shape, &units, request.prior(), seed);
             let heldout = train.with_data(units.rows(&points.heldout));
             let score =
                 |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
@@ -74,6 +79,34 @@ pub fn fit_mixture(
             fit(request, &data, &trains, &score, component, around)
         }
     }
+}
+
+/// Fits a mixture whose columns are of several kinds.
+fn fit_kinds(
+    request: &MixtureRequest,
+    points: &Points,
+    around: Around<'_>,
+) -> Result<Fitted, Error> {
+    let concentration = request.concentration();
+    let standardise = request.standardise.unwrap_or_default();
+    let kinds = Kinds::of(points, request.kind(), &request.columns, standardise)?;
+    let of = |rows: &[f64]| kinds.components(points, rows, request.smoothing(), request.prior());
+    let (train, heldout) = (of(&points.train)?, of(&points.heldout)?);
+    let score = |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
+    let component = |lambda: &[f64], weight| {
+        let columns = kinds.described(&points.names, &train, lambda);
+        Component::Columns {
+            values: columns.iter().map(|c| c.distribution.value()).collect(),
+            columns,
+            weight,
+        }
+    };
+    let trains = vec![&train; request.sizes().all().count()];
+    let data = Fitting {
+        levels: &kinds.levels,
+        ..Fitting::here(points, &kinds.units)
+    };
+    fit(request, &data, &trains, &score, component, around)
 }
 
 /// A component of natural parameters.
@@ -165,6 +198,8 @@ pub(super) struct Fitting<'a> {
     pub(super) units: &'a Units,
     /// Where the points are, if not here.
     pub(super) elsewhere: Option<&'a PointFiles>,
+    /// The categories of categorical columns.
+    pub(super) levels: &'a [Vec<f64>],
 }
 
 impl<'a> Fitting<'a> {
@@ -174,6 +209,7 @@ impl<'a> Fitting<'a> {
             points,
             units,
             elsewhere: None,
+            levels: &[],
         }
     }
 }
@@ -192,6 +228,7 @@ pub(super) fn fit<C: Components>(
         points,
         units,
         elsewhere,
+        levels,
     } = *data;
     let sizes = request.sizes();
     if sizes.most() > points.count() as u64 {
@@ -251,7 +288,9 @@ pub(super) fn fit<C: Components>(
                 pictures: picture(request, points, &components).into_iter().collect(),
                 approximation: Some(
                     MixtureModel {
-                        kind: request.kind.unwrap_or_default(),
+                        kind: request.kind(),
+                        kinds: request.columns.clone(),
+                        levels: levels.to_vec(),
                         covariance: request.covariance.unwrap_or_default(),
                         components: k,
                         columns: points.names.clone(),
@@ -293,7 +332,7 @@ fn picture(request: &MixtureRequest, points: &Points, components: &[Component]) 
         });
     }
     let dim = points.dim();
-    if request.kind.unwrap_or_default() != Kind::Gaussian || dim < 2 {
+    if request.kind() != Kind::Gaussian || request.several_kinds() || dim < 2 {
         return None;
     }
     let rows = points.train.chunks_exact(dim);

@@ -8,8 +8,9 @@ use jensen_math::special::log_sum_exp_slice;
 use jensen_run::{Archive, ArchiveError, Checkpoint, Identity};
 use rayon::prelude::*;
 
+use super::kinds::Kinds;
 use super::mixture::{MIXTURE, bernoullis, multinomials};
-use super::{Explained, Kind, Points, Shape};
+use super::{ColumnKind, Explained, Kind, Points, Shape};
 use crate::Error;
 use crate::job::folder;
 use crate::units::Units;
@@ -22,6 +23,10 @@ const ALGORITHM: &str = "mixture";
 pub struct MixtureModel {
     /// The kind of components.
     pub kind: Kind,
+    /// Columns that are of another kind.
+    pub kinds: Vec<ColumnKind>,
+    /// The categories of each categorical column, ascending.
+    pub levels: Vec<Vec<f64>>,
     /// Covariance matrices of Gaussian components.
     pub covariance: Shape,
     /// Number of components.
@@ -55,6 +60,8 @@ impl MixtureModel {
     pub fn encode(&self) -> Vec<u8> {
         let mut state = Archive::new();
         state.set("kind", self.kind);
+        state.set("kinds", &self.kinds);
+        state.set("levels", &self.levels);
         state.set("covariance", self.covariance);
         state.set("components", self.components);
         state.set("columns", &self.columns);
@@ -73,6 +80,8 @@ impl MixtureModel {
         let read = || -> Result<Self, ArchiveError> {
             Ok(Self {
                 kind: state.get("kind")?,
+                kinds: state.get("kinds")?,
+                levels: state.get("levels")?,
                 covariance: state.get("covariance")?,
                 components: state.get("components")?,
                 columns: state.get("columns")?,
@@ -100,9 +109,14 @@ impl MixtureModel {
                 self.columns.len()
             )));
         }
+        let prior = GaussianPrior::default();
+        if Kinds::asked(self.kind, &self.kinds) {
+            let (units, levels) = (&self.units, &self.levels);
+            let kinds = Kinds::stored(&self.columns, self.kind, &self.kinds, units, levels)?;
+            return self.explain_by(kinds.components(points, &points.train, 0.5, prior)?);
+        }
         match self.kind {
-            Kind::Gaussian => {
-                let prior = GaussianPrior::default();
+            Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
                 self.explain_by(points.gaussians(self.covariance, &self.units, prior))
             }
             Kind::Bernoulli => self.explain_by(bernoullis(0.5, points, &points.train)?),

@@ -68,8 +68,8 @@ impl Rows {
         points: Points,
         columns: &[ColumnMoments],
     ) -> Result<Self, Error> {
-        Ok(match request.kind.unwrap_or_default() {
-            Kind::Gaussian => {
+        Ok(match request.kind() {
+            Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
                 let shape = request.covariance.unwrap_or_default().into();
                 let units = Units::of_moments(columns, request.standardise.unwrap_or_default())?;
                 let (rows, own) = (units.rows(&points.train), units.moments(columns));
@@ -87,6 +87,17 @@ impl Rows {
                 Self::Multinomial(of(&points.train)?, of(&points.heldout)?)
             }
         })
+    }
+
+    /// The same with the prior correlations of these points, which whoever drives needs and shards do not.
+    pub fn with_correlation(self, points: &Points) -> Self {
+        match self {
+            Self::Gaussian(train, heldout, units) => {
+                let train = train.with_correlation_of(&units.rows(&points.train));
+                Self::Gaussian(train, heldout, units)
+            }
+            other => other,
+        }
     }
 }
 
@@ -157,7 +168,7 @@ fn surveyed(request: &MixtureRequest, path: &Path, number: u64) -> Result<Vec<u8
     let rows = points.count();
     let (names, digest) = (points.names.clone(), points.digest.clone());
     // Values that components cannot have are said here. Columns may be constant in a shard that are not in others.
-    if request.kind.unwrap_or_default() != Kind::Gaussian {
+    if request.kind() != Kind::Gaussian {
         Rows::of(request, points, &columns)?;
     }
     let moments: Vec<f64> = columns

@@ -14,6 +14,8 @@ pub struct Globals {
     pub lambda: Vec<f64>,
     /// The units of the columns.
     pub units: Units,
+    /// The categories of each categorical column, ascending.
+    pub levels: Vec<Vec<f64>>,
 }
 
 impl Globals {
@@ -22,6 +24,7 @@ impl Globals {
         let mut archive = Archive::new();
         archive.put("lambda", &self.lambda);
         archive.set("units", &self.units);
+        archive.set("levels", &self.levels);
         Checkpoint::of_result(Identity::of_result(model), archive).encode()
     }
 
@@ -35,6 +38,7 @@ impl Globals {
             Ok(Self {
                 lambda: checkpoint.state.vec("lambda")?,
                 units: checkpoint.state.get("units")?,
+                levels: checkpoint.state.get("levels")?,
             })
         };
         read().map_err(|error| Error::Input(format!("this is not a fit of points: {error}")))

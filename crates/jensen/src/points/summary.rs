@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ColumnPart;
 use crate::job::Judgement;
 
 /// Wall-clock seconds of the parts of a fit.
@@ -160,6 +161,13 @@ pub enum Emission {
         /// Proportions of the columns.
         proportions: Vec<f64>,
     },
+    /// Columns of several kinds.
+    Columns {
+        /// What each column is in the middle: see [`ColumnDistribution::value`](super::ColumnDistribution::value).
+        values: Vec<f64>,
+        /// The columns.
+        columns: Vec<ColumnPart>,
+    },
 }
 
 impl Emission {
@@ -172,7 +180,8 @@ impl Emission {
             }
             | Self::Multinomial {
                 proportions: values,
-            } => values,
+            }
+            | Self::Columns { values, .. } => values,
         }
     }
 }
@@ -204,6 +213,15 @@ pub enum Component {
         /// Share of the points.
         weight: f64,
     },
+    /// Columns of several kinds.
+    Columns {
+        /// What each column is in the middle: see [`ColumnDistribution::value`](super::ColumnDistribution::value).
+        values: Vec<f64>,
+        /// The columns.
+        columns: Vec<ColumnPart>,
+        /// Share of the points.
+        weight: f64,
+    },
 }
 
 impl Component {
@@ -218,7 +236,8 @@ impl Component {
             | Self::Multinomial {
                 proportions: values,
                 ..
-            } => values,
+            }
+            | Self::Columns { values, .. } => values,
         }
     }
 
@@ -227,7 +246,8 @@ impl Component {
         match self {
             Self::Gaussian { weight, .. }
             | Self::Bernoulli { weight, .. }
-            | Self::Multinomial { weight, .. } => *weight,
+            | Self::Multinomial { weight, .. }
+            | Self::Columns { weight, .. } => *weight,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use jensen_conjugate::models::{GaussianPrior, Gaussians};
+use jensen_conjugate::models::{GaussianPrior, Gaussians, sample};
 use jensen_data::Table;
 use jensen_math::rng::{Purpose, permutation};
 
@@ -119,6 +119,26 @@ impl Points {
         let rows = units.rows(&self.train);
         Gaussians::with_prior(shape.into(), units.width(), rows, prior)
             .with_log_scales(units.log_scales())
+    }
+
+    /// The same about to be fitted from this seed: with prior correlations, which are those of the rows that the start looks at.
+    pub(super) fn gaussians_to_fit(
+        &self,
+        shape: Shape,
+        units: &Units,
+        prior: GaussianPrior,
+        seed: u64,
+    ) -> Gaussians {
+        let row = |at: usize| &self.train[at * self.dim()..(at + 1) * self.dim()];
+        let gaussians = self.gaussians(shape, units, prior);
+        match sample(self.count(), seed) {
+            None => gaussians.with_correlation_of(&units.rows(&self.train)),
+            Some(rows) => {
+                let looked_at: Vec<f64> =
+                    rows.into_iter().flat_map(|at| units.row(row(at))).collect();
+                gaussians.with_correlation_of(&looked_at)
+            }
+        }
     }
 
     /// The columns of these names of a table, all rows to learn from.

@@ -200,6 +200,7 @@ fn estimator(name: EstimatorName) -> RecordEstimator {
         EstimatorName::Ens => RecordEstimator::Ens { beta: 0.5 },
         EstimatorName::Joint => RecordEstimator::Joint,
         EstimatorName::JointMean => RecordEstimator::JointMean,
+        EstimatorName::JointPaper => RecordEstimator::JointPaper,
         EstimatorName::JointSvrg => RecordEstimator::JointSvrg,
         EstimatorName::JointExact => RecordEstimator::JointExact,
     }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use jensen_blackbox::{
     AdviSettings, AdviStop, AutoSettings, BbviSettings, Estimator, FamilyChoice, FamilyKind,
-    HfsgviSettings, Init, Method, Optimiser, RefineSettings, RefineWhen, Rule, SaaSettings,
-    Schedule, Settings, StartSettings, TrustSettings,
+    HfsgviSettings, Init, Method, Optimiser, PaperTrustSettings, RefineSettings, RefineWhen, Rule,
+    SaaSettings, Schedule, Settings, StartSettings, TrustSettings,
 };
 use jensen_math::simd::Simd;
 use jensen_run::Budget;
@@ -59,6 +59,8 @@ pub enum EstimatorName {
     Joint,
     /// Minibatches: joint for the mean alone, as its paper has it
     JointMean,
+    /// Minibatches: joint as printed, with stored spreads and the prior in the table
+    JointPaper,
     /// Minibatches: the joint control variate with one anchor an epoch, in little memory
     JointSvrg,
     /// Minibatches: joint with the draws integrated out; one linear predictor a record, mean-field
@@ -297,10 +299,16 @@ impl FitRequest {
                     ..SaaSettings::default()
                 },
             }),
-            MethodName::Trust => Method::Trust(TrustSettings {
-                tolerance: self.tol,
-                ..self.trust.over(TrustSettings::default())?
-            }),
+            MethodName::Trust => {
+                let settings = TrustSettings {
+                    tolerance: self.tol,
+                    ..self.trust.over(TrustSettings::default())?
+                };
+                match self.trust.paper {
+                    true => Method::PaperTrust(PaperTrustSettings::of(settings)),
+                    false => Method::Trust(settings),
+                }
+            }
             MethodName::Advi => Method::Advi(self.advi()),
             MethodName::Hfsgvi => Method::Hfsgvi(self.hfsgvi()),
             MethodName::Bbvi | MethodName::Smiso => Method::Bbvi(self.bbvi()),
@@ -470,6 +478,9 @@ impl FitRequest {
         let trusts = on_records || matches!(method, MethodName::Auto | MethodName::Trust);
         if self.trust.is_given() && !trusts {
             return refuse("--trust-…", "trust");
+        }
+        if self.trust.paper && (method != MethodName::Trust || on_records) {
+            return refuse("--trust-paper", "trust without --exchangeable");
         }
         if matches!(method, MethodName::Auto | MethodName::Trust) && self.grad_samples.is_some() {
             return refuse("--grad-samples", "bbvi, advi or hfsgvi");

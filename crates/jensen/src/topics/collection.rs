@@ -63,8 +63,8 @@ impl<'a> Collection<'a> {
     }
 
     /// How text became words.
-    pub fn tokeniser(&self) -> Tokeniser {
-        self.tokeniser
+    pub fn tokeniser(&self) -> &Tokeniser {
+        &self.tokeniser
     }
 }
 

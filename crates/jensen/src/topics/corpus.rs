@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jensen_data::corpus::sources::SourceSettings;
 use jensen_data::corpus::{
-    BuildSettings, DocumentUnit, Format, Frequency, Sources, StopWords, Tokeniser,
+    BuildSettings, DocumentUnit, Extra, Format, Frequency, Pattern, Sources, StopWords, Tokeniser,
 };
 use serde::{Deserialize, Deserializer};
 
@@ -38,6 +38,10 @@ pub struct CorpusRequest {
     pub min_length: Option<usize>,
     /// Most letters of a word.
     pub max_length: Option<usize>,
+    /// Characters that belong to words beside letters.
+    pub keep: Vec<Extra>,
+    /// What a word is instead.
+    pub pattern: Option<Pattern>,
     /// Share of the documents to hold out.
     pub heldout: Option<f64>,
     /// Seed of their choice.
@@ -78,6 +82,9 @@ impl CorpusRequest {
                 "--min-length must be at least 1, and --max-length no smaller",
             ));
         }
+        if self.pattern.is_some() && !self.keep.is_empty() {
+            return Err("--pattern says what words are: leave --keep out".to_owned());
+        }
         Ok(())
     }
 
@@ -107,6 +114,8 @@ impl CorpusRequest {
         settings.tokeniser = Tokeniser {
             min_length,
             max_length,
+            keep: self.keep.clone(),
+            pattern: self.pattern.clone(),
         };
         let vocabulary = &mut settings.vocabulary;
         vocabulary.min_df = self.min_df.unwrap_or(vocabulary.min_df);

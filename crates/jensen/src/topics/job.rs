@@ -156,7 +156,8 @@ impl TopicsJob<'_> {
             words: self.collection.words.to_vec(),
             tokeniser: self
                 .start
-                .map_or(self.collection.tokeniser, |start| start.tokeniser),
+                .map_or(&self.collection.tokeniser, |start| &start.tokeniser)
+                .clone(),
         };
         let rows = rows(&model, self.run.flags.words(), self.train());
         let baseline = self.baseline(&fit);
@@ -201,6 +202,16 @@ impl TopicsJob<'_> {
     }
 }
 
+/// A line for each document: its number, and its temperature, which documents without words have not.
+fn temperatures(of: &[f64]) -> String {
+    let line = |(number, t): (usize, &f64)| match t.is_finite() {
+        true => format!("{number},{t}\n"),
+        false => format!("{number},\n"),
+    };
+    let lines: String = of.iter().enumerate().map(line).collect();
+    format!("document,temperature\n{lines}")
+}
+
 impl Job for TopicsJob<'_> {
     type Request = TopicsRun;
     type Course = TopicsCourse;
@@ -240,11 +251,16 @@ impl Job for TopicsJob<'_> {
     fn need(&self) -> Need {
         let (topics, terms) = (self.settings.topics as u64, self.train().terms() as u64);
         let batch = self.settings.batch as u64 * topics * 4 * 200;
+        let runs = if self.settings.temper.from_both_ends() {
+            2
+        } else {
+            1
+        };
         Need {
             what: format!("a fit of {topics} topics of {terms} words"),
             // Roughly: the topics in single precision and their statistics, three times in double precision while they
             // are written to a checkpoint, and the documents of a batch.
-            bytes: topics * terms * (2 * 4 + 3 * 8) + batch + (64 << 20),
+            bytes: runs * topics * terms * (2 * 4 + 3 * 8) + batch + (64 << 20),
             advice: "ask for fewer topics or words (--max-terms of `jensen topics build`), or allow more (--memory-limit)"
                 .to_owned(),
         }
@@ -364,6 +380,7 @@ impl Job for TopicsJob<'_> {
             inference: self.settings.inference.name().to_owned(),
             topics_in_use: in_use(&fit.topics.shares()),
             dead_topics: dead(&fit.topics.shares()),
+            rests: fit.rests.clone(),
             learned_alpha: match self.settings.learn_alpha {
                 LearnAlpha::Fixed => Vec::new(),
                 LearnAlpha::Symmetric | LearnAlpha::Asymmetric => fit.topics.alpha.clone(),
@@ -390,6 +407,11 @@ impl Job for TopicsJob<'_> {
             &self.collection.name,
             request::listed(&self.run.flags),
         );
-        vec![File::approximation(encoded), File::page(&page)]
+        let mut files = vec![File::approximation(encoded), File::page(&page)];
+        if !made.output.fit.temperatures.is_empty() {
+            let table = temperatures(&made.output.fit.temperatures);
+            files.push(File::of_bytes("temperatures.csv", table));
+        }
+        files
     }
 }

@@ -47,7 +47,7 @@ impl TopicModel {
         let mut state = Archive::new();
         state.nest("topics", self.topics.save());
         state.set("words", &self.words);
-        state.set("tokeniser", self.tokeniser);
+        state.set("tokeniser", &self.tokeniser);
         Checkpoint::of_result(Identity::of_result(ALGORITHM), state).encode()
     }
 
@@ -109,14 +109,15 @@ mod tests {
             tokeniser: Tokeniser {
                 min_length: 1,
                 max_length: 9,
+                ..Tokeniser::default()
             },
         };
         let bytes = model.encode();
         let read = TopicModel::decode(&bytes).unwrap();
         assert_eq!(read.topics, model.topics);
         assert_eq!(
-            (&read.words, read.tokeniser),
-            (&model.words, model.tokeniser)
+            (&read.words, &read.tokeniser),
+            (&model.words, &model.tokeniser)
         );
         let top: Vec<Vec<u32>> = (model.top_words(2).iter())
             .map(|words| words.iter().map(|word| word.0).collect())

@@ -1,6 +1,7 @@
 //! A fit of topics in numbers: `fit.json`.
 
 use jensen_conjugate::documents::Documents;
+use jensen_conjugate::lda::Rest;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Coherence, TopicModel, coherence};
@@ -102,6 +103,9 @@ pub struct TopicsSummary {
     /// Topics that account for less than a tenth of an even share of the tokens.
     #[serde(default)]
     pub dead_topics: usize,
+    /// Where an inferred global temperature came to rest, the end that was kept first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rests: Vec<Rest>,
     /// Dirichlet parameters of topic proportions by topic, where they are learned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learned_alpha: Vec<f64>,
@@ -168,6 +172,7 @@ impl Coherence {
         Self {
             npmi: mean(rows.iter().filter_map(|row| row.coherence.npmi).collect()),
             umass: mean(rows.iter().filter_map(|row| row.coherence.umass).collect()),
+            cv: mean(rows.iter().filter_map(|row| row.coherence.cv).collect()),
         }
     }
 }

@@ -62,6 +62,9 @@ pub struct VaeRequest {
     /// Size of the images in pixels, if the data lack it
     #[cfg_attr(feature = "clap", arg(long, value_name = "WxH", value_parser = parse_image, help_heading = "Data"))]
     pub image: Option<String>,
+    /// Algorithm: aevb, or wake-sleep with the same networks, a baseline [default: aevb]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_method, help_heading = "Method"))]
+    pub method: Option<String>,
     /// Estimator of the bound: a (everything at the draws) or b (divergence in closed form) [default: b]
     #[cfg_attr(feature = "clap", arg(long, value_name = "a|b", value_parser = parse_estimator, help_heading = "Method"))]
     pub estimator: Option<String>,
@@ -121,6 +124,28 @@ impl VaeRequest {
         words::simd(self.simd.as_deref())
     }
 
+    /// Whether the networks are trained by wake-sleep.
+    pub fn wake_sleep(&self) -> bool {
+        self.method.as_deref() == Some("wake-sleep")
+    }
+
+    /// What wake-sleep would ignore is a mistake.
+    fn refuse_foreign(&self) -> Result<(), Error> {
+        let given = [
+            ("--estimator", self.estimator.is_some()),
+            ("--samples", self.samples.is_some()),
+            ("--full-vb", self.full_vb),
+            ("--temper", self.temper.is_some()),
+            ("--warm-up", self.warm_up.is_some()),
+        ];
+        match given.iter().find(|(_, given)| self.wake_sleep() && *given) {
+            Some((flag, _)) => Err(Error::Setting(format!(
+                "{flag} has no meaning for wake-sleep: leave it out, or take --method aevb"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// The seed.
     pub fn seed(&self) -> u64 {
         self.seed.unwrap_or(0)
@@ -172,10 +197,12 @@ impl VaeRequest {
             (&self.activation, parse_activation as fn(&str) -> _),
             (&self.estimator, parse_estimator),
             (&self.optimizer, parse_optimiser),
+            (&self.method, parse_method),
         ] {
             let checked: Result<String, String> = given.as_deref().map_or(Ok(String::new()), check);
             checked.map_err(Error::Setting)?;
         }
+        self.refuse_foreign()?;
         let encoder = layers(self.hidden.as_deref().unwrap_or(HIDDEN)).map_err(Error::setting)?;
         let architecture = Architecture {
             width,
@@ -259,6 +286,10 @@ fn parse_activation(text: &str) -> Result<String, String> {
 
 fn parse_estimator(text: &str) -> Result<String, String> {
     one_of(text, &["a", "b"])
+}
+
+fn parse_method(text: &str) -> Result<String, String> {
+    one_of(text, &["aevb", "wake-sleep"])
 }
 
 fn parse_optimiser(text: &str) -> Result<String, String> {
@@ -380,6 +411,13 @@ mod tests {
         let groups = grouped.likelihood(true).unwrap();
         assert!(grouped.architecture(6, groups).is_err());
         assert_eq!(grouped.architecture(8, groups).unwrap().encoder, [500]);
+        let asleep = VaeRequest {
+            method: Some("wake-sleep".into()),
+            warm_up: Some(3.0),
+            ..VaeRequest::default()
+        };
+        let refused = asleep.architecture(6, images).unwrap_err().to_string();
+        assert!(refused.contains("--warm-up"), "{refused}");
         let idle = VaeRequest {
             standardise: Some(Standardise::On),
             ..grouped

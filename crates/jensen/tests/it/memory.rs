@@ -100,7 +100,7 @@ fn states_of_chains_are_told_apart_and_found_in_other_rows() {
     };
     let (train, fresh) = (points(0..120), points(10..40));
     let request = ChainsRequest {
-        states: Some(2),
+        states: Some("2".parse().unwrap()),
         ..ChainsRequest::default()
     };
     let fit = |lengths: &[usize]| alone(|around| fit_chains(&request, &train, lengths, around));

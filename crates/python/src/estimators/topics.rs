@@ -147,7 +147,7 @@ pub fn fit_topics<'py>(
         };
         let start = start.map(|start| TopicModel {
             words: collection.words().to_vec(),
-            tokeniser: collection.tokeniser(),
+            tokeniser: collection.tokeniser().clone(),
             topics: start.topics,
         });
         let run = TopicsRun {
