@@ -445,8 +445,8 @@ Examples:
   jensen reproduce trustvi --out trustvi
   jensen reproduce trustvi --out trustvi --scale paper --resume
 
-The folder of --out gets results.json, written anew after every row, and each figure as SVG and PNG. Without a
-name (or with LIST) the experiments are listed with their parts and the data that they need.";
+The folder of --out gets results.json, rewritten after every row, and each figure as SVG and PNG. Without a
+name, or with LIST, the command lists the experiments with their parts and data.";
 
 /// Makes tables and figures again.
 #[derive(Args)]

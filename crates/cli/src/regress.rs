@@ -167,7 +167,7 @@ Examples:
   jensen regress predict sleep new.csv --out predictions.csv --draws predictions.nc
 
 For each row: mean, sd and 90 % interval of the expected value, the mean of the linear predictor, and the 90 % interval of a
-response. Of categories: their probabilities. A new level of a group has an effect drawn from the distribution of all groups.";
+response. For categories, their probabilities. A new level of a group has an effect drawn from the distribution of all groups.";
 
 /// Predicts.
 #[derive(Args)]

@@ -10,3 +10,6 @@ pub use jensen_run::{Budget, Control, Silent, Status};
 
 pub use crate::stan::{Build, Model};
 pub use crate::{Bare, Error, Fitted, Options, Problem, fit, fit_with};
+pub use jensen_blackbox::RefineWhen;
+
+pub use crate::VariableDraws;

@@ -1,4 +1,4 @@
-//! What a refinement says: numbers for scripts, a section of the report for people.
+//! The results of a refinement: numbers for scripts, and a section of the report for people.
 
 use jensen_blackbox::{Estimate, RHAT_LIMIT, Refined};
 use jensen_data::RefinementSummary;
@@ -7,7 +7,7 @@ use jensen_report::figure::{Axis, Chart, Figure, Series};
 
 use crate::Fitted;
 
-/// Coordinates whose marginals are shown, those that changed most.
+/// The number of coordinates whose marginals are shown: the ones that changed most.
 const SHOWN: usize = 6;
 
 /// Bars of a marginal.

@@ -1,4 +1,4 @@
-//! Draws of an approximation on the constrained scale, with what is needed to weigh them.
+//! Draws of an approximation on the constrained scale, with the densities for importance weights.
 
 use jensen_blackbox::{Approximation, Draws, Fit, NoiseSource, Policy, Refined, psis, resample};
 use jensen_data::{DataSet, DrawsTable, DrawsVariable, ParameterSummary, Roles, Value};
@@ -59,14 +59,14 @@ pub struct Sample {
     pub variables: Vec<Variable>,
     /// Draws that the model rejects; they are not in the table.
     pub rejected: usize,
-    /// What the model said of the first of them.
+    /// The reason of the first rejection.
     pub rejection: Option<String>,
     /// Draws that were asked for and not made, as the run was ended from outside.
     pub unmade: usize,
 }
 
 impl Sample {
-    /// What the variables are to ArviZ, by the names of the generated quantities; `approximate` draws have weights.
+    /// The ArviZ groups of the variables, by the names of the generated quantities; `approximate` draws have weights.
     pub fn roles(&self, approximate: bool) -> Roles {
         let generated = self.variables.iter();
         let generated = generated.filter(|variable| variable.kind == VariableKind::Generated);
@@ -84,11 +84,11 @@ impl Sample {
     /// The parameters at a draw of the table, as values that Stan's samplers can begin from.
     ///
     /// # Errors
-    /// There are not so many draws, or a parameter is an array of tuples, which has no place in such a file.
+    /// There are fewer draws, or a parameter is an array of tuples, which the file format does not support.
     pub fn initial_values(&self, draw: usize) -> Result<DataSet, Error> {
         if draw >= self.table.len() {
             return Err(Error::Input(format!(
-                "initial values {} are asked for, there are {} draws",
+                "there are no initial values {}, because there are only {} draws",
                 draw + 1,
                 self.table.len()
             )));
@@ -115,7 +115,7 @@ impl Sample {
                 }
                 Some(_) => {
                     return Err(Error::Input(format!(
-                        "`{}` is a tuple within an array or a tuple, for which initial values cannot be written",
+                        "`{}` is a tuple within an array or a tuple, and such a file has no format for its values",
                         variable.name
                     )));
                 }
@@ -128,7 +128,7 @@ impl Sample {
     }
 }
 
-/// Values whose first index runs fastest, with the last one fastest.
+/// Column-major values in row-major order.
 pub(crate) fn row_major(shape: &[usize], values: &[f64]) -> Vec<f64> {
     let mut out = Vec::with_capacity(values.len());
     for at in 0..values.len() {
@@ -148,7 +148,7 @@ pub(crate) fn row_major(shape: &[usize], values: &[f64]) -> Vec<f64> {
 /// Draws from an approximation and computes every reported variable at each.
 ///
 /// # Errors
-/// When the model's names cannot be those of a table of draws.
+/// [`Error::Data`] if a name of the model is not allowed in a table of draws.
 pub fn sample<P: Problem>(
     problem: &P,
     approximation: &Approximation,
@@ -178,7 +178,7 @@ fn sample_until<P: Problem>(
     collect(problem.posterior(), &constrained, &chosen, &pool, request)
 }
 
-/// What is reported of a fit.
+/// The reported draws and summaries of a fit.
 #[derive(Clone, Debug)]
 pub(crate) struct Reported {
     /// Draws.
@@ -190,8 +190,8 @@ pub(crate) struct Reported {
 }
 
 /// The draws to report of a fit, and the summaries: of refined draws where they have mixed, else of the approximation,
-/// by importance weights where `weighted` and the weights can be used; fewer draws where the run was ended from outside and
-/// all of them would take long. What was `made` of the approximation's draws already is taken from there.
+/// by importance weights if `weighted` and the weights are usable. An interrupted run has fewer draws if all would take
+/// long. `made` has the draws of the approximation if they exist already.
 ///
 /// # Errors
 /// As [`sample`].
@@ -252,7 +252,7 @@ pub(crate) fn report<P: Problem>(
     Ok(reported)
 }
 
-/// Draws of so many numbers.
+/// The number of draws that make this many numbers.
 fn most<P: Problem>(problem: &P, numbers: usize) -> usize {
     let variables = problem.posterior().variables();
     let width: usize = variables.iter().map(|v| v.len()).sum();
@@ -276,7 +276,7 @@ fn sizes<P: Problem>(
     (summarised, draws)
 }
 
-/// What is reported of an approximation by importance weights.
+/// The draws and weighted summaries of an approximation.
 ///
 /// # Errors
 /// As [`sample`].
@@ -338,7 +338,7 @@ fn summaries_of_refined<P: Problem>(
 /// Unconstrained draws, one after another, with their log densities.
 struct Pool {
     dim: usize,
-    /// The mean of what the draws are of.
+    /// The mean of the distribution of the draws.
     mean: Vec<f64>,
     rows: Vec<f64>,
     log_p: Vec<f64>,
@@ -420,7 +420,7 @@ pub fn sample_refined<P: Problem>(
     collect(problem.posterior(), &constrained, &chosen, &pool, request)
 }
 
-/// Every reported variable at given points, of `dim` coordinates each, with the draws that they are of.
+/// Every reported variable at given points with `dim` coordinates, for the given draws.
 ///
 /// # Errors
 /// As [`sample`].
@@ -448,8 +448,8 @@ pub(crate) fn sample_at(
     collect(posterior, &constrained, &chosen, &pool, request)
 }
 
-/// A step through `count` places that comes to all of them, whose first steps are spread evenly: the golden section, or the
-/// next number without a common factor.
+/// A step size that visits all of `count` positions, with the first ones spread evenly: the golden section, or the next
+/// number without a common factor.
 fn stride(count: usize) -> usize {
     let common = |mut a: usize, mut b: usize| {
         while b > 0 {

@@ -1,11 +1,12 @@
-//! Summaries of what is reported: from weighted draws of an approximation, or from refined draws.
+//! Summaries of weighted draws of an approximation, or of refined draws.
 //!
 //! A thousand draws of an approximation are for readers who want equal weights; its summaries rest on several times as
 //! many, each weighted by its Pareto-smoothed importance (Vehtari et al. 2024), which moves the moments of the
-//! approximation to those of the posterior and comes with a standard error for each. The plain values stand beside them.
-//! Refined draws are judged quantity by quantity.
+//! approximation to those of the posterior and comes with a standard error for each. The plain values are reported as
+//! well. Refined draws are judged quantity by quantity.
 //!
-//! A mean or a standard deviation that the tails of the draws do not have, or do not show, is not told: see [`told`].
+//! A summary omits a mean or a standard deviation that does not exist, or that the draws do not determine: see
+//! [`told`].
 
 use std::sync::Mutex;
 
@@ -25,10 +26,10 @@ const COLUMNS: usize = 512;
 /// the mean a fifth of a standard deviation away, where the draws as they are were right.
 const HEAVIEST: f64 = 0.01;
 
-/// The share of the draws that must be effective for a quantity's weighted summary: with fewer, a handful of draws in a tail
-/// decide its spread, and the effective number, which those draws are to tell, is too large as well. On a logit under a
-/// normal(0, 2) prior with twenty failures the worst of 400 seeds is 9 % off in its standard deviation with a quarter of 4096
-/// draws, 20 % with a tenth, and 90 % without a limit; that of the draws as they are is 8 % too small.
+/// The share of the draws that must be effective for a quantity's weighted summary: with fewer, a handful of draws in a
+/// tail determine its spread, and the estimate of the effective number is too large as well. On a logit under a
+/// normal(0, 2) prior with twenty failures the worst of 400 seeds is 9 % off in its standard deviation with a quarter
+/// of 4096 draws, 20 % with a tenth, and 90 % without a limit; that of the draws as they are is 8 % too small.
 const EFFECTIVE: f64 = 0.25;
 
 /// Tail index from which on a variance is infinite: moments of a generalised Pareto distribution of shape k end at the order 1/k.
@@ -49,8 +50,8 @@ fn of_equal(name: String, draws: &[f64]) -> ParameterSummary {
     )
 }
 
-/// A summary without the moments that are not to be had, by the tail indices of what the mean and the square root of what the
-/// variance is the mean of, and the number of effective draws.
+/// A summary without the moments that the tail index and the number of effective draws rule out. The indices refer to
+/// the value, whose mean is the mean, and to its squared deviation, whose mean is the variance.
 ///
 /// The limit of a mean is that of [`khat_threshold`], above which a sample of that size does not show it (Vehtari et al. 2024,
 /// section 3.2.4), but never below one half, where its error is that of the central limit theorem. From one half on there is
@@ -72,8 +73,8 @@ fn told(
             plain: None,
             tail_khat,
             untold: Some(format!(
-                "no mean and no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}; from {limit:.2} on, these \
-                 draws do not determine a mean, and from 1 on there is none",
+                "no mean and no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}; from \
+                 {limit:.2} on, these draws do not determine a mean, and from 1 on none exists",
                 error(tail)
             )),
             ..summary
@@ -196,8 +197,8 @@ pub(crate) fn refined(
     })
 }
 
-/// What `summary` makes of the number, the name and the draws of every column. Columns for which there is no time left are summarised by
-/// the draws that are kept then.
+/// The results of `summary` for the index, the name and the draws of every column. If time runs out, the remaining
+/// columns use the draws that an interrupted run keeps.
 fn each(
     table: &DrawsTable,
     haste: &Haste<'_>,

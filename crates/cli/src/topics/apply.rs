@@ -31,15 +31,13 @@ fn corpus(inputs: &[PathBuf], model: &TopicModel) -> Result<Option<Corpus>, Fail
         return Ok(None);
     }
     let [path] = inputs else {
-        return Err(Failure::usage(
-            "a corpus is given alone, or texts are given",
-        ));
+        return Err(Failure::usage("give either one corpus or texts"));
     };
     let corpus = Corpus::open(path)?;
     if corpus.words() != model.words {
         return Err(Failure::input(format!(
-            "the corpus `{}` is in other words than the model: give the texts that it was built from, which are then read \
-             in the model's words",
+            "the corpus `{}` has another vocabulary than the model: give its original texts, which Jensen reads \
+             with the model's vocabulary",
             path.display()
         )));
     }
@@ -54,7 +52,7 @@ pub fn predict(args: &PredictArgs) -> CommandResult {
     let corpus = corpus(&args.inputs, &model)?;
     if args.id.is_some() && corpus.is_some() {
         return Err(Failure::usage(
-            "--id: a corpus keeps no names of documents; give the texts that it was built from",
+            "--id: a corpus has no document names; give its original texts",
         ));
     }
     let job = Prediction {
@@ -149,7 +147,7 @@ impl Prediction<'_> {
     ) -> Result<Skipped, Failure> {
         if args.id.is_some() && format == RowFormat::Npy {
             return Err(Failure::usage(
-                "--id: a NumPy array has numbers alone; name a file that ends in .csv or .jsonl",
+                "--id: a NumPy array has no document names; name a file that ends in .csv or .jsonl",
             ));
         }
         // How many rows there are stands before them and is known after them; they need not fit in memory.

@@ -289,7 +289,7 @@ fn what_ends_hot_is_not_trusted() {
             (&Value::from(true), &Value::from(false))
         );
         let status = hot["status"].as_str().unwrap();
-        assert!(status.starts_with("ended hot, at temperature"), "{status}");
+        assert!(status.starts_with("ended at temperature"), "{status}");
         // What the warning advises, done: the flags between its first back-quotes.
         let warning = hot["warnings"][0].as_str().unwrap();
         let flags: Vec<&str> = warning.split('`').nth(1).unwrap().split(' ').collect();
@@ -463,7 +463,7 @@ fn collapsed_inference_leaves_no_topic_dead_and_its_proportions_are_a_matrix() {
     jensen(written).expect(0);
     let refused = jensen(written.iter().chain(&["--id", "id"]).copied()).expect(2);
     assert!(
-        refused.stderr.contains("numbers alone"),
+        refused.stderr.contains("no document names"),
         "{}",
         refused.stderr
     );

@@ -88,7 +88,7 @@ pub struct ChainsRequest {
     /// Dirichlet parameter of the proportions of multinomial and categorical emissions [default: 0.5]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     pub smoothing: Option<f64>,
-    /// What every model of points is told; chains are fitted whole, without minibatches and held-out rows.
+    /// The settings of every model of points. Chains have neither minibatches nor held-out rows.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub points: PointRequest,
 }
@@ -106,22 +106,22 @@ impl ChainsRequest {
         Kinds::asked(self.kind(), &self.columns)
     }
 
-    /// Refuses what chains cannot be told.
+    /// Refuses settings that chains do not support.
     ///
     /// # Errors
-    /// It was told so.
+    /// [`Error::Setting`].
     pub fn check(&self) -> Result<(), Error> {
         let points = &self.points;
         if points.batch.is_some() || points.heldout() > 0.0 {
             return Err(Error::setting(
-                "chains are fitted whole: without minibatches (--batch) and held-out rows (--heldout)",
+                "hidden Markov models take neither minibatches (--batch) nor held-out rows (--heldout)",
             ));
         }
         let annealed = ["none", "anneal"].contains(&points.temper()?.name());
         if self.emissions == Some(Kind::Multinomial) && !annealed {
             return Err(Error::setting(
-                "temperatures of chains that emit counts cannot be inferred: their normaliser depends on the sizes of all rows; \
-                 take --temper anneal=50",
+                "Jensen cannot infer temperatures of chains that emit counts, because their normaliser depends on \
+                 the sizes of all rows: use --temper anneal=50",
             ));
         }
         if self.sizes().most() > STATES {
@@ -149,7 +149,7 @@ impl ChainsRequest {
         ] {
             if given && !fits {
                 return Err(Error::Setting(format!(
-                    "{name} does nothing for states that emit this kind of rows: leave it out"
+                    "{name} has no effect on states with this kind of emissions: leave it out"
                 )));
             }
         }
@@ -164,7 +164,7 @@ pub struct Sequences {
     pub points: Points,
     /// The number of rows of each sequence.
     pub lengths: Vec<usize>,
-    /// What the sequences are called, where a column tells.
+    /// The names of the sequences, from a column.
     pub names: Vec<String>,
     /// The row of the table, from 0, that each row of the points is.
     pub rows: Vec<usize>,
@@ -174,7 +174,7 @@ impl Sequences {
     /// The rows of a table, apart by the values of a column where one is named; sequences stand as their first rows do.
     ///
     /// # Errors
-    /// There is no such column or a value of it is missing, and what [`Points::of_table`] refuses.
+    /// There is no such column, or one of its values is missing; and the errors of [`Points::of_table`].
     pub fn of_table(
         table: &Table,
         column: Option<&str>,
@@ -201,7 +201,7 @@ impl Sequences {
         for (row, word) in words.into_iter().enumerate() {
             let Some(word) = word else {
                 return Err(Error::Input(format!(
-                    "`{}`, row {}: the column `{name}`, which tells sequences apart, is missing; fill it in",
+                    "`{}`, row {}: the value of the sequence column `{name}` is missing; fill it in",
                     table.source(),
                     row + 1
                 )));
@@ -226,7 +226,7 @@ impl Sequences {
         let columns = columns.collect::<Result<Vec<_>, Error>>()?;
         if columns.is_empty() {
             return Err(Error::Input(format!(
-                "`{}` has no column but `{name}`",
+                "`{}` has only the column `{name}`",
                 table.source()
             )));
         }
@@ -255,7 +255,7 @@ fn smoothing(request: &ChainsRequest) -> f64 {
 fn shape(request: &ChainsRequest, points: &Points) -> Result<Shape, Error> {
     let shape = request.covariance.unwrap_or_default();
     if shape == Shape::Full {
-        points.check_complete("states take missing values with --covariance diagonal alone")?;
+        points.check_complete("missing values need --covariance diagonal")?;
     }
     Ok(shape)
 }
@@ -286,7 +286,8 @@ fn model<C: Components>(
 /// Fits hidden Markov chains: the rows in their order, `lengths[i]` of them the sequence i.
 ///
 /// # Errors
-/// A setting that cannot be, lengths that do not add up, rows that the states cannot emit, and what [`carry_out`] refuses.
+/// A setting that cannot be, lengths that do not add up, rows that the states cannot emit, and the errors of
+/// [`carry_out`].
 pub fn fit_chains(
     request: &ChainsRequest,
     points: &Points,
@@ -438,7 +439,7 @@ impl Data<'_> {
     }
 }
 
-/// What the globals of chains say of sequences: the marginals of the states, step by step.
+/// The posterior of the states of sequences given the global parameters: marginals, step by step.
 ///
 /// # Errors
 /// Lengths that do not add up, rows that the states cannot emit, and globals of other chains.

@@ -28,7 +28,7 @@ pub type Fitted = (Made, PointsSummary);
 /// Fits a mixture of Gaussians, of binary vectors or of counts.
 ///
 /// # Errors
-/// A setting or point that the components cannot have, and what [`carry_out`] refuses.
+/// A setting or point that the components do not support, and the errors of [`carry_out`].
 pub fn fit_mixture(
     request: &MixtureRequest,
     points: &Points,
@@ -175,9 +175,7 @@ pub(super) fn multinomials(
     points: &Points,
     rows: &[f64],
 ) -> Result<Multinomials, Error> {
-    points.check_complete(
-        "a count that is not known has no probability: leave the row out or fill it in",
-    )?;
+    points.check_complete("counts cannot be missing: leave the row out or fill it in")?;
     if let Some(x) = rows.iter().find(|x| **x < 0.0 || x.fract() != 0.0) {
         return Err(Error::Input(format!(
             "`{}` holds {x}, but multinomial components take counts",
@@ -194,7 +192,7 @@ fn score<C: Components>(model: &Mixture<C>, lambda: &[f64]) -> Option<(f64, f64)
     (!logs.is_empty()).then(|| (moments.mean(), moments.standard_error()))
 }
 
-/// What a mixture is fitted to.
+/// The data of a mixture.
 pub(super) struct Fitting<'a> {
     pub(super) points: &'a Points,
     pub(super) units: &'a Units,
@@ -216,7 +214,8 @@ impl<'a> Fitting<'a> {
     }
 }
 
-/// Fits mixtures of all sizes asked for, each to its `trains`, and keeps the best; `score` is that of globals of so many components.
+/// Fits mixtures of all requested sizes, each to its `trains`, and keeps the best; `score` gives the score of global
+/// parameters with a number of components.
 pub(super) fn fit<C: Components>(
     request: &MixtureRequest,
     data: &Fitting<'_>,
@@ -234,7 +233,7 @@ pub(super) fn fit<C: Components>(
     let sizes = request.sizes();
     if sizes.most() > points.count() as u64 {
         return Err(Error::Input(format!(
-            "{} components cannot be learned from {} points: ask for fewer",
+            "{} components are too many for {} points: use fewer",
             sizes.most(),
             points.count()
         )));
@@ -325,7 +324,8 @@ fn picture(request: &MixtureRequest, points: &Points, components: &[Component]) 
         let rows = components.iter().map(Component::values);
         return Some(Picture {
             name: "means",
-            caption: "The components' means, each from its least to its largest value, the heaviest first.",
+            caption: "The components' means, each scaled from its smallest to its largest value, the largest \
+             component first.",
             figure: images("Means", rows, size, |i| {
                 format!("{:.1} %", 100.0 * components[i].weight())
             }),

@@ -21,7 +21,7 @@ const ALGORITHM: &str = "mixture";
 /// A mixture as it was learned from points, for new ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixtureModel {
-    /// What a component is.
+    /// The kind of components.
     pub kind: Kind,
     /// Columns that are of another kind.
     pub kinds: Vec<ColumnKind>,
@@ -48,7 +48,7 @@ impl MixtureModel {
         let run = folder::open(path, MIXTURE)?;
         if !run.has(Artefact::Approximation) {
             return Err(Error::Input(format!(
-                "the folder `{0}` holds no finished fit: go on with it (`jensen mixture fit --out {0} --resume`)",
+                "the fit in `{0}` has not finished: continue it (`jensen mixture fit --out {0} --resume`)",
                 path.display()
             )));
         }
@@ -73,9 +73,9 @@ impl MixtureModel {
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// One sentence where the bytes are damaged, of another format version or hold something else.
-    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let checkpoint = Checkpoint::decode(bytes).map_err(|error| error.to_string())?;
+    /// [`Error::Input`] if the bytes are damaged, have another format version or hold something else.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let checkpoint = Checkpoint::decode(bytes).map_err(Error::input)?;
         let state = &checkpoint.state;
         let read = || -> Result<Self, ArchiveError> {
             Ok(Self {
@@ -89,11 +89,11 @@ impl MixtureModel {
                 units: state.get("units")?,
             })
         };
-        read().map_err(|error| format!("this is no mixture: {error}"))
+        read().map_err(|error| Error::Input(format!("this is not a mixture: {error}")))
     }
 
-    /// What the mixture says of points, none of them held out: responsibilities, and the log density of each point under
-    /// the posterior predictive distribution of q, in nats.
+    /// Predictions of points: responsibilities, and the log density of each point under the posterior predictive
+    /// distribution of q, in nats.
     ///
     /// That distribution is a mixture of Student's t for Gaussian components (Bishop 2006, Eq. 10.81), of the binary or multinomial
     /// probabilities that q expects for others. Missing values are integrated out.
@@ -103,7 +103,7 @@ impl MixtureModel {
     pub fn explain(&self, points: &Points) -> Result<Explained, Error> {
         if points.dim() != self.columns.len() {
             return Err(Error::Input(format!(
-                "rows of `{}` have {} numbers, those of the fit {}",
+                "rows of `{}` have {} numbers, but rows of the fit have {}",
                 points.source,
                 points.dim(),
                 self.columns.len()
@@ -144,7 +144,7 @@ pub(super) fn predicted<C: Components>(
     let (found, expected) = (lambda.len(), model.blocks().len());
     if found != expected {
         return Err(Error::Input(format!(
-            "the globals are of another model: {found} numbers, expected {expected}"
+            "the global parameters belong to another model: {found} numbers, expected {expected}"
         )));
     }
     let predictive = model.predictive(lambda);

@@ -1,4 +1,4 @@
-//! What is asked for, with its defaults.
+//! The settings of a fit, with their defaults.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::Error;
 use crate::job::words;
 use crate::units::Standardise;
 
-/// Settings of every model of points; what is absent has a default.
+/// Settings of every model of points; absent settings have defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -115,7 +115,7 @@ impl PointRequest {
                     ("--kappa", self.kappa),
                 ] {
                     if given.is_some() {
-                        return refuse(&format!("{name} belongs to --batch"));
+                        return refuse(&format!("{name} needs --batch"));
                     }
                 }
                 Mode::Batch {
@@ -159,7 +159,7 @@ impl PointRequest {
         temper.map_err(Error::Setting)
     }
 
-    /// Number of starts of models of at most so many parts.
+    /// The number of starts for models of at most `parts` parts.
     pub(super) fn starts(&self, parts: usize) -> u64 {
         let usual = match self.batch.is_some() || parts == 1 {
             true => 1,
@@ -168,8 +168,8 @@ impl PointRequest {
         self.starts.unwrap_or(usual).max(1)
     }
 
-    /// How many of them the temperature policy takes: what is not asked for is plain, which is cheaper, and no policy is to end
-    /// below the plain fit.
+    /// The number of starts with the temperature policy. The default starts are plain, which is cheaper, and the result
+    /// is then never below the plain fit.
     fn tempered(&self) -> u64 {
         self.starts.unwrap_or(1).max(1)
     }
@@ -191,7 +191,7 @@ impl PointRequest {
         })
     }
 
-    /// Iterations of one start of so many points, where they are planned.
+    /// The planned iterations of one start, if there is a plan.
     pub(super) fn planned(&self, points: usize) -> Option<u64> {
         let per_pass = (points as u64).div_ceil(self.batch?.max(1)).max(1);
         Some(((self.passes()? * per_pass as f64).ceil() as u64).max(1))
@@ -286,7 +286,7 @@ pub struct MixtureRequest {
     /// Draw the components' means as pictures of this size
     #[cfg_attr(feature = "clap", arg(long, value_name = "WxH", value_parser = words::size, requires = "out", help_heading = "Output"))]
     pub image: Option<(usize, usize)>,
-    /// What every model of points is told.
+    /// The settings of every model of points.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub points: PointRequest,
 }
@@ -429,7 +429,7 @@ pub struct FactorsRequest {
     /// Draw the factors as pictures of this size
     #[cfg_attr(feature = "clap", arg(long, value_name = "WxH", value_parser = words::size, requires = "out", help_heading = "Output"))]
     pub image: Option<(usize, usize)>,
-    /// What every model of points is told.
+    /// The settings of every model of points.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub points: PointRequest,
 }

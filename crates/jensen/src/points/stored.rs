@@ -7,7 +7,7 @@ use crate::Error;
 use crate::job::folder;
 use crate::units::Units;
 
-/// What a model says of other points.
+/// A stored model for new points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Globals {
     /// Natural parameters of q(β), of points in these units.
@@ -31,9 +31,9 @@ impl Globals {
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// One sentence where they are damaged or hold something else.
-    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let checkpoint = Checkpoint::decode(bytes).map_err(|error| error.to_string())?;
+    /// [`Error::Input`] if they are damaged or hold something else.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let checkpoint = Checkpoint::decode(bytes).map_err(Error::input)?;
         let read = || -> Result<Self, ArchiveError> {
             Ok(Self {
                 lambda: checkpoint.state.vec("lambda")?,
@@ -41,11 +41,11 @@ impl Globals {
                 levels: checkpoint.state.get("levels")?,
             })
         };
-        read().map_err(|error| format!("this is no fit of points: {error}"))
+        read().map_err(|error| Error::Input(format!("this is not a fit of points: {error}")))
     }
 }
 
-/// What a finished fit of `command` left in its folder.
+/// The global parameters in the folder of a finished fit of `command`.
 ///
 /// # Errors
 /// The fit has not finished, or the file is damaged.

@@ -222,7 +222,7 @@ impl Program {
         with_model!(&self.model, |model| model.bound().unconstrained_dim())
     }
 
-    /// What was asked for.
+    /// The request.
     pub fn request(&self) -> &FitRequest {
         &self.request
     }

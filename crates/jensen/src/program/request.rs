@@ -114,7 +114,7 @@ pub enum CovarianceName {
     LinearResponse,
 }
 
-/// Settings of the fit of a program; what is absent has a default. Those that the method would ignore are refused.
+/// Settings of the fit of a program; absent settings have defaults. Those that the method would ignore are refused.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -169,8 +169,8 @@ pub struct FitRequest {
     /// Records of a minibatch [default: 100; with --records 1000]
     #[cfg_attr(feature = "clap", arg(long, value_name = "B", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Method"))]
     pub batch: Option<u64>,
-    /// Gradient estimator of bbvi [default: stl; with --exchangeable joint-exact for likelihoods of one linear predictor
-    /// under a mean-field family, joint for those of a few, joint-svrg for others]
+    /// Gradient estimator of bbvi [default: stl; with --exchangeable joint-exact for likelihoods of one linear
+    /// predictor under a mean-field family, joint for those of a few, joint-svrg for others]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_enum, value_name = "NAME", help_heading = "Method")
@@ -481,7 +481,7 @@ impl FitRequest {
     fn refuse_foreign(&self, method: MethodName) -> Result<(), Error> {
         let refuse = |flag: &str, owner: &str| {
             Err(Error::Setting(format!(
-                "{flag} has no meaning for this method; it belongs to --method {owner}"
+                "{flag} has no effect with this method; it belongs to --method {owner}"
             )))
         };
         if method != MethodName::Advi {

@@ -25,10 +25,10 @@ use crate::program::{Includes, REGRESSION, Source, Stored};
 use crate::stan::{Build, Halt};
 use crate::{Error, Generator, Sample, Save};
 
-/// What the folder of a regression keeps of it, `regression.json`.
+/// The contents of `regression.json` in the folder of a regression.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Kept {
-    /// What was asked for.
+    /// The request.
     pub request: Request,
     /// The table.
     pub table: String,
@@ -36,22 +36,22 @@ pub struct Kept {
     pub rows: usize,
     /// Rows of the table.
     pub of_rows: usize,
-    /// What a reader should know of the rows.
+    /// Notes on the rows.
     pub notes: Vec<String>,
-    /// Priors as they are used: what of, which, and whether they were asked for.
+    /// The priors: parameter, distribution, and whether the user gave it.
     pub priors: Vec<(String, String, bool)>,
-    /// What priors call by a name: mean and standard deviation of the response.
+    /// The named constants of priors: mean and standard deviation of the response.
     pub constants: Vec<(String, f64)>,
     /// The variables that answer the user, in the order in which they are shown.
     pub shown: Vec<String>,
-    /// What new rows need.
+    /// The information that new rows need.
     pub learnt: Learnt,
     /// The expected response along each column.
     pub curves: Option<KeptCurves>,
 }
 
 impl Kept {
-    /// What the folder of a fit keeps.
+    /// Reads the regression of a fit's folder.
     ///
     /// # Errors
     /// The fit is no regression, or the file is damaged.
@@ -59,7 +59,7 @@ impl Kept {
         let path = folder.path().join(REGRESSION);
         if !path.is_file() {
             return Err(Error::Input(format!(
-                "`{}` is no folder of `jensen regress`: there is no {REGRESSION} in it",
+                "`{}` is not a folder of `jensen regress`: it has no {REGRESSION}",
                 folder.path().display()
             )));
         }
@@ -82,7 +82,7 @@ impl Kept {
 pub struct Regression {
     /// The program with its data.
     pub source: Source,
-    /// What is kept of it.
+    /// The stored part.
     pub kept: Kept,
     /// The program of the log density of its priors, over the same data.
     pub log_prior: String,
@@ -173,7 +173,7 @@ pub struct Predicted {
 /// from the distribution of all groups.
 ///
 /// # Errors
-/// The folder is of no regression; a column is missing, or holds what the fit does not know.
+/// The folder does not belong to a regression, or a column is missing or has levels that the fit has not seen.
 pub fn predict(
     folder: &Path,
     frame: &Frame,

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 /// Name of the algorithm in the file's header.
 const ALGORITHM: &str = "topics";
 
-/// Topics and what is needed to read new documents with them.
+/// Topics, with the words and settings that new documents need.
 #[derive(Clone, Debug)]
 pub struct TopicModel {
     /// The topics.
@@ -34,7 +34,7 @@ impl fmt::Display for TopicModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bytes(error) => error.fmt(f),
-            Self::Content(error) => write!(f, "these are no topics: {error}"),
+            Self::Content(error) => write!(f, "this is not a topic model: {error}"),
         }
     }
 }

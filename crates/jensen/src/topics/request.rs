@@ -1,4 +1,4 @@
-//! What is asked for, with its defaults.
+//! The settings of a fit, with their defaults.
 
 use jensen_conjugate::lda::{Inference, LdaSettings, LearnAlpha, LocalRule, Start};
 use jensen_conjugate::temper::Temper;
@@ -15,7 +15,7 @@ const WORDS: usize = 10;
 /// Held-out scores a pass unless said otherwise.
 const EVALUATIONS: f64 = 5.0;
 
-/// How topics are fitted; what is absent has a default.
+/// How topics are fitted; absent settings have defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -103,7 +103,7 @@ impl TopicsRequest {
         self.words.map_or(WORDS, |words| words as usize)
     }
 
-    /// What local steps compute: collapsed inference, but for temperature policies, which are the mean field's.
+    /// The local inference: collapsed by default, and mean field with a temperature policy.
     ///
     /// # Errors
     /// There is no such inference.

@@ -36,7 +36,7 @@ pub struct TopicsSeconds {
 /// or that were not asked for, are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TopicsSummary {
-    /// How the run ended and what speaks against it.
+    /// Status and verdict.
     #[serde(flatten)]
     pub judgement: Judgement,
     /// All passes were made.
@@ -60,7 +60,7 @@ pub struct TopicsSummary {
     pub heldout_words: u64,
     /// Held-out documents that were scored.
     pub heldout_documents: u64,
-    /// Documents a second, of training alone.
+    /// Documents per second of training.
     pub docs_per_second: Option<f64>,
     /// Documents that were processed, over all passes.
     pub documents_processed: u64,
@@ -68,7 +68,7 @@ pub struct TopicsSummary {
     pub documents: u64,
     /// Documents without words, passed over.
     pub documents_skipped: u64,
-    /// Documents that the topics stand for: those for training, and of an update the older ones too. The bound is theirs.
+    /// The documents that the bound refers to: the training documents, and for an update the older ones too.
     pub population: f64,
     /// Tokens for training.
     pub tokens: f64,
@@ -94,7 +94,7 @@ pub struct TopicsSummary {
     pub version: String,
     /// The topics, the largest first.
     pub topic_rows: Vec<TopicRow>,
-    /// What local steps computed: `cvb0` or `mean-field`.
+    /// The local inference: `cvb0` or `mean-field`.
     #[serde(default)]
     pub inference: String,
     /// Topics in use: exp of the entropy of their shares of the tokens, from 1 to the number of topics.
@@ -123,7 +123,7 @@ pub fn dead(shares: &[f64]) -> usize {
     shares.iter().filter(|share| **share < least).count()
 }
 
-/// What of an even share a topic has at least, or it is dead.
+/// A topic with less than this part of an even share is dead.
 const DEAD: f64 = 0.1;
 
 /// Numbers that are not finite are written as `null`.

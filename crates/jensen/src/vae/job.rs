@@ -206,10 +206,10 @@ pub struct VaeMade {
     evaluate_seconds: f64,
 }
 
-/// Trains networks on data. `open_seconds` is what opening the data took.
+/// Trains networks on data. `open_seconds` is the time for opening the data.
 ///
 /// # Errors
-/// A setting that cannot be, and what [`carry_out`] refuses.
+/// A setting that cannot be, and the errors of [`carry_out`].
 pub fn fit_vae<T>(
     data: &VaeData,
     open_seconds: f64,
@@ -298,8 +298,8 @@ fn need(data: &VaeData, settings: &TrainSettings) -> Need {
         // By rough count: weights with what the optimiser and the checkpoint keep of them, values of every layer
         // and their gradients for a minibatch, and data that are not mapped.
         bytes: learned * (5 * 4 + 6 * 8) + lanes * layers * 4 * 2 + held as u64 + (64 << 20),
-        advice: "ask for fewer hidden units, smaller batches or fewer samples, store the data uncompressed as NPY or \
-                 IDX, or allow more (--memory-limit)"
+        advice: "use fewer hidden units, smaller batches or fewer samples, store the data uncompressed as NPY or \
+         IDX, or allow more memory (--memory-limit)"
             .to_owned(),
     }
 }
@@ -417,7 +417,7 @@ impl Job for VaeJob<'_> {
         }
     }
 
-    /// Weights of other networks, or what another optimiser remembers, cannot be taken over.
+    /// A run cannot continue with other networks or another optimiser.
     fn can_go_on_from(&self, stored: &Identity) -> Result<(), Error> {
         let present = self.identity();
         for (what, path) in [
@@ -483,9 +483,7 @@ impl Job for VaeJob<'_> {
                     "Double its length with `--epochs {}`, and with `--resume` if it is stored.",
                     2.0 * passes
                 ),
-                _ => {
-                    "Let the schedule end at temperature 1, and make all of its epochs.".to_owned()
-                }
+                _ => "Let the schedule end at temperature 1, and run all of its epochs.".to_owned(),
             },
             ..Evidence::new(made.status.clone(), work)
         };
@@ -498,7 +496,7 @@ impl Job for VaeJob<'_> {
                     "the run ended after {passes:.1} of {} epochs of warm-up",
                     settings.warm_up
                 ),
-                "Make more epochs, or warm up in fewer (--warm-up).",
+                "Run more epochs, or use fewer for the warm-up (--warm-up).",
             ));
         }
         let output = &made.output;
@@ -528,8 +526,8 @@ impl Job for VaeJob<'_> {
                     Some(_) => "nats a validation record".to_owned(),
                     None => "nats a training record".to_owned(),
                 },
-                advice: "Make more epochs (--epochs), let the optimiser go further (--optimizer adam, --step-size), or take \
-                         smaller networks (--hidden, --latent)."
+                advice: "Run more epochs (--epochs), change the optimiser (--optimizer adam, --step-size), or use \
+                 smaller networks (--hidden, --latent)."
                     .to_owned(),
             }
         });

@@ -1,4 +1,4 @@
-//! What is asked for, with its defaults.
+//! The settings of a fit, with their defaults.
 
 use jensen_math::simd::Simd;
 use jensen_neural::{
@@ -22,7 +22,7 @@ const EPOCHS: f64 = 100.0;
 /// The temperature at which annealing starts unless said otherwise.
 const HOT: f64 = 10.0;
 
-/// How an auto-encoder is trained; what is absent has a default.
+/// How an auto-encoder is trained; absent settings have defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -37,12 +37,13 @@ pub struct VaeRequest {
     /// Activation of the hidden layers: tanh, relu, softplus, sigmoid or identity [default: tanh]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_activation, help_heading = "Model"))]
     pub activation: Option<String>,
-    /// Distribution of the data: bernoulli (values from 0 to 1), gaussian (means squashed to (0, 1) of images whose pixels all
-    /// lie there), gaussian=free, gaussian=bounded, or categorical=K (groups of K indicators) [default: bernoulli]
+    /// Distribution of the data: bernoulli (values from 0 to 1), gaussian (means squashed to (0, 1) of images whose
+    /// pixels all lie there), gaussian=free, gaussian=bounded, or categorical=K (groups of K indicators) [default:
+    /// bernoulli]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_decoder, help_heading = "Model"))]
     pub decoder: Option<String>,
-    /// Whether a Gaussian decoder whose means are not squashed sees standardised columns: bounds and records are in the units of
-    /// the data either way [default: on]
+    /// Whether a Gaussian decoder whose means are not squashed sees standardised columns: bounds and records are in the
+    /// units of the data either way [default: on]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "on|off", value_enum, help_heading = "Model")
@@ -176,7 +177,8 @@ impl VaeRequest {
         };
         if self.standardise.is_some() && likelihood != (Likelihood::Gaussian { bounded: false }) {
             return Err(Error::setting(
-                "--standardise is for Gaussian decoders whose means are not squashed: leave it out, or take --decoder gaussian=free",
+                "--standardise needs a Gaussian decoder with unbounded means: leave it out, or use --decoder \
+                 gaussian=free",
             ));
         }
         Ok(likelihood)

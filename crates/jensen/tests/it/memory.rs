@@ -139,5 +139,5 @@ fn states_of_chains_are_told_apart_and_found_in_other_rows() {
         ..globals
     };
     let error = explain_chains(&request, &short, &fresh, &[30]).unwrap_err();
-    assert!(error.to_string().contains("of another model"), "{error}");
+    assert!(error.to_string().contains("another model"), "{error}");
 }

@@ -100,7 +100,7 @@ impl Known {
             return Ok(corpus);
         }
         Err(Error::Input(format!(
-            "the corpus `{}` is in other words than the topics: build it with theirs",
+            "the corpus `{}` has another vocabulary than the topics: build it with theirs",
             path.display()
         )))
     }
