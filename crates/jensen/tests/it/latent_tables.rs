@@ -94,6 +94,44 @@ fn tables_at_raw_scales_have_their_known_effects() {
     }
 }
 
+/// Means within a tenth of a standard deviation and standard deviations within a twentieth of those by NUTS, beside its own error.
+#[test]
+fn posteriors_are_those_of_nuts() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let known: Value =
+        serde_json::from_str(&fs::read_to_string(folder().join("nuts.json")).unwrap()).unwrap();
+    let mut off = Vec::new();
+    for case in known.as_array().unwrap() {
+        let name = case["name"].as_str().unwrap();
+        let table = Table::read(&folder().join(case["table"].as_str().unwrap())).unwrap();
+        let mut request: LatentRequest = serde_json::from_value(case["request"].clone()).unwrap();
+        let here = format!("graph={}/data", root.display());
+        request.prior = request.prior.map(|prior| prior.replace("graph=data", &here));
+        let found = fitted(request, &table);
+        assert!(found.judgement.trusted, "{name}: {:?}", found.judgement);
+        for (what, known) in case["posterior"].as_object().unwrap() {
+            let [mean, sd, error] = [0, 1, 2].map(|k| known[k].as_f64().unwrap());
+            let own = match what.strip_prefix("h:") {
+                Some(hyper) => (found.hyperparameters.iter())
+                    .find(|h| h.name == hyper)
+                    .and_then(|h| Some((h.mean?, h.sd?))),
+                None => (found.parameters.iter())
+                    .find(|p| p.name == *what)
+                    .map(|p| (p.mean, p.sd)),
+            };
+            let own = own.unwrap_or_else(|| panic!("{name}: no {what}"));
+            let chance = 3.0 * error / sd;
+            let (mean_off, sd_off) = ((own.0 - mean) / sd, own.1 / sd - 1.0);
+            if mean_off.abs() > 0.1 + chance || sd_off.abs() > 0.05 + chance {
+                off.push(format!(
+                    "{name}, {what}: mean {mean_off:+.3} sd, sd {sd_off:+.3}"
+                ));
+            }
+        }
+    }
+    assert!(off.is_empty(), "{}", off.join("\n"));
+}
+
 /// Random tables: y → a + b·y and x → c + d·x change predictions by the map, effects by their units, and bounds by the Jacobian.
 #[test]
 fn units_are_only_units() {
