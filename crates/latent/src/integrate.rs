@@ -44,6 +44,21 @@ const FARTHEST: usize = 3;
 /// Curvature below which a direction counts as level: its standard deviation is five, in logarithms.
 const LEVEL: f64 = 0.04;
 
+/// About how many fits stand for the posterior of so many hyperparameters: at the whole coordinates where a normal distribution has
+/// fallen by less than the grid's end, or at those of a design.
+pub fn points(dimensions: usize) -> usize {
+    let reach = (2.0 * FALL).sqrt() as i32;
+    let within = |a: i32, b: i32| f64::from(a * a + b * b) <= 2.0 * FALL;
+    let count = |b: i32| (-reach..=reach).filter(|a| within(*a, b)).count();
+    match dimensions {
+        0 => 1,
+        1 => count(0),
+        GRID => (-reach..=reach).map(count).sum(),
+        n if n <= LARGEST => 1 + 2 * n + corners(n).len(),
+        _ => 1,
+    }
+}
+
 /// One point of the hyperparameters' posterior.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {

@@ -55,7 +55,7 @@ pub use density::{Curve, Density, Tail};
 pub use error::Error;
 pub use factors::{FactorFit, FactorModel, FactorSettings, NO_NOISE, fit_factors};
 pub use fit::{Fit, Settings, Solver, Warm};
-pub use integrate::{Integrated, Kept, Point, integrate};
+pub use integrate::{Integrated, Kept, Point, integrate, points};
 pub use lattice::lattice;
 pub use learn::{LearnSettings, Learned, learn};
 pub use likelihood::{Likelihood, Predictive, Response, Size};
