@@ -261,9 +261,7 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
             for side in [-1, 1] {
                 let mut place = from.clone();
                 place[k] += side;
-                if found.contains_key(&place)
-                    || closed.contains_key(&place)
-                    || found.len() >= MOST
+                if found.contains_key(&place) || closed.contains_key(&place) || found.len() >= MOST
                 {
                     continue;
                 }

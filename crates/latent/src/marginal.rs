@@ -100,7 +100,10 @@ impl Cloud {
             .map(|axis| {
                 let at = |k: i32| STEP * f64::from(k);
                 let all: Vec<i32> = (-400..=400).collect();
-                let top = all.iter().map(|k| axis.at(at(*k))[0]).fold(f64::NEG_INFINITY, f64::max);
+                let top = all
+                    .iter()
+                    .map(|k| axis.at(at(*k))[0])
+                    .fold(f64::NEG_INFINITY, f64::max);
                 let mut below = 0.0;
                 let mut table: Vec<(f64, f64)> = all
                     .iter()
@@ -116,7 +119,13 @@ impl Cloud {
                 table
             })
             .collect();
-        let each = |u: Vec<f64>| tables.iter().zip(u).map(|(table, u)| inverse(table, u)).collect();
+        let each = |u: Vec<f64>| {
+            tables
+                .iter()
+                .zip(u)
+                .map(|(table, u)| inverse(table, u))
+                .collect()
+        };
         let places: Vec<Vec<f64>> = lattice(axes.len()).take(PLACES).map(each).collect();
         let weights = vec![1.0 / PLACES as f64; PLACES];
         Self {
@@ -155,7 +164,9 @@ fn spline(points: &[(i32, f64)]) -> Option<Curve> {
 fn fine(whole: impl Iterator<Item = i32> + Clone) -> impl Iterator<Item = f64> {
     let least = f64::from(whole.clone().min().unwrap_or(0)) - BEYOND;
     let most = f64::from(whole.max().unwrap_or(0)) + BEYOND;
-    (0..).map(move |k| least + FINE * f64::from(k)).take_while(move |z| *z <= most)
+    (0..)
+        .map(move |k| least + FINE * f64::from(k))
+        .take_while(move |z| *z <= most)
 }
 
 /// The posterior of a hyperparameter: a mixture of normal distributions of its unconstrained coordinate.

@@ -166,7 +166,9 @@ pub fn misplacement(
         return Ok(None);
     };
     let axes = &frame.axes;
-    let along: Vec<f64> = (0..x.len()).map(|k| dot(axes.col(k), &at.gradient)).collect();
+    let along: Vec<f64> = (0..x.len())
+        .map(|k| dot(axes.col(k), &at.gradient))
+        .collect();
     let misplaced = (0..x.len()).map(|i| {
         let own: Vec<f64> = (0..x.len()).map(|k| axes.get(i, k)).collect();
         dot(&own, &along) / dot(&own, &own).sqrt()

@@ -213,7 +213,7 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
     let settings = made.model.settings();
     let free = settings.iter().filter(|s| s.free);
     let farthest = (free.zip(&made.learnt.misplaced))
-        .filter(|(_, misplaced)| !(misplaced.abs() <= Tightness::MISPLACED))
+        .filter(|(_, misplaced)| misplaced.abs() > Tightness::MISPLACED)
         .max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()));
     if let Some((setting, misplaced)) = farthest {
         reasons.push(Reason::new(
