@@ -329,7 +329,7 @@ fn predictions(args: &PredictArgs) -> CommandResult {
 /// The average effects, a row each.
 fn average(args: &EffectsArgs) -> CommandResult {
     let threads = start_threads(args.threads)?;
-    let frame = read_frame(&args.table)?;
+    let frame = read_frame(&args.table, MEMORY_LIMIT)?;
     let found = effects(&args.dir, &frame, threads, limits::halt(None, u64::MAX))?;
     let mut text = String::from("column,contrast,category,estimate,sd,q05,q95\n");
     for effect in &found {

@@ -50,11 +50,11 @@ pub fn fit_latent<T>(
     let model = TableModel::new(&run.flags.request(), &table, files)?;
     run.files = files.copies().1;
     let job = LatentJob {
-        run,
         data: Some(data),
         files,
         table: &table,
-        bytes: model.bytes()?,
+        bytes: model.bytes(&run.flags.learning())?,
+        run,
         model: &model,
         data_hash,
         build_seconds: around.clock.seconds() - begun,
@@ -78,15 +78,15 @@ pub fn fit_latent_in_memory<T>(
     let files = PriorFiles::default();
     let model = TableModel::new(&flags.request(), table, &files)?;
     let job = LatentJob {
+        data: None,
+        files: &files,
+        table,
+        bytes: model.bytes(&flags.learning())?,
         run: LatentRun {
             data: table.source().to_owned(),
             files: files.copies().1,
             flags,
         },
-        data: None,
-        files: &files,
-        table,
-        bytes: model.bytes()?,
         model: &model,
         data_hash: String::new(),
         build_seconds: around.clock.seconds() - begun,

@@ -2,7 +2,7 @@
 
 use jensen_data::ParameterSummary;
 use jensen_latent::prior::{Index, Piece, Reader};
-use jensen_latent::{Kept, Settings};
+use jensen_latent::{Kept, Settings, Tightness};
 use jensen_run::Reason;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -35,6 +35,9 @@ pub struct Hyperparameter {
     /// The 95 % quantile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q95: Option<f64>,
+    /// By how many of its standard deviations the exact bound would move it; absent where the bound is that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misplaced: Option<f64>,
 }
 
 /// Wall-clock seconds of the parts of a fit.
@@ -207,6 +210,23 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
         return Vec::new();
     };
     let mut reasons = Vec::new();
+    let settings = made.model.settings();
+    let free = settings.iter().filter(|s| s.free);
+    let farthest = (free.zip(&made.learnt.misplaced))
+        .filter(|(_, misplaced)| misplaced.abs() > Tightness::MISPLACED)
+        .max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()));
+    if let Some((setting, misplaced)) = farthest {
+        reasons.push(Reason::new(
+            format!(
+                "the bound `{}` is loose: it puts {} {:.1} standard deviations too {}",
+                made.model.bound().name(),
+                setting.name,
+                misplaced.abs(),
+                if *misplaced > 0.0 { "low" } else { "high" }
+            ),
+            "Maximise the exact expectation (--bound exact).",
+        ));
+    }
     if tightness.is_loose() {
         reasons.push(Reason::new(
             format!(
@@ -308,6 +328,7 @@ fn hyperparameters(made: &Made<'_>) -> Vec<Hyperparameter> {
     let own = settings.len() - likelihood.len();
     let mut theta = learnt.theta.iter();
     let mut marginals = learnt.hyper.iter().flat_map(|h| &h.marginals);
+    let mut misplaced = learnt.misplaced.iter().copied();
     let each = settings.iter().enumerate().map(|(i, setting)| {
         let mode = match i.checked_sub(own) {
             Some(k) => likelihood[k],
@@ -326,6 +347,7 @@ fn hyperparameters(made: &Made<'_>) -> Vec<Hyperparameter> {
             sd: moments.map(|(_, sd)| unit * sd),
             q05: place(0.05),
             q95: place(0.95),
+            misplaced: if setting.free { misplaced.next() } else { None },
         }
     });
     each.collect()

@@ -28,7 +28,7 @@ fn compare(first: usize) {
             priors: words(&case["priors"]),
             ..Request::default()
         };
-        let mut frame = read_frame(&folder.join(format!("{name}.csv"))).unwrap();
+        let mut frame = read_frame(&folder.join(format!("{name}.csv")), u64::MAX).unwrap();
         if request.formulas[0].contains("car(") {
             let map = Adjacency::read(&folder.join("map.graph")).unwrap();
             frame.graphs.insert("map.graph".to_owned(), map);

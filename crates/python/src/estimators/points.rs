@@ -2,7 +2,7 @@
 
 use jensen::points::{
     ChainsRequest, Explained, FactorsRequest, Globals, MixtureModel, MixtureRequest, PointRequest,
-    Points, explain_chains, explain_factors, fit_chains, fit_factors, fit_mixture,
+    Points, Sizes, explain_chains, explain_factors, fit_chains, fit_factors, fit_mixture,
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -35,7 +35,7 @@ impl Request {
         let width = match self {
             Self::Mixture(request) => Some(request.sizes().most()),
             Self::Factors(request) => request.factors,
-            Self::Chains(request) => request.states,
+            Self::Chains(request) => request.states.map(Sizes::most),
         };
         width.unwrap_or(1) as usize
     }

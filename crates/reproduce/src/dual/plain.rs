@@ -326,7 +326,8 @@ pub(super) fn split(context: &mut Context<'_>, case: &Case) -> Result<(), Failur
             true => Ours::value(plain.curve.len() as f64).note(note),
             false => Ours::none(format!("not reached: {missing:.1e} nats; {note}")),
         })
-    })
+    })?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -315,7 +315,8 @@ fn tempered_row(
     );
     context.row(what, |_| {
         Ok(Ours::mean_of(&bounds).note(format!("temperatures at the end: {}", last.join(", "))))
-    })
+    })?;
+    Ok(())
 }
 
 /// Scores and temperatures of all policies along their passes.
