@@ -12,7 +12,7 @@ impl Number for f64 {}
 impl Number for Complex64 {}
 
 /// Beyond any matrix.
-pub const LARGE: usize = usize::MAX;
+pub const LARGE: usize = isize::MAX as usize;
 
 /// Functions that no caller reaches in such a build.
 macro_rules! absent {
