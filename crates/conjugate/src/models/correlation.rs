@@ -126,8 +126,8 @@ mod tests {
         for i in 0..n {
             let others: Vec<&[f64]> = (0..n).filter(|j| *j != i).map(|j| all[j]).collect();
             let (mut s, mean) = covariance(&others);
-            for at in 0..dim * dim {
-                s[at] = (1.0 - weight) * s[at] + if at % (dim + 1) == 0 { weight } else { 0.0 };
+            for (at, s) in s.iter_mut().enumerate() {
+                *s = (1.0 - weight) * *s + if at % (dim + 1) == 0 { weight } else { 0.0 };
             }
             let l = dense::cholesky(&s, dim).unwrap();
             let mut off: Vec<f64> = all[i].iter().zip(&mean).map(|(x, m)| x - m).collect();
