@@ -83,7 +83,9 @@ impl CorpusRequest {
             ));
         }
         if self.pattern.is_some() && !self.keep.is_empty() {
-            return Err("--pattern says what words are: leave --keep out".to_owned());
+            return Err(Error::setting(
+                "--pattern defines the words: leave --keep out",
+            ));
         }
         Ok(())
     }
