@@ -90,6 +90,6 @@ def test_what_cannot_be_read_is_one_error_with_its_place(tmp_path):
     refused(r"part-1\.parquet`, row 1: .*g\[1\]", error=jensen.StanError)
     file.write_bytes(good[: len(good) // 2])
     refused(r"part-1\.parquet` cannot be read as Parquet")
-    refused("`N` is among the data", data={**shared, "N": 3})
+    refused("both the data and the records have `N`", data={**shared, "N": 3})
     refused("needs --exchangeable", exchangeable=None, batch=None)
     refused("joint-exact visits records all over", estimator="joint-exact")

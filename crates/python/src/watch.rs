@@ -102,7 +102,7 @@ impl Observer for Eyes<'_> {
 }
 
 /// Runs `work` on a thread of its own in a pool of so many threads (all of the machine unless given), so that nothing of
-/// it is replaced, while the interpreter may do other things. Signals and exceptions of `progress`, which is called
+/// it remains, while the interpreter may do other things. Signals and exceptions of `progress`, which is called
 /// with iteration, stage and bound, cancel the work and are raised when it has ended. What the work remarks is warned of.
 pub fn supervised<T: Send>(
     py: Python<'_>,

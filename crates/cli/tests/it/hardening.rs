@@ -585,7 +585,7 @@ fn a_system_without_more_memory_is_one_error() {
     for (megabytes, part) in [
         (100, "cannot start a thread with a stack"),
         (700, "cannot start 1 threads"),
-        (1100, "the system gives no more memory (160000000 bytes"),
+        (1100, "the system refused 160000000 bytes of memory"),
     ] {
         let (code, said) = limited(&format!("ulimit -v {}", megabytes << 10), &args);
         assert_eq!(code, Some(2), "{megabytes} MB: {said}");

@@ -308,7 +308,7 @@ fn what_needs_all_records_is_refused_with_its_line() {
     let twice = compile_blocks(PROGRAM, "rows.stan", &data, &Build::default(), "N", |_| {
         Ok(Rows::new())
     });
-    assert!(message(twice).contains("`N` is among the data"));
+    assert!(message(twice).contains("both the data and the records have `N`"));
 }
 
 #[test]

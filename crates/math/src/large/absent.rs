@@ -19,7 +19,7 @@ macro_rules! absent {
     ($(fn $name:ident $(<$t:ident>)? ($($type:ty),*) $(-> $out:ty)?;)*) => {$(
         #[doc = concat!("`", stringify!($name), "` of matrices with [`LARGE`] rows.")]
         pub fn $name $(<$t: Number>)? ($(_: $type),*) $(-> $out)? {
-            unreachable!("no matrix has so many rows")
+            unreachable!("a matrix of LARGE rows cannot exist")
         }
     )*};
 }
