@@ -140,7 +140,9 @@ def _row(
     names: Sequence[str], words: Sequence[str | None], of: str, numbers: Sequence[float]
 ) -> dict[str, str | float | None]:
     """A row of words and of a summary."""
-    return {**dict(zip(names, words)), **dict(zip((of, "sd", "q05", "q95"), numbers))}
+    row: dict[str, str | float | None] = dict(zip(names, words, strict=True))
+    row.update(zip((of, "sd", "q05", "q95"), numbers, strict=True))
+    return row
 
 
 def _columns(data: Table) -> tuple[list[Any] | None, str | None]:

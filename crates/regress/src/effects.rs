@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::asked::{Formulas, others};
+use crate::asked::{Formulas, columns, complete, others};
 use crate::basis::{mean, sd};
 use crate::error::Result;
 use crate::family::Family;
@@ -43,7 +43,7 @@ pub struct Contrast {
 /// The average effects of each column over the rows of a table: slopes of numbers, and differences of each level from the first one.
 ///
 /// # Errors
-/// A formula cannot be read.
+/// The table lacks a column that a formula names.
 pub fn contrasts(request: &Request, frame: &Frame) -> Result<Vec<Contrast>> {
     let mut made = Vec::new();
     for (name, change) in causes(request, frame)?.columns {
@@ -204,6 +204,10 @@ fn causes(request: &Request, frame: &Frame) -> Result<Causes> {
     let mut made = Causes::default();
     for formula in formulas.all() {
         let terms = expand(&formula.text, &formula.right, &others(formula, frame))?;
+        let mut named = Vec::new();
+        columns(&terms, false, &mut named);
+        // Every column is there.
+        complete(frame, &named, &formula.text)?;
         let mut of: Vec<Vec<String>> = Vec::new();
         for variable in &terms.variables {
             let mut names = Vec::new();

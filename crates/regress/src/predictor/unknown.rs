@@ -102,7 +102,7 @@ impl Maker<'_, '_> {
         let known =
             (0..unknown.values.len()).filter(|row| unknown.missing.binary_search(row).is_err());
         let spread = sd(&known.map(|row| unknown.values[row]).collect::<Vec<_>>());
-        if self.evaluator.learning && !(spread > 0.0) {
+        if self.evaluator.learning && (spread.is_nan() || spread <= 0.0) {
             return Err(self
                 .error(
                     call,

@@ -11,9 +11,9 @@ pub fn series(writer: &mut Writer<'_>, predictor: &Predictor) {
     };
     writer.int("P", "", series.lags.len(), "order of the autoregression");
     for (at, lag) in series.lags.iter().enumerate() {
-        let lag = lag.iter().enumerate();
         let places = lag
-            .clone()
+            .iter()
+            .enumerate()
             .map(|(row, before)| before.unwrap_or(row) as i64 + 1);
         let n = at + 1;
         writer.ints(
@@ -22,7 +22,9 @@ pub fn series(writer: &mut Writer<'_>, predictor: &Predictor) {
             places.collect(),
             &format!("the row {n} before"),
         );
-        let has = lag.map(|(_, before)| f64::from(u8::from(before.is_some())));
+        let has = lag
+            .iter()
+            .map(|before| f64::from(u8::from(before.is_some())));
         writer.vector(
             &format!("has_lag_{n}"),
             "vector<lower=0, upper=1>[N]",

@@ -1,6 +1,6 @@
 //! Wrong inputs: one error each, with the place in the formula and the way out.
 
-use jensen_regress::{Column, Factor, Frame, Regression, Request, program};
+use jensen_regress::{Column, Factor, Frame, Regression, Request, contrasts, program};
 
 /// Ten rows.
 fn table() -> Frame {
@@ -617,4 +617,22 @@ fn priors_of_all_coefficients() {
             .contains("there are df, scale_global, df_global, scale_slab, df_slab")
     );
     assert!(prior("b ~ horseshoe(-1)").contains("df is a number above 0"));
+}
+
+#[test]
+fn effects_over_a_table_without_a_column_of_the_formula() {
+    let request = Request {
+        formulas: vec!["y ~ x + s(z) + (1 | g)".to_owned()],
+        ..Request::default()
+    };
+    let Err(error) = contrasts(&request, &table()) else {
+        panic!("the table has no z");
+    };
+    check(
+        &error.to_string(),
+        "y ~ x + s(z) + (1 | g)",
+        "has no column `z`",
+        "z",
+        "",
+    );
 }
