@@ -38,7 +38,7 @@ pub fn run(args: FitArgs) -> CommandResult {
     };
     if args.inits_out.is_some() && !plan.request.saved().wants_all(VariableKind::Parameter) {
         return Err(Failure::usage(
-            "--inits-out writes the parameters: have them among what --save names",
+            "--inits-out writes the parameters: include them in --save",
         ));
     }
     let threads = start_threads(args.threads)?;

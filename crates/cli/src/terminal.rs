@@ -29,7 +29,7 @@ pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
     let threads = given.map_or(all, |given| given.min(all));
     if let Some(more) = given.filter(|given| *given > all) {
         remark(&format!(
-            "note: {all} of {more} threads are started, one for each processor of this machine"
+            "note: Jensen starts {all} threads instead of {more}, one for each processor of this machine"
         ));
     }
     rayon::ThreadPoolBuilder::new()

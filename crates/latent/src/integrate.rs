@@ -10,14 +10,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use faer::Side;
 use jensen_math::constants::LOG_TWO_PI;
-use jensen_math::special::phi;
 use jensen_run::Control;
 
+use crate::density::Curve;
 use crate::learn::{Surface, Watch};
-use crate::linear::kernels::dot;
-use crate::{
-    Dense, Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Range, Warm,
-};
+use crate::marginal::{Cloud, Marginal};
+use crate::{Dense, Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Warm};
 
 /// Nats below the mode at which the grid ends: what lies beyond is half a per cent of a normal distribution.
 const FALL: f64 = 5.0;
@@ -37,11 +35,29 @@ const RADIUS: f64 = 1.1;
 /// The half-distance of the points from which second derivatives are taken, in logarithms.
 const APART: f64 = 0.1;
 
+/// Least reach on a side of an axis, and that where there is no fit.
+const NARROW: f64 = 0.3;
+
+/// Most steps on a side of an axis: four and a quarter standard deviations.
+const FARTHEST: usize = 3;
+
 /// Curvature below which a direction counts as level: its standard deviation is five, in logarithms.
 const LEVEL: f64 = 0.04;
 
-/// Standard deviation of the kernels that make a marginal of points at distance 1.
-const KERNEL: f64 = 0.5;
+/// About how many fits stand for the posterior of so many hyperparameters: at the whole coordinates where a normal distribution has
+/// fallen by less than the grid's end, or at those of a design.
+pub fn points(dimensions: usize) -> usize {
+    let reach = (2.0 * FALL).sqrt() as i32;
+    let within = |a: i32, b: i32| f64::from(a * a + b * b) <= 2.0 * FALL;
+    let count = |b: i32| (-reach..=reach).filter(|a| within(*a, b)).count();
+    match dimensions {
+        0 => 1,
+        1 => count(0),
+        GRID => (-reach..=reach).map(count).sum(),
+        n if n <= LARGEST => 1 + 2 * n + corners(n).len(),
+        _ => 1,
+    }
+}
 
 /// One point of the hyperparameters' posterior.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,73 +96,11 @@ pub enum Kept {
     Stopped,
 }
 
-/// A mixture of normal distributions of a hyperparameter's unconstrained coordinate.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Marginal {
-    range: Range,
-    weights: Vec<f64>,
-    centres: Vec<f64>,
-    sd: f64,
-}
-
-impl Marginal {
-    /// The quantile on the natural scale.
-    pub fn quantile(&self, p: f64) -> f64 {
-        let sds = vec![self.sd; self.centres.len()];
-        self.range
-            .outward(mixture_quantile(&self.weights, &self.centres, &sds, p))
-    }
-
-    /// The mean on the natural scale, and the standard deviation, of the middle 99.9 %.
-    pub fn moments(&self) -> (f64, f64) {
-        const NODES: usize = 199;
-        let values: Vec<f64> = (0..NODES)
-            .map(|k| self.quantile(0.0005 + 0.999 * (k as f64 + 0.5) / NODES as f64))
-            .collect();
-        let mean = values.iter().sum::<f64>() / NODES as f64;
-        let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / NODES as f64;
-        (mean, variance.sqrt())
-    }
-}
-
-/// The quantile of a mixture of normal distributions, to 1e-10 of its width, by halving.
-pub fn mixture_quantile(weights: &[f64], means: &[f64], sds: &[f64], p: f64) -> f64 {
-    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-    let reach = jensen_math::special::inv_phi(p);
-    for (m, s) in means.iter().zip(sds) {
-        low = low.min(m + reach * s);
-        high = high.max(m + reach * s);
-    }
-    let below = |q: f64| -> f64 {
-        (weights.iter().zip(means).zip(sds))
-            .map(|((w, m), s)| {
-                w * if *s > 0.0 {
-                    phi((q - m) / s)
-                } else {
-                    f64::from(q >= *m)
-                }
-            })
-            .sum()
-    };
-    let width = high - low;
-    while high - low > 1e-10 * width {
-        let middle = 0.5 * (low + high);
-        if middle <= low || middle >= high {
-            break;
-        }
-        match below(middle) < p {
-            true => low = middle,
-            false => high = middle,
-        }
-    }
-    0.5 * (low + high)
-}
-
 /// The way from standard coordinates to hyperparameters.
-struct Frame {
+pub(crate) struct Frame {
     mode: Vec<f64>,
     /// Columns V Λ^(−½).
-    axes: Dense,
+    pub axes: Dense,
     /// log |V Λ^(−½)|.
     log_volume: f64,
 }
@@ -197,7 +151,13 @@ pub fn integrate(
         true => grid(&surface, &frame, fit, top),
         false => design(&surface, &frame, fit, top),
     };
-    let Some((visited, log_sum, error)) = explored else {
+    let Some(Explored {
+        visited,
+        log_sum,
+        error,
+        cloud,
+    }) = explored
+    else {
         return Ok(Err(Kept::Stopped));
     };
     let evidence = top + frame.log_volume + log_sum;
@@ -212,8 +172,12 @@ pub fn integrate(
             fit: at.fit,
         });
     }
+    let places: Vec<Vec<f64>> = cloud.places.iter().map(|z| frame.at(z)).collect();
     let marginals = (0..dimensions)
-        .map(|i| marginal(&points, i, surface.parameters[i].range))
+        .map(|i| {
+            let values = places.iter().map(|x| x[i]).collect();
+            Marginal::new(&cloud, values, surface.parameters[i].range)
+        })
         .collect();
     Ok(Ok(Integrated {
         points,
@@ -224,7 +188,11 @@ pub fn integrate(
 }
 
 /// Standard coordinates at the mode, by differences of gradients; `None` where it was stopped.
-fn frame(surface: &Surface<'_>, mode: &[f64], warm: &Warm) -> Result<Option<Frame>, Error> {
+pub(crate) fn frame(
+    surface: &Surface<'_>,
+    mode: &[f64],
+    warm: &Warm,
+) -> Result<Option<Frame>, Error> {
     let n = mode.len();
     let mut hessian = Dense::zeros(n, n);
     for i in 0..n {
@@ -257,7 +225,15 @@ fn frame(surface: &Surface<'_>, mode: &[f64], warm: &Warm) -> Result<Option<Fram
     }))
 }
 
-type Explored = (Vec<Visited>, f64, f64);
+/// What was found around the mode.
+struct Explored {
+    visited: Vec<Visited>,
+    /// The logarithm of the sum of weights.
+    log_sum: f64,
+    /// How far another rule over the same points has it.
+    error: f64,
+    cloud: Cloud,
+}
 
 /// log Σ e^w.
 fn log_sum(weights: impl Iterator<Item = f64>) -> f64 {
@@ -278,13 +254,15 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
             log_weight: 0.0,
         },
     );
-    let mut closed: Vec<Vec<i32>> = Vec::new();
+    // Places beyond the end, where splines go on to; at some of them there is no fit.
+    let mut closed: BTreeMap<Vec<i32>, Option<f64>> = BTreeMap::new();
     while let Some(from) = open.pop_front() {
         for k in 0..n {
             for side in [-1, 1] {
                 let mut place = from.clone();
                 place[k] += side;
-                if found.contains_key(&place) || closed.contains(&place) || found.len() >= MOST {
+                if found.contains_key(&place) || closed.contains_key(&place) || found.len() >= MOST
+                {
                     continue;
                 }
                 let z: Vec<f64> = place.iter().map(|z| f64::from(*z)).collect();
@@ -297,7 +275,12 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
                         found.insert(place.clone(), Visited { x, fit, log_weight });
                         open.push_back(place);
                     }
-                    _ => closed.push(place),
+                    Ok(Some((_, objective))) => {
+                        closed.insert(place, Some(objective - top));
+                    }
+                    Err(_) => {
+                        closed.insert(place, None);
+                    }
                 }
             }
         }
@@ -312,7 +295,16 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
             .map(|(_, v)| v.log_weight),
     );
     let error = (half + 2f64.ln() - total).abs();
-    Some((found.into_values().collect(), total, error))
+    let inside = found.iter().map(|(place, v)| (place.clone(), v.log_weight));
+    let known = |(place, log): (_, Option<f64>)| Some((place, log.filter(|log| log.is_finite())?));
+    let beyond = closed.into_iter().filter_map(known);
+    let cloud = Cloud::of_grid(&inside.chain(beyond).collect());
+    Some(Explored {
+        visited: found.into_values().collect(),
+        log_sum: total,
+        error,
+        cloud,
+    })
 }
 
 /// Signs of the corners of a cube, or of a fraction of them in which no two pairs of coordinates go together (resolution V; Box
@@ -340,26 +332,51 @@ fn corners(n: usize) -> Vec<Vec<f64>> {
         .collect()
 }
 
+/// The log posterior along one axis.
+struct Axis {
+    /// How far it reaches on either side, in standard deviations.
+    stretch: [f64; 2],
+    curve: Curve,
+}
+
+/// Goes along an axis on either side, by steps on which a normal distribution falls by one nat and then by more, to the end; `None` where
+/// it was stopped.
+fn axis(surface: &Surface<'_>, frame: &Frame, k: usize, warm: &Warm, top: f64) -> Option<Axis> {
+    let step = 2f64.sqrt();
+    let mut stretch = [NARROW; 2];
+    let mut falls = [Vec::new(), Vec::new()];
+    for (side, sign) in [-1.0, 1.0].into_iter().enumerate() {
+        while falls[side].len() < FARTHEST && falls[side].last().is_none_or(|fall| *fall < FALL) {
+            let mut z = vec![0.0; frame.mode.len()];
+            z[k] = sign * step * (falls[side].len() as f64 + 1.0);
+            match surface.value(&frame.at(&z), warm) {
+                Ok(None) => return None,
+                Ok(Some((_, objective))) => falls[side].push(top - objective),
+                Err(_) => break,
+            }
+        }
+        match falls[side].first() {
+            Some(fall) => stretch[side] = fall.max(1e-3).sqrt().recip().clamp(NARROW, 3.0),
+            None => falls[side].push(NARROW.powi(-2)),
+        }
+    }
+    let below = falls[0].iter().rev().map(|fall| -fall);
+    let above = falls[1].iter().map(|fall| -fall);
+    let values = below.chain([0.0]).chain(above).collect();
+    Some(Axis {
+        stretch,
+        curve: Curve::new(-step * falls[0].len() as f64, step, values),
+    })
+}
+
 /// The central composite design: the mode, both ends of each axis, and corners, all at one radius.
 fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Explored> {
     let n = frame.mode.len();
     let warm = fit.warm();
-    // How far the posterior reaches on either side of each axis, in standard deviations.
-    let mut stretch = vec![[1.0; 2]; n];
-    for (k, sides) in stretch.iter_mut().enumerate() {
-        for (side, stretch) in [-1.0, 1.0].into_iter().zip(sides) {
-            let mut z = vec![0.0; n];
-            z[k] = side * 2f64.sqrt();
-            match surface.value(&frame.at(&z), &warm) {
-                Ok(None) => return None,
-                Ok(Some((_, objective))) => {
-                    let fallen = (top - objective).max(1e-3);
-                    *stretch = fallen.sqrt().recip().clamp(0.3, 3.0);
-                }
-                Err(_) => *stretch = 0.3,
-            }
-        }
-    }
+    let axes = (0..n)
+        .map(|k| axis(surface, frame, k, &warm, top))
+        .collect::<Option<Vec<Axis>>>()?;
+    let stretch: Vec<[f64; 2]> = axes.iter().map(|axis| axis.stretch).collect();
     let radius = RADIUS * (n as f64).sqrt();
     let mut places: Vec<Vec<f64>> = Vec::new();
     for k in 0..n {
@@ -408,21 +425,11 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
     }
     let total = log_sum(visited.iter().map(|v| v.log_weight));
     let error = (total - normal - middle.iter().map(|m| m.ln()).sum::<f64>()).abs();
-    Some((visited, total, error))
-}
-
-/// The marginal of a coordinate: normal kernels at the points, drawn together so that mean and variance stay.
-fn marginal(points: &[Point], i: usize, range: Range) -> Marginal {
-    let weights: Vec<f64> = points.iter().map(|p| p.weight).collect();
-    let values: Vec<f64> = points.iter().map(|p| p.x[i]).collect();
-    let mean = dot(&weights, &values);
-    let squares: Vec<f64> = values.iter().map(|x| (x - mean) * (x - mean)).collect();
-    let sd = dot(&weights, &squares).sqrt();
-    let closer = (1.0 - KERNEL * KERNEL).sqrt();
-    Marginal {
-        range,
-        centres: values.iter().map(|x| mean + closer * (x - mean)).collect(),
-        weights,
-        sd: KERNEL * sd,
-    }
+    let curves: Vec<Curve> = axes.into_iter().map(|axis| axis.curve).collect();
+    Some(Explored {
+        visited,
+        log_sum: total,
+        error,
+        cloud: Cloud::of_axes(&curves),
+    })
 }

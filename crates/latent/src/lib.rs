@@ -35,10 +35,12 @@ mod error;
 mod factors;
 mod fit;
 mod integrate;
+mod lattice;
 mod learn;
 mod likelihood;
 mod linear;
 mod loo;
+mod marginal;
 mod matrix;
 mod model;
 mod predict;
@@ -53,19 +55,21 @@ pub use density::{Curve, Density, Tail};
 pub use error::Error;
 pub use factors::{FactorFit, FactorModel, FactorSettings, NO_NOISE, fit_factors};
 pub use fit::{Fit, Settings, Solver, Warm};
-pub use integrate::{Integrated, Kept, Marginal, Point, integrate, mixture_quantile};
+pub use integrate::{Integrated, Kept, Point, integrate, points};
+pub use lattice::lattice;
 pub use learn::{LearnSettings, Learned, learn};
 pub use likelihood::{Likelihood, Predictive, Response, Size};
 pub use linear::footprint;
 pub use loo::leave_one_out;
+pub use marginal::{Marginal, mixture_quantile};
 pub use matrix::{Dense, Sparse};
 pub use model::{LatentModel, Observations};
 pub use predict::{draw, predict};
 pub use readout::{Move, Readout, read};
-pub use site::SiteBound;
-pub use solve::fit;
+pub use site::{Curve as SiteCurve, Site, SiteBound, Value as SiteValue, check_site};
+pub use solve::{fit, fit_sites};
 pub use structure::{
     Covariance, CovarianceSensitivity, Design, Parameter, Precision, Prior, Query, Range,
     Sensitivity, Structure,
 };
-pub use tightness::{Tightness, tightness};
+pub use tightness::{Tightness, misplacement, tightness};

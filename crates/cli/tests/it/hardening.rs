@@ -382,7 +382,7 @@ fn a_large_fit_whose_time_is_up_writes_what_is_soon_written() {
     let fit = read_json(&desk.path("run/fit.json"));
     let warnings = fit["warnings"].to_string();
     assert!(
-        warnings.contains("draws are omitted, because there was no time"),
+        warnings.contains("draws are omitted, because the time limit"),
         "{warnings}"
     );
     let drawn = draws_of(Path::new(&out)).lines().count();
@@ -431,7 +431,7 @@ fn messages_that_are_printed_have_an_end() {
     let model = desk.file("model.stan", &source);
     let said = jensen(["fit", &model, "--draws", "10"]).expect(0).stderr;
     assert!(
-        said.contains("is left out") && said.len() < 6 << 20,
+        said.contains("is omitted") && said.len() < 6 << 20,
         "{}",
         said.len()
     );
@@ -705,7 +705,7 @@ type Change = (&'static str, fn(&Path));
 #[test]
 fn a_corpus_that_changes_under_a_fit_is_one_error() {
     let change: [Change; 2] = [
-        ("cut short", |path| {
+        ("shortened a file", |path| {
             let file = fs::OpenOptions::new()
                 .write(true)
                 .open(path)

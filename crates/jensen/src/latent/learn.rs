@@ -2,7 +2,7 @@
 
 use jensen_latent::{
     Fit, Integrated, Kept, LearnSettings, Likelihood, Marginal, Point, Settings, Tightness,
-    integrate, tightness,
+    integrate, misplacement, tightness,
 };
 use jensen_run::{Control, Identity, Status};
 
@@ -21,7 +21,7 @@ pub struct Learning {
     pub integrate: bool,
     /// Searches, the first from the starting values, the others from random places around them.
     pub starts: u32,
-    /// Seed of those places.
+    /// Seed of the starting values.
     pub seed: u64,
 }
 
@@ -53,6 +53,9 @@ pub struct Learnt {
     pub kept: Option<Kept>,
     /// How tight its bound is; `None` where the expectation itself was maximised in closed form.
     pub tightness: Option<Tightness>,
+    /// By how many standard deviations of its posterior the bound misplaces each free hyperparameter; empty where none is learnt or the
+    /// bound is the exact one.
+    pub misplaced: Vec<f64>,
     /// A plain model beside it.
     pub plain: Option<Comparison>,
     /// Whether hyperparameters were learnt.
@@ -68,7 +71,7 @@ pub struct Learnt {
 /// Fits a model of a table, with its free hyperparameters learnt or as they stand.
 ///
 /// # Errors
-/// What [`jensen_latent::fit`] and [`jensen_latent::learn`] refuse.
+/// The errors of [`jensen_latent::fit`] and [`jensen_latent::learn`].
 pub fn fit_table(
     model: &TableModel,
     learning: &Learning,
@@ -100,6 +103,7 @@ pub fn fit_table(
             hyper: None,
             kept: None,
             tightness: None,
+            misplaced: Vec::new(),
             plain: None,
         }
     } else {
@@ -165,11 +169,16 @@ fn learn_table(
             Err(why) => kept = Some(why),
         }
     }
+    let misplaced = match learned.status.is_converged() {
+        true => misplacement(model, &at_start, &settings, &learned, control)?,
+        false => None,
+    };
     Ok(Learnt {
         points,
         hyper,
         kept,
         tightness: None,
+        misplaced: misplaced.unwrap_or_default(),
         plain: None,
         theta: learned.theta,
         likelihood: learned.likelihood,

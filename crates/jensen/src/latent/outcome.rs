@@ -1,6 +1,6 @@
-//! What a fitted model says of observations: means, intervals, scores.
+//! Predictions of observations: means, intervals, scores.
 
-use jensen_latent::{Likelihood, Predictive, Response, Size};
+use jensen_latent::{Likelihood, Predictive, Response, Size, lattice};
 use jensen_math::quadrature::{Rule, gauss_hermite};
 use jensen_math::special::{inv_phi, log_sum_exp_slice};
 
@@ -36,7 +36,7 @@ pub struct PredictedRows {
     pub log_density: Vec<f64>,
 }
 
-/// Predictions in a group against what was observed there.
+/// Predictions and observations of a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bin {
     /// Mean prediction.
@@ -111,9 +111,9 @@ impl PredictedRows {
     }
 }
 
-/// The predictive distribution of observations whose linear predictors are these mixtures; the linear predictors of a multinomial
-/// row count as independent. Quantiles of the observation are those of a normal linear predictor with the mixture's mean and
-/// variance, at the parts' mean parameters.
+/// The predictive distribution of observations whose linear predictors are these mixtures; the linear predictors of a
+/// multinomial row count as independent. Quantiles of the observation come from a normal linear predictor with the
+/// mixture's mean and variance, at the parts' mean parameters.
 pub fn outcome(model: &TableModel, parts: &[Part], at: &Rows) -> PredictedRows {
     let likelihood = mean_likelihood(parts);
     let times = likelihood.predictors().max(1);
@@ -218,24 +218,11 @@ struct Cloud {
 
 impl Cloud {
     fn new(dimensions: usize) -> Self {
-        // A rank-one lattice through the golden ratio's relatives (Roberts 2018): evenly spread, always the same.
-        let mut root = 1.5f64;
-        for _ in 0..60 {
-            root = (1.0 + root).powf(1.0 / (dimensions as f64 + 1.0));
-        }
-        let steps: Vec<f64> = (1..=dimensions).map(|k| root.powi(-(k as i32))).collect();
         let count = if dimensions > 1 { 2048 } else { 0 };
-        let points = (0..count)
-            .map(|i| {
-                let at = |step: &f64| {
-                    inv_phi(
-                        (0.5 + (i as f64 + 1.0) * step)
-                            .fract()
-                            .clamp(1e-9, 1.0 - 1e-9),
-                    )
-                };
-                steps.iter().map(at).collect()
-            })
+        let normal = |u: f64| inv_phi(u.clamp(1e-9, 1.0 - 1e-9));
+        let points = lattice(dimensions)
+            .take(count)
+            .map(|point| point.into_iter().map(normal).collect())
             .collect();
         Self { points }
     }

@@ -2,7 +2,7 @@
 
 use jensen_data::ParameterSummary;
 use jensen_latent::prior::{Index, Piece, Reader};
-use jensen_latent::{Kept, Settings};
+use jensen_latent::{Kept, Settings, Tightness};
 use jensen_run::Reason;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -35,6 +35,9 @@ pub struct Hyperparameter {
     /// The 95 % quantile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q95: Option<f64>,
+    /// By how many of its standard deviations the exact bound would move it; absent where the bound is that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misplaced: Option<f64>,
 }
 
 /// Wall-clock seconds of the parts of a fit.
@@ -207,6 +210,23 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
         return Vec::new();
     };
     let mut reasons = Vec::new();
+    let settings = made.model.settings();
+    let free = settings.iter().filter(|s| s.free);
+    let farthest = (free.zip(&made.learnt.misplaced))
+        .filter(|(_, misplaced)| misplaced.abs() > Tightness::MISPLACED)
+        .max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()));
+    if let Some((setting, misplaced)) = farthest {
+        reasons.push(Reason::new(
+            format!(
+                "the bound `{}` is loose: it puts {} {:.1} standard deviations too {}",
+                made.model.bound().name(),
+                setting.name,
+                misplaced.abs(),
+                if *misplaced > 0.0 { "low" } else { "high" }
+            ),
+            "Maximise the exact expectation (--bound exact).",
+        ));
+    }
     if tightness.is_loose() {
         reasons.push(Reason::new(
             format!(
@@ -223,7 +243,7 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
                 "the quadrature error is {:.1e} nats per observation",
                 tightness.error
             ),
-            "Let it choose its nodes (leave --nodes out).",
+            "Leave out --nodes, so that Jensen chooses their number.",
         ));
     }
     reasons
@@ -238,10 +258,10 @@ fn behind(made: &Made<'_>) -> Option<Reason> {
         .filter(|plain| plain.is_worse())?;
     Some(Reason::new(
         format!(
-            "{} predicts better: {:.4} nats an observation from the others, this fit {:.4} (difference ± {:.4})",
+            "{} predicts better: {:.4} nats per observation given the others, this fit {:.4} (difference ± {:.4})",
             plain.model, plain.plain, plain.own, plain.error
         ),
-        "Give the prior room, or learn its hyperparameters from another start (--restarts).",
+        "Use a weaker prior, or learn its hyperparameters from other starting values (--restarts).",
     ))
 }
 
@@ -270,7 +290,8 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
     }
     if let Some(Kept::Many(count)) = learnt.kept {
         notes.push(format!(
-            "{count} hyperparameters are too many to integrate over: they stand at their mode, and intervals are for that"
+            "{count} hyperparameters are too many to integrate over: they are fixed at their mode, and intervals \
+             are given that mode"
         ));
     }
     // The solver's word stands for a run whose search for hyperparameters is over.
@@ -290,8 +311,8 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
     }
     if learnt.kept == Some(Kept::Stopped) {
         evidence.against.against(Reason::new(
-            "the time did not suffice to integrate over hyperparameters: intervals are for their mode alone",
-            "Give it longer (--max-seconds), or do without (--hyperparameters point).",
+            "the time limit ended before the integration over hyperparameters: intervals are given their mode",
+            "Allow more time (--max-seconds), or choose --hyperparameters point.",
         ));
     }
     (looseness(made).into_iter().chain(behind(made)))
@@ -307,6 +328,7 @@ fn hyperparameters(made: &Made<'_>) -> Vec<Hyperparameter> {
     let own = settings.len() - likelihood.len();
     let mut theta = learnt.theta.iter();
     let mut marginals = learnt.hyper.iter().flat_map(|h| &h.marginals);
+    let mut misplaced = learnt.misplaced.iter().copied();
     let each = settings.iter().enumerate().map(|(i, setting)| {
         let mode = match i.checked_sub(own) {
             Some(k) => likelihood[k],
@@ -325,6 +347,7 @@ fn hyperparameters(made: &Made<'_>) -> Vec<Hyperparameter> {
             sd: moments.map(|(_, sd)| unit * sd),
             q05: place(0.05),
             q95: place(0.95),
+            misplaced: if setting.free { misplaced.next() } else { None },
         }
     });
     each.collect()

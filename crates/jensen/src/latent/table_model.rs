@@ -6,15 +6,22 @@ use jensen_latent::prior::{
     replicate_covariance, replicate_design, replicate_query,
 };
 use jensen_latent::{
-    Dense, Density, LatentModel, Likelihood, Observations, Parameter, Prior, Query, Range, Readout,
-    Response, Sensitivity, SiteBound, Structure,
+    Dense, Density, Design, LatentModel, Likelihood, Observations, Parameter, Prior, Query, Range,
+    Readout, Response, Sensitivity, SiteBound, Structure,
 };
 
-use super::Request;
 use super::request::{Told, read_likelihood};
 use super::units::Measure;
 use super::view::{Files, View};
+use super::{Learning, Request};
 use crate::Error;
+
+/// Bytes of the process before a fit, measured.
+const PROCESS: u64 = 32 << 20;
+
+/// Square matrices of a Gaussian process's size that a fit holds at once, measured: with hyperparameters as they stand and learnt, each
+/// without and with rows that share an input.
+const MATRICES: [[u64; 2]; 2] = [[5, 7], [9, 14]];
 
 /// Observations of rows of a table, as far as it has them, in the table's units.
 #[derive(Clone, Debug, PartialEq)]
@@ -246,18 +253,33 @@ impl TableModel {
         self.assembled.process_size() * self.likelihood.predictors()
     }
 
-    /// Bytes that a fit takes, roughly.
+    /// Bytes that a fit takes, with the process and the table: of the model, and of the fits that stand for the posterior of
+    /// hyperparameters, each with means and variances of latent variables and predictors and what results are made from.
     ///
     /// # Errors
     /// The prior has no structure at its start.
-    pub fn bytes(&self) -> Result<u64, Error> {
+    pub fn bytes(&self, learning: &Learning) -> Result<u64, Error> {
+        let free = self.start().len() + self.free_likelihood().len();
+        let learnt = learning.learn && free > 0;
+        let points = match learnt && learning.integrate {
+            true => jensen_latent::points(free) as u64,
+            false => 1,
+        };
+        let rows = (self.rows.len() * self.likelihood.predictors()) as u64;
         let size = self.process_size() as u64;
-        if size > 0 {
+        let (model, latents) = match size {
+            0 => {
+                let at = self.model(&self.start(), self.likelihood)?;
+                (jensen_latent::footprint(&at)?, at.prior.len() as u64)
+            }
             // As of its covariance, which is not made for this.
-            return Ok(8 * 5 * size * size);
-        }
-        let at = self.model(&self.start(), self.likelihood)?;
-        Ok(jensen_latent::footprint(&at)?)
+            _ => {
+                let repeated = !matches!(self.assembled.design(), Design::Identity);
+                let matrices = MATRICES[usize::from(learnt)][usize::from(repeated)];
+                (8 * matrices * size * size, size)
+            }
+        };
+        Ok(PROCESS + model + 8 * points * (4 * latents + 6 * rows))
     }
 
     /// Remarks for the user.

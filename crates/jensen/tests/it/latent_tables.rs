@@ -94,6 +94,98 @@ fn tables_at_raw_scales_have_their_known_effects() {
     }
 }
 
+/// Means within a tenth of a standard deviation and standard deviations within a twentieth of those by NUTS, beside its own error.
+#[test]
+fn posteriors_are_those_of_nuts() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let known: Value =
+        serde_json::from_str(&fs::read_to_string(folder().join("nuts.json")).unwrap()).unwrap();
+    let mut off = Vec::new();
+    for case in known.as_array().unwrap() {
+        let name = case["name"].as_str().unwrap();
+        let table = Table::read(&folder().join(case["table"].as_str().unwrap())).unwrap();
+        let mut request: LatentRequest = serde_json::from_value(case["request"].clone()).unwrap();
+        let here = format!("graph={}/data", root.display());
+        request.prior = request
+            .prior
+            .map(|prior| prior.replace("graph=data", &here));
+        let found = fitted(request, &table);
+        assert!(found.judgement.trusted, "{name}: {:?}", found.judgement);
+        for (what, known) in case["posterior"].as_object().unwrap() {
+            let [mean, sd, error] = [0, 1, 2].map(|k| known[k].as_f64().unwrap());
+            let own = match what.strip_prefix("h:") {
+                Some(hyper) => (found.hyperparameters.iter())
+                    .find(|h| h.name == hyper)
+                    .and_then(|h| Some((h.mean?, h.sd?))),
+                None => (found.parameters.iter())
+                    .find(|p| p.name == *what)
+                    .map(|p| (p.mean, p.sd)),
+            };
+            let own = own.unwrap_or_else(|| panic!("{name}: no {what}"));
+            let chance = 3.0 * error / sd;
+            let (mean_off, sd_off) = ((own.0 - mean) / sd, own.1 / sd - 1.0);
+            if mean_off.abs() > 0.1 + chance || sd_off.abs() > 0.05 + chance {
+                off.push(format!(
+                    "{name}, {what}: mean {mean_off:+.3} sd, sd {sd_off:+.3}"
+                ));
+            }
+        }
+    }
+    assert!(off.is_empty(), "{}", off.join("\n"));
+}
+
+/// 300 groups of four binary rows: the tilted bound learns too small a variance, by more than its posterior's standard deviation.
+#[test]
+fn a_bound_that_misplaces_a_variance_is_not_trusted() {
+    let noise = |i: usize| ((i * i + 7 * i + 3) as f64 * 0.618_033_988_749_895).fract();
+    let effect = |g: usize| 1.8 * jensen::math::special::inv_phi((g as f64 + 0.5) / 300.0);
+    let group: Vec<f64> = (0..1200).map(|i| (i / 4) as f64).collect();
+    let y = (0..1200).map(|i| f64::from(noise(i) < 1.0 / (1.0 + (-effect(i / 4)).exp())));
+    let column = |name: &str, values: Vec<f64>| {
+        jensen::data::Column::new(name.to_owned(), jensen::data::Cells::Numbers(values))
+    };
+    let columns = vec![column("group", group), column("y", y.collect())];
+    let table = Table::new("groups", columns).unwrap();
+    let request = |bound: &str| LatentRequest {
+        likelihood: Some("bernoulli".to_owned()),
+        prior: Some("intercept() + iid(on=group)".to_owned()),
+        bound: Some(bound.to_owned()),
+        ..LatentRequest::default()
+    };
+    let variance = |found: &LatentSummary| {
+        let row = found
+            .hyperparameters
+            .iter()
+            .find(|h| h.name == "iid.variance");
+        row.unwrap().clone()
+    };
+    let (exact, tilted) = (
+        fitted(request("exact"), &table),
+        fitted(request("tilted"), &table),
+    );
+    assert!(exact.judgement.trusted, "{:?}", exact.judgement);
+    assert_eq!(variance(&exact).misplaced, None);
+    let (right, loose) = (variance(&exact), variance(&tilted));
+    // The distance is told in logarithms of the variance, whose standard deviation is about this.
+    let spread = (right.q95.unwrap() / right.q05.unwrap()).ln() / 3.29;
+    let distance = (right.value / loose.value).ln() / spread;
+    let told = loose.misplaced.unwrap();
+    assert!(
+        (told - distance).abs() < 0.4 * distance,
+        "{told} {distance}"
+    );
+    assert!(
+        !tilted.judgement.trusted && told > 0.4,
+        "{:?}",
+        tilted.judgement
+    );
+    let said = tilted.judgement.warnings.join("\n");
+    assert!(
+        said.contains("iid.variance") && said.contains("too low"),
+        "{said}"
+    );
+}
+
 /// Random tables: y → a + b·y and x → c + d·x change predictions by the map, effects by their units, and bounds by the Jacobian.
 #[test]
 fn units_are_only_units() {

@@ -114,8 +114,10 @@ fn few_groups_are_integrated_as_by_quadrature() {
     let log_two_pi = (2.0 * std::f64::consts::PI).ln();
     let density = Likelihood::gaussian(1.0).prior_of(0).clone();
     let (mut total, mut level, mut square, mut between_mean) = (0.0, 0.0, 0.0, 0.0);
+    let mut shares: Vec<(f64, f64)> = Vec::new();
     let step = 0.05;
     for a in -300..80 {
+        let before = total;
         for b in -80..80 {
             let (between, within) = ((f64::from(a) * step).exp(), (f64::from(b) * step).exp());
             let spread = between + within / 4.0;
@@ -136,6 +138,7 @@ fn few_groups_are_integrated_as_by_quadrature() {
             square += weight * (mean * mean + 1.0 / precision);
             between_mean += weight * between.ln();
         }
+        shares.push(((f64::from(a) * step).exp(), total - before));
     }
     let (mean, sd) = (
         level / total,
@@ -167,8 +170,33 @@ fn few_groups_are_integrated_as_by_quadrature() {
         (log_between - between_mean / total).abs() < 0.15,
         "{log_between}"
     );
-    let quantiles = [0.05, 0.5, 0.95].map(|p| found.marginals[0].quantile(p));
-    assert!(quantiles[0] < quantiles[1] && quantiles[1] < quantiles[2]);
+    // The variance between groups, whose tail to small values is long.
+    let (mut below, mut first, mut second, mut mass) = (0.0, 0.0, 0.0, 0.0);
+    let mut places = Vec::new();
+    for (value, share) in shares {
+        let share = share / total;
+        places.push((value, below + 0.5 * share));
+        below += share;
+        if below > 0.0005 && below < 0.9995 {
+            mass += share;
+            first += share * value;
+            second += share * value * value;
+        }
+    }
+    for (p, close) in [(0.05, 0.2), (0.5, 0.03), (0.95, 0.03)] {
+        let own = found.marginals[0].quantile(p);
+        let at = places.partition_point(|(_, below)| *below < p);
+        let ((v0, p0), (v1, p1)) = (places[at - 1], places[at]);
+        let exact = v0 * (v1 / v0).powf((p - p0) / (p1 - p0));
+        assert!((own / exact - 1.0).abs() < close, "{p}: {own} {exact}");
+    }
+    let (mean, sd) = (
+        first / mass,
+        (second / mass - (first / mass).powi(2)).sqrt(),
+    );
+    let own = found.marginals[0].moments();
+    assert!((own.0 - mean).abs() < 0.05 * sd, "{own:?} {mean} {sd}");
+    assert!((own.1 / sd - 1.0).abs() < 0.05, "{own:?} {mean} {sd}");
 }
 
 fn moments(fit: &Fit) -> Vec<(f64, f64)> {
