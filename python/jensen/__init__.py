@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ._bridges import Density, from_numpyro, from_pymc
     from ._fit import Fit, fit, load, resume
     from ._model import BoundModel, Minibatch, Model, minibatch
-    from ._regress import regress, regress_predict
+    from ._regress import regress, regress_curves, regress_effects, regress_predict
     from ._verdict import TrustWarning
 
 __all__ = [
@@ -40,6 +40,8 @@ __all__ = [
     "load",
     "minibatch",
     "regress",
+    "regress_curves",
+    "regress_effects",
     "regress_predict",
     "resume",
 ]
@@ -58,6 +60,8 @@ _HOME = {
     "Model": "_model",
     "minibatch": "_model",
     "regress": "_regress",
+    "regress_curves": "_regress",
+    "regress_effects": "_regress",
     "regress_predict": "_regress",
 }
 

@@ -61,6 +61,10 @@ class Fitted:
 def regress_predict(
     folder: str, columns: list[Any] | None, path: str | None, seed: int | None, threads: int | None
 ) -> tuple[list[int], list[tuple[str, list[int]]], Array]: ...
+def regress_effects(
+    folder: str, columns: list[Any] | None, path: str | None, threads: int | None
+) -> list[tuple[list[str | None], list[float]]]: ...
+def regress_curves(folder: str, threads: int | None) -> list[tuple[list[str | None], list[float]]]: ...
 def generate(
     name: str,
     text: str,

@@ -108,6 +108,41 @@ def regress_predict(
     return made
 
 
+def regress_effects(
+    folder: str | os.PathLike[str], data: Table, *, threads: int | None = None
+) -> list[dict[str, str | float | None]]:
+    """Average marginal effects over the rows of a table, by a regression in a folder: rows for a data frame.
+
+    A number has the mean slope of the expected response (``contrast`` is ``dY/dX``), a factor the mean difference of each level
+    from the first one. ``category`` is that of responses that are categories; ``estimate``, ``sd``, ``q05`` and ``q95`` are of
+    the posterior. Rows keep their groups.
+
+    Raises:
+        ValueError: A column is missing, or holds what the fit does not know.
+    """
+    columns, path = _columns(data)
+    found = _jensen.regress_effects(os.fspath(folder), columns, path, threads)
+    return [_row(("column", "contrast", "category"), words, "estimate", numbers) for words, numbers in found]
+
+
+def regress_curves(folder: str | os.PathLike[str], *, threads: int | None = None) -> list[dict[str, str | float | None]]:
+    """Conditional effects of a regression in a folder: the expected response along each column, as rows for a data frame.
+
+    Other columns are at their means or first levels, and groups have no effects; ``by`` is a column that interacts with
+    ``column``, with one curve for each ``by_value``.
+    """
+    names = ("column", "value", "by", "by_value", "category")
+    found = _jensen.regress_curves(os.fspath(folder), threads)
+    return [_row(names, words, "expected", numbers) for words, numbers in found]
+
+
+def _row(
+    names: Sequence[str], words: Sequence[str | None], of: str, numbers: Sequence[float]
+) -> dict[str, str | float | None]:
+    """A row of words and of a summary."""
+    return {**dict(zip(names, words)), **dict(zip((of, "sd", "q05", "q95"), numbers))}
+
+
 def _columns(data: Table) -> tuple[list[Any] | None, str | None]:
     """Columns as the extension module wants them, or a file."""
     if isinstance(data, (str, os.PathLike)):

@@ -427,7 +427,7 @@ def test_a_worker_that_is_killed_in_its_answer_is_lost():
         with pytest.raises(_engines.Lost):
             workplace.result(call)
         # The next one is answered by a new worker.
-        with pytest.raises(ValueError, match="no fits are asked for"):
+        with pytest.raises(ValueError, match="nothing to fit"):
             list(_engines.each(workplace, "plan_tasks", [([], [1])]))
 
 
@@ -773,8 +773,8 @@ def test_shards_of_mixtures_that_cannot_be_are_named(tables, tmp_path):
     refused(of(incomplete), r"3\.npy`, row 8: the value of `V2` is missing; inferred temperatures", temper="global")
     refused(lambda file: file.write_bytes(b"no table"), r"3\.npy")
     refused(nothing, "binary components take 0 and 1", kind="bernoulli")
-    refused(nothing, "5000 components cannot be learned from 2000 points", components=5000)
-    refused(nothing, "--passes belongs to --batch", passes=2.0)
+    refused(nothing, "5000 components are too many for 2000 points", components=5000)
+    refused(nothing, "--passes needs --batch", passes=2.0)
     refused(nothing, "--smoothing belongs to binary and multinomial", smoothing=1.0)
     refused(nothing, "expected one of `tempper`|unknown field", error=(ValueError, TypeError), tempper="none")
     with pytest.raises(ValueError, match="is given twice"):

@@ -239,7 +239,7 @@ def test_topics_are_those_of_the_command_bit_for_bit(corpus, tmp_path):
     # A corpus in other words is refused.
     command("topics", "build", tmp_path / "new.mtx", "--heldout", 0, "--out", tmp_path / "new.corpus", "--quiet")
     for use in (from_file.transform, from_file.partial_fit):
-        with pytest.raises(ValueError, match="other words"):
+        with pytest.raises(ValueError, match="another vocabulary"):
             use(tmp_path / "new.corpus")
     # Learning from more documents is the command's update.
     updated = tmp_path / "updated"

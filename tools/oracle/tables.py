@@ -90,9 +90,11 @@ def points(suite):
     suite.case("constant", "mixture", {"components": 3}, least=log - slack, trusted=True, says="`k` (3.5)")
     suite.table("copy", ["a", "b", "inches"], [[a, b, 100 + a / 2.54] for a, b in rows])
     suite.case("copy", "mixture", {"components": 3}, least=log - slack, trusted=True, says="`inches` (of `a`)")
-    # The prior of a component is a tenth of each column's variance, which a direction as thin as this does not have: no bound to reach.
-    suite.table("collinear", ["a", "b", "c"], [[a, b, a + rng.gauss(0, 1e-3)] for a, b in rows])
-    suite.case("collinear", "mixture", {"components": 3})
+    # A direction a thousandth of a standard deviation wide: the prior of components is to have it too.
+    off = [rng.gauss(0, 1e-3) for _ in rows]
+    suite.table("collinear", ["a", "b", "c"], [[a, b, a + e] for (a, b), e in zip(rows, off)])
+    thin = log + sum(log_normal(e, 0, 1e-3) for e in off)
+    suite.case("collinear", "mixture", {"components": 3}, least=thin - parameters(3, 3) * math.log(90), trusted=True)
     suite.table("same_rows", ["a", "b"], [[1, 2]] * 20)
     suite.case("same_rows", "mixture", {"components": 2}, refused="every column is constant")
     five = [[0, 0, 0], [10, 0, 0], [0, 10, 0], [0, 0, 10], [10, 10, 10]]
@@ -157,12 +159,22 @@ def points(suite):
     suite.table("three_rows", ["a", "b", "c", "d"], few * 15)
     suite.case("three_rows", "factor-analysis", {"factors": 2}, trusted=False, says="no bound")
     # Binary factors.
-    rows = []
+    rows, log = [], 0.0
     for _ in range(150):
         on = [rng.random() < 0.3 for _ in range(2)]
-        rows.append([3 * on[0] + rng.gauss(0, 0.3), 4 * on[1] + rng.gauss(0, 0.3), 3 * on[0] + 4 * on[1] + rng.gauss(0, 0.3)])
+        row = [3 * on[0] + rng.gauss(0, 0.3), 4 * on[1] + rng.gauss(0, 0.3), 3 * on[0] + 4 * on[1] + rng.gauss(0, 0.3)]
+        rows.append(row)
+        ways = []
+        for i in range(2):
+            for j in range(2):
+                means = [3 * i, 4 * j, 3 * i + 4 * j]
+                prior = sum(math.log(0.3 if z else 0.7) for z in (i, j))
+                ways.append(prior + sum(log_normal(x, m, 0.3) for x, m in zip(row, means)))
+        log += log_sum_exp(ways)
     suite.table("binary", ["a", "b", "c"], rows)
-    suite.case("binary", "factors", {"factors": 2, "noise_variance": 0.09})
+    for seed in range(5):
+        request = {"factors": 2, "noise_variance": 0.09, "points": {"seed": seed}}
+        suite.case(f"binary_{seed}", "factors", request, least=log - 6 * math.log(150), table="binary")
     suite.table("binary_far", ["a", "b", "c"], [[x + 1000 for x in row] for row in rows])
     suite.case("binary_far", "factors", {"factors": 2, "noise_variance": 0.09}, trusted=False, says="independent normal columns")
 

@@ -269,20 +269,24 @@ const CONJUGATE: [Layer; 12] = [
     },
 ];
 
-const BLACKBOX: [Layer; 11] = [
+const BLACKBOX: [Layer; 12] = [
     Layer {
         modules: &[
             "error",
             "calls",
             "noise",
             "optimiser",
-            "agreement",
+            "policy",
             "psis",
             "sparse",
             "summary",
             "watched",
         ],
         may_use: &[],
+    },
+    Layer {
+        modules: &["agreement"],
+        may_use: &["policy"],
     },
     Layer {
         modules: &["family"],
@@ -299,6 +303,7 @@ const BLACKBOX: [Layer; 11] = [
             "calls",
             "noise",
             "agreement",
+            "policy",
             "psis",
             "family",
             "oracle",
@@ -312,6 +317,7 @@ const BLACKBOX: [Layer; 11] = [
             "agreement",
             "calls",
             "noise",
+            "policy",
             "psis",
             "family",
             "oracle",
@@ -334,6 +340,7 @@ const BLACKBOX: [Layer; 11] = [
             "calls",
             "error",
             "noise",
+            "policy",
             "psis",
             "optimiser",
             "family",
@@ -359,6 +366,7 @@ const BLACKBOX: [Layer; 11] = [
             "error",
             "noise",
             "agreement",
+            "policy",
             "family",
             "oracle",
             "tail_decay",
@@ -381,6 +389,7 @@ const BLACKBOX: [Layer; 11] = [
             "error",
             "noise",
             "agreement",
+            "policy",
             "approximation",
             "evaluation",
             "starts",

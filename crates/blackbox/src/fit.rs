@@ -10,6 +10,7 @@ use crate::error::FitError;
 use crate::family::Space;
 use crate::method::no_records;
 use crate::noise::NoiseSource;
+use crate::policy::Policy;
 use crate::records::Prepared;
 use crate::refine::Refined;
 use crate::refining::Refining;
@@ -34,8 +35,10 @@ pub struct Fit {
     pub families: Vec<FamilyResult>,
     /// Index of the one to use.
     pub chosen: usize,
-    /// How the run ended.
+    /// How the optimisation of the chosen family ended.
     pub status: Status,
+    /// How the whole run ended, its refinement included.
+    pub ended: Status,
     /// Every start's end; empty where the method begins without them.
     pub starts: Vec<StartOutcome>,
     /// Draws of the posterior itself, where the fit was refined.
@@ -50,6 +53,8 @@ pub struct Fit {
     pub calls: Calls,
     /// Wall-clock seconds.
     pub seconds: f64,
+    /// What was asked of it.
+    pub policy: Policy,
     space: Space,
 }
 
@@ -61,7 +66,8 @@ impl Fit {
         density: &D,
         settings: &Settings,
     ) -> Option<Self> {
-        let chosen = choose(&output.results);
+        let policy = settings.policy;
+        let chosen = choose(&output.results, &policy);
         let own = output.results.get(chosen)?.status.clone();
         let modes = modes_of(&output.starts);
         let source = NoiseSource::new(settings.seed, settings.simd);
@@ -69,6 +75,7 @@ impl Fit {
             Labellings::of(density, source, &output.starts, &modes, &settings.variables);
         Some(Self {
             chosen,
+            ended: status.clone(),
             status: own.unwrap_or(status),
             families: output.results,
             starts: output.starts,
@@ -78,6 +85,7 @@ impl Fit {
             iterations: 0,
             calls: output.calls,
             seconds: 0.0,
+            policy,
             space: Space::of(density),
         })
     }

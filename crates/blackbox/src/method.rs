@@ -23,7 +23,7 @@ use crate::noise::NoiseSource;
 use crate::records::{MinibatchSettings, Prepared, SmisoSettings};
 use crate::saa::SaaSettings;
 use crate::settings::AutoSettings;
-use crate::trust::{RecordTrust, TrustSettings};
+use crate::trust::{PaperTrustSettings, RecordTrust, TrustSettings};
 
 /// What a method begins with.
 pub struct Beginning<'a, D: TwiceDifferentiable> {
@@ -315,6 +315,8 @@ methods! {
     methods {
         /// TrustVI: stochastic trust regions, after a robust start.
         Trust(TrustSettings),
+        /// TrustVI as printed, from the initial point.
+        PaperTrust(PaperTrustSettings),
         /// Hessian-free Newton steps without a trust region, from the initial point: a baseline.
         Hfsgvi(HfsgviSettings),
         /// Newton rounds on fixed draws, after a robust start.

@@ -1,4 +1,7 @@
 //! A density that is not evaluated any more once a step is in vain.
+//!
+//! A density may end an evaluation itself when the time is up, and leave NaN: then the interrupt is asked again, so that no
+//! step goes on with what was left out.
 
 use std::sync::Arc;
 
@@ -9,6 +12,15 @@ use jensen_run::Interrupt;
 pub(crate) struct Watched<'a, D> {
     pub density: &'a D,
     pub interrupt: &'a Interrupt<'a>,
+}
+
+impl<D> Watched<'_, D> {
+    /// Tells the interrupt that an evaluation may have been ended.
+    fn heed(&self, out: &[f64]) {
+        if out.iter().any(|x| x.is_nan()) {
+            self.interrupt.is_over();
+        }
+    }
 }
 
 impl<D: LogDensity> LogDensity for Watched<'_, D> {
@@ -31,6 +43,7 @@ impl<D: LogDensity> LogDensity for Watched<'_, D> {
             out.fill(f64::NAN);
         } else {
             self.density.value(ws, z, out);
+            self.heed(out);
         }
     }
 
@@ -45,6 +58,7 @@ impl<D: LogDensity> LogDensity for Watched<'_, D> {
             out.fill(f64::NAN);
         } else {
             self.density.value_grad(ws, z, out, grad);
+            self.heed(out);
         }
     }
 
@@ -75,7 +89,8 @@ impl<D: TwiceDifferentiable> TwiceDifferentiable for Watched<'_, D> {
                 out.row_mut(row).fill(f64::NAN);
             }
         } else {
-            self.density.apply(ws, v, out);
+            self.density.apply(ws, v, out.reborrow());
+            self.heed(out.as_mut_slice());
         }
     }
 }

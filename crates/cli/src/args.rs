@@ -445,8 +445,8 @@ Examples:
   jensen reproduce trustvi --out trustvi
   jensen reproduce trustvi --out trustvi --scale paper --resume
 
-The folder of --out gets results.json, written anew after every row, and each figure as SVG and PNG. Without a
-name (or with LIST) the experiments are listed with their parts and the data that they need.";
+The folder of --out gets results.json, rewritten after every row, and each figure as SVG and PNG. Without a
+name, or with LIST, the command lists the experiments with their parts and data.";
 
 /// Makes tables and figures again.
 #[derive(Args)]
@@ -457,6 +457,9 @@ pub struct ReproduceArgs {
     /// Folder of the data [default: data]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
+    /// A corpus for the part `figure2-given` of `tempering`, in any format that `jensen topics build` reads
+    #[arg(long, value_name = "FILE")]
+    pub corpus: Option<PathBuf>,
     /// Folder of the results [default: reproductions/NAME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -24,8 +24,8 @@ pub fn run(args: &FitArgs, count: usize) -> CommandResult {
     let (Some(model), Some(simulator), Some(out)) = (&args.model, &args.simulator, &args.out)
     else {
         return Err(Failure::usage(
-            "--calibrate takes a program, --simulator FILE.stan and --out DIR: a Stan program does not say where its prior \
-             ends, so that another one has to draw parameters and data in its generated quantities",
+            "--calibrate needs a program, --simulator FILE.stan and --out DIR: the simulator draws parameters and \
+             data in its generated quantities",
         ));
     };
     let mut request = args.request.clone();
@@ -41,7 +41,11 @@ pub fn run(args: &FitArgs, count: usize) -> CommandResult {
         name: simulator.display().to_string(),
         text: read_text(simulator)?,
         folders: args.include.clone(),
-        data: args.data.path().map(DataFile::read).transpose()?,
+        data: args
+            .data
+            .path()
+            .map(|path| DataFile::read_within(path, fits.request.memory_limit()))
+            .transpose()?,
     };
     let build = Build {
         halt: limits::halt(None, fits.request.memory_limit()),
@@ -63,7 +67,7 @@ pub fn run(args: &FitArgs, count: usize) -> CommandResult {
     recorded?;
     if rows.len() < count {
         remark(&format!(
-            "stopped with {} of {count} simulations: the same command goes on",
+            "stopped with {} of {count} simulations: the same command continues",
             rows.len()
         ));
         return Ok(Exit::Untrusted);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jensen::blackbox::FitError;
+use jensen::job::MEMORY_LIMIT;
 use jensen::program::{FitRequest, Program, Source};
 use jensen::stan::{self, Checked};
 
@@ -22,7 +23,7 @@ pub fn run(args: &CheckArgs) -> CommandResult {
     let data: Vec<&PathBuf> = files.into_iter().chain(&args.data).collect();
     if let [first, second, ..] = data[..] {
         return Err(Failure::usage(format!(
-            "`{}` and `{}` are both data: programs are checked with one file of them",
+            "`{}` and `{}` are both data: give one data file",
             first.display(),
             second.display()
         )));
@@ -30,7 +31,7 @@ pub fn run(args: &CheckArgs) -> CommandResult {
     let data = data.first().map(|path| path.as_path());
     if let (Some(data), []) = (data, &models[..]) {
         return Err(Failure::usage(format!(
-            "`{}` is a file of data: give the program that reads it, too",
+            "`{}` is a data file: give the program as well",
             data.display()
         )));
     }
@@ -66,7 +67,7 @@ enum Wrong {
 
 /// Checks one program; the line about it.
 fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, Wrong> {
-    let read = Source::read(model, &args.include, data);
+    let read = Source::read(model, &args.include, data, MEMORY_LIMIT);
     let source = read.map_err(|error| Wrong::File(error.into()))?;
     let source = match args.old_syntax {
         true => source.modernised(),
@@ -86,9 +87,14 @@ fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, 
         )));
     }
     let mut warnings = checked.diagnostics.len();
-    let mut about = name;
-    if let Some(data) = data {
-        about = format!("{about} with {}", data.display());
+    let about = match data {
+        Some(data) => format!("{name} with {}", data.display()),
+        None => name,
+    };
+    // What needs no data is compiled without.
+    let functions = model.extension().is_some_and(|e| e == "stanfunctions");
+    let needs_none = checked.program.is_some_and(|p| p.data.is_empty()) && !functions;
+    if data.is_some() || needs_none {
         let notes = compiled(source).map_err(|failure| {
             failure.report();
             Wrong::Program(format!("{about}: 1 error\n"))

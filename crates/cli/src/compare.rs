@@ -21,13 +21,13 @@ pub fn run(args: &CompareArgs) -> CommandResult {
         let name = &candidate.fit;
         if !candidate.trusted {
             remark(&format!(
-                "warning: the fit in `{name}` is not trusted, and so is its row"
+                "warning: the fit in `{name}` is not trusted, and neither is its row"
             ));
             exit = Exit::Untrusted;
         }
         let Some(loo) = &candidate.loo else {
             remark(&format!(
-                "`{name}` has no generated quantity `{}`, so that no observation can be left out; --log-lik names another",
+                "`{name}` has no generated quantity `{}`, which leave-one-out needs; --log-lik names another",
                 args.log_lik
             ));
             continue;

@@ -59,7 +59,7 @@ pub fn build(
     terms: Terms,
 ) -> Result<Model, Failure> {
     let simd = words::simd(Some(&build.simd))?;
-    let source = Source::read(model, &build.include, data)?;
+    let source = Source::read(model, &build.include, data, build.memory_limit)?;
     let model = Model::compile(
         &source.text,
         &source.model,

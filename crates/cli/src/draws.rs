@@ -57,7 +57,8 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
             .map_err(|error| folder::bad_approximation(&run, error))?;
         if request.draws > refined.draws.count {
             remark(&format!(
-                "there are {} refined draws, so each is repeated, with new random numbers for generated quantities",
+                "there are only {} refined draws, so Jensen repeats them, with new random numbers for generated \
+                 quantities",
                 refined.draws.count
             ));
         }
@@ -91,7 +92,12 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
 pub fn generate(args: &GenerateArgs) -> CommandResult {
     let (run, stored) = Stored::open(&args.dir)?;
     let threads = start_threads(args.threads)?;
-    let source = Source::read(&args.model, &args.include, args.data.as_deref())?;
+    let source = Source::read(
+        &args.model,
+        &args.include,
+        args.data.as_deref(),
+        stored.flags.memory_limit(),
+    )?;
     let mut source = source.with_coordinates(args.coords.as_deref())?;
     let fitted = stored.source(&run)?.data;
     let values = match (&source.data, &fitted) {

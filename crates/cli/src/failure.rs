@@ -120,7 +120,7 @@ pub fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
         .unwrap_or_default();
     let _ = writeln!(
         std::io::stderr(),
-        "error: this is a fault of jensen {}, please report it with the model and data: {what}{place}",
+        "error: this is a bug of jensen {}, please report it with the model and data: {what}{place}",
         env!("CARGO_PKG_VERSION")
     );
 }

@@ -43,8 +43,8 @@ pub fn keep_memory() {}
 
 #[cfg(target_os = "linux")]
 extern "C" fn told(_: libc::c_int) {
-    const MESSAGE: &str = "error: a file was cut short while it was read: run again, and put new versions of a file in its \
-                           place by renaming\n";
+    const MESSAGE: &str = "error: another process shortened a file while Jensen read it: run again, and replace \
+                           files by renaming\n";
     // SAFETY: the message is as long as it says, and both calls may be made within a signal handler.
     unsafe {
         libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len());
@@ -97,8 +97,8 @@ fn no_memory(size: usize) {
         // The room is longer than the message.
         let _ = writeln!(
             rest,
-            "error: the system gives no more memory ({size} bytes were asked for): a smaller --memory-limit or fewer \
-             --threads take less, and `ulimit -v` or the container's limit may allow more"
+            "error: the system refused {size} bytes of memory: use a smaller --memory-limit or fewer --threads, \
+             or raise `ulimit -v` or the container's limit"
         );
         rest.len()
     };

@@ -38,7 +38,7 @@ pub fn run(args: FitArgs) -> CommandResult {
     };
     if args.inits_out.is_some() && !plan.request.saved().wants_all(VariableKind::Parameter) {
         return Err(Failure::usage(
-            "--inits-out writes the parameters: have them among what --save names",
+            "--inits-out writes the parameters: include them in --save",
         ));
     }
     let threads = start_threads(args.threads)?;
@@ -92,7 +92,8 @@ fn write_inits(file: &Path, sample: &Sample) -> Result<(), Failure> {
 }
 
 fn read(args: &FitArgs, model: &Path) -> Result<Source, Failure> {
-    let source = Source::read(model, &args.include, args.data.path())?;
+    let most = args.request.memory_limit();
+    let source = Source::read(model, &args.include, args.data.path(), most)?;
     let source = source.with_coordinates(args.coords.as_deref())?;
     Ok(match args.old_syntax {
         true => source.modernised(),

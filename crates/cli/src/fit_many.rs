@@ -67,7 +67,7 @@ fn refuse_foreign(args: &FitManyArgs) -> Result<(), Failure> {
     ] {
         if given {
             return Err(Failure::usage(format!(
-                "{flag} is of one fit with a folder of its own: use `jensen fit`"
+                "{flag} applies to a single fit: use `jensen fit`"
             )));
         }
     }
@@ -141,7 +141,7 @@ fn row(fits: &Fits, task: &Task) -> Option<Row> {
         fits.row(task, halt, &clock, Some(&STOP))
     }));
     made.unwrap_or_else(|_| {
-        let fault = "an internal error, said on standard error";
+        let fault = "an internal error; see standard error";
         Some(Row::failed(task, fault, clock()))
     })
 }
@@ -158,7 +158,7 @@ fn conclude(args: &FitManyArgs, rows: &[&Row], wanted: usize) -> CommandResult {
     }
     if rows.len() < wanted {
         remark(&format!(
-            "stopped with {} of {wanted} rows: the same command goes on",
+            "stopped with {} of {wanted} rows: the same command continues",
             rows.len()
         ));
     }

@@ -20,8 +20,8 @@ Examples:
   jensen hmm fit strides.csv --states 4 --sequence patient --covariance diagonal --temper anneal=50
   jensen hmm fit answers.csv --states 3 --sequence pupil --emissions bernoulli
 
-DATA is a CSV file with a header, an .npy, .npz or .parquet file; a row is a step, and every column but that of --sequence is emitted.
-The posterior of transitions and emissions is found by coordinate ascent, that of the states by forward-backward.";
+DATA is a CSV file with a header, an .npy, .npz or .parquet file; a row is a step, and all columns except --sequence are emissions.
+Coordinate ascent finds the posterior of transitions and emissions, and forward-backward the posterior of the states.";
 
 /// Hidden Markov models.
 #[derive(Subcommand)]
@@ -38,9 +38,9 @@ Examples:
   jensen hmm predict geyser eruptions.csv > states.csv
   jensen hmm predict strides new.csv --out states.csv
 
-A line a row of DATA: the probability of each state given the whole sequence (p1, p2, …), and the state on the most probable path
-of the sequence (Viterbi). The columns are those of the fit. On standard error stands a lower bound of the log predictive density
-of the sequences, in nats.";
+Each row of DATA gives a line with the probability of each state given the whole sequence (p1, p2, …), and the state on
+the most probable path of the sequence (Viterbi). DATA needs the columns of the fit. Standard error has a lower bound of
+the log predictive density of the sequences, in nats.";
 
 /// Finds states.
 #[derive(Args)]
@@ -104,7 +104,7 @@ fn predict(args: &PredictArgs) -> CommandResult {
 
 /// States as CSV, in the order of the table.
 fn lines(request: &ChainsRequest, found: &Sequences, marginals: &[f64], paths: &[usize]) -> String {
-    let k = request.states.unwrap_or(1) as usize;
+    let k = marginals.len() / found.rows.len().max(1);
     let named = found.names.iter().zip(&found.lengths);
     let names: Vec<&str> = named
         .flat_map(|(name, length)| std::iter::repeat_n(name.as_str(), *length))

@@ -40,7 +40,7 @@ pub fn help() -> String {
         return String::new();
     }
     format!(
-        "Left out of this build: {}. To have them: cargo build --release -p jensen-cli\n\n",
+        "This build lacks {}. To add them: cargo build --release -p jensen-cli\n\n",
         names.join(", ")
     )
 }
@@ -64,8 +64,7 @@ fn told(error: Error) -> Error {
         && let Some(optional) = absent().find(|optional| optional.command == given)
     {
         let message = format!(
-            "this build leaves `jensen {given}` out; to have it: \
-             cargo build --release -p jensen-cli --features {}",
+            "this build lacks `jensen {given}`; to add it: cargo build --release -p jensen-cli --features {}",
             optional.feature
         );
         return Line::command().error(ErrorKind::InvalidSubcommand, message);

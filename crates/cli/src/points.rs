@@ -27,17 +27,17 @@ Examples:
   jensen mixture fit points.csv --components 1..10 --starts 5 --out results
 
 DATA is a CSV file with a header, an .npy, .npz or .parquet file; every column is used. Empty cells are missing values, and are
-integrated out. Without --batch, coordinate ascent runs until the bound is still; with it, stochastic steps make the
-passes asked for.";
+integrated out. Without --batch, coordinate ascent runs until it converges; with it, stochastic steps make the
+number of --passes.";
 
 const PREDICT_EXAMPLES: &str = "\
 Examples:
   jensen mixture predict results new.csv
   jensen mixture predict results new.csv --out components.csv --out components.npy
 
-DATA is a table with the columns of the fit, by their names; others are left aside. A row a row of it: the most
-probable component (from 1, in the order of fit.json), the log density in nats of the row under the posterior predictive
-distribution, and the probability of every component. Empty cells are missing values, and are integrated out.";
+DATA is a table with the columns of the fit; other columns are ignored. Each row gives the most probable component
+(from 1, in the order of fit.json), the log density in nats of the row under the posterior predictive distribution, and
+the probability of every component. Empty cells are missing values, and are integrated out.";
 
 /// Mixtures of points.
 #[derive(Subcommand)]

@@ -5,13 +5,17 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use jensen::Fitted;
+use jensen::data::table_csv::quoted;
 use jensen::data::{
     NetcdfAttributes, ParameterSummary, Roles, write_atomic_bytes, write_draws_csv,
     write_draws_netcdf,
 };
-use jensen::job::{Place, words};
+use jensen::job::{MEMORY_LIMIT, Place, words};
 use jensen::program::{FitRequest, Program, RefineName};
-use jensen::regress::{Kept, Predicted, Regression, Request, predict, read_frame};
+use jensen::regress::{
+    Kept, Predicted, Regression, Request, Sensitive, Summary, curves, effects, predict, read_frame,
+    sensitivity,
+};
 
 use crate::failure::{CommandResult, Exit, Failure, print, remark};
 use crate::limits;
@@ -26,10 +30,15 @@ Examples:
   jensen regress herds.csv 'cases | trials(size) ~ period + (1 | herd)' --family binomial
   jensen regress growth.csv 'length ~ s(age)' 'sigma ~ age' --prior 'b ~ normal(0, 1)'
   jensen regress wine.csv 'rating ~ temp * contact + (1 | judge)' --family cumulative --stan wine.stan
+  jensen regress map.csv 'cases ~ x + car(\"map.graph\", gr = region, type = \"bym2\") + offset(log(expected))' --family poisson
+  jensen regress air.csv 'ozone ~ mi(sun) + wind' 'sun | mi() ~ wind'
+  jensen regress genes.csv 'y ~ .' --prior 'b ~ horseshoe(1)'
   jensen regress predict sleep new.csv --out predictions.csv
+  jensen regress effects sleep sleep.csv
 
 Formulas are those of R, lme4 and brms: a + b, a:b, a*b, a^2, I(x^2), log(x), poly(x, 3), bs(x), ns(x), scale(x), factor(x),
-offset(x), (x | g), (x || g), (1 | a/b), s(x), t2(x, z), gp(x), mo(x); left of the bar y | trials(n), cens(c), weights(w), se(s),
+offset(x), (x | g), (x || g), (1 | a/b), (1 | mm(a, b)), s(x), t2(x, z), gp(x), mo(x), me(x, sd_x), mi(x), ar(time, gr = g, p = 1),
+car(\"map.graph\", gr = region); left of the bar y | trials(n), cens(c), weights(w), se(s),
 rate(e), trunc(lb = 0). Words in the table are factors. Rows with missing values are left out and counted.
 The folder of --out is one of `jensen fit`: `jensen draws`, `jensen compare` and `jensen fit --resume` take it.";
 
@@ -102,6 +111,54 @@ enum RegressCommand {
     /// Predict rows of a table by a fit in a folder
     #[command(after_help = PREDICT_EXAMPLES)]
     Predict(PredictArgs),
+    /// Average marginal effects: slopes of numbers and differences of levels, over the rows of a table
+    #[command(after_help = EFFECTS_EXAMPLES)]
+    Effects(EffectsArgs),
+    /// Conditional effects: the expected response along each column
+    #[command(after_help = CURVES_EXAMPLES)]
+    Curves(CurvesArgs),
+}
+
+const EFFECTS_EXAMPLES: &str = "\
+Examples:
+  jensen regress effects sleep sleep.csv
+
+For each number: the mean slope of the expected response over the rows of the table; for each level of a factor: the mean difference from
+the first level. Rows keep their groups. Of successes among trials the expected response is a probability.";
+
+/// Average effects.
+#[derive(Args)]
+struct EffectsArgs {
+    /// The folder of a regression
+    dir: PathBuf,
+    /// The rows: a table with the columns that the formula names, such as the table of the fit
+    table: PathBuf,
+    /// Write the table of effects to this file instead of standard output
+    #[arg(long, value_name = "FILE.csv")]
+    out: Option<PathBuf>,
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = words::thread_count)]
+    threads: Option<usize>,
+}
+
+const CURVES_EXAMPLES: &str = "\
+Examples:
+  jensen regress curves sleep --out curves.csv
+
+Along each column the expected response, of categories their probabilities, with other columns at their means or first levels and without
+effects of groups; one curve for each value of a column that interacts with it. The report shows them as pictures.";
+
+/// Curves.
+#[derive(Args)]
+struct CurvesArgs {
+    /// The folder of a regression
+    dir: PathBuf,
+    /// Write the table of points to this file instead of standard output
+    #[arg(long, value_name = "FILE.csv")]
+    out: Option<PathBuf>,
+    /// Threads [default: all of the machine]
+    #[arg(long, value_name = "T", value_parser = words::thread_count)]
+    threads: Option<usize>,
 }
 
 const PREDICT_EXAMPLES: &str = "\
@@ -110,7 +167,7 @@ Examples:
   jensen regress predict sleep new.csv --out predictions.csv --draws predictions.nc
 
 For each row: mean, sd and 90 % interval of the expected value, the mean of the linear predictor, and the 90 % interval of a
-response. Of categories: their probabilities. A new level of a group has an effect drawn from the distribution of all groups.";
+response. For categories, their probabilities. A new level of a group has an effect drawn from the distribution of all groups.";
 
 /// Predicts.
 #[derive(Args)]
@@ -137,6 +194,8 @@ struct PredictArgs {
 pub fn run(args: RegressArgs) -> CommandResult {
     match args.command {
         Some(RegressCommand::Predict(args)) => predictions(&args),
+        Some(RegressCommand::Effects(args)) => average(&args),
+        Some(RegressCommand::Curves(args)) => along(&args),
         None => fit(&args),
     }
 }
@@ -153,7 +212,14 @@ fn fit(args: &RegressArgs) -> CommandResult {
     let Some(path) = &args.table else {
         return Err(Failure::usage("no table is given"));
     };
-    let Regression { source, kept } = Regression::new(&request, &read_frame(path)?)?;
+    let Regression {
+        source,
+        kept,
+        log_prior,
+    } = Regression::new(
+        &request,
+        &read_frame(path, args.memory_limit.unwrap_or(MEMORY_LIMIT))?,
+    )?;
     if let Some(file) = &args.stan {
         let data = source.data.as_ref().map(|data| data.bytes.as_slice());
         write_atomic_bytes(file, source.text.as_bytes()).map_err(Failure::output)?;
@@ -188,18 +254,19 @@ fn fit(args: &RegressArgs) -> CommandResult {
     let program = Program::compile(source, settings, threads, halt)?;
     let init = program.start(None)?;
     let (fitted, summary) = setting.watch(say, |around| program.fit(init, around))?;
+    let moved = sensitivity(&kept, &log_prior, program.data(), &fitted)?;
     conclude(
         &summary,
         summary.trusted,
         args.out.as_deref(),
         say,
         8,
-        |_| told(&kept, &fitted),
+        |_| told(&kept, &moved, &fitted),
     )
 }
 
 /// The output: the table of answers, the priors, and the checks of the fit.
-fn told(kept: &Kept, fitted: &Fitted) -> String {
+fn told(kept: &Kept, moved: &[Sensitive], fitted: &Fitted) -> String {
     let mut text = String::new();
     let all = fitted.parameters();
     let answers: Vec<ParameterSummary> = kept.answers(&all).into_iter().cloned().collect();
@@ -220,6 +287,13 @@ fn told(kept: &Kept, fitted: &Fitted) -> String {
     if !constants.is_empty() {
         let _ = writeln!(text, "{:<8} where {}", "", constants.join(", "));
     }
+    for moved in moved {
+        let _ = writeln!(
+            text,
+            "{:<8} the prior matters: the mean of {} moves by {:+.1} sd for each doubling of the weight of all priors",
+            "", moved.name, moved.shift
+        );
+    }
     text + &table::evidence(fitted)
 }
 
@@ -231,7 +305,7 @@ fn significant(x: f64) -> String {
 
 fn predictions(args: &PredictArgs) -> CommandResult {
     let threads = start_threads(args.threads)?;
-    let frame = read_frame(&args.table)?;
+    let frame = read_frame(&args.table, MEMORY_LIMIT)?;
     let made = predict(
         &args.dir,
         &frame,
@@ -249,10 +323,54 @@ fn predictions(args: &PredictArgs) -> CommandResult {
     if let Some(file) = &args.draws {
         write_draws(file, &made)?;
     }
-    let text = rows(&made);
-    match &args.out {
+    written(&rows(&made), args.out.as_deref())
+}
+
+/// The average effects, a row each.
+fn average(args: &EffectsArgs) -> CommandResult {
+    let threads = start_threads(args.threads)?;
+    let frame = read_frame(&args.table, MEMORY_LIMIT)?;
+    let found = effects(&args.dir, &frame, threads, limits::halt(None, u64::MAX))?;
+    let mut text = String::from("column,contrast,category,estimate,sd,q05,q95\n");
+    for effect in &found {
+        let words = [
+            &effect.column,
+            &effect.contrast,
+            effect.category.as_ref().unwrap_or(&String::new()),
+        ]
+        .map(|word| quoted(word));
+        text += &format!("{},{}\n", words.join(","), summarised(&effect.estimate));
+    }
+    written(&text, args.out.as_deref())
+}
+
+/// The points of all curves, a row each.
+fn along(args: &CurvesArgs) -> CommandResult {
+    let threads = start_threads(args.threads)?;
+    let found = curves(&args.dir, threads, limits::halt(None, u64::MAX))?;
+    let mut text = String::from("column,value,by,by_value,category,expected,sd,q05,q95\n");
+    for line in &found {
+        let (by, value) = line.by.clone().unwrap_or_default();
+        let category = line.category.clone().unwrap_or_default();
+        for (at, expected) in line.at.iter().zip(&line.expected) {
+            let words = [&line.column, at, &by, &value, &category].map(|word| quoted(word));
+            text += &format!("{},{}\n", words.join(","), summarised(expected));
+        }
+    }
+    written(&text, args.out.as_deref())
+}
+
+fn summarised(summary: &Summary) -> String {
+    let [low, high] = summary.interval;
+    [summary.mean, summary.sd, low, high]
+        .map(|x| significant(x).to_string())
+        .join(",")
+}
+
+fn written(text: &str, file: Option<&Path>) -> CommandResult {
+    match file {
         Some(file) => write_atomic_bytes(file, text.as_bytes()).map_err(Failure::output)?,
-        None => print(&text)?,
+        None => print(text)?,
     }
     Ok(Exit::Done)
 }
@@ -272,7 +390,7 @@ fn rows(made: &Predicted) -> String {
     let mut text = String::from("row");
     match categories {
         Some(labels) => (0..labels.len()).for_each(|at| {
-            let head = jensen::data::table_csv::quoted(&format!("P({})", labels.text(at)));
+            let head = quoted(&format!("P({})", labels.text(at)));
             text += &format!(",{head}");
         }),
         None => text += ",expected,sd,q05,q95,linear",

@@ -51,7 +51,7 @@ pub fn write_rows<T: Number>(
         fill(&mut writer)
     };
     match place {
-        Destination::Picture(path) => Err(no_picture(path, "these numbers are no pictures")),
+        Destination::Picture(path) => Err(no_picture(path, "these numbers are not pictures")),
         Destination::Rows(path, format) => {
             write_atomic(path, |file| whole(file, *format)).map_err(Failure::output)
         }

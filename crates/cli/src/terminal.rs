@@ -29,7 +29,7 @@ pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
     let threads = given.map_or(all, |given| given.min(all));
     if let Some(more) = given.filter(|given| *given > all) {
         remark(&format!(
-            "note: {all} of {more} threads are started, one for each processor of this machine"
+            "note: Jensen starts {all} threads instead of {more}, one for each processor of this machine"
         ));
     }
     rayon::ThreadPoolBuilder::new()
@@ -39,7 +39,7 @@ pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
         .map_err(|error| {
             Failure::usage(format!(
                 "cannot start {threads} threads with stacks of {} MiB: {error}: ask for fewer by --threads, or for more room \
-                 by `ulimit -v`, of which only what is used takes memory",
+                 by `ulimit -v` or `ulimit -u`; of the former only what is used takes memory",
                 STACK >> 20
             ))
         })?;

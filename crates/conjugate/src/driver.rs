@@ -107,6 +107,16 @@ pub struct FitState<G, T> {
     counted: u64,
 }
 
+impl<G, T> FitState<G, T> {
+    /// Puts an inferred global temperature at 1.
+    pub(crate) fn cool(&mut self) {
+        if let Some(thermostat) = &mut self.thermostat {
+            thermostat.cool();
+            self.inverse = 1.0;
+        }
+    }
+}
+
 impl<G: Snapshot, T: Snapshot> Snapshot for FitState<G, T> {
     fn save(&self) -> Archive {
         let mut archive = Archive::new();
@@ -370,7 +380,10 @@ impl<E: Engine> Algorithm for Driver<E> {
         let floor = self.warm(state, done, pass);
         let update = match &self.settings.temper {
             Temper::Global(global) => {
-                let due = Self::due(global.updates_per_pass, iteration, per_pass);
+                let due = match global.every {
+                    Some(every) => iteration.is_multiple_of(every),
+                    None => Self::due(global.updates_per_pass, iteration, per_pass),
+                };
                 floor < 1.0 && (batch_mode || due)
             }
             _ => false,

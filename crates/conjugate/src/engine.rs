@@ -180,8 +180,9 @@ pub trait Engine {
         None
     }
 
-    /// log C(T) at inverse temperatures, from `draws` draws of the prior where it is not known in closed form.
-    fn log_partition(&self, inverse: &[f64], draws: usize, seed: u64) -> Partition;
+    /// log C(T) at inverse temperatures, from `draws` draws of the prior where there is a number of them and it is not known
+    /// exactly; else as the engine knows it best.
+    fn log_partition(&self, inverse: &[f64], draws: Option<usize>, seed: u64) -> Partition;
 
     /// The expected log normalisers `E_q[log ∫ p(x_i, z_i | β)^s]` at the present globals, for local temperatures.
     fn table(&self, globals: &Self::Globals, inverse: &[f64], seed: u64) -> Self::Table;

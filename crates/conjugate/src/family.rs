@@ -19,6 +19,11 @@ pub enum ExponentialFamily {
         /// Number of categories.
         n: usize,
     },
+    /// Rates ρ ~ Gamma(a, b), `n` of them, independent of each other. Two numbers a rate: t = (log ρ, −ρ), λ = (a, b).
+    Gamma {
+        /// Number of rates.
+        n: usize,
+    },
     /// A mean μ and a precision τ in each of `dim` dimensions, independent of each other. Four numbers a dimension:
     /// t = (τμ, −½τμ², −τ, log τ), λ = (κm, κ, b + ½κm², a − ½) for τ ~ Gamma(a, b), μ | τ ~ N(m, 1/(κτ)).
     NormalGamma {
@@ -46,6 +51,7 @@ impl ExponentialFamily {
     pub fn len(self) -> usize {
         match self {
             Self::Dirichlet { n } => n,
+            Self::Gamma { n } => 2 * n,
             Self::NormalGamma { dim } => 4 * dim,
             Self::NormalWishart { dim } => dim + 1 + dim * dim + 1,
             Self::NormalRows { rows, columns } => rows * columns + rows * rows,
@@ -70,6 +76,15 @@ impl ExponentialFamily {
                 }
                 a
             }
+            Self::Gamma { .. } => lambda
+                .chunks_exact(2)
+                .zip(out.chunks_exact_mut(2))
+                .map(|(l, out)| {
+                    out[0] = special::digamma(l[0]) - l[1].ln();
+                    out[1] = -l[0] / l[1];
+                    special::lgamma(l[0]) - l[0] * l[1].ln()
+                })
+                .sum(),
             Self::NormalGamma { .. } => lambda
                 .chunks_exact(4)
                 .zip(out.chunks_exact_mut(4))
@@ -118,6 +133,12 @@ impl ExponentialFamily {
     pub fn draw(self, lambda: &[f64], stream: &mut Stream, out: &mut [f64]) {
         match self {
             Self::Dirichlet { .. } => log_dirichlet(lambda, stream, out),
+            Self::Gamma { .. } => {
+                for (l, out) in lambda.chunks_exact(2).zip(out.chunks_exact_mut(2)) {
+                    let log_rate = log_gamma(l[0], stream) - l[1].ln();
+                    out.copy_from_slice(&[log_rate, -log_rate.exp()]);
+                }
+            }
             Self::NormalGamma { .. } => {
                 for (l, out) in lambda.chunks_exact(4).zip(out.chunks_exact_mut(4)) {
                     let kappa = l[1];
@@ -367,6 +388,7 @@ mod tests {
         ];
         vec![
             (ExponentialFamily::Dirichlet { n: 3 }, vec![0.7, 2.0, 5.0]),
+            (ExponentialFamily::Gamma { n: 2 }, vec![0.8, 2.0, 5.0, 0.3]),
             (ExponentialFamily::NormalGamma { dim: 2 }, gamma),
             (ExponentialFamily::NormalWishart { dim: 2 }, wishart),
             (

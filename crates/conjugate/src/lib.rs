@@ -3,6 +3,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | [`driver`] | batch coordinate ascent and stochastic variational inference |
+//! | [`ends`] | two runs of an inferred temperature, from either end |
 //! | [`engine`] | what the drivers need of a model |
 //! | [`temper`], [`policy`] | temperature policies: settings, and at work |
 //! | [`documents`] | bags of words that can be streamed, and orders to visit them in |
@@ -30,6 +31,7 @@
 pub mod documents;
 mod draws;
 pub mod driver;
+pub mod ends;
 pub mod engine;
 pub mod family;
 pub mod fit;

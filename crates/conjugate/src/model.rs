@@ -103,6 +103,12 @@ pub trait ConjugateModel: Sync {
     /// Adds `weight` E_q[T(x_i, z_i)] with the q(z_i) that the last local step left.
     fn add_statistics(&self, point: usize, weight: f64, scratch: &Self::Scratch, out: &mut [f64]);
 
+    /// Takes natural parameters of the globals, after a global step, to those of the best member of a smaller family, where the
+    /// model is fitted with one.
+    fn restrict(&self, lambda: &mut [f64]) {
+        let _ = lambda;
+    }
+
     /// log ∫ p(x_i, z_i | β)^s dx_i dz_i at a value of t(β), for a point of a size: 0 at s = 1.
     fn log_normaliser(&self, t: &[f64], size: f64, s: f64) -> f64;
 

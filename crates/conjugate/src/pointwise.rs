@@ -10,6 +10,7 @@ use crate::engine::{Engine, Heat, Measure, Partition, Sums};
 use crate::model::{ConjugateModel, Local, twins};
 use crate::policy::softmax;
 use crate::shards::{Ask, Part};
+use crate::temper::DRAWS;
 
 const START: Purpose = Purpose::new("first globals");
 const ANEW: Purpose = Purpose::new("parts that start anew");
@@ -297,6 +298,7 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
         for ((l, p), s) in globals.lambda.iter_mut().zip(prior).zip(&self.statistics) {
             *l = (1.0 - rho) * *l + rho * (p + scale * s);
         }
+        self.model.restrict(&mut globals.lambda);
     }
 
     fn global_bound(&self, globals: &VectorGlobals) -> f64 {
@@ -311,10 +313,10 @@ impl<M: ConjugateModel> Engine for Pointwise<'_, M> {
         Some(untempered_bound(self.model, globals))
     }
 
-    fn log_partition(&self, inverse: &[f64], draws: usize, seed: u64) -> Partition {
+    fn log_partition(&self, inverse: &[f64], draws: Option<usize>, seed: u64) -> Partition {
         let blocks = self.model.blocks();
         let draws = if self.model.normaliser_depends_on_globals() {
-            draws as u64
+            draws.unwrap_or(DRAWS) as u64
         } else {
             1
         };

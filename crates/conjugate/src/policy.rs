@@ -3,7 +3,7 @@
 use jensen_run::temperature::{annealed, interpolated};
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
-use crate::temper::{GlobalTempering, LocalTempering, Temper, cooled};
+use crate::temper::{GlobalTempering, HeatStart, LocalTempering, Temper, cooled};
 
 /// Turns logarithms into probabilities in place.
 pub(crate) fn softmax(logs: &mut [f64]) {
@@ -68,7 +68,7 @@ pub struct Thermostat {
 }
 
 impl Thermostat {
-    /// The start: r uniform, or at the hottest temperature alone.
+    /// The start: r uniform, or at the hottest temperature alone; at T = 1 where the settings say so.
     pub fn new(settings: &GlobalTempering, log_c: Vec<f64>, hottest: bool) -> Self {
         let inverse: Vec<f64> = settings.grid().iter().map(|t| 1.0 / t).collect();
         let m = inverse.len();
@@ -77,13 +77,23 @@ impl Thermostat {
             r.fill(0.0);
             r[m - 1] = 1.0;
         }
-        Self {
+        let mut thermostat = Self {
             inverse,
             log_c,
             r,
             energy: None,
             energy_noise: 0.0,
+        };
+        if settings.start == HeatStart::Cold {
+            thermostat.cool();
         }
+        thermostat
+    }
+
+    /// Puts r at T = 1 alone.
+    pub fn cool(&mut self) {
+        self.r.fill(0.0);
+        self.r[0] = 1.0;
     }
 
     /// E_q[1/T].
@@ -228,6 +238,17 @@ mod tests {
             ..GlobalTempering::default()
         };
         assert_eq!(read("global=2:4:7"), Temper::Global(global));
+        assert_eq!(
+            read("global=inf:10:100:cold:50:1000"),
+            Temper::Global(GlobalTempering {
+                cooling: Some(f64::INFINITY),
+                start: HeatStart::Cold,
+                draws: Some(50),
+                every: Some(1000),
+                damping: 1.0,
+                ..GlobalTempering::default()
+            })
+        );
         let local = LocalTempering {
             cooling: Some(2.0),
             temperatures: 7,
@@ -242,6 +263,10 @@ mod tests {
             "global=1:4:1",
             "global=1:4:x",
             "global=1:4:7:8",
+            "global=1:4:7:warm:8",
+            "global=1:4:7:warm:0:8",
+            "global=1:4:7:warm:8:0",
+            "global=1:4:7:warm:8:9:1",
             "local=1:1",
             "local=1:7:8",
             "schedule",

@@ -15,10 +15,15 @@ pub struct GlobalTempering {
     pub temperatures: usize,
     /// The highest of them; the lowest is 1, and they are spaced exponentially.
     pub hottest: f64,
-    /// Draws of the globals from the prior for log C(T).
-    pub draws: usize,
+    /// Draws of the globals from the prior of which log C(T) is a mean, as in the paper. Without a number topics have a lower
+    /// bound in closed form, and other models whose log C needs draws take [`DRAWS`].
+    pub draws: Option<usize>,
     /// How often a pass r is updated in stochastic fits; batch fits update it once an iteration.
     pub updates_per_pass: f64,
+    /// Iterations between two updates of r in stochastic fits, in the place of `updates_per_pass`.
+    pub every: Option<u64>,
+    /// Where the temperature begins.
+    pub start: HeatStart,
     /// The weight of a new r beside the old one, in (0, 1]; in stochastic fits also that of the newest estimate of the
     /// corpus' expected log likelihood.
     pub damping: f64,
@@ -26,13 +31,47 @@ pub struct GlobalTempering {
     pub cooling: Option<f64>,
 }
 
+/// Draws of the prior where nothing else is said: the paper finds that fewer suffice.
+pub const DRAWS: usize = 100;
+
+/// Where an inferred global temperature begins. Its objective can have two maxima, one near T = 1 and a hot one, and the start
+/// decides which one a fit finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeatStart {
+    /// r uniform in stochastic fits, as in the paper, and at the hottest temperature in batch fits.
+    #[default]
+    Warm,
+    /// At T = 1.
+    Cold,
+    /// Both, side by side: the end with the larger bound of the tempered model is kept. Of topics alone.
+    Both,
+}
+
+impl FromStr for HeatStart {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "warm" => Ok(Self::Warm),
+            "cold" => Ok(Self::Cold),
+            "both" => Ok(Self::Both),
+            _ => Err(format!(
+                "a temperature begins warm, cold or both, not `{text}`"
+            )),
+        }
+    }
+}
+
 impl Default for GlobalTempering {
     fn default() -> Self {
         Self {
             temperatures: 100,
             hottest: 10.0,
-            draws: 100,
+            draws: None,
             updates_per_pass: 50.0,
+            every: None,
+            start: HeatStart::default(),
             damping: 0.2,
             cooling: None,
         }
@@ -136,6 +175,11 @@ impl Temper {
             *cooling = cooling.filter(|passes| passes.is_finite());
         }
         self
+    }
+
+    /// Whether two runs look for where the temperature comes to rest, from either end.
+    pub fn from_both_ends(&self) -> bool {
+        matches!(self, Self::Global(global) if global.start == HeatStart::Both)
     }
 
     /// Passes (iterations of batch ascent) from which on the temperature is 1, of a policy that heats and prescribes so.
@@ -249,7 +293,8 @@ impl Temper {
                             .to_owned(),
                     );
                 }
-                if g.draws == 0
+                if g.draws == Some(0)
+                    || g.every == Some(0)
                     || g.updates_per_pass <= 0.0
                     || !(g.damping > 0.0 && g.damping <= 1.0)
                 {
@@ -282,7 +327,7 @@ impl Temper {
 
 /// What a policy may be, for messages.
 const POLICIES: &str = "expected none, anneal=PASSES[:FROM] (such as anneal=0.1 or anneal=0.1:5), schedule=PASS:T,PASS:T,…, \
-                        global[=PASSES[:HOTTEST[:TEMPERATURES]]] or local[=PASSES[:TEMPERATURES[:A:B]]]";
+                        global[=PASSES[:HOTTEST[:TEMPERATURES[:START[:DRAWS:EVERY]]]]] or local[=PASSES[:TEMPERATURES[:A:B]]]";
 
 impl FromStr for Temper {
     type Err = String;
@@ -294,7 +339,7 @@ impl FromStr for Temper {
     /// | `none` | [`Temper::None`] |
     /// | `anneal=PASSES[:FROM]` | [`Temper::Anneal`], from the mean of the default grid unless told otherwise |
     /// | `schedule=PASS:T,PASS:T,…` | [`Temper::Schedule`] |
-    /// | `global[=PASSES[:HOTTEST[:TEMPERATURES]]]` | [`Temper::Global`] with a cooling, the hottest temperature and the size of the grid |
+    /// | `global[=PASSES[:HOTTEST[:TEMPERATURES[:START[:DRAWS:EVERY]]]]]` | [`Temper::Global`] with a cooling, the hottest temperature, the size of the grid, a [`HeatStart`], draws for log C, and iterations between updates of r, each of which then goes all the way, as in the paper |
     /// | `local[=PASSES[:TEMPERATURES[:A:B]]]` | [`Temper::Local`], likewise; with A and B of a beta prior continuous |
     ///
     /// `inf` passes never cool.
@@ -332,10 +377,22 @@ impl FromStr for Temper {
             ("global", cooling) => {
                 let usual = GlobalTempering::default();
                 let hottest = values.next().map(number).transpose()?;
+                let temperatures = grid_size(values.next(), usual.temperatures)?;
+                let start = values.next().map(str::parse).transpose()?;
+                let count = |text: &str| text.parse::<u64>().map_err(|_| wrong());
+                let draws = values.next().map(count).transpose()?;
+                let every = match draws {
+                    None => None,
+                    Some(_) => Some(count(values.next().ok_or_else(wrong)?)?),
+                };
                 Self::Global(GlobalTempering {
                     cooling,
                     hottest: hottest.unwrap_or(usual.hottest),
-                    temperatures: grid_size(values.next(), usual.temperatures)?,
+                    temperatures,
+                    start: start.unwrap_or_default(),
+                    draws: draws.map(|draws| draws as usize),
+                    damping: every.map_or(usual.damping, |_| 1.0),
+                    every,
                     ..usual
                 })
             }

@@ -8,7 +8,8 @@ use std::time::SystemTime;
 use memmap2::Mmap;
 
 use crate::error::DataError;
-use crate::table::read_bytes;
+use crate::files::HELD;
+use crate::table::read_bytes_within;
 
 /// Length from which a file is mapped: a smaller one is copied, and nobody can change the copy.
 const MAPPED: u64 = 64 << 20;
@@ -28,14 +29,22 @@ impl Bytes {
     /// # Errors
     /// When the file cannot be read or its compressed stream is damaged.
     pub fn read(path: &Path) -> Result<Self, DataError> {
+        Self::read_within(path, HELD)
+    }
+
+    /// [`read`](Self::read) where no more than so many bytes may be decompressed.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and when there are more.
+    pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
         let failed = |error| DataError::io("read", path, &error);
         if path.extension().is_some_and(|e| e == "gz") {
-            return read_bytes(path).map(Self::Held);
+            return read_bytes_within(path, most).map(Self::Held);
         }
         let file = File::open(path).map_err(failed)?;
         let about = file.metadata().map_err(failed)?;
         if !about.is_file() || about.len() < MAPPED {
-            return read_bytes(path).map(Self::Held);
+            return read_bytes_within(path, most).map(Self::Held);
         }
         Mapped::of(file, path).map(Self::Mapped)
     }

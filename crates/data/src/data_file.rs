@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cells, DataError, DataSet, Table, read_bytes};
+use crate::files::{HELD, read_bytes_within};
+use crate::{Cells, DataError, DataSet, Table};
 
 /// How data are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +38,15 @@ impl DataFile {
     /// # Errors
     /// When it cannot be read, or its name says that it is something else.
     pub fn read(path: &Path) -> Result<Self, DataError> {
-        let bytes = read_bytes(path)?;
+        Self::read_within(path, HELD)
+    }
+
+    /// [`read`](Self::read) where no more than so many bytes may be decompressed.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and when there are more.
+    pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
+        let bytes = read_bytes_within(path, most)?;
         let extension = path
             .extension()
             .and_then(|e| e.to_str())

@@ -64,6 +64,9 @@ pub struct ParseError {
     pub excerpt_offset: usize,
 }
 
+/// The number of the error `EMFILE` on Unix.
+const TOO_MANY_FILES: i32 = 24;
+
 impl DataError {
     /// Wraps a system error for the file the user knows.
     pub fn io(action: &'static str, path: &Path, error: &std::io::Error) -> Self {
@@ -72,13 +75,18 @@ impl DataError {
             K::StorageFull | K::QuotaExceeded => "; free some space or choose another folder",
             K::PermissionDenied => "; check the permissions of the folder",
             K::ReadOnlyFilesystem => "; choose a folder that can be written to",
+            _ if cfg!(unix) && error.raw_os_error() == Some(TOO_MANY_FILES) => {
+                "; `ulimit -n` must allow more"
+            }
             _ => "",
         };
-        // `kind` has a clean description for what the system reports by number; other errors carry their own text.
+        // `kind` has a clean description for most of what the system reports by number; other errors carry their own text.
         let text = match error.raw_os_error() {
             Some(_) if error.kind() == K::NotFound => "there is no such file or folder".to_owned(),
-            Some(_) => error.kind().to_string(),
-            None => error.to_string(),
+            Some(_) if error.kind().to_string() != "uncategorized error" => {
+                error.kind().to_string()
+            }
+            _ => error.to_string(),
         };
         Self::Io {
             action,

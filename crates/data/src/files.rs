@@ -6,14 +6,23 @@ use std::path::{Path, PathBuf};
 
 use crate::error::DataError;
 
-/// Bytes that are held of what does not say beforehand how long it is: a pipe, a device, a compressed file.
-pub(crate) const HELD: u64 = 1 << 30;
+/// Bytes that are held of what does not say beforehand how long it is (a pipe, a device, a compressed file), where nobody gives
+/// another limit.
+pub const HELD: u64 = 1 << 30;
 
 /// The bytes of a file.
 ///
 /// # Errors
 /// When it cannot be read, or is a pipe or a device that gives more than a gibibyte.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
+    read_bytes_within(path, HELD)
+}
+
+/// The bytes of a file, at most so many and a gibibyte of a pipe or a device.
+///
+/// # Errors
+/// When it cannot be read, or gives more.
+pub fn read_bytes_within(path: &Path, most: u64) -> Result<Vec<u8>, DataError> {
     let failed = |e| DataError::io("read", path, &e);
     let mut file = File::open(path).map_err(failed)?;
     let about = file.metadata().map_err(failed)?;
@@ -22,13 +31,25 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
         file.read_to_end(&mut bytes).map_err(failed)?;
         return Ok(bytes);
     }
-    let bytes = held(file, HELD).map_err(failed)?;
+    let most = most.min(HELD);
+    let bytes = held(file, most).map_err(failed)?;
     bytes.ok_or_else(|| {
         DataError::invalid(format!(
-            "`{}` is no file and gives more than a gibibyte: write what it gives into a file",
-            path.display()
+            "`{}` is no file and gives more than {}: write what it gives into a file",
+            path.display(),
+            bytes_in_words(most)
         ))
     })
+}
+
+/// A limit as it was given, such as `256 MiB`: in the largest unit of which it is a whole number.
+pub(crate) fn bytes_in_words(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let whole = |(shift, _): &(u32, &str)| bytes > 0 && bytes.trailing_zeros() >= *shift;
+    match units.iter().find(|unit| whole(unit)) {
+        Some((shift, unit)) => format!("{} {unit}", bytes >> shift),
+        None => format!("{bytes} bytes"),
+    }
 }
 
 /// What a reader gives, where that is no more than so many bytes.
@@ -156,6 +177,12 @@ pub fn remove_files(folder: &Path, extension: &str) -> Result<(), DataError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_are_told_as_they_were_given() {
+        let told = [1 << 30, 256 << 20, 3 << 10, 5, 0].map(bytes_in_words);
+        assert_eq!(told, ["1 GiB", "256 MiB", "3 KiB", "5 bytes", "0 bytes"]);
+    }
 
     #[test]
     fn what_has_no_end_is_not_read_to_it() {

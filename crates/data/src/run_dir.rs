@@ -220,7 +220,7 @@ impl RunDir {
     /// back with [`RunDir::bring_back`]; what a run left that did not finish is removed.
     ///
     /// # Errors
-    /// A file cannot be moved or removed.
+    /// A file cannot be moved or removed: then the finished fit is where it was.
     pub fn make_room(&self) -> Result<(), DataError> {
         let names = Digests::names(self).filter(|_| self.has(Artefact::Fit));
         let Some(mut names) = names else {
@@ -237,7 +237,12 @@ impl RunDir {
                 .iter()
                 .map(|(_, name)| (*name).to_owned()),
         );
-        move_files(&names, &self.path, &aside)
+        let moved = move_files(&names, &self.path, &aside);
+        if moved.is_err() {
+            // What was moved joins again what was not. The error that led here is the one worth reporting.
+            drop(move_files(&names, &aside, &self.path).and_then(|()| self.forget_earlier()));
+        }
+        moved
     }
 
     /// Brings back the fit that was put aside, in the place of what a failed run left.

@@ -10,7 +10,7 @@ use crate::bytes::Bytes;
 #[cfg(feature = "parquet")]
 use crate::columns::table as parquet_columns;
 use crate::error::{DataError, ParseError};
-use crate::files::{self, HELD, held};
+use crate::files::{self, HELD, bytes_in_words, held};
 use crate::{npy, table_csv};
 
 /// What a column holds.
@@ -233,7 +233,18 @@ impl Table {
     /// # Errors
     /// When the file cannot be read or does not follow its format.
     pub fn read(path: &Path) -> Result<Self, DataError> {
-        Self::parse(&Bytes::read(path)?, &path.display().to_string())
+        Self::read_within(path, HELD)
+    }
+
+    /// [`read`](Self::read) where no more than so many bytes may be decompressed.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and when there are more.
+    pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
+        Self::parse(
+            &Bytes::read_within(path, most)?,
+            &path.display().to_string(),
+        )
     }
 
     /// A table from the (decompressed) bytes of a file; `label` is its name, whose ending tells the format.
@@ -354,11 +365,19 @@ fn parquet_columns(_: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
 /// # Errors
 /// When the file cannot be read, its compressed stream is damaged, or is of more than a gibibyte.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
-    let bytes = files::read_bytes(path)?;
+    read_bytes_within(path, HELD)
+}
+
+/// [`read_bytes`] with another limit on what is decompressed.
+///
+/// # Errors
+/// As [`read_bytes`].
+pub fn read_bytes_within(path: &Path, most: u64) -> Result<Vec<u8>, DataError> {
+    let bytes = files::read_bytes_within(path, most)?;
     if path.extension().is_none_or(|e| e != "gz") {
         return Ok(bytes);
     }
-    let plain = held(flate2::read::MultiGzDecoder::new(bytes.as_slice()), HELD).map_err(|e| {
+    let plain = held(flate2::read::MultiGzDecoder::new(bytes.as_slice()), most).map_err(|e| {
         DataError::invalid(format!(
             "`{}` is not a gzip file that can be read to its end: {e}",
             path.display()
@@ -366,9 +385,9 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     })?;
     plain.ok_or_else(|| {
         DataError::invalid(format!(
-            "`{}` has more than a gibibyte of data: decompress it first, `gunzip` does; of a plain file only what is in use \
-             takes memory",
-            path.display()
+            "`{}` has more than {} of data, the limit on memory: raise the limit, or decompress the file first (`gunzip`)",
+            path.display(),
+            bytes_in_words(most)
         ))
     })
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use jensen_density::{Lanes, LanesMut, LogDensity, Pattern, TwiceDifferentiable};
 use jensen_math::simd::{LANES, Simd};
 
-use crate::exec::{Arena, Program};
+use crate::exec::{Arena, Ending, Program};
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{ElemOp, Op};
 use crate::passes;
@@ -47,6 +47,7 @@ pub struct GraphDensity {
     gradient: Program,
     second: OnceLock<SecondOrder>,
     pattern: OnceLock<Option<Arc<Pattern>>>,
+    ending: Ending,
     /// The largest number of records in a batch.
     capacity: usize,
     /// The bound records; the first `capacity` of them when `None`.
@@ -227,9 +228,23 @@ impl GraphDensity {
             gradient,
             second: OnceLock::new(),
             pattern: OnceLock::new(),
+            ending: Ending::default(),
             capacity,
             batch: None,
         })
+    }
+
+    /// Has evaluations end from outside: what was not computed by then is NaN. Who asks for an end must not use it.
+    #[must_use]
+    pub fn ended_by(mut self, ending: Ending) -> Self {
+        self.value.end_by(&ending);
+        self.gradient.end_by(&ending);
+        if let Some(second) = self.second.get_mut() {
+            second
+                .programs()
+                .for_each(|program| program.end_by(&ending));
+        }
+        Self { ending, ..self }
     }
 
     /// Instructions of one gradient.
@@ -305,7 +320,10 @@ impl GraphDensity {
             let outputs = passes::transplant(&graph, &[product], &replaced, &mut tangent);
             tangent.set_outputs(outputs);
             let program = |graph: &Graph| {
-                Program::new(passes::compact(graph), self.execution.simd, self.capacity)
+                let graph = passes::compact(graph);
+                let mut program = Program::new(graph, self.execution.simd, self.capacity);
+                program.end_by(&self.ending);
+                program
             };
             let mut second = SecondOrder {
                 linearise: program(&primal),

@@ -48,6 +48,7 @@ pub mod verify;
 
 pub use centring::{Hierarchy, Placed, Power, Recentred, Scattered, Site, Spread};
 pub use density::{Execution, GraphDensity, GraphWorkspace};
+pub use exec::Ending;
 pub use expr::{Builder, Expr, ExprError, Matrix, RecordIndices, RecordMatrix};
 pub use ir::{Graph, NodeId, Placement, RecordColumn, RecordId, Shape};
 pub use ops::{ElemOp, MatMul, Op, Pass, Solver, SolverKind, ValueRange};

@@ -173,6 +173,25 @@ fn product(
         }
         return out;
     }
+    if constants.iter().all(Option::is_none) {
+        // All of a row meets all of a column.
+        let mut line = |which: usize, places: &mut dyn Iterator<Item = usize>| {
+            let met: Vec<SetId> = places.map(|at| args[which][at]).collect();
+            sets.all([&met[..]].into_iter())
+        };
+        let rows: Vec<SetId> = (0..m)
+            .map(|i| line(0, &mut (0..k).map(|l| left(i, l))))
+            .collect();
+        let columns: Vec<SetId> = (0..n)
+            .map(|j| line(1, &mut (0..k).map(|l| right(l, j))))
+            .collect();
+        for (out, &column) in out.chunks_exact_mut(m.max(1)).zip(&columns) {
+            for (out, &row) in out.iter_mut().zip(&rows) {
+                *out = sets.union(row, column);
+            }
+        }
+        return out;
+    }
     for j in 0..n {
         for i in 0..m {
             let terms: Vec<SetId> = (0..k)
@@ -180,6 +199,7 @@ fn product(
                 .filter(|&(a, b)| present(0, a) && present(1, b))
                 .flat_map(|(a, b)| [args[0][a], args[1][b]])
                 .collect();
+            sets.joined += terms.len();
             out[j * m + i] = sets.all([&terms[..]].into_iter());
         }
         if sets.are_too_many() {
@@ -358,6 +378,54 @@ mod tests {
         let gradient = graph.gradient(value, &[z])[0];
         graph.set_outputs(vec![value, gradient]);
         assert!(pattern(&graph).is_none());
+    }
+
+    /// A million entries, each of the product of a row and a column: they are not walked through one by one.
+    #[test]
+    fn a_product_of_large_matrices_takes_no_time() {
+        let rows = 1000_u32;
+        let mut graph = Graph::new();
+        let z = graph.input(2);
+        let numbers = (rows * rows) as usize;
+        let first = graph.element(z, 0);
+        let ones = graph.vector(&vec![1.0; numbers]);
+        let matrix = graph.mul(ones, first);
+        let dims = MatMul {
+            m: rows,
+            k: rows,
+            n: rows,
+            left_transposed: false,
+            right_transposed: false,
+        };
+        let product = graph.matmul(matrix, matrix, dims);
+        let sum = graph.sum(product);
+        let square = graph.square(z);
+        let square = graph.sum(square);
+        let value = graph.sub(sum, square);
+        let gradient = graph.gradient(value, &[z])[0];
+        graph.set_outputs(vec![value, gradient]);
+        let begun = std::time::Instant::now();
+        let pattern = pattern(&graph).unwrap();
+        assert!(begun.elapsed().as_secs() < 4, "{:?}", begun.elapsed());
+        assert!(pattern.neighbours(0).is_empty());
+    }
+
+    #[test]
+    fn a_product_meets_rows_and_columns() {
+        // Entry (0, 0) of (z₀ z₂; z₁ z₃) squared is z₀² + z₂ z₁.
+        let found = neighbours(4, |g, z| {
+            let dims = MatMul {
+                m: 2,
+                k: 2,
+                n: 2,
+                left_transposed: false,
+                right_transposed: false,
+            };
+            let square = g.matmul(z, z, dims);
+            let first = g.element(square, 0);
+            g.exp(first)
+        });
+        assert_eq!(found, [vec![1, 2], vec![0, 2], vec![0, 1], vec![]]);
     }
 
     #[test]

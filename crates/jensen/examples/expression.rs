@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
     }
     println!("{}", fitted.status_text());
-    let mean = fitted.parameters()[0].mean;
+    let mean = fitted.parameter("mu")?.mean;
     assert!((mean - 4.4).abs() < 0.5, "the mean effect is {mean}");
     Ok(())
 }

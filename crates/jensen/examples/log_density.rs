@@ -101,21 +101,14 @@ fn main() -> Result<(), Error> {
     let y = (0..40).map(|i| f64::from(i % 7 < i / 6)).collect();
     let problem = Bare::named(Logistic { x, y }, ["intercept", "slope"]);
 
-    let options = Options {
-        settings: Settings {
-            family: FamilyChoice::Only(FamilyKind::FullRank),
-            ..Settings::default()
-        },
-        ..Options::default()
-    };
-    let fitted = fit(&problem, &options)?;
+    let fitted = fit(&problem, &Options::default().family(FamilyKind::FullRank))?;
     println!("{}", fitted.status_text());
     for p in fitted.parameters() {
         println!("{}: {:.3} ± {:.3}", p.name, p.mean, p.sd);
     }
     // The posterior is a little skewed, and no normal follows its tails.
     for warning in fitted.warnings() {
-        println!("not to be trusted: {warning}");
+        println!("not trusted: {warning}");
     }
     assert!(fitted.fit.converged());
     Ok(())

@@ -15,15 +15,7 @@ fn main() -> Result<(), Error> {
     data.insert("sigma", Value::reals(vec![8], sigma)?);
 
     let model = Model::compile(SCHOOLS, "eight_schools.stan", &data, &Build::default())?;
-    let options = Options {
-        settings: Settings {
-            seed: 1,
-            ..Settings::default()
-        },
-        draws: 2000,
-        ..Options::default()
-    };
-    let fitted = fit(&model, &options)?;
+    let fitted = fit(&model, &Options::default().seed(1).draws(2000))?;
 
     let summary = fitted.summary();
     println!("{}", summary.status);
@@ -32,10 +24,19 @@ fn main() -> Result<(), Error> {
     for p in &summary.parameters[..2] {
         println!("{}: {:.2} ± {:.2}", p.name, p.mean, p.sd);
     }
-    // Draws are rows of a table, variables one after another.
-    let tau = fitted.sample.table.column(1);
-    let small = tau.iter().filter(|tau| **tau < 1.0).count();
+    let tau = fitted.draws("tau")?;
+    let small = tau.element(0).filter(|tau| *tau < 1.0).count();
     println!("P(tau < 1) ≈ {:.2}", small as f64 / tau.len() as f64);
+    // A draw of a vector is a slice.
+    let best = fitted
+        .draws("theta")?
+        .iter()
+        .filter(|theta| theta[1..].iter().all(|other| theta[0] > *other))
+        .count();
+    println!(
+        "P(school 1 is the best) ≈ {:.2}",
+        best as f64 / tau.len() as f64
+    );
 
     assert!(fitted.trusted(), "{:?}", fitted.warnings());
     Ok(())

@@ -1,13 +1,14 @@
-//! Chosen centring: how the groups of a hierarchical program are taken, by what the data say of each element.
+//! Automatic centring: the parameterisation of groups in a hierarchical program, chosen by the information of the data
+//! about each element.
 //!
-//! A mean field fitted to the program as it is knows the conditional precision of every coordinate. Where an element of a
-//! group scatters with a scale σ, the share 1/σ² of it is the prior's and the rest the data's; the power of
-//! [`jensen_graph::Hierarchy`] is set to the data's share, which in the Gaussian case makes the element independent of its
-//! group's location and scale (of an element that is non-centred by hand, to the prior's share). Vectors that scatter as one,
-//! such as Gaussian processes, are whitened first and then taken given what the data say of them
-//! ([`jensen_graph::Site`]) where that mean field stands. Series of many elements
-//! that a program makes of shocks are taken by their elements ([`jensen_graph::Series`]), where that lets a sparse family
-//! begin. Posterior, names and draws are the user's whatever is chosen.
+//! A mean field fitted to the program as it is knows the conditional precision of every coordinate. Where an element of
+//! a group scatters with a scale σ, the share 1/σ² of it is the prior's and the rest the data's; the power of
+//! [`jensen_graph::Hierarchy`] is set to the data's share, which in the Gaussian case makes the element independent of
+//! its group's location and scale (of an element that is non-centred by hand, to the prior's share). Correlated
+//! vectors, such as Gaussian processes, are whitened first and then reparameterised by the information of the data
+//! ([`jensen_graph::Site`]) where that mean field stands. Series of many elements that a program makes of shocks are
+//! taken by their elements ([`jensen_graph::Series`]), if a sparse family can then start. The choice does not change
+//! posterior, names or draws.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -50,7 +51,7 @@ const GAIN: f64 = 0.05;
 pub struct Centring {
     /// Coordinates of groups, their powers, and the logarithms of typical scales.
     powers: Vec<(u32, f64, f64)>,
-    /// Coordinates of vectors that scatter as one, and weights and pulls of what the data say of them.
+    /// Coordinates of correlated vectors, with the weights and pulls of the data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sites: Vec<(u32, f64, f64)>,
     /// Whether the elements of series are taken in the place of the shocks that the program makes them of.
@@ -91,7 +92,7 @@ impl Centring {
         sites.into_iter().map(stored).collect()
     }
 
-    /// What the first mean field is fitted over: vectors that scatter as one are whitened.
+    /// The coordinates of the first mean-field fit, with correlated vectors whitened.
     fn first(hierarchy: &Hierarchy) -> Self {
         Self {
             sites: Self::of_sites(hierarchy.together().into_iter().map(Site::vague)),
@@ -99,7 +100,7 @@ impl Centring {
         }
     }
 
-    /// What a mean field over coordinates that are taken so suggests: `mean` is its mean on the program's own coordinates,
+    /// The suggestion of a mean-field fit over these coordinates: `mean` is its mean on the program's own coordinates,
     /// and `sd` are its standard deviations.
     fn next(&self, hierarchy: &Hierarchy, mean: &[f64], sd: &[f64]) -> Self {
         Self {
@@ -134,7 +135,7 @@ impl Centring {
         placed.iter().map(power).filter(gains).collect()
     }
 
-    /// What is said of it.
+    /// The remark about it.
     fn remark(&self) -> String {
         if self.series {
             return "centring: the fit uses the elements of series instead of the program's shocks"
@@ -168,7 +169,8 @@ impl Model {
     /// The centring that mean fields fitted under `control` suggest; empty where the program has no group, or none that
     /// gains by it. `None` where a fit was stopped before it had an answer.
     ///
-    /// The second fit is of what the first suggests: of a funnel as it stands a mean field sees little.
+    /// The second fit uses the suggestion of the first, because a mean field sees little of a funnel in the program's
+    /// form.
     pub fn choose_centring(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
         let mut chosen = self.choose_series(settings, control)?;
         if chosen.series {
@@ -247,7 +249,7 @@ impl Model {
         }
     }
 
-    /// The model over coordinates that are taken as `centring` says. Compiles the density anew.
+    /// The model over the coordinates of `centring`. Compiles the density anew.
     ///
     /// # Errors
     /// The centring is of another program.
@@ -266,7 +268,7 @@ impl Model {
         };
         Ok(CentredModel {
             model: self,
-            density: GraphDensity::new(&ways.density, self.execution()),
+            density: GraphDensity::new(&ways.density, self.execution()).ended_by(self.ending()),
             forward: OnceLock::new(),
             ways,
             centring: centring.clone(),
@@ -274,13 +276,13 @@ impl Model {
     }
 }
 
-/// What a first fit finds.
+/// The result of a first fit.
 enum Pilot {
     /// The mean on the program's own coordinates, and the standard deviations on the recentred ones.
     Found(Vec<f64>, Vec<f64>),
     /// It cannot be had.
     Nothing,
-    /// The user wants to stop, or its time is up: what is reached until then is not the same twice.
+    /// The user interrupted it, or its time is up. Its state so far is not reproducible.
     Stopped,
 }
 
@@ -295,7 +297,7 @@ pub struct CentredModel<'a> {
 }
 
 impl CentredModel<'_> {
-    /// The program's own coordinates of many points, one after the other.
+    /// The program's own coordinates of many points, concatenated.
     fn own_coordinates(&self, points: &[f64]) -> Vec<f64> {
         let program = self.forward.get_or_init(|| {
             let graph = compact(&optimise(self.ways.forward_graph()));

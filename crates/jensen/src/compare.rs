@@ -25,11 +25,11 @@ pub struct LeaveOneOut {
     pub elpd_se: f64,
     /// Effective number of parameters: how much the observations' own log predictive density is above it.
     pub p_loo: f64,
-    /// What each observation adds to `elpd`.
+    /// The contribution of each observation to `elpd`.
     pub pointwise: Vec<f64>,
     /// Pareto k̂ of each observation's weights.
     pub khat: Vec<f64>,
-    /// The k̂ above which so many draws cannot leave an observation out.
+    /// The limit of k̂ for this number of draws.
     pub khat_limit: f64,
 }
 
@@ -38,14 +38,14 @@ impl LeaveOneOut {
     /// for draws of the posterior. `relative_efficiency` is 1 for independent draws.
     ///
     /// # Errors
-    /// There are no observations, or a log likelihood is NaN or +∞; the text counts from 1.
+    /// [`Error::Input`] if there are no observations, or a log likelihood is NaN or +∞; the text counts from 1.
     pub fn of(
         log_likelihood: &[Vec<f64>],
         log_weights: &[f64],
         relative_efficiency: f64,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Error> {
         if log_likelihood.is_empty() || log_weights.is_empty() {
-            return Err("there are no observations or no draws".to_owned());
+            return Err(Error::input("there are no observations or no draws"));
         }
         let mut found = Self {
             elpd: 0.0,
@@ -58,10 +58,10 @@ impl LeaveOneOut {
         let total = log_sum_exp_slice(log_weights);
         for (at, column) in log_likelihood.iter().enumerate() {
             if let Some(bad) = column.iter().find(|x| x.is_nan() || **x == f64::INFINITY) {
-                return Err(format!(
+                return Err(Error::Input(format!(
                     "the log likelihood of observation {} is {bad} at a draw",
                     at + 1
-                ));
+                )));
             }
             let without: Vec<f64> = column.iter().zip(log_weights).map(|(l, w)| w - l).collect();
             let smoothed = psis(&without, relative_efficiency);
@@ -75,7 +75,7 @@ impl LeaveOneOut {
         Ok(found)
     }
 
-    /// Observations whose k̂ is above the limit: what is said of them is not to be relied on.
+    /// The number of observations with a k̂ above the limit, whose contributions are unreliable.
     pub fn unreliable(&self) -> usize {
         // A k̂ that could not be computed counts.
         self.khat
@@ -98,7 +98,7 @@ fn sum_and_error(terms: &[f64]) -> (f64, f64) {
     (terms.iter().sum(), error * n)
 }
 
-/// One fit among those compared.
+/// One of the compared fits.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Candidate {
     /// The folder.
@@ -115,7 +115,7 @@ pub struct Candidate {
     pub elbo: (f64, f64),
 }
 
-/// Compares the fits in these folders, best first: by elpd, those without one last.
+/// Compares the fits in these folders, best elpd first; fits without one come last.
 ///
 /// `variable` is the generated quantity with the log likelihood of every observation.
 ///
@@ -267,6 +267,7 @@ mod tests {
         assert!(
             LeaveOneOut::of(&bad, &vec![0.0; draws], 1.0)
                 .unwrap_err()
+                .to_string()
                 .contains("observation 1")
         );
     }

@@ -1,4 +1,4 @@
-//! What can go wrong between a model and its posterior.
+//! The errors between a model and its posterior.
 
 use std::fmt;
 
@@ -9,8 +9,11 @@ use jensen_run::RunError;
 
 use crate::stan::ModelError;
 
-/// Everything that ends the pipeline without a result. A fit that is not to be trusted is no error.
+/// Everything that ends a fit without a result. A fit that is not trusted is no error.
+///
+/// Variants that hold another crate's error display it as it is, and pass on its [source](std::error::Error::source).
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Error {
     /// The program, or its data under the program's declarations.
     Model(Box<ModelError>),
@@ -27,13 +30,13 @@ pub enum Error {
     Latent(jensen_latent::Error),
     /// It would take more memory than allowed.
     Memory {
-        /// What was to be done.
+        /// The task.
         what: String,
         /// Bytes it would take.
         needed: u64,
         /// Bytes allowed.
         limit: u64,
-        /// What to do instead.
+        /// The advice.
         advice: String,
     },
     /// An input that does not fit the model (points of another dimension, …).
@@ -45,17 +48,17 @@ pub enum Error {
 }
 
 impl Error {
-    /// What keeps results from being written.
+    /// An error of writing results.
     pub fn output(error: impl fmt::Display) -> Self {
         Self::Output(error.to_string())
     }
 
-    /// What is wrong with a setting.
+    /// An error of a setting.
     pub fn setting(error: impl fmt::Display) -> Self {
         Self::Setting(error.to_string())
     }
 
-    /// What is wrong with an input.
+    /// An error of an input.
     pub fn input(error: impl fmt::Display) -> Self {
         Self::Input(error.to_string())
     }
@@ -89,7 +92,19 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Model(error) => error.source(),
+            Self::Data(error) => error.source(),
+            Self::Fit(error) => error.source(),
+            Self::Records(error) => error.source(),
+            #[cfg(feature = "latent")]
+            Self::Latent(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<jensen_regress::Error> for Error {
     fn from(error: jensen_regress::Error) -> Self {

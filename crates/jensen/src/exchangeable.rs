@@ -58,7 +58,7 @@ pub trait Records: RecordDensity {
     /// Bytes of one thread's block of lanes.
     fn block_bytes(&self) -> usize;
 
-    /// What made values NaN that are no fault of the density, if anything did: data that could not be had.
+    /// The failure behind NaN values that the density did not cause, such as data that could not be read.
     fn failure(&self) -> Option<Error> {
         None
     }
@@ -155,7 +155,7 @@ pub fn compile_blocks<S: RecordSource + 'static>(
     Ok(model.with_more_data(&digest))
 }
 
-/// The same, with another density of the records; `made` has that of what `open` gave, and the other data.
+/// The same with another density of the records; `made` gets the source that `open` gave, and the other data.
 fn compile_with<S: RecordSource + 'static, D: Records>(
     source: &str,
     name: &str,
@@ -169,7 +169,7 @@ fn compile_with<S: RecordSource + 'static, D: Records>(
     let data = record_data(&program, count);
     if data.is_empty() {
         return Err(Error::Input(format!(
-            "no data of {name} are sized by `{count}`, so it counts no records"
+            "no data of {name} have the size `{count}`, so it counts no records"
         )));
     }
     let records = open(&data)?;
@@ -195,7 +195,7 @@ fn compile_with<S: RecordSource + 'static, D: Records>(
     )
 }
 
-/// A program over records in shards, a Parquet file each, which are evaluated by what `steps` makes of what a shard needs.
+/// A program over records in shards, one Parquet file each. `steps` evaluates the shards.
 ///
 /// # Errors
 /// As [`compile_blocks`], for any of the shards.
@@ -227,7 +227,7 @@ pub fn compile_shards(
             });
             first.get_or_insert(table);
         }
-        first.ok_or_else(|| Error::Input("there are no leaves".to_owned()))
+        first.ok_or_else(|| Error::Input("there are no shards".to_owned()))
     };
     let made = |first, shared: &DataSet| {
         let program = ShardProgram::new(source, shared, build, count, blocks.get());

@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
-use jensen_blackbox::{Approximation, Fit, NoiseSource, Settings, Space};
+use jensen_blackbox::{
+    Approximation, FamilyChoice, FamilyKind, Fit, Method, NoiseSource, RefineWhen, Settings, Space,
+};
 use jensen_data::ParameterSummary;
 use jensen_density::{LogDensity, VariableKind};
 use jensen_run::{
@@ -22,8 +24,16 @@ const MAX_ITERATIONS: u64 = 100_000;
 /// Posterior draws unless said otherwise.
 pub(crate) const DRAWS: usize = 1000;
 
-/// What a fit is asked for.
+/// The settings of a fit, from [`Options::default`] and a method for each setting to change.
+///
+/// ```
+/// use jensen::prelude::*;
+///
+/// let options = Options::default().seed(7).draws(4000).refine(RefineWhen::Always);
+/// assert_eq!(options.draws, 4000);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Options {
     /// Everything that influences the approximation.
     pub settings: Settings,
@@ -31,7 +41,7 @@ pub struct Options {
     pub draws: usize,
     /// Whether draws are resampled by their importance weights.
     pub resample: bool,
-    /// Threads that constrain draws; those of the density are the problem's own.
+    /// Threads that compute the constrained values of draws; the problem sets the threads of its density.
     pub threads: usize,
     /// Bytes that the fit may take.
     pub memory_limit: u64,
@@ -40,7 +50,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// The default settings, 1000 draws as the approximation gives them, one thread, 8 GiB.
+    /// The default settings: 1000 draws without resampling, one thread, 8 GiB.
     fn default() -> Self {
         Self {
             settings: Settings::default(),
@@ -53,21 +63,82 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// The seed of every random number (0).
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.settings.seed = seed;
+        self
+    }
+
+    /// The number of posterior draws (1000).
+    pub fn draws(mut self, draws: usize) -> Self {
+        self.draws = draws;
+        self
+    }
+
+    /// The family of the approximation, instead of the policy's choice.
+    pub fn family(mut self, family: FamilyKind) -> Self {
+        self.settings.family = FamilyChoice::Only(family);
+        self
+    }
+
+    /// The algorithm, instead of the policy's choice: a [`Method`], or the settings of one.
+    pub fn method(mut self, method: impl Into<Method>) -> Self {
+        self.settings.method = method.into();
+        self
+    }
+
+    /// When the approximation is refined to draws of the posterior (if it fails its checks).
+    pub fn refine(mut self, when: RefineWhen) -> Self {
+        self.settings.refine.when = when;
+        self
+    }
+
+    /// Whether the draws are resampled by importance weights from ten times as many (no).
+    pub fn resample(mut self, resample: bool) -> Self {
+        self.resample = resample;
+        self
+    }
+
+    /// The source of the covariances of the draws (the family).
+    pub fn covariance(mut self, covariance: Covariance) -> Self {
+        self.covariance = covariance;
+        self
+    }
+
+    /// The threads that compute the constrained values of draws (1). A Stan program takes the threads of its density from
+    /// [`Build`](crate::stan::Build).
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// The bytes that the fit may take (8 GiB).
+    pub fn memory_limit(mut self, bytes: u64) -> Self {
+        self.memory_limit = bytes;
+        self
+    }
+}
+
 /// A finished fit with its draws.
+///
+/// [`trusted`](Self::trusted) and [`warnings`](Self::warnings) have the verdict, [`draws`](Self::draws) and
+/// [`parameter`](Self::parameter) the posterior by name, and [`summary`](Self::summary) the contents of `fit.json`.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Fitted {
-    /// The judged result of the optimisation.
+    /// The result of the optimisation with its checks.
     pub fit: Fit,
-    /// What was run, as checkpoints know it.
+    /// The identity of the run in checkpoints.
     pub identity: Identity,
     /// Draws of the posterior: refined ones where a refinement has mixed, else the approximation's.
     pub sample: Sample,
-    /// A summary of every reported scalar, in the order of the columns of the draws: of refined draws, of the
-    /// approximation's by their importance weights, or of those in the sample.
+    /// A summary of every reported scalar, in the order of the columns: from refined draws, from weighted draws of the
+    /// approximation, or from the sample.
     pub(crate) summaries: Vec<ParameterSummary>,
-    /// The first quantity that draws of the approximation do not have, however weighted, where they are what is reported.
+    /// The first quantity whose distribution the reported draws of the approximation miss, even with weights.
     moved: Option<String>,
-    /// Estimates of the bound along the run; where it was resumed from a folder, those before included.
+    /// Estimates of the ELBO along the run, including the part before a resume.
     pub history: Vec<HistoryPoint>,
     /// Seconds that the problem took to build.
     pub build_seconds: f64,
@@ -77,13 +148,12 @@ pub struct Fitted {
     pub settings: Settings,
     /// Names of the unconstrained coordinates.
     pub coordinates: Vec<String>,
-    /// What the user should know of the model, whatever its fit.
+    /// Remarks on the model that do not depend on the fit.
     pub model_remarks: Vec<String>,
 }
 
 impl Fitted {
-    /// Everything that speaks against trusting the draws: against the [fit](Fit::verdict), and draws that cannot be
-    /// used.
+    /// The reasons not to trust the draws: the reasons against the [fit](Fit::verdict), and unusable draws.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = self.fit.verdict();
         if self.sample.rejected > 0 {
@@ -97,15 +167,15 @@ impl Fitted {
         if self.sample.unmade > 0 {
             let total = self.sample.unmade + self.sample.rejected + self.sample.table.len();
             verdict.against(Reason::bare(format!(
-                "{} of {total} draws are omitted, because there was no time to compute and write them",
+                "{} of {total} draws are omitted, because the time limit left no time to compute and write them",
                 self.sample.unmade
             )));
         }
         if let Some(name) = &self.moved {
             verdict.against(Reason::new(
                 format!(
-                    "weights move the mean or the standard deviation of {name}, and are too few for it: draws of the approximation do \
-                     not have it"
+                    "weights move the mean or the standard deviation of {name}, and too few draws have weight to \
+                     correct it"
                 ),
                 "Refine the draws (`--refine auto`), or use another family.",
             ));
@@ -122,7 +192,7 @@ impl Fitted {
         verdict
     }
 
-    /// The first parameter whose draws have no finite mean or standard deviation, and no tails that would say why.
+    /// The first parameter whose draws have no finite mean or standard deviation, without a tail index as the reason.
     fn beyond_numbers(&self) -> Option<&str> {
         if self.sample.table.is_empty() {
             return None;
@@ -138,7 +208,7 @@ impl Fitted {
         beyond.map(|(summary, _)| summary.name.as_str())
     }
 
-    /// Whether nothing speaks against the draws.
+    /// Whether the draws can be trusted.
     pub fn trusted(&self) -> bool {
         self.verdict().trusted()
     }
@@ -163,8 +233,7 @@ impl Fitted {
 
 /// Fits a problem without a limit on time, progress or checkpoints.
 ///
-/// A fit that is not to be trusted is returned all the same: [`Fitted::trusted`] and
-/// [`Fitted::warnings`] say so.
+/// A fit that is not trusted is returned as well: check [`Fitted::trusted`] and [`Fitted::warnings`].
 ///
 /// # Errors
 /// When the problem has no parameters, no starting point has a finite density, or it would take more
@@ -181,7 +250,7 @@ pub fn fit<P: Problem>(problem: &P, options: &Options) -> Result<Fitted, Error> 
     fit_with(problem, options, Control::new(budget, &clock, &mut silent))
 }
 
-/// Fits a problem under a budget, with an observer, checkpoints and interruption as `control` says.
+/// Fits a problem with the budget, observer, checkpoints and interruption of `control`.
 ///
 /// # Errors
 /// As [`fit`], and when a checkpoint does not belong to this run.
@@ -240,7 +309,8 @@ pub fn fit_with<P: Problem>(
             return true;
         }
         // Errors are those of the report itself.
-        let reported = report_weighted(problem, approximation, &request, &haste).ok();
+        let reported =
+            report_weighted(problem, approximation, (&request, &settings.policy), &haste).ok();
         let usable = reported.as_ref().is_none_or(|r| r.moved.is_none());
         made.replace(reported);
         usable
@@ -272,7 +342,7 @@ pub fn fit_with<P: Problem>(
     })
 }
 
-/// The variable of every unconstrained coordinate, by the names of these: what stands before the subscripts.
+/// The variable of every unconstrained coordinate: the part of its name before the subscripts.
 fn variables_of(coordinates: &[String]) -> Vec<usize> {
     let mut known: Vec<&str> = Vec::new();
     let numbers = coordinates.iter().map(|name| {
@@ -285,7 +355,7 @@ fn variables_of(coordinates: &[String]) -> Vec<usize> {
     numbers.collect()
 }
 
-/// The memory that a fit takes beside the problem and its data.
+/// The memory of a fit, without the problem and its data.
 pub(crate) fn footprint<P: Problem>(problem: &P, options: &Options) -> Footprint {
     let posterior = problem.posterior();
     let width = posterior.variables().iter().map(|v| v.len()).sum();

@@ -41,8 +41,8 @@ impl Generator {
         &self.model
     }
 
-    /// What the program reports at every draw of a table, which has its parameters by name and shape; random numbers are
-    /// those of the seed and the draw. Draws that the program does not take are left out and counted.
+    /// The generated quantities at every draw of a table, which has the parameters by name and shape. Random numbers
+    /// depend on the seed and the draw. Draws that the program rejects are omitted and counted.
     ///
     /// # Errors
     /// The table lacks a parameter, or has it with another number of elements.
@@ -68,7 +68,8 @@ impl Generator {
                     Some(count) => count.to_string(),
                 };
                 return Err(Error::Input(format!(
-                    "the parameter `{}` has {expected} elements, and the draws have {found} of that name; a fit with --save leaves out what is not named",
+                    "the parameter `{}` has {expected} elements, but the draws have {found}; a fit with --save \
+                     keeps only the variables that it names",
                     parameter.name
                 )));
             }

@@ -1,4 +1,4 @@
-//! What is made of a run that was ended from outside: its draws, in little time.
+//! The draws of an interrupted run, in little time.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +43,7 @@ impl<'a> Haste<'a> {
         self.since().is_some()
     }
 
-    /// Whether what is in a hurry has taken as long as it may.
+    /// Whether the time for the output of an interrupted run is up.
     pub fn is_late(&self) -> bool {
         self.since()
             .zip(self.watched)

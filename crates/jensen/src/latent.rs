@@ -1,11 +1,11 @@
-//! Latent Gaussian models of tables: what joins a specification and the files of `jensen-data` with the methods of
+//! Latent Gaussian models of tables, which join a specification and the files of `jensen-data` with the methods of
 //! `jensen-latent`, which is re-exported here.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `request` | [`Request`]: prior, likelihood and columns as the user names them |
-//! | `settings` | [`LatentRequest`]: what a fit is told, with its defaults |
-//! | `files` | [`LatentRun`], [`LatentData`], [`PriorFiles`]: what a fit reads and keeps |
+//! | `settings` | [`LatentRequest`]: the settings of a fit, with their defaults |
+//! | `files` | [`LatentRun`], [`LatentData`], [`PriorFiles`]: input and stored files of a fit |
 //! | `job` | [`fit_latent`]: a table into a posterior, in a folder; [`fit_latent_in_memory`] |
 //! | `predictions` | predictions as a table |
 //! | `draws` | joint draws at the rows of another table |
@@ -14,8 +14,8 @@
 //! | `table_model` | [`TableModel`]: a request on a table: observations, prior and design |
 //! | `learn` | fits at given hyperparameters, learning them, and integrating over them |
 //! | `plain` | a plain model beside a fit |
-//! | `posterior` | what is known after a fit: a mixture over hyperparameters |
-//! | `outcome` | what a fitted model says of observations: means, intervals, scores |
+//! | `posterior` | the posterior of a fit: a mixture over hyperparameters |
+//! | `outcome` | predictions of observations: means, intervals, scores |
 //! | `analysis` | [`fit_analysis`]: factor analysis of tables |
 //! | `stored` | [`Stored`]: a fit as it is kept on disk |
 //! | `summary` | [`LatentSummary`]: a fit in numbers, `fit.json` |

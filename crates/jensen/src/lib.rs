@@ -2,7 +2,7 @@
 //!
 //! A [`Problem`] is a log density with names for its values: a Stan program bound to data
 //! ([`stan::Model`]), or any density written in Rust ([`Bare`]). [`fit`] turns it into a [`Fitted`]
-//! posterior, which says whether it can be trusted and why not.
+//! posterior, with a verdict and its reasons.
 //!
 //! ```
 //! use jensen::prelude::*;
@@ -16,8 +16,9 @@
 //! let model = Model::compile(source, "bernoulli.stan", &data, &Build::default())?;
 //! let fitted = fit(&model, &Options::default())?;
 //! // The posterior is beta(3, 9).
-//! assert!((fitted.parameters()[0].mean - 0.25).abs() < 0.02);
-//! // The optimiser's word, and what speaks against using the result nevertheless.
+//! assert!((fitted.parameter("theta")?.mean - 0.25).abs() < 0.02);
+//! assert!(fitted.draws("theta")?.element(0).all(|theta| theta < 1.0));
+//! // The optimiser has converged, and the warnings are the reasons not to trust the draws.
 //! assert!(fitted.fit.converged());
 //! assert_eq!(fitted.trusted(), fitted.warnings().is_empty());
 //! # Ok(())
@@ -27,40 +28,43 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `predictive` | [`Predictive`]: replicated data and leave-one-out on the page |
-//! | `problem` | [`Problem`], [`Bare`]: what can be fitted |
+//! | `problem` | [`Problem`], [`Bare`]: the input of a fit |
 //! | [`stan`] | [`stan::Model`]: a program bound to data and lowered to a density |
 //! | `fit` | [`fit`], [`fit_with`], [`Options`], [`Fitted`] |
+//! | `by_name` | [`VariableDraws`]: draws and summaries by the names of the program |
 //! | [`program`] | Stan programs from files: request, compilation, a fit in a folder |
 //! | [`exchangeable`] | programs over exchangeable records, fitted by minibatches |
 //! | `centring` | [`Centring`], [`CentredModel`]: how the groups of a hierarchical program are taken |
 //! | [`compare`] | several fits of the same observations: leave-one-out and evidence |
 //! | `covariance` | [`Covariance`]: of the family, or by linear response |
-//! | `haste` | what is made of a run that was ended from outside |
+//! | `haste` | the draws of an interrupted run |
 //! | `sample` | [`sample`]: constrained draws with importance weights |
-//! | `summaries` | what summaries rest on: weighted or refined draws |
+//! | `summaries` | summaries of weighted or refined draws |
 //! | `outputs` | the summary and the report of a fit |
-//! | [`calibration`] | simulation-based calibration: ranks of what data were simulated with, and tests of them |
-//! | [`fit_many`] | many fits of one program, a row of one table each |
+//! | [`calibration`] | simulation-based calibration: ranks of simulated parameters, and tests of the ranks |
+//! | [`fit_many`] | many fits of one program, one row of a table each |
 //! | `query` | [`evaluate`]: values, gradients and Hessian-vector products at given points |
-//! | `timing` | [`time_density`]: what an evaluation costs |
-//! | `memory` | what a fit will take, before it is taken |
+//! | `timing` | [`time_density`]: the cost of an evaluation |
+//! | `memory` | the memory of a fit, computed in advance |
 //! | [`latent`] | latent Gaussian models of tables |
 //! | [`vae`] | auto-encoders of images and tables |
 //! | [`points`] | mixtures and factors of points |
 //! | [`regress`] | regressions: a formula and a table, fitted as a program |
-//! | [`job`] | one skeleton for everything that is fitted: folder, run, verdict, files |
+//! | [`job`] | the common part of all fit jobs: folder, run, verdict, files |
 //! | [`topics`] | topic models of memory-mapped corpora |
-//! | [`units`] | columns in units of their own: what fit jobs standardise by |
+//! | [`units`] | standardised columns |
 //! | `error` | [`Error`] |
 //!
-//! The crates underneath are re-exported under their own names. Nothing here prints, reads the
-//! environment or opens a file.
+//! This crate is the one to depend on. [`data`] reads and writes files, and [`density`] has the traits of a log density. The
+//! command and the Python package also use modules that this page hides, such as `jensen::blackbox`; they change with every
+//! version. Nothing here prints, reads the environment or opens a file.
 
 #![cfg_attr(
     not(test),
     deny(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)
 )]
 
+mod by_name;
 pub mod calibration;
 mod centring;
 pub mod compare;
@@ -71,6 +75,7 @@ mod fit;
 pub mod fit_many;
 mod generate;
 mod haste;
+#[doc(hidden)]
 pub mod job;
 #[cfg(feature = "latent")]
 pub mod latent;
@@ -83,6 +88,7 @@ pub mod prelude;
 mod problem;
 pub mod program;
 mod query;
+#[doc(hidden)]
 pub mod records;
 mod refinement;
 pub mod regress;
@@ -98,25 +104,32 @@ pub mod units;
 pub mod vae;
 mod variances;
 
+#[doc(hidden)]
 pub use jensen_blackbox as blackbox;
 #[cfg(feature = "conjugate")]
+#[doc(hidden)]
 pub use jensen_conjugate as conjugate;
 pub use jensen_data as data;
 pub use jensen_density as density;
 #[cfg(feature = "glm")]
 pub use jensen_glm as glm;
 pub use jensen_graph as graph;
+#[doc(hidden)]
 pub use jensen_math as math;
+#[doc(hidden)]
 pub use jensen_report as report;
 pub use jensen_run as run;
 
+pub use by_name::VariableDraws;
 pub use centring::{CentredModel, Centring};
 pub use covariance::Covariance;
 pub use error::Error;
 pub use fit::{Fitted, Options, fit, fit_with};
 pub use generate::Generator;
 pub use memory::{Footprint, format_bytes};
-pub use outputs::{About, HistoryPoint, advi_config};
+#[doc(hidden)]
+pub use outputs::advi_config;
+pub use outputs::{About, HistoryPoint};
 pub use predictive::Predictive;
 pub use problem::{Bare, Problem};
 pub use query::{Answer, Query, evaluate};

@@ -1,4 +1,4 @@
-//! What a fit will take, before it is taken.
+//! The memory of a fit, computed in advance.
 
 use jensen_blackbox::{FamilyChoice, Method, Space};
 
@@ -66,13 +66,13 @@ impl Footprint {
             .saturating_add(self.blocks)
     }
 
-    /// What it takes for a fit by this method, with advice on the largest part.
+    /// The memory of a fit by this method, with advice on the largest part.
     pub fn need(&self, method: &Method) -> Need {
         let largest = self.lanes.max(self.family).max(self.draws).max(self.blocks);
         let advice = if largest == self.family {
             "choose a smaller family (meanfield, or lowrank with fewer factors)"
         } else if largest == self.draws {
-            "ask for fewer draws now and more later from the stored approximation"
+            "use fewer draws now, and draw more later from the stored approximation"
         } else if largest == self.blocks {
             "use fewer threads"
         } else if method.batch().is_some() {

@@ -1,4 +1,4 @@
-//! What a fit says of itself: the summary for scripts and the report for people.
+//! The summary of a fit for scripts, and the report for people.
 
 use jensen_blackbox::{AdviSettings, AdviStop, FamilyKind, Method};
 use jensen_data::{
@@ -62,7 +62,7 @@ impl HistoryPoint {
     }
 }
 
-/// What a report says of the run besides its results.
+/// The settings and other contents of a report besides the results.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
     /// The model's file or name.
@@ -71,9 +71,9 @@ pub struct About {
     pub data: String,
     /// Settings: name and value.
     pub settings: Vec<(String, String)>,
-    /// What else the method has to show, after the bound.
+    /// Further exhibits of the method, after the ELBO.
     pub exhibits: Vec<Exhibit>,
-    /// What it says of predictions.
+    /// The section on predictions.
     pub predictive: Predictive,
 }
 
@@ -126,12 +126,12 @@ impl Fitted {
         header.comments(self.sample.table.len())
     }
 
-    /// What the fit shows of itself.
+    /// The evidence for the verdict.
     pub fn evidence(&self) -> Evidence {
         Evidence {
             against: self.verdict(),
             notes: self
-                .untold()
+                .without_moments()
                 .into_iter()
                 .chain(self.model_remarks.iter().cloned())
                 .collect(),
@@ -144,17 +144,17 @@ impl Fitted {
         Judgement::of(&self.evidence(), self.fit.iterations)
     }
 
-    /// How the run ended, with advice, in one text.
+    /// The status of the run with advice, as text.
     pub fn status_text(&self) -> String {
         self.judgement().status
     }
 
-    /// Everything that speaks against trusting the fit, a sentence each; empty when nothing does.
+    /// The reasons not to trust the fit, with advice, one sentence each; empty for a trusted fit.
     pub fn warnings(&self) -> Vec<String> {
         self.verdict().warnings()
     }
 
-    /// What a trusted fit's reader may still want to know: earlier families and their k̂, and remarks on the model.
+    /// Remarks on a trusted fit: earlier families with their k̂, and remarks on the model.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         for (i, result) in self.fit.families.iter().enumerate() {
@@ -173,13 +173,13 @@ impl Fitted {
             );
         }
         remarks.extend(self.labelling());
-        remarks.extend(self.untold());
+        remarks.extend(self.without_moments());
         remarks.extend(self.model_remarks.iter().cloned());
         remarks
     }
 
-    /// The quantities of which no mean or standard deviation is told, with the first of the reasons.
-    fn untold(&self) -> Option<String> {
+    /// The quantities without a mean or a standard deviation, with the first reason.
+    fn without_moments(&self) -> Option<String> {
         let with_reason = |p: &'_ ParameterSummary| Some((p.name.clone(), p.untold.clone()?));
         let found: Vec<_> = self.summaries.iter().filter_map(with_reason).collect();
         let (first, reason) = found.first()?;
@@ -191,11 +191,11 @@ impl Fitted {
             (false, more) => format!("; see also {} and {more} more", others.join(", ")),
         };
         Some(format!(
-            "{first} has {reason}{others}. Quantiles are known all the same"
+            "{first} has {reason}{others}. Its quantiles are not affected"
         ))
     }
 
-    /// What is to be said where the fit is of one of several equivalent labellings.
+    /// The remark for a fit that describes one of several equivalent labellings.
     fn labelling(&self) -> Option<String> {
         let count = self.fit.labellings();
         (count > 1).then(|| {
@@ -363,7 +363,7 @@ impl Fitted {
         }
     }
 
-    /// What was tried on the way to the draws, where that was more than one family: each with its bound and its k̂.
+    /// Stages of the fit on the way to the draws, where that was more than one family: each with its bound and its k̂.
     fn tried(&self) -> Option<Exhibit> {
         let refined = self.refined();
         if self.fit.families.len() + usize::from(refined.is_some()) < 2 {
@@ -374,9 +374,9 @@ impl Fitted {
         let families = families.map(|(at, result)| {
             let e = &result.evaluation;
             let outcome = match (at == self.fit.chosen, used) {
-                (true, true) => "the refinement began here",
-                (true, false) => "the draws are from here",
-                (false, _) => "left behind",
+                (true, true) => "start of the refinement",
+                (true, false) => "source of the draws",
+                (false, _) => "replaced",
             };
             vec![
                 result.kind.to_string(),
@@ -388,8 +388,8 @@ impl Fitted {
         let refinement = refined.map(|refined| {
             let evidence = &refined.log_evidence;
             let outcome = match used {
-                true => "the draws are from here",
-                false => "it has not mixed",
+                true => "source of the draws",
+                false => "not mixed",
             };
             vec![
                 "refinement".to_owned(),
@@ -400,8 +400,9 @@ impl Fitted {
         });
         let heads = ["tried", "bound, nats", "Pareto k̂", "outcome"];
         Some(Exhibit {
-            heading: "What was tried".to_owned(),
-            note: "The stages in their order, until one passed its checks. An ELBO is a lower bound on the log evidence; a refinement estimates the log evidence itself."
+            heading: "Stages of the fit".to_owned(),
+            note: "The stages in order, up to the first that passed its checks. An ELBO is a lower bound on the \
+             log evidence; a refinement estimates the log evidence itself."
                 .to_owned(),
             table: (heads.map(str::to_owned).to_vec(), families.chain(refinement).collect()),
             ..Exhibit::default()
@@ -426,7 +427,7 @@ impl Fitted {
         }
     }
 
-    /// Draws of scalars: parameters first, then what is computed from them.
+    /// Draws of scalars: parameters first, then transformed parameters and generated quantities.
     fn marginals(&self) -> Vec<Marginal> {
         let table = &self.sample.table;
         let mut scalars = Vec::new();

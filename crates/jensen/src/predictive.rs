@@ -1,8 +1,8 @@
-//! What a program predicts of its own data: replicated data sets beside the observed one, and leave-one-out.
+//! Predictions of the observed data: replicated data sets, and leave-one-out cross-validation.
 //!
-//! A generated quantity `y_rep` or `y_pred` of the shape of the data `y` is a replicated data set a draw; `log_lik` holds the log
-//! likelihood of every observation. The checks are those of Gabry, Simpson, Vehtari, Betancourt and Gelman, Visualization in
-//! Bayesian workflow, JRSS A 182 (2019).
+//! A generated quantity `y_rep` or `y_pred` of the shape of the data `y` is a replicated data set a draw; `log_lik`
+//! holds the log likelihood of every observation. The checks follow Gabry, Simpson, Vehtari, Betancourt and Gelman,
+//! Visualization in Bayesian workflow, JRSS A 182 (2019).
 
 use jensen_data::{DataSet, predicted};
 use jensen_density::VariableKind;
@@ -30,13 +30,13 @@ const LEFT_OUT: usize = 5_000;
 /// Bars of a histogram, at most.
 const BARS: usize = 30;
 
-/// Bars of a histogram of shares, each of which is as likely.
+/// Number of bars in a histogram of ranks.
 const EQUAL_BARS: usize = 20;
 
 /// Standard deviations of the ends of a band that holds 90 % of a normal distribution.
 const NINETY: f64 = 1.645;
 
-/// What the page says of predictions.
+/// The page's section on predictions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Predictive {
     /// Its sections.
@@ -85,7 +85,7 @@ struct Replicated {
 }
 
 impl Replicated {
-    /// None where there are too few draws, or values that are no numbers.
+    /// `None` if there are too few draws or values that are not numbers.
     fn of(sample: &Sample, first: usize, observed: &[f64]) -> Option<Self> {
         let table = &sample.table;
         let draws = table.len().min(REPLICATES);
@@ -130,13 +130,14 @@ impl Replicated {
         Exhibit {
             heading: format!("Does the model predict {data}?"),
             note: format!(
-                "{name} holds data sets as the fitted model makes them. Where the model is right, the observed one looks like one of \
-                 them; {share:.0} % of the observations are within the central 90 % of their predictions."
+                "{name} has data sets simulated from the fitted model. If the model is right, the observed data \
+                 resemble them: {share:.0} % of the observations are within the central 90 % of their predictions."
             ),
             figures: vec![
                 (
                     self.distribution(data),
-                    "Share of the observations by value: observed, and the band that holds 90 % of the replicated data sets.".to_owned(),
+                    "Share of the observations by value, with the band that contains 90 % of the replicated data \
+                     sets.".to_owned(),
                 ),
                 (
                     intervals,
@@ -144,8 +145,8 @@ impl Replicated {
                 ),
                 (
                     self.ranks(),
-                    "Where each observation stands among its predictions. Flat within the band: calibrated. Heaped in the middle: \
-                     predictions too wide; at both ends: too narrow."
+                    "Rank of each observation among its predictions. Flat within the band: calibrated. A peak in \
+                     the middle: predictions are too wide. Peaks at both ends: too narrow."
                         .to_owned(),
                 ),
             ],
@@ -259,7 +260,7 @@ impl Replicated {
         let at = |bar: usize| (bar as f64 + 0.5) / EQUAL_BARS as f64;
         let band = vec![((even - error).max(0.0), even + error); 2];
         let chart = Chart::new("")
-            .x(Axis::new("place among the predictions"))
+            .x(Axis::new("rank among the predictions"))
             .y(Axis::new("share of the observations"))
             .series(Series::line("expected", [(0.0, even), (1.0, even)]).band(band))
             .series(
@@ -275,7 +276,7 @@ impl Replicated {
         Figure::new("").panel(chart)
     }
 
-    /// Statistics of the observed data set among those of the replicated ones.
+    /// Statistics of the observed data set, and their ranks among the replicated data sets.
     fn statistics(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let sets: Vec<[f64; 4]> = (0..self.draws())
             .map(|draw| statistics(&self.set(draw)))
@@ -349,10 +350,8 @@ fn left_out(sample: &Sample, columns: std::ops::Range<usize>, weighted: bool) ->
         .series(Series::scatter("", points).width(2.4))
         .series(limit.dashed().colour(6));
     let doubt = match loo.unreliable() {
-        0 => "No observation's k̂ is above the limit: the figures can be relied on.".to_owned(),
-        n => format!(
-            "{n} observations have a k̂ above the limit: what is said of them is not to be relied on."
-        ),
+        0 => "Every k̂ is within the limit, so the values are reliable.".to_owned(),
+        n => format!("{n} observations have a k̂ above the limit, so their values are unreliable."),
     };
     let number = |x: f64| format!("{x:.2}");
     let row = vec![number(loo.elpd), number(loo.elpd_se), number(loo.p_loo)];
@@ -362,11 +361,11 @@ fn left_out(sample: &Sample, columns: std::ops::Range<usize>, weighted: bool) ->
         "effective parameters",
     ];
     Some(Exhibit {
-        heading: "How well would it predict what it has not seen?".to_owned(),
+        heading: "How well does the model predict new observations?".to_owned(),
         note: format!("Leave-one-out cross-validation from log_lik, by Pareto smoothed importance sampling. {doubt}"),
         figures: vec![(
             Figure::new("").panel(chart),
-            "How much each observation moves the posterior: the tail index of the weights that leave it out.".to_owned(),
+            "Influence of each observation on the posterior: the tail index of the weights that leave it out.".to_owned(),
         )],
         table: (heads.map(str::to_owned).to_vec(), vec![row]),
     })

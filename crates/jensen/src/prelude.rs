@@ -1,6 +1,6 @@
 //! What most programs need: `use jensen::prelude::*`.
 
-pub use jensen_blackbox::{FamilyChoice, FamilyKind, Init, Method, Settings};
+pub use jensen_blackbox::{FamilyChoice, FamilyKind, Init, Method, Policy, Settings};
 pub use jensen_data::{DataSet, Value};
 pub use jensen_density::{
     Differenced, Lanes, LanesMut, LogDensity, Posterior, TwiceDifferentiable,
@@ -10,3 +10,6 @@ pub use jensen_run::{Budget, Control, Silent, Status};
 
 pub use crate::stan::{Build, Model};
 pub use crate::{Bare, Error, Fitted, Options, Problem, fit, fit_with};
+pub use jensen_blackbox::RefineWhen;
+
+pub use crate::VariableDraws;

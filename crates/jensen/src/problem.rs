@@ -1,4 +1,4 @@
-//! What can be fitted: a density with names for its values.
+//! The input of a fit: a density with names for its values.
 
 use jensen_blackbox::Subject;
 use jensen_density::{
@@ -28,13 +28,13 @@ pub trait Problem: Sync {
         0.0
     }
 
-    /// What the user should know of the model, whatever its fit.
+    /// Remarks on the model that do not depend on the fit.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What made values NaN that are no fault of the model, if anything did, such as data that could not be read: no result
-    /// counts then.
+    /// The failure behind NaN values that the model did not cause, such as data that could not be read. The fit then
+    /// has no result.
     fn failure(&self) -> Option<Error> {
         None
     }

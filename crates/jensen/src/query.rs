@@ -8,14 +8,14 @@ use crate::Error;
 /// Lanes of one call to the density.
 const BLOCK: usize = 256;
 
-/// What is asked.
+/// The requested derivatives.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Query<'a> {
     /// Unconstrained points.
     pub points: &'a [Vec<f64>],
     /// Whether gradients are wanted.
     pub gradient: bool,
-    /// A direction for every point, or one for all: asks for Hessian-vector products.
+    /// A direction for every point, or one for all, for Hessian-vector products.
     pub directions: Option<&'a [Vec<f64>]>,
 }
 

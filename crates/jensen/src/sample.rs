@@ -1,6 +1,6 @@
-//! Draws of an approximation on the constrained scale, with what is needed to weigh them.
+//! Draws of an approximation on the constrained scale, with the densities for importance weights.
 
-use jensen_blackbox::{Approximation, Draws, Fit, NoiseSource, Refined, psis, resample};
+use jensen_blackbox::{Approximation, Draws, Fit, NoiseSource, Policy, Refined, psis, resample};
 use jensen_data::{DataSet, DrawsTable, DrawsVariable, ParameterSummary, Roles, Value};
 use jensen_density::{Constrained, DrawKey, Lanes, LogDensity, Posterior, Variable, VariableKind};
 use rayon::prelude::*;
@@ -14,7 +14,7 @@ const POOL: usize = 10;
 /// Smallest pool of a resampling.
 const SMALLEST_POOL: usize = 4000;
 
-/// Draws behind summaries, where they are weighted or refined; fewer where they would be more than so many numbers, but
+/// Draws behind summaries, where they are weighted; fewer where they would be more than so many numbers, but
 /// no fewer than are asked for.
 const SUMMARISED: usize = 4096;
 const NUMBERS: usize = 1 << 22;
@@ -59,14 +59,14 @@ pub struct Sample {
     pub variables: Vec<Variable>,
     /// Draws that the model rejects; they are not in the table.
     pub rejected: usize,
-    /// What the model said of the first of them.
+    /// The reason of the first rejection.
     pub rejection: Option<String>,
     /// Draws that were asked for and not made, as the run was ended from outside.
     pub unmade: usize,
 }
 
 impl Sample {
-    /// What the variables are to ArviZ, by the names of the generated quantities; `approximate` draws have weights.
+    /// The ArviZ groups of the variables, by the names of the generated quantities; `approximate` draws have weights.
     pub fn roles(&self, approximate: bool) -> Roles {
         let generated = self.variables.iter();
         let generated = generated.filter(|variable| variable.kind == VariableKind::Generated);
@@ -84,11 +84,11 @@ impl Sample {
     /// The parameters at a draw of the table, as values that Stan's samplers can begin from.
     ///
     /// # Errors
-    /// There are not so many draws, or a parameter is an array of tuples, which has no place in such a file.
+    /// There are fewer draws, or a parameter is an array of tuples, which the file format does not support.
     pub fn initial_values(&self, draw: usize) -> Result<DataSet, Error> {
         if draw >= self.table.len() {
             return Err(Error::Input(format!(
-                "initial values {} are asked for, there are {} draws",
+                "there are no initial values {}, because there are only {} draws",
                 draw + 1,
                 self.table.len()
             )));
@@ -115,7 +115,7 @@ impl Sample {
                 }
                 Some(_) => {
                     return Err(Error::Input(format!(
-                        "`{}` is a tuple within an array or a tuple, for which initial values cannot be written",
+                        "`{}` is a tuple within an array or a tuple, and such a file has no format for its values",
                         variable.name
                     )));
                 }
@@ -128,7 +128,7 @@ impl Sample {
     }
 }
 
-/// Values whose first index runs fastest, with the last one fastest.
+/// Column-major values in row-major order.
 pub(crate) fn row_major(shape: &[usize], values: &[f64]) -> Vec<f64> {
     let mut out = Vec::with_capacity(values.len());
     for at in 0..values.len() {
@@ -148,7 +148,7 @@ pub(crate) fn row_major(shape: &[usize], values: &[f64]) -> Vec<f64> {
 /// Draws from an approximation and computes every reported variable at each.
 ///
 /// # Errors
-/// When the model's names cannot be those of a table of draws.
+/// [`Error::Data`] if a name of the model is not allowed in a table of draws.
 pub fn sample<P: Problem>(
     problem: &P,
     approximation: &Approximation,
@@ -178,7 +178,7 @@ fn sample_until<P: Problem>(
     collect(problem.posterior(), &constrained, &chosen, &pool, request)
 }
 
-/// What is reported of a fit.
+/// The reported draws and summaries of a fit.
 #[derive(Clone, Debug)]
 pub(crate) struct Reported {
     /// Draws.
@@ -190,8 +190,8 @@ pub(crate) struct Reported {
 }
 
 /// The draws to report of a fit, and the summaries: of refined draws where they have mixed, else of the approximation,
-/// by importance weights where `weighted` and the weights can be used; fewer draws where the run was ended from outside and
-/// all of them would take long. What was `made` of the approximation's draws already is taken from there.
+/// by importance weights if `weighted` and the weights are usable. An interrupted run has fewer draws if all would take
+/// long. `made` has the draws of the approximation if they exist already.
 ///
 /// # Errors
 /// As [`sample`].
@@ -206,18 +206,31 @@ pub(crate) fn report<P: Problem>(
     // What a fit writes are draws that differ.
     let refined = fit.refined.as_ref().filter(|refined| refined.mixed());
     let asked = refined.map_or(request.draws, |r| request.draws.min(r.draws.count));
-    let (summarised, draws) = sizes(problem, asked, haste);
+    // Refined draws have been made: all that are kept tell of spreads.
+    let pool = refined.map_or(SUMMARISED, |r| r.draws.count);
+    let (summarised, draws) = sizes(problem, (asked, pool), haste);
     let request = SampleRequest { draws, ..*request };
     let weighted = weighted && !request.resample && fit.best().evaluation.khat_is_good();
     let mut reported = match (refined, weighted) {
         (Some(refined), _) => Reported {
             sample: sample_refined(problem, &refined.draws, &refined.log_p, &request)?,
-            summaries: summaries_of_refined(problem, refined, summarised, &request, haste)?,
+            summaries: summaries_of_refined(
+                problem,
+                refined,
+                summarised,
+                (&request, &fit.policy),
+                haste,
+            )?,
             moved: None,
         },
         (None, true) => match made.filter(|_| !haste.is_hurried()) {
             Some(made) => made,
-            None => report_weighted(problem, &fit.approximation(), &request, haste)?,
+            None => report_weighted(
+                problem,
+                &fit.approximation(),
+                (&request, &fit.policy),
+                haste,
+            )?,
         },
         (None, false) => {
             let sample = sample_until(problem, &fit.approximation(), &request, haste)?;
@@ -239,15 +252,19 @@ pub(crate) fn report<P: Problem>(
     Ok(reported)
 }
 
-/// Draws of so many numbers.
+/// The number of draws that make this many numbers.
 fn most<P: Problem>(problem: &P, numbers: usize) -> usize {
     let variables = problem.posterior().variables();
     let width: usize = variables.iter().map(|v| v.len()).sum();
     numbers / width.max(1)
 }
 
-/// The draws behind summaries, and those to report where so many are asked for.
-fn sizes<P: Problem>(problem: &P, asked: usize, haste: &Haste<'_>) -> (usize, usize) {
+/// The draws behind summaries, of so many at most, and those to report where so many are asked for.
+fn sizes<P: Problem>(
+    problem: &P,
+    (asked, pool): (usize, usize),
+    haste: &Haste<'_>,
+) -> (usize, usize) {
     let (numbers, draws) = match haste.is_hurried() {
         true => {
             let most = most(problem, HURRIED_NUMBERS).max(1);
@@ -255,22 +272,22 @@ fn sizes<P: Problem>(problem: &P, asked: usize, haste: &Haste<'_>) -> (usize, us
         }
         false => (NUMBERS, asked),
     };
-    let summarised = SUMMARISED.min(most(problem, numbers)).max(draws).max(1);
+    let summarised = pool.min(most(problem, numbers)).max(draws).max(1);
     (summarised, draws)
 }
 
-/// What is reported of an approximation by importance weights.
+/// The draws and weighted summaries of an approximation.
 ///
 /// # Errors
 /// As [`sample`].
 pub(crate) fn report_weighted<P: Problem>(
     problem: &P,
     approximation: &Approximation,
-    request: &SampleRequest,
+    (request, policy): (&SampleRequest, &Policy),
     haste: &Haste<'_>,
 ) -> Result<Reported, Error> {
     let posterior = problem.posterior();
-    let (summarised, draws) = sizes(problem, request.draws, haste);
+    let (summarised, draws) = sizes(problem, (request.draws, SUMMARISED), haste);
     let pool = Pool::draw(problem, approximation, request, summarised, haste);
     let chosen: Vec<usize> = (0..pool.log_p.len()).collect();
     let constrained = constrain(posterior, &pool, &chosen, request);
@@ -283,7 +300,7 @@ pub(crate) fn report_weighted<P: Problem>(
         &pool,
         request,
     )?;
-    let (summaries, moved) = summaries::weighted(&all.table, haste);
+    let (summaries, moved) = summaries::weighted(&all.table, policy, haste);
     Ok(Reported {
         sample,
         summaries,
@@ -296,7 +313,7 @@ fn summaries_of_refined<P: Problem>(
     problem: &P,
     refined: &Refined,
     wanted: usize,
-    request: &SampleRequest,
+    (request, policy): (&SampleRequest, &Policy),
     haste: &Haste<'_>,
 ) -> Result<Vec<ParameterSummary>, Error> {
     let lanes = refined.ensemble.lanes();
@@ -313,7 +330,7 @@ fn summaries_of_refined<P: Problem>(
     let all = collect(problem.posterior(), &constrained, &chosen, &pool, request)?;
     // Without the draws that the model rejects nothing is known of the chains.
     Ok(match all.rejected {
-        0 => summaries::refined(&all.table, refined.ensemble, haste),
+        0 => summaries::refined(&all.table, refined.ensemble, policy, haste),
         _ => summaries::plain(&all.table, haste),
     })
 }
@@ -321,7 +338,7 @@ fn summaries_of_refined<P: Problem>(
 /// Unconstrained draws, one after another, with their log densities.
 struct Pool {
     dim: usize,
-    /// The mean of what the draws are of.
+    /// The mean of the distribution of the draws.
     mean: Vec<f64>,
     rows: Vec<f64>,
     log_p: Vec<f64>,
@@ -403,7 +420,7 @@ pub fn sample_refined<P: Problem>(
     collect(problem.posterior(), &constrained, &chosen, &pool, request)
 }
 
-/// Every reported variable at given points, of `dim` coordinates each, with the draws that they are of.
+/// Every reported variable at given points with `dim` coordinates, for the given draws.
 ///
 /// # Errors
 /// As [`sample`].
@@ -431,8 +448,8 @@ pub(crate) fn sample_at(
     collect(posterior, &constrained, &chosen, &pool, request)
 }
 
-/// A step through `count` places that comes to all of them, whose first steps are spread evenly: the golden section, or the
-/// next number without a common factor.
+/// A step size that visits all of `count` positions, with the first ones spread evenly: the golden section, or the next
+/// number without a common factor.
 fn stride(count: usize) -> usize {
     let common = |mut a: usize, mut b: usize| {
         while b > 0 {

@@ -39,7 +39,7 @@ impl Save {
         self.0.is_empty() || self.0.iter().any(|word| KINDS.contains(&(word, kind)))
     }
 
-    /// Looks for what is chosen among the variables.
+    /// Checks that all chosen names are variables.
     ///
     /// # Errors
     /// When a word names none of them.
@@ -62,7 +62,7 @@ impl Save {
     }
 }
 
-/// Whether a word stands for a variable. A variable may have the name of a kind; then it is meant as well.
+/// Whether a word names a variable. A variable may have the name of a kind; then it is meant as well.
 fn names(word: &str, variable: &Variable) -> bool {
     base(&variable.name) == word || KINDS.contains(&(word, variable.kind))
 }

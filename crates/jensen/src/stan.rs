@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jensen_blackbox::Subject;
 use jensen_data::{DataSet, Elements, Value};
 use jensen_density::{DrawKey, Posterior};
-use jensen_graph::{Execution, GraphDensity, Hierarchy, Series};
+use jensen_graph::{Ending, Execution, GraphDensity, Hierarchy, Series};
 use jensen_math::simd::Simd;
 use jensen_stan::diagnostic::Diagnostic;
 pub use jensen_stan::evaluable::unsupported;
@@ -54,7 +54,7 @@ pub struct Build<'a> {
     pub propto: bool,
     /// Which variables are reported.
     pub save: Save,
-    /// Ends building, and whatever the interpreter later evaluates of the model.
+    /// Interrupts the construction and later evaluations by the interpreter.
     pub halt: Halt,
 }
 
@@ -95,7 +95,7 @@ pub struct Model<D = GraphDensity> {
 /// Why there is no model.
 #[derive(Clone, Debug)]
 pub struct ModelError {
-    /// What kind of failure.
+    /// The kind of failure.
     pub kind: ModelErrorKind,
     text: String,
 }
@@ -154,13 +154,13 @@ impl Model {
             hierarchy = Hierarchy::find(&lowered.graph, &lowered.scattered);
             posterior.halt().check(Span::default())?;
             series = Series::find(&lowered.graph, &lowered.scattered);
-            GraphDensity::new_unless(&lowered.graph, execution, &asked).map_err(|message| {
-                LowerError {
+            GraphDensity::new_unless(&lowered.graph, execution, &asked)
+                .map(|density| density.ended_by(ending(posterior)))
+                .map_err(|message| LowerError {
                     kind: ErrorKind::Limit,
                     span: Span::default(),
                     message,
-                }
-            })
+                })
         };
         let model = Self::build(source, name, data, build, lower)?;
         Ok(Self {
@@ -175,7 +175,7 @@ impl Model {
         self.hierarchy.as_ref()
     }
 
-    /// The series that the program makes of standard normal shocks, where there are some.
+    /// The series that the program builds from standard normal shocks, if any.
     pub(crate) fn series(&self) -> Option<&Series> {
         self.series.as_ref()
     }
@@ -185,10 +185,20 @@ impl Model {
         self.execution
     }
 
+    /// What ends its evaluations from outside.
+    pub(crate) fn ending(&self) -> Ending {
+        ending(self.posterior.bound())
+    }
+
     /// The density.
     pub fn graph_density(&self) -> &GraphDensity {
         &self.density
     }
+}
+
+fn ending(posterior: &BoundModel) -> Ending {
+    let halt = posterior.halt().clone();
+    Ending::new(move || halt.reason().is_some())
 }
 
 impl<D> Model<D> {
@@ -256,12 +266,12 @@ impl<D> Model<D> {
         self.posterior.bound()
     }
 
-    /// What it reports of draws.
+    /// Its reported variables.
     pub(crate) fn outputs(&self) -> &Outputs {
         &self.posterior
     }
 
-    /// The density, of whatever kind.
+    /// The density.
     pub(crate) fn of(&self) -> &D {
         &self.density
     }
@@ -285,7 +295,7 @@ impl<D> Model<D> {
         self.subject.clone()
     }
 
-    /// What the user should know of the program, whatever its fit.
+    /// Remarks on the program that do not depend on the fit.
     pub fn notes(&self) -> Vec<String> {
         self.remarks.clone()
     }
@@ -300,7 +310,7 @@ impl<D> Model<D> {
         diagnostic::render(&self.warnings, &self.program().files, colour)
     }
 
-    /// What transformed data printed.
+    /// The output of `print` in transformed data.
     pub fn printed(&self) -> &[String] {
         &self.printed
     }
@@ -351,7 +361,7 @@ impl<D> Model<D> {
         };
         if let (Some(foreign), false) = (foreign, missing.is_empty()) {
             return Err(Error::Input(format!(
-                "`{foreign}` is no variable of the program, and {} not given: the parameters are {}",
+                "`{foreign}` is not a variable of the program, and {} missing: the parameters are {}",
                 match missing.len() {
                     1 => format!("{} is", listed(&missing)),
                     _ => format!("{} are", listed(&missing)),
@@ -476,7 +486,7 @@ fn bind(
             }
             None if room > 0 => {
                 room = 0;
-                printed.push("… what is printed from here on is left out".to_owned());
+                printed.push("… further output is omitted".to_owned());
             }
             None => {}
         }
@@ -507,8 +517,8 @@ fn bind(
     Ok(bound)
 }
 
-/// The model as it is, or without its generated quantities where they fail whatever the draw: the
-/// posterior of the parameters is worth having all the same.
+/// The model, without its generated quantities if they fail at every draw, so that the posterior of the parameters is
+/// still available.
 fn with_usable_generated_quantities(
     posterior: BoundModel,
     data: &DataSet,
@@ -565,7 +575,7 @@ pub(crate) fn bind_block(
     interpreter.bind(program.clone(), &Source(data), &mut |_| {})
 }
 
-/// Bytes of a node of a graph while it is built, with what stands about it.
+/// Bytes of a node of a graph during construction, with its surroundings.
 const NODE_BYTES: u64 = 400;
 
 /// Nodes that a graph may have with so much memory, and never fewer than small programs need.
@@ -573,7 +583,7 @@ fn nodes_within(bytes: u64) -> usize {
     usize::try_from((bytes / NODE_BYTES).max(1_000_000)).unwrap_or(usize::MAX)
 }
 
-/// An evaluation's error as the user reads it: what, where, and the line of the program.
+/// The text of an evaluation error: message, location, and the line of the program.
 pub(crate) fn model_error(
     program: &Program,
     kind: ErrorKind,
@@ -599,7 +609,7 @@ pub(crate) fn model_error(
     ModelError { kind, text }
 }
 
-/// The place and its source line with a mark, when the span stands in the program.
+/// The location and its source line with a mark, if the span is in the program.
 fn excerpt(program: &Program, span: Span) -> Option<String> {
     let file = program.files.get(span.file.0 as usize)?;
     if span.end == 0 {

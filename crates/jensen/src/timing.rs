@@ -1,4 +1,4 @@
-//! What one evaluation of a density costs, and what building one did.
+//! The cost of evaluating and of building a density.
 
 use jensen_blackbox::{NoisePurpose, NoiseSource};
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
@@ -7,7 +7,7 @@ use jensen_math::simd::Simd;
 use jensen_run::Clock;
 use serde::Serialize;
 
-/// Seconds of what is no run's; none pass on WebAssembly in a browser, which has no clock of its own.
+/// Seconds outside a run; always 0 on WebAssembly in a browser, which has no clock.
 pub(crate) struct Stopwatch {
     #[cfg(not(target_family = "wasm"))]
     begun: std::time::Instant,

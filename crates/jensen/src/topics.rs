@@ -1,17 +1,17 @@
-//! Topic models of corpora: what joins the files of `jensen-data` with the methods of `jensen-conjugate`.
+//! Topic models of corpora: the files of `jensen-data` joined with the methods of `jensen-conjugate`.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | here | [`CorpusDocuments`]: a part of a corpus as documents; [`bag`] |
 //! | `model` | [`TopicModel`]: topics with the words they are made of, and their file |
-//! | `collection` | [`Collection`]: what topics are learned from, in a file or in memory |
-//! | `corpus` | [`CorpusRequest`]: what corpus is asked for, with its defaults |
+//! | `collection` | [`Collection`]: the documents of a fit, in a file or in memory |
+//! | `corpus` | [`CorpusRequest`]: the settings of a corpus, with their defaults |
 //! | `map` | which topics use the same words, for the page |
 //! | `exemplars` | the documents that have most of a topic, for the page |
 //! | `coherence` | [`coherence()`]: do a topic's top words occur together? |
-//! | `request` | [`TopicsRequest`]: what is asked for, with its defaults |
+//! | `request` | [`TopicsRequest`]: the settings of a fit, with their defaults |
 //! | `job` | [`fit_topics`]: a corpus into topics, in a folder |
-//! | `course` | what a run's records say |
+//! | `course` | curves from the records of a run |
 //! | [`stored`] | the folder of a fit |
 //! | `summary` | [`TopicsSummary`], [`TopicRow`]: a fit in numbers, `fit.json` |
 //! | `report_page` | [`report_page()`]: the page about a fit |

@@ -1,8 +1,8 @@
 //! Columns of numbers in units of their own: the one place where tables, points, sequences and images are standardised.
 //!
-//! A fit job that standardises sees u = (x − centre) / scale of the columns that tell rows apart, and tells densities of x: those of u
-//! less the logarithms of the scales. Columns that are constant have no density, and copies of other columns have none beside
-//! them; both are left out and said so.
+//! A fit job that standardises sees u = (x − centre) / scale of the columns that distinguish rows, and reports
+//! densities of x: the densities of u minus the logarithms of the scales. Columns that are constant have no density,
+//! and copies of other columns have none beside them; both are left out and said so.
 
 use jensen_math::sum::ColumnMoments;
 use jensen_run::{Control, Observer, Progress, Record, Status, Store};
@@ -31,7 +31,7 @@ struct Kept {
     scale: f64,
 }
 
-/// A column that is left out, and what it is where another value is known: level + slope · (the value of a kept column).
+/// An omitted column, and its value: level + slope · (the value of a kept column).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Left {
     column: usize,
@@ -101,8 +101,7 @@ impl Units {
         }
         if units.kept.is_empty() {
             return Err(Error::Input(
-                "every column is constant: there is nothing to learn from rows that are all the same"
-                    .to_owned(),
+                "every column is constant, so there is nothing to learn".to_owned(),
             ));
         }
         Ok(units)
@@ -113,26 +112,61 @@ impl Units {
     /// # Errors
     /// All columns are constant.
     pub fn of_rows(width: usize, rows: &[f64], asked: Standardise) -> Result<Self, Error> {
+        Self::of_some(width, rows, asked, &vec![true; width])
+    }
+
+    /// The same where some columns hold no real numbers, and stay as they are.
+    ///
+    /// # Errors
+    /// All columns are constant.
+    pub fn of_some(
+        width: usize,
+        rows: &[f64],
+        asked: Standardise,
+        real: &[bool],
+    ) -> Result<Self, Error> {
         let moments = ColumnMoments::of(width, rows);
+        if !real.contains(&true) {
+            return Ok(Self::as_they_are(width));
+        }
         let mut units = Self::of_moments(&moments, asked)?;
-        for (copy, original, sign) in copies(&moments, &units.kept, rows) {
+        units.left.retain(|left| real[left.column]);
+        units.kept.retain(|kept| real[kept.column]);
+        units.look_for_copies(&moments, rows);
+        let others = (0..width).filter(|column| !real[*column]);
+        units.kept.extend(others.map(|column| Kept {
+            column,
+            centre: 0.0,
+            scale: 1.0,
+        }));
+        units.kept.sort_by_key(|kept| kept.column);
+        units.place_copies();
+        Ok(units)
+    }
+
+    /// Leaves columns out that are others in other units, and knows them by the columns of those.
+    fn look_for_copies(&mut self, moments: &[ColumnMoments], rows: &[f64]) {
+        for (copy, original, sign) in copies(moments, &self.kept, rows) {
             let (from, to) = (&moments[original], &moments[copy]);
             let slope = sign * (to.squares / from.squares).sqrt();
-            units.kept.retain(|kept| kept.column != copy);
-            units.left.push(Left {
+            self.kept.retain(|kept| kept.column != copy);
+            self.left.push(Left {
                 column: copy,
                 copy_of: Some((original, slope)),
                 level: to.mean - slope * from.mean,
             });
         }
-        for left in &mut units.left {
+        self.left.sort_by_key(|left| left.column);
+    }
+
+    /// Knows the originals of copies by their places among the columns that stay.
+    fn place_copies(&mut self) {
+        for left in &mut self.left {
             if let Some((original, _)) = &mut left.copy_of {
-                let place = units.kept.iter().position(|kept| kept.column == *original);
+                let place = self.kept.iter().position(|kept| kept.column == *original);
                 *original = place.expect("originals are kept");
             }
         }
-        units.left.sort_by_key(|left| left.column);
-        Ok(units)
     }
 
     /// Columns of the data.
@@ -166,7 +200,7 @@ impl Units {
         kept.map(|kept| all[kept.column].clone()).collect()
     }
 
-    /// Moments of the columns that stay, in these units, from those of all in the units of the data.
+    /// Moments of the kept columns in these units, from the moments of all columns in the units of the data.
     pub fn moments(&self, columns: &[ColumnMoments]) -> Vec<ColumnMoments> {
         let of = |kept: &Kept| {
             let moments = columns[kept.column];
@@ -191,7 +225,7 @@ impl Units {
         rows.flat_map(|row| self.row(row)).collect()
     }
 
-    /// A row of these units in those of the data.
+    /// A row in the units of the data.
     pub fn back(&self, row: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.columns()];
         for (x, kept) in row.iter().zip(&self.kept) {
@@ -207,14 +241,14 @@ impl Units {
         out
     }
 
-    /// Single precision rows of these units in those of the data, one after the other.
+    /// Single-precision rows in the units of the data, concatenated.
     pub fn rows_back(&self, rows: &[f32]) -> Vec<f64> {
         let wide = |row: &[f32]| row.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
         let rows = rows.chunks_exact(self.width().max(1));
         rows.flat_map(|row| self.back(&wide(row))).collect()
     }
 
-    /// By how much the columns of the data change with those of these units: the column, a place among those that stay, and the slope.
+    /// The derivatives of the data's columns by the columns in these units: the index of a kept column, and the slope.
     fn slopes(&self) -> Vec<Option<(usize, f64)>> {
         let mut slopes = vec![None; self.columns()];
         for (place, kept) in self.kept.iter().enumerate() {
@@ -228,13 +262,13 @@ impl Units {
         slopes
     }
 
-    /// Variances of these units in those of the data.
+    /// Variances in the units of the data.
     pub fn variances_back(&self, variances: &[f64]) -> Vec<f64> {
         let of = |slope: Option<(usize, f64)>| slope.map_or(0.0, |(at, s)| s * s * variances[at]);
         self.slopes().into_iter().map(of).collect()
     }
 
-    /// A covariance matrix of these units in those of the data.
+    /// A covariance matrix in the units of the data.
     pub fn covariance_back(&self, covariance: &[f64]) -> Vec<f64> {
         let (width, slopes) = (self.width(), self.slopes());
         let pairs = slopes
@@ -248,7 +282,7 @@ impl Units {
             .collect()
     }
 
-    /// Coefficients of the columns of these units, such as loadings, in those of the data.
+    /// Coefficients of the columns, such as loadings, in the units of the data.
     pub fn slopes_back(&self, coefficients: &[f64]) -> Vec<f64> {
         let slopes = self.slopes().into_iter();
         slopes
@@ -269,7 +303,7 @@ impl Units {
             .collect();
         if !constant.is_empty() {
             notes.push(format!(
-                "columns that are constant say nothing and are left out: {}",
+                "constant columns are left out: {}",
                 listed(constant)
             ));
         }
@@ -281,7 +315,7 @@ impl Units {
         let copies: Vec<String> = copies.collect();
         if !copies.is_empty() {
             notes.push(format!(
-                "columns that are others in other units add nothing to them and are left out: {}",
+                "columns that repeat another column in other units are left out: {}",
                 listed(copies)
             ));
         }
@@ -289,7 +323,7 @@ impl Units {
     }
 }
 
-/// An observer of a run in units of its own, which hands on bounds as they are in those of the data.
+/// An observer of a run in these units that passes on bounds in the units of the data.
 struct Shifted<'a> {
     observer: &'a mut dyn Observer,
     by: f64,
@@ -361,7 +395,7 @@ impl Observer for Shifted<'_> {
 
 /// Columns that are others but for location, scale and sign: each with the first of its kind and the sign.
 ///
-/// Candidates have the same product with a fixed vector, but for the sign; those are compared row by row.
+/// Candidates have the same product with a fixed vector, up to the sign, and are then compared row by row.
 fn copies(moments: &[ColumnMoments], kept: &[Kept], rows: &[f64]) -> Vec<(usize, usize, f64)> {
     let width = moments.len();
     let count = rows.len() / width.max(1);

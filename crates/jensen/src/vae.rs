@@ -1,20 +1,20 @@
-//! Auto-encoders of rows of numbers: what joins the files of `jensen-data` with the networks of `jensen-neural`.
+//! Auto-encoders of rows of numbers: the files of `jensen-data` joined with the networks of `jensen-neural`.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | here | [`RowRecords`], [`UnitRecords`]: rows as records; [`check_values`], [`split`] |
-//! | `request` | [`VaeRequest`]: what is asked for, with its defaults |
-//! | `rows` | rows for training and validation, and what they are checked for |
+//! | `request` | [`VaeRequest`]: the settings of a fit, with their defaults |
+//! | `rows` | rows for training and validation, and their checks |
 //! | `job` | [`VaeData`], [`fit_vae`]: rows into networks, in a folder |
-//! | `course` | what a run's records say |
+//! | `course` | curves from the records of a run |
 //! | `stored` | [`VaeModel`]: architecture and weights, and their file |
 //! | `plain` | the plain models that a fit is compared with |
 //! | `pictures` | [`mosaic`]: records as pictures |
 //! | `summary` | [`VaeSummary`]: a fit in numbers, `fit.json` |
 //! | `report_page` | [`report_page()`]: the page about a fit |
 //!
-//! The method is auto-encoding variational Bayes (Kingma and Welling 2014). Models, training and evaluation are those of
-//! [`jensen_neural`], which is re-exported here.
+//! The method is auto-encoding variational Bayes (Kingma and Welling 2014). [`jensen_neural`] has the models, training
+//! and evaluation, and is re-exported here.
 
 mod course;
 mod job;
@@ -30,6 +30,7 @@ use jensen_data::Rows;
 use jensen_math::rng::{Purpose, permutation};
 pub use jensen_neural::*;
 
+use crate::Error;
 use crate::units::Units;
 
 pub use course::VaeCourse;
@@ -96,8 +97,8 @@ impl Records for UnitRecords<'_> {
 /// Checks that a likelihood can have made every row.
 ///
 /// # Errors
-/// The first value outside its domain, with its place.
-pub fn check_values(rows: &Rows, likelihood: Likelihood) -> Result<(), String> {
+/// [`Error::Input`] with the row of the first value outside its domain.
+pub fn check_values(rows: &Rows, likelihood: Likelihood) -> Result<(), Error> {
     let (low, high) = rows.range();
     let unit = low >= 0.0 && high <= 1.0;
     match likelihood {
@@ -110,12 +111,12 @@ pub fn check_values(rows: &Rows, likelihood: Likelihood) -> Result<(), String> {
     for row in 0..rows.rows() {
         rows.read(row, &mut record);
         if let Err(error) = likelihood.check(&record) {
-            return Err(format!(
+            return Err(Error::Input(format!(
                 "`{}`, row {}: {error} for the decoder `{}`",
                 rows.source(),
                 row + 1,
                 likelihood.name()
-            ));
+            )));
         }
     }
     Ok(())

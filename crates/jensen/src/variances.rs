@@ -21,9 +21,9 @@ pub struct EstimatorVariance {
     pub name: String,
     /// All of it.
     pub total: (f64, f64),
-    /// What remains when the draws are integrated out.
+    /// The variance with the draws integrated out.
     pub subsampling: (f64, f64),
-    /// What remains when all records are used.
+    /// The variance with all records.
     pub monte_carlo: (f64, f64),
 }
 
@@ -108,10 +108,10 @@ pub fn variance_section(points: &[VariancePoint]) -> Option<Exhibit> {
     Some(Exhibit {
         heading: "Variance of the gradient".to_owned(),
         note: format!(
-            "The trace of the covariance of each estimator along the iterates of this fit, and in the table its parts \
-             at iteration {}: what remains when the draws are integrated out, and what remains when all records are \
-             used. An estimator against the draws alone stays above the first dashed line, one against subsampling \
-             alone above the second.",
+            "The trace of the covariance of each estimator along the iterates of this fit. The table has its two \
+             parts at iteration {}: the variance with the draws integrated out, and the variance with all records. \
+             An estimator that reduces only the noise of the draws stays above the first dashed line, and one that \
+             reduces only the noise of subsampling stays above the second.",
             last.iteration
         ),
         figures: vec![(

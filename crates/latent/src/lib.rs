@@ -66,8 +66,8 @@ pub use matrix::{Dense, Sparse};
 pub use model::{LatentModel, Observations};
 pub use predict::{draw, predict};
 pub use readout::{Move, Readout, read};
-pub use site::SiteBound;
-pub use solve::fit;
+pub use site::{Curve as SiteCurve, Site, SiteBound, Value as SiteValue, check_site};
+pub use solve::{fit, fit_sites};
 pub use structure::{
     Covariance, CovarianceSensitivity, Design, Parameter, Precision, Prior, Query, Range,
     Sensitivity, Structure,

@@ -50,6 +50,8 @@ fn _jensen(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(program::write_draws, module)?)?;
     module.add_function(wrap_pyfunction!(program::generate, module)?)?;
     module.add_function(wrap_pyfunction!(regress::regress_predict, module)?)?;
+    module.add_function(wrap_pyfunction!(regress::regress_effects, module)?)?;
+    module.add_function(wrap_pyfunction!(regress::regress_curves, module)?)?;
     module.add_function(wrap_pyfunction!(density::fit_density, module)?)?;
     module.add_class::<fit_many::Ledger>()?;
     module.add_function(wrap_pyfunction!(fit_many::plan_fits, module)?)?;

@@ -88,7 +88,7 @@ impl Program {
         let asked = data::read_request("an argument of jensen.regress", regression)?;
         let frame = frame(columns, table)?;
         let made = supervised(py, threads, None, |_| {
-            let Regression { source, kept } = Regression::new(&asked, &frame)?;
+            let Regression { source, kept, .. } = Regression::new(&asked, &frame)?;
             let threads = rayon::current_num_threads();
             let program = program::Program::compile(source, settings, threads, Halt::default())?;
             Ok((program, kept))

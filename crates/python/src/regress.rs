@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use jensen::regress::{Column, Factor, Frame, Predicted, predict, read_frame};
+use jensen::job::MEMORY_LIMIT;
+use jensen::regress::{
+    Column, Factor, Frame, Predicted, Summary, curves, effects, predict, read_frame,
+};
 use jensen::stan::Halt;
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
@@ -24,7 +27,7 @@ pub type Columns<'py> = Vec<(
 pub fn frame(columns: Option<Columns<'_>>, path: Option<PathBuf>) -> PyResult<Frame> {
     let Some(columns) = columns else {
         let path = path.ok_or_else(|| PyTypeError::new_err("no table is given"))?;
-        return read_frame(&path).map_err(|error| raise(&error));
+        return read_frame(&path, MEMORY_LIMIT).map_err(|error| raise(&error));
     };
     let column = |(name, values, truth, levels): (String, PyReadonlyArray1<'_, f64>, bool, _)| {
         let values = values.to_vec()?;
@@ -82,4 +85,71 @@ pub fn regress_predict<'py>(
         .map(|at| sample.table.row(at).to_vec())
         .collect();
     Ok((rows, variables, PyArray2::from_vec2(py, &draws)?))
+}
+
+/// Words of a row, and what they say of: mean, standard deviation, and the ends of the central 90 %.
+type Summaries = Vec<(Vec<Option<String>>, [f64; 4])>;
+
+fn numbers(summary: &Summary) -> [f64; 4] {
+    let [low, high] = summary.interval;
+    [summary.mean, summary.sd, low, high]
+}
+
+/// Average effects of columns over the rows of a table, by a fit in a folder.
+#[pyfunction]
+pub fn regress_effects(
+    py: Python<'_>,
+    folder: PathBuf,
+    columns: Option<Columns<'_>>,
+    path: Option<PathBuf>,
+    threads: Option<usize>,
+) -> PyResult<Summaries> {
+    let frame = frame(columns, path)?;
+    let made = supervised(py, threads, None, |_| {
+        effects(
+            &folder,
+            &frame,
+            rayon::current_num_threads(),
+            Halt::default(),
+        )
+    })?;
+    let found = made.map_err(|error| raise(&error))?.into_iter();
+    let row = |e: jensen::regress::Effect| {
+        let estimate = numbers(&e.estimate);
+        (vec![Some(e.column), Some(e.contrast), e.category], estimate)
+    };
+    Ok(found.map(row).collect())
+}
+
+/// The expected response along each column, by a fit in a folder.
+#[pyfunction]
+pub fn regress_curves(
+    py: Python<'_>,
+    folder: PathBuf,
+    threads: Option<usize>,
+) -> PyResult<Summaries> {
+    let made = supervised(py, threads, None, |_| {
+        curves(&folder, rayon::current_num_threads(), Halt::default())
+    })?;
+    let lines = made.map_err(|error| raise(&error))?;
+    let rows = lines.iter().flat_map(|line| {
+        let (by, value) = line
+            .by
+            .clone()
+            .map_or((None, None), |(by, value)| (Some(by), Some(value)));
+        line.at
+            .iter()
+            .zip(&line.expected)
+            .map(move |(at, expected)| {
+                let words = vec![
+                    Some(line.column.clone()),
+                    Some(at.clone()),
+                    by.clone(),
+                    value.clone(),
+                    line.category.clone(),
+                ];
+                (words, numbers(expected))
+            })
+    });
+    Ok(rows.collect())
 }

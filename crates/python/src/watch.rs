@@ -102,7 +102,7 @@ impl Observer for Eyes<'_> {
 }
 
 /// Runs `work` on a thread of its own in a pool of so many threads (all of the machine unless given), so that nothing of
-/// it is left behind, while the interpreter may do other things. Signals and exceptions of `progress`, which is called
+/// it is replaced, while the interpreter may do other things. Signals and exceptions of `progress`, which is called
 /// with iteration, stage and bound, cancel the work and are raised when it has ended. What the work remarks is warned of.
 pub fn supervised<T: Send>(
     py: Python<'_>,
@@ -158,7 +158,7 @@ pub fn supervised<T: Send>(
             .map(|text| (*text).to_owned())
             .or_else(|| panic.downcast_ref::<String>().cloned());
         PyRuntimeError::new_err(format!(
-            "this is a fault of jensen {}, please report it with the model and data: {}",
+            "this is a bug of jensen {}, please report it with the model and data: {}",
             env!("CARGO_PKG_VERSION"),
             what.as_deref().unwrap_or("unknown")
         ))

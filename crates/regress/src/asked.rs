@@ -7,7 +7,7 @@ use crate::family::Family;
 use crate::formula::{Formula, Terms};
 use crate::frame::Frame;
 use crate::regression::Request;
-use crate::syntax::Kind;
+use crate::syntax::{Expr, Kind};
 
 /// Formulas as they were read.
 pub struct Formulas {
@@ -15,6 +15,8 @@ pub struct Formulas {
     pub mean: Formula,
     /// By parameter.
     pub others: Vec<(String, Formula)>,
+    /// Columns that are imputed, with the formulas of their means: `x | mi() ~ z`.
+    pub imputed: Vec<(String, Formula)>,
     /// Parameters that have a value.
     pub fixed: BTreeMap<String, f64>,
 }
@@ -31,6 +33,7 @@ impl Formulas {
         let mut made = Self {
             mean: Formula::parse(first)?,
             others: Vec::new(),
+            imputed: Vec::new(),
             fixed: BTreeMap::new(),
         };
         let names: Vec<&str> = family.parameters.iter().map(|p| p.name).collect();
@@ -64,13 +67,25 @@ impl Formulas {
                 None => {
                     let formula = Formula::parse(text)?;
                     let left = &formula.response.value;
+                    if let [
+                        Expr {
+                            kind: Kind::Call(mi, none),
+                            ..
+                        },
+                    ] = formula.response.additions.as_slice()
+                        && mi == "mi"
+                        && none.is_empty()
+                    {
+                        made.imputed.push((left.to_string(), formula));
+                        continue;
+                    }
                     let Kind::Name(name) = &left.kind else {
                         return Err(Error::at(
                             text,
                             left.span,
                             "left of `~` stands a parameter of the family",
                         )
-                        .help("several responses are several regressions"));
+                        .help("several responses are several regressions; a column that is imputed has a formula 'column | mi() ~ …'"));
                     };
                     let found = (name.clone(), left.span);
                     made.fixed.remove(name);
@@ -95,7 +110,8 @@ impl Formulas {
 
     /// All formulas.
     pub fn all(&self) -> impl Iterator<Item = &Formula> {
-        std::iter::once(&self.mean).chain(self.others.iter().map(|(_, formula)| formula))
+        let others = self.others.iter().chain(&self.imputed);
+        std::iter::once(&self.mean).chain(others.map(|(_, formula)| formula))
     }
 }
 
@@ -112,20 +128,29 @@ pub fn others(formula: &Formula, frame: &Frame) -> Vec<String> {
     frame.names().iter().filter(named).cloned().collect()
 }
 
-/// Every column that terms name, with its place in the text.
-pub fn columns(terms: &Terms, found: &mut Vec<(String, Span)>) {
+/// Every column that has a value in each row used, with its place in the text; columns that are imputed may lack values in a fit,
+/// and new rows need no standard errors of measurements.
+pub fn columns(terms: &Terms, fitting: bool, found: &mut Vec<(String, Span)>) {
     let exprs = terms.variables.iter().chain(&terms.offsets);
     exprs.for_each(|expr| expr.columns(found));
     for call in &terms.special {
         if let Kind::Call(_, arguments) = &call.kind {
+            let name = call.function();
             let data = arguments
                 .iter()
-                .filter(|a| a.name.is_none() || a.name.as_deref() == Some("by"));
-            data.for_each(|a| a.value.columns(found));
+                .enumerate()
+                .filter(|(at, a)| match a.name.as_deref() {
+                    None if fitting => name != Some("mi"),
+                    None => name != Some("me") || *at == 0,
+                    Some(name) => matches!(name, "by" | "time" | "gr"),
+                });
+            // Residuals of new rows are not known, nor are those before them.
+            let data = data.filter(|_| fitting || name != Some("ar"));
+            data.for_each(|(_, a)| a.value.columns(found));
         }
     }
     for group in &terms.groups {
-        columns(&group.terms, found);
+        columns(&group.terms, fitting, found);
         group
             .factors
             .iter()

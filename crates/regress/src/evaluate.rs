@@ -335,7 +335,7 @@ impl Evaluator<'_> {
     }
 
     /// A whole number that a call is given by name or place.
-    fn count(
+    pub fn count(
         &self,
         arguments: &[Argument],
         names: &[&str],

@@ -83,7 +83,7 @@ pub struct Terms {
     pub groups: Vec<Group>,
     /// `offset(x)`: what is added as it is.
     pub offsets: Vec<Expr>,
-    /// `s(x)`, `t2(x, z)`, `gp(x)`, `mo(x)`: calls that are terms of their own.
+    /// Calls that are terms of their own: those of [`SPECIAL`].
     pub special: Vec<Expr>,
 }
 
@@ -109,33 +109,20 @@ impl Group {
 }
 
 /// Functions that are terms of their own.
-pub const SPECIAL: [&str; 4] = ["s", "t2", "gp", "mo"];
+pub const SPECIAL: [&str; 8] = ["s", "t2", "gp", "mo", "me", "mi", "ar", "car"];
+
+/// The grouping of several memberships.
+pub const MEMBERSHIP: &str = "mm";
 
 /// Functions of other packages that are not here, and what to write instead.
-const ABSENT: [(&str, &str); 11] = [
+const ABSENT: [(&str, &str); 7] = [
     ("te", "write t2(x, z), which is te(x, z) as group effects"),
     ("ti", "write t2(x, z), which holds the main effects as well"),
     (
-        "me",
-        "write the measurement model as a Stan program: `jensen regress … --stan FILE` writes one to begin with",
-    ),
-    (
-        "mi",
-        "leave out the rows with missing values, as is done without mi(), or write the model as a Stan program",
-    ),
-    (
-        "ar",
-        "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with",
-    ),
-    (
         "arma",
-        "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with",
+        "ar(time, gr = g, p = 1) is an autoregression of residuals; `jensen regress … --stan FILE` writes a program to go on from",
     ),
-    ("car", "`jensen latent` fits Markov fields over maps"),
-    (
-        "mm",
-        "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with",
-    ),
+    (MEMBERSHIP, "it stands right of a bar, as in (1 | mm(a, b))"),
     ("gr", "write the grouping column alone, as in (1 | g)"),
     (
         "cs",
@@ -425,7 +412,9 @@ impl Expander<'_> {
     fn grouping(&self, expr: &Expr, found: &mut Vec<Vec<Expr>>) -> Result<()> {
         match &expr.kind {
             Kind::Name(_) => found.push(vec![expr.clone()]),
-            Kind::Call(name, _) if !ABSENT.iter().any(|(absent, _)| absent == name) => {
+            Kind::Call(name, _)
+                if name == MEMBERSHIP || !ABSENT.iter().any(|(absent, _)| absent == name) =>
+            {
                 found.push(vec![expr.clone()]);
             }
             Kind::Call(name, _) => {
@@ -441,6 +430,10 @@ impl Expander<'_> {
                 let (Some(last), [inner]) = (outer.last().cloned(), inner.as_slice()) else {
                     return Err(self.no_grouping(expr));
                 };
+                let is_membership = |factor: &Expr| factor.function() == Some(MEMBERSHIP);
+                if last.iter().chain(inner).any(is_membership) {
+                    return Err(self.no_grouping(expr));
+                }
                 if *sign == "/" {
                     found.append(&mut outer);
                 }

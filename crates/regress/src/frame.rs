@@ -1,6 +1,8 @@
 //! The table of a regression: named columns of numbers, truth values and factors.
 
-use jensen_data::{Cells, Table};
+use std::collections::BTreeMap;
+
+use jensen_data::{Adjacency, Cells, Table};
 
 use crate::error::{Error, Result};
 
@@ -152,6 +154,8 @@ pub struct Frame {
     names: Vec<String>,
     columns: Vec<Column>,
     rows: usize,
+    /// Maps that formulas name, by the names of their files.
+    pub graphs: BTreeMap<String, Adjacency>,
 }
 
 impl Frame {
@@ -181,6 +185,7 @@ impl Frame {
             names,
             columns,
             rows,
+            graphs: BTreeMap::new(),
         })
     }
 
@@ -210,6 +215,7 @@ impl Frame {
             names: columns.iter().map(|c| c.name.clone()).collect(),
             columns: columns.iter().map(|c| column(&c.cells)).collect(),
             rows: table.rows(),
+            graphs: BTreeMap::new(),
         }
     }
 
@@ -229,6 +235,24 @@ impl Frame {
         Some(&self.columns[at])
     }
 
+    /// The same with another column of that name.
+    #[must_use]
+    pub fn with(&self, name: &str, column: Column) -> Self {
+        let mut made = self.clone();
+        if let Some(at) = made.names.iter().position(|other| other == name) {
+            made.columns[at] = column;
+        }
+        made
+    }
+
+    /// These rows; all of them as they are.
+    pub fn rows_of(&self, rows: &[usize]) -> Self {
+        match rows.len() == self.rows {
+            true => self.clone(),
+            false => self.at(rows),
+        }
+    }
+
     /// These rows.
     #[must_use]
     pub fn at(&self, rows: &[usize]) -> Self {
@@ -237,6 +261,7 @@ impl Frame {
             names: self.names.clone(),
             columns: self.columns.iter().map(|column| column.at(rows)).collect(),
             rows: rows.len(),
+            graphs: self.graphs.clone(),
         }
     }
 

@@ -16,6 +16,7 @@
 //! | `prior` | priors that are given and used |
 //! | `asked`, `rank` | the formulas with their rows; columns that are sums of others |
 //! | `regression` | [`Regression`]: all put together |
+//! | `effects` | [`contrasts()`], [`curves()`]: tables that ask what a column does |
 //! | `program` | [`program()`], [`predictions`]: Stan |
 //! | `error` | [`Error`]: what is wrong, where, and the way out |
 
@@ -27,6 +28,7 @@
 mod asked;
 mod basis;
 mod design;
+mod effects;
 mod error;
 mod evaluate;
 mod family;
@@ -42,6 +44,7 @@ mod smooth;
 mod syntax;
 
 pub use design::{Contrasts, Design, design};
+pub use effects::{Contrast, Curve, contrasts, curves};
 pub use error::{Error, Result, Span};
 pub use evaluate::{Evaluator, State, States};
 pub use family::{FAMILIES, Family, LINKS, Link, Parameter, Response};

@@ -25,6 +25,24 @@ const DISTRIBUTIONS: [(&str, usize); 17] = [
     ("std_normal", 0),
 ];
 
+/// Priors of all coefficients together, with their arguments and the values that these have unless given: those of brms 2.18.
+const SHRINKAGE: [(&str, &[(&str, f64)]); 2] = [
+    (
+        "horseshoe",
+        &[
+            ("df", 1.0),
+            ("scale_global", 1.0),
+            ("df_global", 1.0),
+            ("scale_slab", 2.0),
+            ("df_slab", 4.0),
+        ],
+    ),
+    (
+        "R2D2",
+        &[("mean_R2", 0.5), ("prec_R2", 2.0), ("cons_D2", 0.5)],
+    ),
+];
+
 /// A prior that was asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Given {
@@ -75,8 +93,32 @@ impl Given {
             );
         };
         let name = name.trim();
+        if let Some((name, known)) = SHRINKAGE.iter().find(|(known, _)| *known == name) {
+            if !(target == "b" || target.starts_with("b_")) || target.contains('[') {
+                return Err(Error::at(
+                    text,
+                    span,
+                    format!("{name} is of all coefficients together"),
+                )
+                .help(format!("write b ~ {name}({arguments})")));
+            }
+            let numbers =
+                shrinkage(known, arguments).map_err(|message| Error::at(text, at, message))?;
+            return Ok(Self {
+                text: text.to_owned(),
+                target: target.to_owned(),
+                name: (*name).to_owned(),
+                arguments: numbers
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+                span,
+            });
+        }
         let Some((_, count)) = DISTRIBUTIONS.iter().find(|(known, _)| *known == name) else {
             let names = DISTRIBUTIONS.iter().map(|(known, _)| *known);
+            let names = names.chain(SHRINKAGE.iter().map(|(known, _)| *known));
             let near = jensen_data::similar_name(name, names.clone());
             return Err(
                 Error::at(text, at, format!("`{name}` is no distribution of priors")).help(
@@ -118,10 +160,50 @@ impl Given {
         })
     }
 
+    /// Whether it is of all coefficients together.
+    fn is_shrinkage(&self) -> bool {
+        SHRINKAGE.iter().any(|(known, _)| *known == self.name)
+    }
+
     /// As Stan has it.
     pub fn density(&self) -> String {
         format!("{}({})", self.name, self.arguments)
     }
+}
+
+/// The arguments of a prior of all coefficients, by place or by name.
+fn shrinkage(known: &[(&str, f64)], arguments: &str) -> std::result::Result<Vec<f64>, String> {
+    let mut values: Vec<f64> = known.iter().map(|(_, usual)| *usual).collect();
+    let given = arguments
+        .split(',')
+        .map(str::trim)
+        .filter(|a| !a.is_empty());
+    for (at, argument) in given.enumerate() {
+        let (place, value) = match argument.split_once('=') {
+            Some((name, value)) => {
+                let place = known.iter().position(|(other, _)| *other == name.trim());
+                (place, value.trim())
+            }
+            None => ((at < known.len()).then_some(at), argument),
+        };
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        let Some(place) = place else {
+            return Err(format!(
+                "`{argument}` is no argument: there are {}",
+                names.join(", ")
+            ));
+        };
+        match value.parse::<f64>() {
+            Ok(x) if x > 0.0 && x.is_finite() => values[place] = x,
+            _ => {
+                return Err(format!(
+                    "{} is a number above 0, not `{value}`",
+                    names[place]
+                ));
+            }
+        }
+    }
+    Ok(values)
 }
 
 /// A prior as it is used.
@@ -143,6 +225,8 @@ pub struct Priors {
     names: Vec<String>,
     /// As they are used, in the order of the program.
     pub used: Vec<Used>,
+    /// Their log densities as Stan has them.
+    pub terms: Vec<String>,
 }
 
 impl Priors {
@@ -160,6 +244,15 @@ impl Priors {
 
     /// The prior that is given for a parameter, by its name or one of its classes, the closest first; the last one given counts.
     pub fn find(&mut self, names: &[&str]) -> Option<Given> {
+        self.search(names, false)
+    }
+
+    /// The prior that is given for all coefficients together.
+    pub fn shrinkage(&mut self, names: &[&str]) -> Option<Given> {
+        self.search(names, true)
+    }
+
+    fn search(&mut self, names: &[&str], shrinkage: bool) -> Option<Given> {
         for name in names {
             if !self.names.iter().any(|known| known == name) {
                 self.names.push((*name).to_owned());
@@ -170,7 +263,7 @@ impl Priors {
                 .given
                 .iter_mut()
                 .rev()
-                .find(|(given, _)| given.target == *name)
+                .find(|(given, _)| given.target == *name && given.is_shrinkage() == shrinkage)
             {
                 *found = true;
                 return Some(given.clone());

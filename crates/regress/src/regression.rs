@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::asked::{Formulas, columns, complete, others};
 use crate::basis::{mean, sd};
 use crate::design::{CONTRASTS, Contrasts};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Span};
 use crate::evaluate::Evaluator;
 use crate::family::{Family, Link, Parameter, Response as Kinds};
 use crate::formula::{Formula, expand};
 use crate::frame::Frame;
-use crate::predictor::{Learnt, Maker, Predictor};
+use crate::predictor::{IMPUTED, Learnt, Maker, Predictor, Unknown};
 use crate::rank::{dependent, place};
 use crate::response::{CATEGORIES, Observed, exposed, observed};
 use crate::syntax::Kind;
@@ -52,6 +52,10 @@ pub struct Regression {
     pub learnt: Learnt,
     /// Linear predictors: of the mean, or of each category but the first; then of other parameters.
     pub predictors: Vec<Predictor>,
+    /// Linear predictors of columns that are imputed.
+    pub imputed: Vec<Predictor>,
+    /// Columns whose values are not all known.
+    pub unknowns: Vec<Unknown>,
     /// Parameters of the family that are estimated without a formula.
     pub plain: Vec<Parameter>,
     /// Those that have a value.
@@ -90,6 +94,7 @@ impl Regression {
             }
             columns(
                 &expand(&formula.text, &formula.right, &others(formula, frame))?,
+                true,
                 &mut named,
             );
             let (rows, gaps) = complete(frame, &named, &formula.text)?;
@@ -121,16 +126,15 @@ impl Regression {
                 false => format!("{}: leave out such columns", gaps.join(", ")),
             }));
         }
-        let used = match rows.len() == frame.rows() {
-            true => frame.clone(),
-            false => frame.at(&rows),
-        };
+        let used = frame.rows_of(&rows);
         let mut made = Self {
             request: request.clone(),
             family,
             link,
             learnt: Learnt::default(),
             predictors: Vec::new(),
+            imputed: Vec::new(),
+            unknowns: Vec::new(),
             plain: Vec::new(),
             fixed: formulas.fixed.clone(),
             observed: Observed::default(),
@@ -142,6 +146,7 @@ impl Regression {
         made.observe(&formulas, &used)?;
         made.predict(&formulas, &used, true)?;
         made.check_columns(&formulas)?;
+        made.check_terms(&formulas)?;
         made.plain = made.without_formula();
         Ok(made)
     }
@@ -152,13 +157,16 @@ impl Regression {
     /// A column is missing, or holds what the fit does not know.
     pub fn for_rows(request: &Request, learnt: &Learnt, frame: &Frame) -> Result<Self> {
         let (family, link) = Family::parse(request.family.as_deref().unwrap_or("gaussian"))?;
-        let formulas = Formulas::parse(request, family)?;
+        let mut formulas = Formulas::parse(request, family)?;
+        // New rows have the values that a fit imputes.
+        formulas.imputed.clear();
         let mut keep: Vec<usize> = (0..frame.rows()).collect();
         let mut missing = Vec::new();
         for formula in formulas.all() {
             let mut named = Vec::new();
             columns(
                 &expand(&formula.text, &formula.right, &others(formula, frame))?,
+                false,
                 &mut named,
             );
             let (rows, gaps) = complete(frame, &named, &formula.text)?;
@@ -172,6 +180,8 @@ impl Regression {
             link,
             learnt: learnt.clone(),
             predictors: Vec::new(),
+            imputed: Vec::new(),
+            unknowns: Vec::new(),
             plain: Vec::new(),
             fixed: formulas.fixed.clone(),
             observed: Observed::default(),
@@ -195,6 +205,47 @@ impl Regression {
         made.predict(&formulas, &used, false)?;
         made.plain = made.without_formula();
         Ok(made)
+    }
+
+    /// The same rows without effects of groups and regions, of one trial each: what columns do in the population.
+    #[must_use]
+    pub fn of_population(mut self) -> Self {
+        for predictor in &mut self.predictors {
+            predictor.groups.clear();
+            predictor.field = None;
+        }
+        self.of_one_trial()
+    }
+
+    /// The same rows of one trial each, so that expected values are probabilities.
+    #[must_use]
+    pub fn of_one_trial(mut self) -> Self {
+        if let Some(trials) = &mut self.observed.trials {
+            trials.fill(1.0);
+        }
+        self
+    }
+
+    /// The files of maps that formulas name.
+    ///
+    /// # Errors
+    /// A formula cannot be read.
+    pub fn maps(request: &Request) -> Result<Vec<String>> {
+        let (family, _) = Family::parse(request.family.as_deref().unwrap_or("gaussian"))?;
+        let mut files = Vec::new();
+        for formula in Formulas::parse(request, family)?.all() {
+            let terms = expand(&formula.text, &formula.right, &[])?;
+            files.extend(terms.special.iter().filter_map(|call| match &call.kind {
+                Kind::Call(name, arguments) if name == "car" => {
+                    match &arguments.first()?.value.kind {
+                        Kind::Text(file) => Some(file.clone()),
+                        _ => None,
+                    }
+                }
+                _ => None,
+            }));
+        }
+        Ok(files)
     }
 
     /// The parameters of the family that are estimated, and have no formula.
@@ -243,7 +294,10 @@ impl Regression {
             .others
             .iter()
             .map(|(name, formula)| (name.clone(), formula));
-        for (parameter, formula) in parameters.into_iter().chain(others_of) {
+        let imputed = formulas.imputed.iter();
+        let imputed = imputed.map(|(name, formula)| (format!("{IMPUTED}{name}"), formula));
+        let all = parameters.into_iter().chain(others_of).chain(imputed);
+        for (parameter, formula) in all {
             let mut terms = expand(&formula.text, &formula.right, &others(formula, used))?;
             if self.family.response == Kinds::Ordinal && parameter == "mu" {
                 // Thresholds are its intercepts.
@@ -258,6 +312,8 @@ impl Regression {
                 },
                 groups: &mut self.learnt.groups,
                 smooths: &mut self.learnt.smooths,
+                fields: &mut self.learnt.fields,
+                unknowns: &mut self.unknowns,
                 contrasts,
             };
             let mut predictor = maker.predictor(&parameter, &terms)?;
@@ -273,7 +329,49 @@ impl Regression {
                     none => *none = Some(logs.collect()),
                 }
             }
-            self.predictors.push(predictor);
+            match parameter.starts_with(IMPUTED) {
+                true => self.imputed.push(predictor),
+                false => self.predictors.push(predictor),
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses autoregressions of what has no residuals, and columns that are imputed without a formula, or not at all.
+    fn check_terms(&self, formulas: &Formulas) -> Result<()> {
+        let text = &formulas.mean.text;
+        let whole = Span {
+            start: 0,
+            end: text.len(),
+        };
+        let has_residuals = self.family.response == Kinds::Real
+            && self.link == Link::Identity
+            && self.observed.censored.is_none();
+        if self.predictors.iter().any(|p| p.series.is_some()) && !has_residuals {
+            return Err(Error::at(text, whole, format!("the family {} has no residuals for ar()", self.family.name))
+                .help("ar() goes with gaussian and student without censoring; lagged columns of the table with all families"));
+        }
+        for unknown in self.unknowns.iter().filter(|u| u.errors.is_none()) {
+            let name = &unknown.name;
+            if !formulas.imputed.iter().any(|(other, _)| other == name) {
+                return Err(Error::at(
+                    text,
+                    whole,
+                    format!("no formula says by what `{name}` is imputed"),
+                )
+                .help(format!("add one, such as '{name} | mi() ~ 1'")));
+            }
+        }
+        for (name, formula) in &formulas.imputed {
+            let used = |u: &Unknown| u.name == *name && u.errors.is_none();
+            if !self.unknowns.iter().any(used) {
+                return Err(Error::at(
+                    &formula.text,
+                    formula.response.value.span,
+                    format!("`{name}` is imputed, and no term needs it"),
+                )
+                .help(format!("write mi({name}) among the terms of the response")));
+            }
         }
         Ok(())
     }
@@ -294,11 +392,13 @@ impl Regression {
 
     /// Refuses columns that are sums of others.
     fn check_columns(&self, formulas: &Formulas) -> Result<()> {
-        for predictor in &self.predictors {
-            let other = formulas
-                .others
-                .iter()
-                .find(|(name, _)| *name == predictor.parameter);
+        for predictor in self.predictors.iter().chain(&self.imputed) {
+            let named = |name: &String| {
+                *name == predictor.parameter
+                    || predictor.parameter.strip_prefix(IMPUTED) == Some(name)
+            };
+            let other = formulas.others.iter().chain(&formulas.imputed);
+            let other = other.clone().find(|(name, _)| named(name));
             let formula = other.map_or(&formulas.mean, |(_, formula)| formula);
             let names = &predictor.design.names;
             let Some((bad, of)) = dependent(&predictor.design.columns, predictor.intercept) else {

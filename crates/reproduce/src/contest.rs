@@ -8,7 +8,7 @@
 use jensen::Problem;
 use jensen::blackbox::{
     Advi, AdviSettings, FamilyKind, GRADIENT_BATCH, Hfsgvi, HfsgviSettings, MethodState,
-    NoisePurpose, NoiseSource, Objective, Trust, TrustSettings,
+    NoisePurpose, NoiseSource, Objective, PaperTrust, PaperTrustSettings, Trust, TrustSettings,
 };
 use jensen::density::LogDensity;
 use jensen::math::simd::Simd;
@@ -33,6 +33,8 @@ pub enum Method {
     Advi,
     /// Stochastic trust regions.
     Trust,
+    /// The same as printed.
+    PaperTrust,
     /// Hessian-free Newton steps without a trust region.
     Hfsgvi,
 }
@@ -43,6 +45,7 @@ impl Method {
         match self {
             Self::Advi => "ADVI",
             Self::Trust => "TrustVI",
+            Self::PaperTrust => "TrustVI as printed",
             Self::Hfsgvi => "HFSGVI",
         }
     }
@@ -208,6 +211,11 @@ pub fn follow(
         Method::Trust => {
             let settings = TrustSettings::default();
             let algorithm = Trust::new(density, family, source, settings, start, 0);
+            watch(cancel, model, method, seed, algorithm, |s| s.omega())
+        }
+        Method::PaperTrust => {
+            let settings = PaperTrustSettings::default();
+            let algorithm = PaperTrust::new(density, family, source, settings, start);
             watch(cancel, model, method, seed, algorithm, |s| s.omega())
         }
         Method::Hfsgvi => {

@@ -30,6 +30,8 @@ pub struct Setup<'a> {
     pub data: PathBuf,
     /// Folder of the results; made where there is none.
     pub out: PathBuf,
+    /// A corpus that the user brings, for the parts that take one.
+    pub corpus: Option<PathBuf>,
     /// How much is run.
     pub scale: Scale,
     /// Parts to run; all where it is empty.
@@ -76,6 +78,11 @@ impl<'a> Context<'a> {
             results,
             say,
         }
+    }
+
+    /// The corpus that the user brings.
+    pub fn corpus(&self) -> Option<PathBuf> {
+        self.setup.corpus.clone()
     }
 
     /// How much is run.

@@ -53,6 +53,7 @@
 //! let setup = Setup {
 //!     data: "data".into(),
 //!     out: out.path().join("halving"),
+//!     corpus: None,
 //!     scale: Scale::Quick,
 //!     only: Vec::new(),
 //!     resume: false,

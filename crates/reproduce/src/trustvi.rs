@@ -42,6 +42,12 @@ pub const EXPERIMENT: Experiment = Experiment {
             run: against_advi,
         },
         Piece {
+            name: "printed",
+            about: "Algorithm 1 as printed against ADVI",
+            from: Scale::Quick,
+            run: printed_against_advi,
+        },
+        Piece {
             name: "hfsgvi",
             about: "TrustVI against HFSGVI over the corpus (section 5.2)",
             from: Scale::Quick,
@@ -63,7 +69,12 @@ pub const EXPERIMENT: Experiment = Experiment {
 };
 
 /// The methods, in the order of their colours.
-const METHODS: [Method; 3] = [Method::Advi, Method::Trust, Method::Hfsgvi];
+const METHODS: [Method; 4] = [
+    Method::Advi,
+    Method::Trust,
+    Method::Hfsgvi,
+    Method::PaperTrust,
+];
 
 /// Panels of a figure: the paper's caption and the program of ours.
 const FIGURE1: [(&str, &str); 4] = [
@@ -280,20 +291,26 @@ fn arrival(path: &Path, threshold: f64) -> Ours {
 
 /// Which runs a comparison is of.
 struct Subject {
+    /// Whose runs stand for TrustVI.
+    own: Method,
     /// Every so many-th program of the corpus.
     every: usize,
     seeds: u64,
     /// Begins the names of its rows.
     prefix: &'static str,
+    /// Ends the names of its figures.
+    suffix: &'static str,
 }
 
 impl Subject {
     /// The study of a scale: five seeds of every program, as in the paper, or one of a few.
     fn usual(context: &Context<'_>) -> Self {
         Self {
+            own: Method::Trust,
             every: context.pick(QUICK_EVERY, 1),
             seeds: context.pick(1, 5),
             prefix: "",
+            suffix: "",
         }
     }
 
@@ -307,6 +324,16 @@ fn against_advi(context: &mut Context<'_>) -> Result<(), Failure> {
     advi(context, &subject)
 }
 
+fn printed_against_advi(context: &mut Context<'_>) -> Result<(), Failure> {
+    let subject = Subject {
+        own: Method::PaperTrust,
+        prefix: "as printed: ",
+        suffix: "-printed",
+        ..Subject::usual(context)
+    };
+    advi(context, &subject)
+}
+
 fn against_hfsgvi(context: &mut Context<'_>) -> Result<(), Failure> {
     let subject = Subject::usual(context);
     hfsgvi(context, &subject)
@@ -317,6 +344,8 @@ fn once(context: &mut Context<'_>) -> Result<(), Failure> {
         every: 1,
         seeds: 1,
         prefix: "one seed: ",
+        suffix: "-once",
+        ..Subject::usual(context)
     };
     advi(context, &subject)?;
     hfsgvi(context, &subject)
@@ -433,10 +462,10 @@ fn corpus(
     let names: Vec<&str> = solving.iter().map(|entry| entry.name).collect();
     let note = format!("left out: {}", names.join(", "));
     context.not_run(left("programs with solvers"), note)?;
-    let races = races(context, &programs, &[other, Method::Trust], seeds)?;
+    let races = races(context, &programs, &[other, subject.own], seeds)?;
     let mut pairs = Vec::new();
     for (entry, race) in programs.iter().zip(races) {
-        for method in [other, Method::Trust] {
+        for method in [other, subject.own] {
             let what = format!("{}: final bound of {}", entry.name, method.name());
             context.row(subject.what(what, "nats"), |_| {
                 Ok(summary(race.median(method), &race).median_of(&ends(&race, method)))
@@ -448,7 +477,7 @@ fn corpus(
             name: entry.name.to_owned(),
             dim: race.dim,
             other: race.median(other).clone(),
-            trust: race.median(Method::Trust).clone(),
+            trust: race.median(subject.own).clone(),
             overflowed,
         });
     }
@@ -564,11 +593,6 @@ fn scatter(
                 .width(1.0)
                 .dashed(),
         );
-    let once = if subject.prefix.is_empty() {
-        ""
-    } else {
-        "-once"
-    };
-    let name = format!("corpus-{}{once}", other.name().to_lowercase());
+    let name = format!("corpus-{}{}", other.name().to_lowercase(), subject.suffix);
     context.figure(&name, &Figure::new("").panel(chart))
 }

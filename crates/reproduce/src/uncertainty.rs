@@ -1,6 +1,6 @@
 //! Means and standard deviations of mean-field fits against reference draws, without and with linear response.
 
-use jensen::blackbox::{FamilyChoice, FamilyKind};
+use jensen::blackbox::FamilyKind;
 use jensen::math::order::median;
 use jensen::report::figure::{Axis, Chart, Figure, Series};
 use jensen::{Covariance, Options, fit};
@@ -29,14 +29,12 @@ struct Comparison {
 impl Comparison {
     fn run(reference: &Reference, draws: usize) -> Result<Self, Failure> {
         let model = Entry::named(&reference.model)?.compile()?;
-        let mut options = Options {
-            draws,
-            ..Options::default()
-        };
-        options.settings.family = FamilyChoice::Only(FamilyKind::MeanField);
+        let options = Options::default()
+            .draws(draws)
+            .family(FamilyKind::MeanField);
         let narrow = fit(&model, &options)?;
-        options.covariance = Covariance::LinearResponse { of: Vec::new() };
-        let wide = fit(&model, &options)?;
+        let response = Covariance::LinearResponse { of: Vec::new() };
+        let wide = fit(&model, &options.covariance(response))?;
         let scaled = |fitted: &jensen::Fitted| -> (Vec<f64>, Vec<f64>) {
             let found = fitted.parameters();
             let pairs = reference

@@ -8,7 +8,8 @@
 #'   where the draws are the approximation's, `lp_approx__` is the approximation's.
 #' * `$summary(variables = NULL, ...)`: a data frame, a row for every scalar: mean, median, sd and quantiles with the
 #'   Monte-Carlo standard error of the mean and the effective sample size, as the command computed them (with importance
-#'   weights where the draws are the approximation's). Functions in `...` are applied to the draws, as
+#'   weights where the draws are the approximation's). Of a regression it has the rows that `jensen regress` prints, under the
+#'   names of the columns, unless `variables` are named. Functions in `...` are applied to the draws, as
 #'   `posterior::summarise_draws()` does.
 #' * `$loo(variable = "log_lik", ...)`: leave-one-out cross-validation by package loo, which weighs draws of an approximation.
 #' * `$log_evidence()`: the log marginal likelihood in nats with its standard error, of fits that were refined
@@ -31,6 +32,8 @@ new_fit <- function(folder) {
   }
   folder <- normalizePath(folder)
   info <- jsonlite::fromJSON(file)
+  regression <- file.path(folder, "regression.json")
+  shown <- if (file.exists(regression)) jsonlite::fromJSON(regression)$shown
   refined <- isTRUE(info$refinement$used)
   # Read when they are first asked for.
   kept <- new.env(parent = emptyenv())
@@ -55,7 +58,7 @@ new_fit <- function(folder) {
       if (...length()) {
         return(posterior::summarise_draws(drawn(stored(), variables, "array"), ...))
       }
-      summary_table(info$parameters, variables)
+      summary_table(info$parameters, variables, shown)
     },
     loo = function(variable = "log_lik", ...) leave_one_out(stored(), variable, ...),
     log_evidence = function() log_evidence(info$refinement),
@@ -136,10 +139,18 @@ drawn <- function(draws, variables, format) {
 COLUMNS <- c(name = "variable", mean = "mean", q50 = "median", sd = "sd", q05 = "q5", q95 = "q95", mcse = "mcse_mean",
              ess = "ess", rhat = "rhat")
 
-summary_table <- function(parameters, variables) {
+summary_table <- function(parameters, variables, shown) {
   there <- intersect(names(COLUMNS), names(parameters))
   table <- stats::setNames(parameters[there], COLUMNS[there])
   table$variable <- bracketed(table$variable)
+  if (is.null(variables) && !is.null(shown)) {
+    of <- sub("\\[.*$", "", table$variable)
+    rows <- order(match(of, shown))[seq_len(sum(of %in% shown))]
+    if (!is.null(parameters$label)) {
+      table$variable <- ifelse(is.na(parameters$label), table$variable, parameters$label)
+    }
+    table <- table[rows, , drop = FALSE]
+  }
   if (!is.null(variables)) {
     base <- sub("\\[.*$", "", table$variable)
     unknown <- setdiff(variables, c(base, table$variable))

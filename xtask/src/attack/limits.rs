@@ -30,6 +30,10 @@ pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
             let mut attacks = vec![
                 ("small files", small_files(jensen, scene, &folder, &files)),
                 (
+                    "a failing call",
+                    failing_call(jensen, scene, &folder, &mut dice),
+                ),
+                (
                     "little memory",
                     little_memory(jensen, scene, &folder, &mut dice),
                 ),
@@ -115,6 +119,62 @@ fn small_files(jensen: &Path, scene: &Scene, folder: &Path, limit: &str) -> Resu
     over_an_earlier_fit(jensen, scene, folder, limit, |line| {
         limited(jensen, limit, line)
     })
+}
+
+/// Calls of the system by which files are written, and how they may fail.
+const CALLS_THAT_WRITE: [(&str, &str); 9] = [
+    ("write", "ENOSPC"),
+    ("write", "EIO"),
+    ("pwrite64", "EIO"),
+    ("rename", "EIO"),
+    ("fsync", "EIO"),
+    ("fdatasync", "EIO"),
+    ("ftruncate", "ENOSPC"),
+    ("mkdir", "EACCES"),
+    ("unlink", "EACCES"),
+];
+
+/// Most calls of a kind that a scene makes, roughly.
+const CALLS_OF_A_KIND: usize = 60;
+
+/// One call of the system fails that writes, renames or syncs, where `strace` can have it so.
+fn failing_call(
+    jensen: &Path,
+    scene: &Scene,
+    folder: &Path,
+    dice: &mut Dice,
+) -> Result<(), String> {
+    if !has_strace() {
+        return Ok(());
+    }
+    let (call, error) = CALLS_THAT_WRITE[dice.below(CALLS_THAT_WRITE.len())];
+    let place = match call {
+        "write" => 1 + dice.below(CALLS_OF_A_KIND),
+        _ => 1 + dice.below(CALLS_OF_A_KIND / 4),
+    };
+    let fault = format!("inject={call}:error={error}:when={place}");
+    let told = format!("{call} number {place} fails with {error}");
+    over_an_earlier_fit(jensen, scene, folder, &told, |line| {
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-o", "/dev/null", "-e"]);
+        strace.args([
+            &format!("trace={call}"),
+            "-e",
+            &fault,
+            "sh",
+            "-c",
+            "exec \"$@\"",
+        ]);
+        under(strace, jensen, line)
+    })
+}
+
+/// Whether processes can be traced here.
+fn has_strace() -> bool {
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-o", "/dev/null", "true"]);
+    let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
 }
 
 /// The same on a disk that is nearly full, where the earlier fit stands, too.

@@ -7,6 +7,7 @@
 //! | `limits` | `limits` | little memory, little disk, closed pipes, folders that cannot be written, processes that race |
 //! | `stops` | `stops` | every command is interrupted, or its time is up: how long it takes to end |
 //! | `fuzz` | `fuzz` | the readers and the compiler, by the driver `crates/cli/examples/fuzz/main.rs` |
+//! | `guided` | `guided` | parser, readers, stored files and formulas, by coverage, from the corpora in `fuzz/corpus` |
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -20,6 +21,7 @@ mod calls;
 mod compare;
 mod damage;
 mod fuzz;
+mod guided;
 mod kill;
 mod limits;
 mod scenes;
@@ -27,6 +29,7 @@ mod stops;
 
 pub use damage::attack as damage;
 pub use fuzz::attack as fuzz;
+pub use guided::attack as guided;
 pub use kill::attack as kill;
 pub use limits::attack as limits;
 pub use stops::attack as stops;

@@ -29,6 +29,9 @@ pub enum RecordEstimator {
     Joint,
     /// The joint control variate for the mean alone, as in the paper: the spread's gradient is `naive`'s.
     JointMean,
+    /// The joint control variate as printed: for the mean alone, with the spreads of a record's last visit and the prior in the
+    /// table.
+    JointPaper,
     /// The joint control variate with one anchor for all records, as in SVRG.
     JointSvrg,
     /// The joint control variate with the likelihood itself for its approximation: the draw is
@@ -38,7 +41,7 @@ pub enum RecordEstimator {
 }
 
 /// The names that can be read.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "naive",
     "stl",
     "cv",
@@ -46,13 +49,14 @@ const NAMES: [&str; 9] = [
     "ens",
     "joint",
     "joint-mean",
+    "joint-paper",
     "joint-svrg",
     "joint-exact",
 ];
 
 impl RecordEstimator {
     /// Every estimator, `ens` with equal weights.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Naive,
         Self::Stl,
         Self::Cv,
@@ -60,6 +64,7 @@ impl RecordEstimator {
         Self::Ens { beta: 0.5 },
         Self::Joint,
         Self::JointMean,
+        Self::JointPaper,
         Self::JointSvrg,
         Self::JointExact,
     ];
@@ -74,8 +79,9 @@ impl RecordEstimator {
             Self::Ens { .. } => NAMES[4],
             Self::Joint => NAMES[5],
             Self::JointMean => NAMES[6],
-            Self::JointSvrg => NAMES[7],
-            Self::JointExact => NAMES[8],
+            Self::JointPaper => NAMES[7],
+            Self::JointSvrg => NAMES[8],
+            Self::JointExact => NAMES[9],
         }
     }
 

@@ -62,6 +62,8 @@ use crate::reduce::axpy;
 /// `∇_μ E[ℓₙ] = Aₙᵀ E[ℓₙ']`, `∇_{log σ} E[ℓₙ] = σ² ⊙ Aₙ²ᵀ E[ℓₙ'']`. The draws of the batch cancel, and a
 /// SAGA table of the two expectations is left; the prior is still sampled, with its expansion.
 ///
+/// `joint-paper` has none of these differences: see `literal`.
+///
 /// With several draws, m is that of their mean displacement. The prior's expansion, too, is for the mean
 /// alone, except in c: the noise of its curvature in the spread, −σ²(ε² − 1) a coordinate of a standard normal
 /// prior, is not multiplied by N/B and is left.
@@ -260,7 +262,9 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
             RecordEstimator::Naive | RecordEstimator::Stl | RecordEstimator::Cv => {
                 return Table::nothing();
             }
-            RecordEstimator::Inc | RecordEstimator::Ens { .. } => Store::Slots(Slots::new(n, true)),
+            RecordEstimator::Inc | RecordEstimator::Ens { .. } | RecordEstimator::JointPaper => {
+                Store::Slots(Slots::new(n, true))
+            }
             RecordEstimator::Joint | RecordEstimator::JointMean => match linear {
                 Some(width) => Store::Predictors(vec![0.0; n * width]),
                 None => Store::Slots(Slots::new(n, false)),
@@ -312,6 +316,9 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
     pub fn evaluate(&mut self, request: &Request<'_>, table: &Table, out: &mut [f64]) -> bool {
         if request.estimator == RecordEstimator::JointExact {
             return self.evaluate_expectations(request, table, out);
+        }
+        if request.estimator == RecordEstimator::JointPaper {
+            return self.evaluate_paper(request, table, out);
         }
         let (d, draws) = (self.density.dim(), self.draws);
         let mut request = *request;
@@ -441,6 +448,9 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
     /// asked for a visit with the same request, and G with them. `complete` says that every record
     /// has been visited now.
     pub fn visit(&mut self, request: &Request<'_>, table: &mut Table, complete: bool) {
+        if request.estimator == RecordEstimator::JointPaper {
+            return self.visit_paper(request, table, complete);
+        }
         let d = self.density.dim();
         match &mut table.store {
             Store::Nothing | Store::Anchor { .. } => return,

@@ -48,7 +48,9 @@ pub fn footprint<D: RecordDensity>(
     let slots = (2 * batches.per_epoch() as u64).saturating_sub(1);
     let numbers = match (estimator, width) {
         (RecordEstimator::Naive | RecordEstimator::Stl | RecordEstimator::Cv, _) => 0,
-        (RecordEstimator::Inc | RecordEstimator::Ens { .. }, _) => slots * parameters + d + n,
+        (RecordEstimator::Inc | RecordEstimator::Ens { .. } | RecordEstimator::JointPaper, _) => {
+            slots * parameters + d + n
+        }
         (RecordEstimator::Joint | RecordEstimator::JointMean, Some(width)) => n * width + 2 * d,
         (RecordEstimator::Joint | RecordEstimator::JointMean, None) => {
             let kept = touched(density, batches).map_or(d, |touched| touched + touched / 2);
@@ -140,6 +142,7 @@ pub fn admit<D: RecordDensity>(
                 }
                 RecordEstimator::Joint => "the snapshots of the estimator `joint`",
                 RecordEstimator::JointMean => "the snapshots of the estimator `joint-mean`",
+                RecordEstimator::JointPaper => "the snapshots of the estimator `joint-paper`",
                 RecordEstimator::Inc => "the snapshots of the estimator `inc`",
                 RecordEstimator::Ens { .. } => "the snapshots of the estimator `ens`",
                 _ => "parameters, gradients and the state of the optimiser",

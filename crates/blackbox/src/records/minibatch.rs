@@ -381,7 +381,11 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
                 visit: true,
             };
             // The others pass over all records to be evaluated, and keep the parameters alone.
-            let needed = estimator.remembers_means() || estimator == RecordEstimator::JointExact;
+            let needed = estimator.remembers_means()
+                || matches!(
+                    estimator,
+                    RecordEstimator::JointExact | RecordEstimator::JointPaper
+                );
             let gradients = &mut self.gradients;
             if needed && !gradients.evaluate(&request, &watch.table, &mut self.unused) {
                 watch.clean = false;

@@ -6,10 +6,11 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `estimator` | [`RecordEstimator`]: naive, stl, cv, inc, ens, joint, joint-svrg, joint-exact |
+//! | `estimator` | [`RecordEstimator`]: naive, stl, cv, inc, ens, joint, joint-paper, joint-svrg, joint-exact |
 //! | `gradients` | [`Gradients`]: an estimate from a batch, draws and a table |
 //! | `predictors`, `snapshots` | the same through linear predictors, and for any other model |
 //! | `expected` | the same with the draw integrated out |
+//! | `literal` | the joint control variate as printed |
 //! | `table` | [`Table`]: what is remembered of earlier iterations |
 //! | `change` | what renewing a batch's entries changes in a table's sums |
 //! | `batches` | [`Batches`]: reshuffled epochs |
@@ -26,6 +27,7 @@ mod estimator;
 mod expected;
 mod generic;
 mod gradients;
+mod literal;
 mod memory;
 mod minibatch;
 mod predictors;

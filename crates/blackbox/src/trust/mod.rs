@@ -21,6 +21,7 @@
 //! | `sampling` | how many draws gradients and assessments need |
 //! | `subsampled` | [`Subsampled`]: minibatches of records, one for every pair of draws |
 //! | `draws` | mirrored pairs in blocks of bounded memory |
+//! | `paper` | [`PaperTrust`]: Algorithm 1 as printed, without the choices below |
 //!
 //! # Choices beyond the paper
 //!
@@ -52,6 +53,7 @@ mod assessment;
 mod draws;
 mod explicit;
 mod gradient;
+mod paper;
 mod quadratic;
 mod sampling;
 mod settings;
@@ -61,6 +63,7 @@ mod subproblem;
 mod subsampled;
 
 pub use algorithm::Trust;
+pub use paper::{PaperTrust, PaperTrustSettings, PaperTrustState};
 pub use settings::{RecordTrust, TrustSettings};
 pub use state::TrustState;
 pub use subsampled::{Subsampled, SubsampledWorkspace};

@@ -11,3 +11,4 @@ mod refine;
 mod refined_fits;
 mod reproducible;
 mod trust;
+mod trust_paper;

@@ -2,7 +2,8 @@
 
 use jensen_blackbox::{
     AdviSettings, AutoSettings, BbviSettings, FamilyChoice, FamilyKind, Fit, HfsgviSettings,
-    Method, RefineSettings, RefineWhen, SaaSettings, Settings, Subject, TrustSettings, fit,
+    Method, PaperTrustSettings, RefineSettings, RefineWhen, SaaSettings, Settings, Subject,
+    TrustSettings, fit,
 };
 use jensen_density::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 use jensen_run::{Budget, Checkpoint, Control, Record};
@@ -27,6 +28,7 @@ fn methods() -> Vec<Settings> {
             explicit_limit: 0,
             ..trust
         }),
+        Method::PaperTrust(PaperTrustSettings { trust }),
         Method::Hfsgvi(HfsgviSettings {
             max_iterations: 12,
             ..HfsgviSettings::default()

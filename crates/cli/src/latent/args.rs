@@ -38,9 +38,9 @@ A prior is a sum (`+`) of:
 A kernel is rbf, matern12, matern32, matern52, linear, constant, or a product of them with `*`. A grid is on a CELL or on
 (ROW, COLUMN); spde has range=… and variance=… instead of a precision.
 
-`name=value` fixes a hyperparameter, `name~value` is where its search starts, `name~pc(U, α)` its prior (also gamma, inv_gamma,
-lognormal, beta, exponential); what is not given has a documented start and prior. With --fixed all stand where they start. Rows without a response are not fitted. The folder of
---out holds fit.json, predictions.csv, trace.jsonl, report.html, approximation.safetensors, and what `jensen latent predict`
+`name=value` fixes a hyperparameter, `name~value` sets its starting value, `name~pc(U, α)` its prior (also gamma, inv_gamma,
+lognormal, beta, exponential); other hyperparameters have documented starting values and priors. --fixed keeps all
+starting values. Rows without a response do not enter the fit. The folder of --out holds fit.json, predictions.csv, trace.jsonl, report.html, approximation.safetensors, and what `jensen latent predict`
 and --resume need.";
 
 /// Fits a model.
@@ -83,8 +83,8 @@ Columns: the linear predictor's mean and standard deviation (one pair a category
 and the central 90 % of that mean; for numbers and counts also the central 90 % of the observation itself (y_q05, y_q95); where
 FILE has the response, its log predictive density in nats. --json prints the scores.
 
-With --draws the rows are drawn together, so that sums, differences and maxima over them have the right spread: a line for each
-row of each draw with the linear predictor, the mean of the observation and an observation drawn from it.";
+--draws draws the rows jointly, so sums, differences and maxima over them have the right spread. Each
+row of each draw gives a line with the linear predictor, the mean of the observation and a simulated observation.";
 
 /// Predicts.
 #[derive(Args)]

@@ -26,7 +26,8 @@ pub fn run(args: &FitArgs) -> CommandResult {
             return Err(Failure::usage("no data are given: add --data FILE"));
         };
         let place = Place::new(args.out.as_deref());
-        let (data, files) = (LatentData::read(path)?, PriorFiles::default());
+        let memory_limit = args.flags.memory_limit.unwrap_or(MEMORY_LIMIT);
+        let (data, files) = (LatentData::read(path, memory_limit)?, PriorFiles::default());
         (place, args.flags.clone(), data, files)
     };
     flags.check()?;

@@ -1,6 +1,7 @@
 //! `jensen latent predict`.
 
 use jensen::data::write_atomic_bytes;
+use jensen::job::MEMORY_LIMIT;
 use jensen::latent::{
     LatentData, TableModel, drawn, draws_at, open_latent, outcome, posterior_at, predictions,
     stored_posterior,
@@ -17,7 +18,7 @@ pub fn run(args: &PredictArgs) -> CommandResult {
     let stored = stored_posterior(&opened.folder)?;
     let table = opened.data.table()?;
     let model = TableModel::new(&opened.run.flags.request(), &table, &opened.files)?;
-    let new = LatentData::read(&args.at)?.table()?;
+    let new = LatentData::read(&args.at, MEMORY_LIMIT)?.table()?;
     let rows: Vec<usize> = (0..new.rows()).collect();
     if let Some(draws) = args.draws {
         let seed = args.seed.or(opened.run.flags.seed).unwrap_or(0);

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::args::{EvaluateArgs, InputFlags, PredictArgs, ShowArgs};
-use super::build::{remark_left_out, remark_skipped, watched};
+use super::build::{remark_left_out, remark_missing, watched};
 use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::rows::{Destination, write_rows};
 use crate::terminal::start_threads;
@@ -31,15 +31,13 @@ fn corpus(inputs: &[PathBuf], model: &TopicModel) -> Result<Option<Corpus>, Fail
         return Ok(None);
     }
     let [path] = inputs else {
-        return Err(Failure::usage(
-            "a corpus is given alone, or texts are given",
-        ));
+        return Err(Failure::usage("give either one corpus or texts"));
     };
     let corpus = Corpus::open(path)?;
     if corpus.words() != model.words {
         return Err(Failure::input(format!(
-            "the corpus `{}` is in other words than the model: give the texts that it was built from, which are then read \
-             in the model's words",
+            "the corpus `{}` has another vocabulary than the model: give its original texts, which Jensen reads \
+             with the model's vocabulary",
             path.display()
         )));
     }
@@ -54,7 +52,7 @@ pub fn predict(args: &PredictArgs) -> CommandResult {
     let corpus = corpus(&args.inputs, &model)?;
     if args.id.is_some() && corpus.is_some() {
         return Err(Failure::usage(
-            "--id: a corpus keeps no names of documents; give the texts that it was built from",
+            "--id: a corpus has no document names; give its original texts",
         ));
     }
     let job = Prediction {
@@ -70,7 +68,7 @@ pub fn predict(args: &PredictArgs) -> CommandResult {
     if let (Some(path), Some(format)) = (&args.out, format) {
         let skipped = job.matrix(args, path, format)?;
         if !args.quiet {
-            remark_skipped(&skipped);
+            remark_missing(&skipped);
         }
         return Ok(Exit::Done);
     }
@@ -106,7 +104,7 @@ pub fn predict(args: &PredictArgs) -> CommandResult {
     }
     written?;
     if !args.quiet {
-        remark_skipped(&skipped);
+        remark_missing(&skipped);
     }
     Ok(Exit::Done)
 }
@@ -149,7 +147,7 @@ impl Prediction<'_> {
     ) -> Result<Skipped, Failure> {
         if args.id.is_some() && format == RowFormat::Npy {
             return Err(Failure::usage(
-                "--id: a NumPy array has numbers alone; name a file that ends in .csv or .jsonl",
+                "--id: a NumPy array has no document names; name a file that ends in .csv or .jsonl",
             ));
         }
         // How many rows there are stands before them and is known after them; they need not fit in memory.
@@ -189,14 +187,16 @@ impl Prediction<'_> {
         Ok(skipped)
     }
 
-    /// The proportions of documents as bytes, those of the prior where a document has no known word.
+    /// The proportions of documents as bytes, NaN where a document has no known word.
     fn thetas(&self, documents: &[NewDocument]) -> Vec<u8> {
         let rows: Vec<Vec<u8>> = documents
             .par_iter()
             .map_init(PredictorScratch::default, |scratch, document| {
-                let mut theta = vec![0.0; self.topics];
+                let mut theta = vec![f64::NAN; self.topics];
                 let bag = bag(&document.document);
-                self.predictor.theta(&bag, scratch, &mut theta);
+                if !bag.is_empty() {
+                    self.predictor.theta(&bag, scratch, &mut theta);
+                }
                 theta
                     .iter()
                     .flat_map(|x| (*x as f32).to_le_bytes())
@@ -217,7 +217,7 @@ impl Prediction<'_> {
                 .input
                 .sources(&args.inputs, args.id.as_deref())
                 .map_err(Stop::Input)?;
-            return stream(&sources, self.words, self.model.tokeniser, |documents| {
+            return stream(&sources, self.words, &self.model.tokeniser, |documents| {
                 each(&documents)
             });
         };
@@ -255,23 +255,18 @@ impl Prediction<'_> {
 
     fn line(&self, new: &NewDocument, scratch: &mut PredictorScratch) -> String {
         let bag: Bag = bag(&new.document);
-        let mut shares: Vec<(usize, f64)> = Vec::new();
-        if !bag.is_empty() {
+        let shares = (!bag.is_empty()).then(|| {
             let mut theta = vec![0.0; self.topics];
             self.predictor.theta(&bag, scratch, &mut theta);
-            shares.extend(
-                theta
-                    .into_iter()
-                    .enumerate()
-                    .filter(|share| share.1 >= self.least),
-            );
+            let all = theta.into_iter().enumerate();
+            let mut shares: Vec<(usize, f64)> = all.filter(|share| share.1 >= self.least).collect();
             shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        }
-        // Six digits are more than the approximation is good for.
-        let shares: Vec<Value> = shares
-            .into_iter()
-            .map(|(topic, share)| json!([topic, (share * 1e6).round() / 1e6]))
-            .collect();
+            // Six digits are more than the approximation is good for.
+            shares
+                .into_iter()
+                .map(|(topic, share)| json!([topic, (share * 1e6).round() / 1e6]))
+                .collect::<Vec<Value>>()
+        });
         let mut line = serde_json::Map::new();
         line.insert("document".into(), new.number.into());
         if let Some(id) = &new.id {
@@ -374,7 +369,7 @@ fn new_documents(
 ) -> Result<(Corpus, jensen::data::corpus::Built), Failure> {
     let sources = input.sources(paths, None)?;
     let settings = BuildSettings {
-        tokeniser: model.tokeniser,
+        tokeniser: model.tokeniser.clone(),
         fixed: Some(model.words.clone()),
         ..BuildSettings::new(&sources)
     };

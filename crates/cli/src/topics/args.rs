@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use jensen::data::corpus::sources::SourceSettings;
-use jensen::data::corpus::{DocumentUnit, Format, Frequency, Sources};
+use jensen::data::corpus::{DocumentUnit, Extra, Format, Frequency, Pattern, Sources};
 use jensen::topics::{CorpusRequest, TopicsRequest};
 
 use crate::failure::Failure;
@@ -77,13 +77,37 @@ impl From<UnitName> for DocumentUnit {
     }
 }
 
+/// Characters that may belong to words beside letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExtraName {
+    /// Digits and other numerals: h2o, 2019
+    Digits,
+    /// Hyphens within a word: covid-19
+    Hyphens,
+    /// Apostrophes within a word: don't
+    Apostrophes,
+    /// + # & _ after the first character of a word: c++
+    Symbols,
+}
+
+impl From<ExtraName> for Extra {
+    fn from(name: ExtraName) -> Self {
+        match name {
+            ExtraName::Digits => Self::Digits,
+            ExtraName::Hyphens => Self::Hyphens,
+            ExtraName::Apostrophes => Self::Apostrophes,
+            ExtraName::Symbols => Self::Symbols,
+        }
+    }
+}
+
 /// How inputs are read.
 #[derive(Args)]
 pub struct InputFlags {
     /// Format of the inputs [default: by their names; other names are plain text]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Input")]
     pub format: Option<FormatName>,
-    /// Field of a JSON line, or column of a Parquet file, with the text
+    /// Field of a JSON line, or column of a Parquet file, with the text or a list of words, which are taken as they are
     #[arg(
         long,
         value_name = "NAME",
@@ -119,7 +143,7 @@ Examples:
   jensen topics build books/ --documents file --min-df 0.01 --max-df 0.5 --out books.corpus
   jensen topics build docword.nips.txt.gz --out nips.corpus
 
-Files may be compressed with gzip, xz or zstd. Of bags of words every word is kept unless a flag says otherwise. Memory
+Files may be compressed with gzip, xz or zstd. For bags of words, all words are kept by default. Memory
 grows with the number of distinct words, not with the number of documents.";
 
 /// Makes a corpus.
@@ -152,6 +176,24 @@ pub struct BuildArgs {
     /// Remove stop words: english, the words of FILE, or none [default: english; of bags: none]
     #[arg(long, value_name = "english|FILE|none", help_heading = "Vocabulary")]
     pub stop_words: Option<String>,
+    /// Characters that belong to words beside letters: digits (h2o), hyphens (covid-19) and apostrophes (don't) within words, symbols
+    /// (c++, c#, at&t)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "KIND,…",
+        value_delimiter = ',',
+        help_heading = "Vocabulary"
+    )]
+    pub keep: Vec<ExtraName>,
+    /// Take matches of a regular expression in the lower-case text for words, such as [a-z][a-z0-9_.-]+
+    #[arg(
+        long,
+        value_name = "REGEX",
+        conflicts_with = "keep",
+        help_heading = "Vocabulary"
+    )]
+    pub pattern: Option<Pattern>,
     /// Minimum number of letters of a word
     #[arg(
         long,
@@ -200,6 +242,8 @@ impl BuildArgs {
             stop_words: self.stop_words.clone(),
             min_length: Some(self.min_length),
             max_length: Some(self.max_length),
+            keep: self.keep.iter().copied().map(Extra::from).collect(),
+            pattern: self.pattern.clone(),
             heldout: Some(self.heldout),
             seed: Some(self.seed),
         }
@@ -274,9 +318,9 @@ Examples:
   jensen topics update topics new.jsonl.gz --out newer
   jensen topics update topics new.jsonl.gz
 
-New documents are read in the words of the model; words that it does not know are counted and left out. The step sizes
-go on where the fit left off, and the new documents count as an addition to the old ones. Without --out the new topics
-take the place of the old ones. An update that was stopped is continued with `jensen topics fit --resume DIR`.";
+The vocabulary of the model stays: unknown words are counted and left out. The step sizes continue
+from the fit, and the new documents are added to the old ones. Without --out the new topics
+replace the old ones. `jensen topics fit --resume DIR` continues a stopped update.";
 
 /// Goes on learning.
 #[derive(Args)]
@@ -306,9 +350,9 @@ Examples:
   jensen topics predict topics new.jsonl --id id > proportions.jsonl
   jensen topics predict topics abstracts.corpus --out proportions.jsonl
 
-A line a document: {\"document\": number from 1, \"id\": …, \"tokens\": known words, \"unknown\": other words,
-\"topics\": [[topic, proportion], …]}, the largest proportion first. A document without a known word has none. Of a
-corpus the training documents are taken, in the order of the inputs that it was built from.";
+One line per document: {\"document\": number from 1, \"id\": …, \"tokens\": known words, \"unknown\": other words,
+\"topics\": [[topic, proportion], …]}, the largest proportion first. A document without a known word has none. For a
+corpus, the lines have its training documents in the order of the inputs.";
 
 /// Topic proportions of documents.
 #[derive(Args)]
@@ -361,8 +405,8 @@ Examples:
   jensen topics export topics --out topics.npy --vocabulary words.txt
   jensen topics export topics --top 20 > words.csv
 
-A table has a row a topic and a column a word: the expected probabilities of the words, which add up to 1 in every row. CSV
-names the words in its first line; an NPY file of single-precision numbers has them in the order of --vocabulary.";
+A table has one row per topic and one column per word, with expected probabilities that sum to 1 in each row. CSV
+has the words in its first line; NPY has single-precision numbers in the order of --vocabulary.";
 
 /// Writes topics.
 #[derive(Args)]
@@ -386,8 +430,8 @@ Examples:
   jensen topics evaluate topics
   jensen topics evaluate topics new.jsonl --json
 
-Document completion: half of a document's words, by a seeded shuffle, give its topic proportions, the other half is
-scored. Without documents, those that the corpus of the fit holds out are scored.";
+Document completion infers the topics of a document from half of its words, by a seeded shuffle, and scores the other
+half. Without documents, the command scores the held-out documents of the fit's corpus.";
 
 /// Scores documents.
 #[derive(Args)]

@@ -15,10 +15,10 @@ use crate::terminal::{STOP, catch_interrupts, start_threads};
 /// Runs the command.
 pub fn run(args: &BuildArgs) -> CommandResult {
     let request = args.request();
-    request.check().map_err(Failure::usage)?;
+    request.check()?;
     if args.out.exists() && !Corpus::is_corpus(&args.out) && !args.force {
         return Err(Failure::usage(format!(
-            "`{}` is no corpus, and would be replaced: name another file with --out, or add --force",
+            "`{}` exists and is not a corpus: name another file with --out, or replace it with --force",
             args.out.display()
         )));
     }
@@ -54,7 +54,7 @@ fn divided(
 ) -> Result<Built, Failure> {
     if out.is_file() {
         return Err(Failure::usage(format!(
-            "`{}` is a file, and --shards makes a folder: name another place with --out",
+            "`{}` is a file, and --shards writes a folder: name another path with --out",
             out.display()
         )));
     }
@@ -162,9 +162,16 @@ pub fn skipped(skipped: &Skipped) -> Option<String> {
 }
 
 /// Says what was skipped, if anything.
-pub fn remark_skipped(counts: &Skipped) {
+fn remark_skipped(counts: &Skipped) {
     if let Some(text) = skipped(counts) {
         remark(&format!("note: skipped {text}"));
+    }
+}
+
+/// Says which documents have no proportions, if any.
+pub fn remark_missing(counts: &Skipped) {
+    if let Some(text) = skipped(counts) {
+        remark(&format!("note: no proportions of {text}"));
     }
 }
 

@@ -60,7 +60,7 @@ fn top(place: &Destination<'_>, model: &TopicModel, count: usize) -> Result<(), 
         Destination::Standard => print(&text),
         Destination::Rows(path, RowFormat::Npy) | Destination::Picture(path) => {
             Err(Failure::usage(format!(
-                "--out {}: top words are a table with words in it; name a file that ends in .csv",
+                "--out {}: top words need a CSV table; name a file that ends in .csv",
                 path.display()
             )))
         }

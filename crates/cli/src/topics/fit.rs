@@ -69,7 +69,7 @@ pub fn run(args: &FitArgs) -> CommandResult {
     };
     if corpus.digest() != stored.digest && !args.force {
         return Err(Failure::usage(format!(
-            "the corpus `{}` is not the one that the run in `{}` was started with; name that one, or add --force and give \
+            "the corpus `{}` is not the corpus of the run in `{}`; name that corpus, or add --force, which gives \
              up reproducibility",
             corpus.path().display(),
             dir.display()
@@ -123,7 +123,7 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
     };
     let (path, place) = stored::update_corpus(&folder);
     let build = BuildSettings {
-        tokeniser: model.tokeniser,
+        tokeniser: model.tokeniser.clone(),
         fixed: Some(model.words.clone()),
         heldout: args.heldout,
         seed: settings.seed,

@@ -61,7 +61,7 @@ impl Fitted {
             Some(size) => Ok(Frame::new(size, self.model.architecture.likelihood)),
             None => Err(no_picture(
                 path,
-                "the records of this fit are no images (fit with --image WxH if they are)",
+                "the records of this fit have no image size (fit with --image WxH)",
             )),
         }
     }
@@ -311,7 +311,7 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
         None if latent >= TOO_MANY => line(
             "marginal likelihood",
             format!(
-                "not estimated for {latent} latent values; the importance-weighted bound stands in for it"
+                "not estimated for {latent} latent values; the importance-weighted bound replaces it"
             ),
         ),
         None => {}

@@ -43,7 +43,7 @@ pub fn run(args: &FitArgs) -> CommandResult {
         None => validation,
     };
     let (epochs, checkpoint_every) = (flags.epochs(), flags.checkpoint_every);
-    let data = VaeData::open(data, validation, flags)?;
+    let data = VaeData::open(data, validation, flags, args.memory_limit)?;
     let say = Say {
         json: args.json,
         quiet: args.quiet,

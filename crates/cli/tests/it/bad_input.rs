@@ -39,7 +39,7 @@ fn refused(data: &str, wanted: &[&str]) {
             finished.stderr
         );
     }
-    assert!(!finished.stderr.contains("fault of jensen"));
+    assert!(!finished.stderr.contains("bug of jensen"));
 }
 
 #[test]
@@ -325,13 +325,21 @@ fn check_takes_data_with_a_program() {
     // What is called correct can be fitted.
     for program in [
         "model { target += 1; }",
+        "parameters { vector[0] m; } model { m ~ normal(0, 1); }",
         "parameters { real m; } model { reject(\"never\"); }",
+        "parameters { vector[3] m; } model { target += m[4]; }",
+        "parameters { vector[-1] m; } model { m ~ normal(0, 1); }",
+        "functions { real f(real x) { return f(x) + 1; } } parameters { real m; } model { target += f(m); }",
     ] {
         let model = desk.file("model.stan", program);
         let empty = desk.file("empty.json", "{}");
+        jensen(["fit", &model]).expect(3);
+        jensen(["check", &model]).expect(3);
         jensen(["fit", &model, &empty]).expect(3);
         jensen(["check", &model, &empty]).expect(3);
     }
+    let functions = desk.file("f.stanfunctions", "real f(real x) { return x; }");
+    jensen(["check", &functions]).expect(0);
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn wrong_use_is_said() {
         assert!(said.contains(what), "{said}");
     };
     refused(2, &["--seeds", "5..1"], "expected seeds");
-    refused(2, &["--seeds", "1,1"], "asked for twice");
+    refused(2, &["--seeds", "1,1"], "appears twice");
     refused(2, &["--checkpoint-every", "1"], "jensen fit");
     run(&[]).expect(0);
     refused(2, &["--family", "meanfield"], "name another folder");
@@ -127,5 +127,5 @@ fn wrong_use_is_said() {
     let line = ["fit-many", &model, &data, "--out"];
     fs::write(&model, LINE).unwrap();
     let said = jensen(line.iter().copied().chain([full.to_str().unwrap()]));
-    assert!(said.expect(2).stderr.contains("something else"));
+    assert!(said.expect(2).stderr.contains("other files"));
 }

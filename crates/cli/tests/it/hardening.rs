@@ -172,6 +172,22 @@ fn pipes_and_small_stacks_end_in_a_word() {
 }
 
 #[test]
+fn a_compressed_file_keeps_to_the_limit_of_memory() {
+    let digits =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/digits/digits-idx3-ubyte.gz");
+    let digits = digits.display().to_string();
+    let fit = ["vae", "fit", &digits, "--memory-limit", "64KiB"];
+    let said = jensen(fit).expect(3).stderr;
+    assert!(said.contains("more than 64 KiB of data"), "{said}");
+    let desk = Desk::new();
+    let model = desk.file("model.stan", &program("data { int N; }", ""));
+    let said = jensen(["fit", &model, "/dev/zero", "--memory-limit", "1MiB"])
+        .expect(3)
+        .stderr;
+    assert!(said.contains("more than 1 MiB"), "{said}");
+}
+
+#[test]
 fn a_latent_result_whose_table_was_changed_is_refused() {
     let desk = Desk::new();
     let table = desk.file("table.csv", "x,y\n0,1\n1,2.5\n2,2\n3,4.5\n4,4\n5,6.5\n");
@@ -224,6 +240,42 @@ fn loops_without_an_end_keep_to_the_time() {
         assert!(steps || said.contains("--max-seconds 1"), "{said}");
         // A second of the limit and one to end, and what a busy machine adds.
         assert!(begun.elapsed() < Duration::from_secs(6), "{source}: {:?}", begun.elapsed());
+    }
+}
+
+/// One evaluation takes half a minute and more: a hundred products of matrices, or steps of a stiff equation without an end.
+#[test]
+fn an_evaluation_that_takes_long_is_not_waited_for() {
+    let desk = Desk::new();
+    let products = "parameters { real a; } model {
+        matrix[200, 200] m = a * to_matrix(linspaced_vector(40000, -1, 1), 200, 200);
+        for (i in 1:200) m = 1e-2 * m * m;
+        a ~ normal(0, 1); target += 1e-300 * sum(m);
+    }";
+    let steps = "functions { vector rates(real t, vector y, real a) {
+        return [y[2], 1e6 * ((1 - square(y[1])) * y[2]) - y[1] * a]';
+    } }
+    parameters { real<lower=1> a; } model {
+        array[1] vector[2] y = ode_rk45_tol(rates, [2, 0]', 0, {1e6}, 1e-6, 1e-6, 2000000000, a);
+        a ~ normal(2, 1); target += 1e-9 * y[1][1];
+    }";
+    for (name, source) in [("products", products), ("steps", steps)] {
+        let model = desk.file("model.stan", source);
+        let begun = Instant::now();
+        let flags = ["--max-seconds", "1", "--threads", "1", "--json"];
+        let done = jensen(["fit", &model].into_iter().chain(flags));
+        assert!(
+            done.code == 2 || done.code == 4,
+            "{name}: {} {}",
+            done.code,
+            done.stderr
+        );
+        // A second of the limit, one to end, and what building and a busy machine add.
+        assert!(
+            begun.elapsed() < Duration::from_secs(12),
+            "{name}: {:?}",
+            begun.elapsed()
+        );
     }
 }
 
@@ -340,7 +392,7 @@ fn a_large_fit_whose_time_is_up_writes_what_is_soon_written() {
     let fit = read_json(&desk.path("run/fit.json"));
     let warnings = fit["warnings"].to_string();
     assert!(
-        warnings.contains("draws are omitted, because there was no time"),
+        warnings.contains("draws are omitted, because the time limit"),
         "{warnings}"
     );
     let drawn = draws_of(Path::new(&out)).lines().count();
@@ -389,7 +441,7 @@ fn messages_that_are_printed_have_an_end() {
     let model = desk.file("model.stan", &source);
     let said = jensen(["fit", &model, "--draws", "10"]).expect(0).stderr;
     assert!(
-        said.contains("is left out") && said.len() < 6 << 20,
+        said.contains("is omitted") && said.len() < 6 << 20,
         "{}",
         said.len()
     );
@@ -546,6 +598,58 @@ fn a_system_without_more_memory_is_one_error() {
     jensen(args).expect(0);
 }
 
+/// With fewer files than it opens at once it says so, and leaves nothing that a later run cannot write over.
+#[cfg(target_os = "linux")]
+#[test]
+fn few_files_are_one_error_or_enough() {
+    let desk = Desk::new();
+    let (model, data) = corpus("eight_schools_noncentred");
+    let out = desk.name("run");
+    let args = [
+        "fit",
+        &model,
+        &data,
+        "--draws",
+        "50",
+        "--threads",
+        "1",
+        "-q",
+        "--out",
+        &out,
+    ];
+    let mut refused = 0;
+    for files in 4..10 {
+        let (code, said) = limited(&format!("ulimit -n {files}"), &args);
+        if code == Some(2) {
+            refused += 1;
+            assert!(
+                said.lines().count() == 1 && said.contains("`ulimit -n`"),
+                "{files}: {said}"
+            );
+        } else {
+            assert_eq!(code, Some(0), "{files}: {said}");
+        }
+    }
+    assert!(refused > 0);
+    jensen(args).expect(0);
+}
+
+/// Users other than root have a limit on processes, of which threads are some.
+#[cfg(target_os = "linux")]
+#[test]
+fn few_threads_are_one_error_or_enough() {
+    let desk = Desk::new();
+    let model = desk.file("model.stan", &program("", ""));
+    for threads in [1, 2, 4] {
+        let (code, said) = limited(
+            &format!("ulimit -u {threads}"),
+            &["fit", &model, "-q", "--draws", "50"],
+        );
+        let told = code == Some(2) && said.lines().count() == 1 && said.contains("`ulimit -u`");
+        assert!(told || code == Some(0), "{threads}: {code:?} {said}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn an_earlier_fit_stays_where_a_new_one_cannot_be_written() {
@@ -611,7 +715,7 @@ type Change = (&'static str, fn(&Path));
 #[test]
 fn a_corpus_that_changes_under_a_fit_is_one_error() {
     let change: [Change; 2] = [
-        ("cut short", |path| {
+        ("shortened a file", |path| {
             let file = fs::OpenOptions::new()
                 .write(true)
                 .open(path)

@@ -166,7 +166,7 @@ fn what_chains_cannot_have_is_told() {
         (vec![&*file, "-k", "2"], "walker", 3),
         (
             vec![&*file, "-k", "2", "--sequence", "walker", "--batch", "10"],
-            "fitted whole",
+            "neither minibatches",
             2,
         ),
         (

@@ -8,6 +8,7 @@ mod commands;
 mod common;
 mod exchangeable;
 mod factor_analysis;
+mod far;
 mod fit;
 mod fit_many;
 mod hardening;

@@ -102,7 +102,7 @@ fn a_start_may_have_some_of_the_parameters() {
     assert!(said.contains("variable `a`"), "{said}");
     let said = fit(r#"{"aa": 1, "b": 2}"#).expect(3).stderr;
     assert!(
-        said.contains("`aa` is no variable of the program, and `a` is not given"),
+        said.contains("`aa` is not a variable of the program, and `a` is missing"),
         "{said}"
     );
     let said = fit("{}").expect(3).stderr;

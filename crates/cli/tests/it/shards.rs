@@ -125,7 +125,7 @@ fn shards_that_are_missing_or_strange_are_named() {
     );
     let file = build(&desk, "one", &["--shards", "2"]).expect(2);
     assert!(
-        file.stderr.contains("--shards makes a folder"),
+        file.stderr.contains("--shards writes a folder"),
         "{}",
         file.stderr
     );

@@ -81,6 +81,11 @@ impl<'a> LdaEngine<'a> {
         &self.part.bounds
     }
 
+    /// The inverse temperatures of the documents of the last batch, where their bounds were asked for.
+    pub(crate) fn inverses(&self) -> &[f64] {
+        &self.part.inverses
+    }
+
     /// Document completion over the first `count` held-out documents.
     fn completion(&mut self, globals: &LdaGlobals, count: usize) -> Option<Completion> {
         let heldout = self.heldout.filter(|_| count > 0)?;
@@ -235,10 +240,11 @@ impl Engine for LdaEngine<'_> {
         self.part = sum.map_err(|why| self.lost = Some(why)).ok()?;
         // Shards have listed their documents one after the other.
         if measure.bound {
-            let by_shard = std::mem::take(&mut self.part.bounds);
-            self.part.bounds = vec![0.0; batch.len()];
-            for (place, bound) in places.into_iter().zip(by_shard) {
-                self.part.bounds[place] = bound;
+            for values in [&mut self.part.bounds, &mut self.part.inverses] {
+                let by_shard = std::mem::replace(values, vec![0.0; batch.len()]);
+                for (&place, value) in places.iter().zip(by_shard) {
+                    values[place] = value;
+                }
             }
         }
         Some(self.part.sums)
@@ -324,7 +330,7 @@ impl Engine for LdaEngine<'_> {
         parts.iter().sum::<f64>() - totals
     }
 
-    fn log_partition(&self, inverse: &[f64], _draws: usize, _seed: u64) -> Partition {
+    fn log_partition(&self, inverse: &[f64], draws: Option<usize>, seed: u64) -> Partition {
         let documents = self.documents;
         let model = partition::Sizes {
             topics: self.settings.topics,
@@ -334,7 +340,10 @@ impl Engine for LdaEngine<'_> {
             documents: self.settings.population.unwrap_or(documents.len() as f64),
             tokens: documents.tokens() / documents.len().max(1) as f64,
         };
-        partition::log_partition(&model, inverse)
+        match draws {
+            None => partition::log_partition(&model, inverse),
+            Some(draws) => partition::log_partition_by_draws(&model, inverse, draws, seed),
+        }
     }
 
     fn table(&self, globals: &LdaGlobals, _grid: &[f64], _seed: u64) -> PowerTable {

@@ -7,17 +7,21 @@ use jensen_math::rng::permutation;
 use jensen_math::simd::Simd;
 use jensen_math::sum::Moments;
 use jensen_run::{Control, Identity, Outcome, RunError, run};
+use serde::{Deserialize, Serialize};
 
 use super::engine::LdaEngine;
 use super::globals::LdaGlobals;
 use super::local::Spec;
+use super::powers::PowerTable;
 use super::score::Completion;
 use super::settings::LdaSettings;
 use super::shards::{LocalShards, Shards};
 use super::topics::Topics;
 use crate::documents::Documents;
-use crate::driver::{Driver, DriverSettings, Mode};
+use crate::driver::{Driver, DriverSettings, FitState, Mode};
+use crate::ends::Ends;
 use crate::engine::{Engine, Heat, Measure};
+use crate::temper::Temper;
 
 /// What to fit.
 pub struct LdaJob<'a> {
@@ -49,6 +53,10 @@ pub struct LdaFit {
     pub elbo_se: f64,
     /// The last temperature, 1 / E[1/T]; for local tempering that of the last batch's mean inverse temperature.
     pub temperature: f64,
+    /// Where an inferred global temperature came to rest: the end that was kept and, where two were looked for, the other.
+    pub rests: Vec<Rest>,
+    /// The temperature of each document, where documents have their own and these are not 1 for all; NaN for those without words.
+    pub temperatures: Vec<f64>,
     /// The score of all held-out documents.
     pub completion: Option<Completion>,
     /// Seconds that the bound and this score took.
@@ -57,6 +65,18 @@ pub struct LdaFit {
     pub documents: u64,
     /// Empty documents that were skipped, counted likewise.
     pub skipped: u64,
+}
+
+/// An end of a run whose global temperature is inferred.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rest {
+    /// 1 / E[1/T].
+    pub temperature: f64,
+    /// The bound of the tempered model in nats, temperature and log C(T) included, from the documents that the untempered bound
+    /// is estimated from. Ends of one run are compared by it.
+    pub tempered_elbo: f64,
+    /// Its standard error.
+    pub tempered_elbo_se: f64,
 }
 
 /// Why topics could not be fitted.
@@ -156,33 +176,46 @@ pub fn fit_on<'a>(
             Driver::starting_at(engine, driver_settings, globals)
         }
     };
-    let outcome = run(&mut driver, &identity(job), control).map_err(LdaError::Run)?;
+    let identity = identity(job);
+    let (outcome, mut engine) = if settings.temper.from_both_ends() {
+        let mut ends = Ends(driver);
+        let outcome = run(&mut ends, &identity, control).map_err(LdaError::Run)?;
+        (with_ends(outcome, Vec::from), ends.0.engine)
+    } else {
+        let outcome = run(&mut driver, &identity, control).map_err(LdaError::Run)?;
+        (with_ends(outcome, |end| vec![end]), driver.engine)
+    };
     let lost = |engine: &LdaEngine<'_>| engine.lost().map(|why| LdaError::Lost(why.to_owned()));
-    if let Some(lost) = lost(&driver.engine) {
+    if let Some(lost) = lost(&engine) {
         return Err(lost);
     }
     let population = settings.population.unwrap_or(job.documents.len() as f64);
     let iterations = outcome.iterations;
-    let output = outcome.output.map(|mut state| {
+    let output = outcome.output.map(|ends| {
         let begun = control.clock.seconds();
+        let (mut state, rests) = better(&mut engine, ends, settings, population);
         state.globals.with_alpha(settings.alpha());
-        let (elbo, elbo_se) = bound(&mut driver.engine, &mut state.globals, settings, population);
+        let heat = Heat::Uniform(1.0);
+        let (elbo, elbo_se) = bound(&mut engine, &mut state.globals, &heat, settings, population);
+        let temperatures = temperatures(&mut engine, &mut state, settings);
         let topics = state
             .globals
             .to_topics(settings.inference, before + iterations, population);
-        let completion = driver.engine.whole_completion(&topics);
+        let completion = engine.whole_completion(&topics);
         LdaFit {
             elbo,
             elbo_se,
             completion,
             evaluate_seconds: control.clock.seconds() - begun,
             temperature: 1.0 / state.inverse,
+            rests,
+            temperatures,
             documents: state.used,
             skipped: state.skipped,
             topics,
         }
     });
-    if let Some(lost) = lost(&driver.engine) {
+    if let Some(lost) = lost(&engine) {
         return Err(lost);
     }
     Ok(Outcome {
@@ -193,10 +226,104 @@ pub fn fit_on<'a>(
     })
 }
 
-/// The untempered bound from a sample of the documents: estimate and standard error.
+/// The outcome of a run with its ends in a list.
+fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outcome<Vec<State>> {
+    Outcome {
+        output: outcome.output.map(list),
+        status: outcome.status,
+        iterations: outcome.iterations,
+        seconds: outcome.seconds,
+    }
+}
+
+/// State of a run.
+type State = FitState<LdaGlobals, PowerTable>;
+
+/// The end with the largest bound of the tempered model, and where all came to rest, that one first.
+fn better(
+    engine: &mut LdaEngine<'_>,
+    ends: Vec<State>,
+    settings: &LdaSettings,
+    population: f64,
+) -> (State, Vec<Rest>) {
+    let mut found: Vec<(State, Option<Rest>)> = ends
+        .into_iter()
+        .map(|mut state| {
+            let rest = rest(engine, &mut state, settings, population);
+            (state, rest)
+        })
+        .collect();
+    // A stable order: the cold end where both are the same.
+    let value = |rest: &Option<Rest>| rest.map_or(f64::NEG_INFINITY, |rest| rest.tempered_elbo);
+    found.sort_by(|a, b| value(&b.1).total_cmp(&value(&a.1)));
+    let rests = found.iter().filter_map(|(_, rest)| *rest).collect();
+    let (state, _) = found.swap_remove(0);
+    (state, rests)
+}
+
+/// The bound of the tempered model at an end, where one temperature for all is inferred.
+fn rest(
+    engine: &mut LdaEngine<'_>,
+    state: &mut State,
+    settings: &LdaSettings,
+    population: f64,
+) -> Option<Rest> {
+    let thermostat = state.thermostat.as_ref()?.bound();
+    state.globals.with_alpha(settings.alpha());
+    // The bound is linear in 1/T apart from the terms of y alone.
+    let heat = Heat::Uniform(state.inverse);
+    let (elbo, tempered_elbo_se) = bound(engine, &mut state.globals, &heat, settings, population);
+    Some(Rest {
+        temperature: 1.0 / state.inverse,
+        tempered_elbo: elbo + thermostat,
+        tempered_elbo_se,
+    })
+}
+
+/// The temperatures of all documents at the end of a run that infers them; none where all are 1.
+fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSettings) -> Vec<f64> {
+    let (Temper::Local(local), Some(table)) = (&settings.temper, &state.table) else {
+        return Vec::new();
+    };
+    if state.inverse >= 1.0 {
+        return Vec::new();
+    }
+    let grid = local.grid();
+    let heat = Heat::Local {
+        first: state.inverse.max(grid.mean()),
+        floor: 0.0,
+        grid: &grid,
+        table,
+    };
+    let measure = Measure {
+        energy: false,
+        bound: true,
+    };
+    let all: Vec<usize> = (0..engine.points()).collect();
+    let mut found = Vec::with_capacity(all.len());
+    for chunk in all.chunks(settings.batch) {
+        let globals = &mut state.globals;
+        if engine.local_steps(globals, chunk, &heat, measure).is_none() {
+            break;
+        }
+        let of = |&inverse: &f64| {
+            if inverse > 0.0 {
+                1.0 / inverse
+            } else {
+                f64::NAN
+            }
+        };
+        found.extend(engine.inverses().iter().map(of));
+    }
+    found
+}
+
+/// The bound at a temperature from a sample of the documents, without the terms of the temperature itself: estimate and
+/// standard error.
 fn bound(
     engine: &mut LdaEngine<'_>,
     globals: &mut LdaGlobals,
+    heat: &Heat<'_, PowerTable>,
     settings: &LdaSettings,
     population: f64,
 ) -> (f64, f64) {
@@ -208,10 +335,7 @@ fn bound(
     };
     let mut values = Vec::with_capacity(chosen.len());
     for chunk in chosen.chunks(settings.batch) {
-        if engine
-            .local_steps(globals, chunk, &Heat::Uniform(1.0), measure)
-            .is_none()
-        {
+        if engine.local_steps(globals, chunk, heat, measure).is_none() {
             break;
         }
         values.extend_from_slice(engine.bounds());

@@ -18,6 +18,8 @@
 //! | `powers` | Σ_v E[β^s], for local temperatures |
 //! | `partition` | log C(T) |
 
+#[cfg(test)]
+mod ends_tests;
 mod engine;
 mod fit;
 mod globals;
@@ -39,7 +41,7 @@ mod topics;
 mod unigram;
 
 pub use engine::LdaEngine;
-pub use fit::{LdaError, LdaFit, LdaJob, fit, fit_on, identity, planned_iterations};
+pub use fit::{LdaError, LdaFit, LdaJob, Rest, fit, fit_on, identity, planned_iterations};
 pub use globals::LdaGlobals;
 pub use powers::PowerTable;
 pub use predict::{Predictor, PredictorScratch, RULE};

@@ -458,10 +458,11 @@ impl ShardSolver {
         };
         let sums = self.sums(batch.len(), energy);
         let measured = if measure.bound { batch.len() } else { 0 };
-        let measured = self.batch[..measured].iter();
+        let measured = self.batch[..measured].iter().map(|d| &d.found);
         Part {
             sums,
-            bounds: measured.map(|document| document.found.bound).collect(),
+            bounds: measured.clone().map(|found| found.bound).collect(),
+            inverses: measured.map(|found| found.inverse).collect(),
             excess: self.excess(globals.topics, batch.len()),
             terms: std::mem::take(&mut self.terms),
             statistics: std::mem::take(&mut self.statistics),

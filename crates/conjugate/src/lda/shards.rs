@@ -36,6 +36,8 @@ pub struct Part {
     pub(crate) sums: Sums,
     /// The documents' bounds, where they were asked for.
     pub(crate) bounds: Vec<f64>,
+    /// Their inverse temperatures, likewise.
+    pub(crate) inverses: Vec<f64>,
     /// Σ ψ(γ_k) − ψ(α_k) for each topic, and after them Σ ψ(Σγ) − ψ(Σα), where α is learned.
     pub(crate) excess: Vec<f64>,
     /// Words of the share, ascending.
@@ -247,6 +249,7 @@ impl Part {
             });
         self.sums.merge(&other.sums);
         self.bounds.extend_from_slice(&other.bounds);
+        self.inverses.extend_from_slice(&other.inverses);
         if self.excess.is_empty() {
             self.excess = other.excess;
         } else {
@@ -273,6 +276,7 @@ impl Part {
     fn write(&self, out: &mut Writer<'_>) {
         self.sums.write(out);
         out.reals(&self.bounds);
+        out.reals(&self.inverses);
         out.reals(&self.excess);
         out.numbers(&self.terms);
         out.singles(&self.statistics);
@@ -287,6 +291,7 @@ impl Part {
         Ok(Self {
             sums: Sums::read(&mut read)?,
             bounds: read.reals()?,
+            inverses: read.reals()?,
             excess: read.reals()?,
             terms: read.numbers()?,
             statistics: {

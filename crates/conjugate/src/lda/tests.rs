@@ -730,7 +730,10 @@ fn policies() -> [Temper; 6] {
     ]
 }
 
-fn driver<'a>(documents: &'a MemoryDocuments, settings: &LdaSettings) -> Driver<LdaEngine<'a>> {
+pub(super) fn driver<'a>(
+    documents: &'a MemoryDocuments,
+    settings: &LdaSettings,
+) -> Driver<LdaEngine<'a>> {
     let mode = Mode::Stochastic {
         batch: settings.batch,
         tau: settings.tau,

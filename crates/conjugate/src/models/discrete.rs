@@ -1,7 +1,10 @@
-//! Components over binary vectors and over vectors of counts.
+//! Components over binary vectors, categories and vectors of counts.
 
 use crate::family::ExponentialFamily;
 use crate::models::mixture::Components;
+
+use jensen_math::special;
+use jensen_math::sum::ColumnMoments;
 
 /// Components of independent binary variables with Beta priors; values that are missing at random drop out.
 pub struct Bernoullis {
@@ -141,5 +144,192 @@ impl Components for Multinomials {
     fn log_power(&self, t: &[f64], size: f64, s: f64) -> f64 {
         let logs: Vec<f64> = t.iter().map(|t| s * t).collect();
         size * jensen_math::special::log_sum_exp_slice(&logs)
+    }
+}
+
+/// Components of independent Poisson counts with Gamma priors of their rates; values that are missing at random drop out.
+pub struct Poissons {
+    dim: usize,
+    means: Vec<f64>,
+    data: Vec<f64>,
+}
+
+/// Shape of the prior of a rate, whose mean is that of the column: with a half (Jeffreys' power of the rate) its standard deviation is 1.4
+/// means, and it weighs as much as half a row.
+const RATE_SHAPE: f64 = 0.5;
+
+impl Poissons {
+    /// Components over rows of `dim` counts, of which NaN are missing; the prior is made from those rows.
+    pub fn new(dim: usize, data: Vec<f64>) -> Self {
+        let columns = ColumnMoments::of(dim, &data);
+        Self {
+            dim,
+            // A column of zeros still needs a proper prior.
+            means: columns
+                .iter()
+                .map(|column| if column.mean > 0.0 { column.mean } else { 1.0 })
+                .collect(),
+            data,
+        }
+    }
+
+    /// The known counts of a point, with their columns.
+    fn known(&self, point: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let row = &self.data[point * self.dim..(point + 1) * self.dim];
+        row.iter().copied().enumerate().filter(|(_, x)| !x.is_nan())
+    }
+
+    /// Expected rates of a component from its natural parameters.
+    pub fn rates(&self, lambda: &[f64]) -> Vec<f64> {
+        lambda.chunks_exact(2).map(|l| l[0] / l[1]).collect()
+    }
+}
+
+impl Components for Poissons {
+    fn name(&self) -> &'static str {
+        "poisson"
+    }
+
+    fn points(&self) -> usize {
+        self.data.len() / self.dim
+    }
+
+    /// 0 where nothing is known of a point.
+    fn size(&self, point: usize) -> f64 {
+        f64::from(u8::from(self.known(point).next().is_some()))
+    }
+
+    fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)> {
+        let parameters = self.means.iter();
+        let parameters = parameters.flat_map(|mean| [RATE_SHAPE, RATE_SHAPE / mean]);
+        vec![(
+            ExponentialFamily::Gamma { n: self.dim },
+            parameters.collect(),
+        )]
+    }
+
+    fn log_density(&self, t: &[f64], point: usize) -> f64 {
+        let terms = self.known(point);
+        terms
+            .map(|(d, x)| x * t[2 * d] + t[2 * d + 1] - special::lgamma(x + 1.0))
+            .sum()
+    }
+
+    fn add(&self, point: usize, weight: f64, out: &mut [f64]) {
+        for (d, x) in self.known(point) {
+            out[2 * d] += weight * x;
+            out[2 * d + 1] += weight;
+        }
+    }
+
+    /// Summed outwards from the mode until a term adds nothing.
+    fn log_power(&self, t: &[f64], _size: f64, s: f64) -> f64 {
+        let of_rate = |t: &[f64]| {
+            let term = |x: f64| s * (x * t[0] + t[1] - special::lgamma(x + 1.0));
+            let mode = t[0].exp().floor();
+            let top = term(mode);
+            let mut sum = 1.0;
+            for step in [1.0, -1.0] {
+                let mut x = mode + step;
+                while x >= 0.0 {
+                    let more = (term(x) - top).exp();
+                    sum += more;
+                    if more < 1e-17 * sum {
+                        break;
+                    }
+                    x += step;
+                }
+            }
+            top + f64::ln(sum)
+        };
+        t.chunks_exact(2).map(of_rate).sum()
+    }
+}
+
+/// Components of independent categories, each column with its own number of them and a symmetric Dirichlet prior; values that are missing at
+/// random drop out.
+pub struct Categoricals {
+    /// Where the categories of each column begin among all, and their number.
+    starts: Vec<usize>,
+    concentration: f64,
+    data: Vec<Option<usize>>,
+}
+
+impl Categoricals {
+    /// Components over rows of categories, from 0 to before `levels[column]`, with Dirichlet(`concentration`, …) priors.
+    pub fn new(levels: &[usize], concentration: f64, data: Vec<Option<usize>>) -> Self {
+        let mut starts = vec![0];
+        for levels in levels {
+            starts.push(starts[starts.len() - 1] + levels);
+        }
+        Self {
+            starts,
+            concentration,
+            data,
+        }
+    }
+
+    /// Where t has the logarithms of the probabilities of a point's known categories.
+    fn known(&self, point: usize) -> impl Iterator<Item = usize> + '_ {
+        let dim = self.starts.len() - 1;
+        let row = &self.data[point * dim..(point + 1) * dim];
+        let places = row.iter().zip(&self.starts);
+        places.filter_map(|(category, start)| Some(start + (*category)?))
+    }
+
+    /// Expected probabilities of a component from its natural parameters, column by column.
+    pub fn probabilities(&self, lambda: &[f64]) -> Vec<Vec<f64>> {
+        let columns = self.starts.windows(2).map(|pair| &lambda[pair[0]..pair[1]]);
+        columns
+            .map(|column| {
+                let total: f64 = column.iter().sum();
+                column.iter().map(|x| x / total).collect()
+            })
+            .collect()
+    }
+}
+
+impl Components for Categoricals {
+    fn name(&self) -> &'static str {
+        "categorical"
+    }
+
+    fn points(&self) -> usize {
+        self.data.len() / (self.starts.len() - 1)
+    }
+
+    /// 0 where nothing is known of a point.
+    fn size(&self, point: usize) -> f64 {
+        f64::from(u8::from(self.known(point).next().is_some()))
+    }
+
+    fn prior(&self) -> Vec<(ExponentialFamily, Vec<f64>)> {
+        let levels = self.starts.windows(2).map(|pair| pair[1] - pair[0]);
+        levels
+            .map(|n| {
+                (
+                    ExponentialFamily::Dirichlet { n },
+                    vec![self.concentration; n],
+                )
+            })
+            .collect()
+    }
+
+    fn log_density(&self, t: &[f64], point: usize) -> f64 {
+        self.known(point).map(|at| t[at]).sum()
+    }
+
+    fn add(&self, point: usize, weight: f64, out: &mut [f64]) {
+        self.known(point).for_each(|at| out[at] += weight);
+    }
+
+    fn log_power(&self, t: &[f64], _size: f64, s: f64) -> f64 {
+        let columns = self.starts.windows(2).map(|pair| &t[pair[0]..pair[1]]);
+        columns
+            .map(|t| {
+                let logs: Vec<f64> = t.iter().map(|t| s * t).collect();
+                special::log_sum_exp_slice(&logs)
+            })
+            .sum()
     }
 }

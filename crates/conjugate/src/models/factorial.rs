@@ -1,9 +1,9 @@
 //! The factorial mixture: a point is a sum of the factors that are switched on, and noise.
 //!
 //! x_n = Σ_k z_nk μ_k + ε_n, z_nk ~ Bernoulli(π), μ_k ~ N(0, σ_μ I), ε_n ~ N(0, σ_n I), σ_n and σ_μ being variances (Ghahramani
-//! 1995; Mandt et al. 2016, Eq. 12). Unlike in the paper's reference for the updates, q(μ) is not taken to factorise over
-//! k: given the assignments, the factors have a joint normal posterior whose K × K precision all dimensions share, and
-//! q(M) of that form is the exact optimum for given q(z).
+//! 1995; Mandt et al. 2016, Eq. 12). Given the assignments, the factors have a joint normal posterior whose K × K precision
+//! all dimensions share, and q(M) of that form is the exact optimum for given q(z). In the paper's reference for the updates
+//! q(μ) factorises over k: [`FactorialMixture::independent`].
 
 use std::ops::Range;
 
@@ -45,6 +45,8 @@ pub enum FactorialStart {
 pub struct FactorialMixture {
     settings: FactorialSettings,
     start: FactorialStart,
+    /// Whether q(μ) factorises over factors.
+    independent: bool,
     dim: usize,
     data: Vec<f64>,
     squares: Vec<f64>,
@@ -99,6 +101,7 @@ impl FactorialMixture {
         Ok(Self {
             settings,
             start: FactorialStart::default(),
+            independent: false,
             dim,
             data,
             squares,
@@ -110,6 +113,16 @@ impl FactorialMixture {
     #[must_use]
     pub fn starting_at(self, start: FactorialStart) -> Self {
         Self { start, ..self }
+    }
+
+    /// The same mixture with q(μ) = Π_k q(μ_k). The best such q has the means of the joint one, A⁻¹B, and the precisions A_kk,
+    /// which are too large where factors share points.
+    #[must_use]
+    pub fn independent(self) -> Self {
+        Self {
+            independent: true,
+            ..self
+        }
     }
 
     /// E_q[‖x_n − Σ_k z_nk μ_k‖²] per column, as a mean over points: what q takes for noise. Where q is near the posterior of a
@@ -276,6 +289,23 @@ impl ConjugateModel for FactorialMixture {
             for j in 0..k {
                 a[i * k + j] += w * if i == j { v[i] } else { v[i] * v[j] };
             }
+        }
+    }
+
+    fn restrict(&self, lambda: &mut [f64]) {
+        if !self.independent {
+            return;
+        }
+        let (k, dim) = (self.settings.factors, self.dim);
+        let means = self.factors(lambda);
+        let (b, a) = lambda.split_at_mut(k * dim);
+        for i in 0..k {
+            let precision = a[i * k + i];
+            a[i * k..(i + 1) * k].fill(0.0);
+            a[i * k + i] = precision;
+            let row = i * dim..(i + 1) * dim;
+            let pairs = b[row.clone()].iter_mut().zip(&means[row]);
+            pairs.for_each(|(b, mean)| *b = precision * mean);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Gaussian components: real vectors with full or diagonal covariance matrices.
 
 use crate::family::ExponentialFamily;
+use crate::models::correlation::correlation;
 use crate::models::mixture::{Completed, Components};
 
 use jensen_math::constants::LOG_TWO_PI;
@@ -16,7 +17,8 @@ pub enum Covariance {
     Diagonal,
 }
 
-/// The prior of Gaussian components, in units of the data: its mean is that of the data, its variances are shares of the data's.
+/// The prior of Gaussian components, in units of the data: its mean is that of the data, its variances are shares of the data's, and its
+/// correlations are none unless they are those of rows ([`Gaussians::with_correlation_of`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GaussianPrior {
     /// Weight of the prior mean, in points.
@@ -48,6 +50,8 @@ pub struct Gaussians {
     data: Vec<f64>,
     centre: Vec<f64>,
     variance: Vec<f64>,
+    /// Prior correlations within a component with a full covariance matrix, row by row.
+    correlation: Vec<f64>,
     weights: GaussianPrior,
     /// Logarithms of the columns' scales, whose densities are told where the data are standardised.
     log_scales: Vec<f64>,
@@ -77,10 +81,18 @@ impl Gaussians {
         columns: &[ColumnMoments],
         weights: GaussianPrior,
     ) -> Self {
+        let dim = columns.len();
+        let entries = match covariance {
+            Covariance::Full => dim * dim,
+            Covariance::Diagonal => 0,
+        };
         Self {
             covariance,
-            dim: columns.len(),
+            dim,
             data,
+            correlation: (0..entries)
+                .map(|at| f64::from(u8::from(at / dim == at % dim)))
+                .collect(),
             centre: columns.iter().map(|column| column.mean).collect(),
             variance: columns.iter().map(ColumnMoments::variance).collect(),
             weights,
@@ -95,6 +107,19 @@ impl Gaussians {
         Self { log_scales, ..self }
     }
 
+    /// The same with prior correlations of full covariance matrices as rows have them, shrunk as much as left-out rows ask for. What columns leave
+    /// open of each other is then small in the prior where it is small in the data, whatever linear combinations the columns are.
+    #[must_use]
+    pub fn with_correlation_of(self, rows: &[f64]) -> Self {
+        match self.covariance {
+            Covariance::Full => Self {
+                correlation: correlation(self.dim, rows),
+                ..self
+            },
+            Covariance::Diagonal => self,
+        }
+    }
+
     /// The same components and prior over other rows: held-out data.
     pub fn with_data(&self, data: Vec<f64>) -> Self {
         Self {
@@ -103,6 +128,7 @@ impl Gaussians {
             data,
             centre: self.centre.clone(),
             variance: self.variance.clone(),
+            correlation: self.correlation.clone(),
             weights: self.weights,
             log_scales: self.log_scales.clone(),
         }
@@ -208,11 +234,8 @@ impl Components for Gaussians {
                 for i in 0..dim {
                     for j in 0..dim {
                         let outer = kappa * self.centre[i] * self.centre[j];
-                        let own = if i == j {
-                            nu * within * self.variance[i]
-                        } else {
-                            0.0
-                        };
+                        let spread = (self.variance[i] * self.variance[j]).sqrt();
+                        let own = nu * within * spread * self.correlation[i * dim + j];
                         prior.push(own + outer);
                     }
                 }

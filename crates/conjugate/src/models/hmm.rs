@@ -169,6 +169,14 @@ impl<C: Components> HiddenMarkov<C> {
         })
     }
 
+    /// How many states these natural parameters of chains with such emissions are of: λ has k + k² + k · (parameters of a state) numbers.
+    pub fn states_of(emissions: &C, lambda: &[f64]) -> usize {
+        let prior = emissions.prior();
+        let width: usize = prior.iter().map(|(family, _)| family.len()).sum();
+        let half = 0.5 * (1 + width) as f64;
+        (half.mul_add(half, lambda.len() as f64).sqrt() - half).round() as usize
+    }
+
     /// The emissions with their data.
     pub fn emissions(&self) -> &C {
         &self.emissions

@@ -330,6 +330,37 @@ fn normaliser(families: &[ExponentialFamily], lambda: &[f64]) -> (f64, Vec<f64>)
     (total, expected)
 }
 
+/// log ∫ p(x | component) q(component) of a point, in nats: a(λ + T(x)) − a(λ), and what does not depend on the component. `before` has
+/// a(λ) and ∇a(λ).
+fn after<C: Components + ?Sized>(
+    components: &C,
+    families: &[ExponentialFamily],
+    lambda: &[f64],
+    (before, expected): (f64, &[f64]),
+    point: usize,
+) -> f64 {
+    let mut after = vec![0.0; lambda.len()];
+    components.add(point, 1.0, &mut after);
+    let linear: f64 = after.iter().zip(expected).map(|(a, b)| a * b).sum();
+    let constant = components.log_density(expected, point) - linear;
+    after.iter_mut().zip(lambda).for_each(|(s, l)| *s += l);
+    normaliser(families, &after).0 - before + constant
+}
+
+/// The same of any components.
+pub(super) fn predictive<C: Components + ?Sized>(
+    components: &C,
+    lambda: &[f64],
+    point: usize,
+) -> f64 {
+    components.log_predictive(lambda, point).unwrap_or_else(|| {
+        let families: Vec<ExponentialFamily> =
+            components.prior().into_iter().map(|p| p.0).collect();
+        let (before, expected) = normaliser(&families, lambda);
+        after(components, &families, lambda, (before, &expected), point)
+    })
+}
+
 /// The posterior predictive distribution of a mixture.
 pub struct Predictive<'a, C> {
     data: &'a C,
@@ -356,12 +387,8 @@ impl<C: Components> Predictive<'_, C> {
             if let Some(known) = self.data.log_predictive(&c.lambda, point) {
                 return c.log_weight + known;
             }
-            let mut after = vec![0.0; c.lambda.len()];
-            self.data.add(point, 1.0, &mut after);
-            let linear: f64 = after.iter().zip(&c.expected).map(|(a, b)| a * b).sum();
-            let constant = self.data.log_density(&c.expected, point) - linear;
-            after.iter_mut().zip(&c.lambda).for_each(|(s, l)| *s += l);
-            c.log_weight + normaliser(&self.families, &after).0 - c.normaliser + constant
+            let before = (c.normaliser, &c.expected[..]);
+            c.log_weight + after(self.data, &self.families, &c.lambda, before, point)
         };
         self.components.iter().map(one).collect()
     }

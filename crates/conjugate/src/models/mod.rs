@@ -1,18 +1,21 @@
 //! The models of the class. Each file is one model (or one kind of component): priors, local step, statistics and
 //! tempered normaliser; drivers and temperature policies come from elsewhere.
 
+mod correlation;
 mod discrete;
 mod factorial;
 mod gaussian;
 mod hmm;
 mod mixture;
 mod sampled;
+mod several_kinds;
 #[cfg(test)]
 mod tests;
 
-pub use discrete::{Bernoullis, Multinomials};
+pub use discrete::{Bernoullis, Categoricals, Multinomials, Poissons};
 pub use factorial::{FactorialMixture, FactorialSettings, FactorialStart};
 pub use gaussian::{Covariance, GaussianPrior, Gaussians};
 pub use hmm::HiddenMarkov;
 pub use mixture::{Completed, Components, Mixture, MixtureScratch, Predictive};
 pub use sampled::{Sampled, sample};
+pub use several_kinds::SeveralKinds;

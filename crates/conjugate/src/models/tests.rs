@@ -13,7 +13,10 @@ use crate::pointwise::Pointwise;
 use crate::temper::{GlobalTempering, Length, LocalTempering, Temper};
 
 mod cooling;
+mod kinds;
 mod missing;
+
+use kinds::kinds;
 
 fn stream(lane: u64) -> Stream {
     Stream::new(9, Purpose::new("test of models"), 0, lane)
@@ -432,6 +435,7 @@ fn batch_ascent_never_falls() {
     ));
     monotone(&chain());
     monotone(&factors(80));
+    monotone(&Mixture::new(kinds(60), 3, 1.0));
 }
 
 fn policies_agree<M: ConjugateModel>(model: &M) {
@@ -507,6 +511,7 @@ fn policies_at_temperature_one_are_plain_inference_to_the_bit() {
     ));
     policies_agree(&chain());
     policies_agree(&factors(80));
+    policies_agree(&Mixture::new(kinds(60), 3, 1.0));
 }
 
 #[test]
@@ -560,7 +565,7 @@ fn log_c_matches_a_one_dimensional_integral() {
     let n = 6;
     let model = Mixture::new(Bernoullis::new(1, vec![true; n]), 1, 1.0);
     let engine = Pointwise::new(&model);
-    let partition = engine.log_partition(&[1.0, 0.5, 0.2], 20_000, 1);
+    let partition = engine.log_partition(&[1.0, 0.5, 0.2], Some(20_000), 1);
     for (m, s) in [1.0, 0.5, 0.2].into_iter().enumerate() {
         let steps = 20_000;
         let integral: f64 = (0..steps)

@@ -6,7 +6,7 @@ use jensen_conjugate::models::{FactorialMixture, FactorialSettings, FactorialSta
 use jensen_conjugate::temper::Temper;
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special::inv_phi;
-use jensen_run::{Budget, Control, Silent};
+use jensen_run::{Budget, Control, Record, Silent};
 
 /// Eight lines of four by four pixels, each on in a fifth of the pictures.
 fn lines(n: usize) -> FactorialMixture {
@@ -73,4 +73,42 @@ fn factors_that_start_at_points_are_found_and_their_noise_is_known() {
     let worst = random.iter().min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
     let noise = lines(400).noise(&worst.1);
     assert!(noise / 0.09 > 1.05, "{noise}");
+}
+
+#[test]
+fn independent_factors_have_the_means_of_joint_ones_and_a_lower_bound() {
+    let settings = DriverSettings {
+        mode: Mode::Batch {
+            tolerance: 0.0,
+            max_iterations: 60,
+        },
+        temper: Temper::None,
+        seed: 1,
+        scores_per_pass: 0.0,
+    };
+    let fitted = |model: &FactorialMixture| {
+        let (mut bounds, clock): (Vec<Record>, _) = (Vec::new(), || 0.0);
+        let mut control = Control::new(Budget::iterations(60), &clock, &mut bounds);
+        let outcome = fit(model, &settings, "", &mut control).unwrap();
+        (outcome.output.unwrap(), bounds)
+    };
+    let joint = lines(300).starting_at(FactorialStart::Points);
+    let apart = lines(300).starting_at(FactorialStart::Points).independent();
+    let ((whole, _), (parts, bounds)) = (fitted(&joint), fitted(&apart));
+    // It is coordinate ascent in the smaller family, whose best member cannot be better.
+    for pair in bounds.windows(2) {
+        let (before, after) = (pair[0].elbo.unwrap(), pair[1].elbo.unwrap());
+        assert!(after >= before - 1e-9 * before.abs(), "{before} {after}");
+    }
+    assert!(parts.elbo < whole.elbo, "{} {}", parts.elbo, whole.elbo);
+    assert!(
+        parts.elbo > whole.elbo - 20.0,
+        "{} {}",
+        parts.elbo,
+        whole.elbo
+    );
+    let far = (joint.factors(&whole.lambda).iter())
+        .zip(apart.factors(&parts.lambda))
+        .fold(0.0f64, |most, (x, y)| most.max((x - y).abs()));
+    assert!(far < 0.05, "{far}");
 }

@@ -168,7 +168,10 @@ impl Built {
             uncertain_below: choice.floor,
             heldout: settings.heldout,
             seed: settings.seed,
-            tokeniser: sources.words().is_none().then_some(settings.tokeniser),
+            tokeniser: sources
+                .words()
+                .is_none()
+                .then(|| settings.tokeniser.clone()),
             documents: 0,
             heldout_documents: 0,
             tokens: 0,
@@ -218,7 +221,7 @@ fn write_documents(
     out: &Path,
     watch: &mut dyn FnMut(u64) -> Result<(), DataError>,
 ) -> Result<Written, DataError> {
-    let extract = Extract::new(sources, settings.tokeniser);
+    let extract = Extract::new(sources, &settings.tokeniser);
     let counted = Counted::of(choice, sources);
     let mut written = Written::default();
     let mut write = |chunk: &Chunk| {
@@ -432,7 +435,7 @@ pub(crate) fn tally(
         let documents = each_chunk(sources, &mut work, watch)?;
         return Ok((documents, Tally::Terms(counts)));
     }
-    let extract = Extract::new(sources, settings.tokeniser);
+    let extract = Extract::new(sources, &settings.tokeniser);
     let mut counts = WordCounts::new(settings.table);
     let mut work = |chunk: &Chunk| {
         let Content::Texts(texts) = &chunk.content else {
@@ -444,9 +447,7 @@ pub(crate) fn tally(
             let mut scratch = String::new();
             for i in task * TASK..((task + 1) * TASK).min(chunk.len()) {
                 if let Text::Words(text) = extract.text(texts, i)? {
-                    extract
-                        .tokeniser
-                        .words(&text.text, &mut scratch, |word| local.add(word));
+                    extract.words(&text, &mut scratch, |word| local.add(word));
                 }
                 local.next_document();
             }
@@ -553,11 +554,9 @@ fn pieces(chunk: &Chunk, extract: &Extract, counted: &Counted) -> Result<Vec<Pie
                 Content::Texts(texts) => match extract.text(texts, i)? {
                     Text::Words(text) => {
                         let mut left_out = 0;
-                        extract.tokeniser.words(&text.text, &mut scratch, |word| {
-                            match counted.terms.get(word) {
-                                Some(&term) => tokens.push(term),
-                                None => left_out += 1,
-                            }
+                        extract.words(&text, &mut scratch, |word| match counted.terms.get(word) {
+                            Some(&term) => tokens.push(term),
+                            None => left_out += 1,
                         });
                         piece.left_out += left_out;
                         piece.push(&mut tokens);
@@ -566,7 +565,7 @@ fn pieces(chunk: &Chunk, extract: &Extract, counted: &Counted) -> Result<Vec<Pie
                         piece.skipped.not_utf8 += 1;
                         there = false;
                     }
-                    Text::Missing => {
+                    Text::Missing(_) => {
                         piece.skipped.without_text += 1;
                         there = false;
                     }

@@ -40,6 +40,6 @@ pub use shards::Corpus;
 pub use sources::{DocumentUnit, Format, Skipped, Sources};
 pub use stop_words::StopWords;
 pub use stream::{NewDocument, stream};
-pub use tokens::Tokeniser;
+pub use tokens::{Extra, Pattern, Tokeniser};
 pub use vocabulary::{Frequency, VocabularySettings};
 pub use writer::BLOCK;

@@ -91,15 +91,14 @@ impl Read for Lines {
     }
 }
 
-/// A field as JSON: text as it is (also where the column does not say that its bytes are text), other single values in
-/// words, nothing for the rest.
+/// A field as JSON: text as it is (also where the column does not say that its bytes are text), lists element by element, other single
+/// values in words, nothing for the rest.
 fn value(field: &Field) -> Value {
     match field {
         Field::Str(text) => Value::from(text.as_str()),
         Field::Bytes(bytes) => std::str::from_utf8(bytes.data()).map_or(Value::Null, Value::from),
-        Field::Null | Field::Group(_) | Field::ListInternal(_) | Field::MapInternal(_) => {
-            Value::Null
-        }
+        Field::ListInternal(list) => list.elements().iter().map(value).collect(),
+        Field::Null | Field::Group(_) | Field::MapInternal(_) => Value::Null,
         other => Value::from(other.to_string()),
     }
 }

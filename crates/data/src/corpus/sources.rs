@@ -22,7 +22,7 @@ const DOCUMENT_BYTES: usize = 256 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// One JSON object a line, the text in one of its fields.
+    /// One JSON object a line, the text or a list of words in one of its fields.
     Jsonl,
     /// Columns of a Parquet file, the text in one of them; in builds with the feature `parquet`.
     Parquet,
@@ -107,7 +107,7 @@ pub struct Skipped {
     pub empty: u64,
     /// Not UTF-8 text.
     pub not_utf8: u64,
-    /// JSON objects without the field, or with something else than text in it.
+    /// JSON objects without the field, or with something else than text or a list of words in it.
     pub without_text: u64,
 }
 

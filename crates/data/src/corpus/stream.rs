@@ -26,14 +26,14 @@ pub struct NewDocument {
 }
 
 /// Calls `visit` with chunks of documents in order, in the given words; their number is bounded and does not depend on
-/// threads. Documents that are no text are counted; documents without a known word are handed over.
+/// threads. All documents are handed over, those without a known word and those that are no text without words.
 ///
 /// # Errors
 /// When an input cannot be read or is damaged, or what `visit` says.
 pub fn stream<E: From<DataError>>(
     sources: &Sources,
     words: &[String],
-    tokeniser: Tokeniser,
+    tokeniser: &Tokeniser,
     mut visit: impl FnMut(Vec<NewDocument>) -> Result<(), E>,
 ) -> Result<Skipped, E> {
     let extract = Extract::new(sources, tokeniser);
@@ -46,19 +46,20 @@ pub fn stream<E: From<DataError>>(
         let mut documents = Vec::new();
         for (i, number) in (0..chunk.len()).zip(chunk.first..) {
             let mut counts: Vec<(u32, u32)> = Vec::new();
-            let (mut unknown, mut id) = (0, None);
+            let (mut unknown, mut id, mut there) = (0, None, true);
             match &chunk.content {
                 Content::Texts(texts) => match extract.text(texts, i)? {
                     Text::NotUtf8 => {
                         skipped.not_utf8 += 1;
-                        continue;
+                        there = false;
                     }
-                    Text::Missing => {
+                    Text::Missing(name) => {
                         skipped.without_text += 1;
-                        continue;
+                        there = false;
+                        id = name;
                     }
                     Text::Words(text) => {
-                        tokeniser.words(&text.text, &mut scratch, |word| match terms.get(word) {
+                        extract.words(&text, &mut scratch, |word| match terms.get(word) {
                             Some(&term) => counts.push((term, 1)),
                             None => unknown += 1,
                         });
@@ -88,7 +89,7 @@ pub fn stream<E: From<DataError>>(
                     document.counts.push(count);
                 }
             }
-            skipped.empty += u64::from(document.terms.is_empty());
+            skipped.empty += u64::from(there && document.terms.is_empty());
             documents.push(NewDocument {
                 number,
                 id,
@@ -104,25 +105,33 @@ pub fn stream<E: From<DataError>>(
 /// Finds the text of a document in its bytes.
 pub(crate) struct Extract<'a> {
     sources: &'a Sources,
-    pub tokeniser: Tokeniser,
+    tokeniser: &'a Tokeniser,
 }
 
-/// A document's text and name.
+/// A document's words and name.
 pub(crate) struct Found<'t> {
-    pub text: Cow<'t, str>,
+    written: Written<'t>,
     pub id: Option<String>,
+}
+
+/// How the words of a document are written down.
+enum Written<'t> {
+    /// As text.
+    Text(Cow<'t, str>),
+    /// Word by word.
+    List(Vec<String>),
 }
 
 /// What the bytes of a document are.
 pub(crate) enum Text<'t> {
     Words(Found<'t>),
     NotUtf8,
-    /// An object without text.
-    Missing,
+    /// An object without words, which may have a name.
+    Missing(Option<String>),
 }
 
 impl<'a> Extract<'a> {
-    pub fn new(sources: &'a Sources, tokeniser: Tokeniser) -> Self {
+    pub fn new(sources: &'a Sources, tokeniser: &'a Tokeniser) -> Self {
         Self { sources, tokeniser }
     }
 
@@ -136,7 +145,7 @@ impl<'a> Extract<'a> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if !input.format.has_fields() {
             return Ok(Text::Words(Found {
-                text: Cow::Borrowed(text),
+                written: Written::Text(Cow::Borrowed(text)),
                 id: None,
             }));
         }
@@ -148,16 +157,24 @@ impl<'a> Extract<'a> {
         let found = fields
             .deserialize(&mut json)
             .and_then(|found| json.end().map(|()| found));
-        let (text, id) = found.map_err(|error| {
+        let (written, id) = found.map_err(|error| {
             DataError::invalid(format!(
                 "`{}`, line {line}: expected a JSON object: {error}",
                 input.path.display()
             ))
         })?;
-        Ok(match text {
-            Some(text) => Text::Words(Found { text, id }),
-            None => Text::Missing,
+        Ok(match written {
+            Some(written) => Text::Words(Found { written, id }),
+            None => Text::Missing(id),
         })
+    }
+
+    /// Calls `visit` with every word of a document in order: those of a list as they are.
+    pub fn words(&self, found: &Found<'_>, scratch: &mut String, mut visit: impl FnMut(&str)) {
+        match &found.written {
+            Written::Text(text) => self.tokeniser.words(text, scratch, visit),
+            Written::List(words) => words.iter().for_each(|word| visit(word)),
+        }
     }
 }
 
@@ -167,34 +184,34 @@ struct Fields<'f> {
     id: Option<&'f str>,
 }
 
-/// A string where there is one; anything else is nothing.
-struct MaybeText;
+/// A string, or a list of strings; anything else is nothing.
+struct MaybeWords;
 
-impl<'de> DeserializeSeed<'de> for MaybeText {
-    type Value = Option<Cow<'de, str>>;
+impl<'de> DeserializeSeed<'de> for MaybeWords {
+    type Value = Option<Written<'de>>;
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
         json.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for MaybeText {
-    type Value = Option<Cow<'de, str>>;
+impl<'de> Visitor<'de> for MaybeWords {
+    type Value = Option<Written<'de>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
     fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Some(Cow::Borrowed(text)))
+        Ok(Some(Written::Text(Cow::Borrowed(text))))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Some(Cow::Owned(text.to_owned())))
+        Ok(Some(Written::Text(Cow::Owned(text.to_owned()))))
     }
 
     fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
-        Ok(Some(Cow::Owned(text)))
+        Ok(Some(Written::Text(Cow::Owned(text))))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
@@ -218,8 +235,15 @@ impl<'de> Visitor<'de> for MaybeText {
     }
 
     fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(None)
+        let (mut words, mut all) = (Vec::new(), true);
+        while let Some(element) = list.next_element::<serde_json::Value>()? {
+            match element {
+                serde_json::Value::String(word) if !word.is_empty() => words.push(word),
+                serde_json::Value::String(_) | serde_json::Value::Null => {}
+                _ => all = false,
+            }
+        }
+        Ok(all.then_some(Written::List(words)))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
@@ -229,7 +253,7 @@ impl<'de> Visitor<'de> for MaybeText {
 }
 
 impl<'de> DeserializeSeed<'de> for Fields<'_> {
-    type Value = (Option<Cow<'de, str>>, Option<String>);
+    type Value = (Option<Written<'de>>, Option<String>);
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
         json.deserialize_map(self)
@@ -237,7 +261,7 @@ impl<'de> DeserializeSeed<'de> for Fields<'_> {
 }
 
 impl<'de> Visitor<'de> for Fields<'_> {
-    type Value = (Option<Cow<'de, str>>, Option<String>);
+    type Value = (Option<Written<'de>>, Option<String>);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
@@ -247,7 +271,7 @@ impl<'de> Visitor<'de> for Fields<'_> {
         let (mut text, mut id) = (None, None);
         while let Some(key) = map.next_key::<Cow<'de, str>>()? {
             if key == self.text {
-                text = map.next_value_seed(MaybeText)?;
+                text = map.next_value_seed(MaybeWords)?;
             } else if self.id.is_some_and(|name| key == name) {
                 id = match map.next_value::<serde_json::Value>()? {
                     serde_json::Value::String(id) => Some(id),

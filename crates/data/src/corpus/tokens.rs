@@ -1,15 +1,94 @@
 //! Text to words.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
 
-/// Splits text into words: maximal runs of letters (by Unicode, combining marks within a word included), in lower case,
-/// within limits on their length. Digits, punctuation, hyphens and apostrophes separate words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+use unicode_normalization::char::is_combining_mark;
+use unicode_normalization::{UnicodeNormalization, is_nfc};
+
+/// Splits text into words, in lower case and composed (Unicode's form NFC), within limits on their length.
+///
+/// A word is a maximal run of letters with their marks, or a match of a pattern. Digits, punctuation, hyphens and apostrophes separate words
+/// unless they are kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tokeniser {
-    /// Fewest characters of a word.
+    /// Fewest characters of a word, without marks.
     pub min_length: usize,
-    /// Most characters of a word; longer runs are left out whole.
+    /// Most characters of a word; longer ones are left out whole.
     pub max_length: usize,
+    /// Characters that belong to words beside letters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<Extra>,
+    /// What a word is instead, in lower-case text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Pattern>,
+}
+
+/// Characters that may belong to words beside letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Extra {
+    /// Digits and other numerals: `h2o`, `2019`.
+    Digits,
+    /// Hyphens between characters of a word: `covid-19`, `well-being`.
+    Hyphens,
+    /// Apostrophes between characters of a word: `don't`, `l'eau`.
+    Apostrophes,
+    /// The symbols `+`, `#`, `&` and `_` after the first character of a word: `c++`, `c#`, `at&t`.
+    Symbols,
+}
+
+/// A regular expression, whose matches are words.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Pattern(Regex);
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = String;
+
+    /// Reads a regular expression (syntax of the crate `regex`) that matches no empty word.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let regex = Regex::new(text).map_err(|error| {
+            let why = error.to_string();
+            let last = why.lines().last().unwrap_or_default();
+            let last = last.trim_start_matches("error: ");
+            format!("`{text}` is no regular expression: {last}")
+        })?;
+        match regex.is_match("") {
+            false => Ok(Self(regex)),
+            true => Err(format!(
+                "`{text}` matches an empty word: ask for at least one character, such as with + in the place of *"
+            )),
+        }
+    }
+}
+
+impl TryFrom<String> for Pattern {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Pattern> for String {
+    fn from(pattern: Pattern) -> Self {
+        pattern.to_string()
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str())
+    }
 }
 
 impl Default for Tokeniser {
@@ -17,57 +96,135 @@ impl Default for Tokeniser {
         Self {
             min_length: 2,
             max_length: 30,
+            keep: Vec::new(),
+            pattern: None,
         }
     }
+}
+
+/// What a character does in a text.
+enum Role {
+    /// It belongs to a word, and may begin one.
+    Letter,
+    /// It belongs to the word before it, if there is one.
+    Trailing,
+    /// It joins two parts of a word, written as this.
+    Joint(char),
+    /// It belongs to no word.
+    Gap,
 }
 
 impl Tokeniser {
     /// Calls `visit` with every word of `text` in order. `scratch` is a buffer to reuse.
     pub fn words(&self, text: &str, scratch: &mut String, mut visit: impl FnMut(&str)) {
-        scratch.clear();
-        let mut length = 0;
-        let mut flush = |word: &mut String, length: &mut usize| {
-            if *length > 0 && (self.min_length..=self.max_length).contains(length) {
-                visit(word);
+        let composed: String;
+        let text = match text.is_ascii() || is_nfc(text) {
+            true => text,
+            false => {
+                composed = text.nfc().collect();
+                &composed
             }
-            word.clear();
-            *length = 0;
         };
-        for c in text.chars() {
-            if c.is_ascii() {
-                if c.is_ascii_alphabetic() {
-                    scratch.push(c.to_ascii_lowercase());
-                    length += 1;
-                } else {
-                    flush(scratch, &mut length);
-                }
-            } else if c.is_alphabetic() {
-                scratch.extend(c.to_lowercase());
-                length += 1;
-            } else if length > 0 && is_combining(c) {
-                scratch.push(c);
-            } else {
-                flush(scratch, &mut length);
+        match &self.pattern {
+            Some(pattern) => self.matches(pattern, text, &mut visit),
+            None => self.runs(text, scratch, &mut visit),
+        }
+    }
+
+    fn fits(&self, length: usize) -> bool {
+        (self.min_length..=self.max_length).contains(&length)
+    }
+
+    fn matches(&self, pattern: &Pattern, text: &str, visit: &mut impl FnMut(&str)) {
+        let lower = text.to_lowercase();
+        for found in pattern.0.find_iter(&lower) {
+            let letters = found.as_str().chars().filter(|c| !is_mark(*c));
+            if self.fits(letters.count()) {
+                visit(found.as_str());
             }
         }
-        flush(scratch, &mut length);
+    }
+
+    fn runs(&self, text: &str, word: &mut String, visit: &mut impl FnMut(&str)) {
+        let keeps = |extra| self.keep.contains(&extra);
+        let extras = [
+            Extra::Digits,
+            Extra::Hyphens,
+            Extra::Apostrophes,
+            Extra::Symbols,
+        ]
+        .map(keeps);
+        word.clear();
+        let mut length = 0;
+        let mut joint = None;
+        for c in text.chars() {
+            match role(c, extras) {
+                Role::Letter => {
+                    if let Some(joint) = joint.take() {
+                        word.push(joint);
+                        length += 1;
+                    }
+                    if c.is_ascii() {
+                        word.push(c.to_ascii_lowercase());
+                    } else {
+                        word.extend(c.to_lowercase());
+                    }
+                    length += 1;
+                }
+                Role::Trailing if length > 0 && joint.is_none() => {
+                    word.push(c);
+                    length += usize::from(!is_mark(c));
+                }
+                Role::Joint(c) if length > 0 && joint.is_none() => joint = Some(c),
+                _ => {
+                    if length > 0 && self.fits(length) {
+                        visit(word);
+                    }
+                    word.clear();
+                    (length, joint) = (0, None);
+                }
+            }
+        }
+        if length > 0 && self.fits(length) {
+            visit(word);
+        }
+        word.clear();
     }
 }
 
-/// Marks that modify the letter before them, and the soft hyphen's kin that only direct line breaks.
-fn is_combining(c: char) -> bool {
-    matches!(u32::from(c), 0x300..=0x36f | 0x1ab0..=0x1aff | 0x1dc0..=0x1dff | 0x20d0..=0x20ff | 0xfe20..=0xfe2f
-        | 0x200c | 0x200d)
+fn role(c: char, [digits, hyphens, apostrophes, symbols]: [bool; 4]) -> Role {
+    match c {
+        'a'..='z' | 'A'..='Z' => Role::Letter,
+        '0'..='9' if digits => Role::Letter,
+        '-' | '\u{2010}' | '\u{2011}' if hyphens => Role::Joint('-'),
+        '\'' | '\u{2019}' if apostrophes => Role::Joint('\''),
+        '+' | '#' | '&' | '_' if symbols => Role::Trailing,
+        c if c.is_ascii() => Role::Gap,
+        c if c.is_alphabetic() => Role::Letter,
+        c if is_mark(c) => Role::Trailing,
+        c if digits && c.is_numeric() => Role::Letter,
+        _ => Role::Gap,
+    }
+}
+
+/// Marks that belong to the letter before them (accents, vowel signs and viramas of Indic scripts), and the joiners that only say how
+/// letters are written.
+fn is_mark(c: char) -> bool {
+    is_combining_mark(c) || matches!(c, '\u{200c}' | '\u{200d}')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Vec<String> {
+    fn of(tokeniser: &Tokeniser, text: &str) -> Vec<String> {
         let mut found = Vec::new();
-        Tokeniser::default().words(text, &mut String::new(), |word| found.push(word.to_owned()));
+        tokeniser.words(text, &mut String::new(), |word| found.push(word.to_owned()));
         found
+    }
+
+    fn words(text: &str) -> Vec<String> {
+        of(&Tokeniser::default(), text)
     }
 
     #[test]
@@ -80,9 +237,81 @@ mod tests {
             words("ÉCOLE Straße ΣΊΣΥΦΟΣ"),
             ["école", "straße", "σίσυφοσ"]
         );
-        assert_eq!(words("e\u{301}te\u{301}"), ["e\u{301}te\u{301}"]);
         assert!(words("").is_empty());
         assert!(words(&"x".repeat(31)).is_empty());
         assert_eq!(words(&"x".repeat(30)).len(), 1);
+    }
+
+    #[test]
+    fn marks_stay_with_their_letters_and_words_are_composed() {
+        // An accent of its own and a letter that has it are one word; so are the jamo of a Korean syllable.
+        assert_eq!(words("e\u{301}te\u{301}"), ["été"]);
+        assert_eq!(
+            words("\u{1112}\u{1161}\u{11ab}\u{1100}\u{1173}\u{11af}"),
+            ["한글"]
+        );
+        assert_eq!(
+            words("हिन्दी, ক্ষমা और తెలుగు"),
+            ["हिन्दी", "ক্ষমা", "और", "తెలుగు"]
+        );
+        // A mark without a letter is none.
+        assert!(words("\u{301} \u{94d}").is_empty());
+    }
+
+    #[test]
+    fn digits_hyphens_apostrophes_and_symbols_are_kept_on_demand() {
+        let text = "COVID-19 and H2O: don't use C++ or C#; state-of-the-art -- in 2019, -x- at&t";
+        let all = Tokeniser {
+            keep: vec![
+                Extra::Digits,
+                Extra::Hyphens,
+                Extra::Apostrophes,
+                Extra::Symbols,
+            ],
+            ..Tokeniser::default()
+        };
+        assert_eq!(
+            of(&all, text),
+            [
+                "covid-19",
+                "and",
+                "h2o",
+                "don't",
+                "use",
+                "c++",
+                "or",
+                "c#",
+                "state-of-the-art",
+                "in",
+                "2019",
+                "at&t"
+            ]
+        );
+        let digits = Tokeniser {
+            keep: vec![Extra::Digits],
+            ..Tokeniser::default()
+        };
+        assert_eq!(of(&digits, "covid-19 h2o"), ["covid", "19", "h2o"]);
+    }
+
+    #[test]
+    fn a_pattern_says_what_words_are() {
+        let tokeniser = Tokeniser {
+            pattern: Some(r"[\w.]+@[\w.]+|\d+".parse().unwrap()),
+            ..Tokeniser::default()
+        };
+        assert_eq!(
+            of(&tokeniser, "Ask ANN@x.org before 2019 or 7"),
+            ["ann@x.org", "2019"]
+        );
+        let stored = serde_json::to_string(&tokeniser).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Tokeniser>(&stored).unwrap(),
+            tokeniser
+        );
+        for (text, said) in [("[a", "unclosed"), ("a*", "empty word")] {
+            let error = text.parse::<Pattern>().unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
     }
 }

@@ -21,7 +21,8 @@ use sha2::{Digest, Sha256};
 use crate::bytes::Bytes;
 use crate::elements::{Element, Header};
 use crate::error::DataError;
-use crate::table::read_bytes;
+use crate::files::HELD;
+use crate::table::read_bytes_within;
 use crate::{Table, idx, npy};
 
 pub use write::{Number, RowFormat, RowWriter};
@@ -61,6 +62,14 @@ impl Rows {
     /// When it cannot be read or does not follow its format; when there are no rows, rows have no elements, or an
     /// element is not finite: the message names the place.
     pub fn open(path: &Path) -> Result<Self, DataError> {
+        Self::open_within(path, HELD)
+    }
+
+    /// [`open`](Self::open) where no more than so many bytes may be decompressed.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and when there are more.
+    pub fn open_within(path: &Path, most: u64) -> Result<Self, DataError> {
         let label = path.display().to_string();
         if path.is_dir() {
             let (extents, bytes) = images::read(path)?;
@@ -69,10 +78,10 @@ impl Rows {
         let name = label.strip_suffix(".gz").unwrap_or(&label).to_owned();
         let has = |ending: &str| name.ends_with(ending);
         if has(".csv") || has(".txt") || has(".tsv") || has(".npz") {
-            let table = Table::parse(&read_bytes(path)?, &label)?;
+            let table = Table::parse(&read_bytes_within(path, most)?, &label)?;
             return Self::of_table(&table);
         }
-        let storage = Bytes::read(path)?;
+        let storage = Bytes::read_within(path, most)?;
         let bytes = &*storage;
         let Header {
             shape,

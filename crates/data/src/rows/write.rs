@@ -28,7 +28,7 @@ impl RowFormat {
 }
 
 /// A number of a precision that rows may have: single or double.
-pub trait Number: Copy + Display {
+pub trait Number: Copy + Display + PartialOrd {
     /// NumPy's name of the type.
     const TYPE: &'static str;
 
@@ -102,7 +102,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
         })
     }
 
-    /// Writes rows, one after another. CSV has the shortest digits that read back as the same numbers.
+    /// Writes rows, one after another. CSV has the shortest digits that read back as the same numbers, and an empty cell for NaN.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -140,7 +140,11 @@ impl<'w, T: Number> RowWriter<'w, T> {
 
     fn cells(&mut self, mut between: &str, row: &[T]) -> io::Result<()> {
         for x in row {
-            write!(self.out, "{between}{x}")?;
+            write!(self.out, "{between}")?;
+            // What is missing has an empty cell.
+            if x.partial_cmp(x).is_some() {
+                write!(self.out, "{x}")?;
+            }
             between = ",";
         }
         writeln!(self.out)

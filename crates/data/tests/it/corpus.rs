@@ -7,8 +7,8 @@ use jensen_data::DataError;
 use jensen_data::corpus::sources::SourceSettings;
 use jensen_data::corpus::vocabulary::VocabularySettings;
 use jensen_data::corpus::{
-    BuildSettings, Built, Corpus, Document, Frequency, Sources, Split, StopWords, Tokeniser, build,
-    stream,
+    BuildSettings, Built, Corpus, Document, Extra, Frequency, Sources, Split, StopWords, Tokeniser,
+    build, stream,
 };
 
 fn sources(
@@ -351,7 +351,7 @@ fn new_documents_are_read_in_old_words() {
     let read = sources(&[path], |s| s.id = Some("key".into())).unwrap();
     let words = ["beta".to_owned(), "alpha".to_owned()];
     let mut found = Vec::new();
-    let skipped = stream(&read, &words, Tokeniser::default(), |documents| {
+    let skipped = stream(&read, &words, &Tokeniser::default(), |documents| {
         found.extend(documents);
         Ok::<(), DataError>(())
     })
@@ -381,6 +381,42 @@ fn new_documents_are_read_in_old_words() {
         (built.documents, built.tokens, built.tokens_left_out),
         (1, 3, 2)
     );
+}
+
+#[test]
+fn lists_of_words_are_taken_as_they_are_and_no_document_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.jsonl");
+    let lines = [
+        r#"{"key": "a", "text": ["New York", "C++", "of", "C++"]}"#,
+        r#"{"key": "b", "text": [1, 2]}"#,
+        r#"{"key": "c"}"#,
+        r#"{"key": "d", "text": []}"#,
+        r#"{"key": "e", "text": "c++ new"}"#,
+    ];
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let read = sources(&[path], |s| s.id = Some("key".into())).unwrap();
+    let words = ["C++".to_owned(), "New York".to_owned(), "c++".to_owned()];
+    let tokeniser = Tokeniser {
+        keep: vec![Extra::Symbols],
+        ..Tokeniser::default()
+    };
+    let mut found = Vec::new();
+    let skipped = stream(&read, &words, &tokeniser, |documents| {
+        found.extend(documents);
+        Ok::<(), DataError>(())
+    })
+    .unwrap();
+    assert_eq!((skipped.empty, skipped.without_text), (1, 2));
+    let ids: Vec<&str> = found.iter().filter_map(|new| new.id.as_deref()).collect();
+    assert_eq!(ids, ["a", "b", "c", "d", "e"]);
+    let terms: Vec<&[u32]> = found.iter().map(|new| &new.document.terms[..]).collect();
+    assert_eq!(terms, [&[0, 1][..], &[], &[], &[], &[2]]);
+    assert_eq!(found[0].document.counts, [2, 1]);
+
+    let (corpus, built) = make(&read, &folder.path().join("c"), &all(&read)).unwrap();
+    assert_eq!((built.documents, built.skipped.without_text), (2, 2));
+    assert!(corpus.words().contains(&"New York".to_owned()));
 }
 
 #[test]

@@ -379,3 +379,23 @@ fn a_folder_is_held_by_one_run_at_a_time() {
     Claim::of(&file).unwrap();
     assert!(RunDir::create(&file, "fit").is_err());
 }
+
+/// No system moves a file of such a name: as where a disk fails in the middle of the work.
+#[test]
+fn a_fit_that_cannot_be_put_aside_is_where_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = RunDir::create(dir.path(), "fit").unwrap();
+    let long = "z".repeat(300);
+    let digests = serde_json::json!({ "files": { "draws.csv": "", "fit.json": "", long.as_str(): "" }, "digest": "" });
+    for (name, text) in [
+        ("draws.csv", "x\n1\n".to_owned()),
+        ("fit.json", "{}".to_owned()),
+        ("digests.json", digests.to_string()),
+    ] {
+        write_atomic_bytes(&dir.path().join(name), text.as_bytes()).unwrap();
+    }
+    let before = names(dir.path());
+    let error = folder.make_room().unwrap_err().to_string();
+    assert!(error.starts_with("cannot move"), "{error}");
+    assert_eq!(names(dir.path()), before);
+}

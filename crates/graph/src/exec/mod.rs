@@ -14,12 +14,14 @@
 //! | `dense` | lane kernels of matrix operations |
 //! | `packed` | those of larger matrices |
 //! | `program` | binding data, running blocks |
+//! | `ending` | an end from outside |
 //! | `solver` | solver steps, which run programs of their own |
 //! | `bytecode` | those programs where they are small: straight code over rows |
 //! | `shared` | shared inputs and sums over lanes |
 
 mod bytecode;
 mod dense;
+mod ending;
 mod fuse;
 mod kernels;
 mod linear;
@@ -33,5 +35,6 @@ mod softplus;
 mod solver;
 pub(crate) mod stages;
 
+pub use ending::Ending;
 pub use program::{Arena, Program};
 pub use shared::SharedProgram;

@@ -270,8 +270,8 @@ pub(crate) struct Plan {
     pub streams: bool,
     /// Instructions, for reports.
     pub instructions: usize,
-    /// Rows moved per lane, a rough cost of one evaluation.
-    pub work: usize,
+    /// Rows moved per lane by each step, roughly.
+    pub costs: Vec<usize>,
 }
 
 pub(super) struct Planner<'a> {
@@ -640,12 +640,12 @@ impl Planner<'_> {
         };
         let mut outputs = outputs;
         outputs.iter_mut().for_each(|(arg, _)| resolve(arg));
-        let (mut instructions, mut work) = (0, 0);
+        let (mut instructions, mut costs) = (0, Vec::with_capacity(self.steps.len()));
         for step in &mut self.steps {
             step.resolve(&resolve, &|slot| slots[slot as usize].offset);
             let (count, rows) = step.cost(self.records, &self.calls);
             instructions += count;
-            work += rows;
+            costs.push(rows);
         }
         let streams = self.steps.iter().any(|step| match step {
             Step::Fused { instructions, .. } => instructions.iter().any(Instruction::streams),
@@ -662,7 +662,7 @@ impl Planner<'_> {
             calls: self.calls,
             outputs,
             instructions,
-            work,
+            costs,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jensen_math::simd::{LANES, Simd};
 
+use crate::exec::ending::{Ending, Patience};
 use crate::exec::kernels::Operand;
 use crate::exec::plan::{Arg, IndexRef, Instruction, Plan, Region, Step, Target, plan};
 use crate::exec::product::{COLUMNS_OF_STEP, Into};
@@ -46,6 +47,7 @@ pub struct Program {
     capacity: usize,
     pool: Vec<f64>,
     indices: Vec<Vec<u32>>,
+    ending: Ending,
 }
 
 /// Scratch memory of one thread running a [`Program`].
@@ -53,6 +55,7 @@ pub struct Arena {
     rows: Vec<f64>,
     registers: Vec<f64>,
     solvers: SolverScratch,
+    patience: Patience,
 }
 
 impl Program {
@@ -78,10 +81,16 @@ impl Program {
             capacity,
             pool,
             indices,
+            ending: Ending::default(),
         };
         let all: Vec<u32> = (0..capacity as u32).collect();
         program.bind(&all);
         program
+    }
+
+    /// Runs end from outside: each output that was not computed by then is NaN. Holds for arenas that are made from now on.
+    pub fn end_by(&mut self, ending: &Ending) {
+        self.ending = ending.clone();
     }
 
     /// Binds a batch of records: everything that the lanes share is computed anew.
@@ -169,7 +178,7 @@ impl Program {
 
     /// Rows moved per lane, a rough cost of one evaluation.
     pub fn work(&self) -> usize {
-        self.plan.work
+        self.plan.costs.iter().sum()
     }
 
     /// Number of instructions.
@@ -203,7 +212,8 @@ impl Program {
         Arena {
             rows: vec![0.0; self.plan.arena_rows * self.block],
             registers: vec![0.0; self.plan.registers * self.tile_rows * self.block],
-            solvers: Call::scratch(&self.plan.calls, rough),
+            solvers: Call::scratch(&self.plan.calls, rough, &self.ending),
+            patience: Patience::new(&self.ending),
         }
     }
 
@@ -222,18 +232,24 @@ impl Program {
             );
         }
         arena.solvers.forget();
+        arena.patience.begin();
         let runner = Runner {
             program: self,
             rows: arena.rows.as_mut_ptr(),
             registers: arena.registers.as_mut_ptr(),
             solvers: &raw mut arena.solvers,
+            patience: &arena.patience,
             inputs,
             lanes,
         };
-        for step in &self.plan.steps {
+        for (step, &cost) in self.plan.steps.iter().zip(&self.plan.costs) {
             // SAFETY: the plan's offsets are inside the pool and the arena, which have the sizes of the plan, and inside the
             // inputs, whose lengths were asserted here.
-            unsafe { runner.step(step) };
+            unsafe { runner.step(step, cost * lanes) };
+            if arena.patience.is_over() {
+                arena.rows.fill(f64::NAN);
+                return;
+            }
         }
     }
 
@@ -310,7 +326,8 @@ impl Program {
 fn block_lanes(plan: &Plan, graph: &Graph) -> usize {
     let inputs: usize = graph.inputs().iter().map(|input| input.len).sum();
     let rows = plan.arena_rows + inputs + 1;
-    let mean_rows = plan.work / plan.instructions.max(1);
+    let work: usize = plan.costs.iter().sum();
+    let mean_rows = work / plan.instructions.max(1);
     // A kernel over many rows amortises its dispatch by itself.
     let least = if mean_rows >= 8 { 16 } else { 64 };
     let mut lanes = match (plan.calls.is_empty(), plan.streams) {
@@ -329,6 +346,7 @@ struct Runner<'a> {
     rows: *mut f64,
     registers: *mut f64,
     solvers: *mut SolverScratch,
+    patience: &'a Patience,
     inputs: &'a [&'a [f64]],
     lanes: usize,
 }
@@ -375,7 +393,8 @@ impl Runner<'_> {
         }
     }
 
-    unsafe fn step(&self, step: &Step) {
+    /// `cost` numbers are computed, roughly.
+    unsafe fn step(&self, step: &Step, cost: usize) {
         let lanes = self.lanes;
         // SAFETY: the plan's offsets are inside the arena, pool and inputs (see `Program::run`).
         unsafe {
@@ -435,9 +454,10 @@ impl Runner<'_> {
                 Step::Fused {
                     shape,
                     instructions,
-                } => self.fused(*shape, instructions),
+                } => return self.fused(*shape, instructions, cost),
             }
         }
+        self.patience.worked(cost);
     }
 
     /// The rows of an operand, one after another.
@@ -457,8 +477,9 @@ impl Runner<'_> {
         out
     }
 
-    unsafe fn fused(&self, shape: Shape, instructions: &[Instruction]) {
+    unsafe fn fused(&self, shape: Shape, instructions: &[Instruction], cost: usize) {
         let total = shape.elements(self.program.records);
+        let cost_of_row = cost / total.max(1);
         // The same tiles whatever the number of lanes: sums add tile by tile, and the value of a lane
         // must not depend on its neighbours.
         let tile = self.program.tile_rows;
@@ -470,6 +491,10 @@ impl Runner<'_> {
                 unsafe { self.instruction(instruction, [first, rows, total]) };
             }
             first += rows;
+            self.patience.worked(rows * cost_of_row);
+            if self.patience.is_over() {
+                return;
+            }
         }
     }
 

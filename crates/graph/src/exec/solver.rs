@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jensen_math::simd::{LANES, Simd};
 
 use crate::exec::bytecode::{Bytecode, BytecodeArena};
+use crate::exec::ending::{Ending, Patience};
 use crate::exec::program::{Arena, Program};
 use crate::ir::Graph;
 use crate::ops::{Pass, Solver};
@@ -28,13 +29,13 @@ pub(crate) struct Call {
 const RUNS: usize = 200;
 
 /// Scratch memory of the solvers of a program.
-#[derive(Default)]
 pub(crate) struct SolverScratch {
     arenas: Vec<Roles<Memory>>,
     /// For each memo one a group of lanes; forgotten when a program starts.
     memos: Vec<Vec<Kept>>,
     /// Whether solvers are rough.
     rough: bool,
+    patience: Patience,
 }
 
 /// What evaluates a body: straight code where it can be taken apart into numbers.
@@ -83,7 +84,13 @@ impl Code {
     }
 }
 
-enum Running<'a> {
+/// Code with its memory, as long as nobody has lost patience: from then on all is NaN, at which a solver gives up.
+struct Running<'a> {
+    code: Machine<'a>,
+    patience: &'a Patience,
+}
+
+enum Machine<'a> {
     Bytecode(&'a Bytecode, &'a mut BytecodeArena),
     Program(&'a Program, &'a mut Arena),
 }
@@ -92,17 +99,25 @@ impl Engine for Running<'_> {
     const GRANULE: usize = LANES;
 
     fn simd(&self) -> Simd {
-        match self {
-            Self::Bytecode(bytecode, _) => bytecode.simd(),
-            Self::Program(program, _) => program.simd(),
+        match &self.code {
+            Machine::Bytecode(bytecode, _) => bytecode.simd(),
+            Machine::Program(program, _) => program.simd(),
         }
     }
 
     fn run(&mut self, inputs: &[&[f64]], lanes: usize, outputs: &mut [&mut [f64]]) {
-        let (program, arena) = match self {
-            Self::Bytecode(bytecode, arena) => return bytecode.run(arena, inputs, lanes, outputs),
-            Self::Program(program, arena) => (program, arena),
+        if self.patience.is_over() {
+            outputs.iter_mut().for_each(|rows| rows.fill(f64::NAN));
+            return;
+        }
+        let (program, arena) = match &mut self.code {
+            Machine::Bytecode(bytecode, arena) => {
+                self.patience.worked(bytecode.work() * lanes);
+                return bytecode.run(arena, inputs, lanes, outputs);
+            }
+            Machine::Program(program, arena) => (program, arena),
         };
+        self.patience.worked(program.work() * lanes);
         program.run(arena, inputs, lanes);
         let mut which = 0;
         for out in outputs {
@@ -154,7 +169,7 @@ impl Call {
     }
 
     /// Scratch memory for the solvers of a program.
-    pub fn scratch(calls: &[Call], rough: bool) -> SolverScratch {
+    pub fn scratch(calls: &[Call], rough: bool, ending: &Ending) -> SolverScratch {
         let memos = calls.iter().filter_map(|call| call.memo).max();
         SolverScratch {
             arenas: calls
@@ -165,6 +180,7 @@ impl Call {
                 .map(|_| Vec::new())
                 .collect(),
             rough,
+            patience: Patience::new(ending),
         }
     }
 
@@ -182,7 +198,9 @@ impl Call {
         } else {
             &*self.solver
         };
-        let arenas = &mut scratch.arenas[which];
+        scratch.patience.begin();
+        let (arenas, patience) = (&mut scratch.arenas[which], &scratch.patience);
+        let engine = |program, memory| engine(program, memory, patience);
         let mut roles = Roles {
             base: engine(&self.programs.base, &mut arenas.base),
             jacobian: engine(&self.programs.jacobian, &mut arenas.jacobian),
@@ -232,14 +250,17 @@ impl Call {
     }
 }
 
-fn engine<'a>(program: &'a Option<Code>, memory: &'a mut Option<Memory>) -> Option<Running<'a>> {
-    match (program.as_ref()?, memory.as_mut()?) {
-        (Code::Bytecode(bytecode), Memory::Bytecode(arena)) => {
-            Some(Running::Bytecode(bytecode, arena))
-        }
-        (Code::Program(program), Memory::Program(arena)) => Some(Running::Program(program, arena)),
+fn engine<'a>(
+    program: &'a Option<Code>,
+    memory: &'a mut Option<Memory>,
+    patience: &'a Patience,
+) -> Option<Running<'a>> {
+    let code = match (program.as_ref()?, memory.as_mut()?) {
+        (Code::Bytecode(bytecode), Memory::Bytecode(arena)) => Machine::Bytecode(bytecode, arena),
+        (Code::Program(program), Memory::Program(arena)) => Machine::Program(program, arena),
         _ => unreachable!("memory of the same code"),
-    }
+    };
+    Some(Running { code, patience })
 }
 
 impl SolverScratch {

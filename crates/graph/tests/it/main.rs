@@ -1,6 +1,7 @@
 //! Integration tests of `graph`: one binary, a module for each subject.
 
 mod boundaries;
+mod ending;
 mod expr;
 mod operations;
 mod properties;

@@ -1,11 +1,12 @@
-//! Simulation-based calibration: does the posterior of simulated data hold what the data were simulated with?
+//! Simulation-based calibration: is the posterior of simulated data calibrated for the simulated parameters?
 //!
-//! A simulator draws parameters from the prior and data given them, both in its generated quantities: a Stan program does
-//! not say where its prior ends. The program is fitted to each simulated data set, and the rank of every simulated parameter
-//! among the draws of its posterior is taken. Where program, simulator and fits agree, ranks are uniform (Talts, Betancourt,
-//! Simpson, Vehtari and Gelman 2018), whatever the model.
+//! A simulator draws parameters from the prior and data given the parameters in its generated quantities, because a
+//! Stan program does not separate its prior from its likelihood. The program is fitted to each simulated data set, and
+//! the rank of every simulated parameter among the draws of its posterior is taken. Where program, simulator and fits
+//! agree, ranks are uniform (Talts, Betancourt, Simpson, Vehtari and Gelman 2018), whatever the model.
 //!
-//! The fits are tasks of [`fit_many`](crate::fit_many), so that they may be divided and a restart asks for the rest alone.
+//! The fits are tasks of [`fit_many`](crate::fit_many), so they can be divided among workers, and a restart runs only
+//! the rest.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -33,7 +34,7 @@ use crate::sample::row_major;
 use crate::stan::{self, Build};
 use crate::{Error, Generator};
 
-/// Fewest simulations that a verdict is given on.
+/// Smallest number of simulations for a verdict.
 pub const FEWEST: usize = 20;
 
 /// A program whose generated quantities are parameters and data.
@@ -45,12 +46,12 @@ pub struct Simulator {
     pub text: String,
     /// Where included files are looked up.
     pub folders: Vec<PathBuf>,
-    /// What both programs are given: sizes, covariates, constants of priors.
+    /// The common data of both programs: sizes, covariates, constants of priors.
     pub data: Option<DataFile>,
 }
 
-/// The fits of so many simulated data sets; simulation i depends on the seed and i alone. What the simulator makes for a
-/// variable of the program's data block is data, all else is looked for among what the program reports.
+/// The fits of `count` simulated data sets. Simulation i depends only on the seed and i. Generated quantities with the
+/// name of a data variable are data, and all others are compared with the program's variables.
 ///
 /// # Errors
 /// The simulator is wrong, has parameters of its own, rejects a draw, or makes no data of the program.
@@ -96,8 +97,7 @@ pub fn simulate(
         .any(|variable| wanted.contains(&variable.name))
     {
         return Err(Error::Input(format!(
-            "`{}` generates no data of `{}`: one of its generated quantities has to be named as a variable of the data block \
-             ({})",
+            "`{}` generates no data for `{}`: give a generated quantity the name of a data variable ({})",
             simulator.name,
             fits.model,
             wanted.join(", ")
@@ -177,7 +177,7 @@ fn data_names(fits: &Fits, data: &mut DataSet) -> Result<Vec<String>, Error> {
     Ok(program.data.iter().map(name).collect())
 }
 
-/// What ranks say of one scalar.
+/// The tests of one scalar's ranks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
     /// Its name.
@@ -193,14 +193,14 @@ pub struct Judged {
     ranks: Vec<u32>,
 }
 
-/// What the ranks of all simulations say.
+/// The result of a calibration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Calibrated {
     /// Whether nothing speaks against the fits: no scalar's ranks are refuted, and no simulation is without ranks.
     pub calibrated: bool,
     /// Simulations that were fitted.
     pub simulations: usize,
-    /// Those whose fit was trusted.
+    /// The number of trusted fits.
     pub trusted: usize,
     /// Those without ranks, as their fit failed or has too few draws.
     pub without_ranks: usize,
@@ -227,7 +227,7 @@ impl Calibrated {
                 rows.len(),
                 match why {
                     Some(row) if !row.message.is_empty() => row.message.clone(),
-                    _ => "no scalar that the simulator generates has the name of one that the program reports".to_owned(),
+                    _ => "the simulator and the program have no scalar of the same name".to_owned(),
                 }
             )));
         }
@@ -269,7 +269,7 @@ impl Calibrated {
         })
     }
 
-    /// What speaks against the calibration, a sentence each.
+    /// The reasons against the calibration, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let refuted = self.parameters.iter().filter(|p| p.refuted);
         let mut warnings: Vec<String> = refuted
@@ -282,7 +282,7 @@ impl Calibrated {
             .collect();
         if self.without_ranks > 0 {
             warnings.push(format!(
-                "{} of {} simulations have no ranks: table.csv says why",
+                "{} of {} simulations have no ranks: table.csv has the reasons",
                 self.without_ranks, self.simulations
             ));
         }

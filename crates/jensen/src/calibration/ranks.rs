@@ -15,11 +15,11 @@ pub const ERROR_RATE: f64 = 0.05;
 /// Bins of the χ² test, the most that have five ranks each; all divide the number of ranks.
 const BINS: [usize; 5] = [20, 10, 5, 4, 2];
 
-/// Sets of uniform ranks to which the envelope test compares, so many a scalar at least, and numbers of all of them.
+/// Sets of uniform ranks for the envelope test: at least 4000, and at least 40 per scalar.
 const SETS: (usize, usize) = (4000, 40);
 const NUMBERS: usize = 40_000_000;
 
-/// What tests say of the ranks of one scalar.
+/// The test results of one scalar's ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Uniformity {
     /// χ² of the numbers of ranks in bins of equal width.
@@ -33,7 +33,8 @@ pub struct Uniformity {
     pub ecdf_p: f64,
 }
 
-/// The rank of each simulated scalar that a sample reports, among draws at equal distances; none where there are too few.
+/// The rank of each simulated scalar that a sample reports, among draws at equal distances; `None` if there are too
+/// few.
 pub fn ranks(sample: &Sample, truth: &[(String, f64)]) -> Vec<(String, u32)> {
     let table = &sample.table;
     if table.len() < DRAWS {
@@ -61,7 +62,7 @@ pub fn ranks(sample: &Sample, truth: &[(String, f64)]) -> Vec<(String, u32)> {
         .collect()
 }
 
-/// What uniform ranks look like.
+/// The distribution of the test statistics under uniform ranks.
 pub struct Null {
     count: usize,
     /// For every rank but the last, the two-sided tail of each number of ranks up to it.
@@ -71,7 +72,7 @@ pub struct Null {
 }
 
 impl Null {
-    /// Of so many ranks of so many scalars.
+    /// The distribution for `count` ranks of `scalars` scalars.
     pub fn new(count: usize, scalars: usize, seed: u64) -> Self {
         let tails = (1..=DRAWS).map(|k| tails(count, k as f64 / (DRAWS + 1) as f64));
         let mut null = Self {
@@ -172,7 +173,7 @@ fn tails(count: usize, p: f64) -> Vec<f64> {
     both.collect()
 }
 
-/// How ranks that are not uniform differ from those that are.
+/// The difference between these ranks and uniform ones.
 pub fn shape(ranks: &[u32]) -> &'static str {
     let count = ranks.len() as f64;
     let places = || {
@@ -187,10 +188,10 @@ pub fn shape(ranks: &[u32]) -> &'static str {
     let width = (spread - 1.0 / 12.0) * (180.0 * count).sqrt();
     match (shift, width) {
         (shift, width) if shift.abs() >= width.abs() && shift > 0.0 => {
-            "ranks are too high: the posterior is below what was simulated"
+            "ranks are too high: the posterior lies below the simulated values"
         }
         (shift, width) if shift.abs() >= width.abs() => {
-            "ranks are too low: the posterior is above what was simulated"
+            "ranks are too low: the posterior lies above the simulated values"
         }
         (_, width) if width > 0.0 => "ranks pile up at both ends: the posterior is too narrow",
         _ => "ranks pile up in the middle: the posterior is too wide",

@@ -18,7 +18,7 @@ pub fn report(calibrated: &Calibrated, model: &str, simulator: &str, seed: u64) 
     let ranked = calibrated.simulations - calibrated.without_ranks;
     let count = calibrated.parameters.len();
     let status = format!(
-        "{ranked} simulations; ranks of {count} scalars among {DRAWS} draws each; all uniform ranks are accepted with a \
+        "{ranked} simulations; ranks of {count} scalars among {DRAWS} draws each; uniform ranks pass with a \
          probability of {:.0} %",
         100.0 * (1.0 - calibrated.error_rate)
     );
@@ -62,9 +62,9 @@ pub fn report(calibrated: &Calibrated, model: &str, simulator: &str, seed: u64) 
         sections: vec![
             Exhibit {
                 heading: "Ranks".to_owned(),
-                note: "The share of ranks up to each place, less that of uniform ranks. Uniform ranks stay everywhere in the \
-                       band with a probability of 95 %. A line that is above it at the left and below it at the right is of a \
-                       posterior that is too narrow."
+                note: "The distribution function of the ranks minus that of uniform ranks. Uniform ranks stay \
+                 inside the band with a probability of 95 %. A line above the band on the left and below it on the \
+                 right means that the posterior is too narrow."
                     .to_owned(),
                 figures,
                 table: (heads.map(str::to_owned).to_vec(), rows.collect()),

@@ -10,10 +10,10 @@ use jensen_data::{
 use super::{Fits, Row, Task, table};
 use crate::Error;
 
-/// The rows as they came, an object a line.
+/// The rows in the order of their completion, one JSON object per line.
 const ROWS: &str = "rows.jsonl";
 
-/// What the rows are of: a digest.
+/// The digest of program and settings that the rows belong to.
 const FITS: &str = "fits.txt";
 
 /// The table, in the order of the tasks.
@@ -59,7 +59,7 @@ impl Ledger {
                 };
                 if there.iter().any(|file| *file != path && !hidden(file)) {
                     return Err(Error::Output(format!(
-                        "`{}` holds something else: name a new folder, or that of the same fits",
+                        "`{}` holds other files: name a new folder, or the folder of the same fits",
                         folder.display()
                     )));
                 }
@@ -94,7 +94,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes the table of those tasks that have rows, and gives the rows.
+    /// Writes the table of the finished tasks, and returns their rows.
     ///
     /// # Errors
     /// It cannot be written.

@@ -1,14 +1,14 @@
 //! Many fits of one program: data sets times seeds, a row of one table each.
 //!
-//! The work of a shard is one pure function, [`Fits::row`]: program, data set, seed and settings in, a [`Row`] out. Whoever
-//! drives hands tasks to threads, to processes or to other machines, in any order and again where one was lost, and gives
-//! the rows to a [`Ledger`], which alone owns the folder: it appends each row to `rows.jsonl` and hands it to the disk, so
-//! that what is finished is never lost and a restart asks for the rest alone. The table is written from the rows in the
-//! order of the tasks, so that its bytes are those of any number of workers, but for the seconds.
+//! The work of a shard is one pure function, [`Fits::row`]: program, data set, seed and settings in, a [`Row`] out. The
+//! driver gives tasks to threads, processes or other machines, in any order, and repeats lost ones. It gives the rows
+//! to a [`Ledger`], the owner of the folder, which appends each row to `rows.jsonl` and syncs the file, so finished
+//! rows are never lost and a restart runs only the rest. The table lists the rows in the order of the tasks, so except
+//! for the seconds its bytes do not depend on the number of workers.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | here | [`Fits`], [`Task`]: what is fitted; a row |
+//! | here | [`Fits`], [`Task`]: the program, and the task of one row |
 //! | `row` | [`Row`], and rows as a table |
 //! | `ledger` | [`Ledger`]: the folder |
 
@@ -33,7 +33,7 @@ use crate::program::{FitRequest, Includes, Program, Source};
 use crate::stan::{self, Halt};
 use crate::{Error, Fitted};
 
-/// What all fits share.
+/// The common part of all fits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fits {
     /// The program's name in messages.
@@ -64,7 +64,7 @@ pub struct Task {
     pub digest: String,
     /// Its seed.
     pub seed: u64,
-    /// What the data were simulated with: scalars by name, whose ranks among the draws become part of the row.
+    /// The simulated parameters: scalars by name, whose ranks among the draws become part of the row.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub truth: Vec<(String, f64)>,
 }
@@ -97,7 +97,7 @@ impl Given {
         }
     }
 
-    /// The digest of the data; that of its absence where the file is not there, which is the row's to say.
+    /// The digest of the data. A missing file has a digest too, and its row has the error.
     fn digest(&self) -> String {
         let bytes = match &self.text {
             None => read_bytes(self.name.as_ref()).unwrap_or_default(),
@@ -112,14 +112,14 @@ fn hex(bytes: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The tasks of data sets and seeds: all seeds of the first data set, then those of the next.
+/// The tasks of data sets and seeds: all seeds of the first data set, then of the next.
 ///
 /// # Errors
 /// There is none, or two are the same.
 pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
     if data.is_empty() || seeds.is_empty() {
         return Err(Error::setting(
-            "no fits are asked for: give data sets, and seeds",
+            "there is nothing to fit: give data sets and seeds",
         ));
     }
     let mut tasks = Vec::with_capacity(data.len() * seeds.len());
@@ -136,7 +136,7 @@ pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
     for task in &tasks {
         if !known.insert((task.data.name.as_str(), task.seed)) {
             return Err(Error::Setting(format!(
-                "`{}` with seed {} is asked for twice",
+                "`{}` with seed {} appears twice",
                 task.data.name, task.seed
             )));
         }
@@ -147,9 +147,9 @@ pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
 /// Reads seeds: `7`, `1..20` with both ends, or a list of such with commas.
 ///
 /// # Errors
-/// What is expected instead.
-pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
-    let wrong = || format!("`{text}`: expected seeds such as 1..20 or 1,2,5");
+/// [`Error::Setting`] with an example.
+pub fn seeds(text: &str) -> Result<Vec<u64>, Error> {
+    let wrong = || Error::Setting(format!("`{text}`: expected seeds such as 1..20 or 1,2,5"));
     let mut seeds = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once("..").unwrap_or((part, part));
@@ -205,8 +205,8 @@ impl Fits {
         hex(&serde_json::to_vec(&all).expect("plain settings"))
     }
 
-    /// The row of a task: a fit of its data on the present pool of threads. What keeps it from a result is the row's to say.
-    /// Nothing where it was cancelled.
+    /// The row of a task: a fit of its data on the present thread pool. If the fit fails, the row has the reason.
+    /// `None` if the task was cancelled.
     pub fn row(
         &self,
         task: &Task,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Task;
 
-/// A fit in one row. Numbers that are not finite, and those of a fit that failed, are absent.
+/// A fit in one row. Numbers that are not finite, and the numbers of a failed fit, are absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
@@ -26,9 +26,9 @@ pub struct Row {
     pub elbo_se: Option<f64>,
     /// Pareto k̂.
     pub khat: Option<f64>,
-    /// Wall-clock seconds, those of compiling included.
+    /// Wall-clock seconds, compilation included.
     pub seconds: f64,
-    /// Why there is no result, or what speaks against it.
+    /// The reason for the failure, or the reasons not to trust the result.
     pub message: String,
     /// Name, mean and standard deviation of every scalar.
     pub parameters: Vec<(String, Option<f64>, Option<f64>)>,
@@ -93,8 +93,8 @@ impl Row {
     }
 }
 
-/// Rows as CSV: first what every fit has, then `mean(NAME)` and `sd(NAME)` of every scalar that any of them has, in the
-/// order in which they first occur. A cell that a fit has nothing for is empty.
+/// Rows as CSV: first the common columns, then `mean(NAME)` and `sd(NAME)` of every scalar of any fit, in the order of
+/// their first occurrence. A cell is empty if the fit lacks the scalar.
 pub fn table(rows: &[&Row]) -> String {
     let mut names: Vec<&str> = Vec::new();
     let mut places = HashMap::new();

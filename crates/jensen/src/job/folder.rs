@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use super::Job;
 use crate::Error;
 
-/// What was run.
+/// The file of the request.
 pub(super) const REQUEST: &str = "run.json";
 
-/// Version of what stands in [`REQUEST`].
+/// Version of the layout of [`REQUEST`].
 const LAYOUT: u64 = 1;
 
 /// Refuses to move a run to another folder.
@@ -27,22 +27,27 @@ const LAYOUT: u64 = 1;
 pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
     match out {
         Some(out) if out.canonicalize().ok() != resumed.canonicalize().ok() => Err(Error::Setting(
-            "a resumed run goes on in its own folder: leave out --out".to_owned(),
+            "a resumed run continues in its own folder: leave out --out".to_owned(),
         )),
         _ => Ok(()),
     }
 }
 
-/// Takes a folder for a new run of `command`: puts a finished fit aside, and removes what else an earlier run left, with
-/// its `own` files.
+/// Takes a folder for a new run of `command`: puts a finished fit aside, and removes all other files of an earlier run,
+/// including its `own` files.
 ///
 /// # Errors
 /// The folder is not empty and not one of this command, or cannot be written.
 pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
     let folder = RunDir::create(path, command).map_err(Error::output)?;
     folder.make_room().map_err(Error::output)?;
-    for name in own {
-        remove_file(&folder.path().join(name)).map_err(Error::output)?;
+    let removed: Result<(), _> = own
+        .iter()
+        .try_for_each(|name| remove_file(&folder.path().join(name)));
+    if let Err(error) = removed {
+        // The error that led here is the one worth reporting.
+        drop(folder.bring_back());
+        return Err(Error::output(error));
     }
     Ok(folder)
 }
@@ -64,7 +69,7 @@ pub fn open(path: &Path, command: &str) -> Result<RunDir, Error> {
     Ok(folder)
 }
 
-/// Writes down what is to be run: an object of the fit job's own.
+/// Stores the request of a fit job.
 pub(super) fn write_request(folder: &RunDir, request: &impl Serialize) -> Result<(), Error> {
     let mut stored = json!({ "layout": LAYOUT, "version": env!("CARGO_PKG_VERSION") });
     let fields = serde_json::to_value(request).map_err(Error::output)?;
@@ -75,13 +80,12 @@ pub(super) fn write_request(folder: &RunDir, request: &impl Serialize) -> Result
     write_atomic_bytes(&folder.path().join(REQUEST), text.as_bytes()).map_err(Error::output)
 }
 
-/// Whether it was written down what was to be run; runs of points of earlier versions did not.
+/// Whether the folder has a request.
 pub fn has_request(folder: &RunDir) -> bool {
     folder.path().join(REQUEST).is_file()
 }
 
-/// What was to be run. Names that it does not know are refused where the type denies unknown fields, as the requests of
-/// this crate do.
+/// Reads the request. Unknown names are errors if the type denies unknown fields, as the requests of this crate do.
 ///
 /// # Errors
 /// The file is missing, damaged or of another layout.
@@ -117,7 +121,7 @@ pub fn approximation(folder: &RunDir, again: &str) -> Result<Vec<u8>, Error> {
     })
 }
 
-/// What is wrong with the approximation, with its place.
+/// The error of a damaged approximation, with its path.
 pub fn bad_approximation(folder: &RunDir, error: impl Display) -> Error {
     let path = folder.artefact(Artefact::Approximation);
     Error::Input(format!("`{}`: {error}", path.display()))
@@ -162,7 +166,7 @@ pub(super) fn position<S: Job>(
             )));
         }
         observer.note(&format!(
-            "resumed although something differs: {}",
+            "resumed with a different setting: {}",
             told.join("; ")
         ));
     }
@@ -178,7 +182,7 @@ pub(super) fn position<S: Job>(
     }))
 }
 
-/// Removes what a JSON pointer names.
+/// Removes the value at a JSON pointer.
 fn set_aside(settings: &mut Value, pointer: &str) {
     let Some((parent, name)) = pointer.rsplit_once('/') else {
         return;
@@ -188,7 +192,7 @@ fn set_aside(settings: &mut Value, pointer: &str) {
     }
 }
 
-/// In what a checkpoint differs from a run of this identity, a phrase each.
+/// The differences between a checkpoint and a run of this identity, one phrase each.
 fn differences(checkpoint: &Checkpoint, present: &Identity) -> Vec<String> {
     let mut told = Vec::new();
     for difference in checkpoint.differences(present) {

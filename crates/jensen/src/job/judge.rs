@@ -6,46 +6,47 @@ use serde::{Deserialize, Serialize};
 
 /// A temperature above this is not that of the model itself.
 ///
-/// Coolings and schedules end at 1 exactly. What policies without one infer comes to rest near 1 or far from it; a
-/// hundredth is far below what changes an assignment and far above what is left of a temperature that goes to 1.
+/// Cooling schedules end exactly at 1. Temperatures that a policy infers without a schedule converge near 1 or far from
+/// it. A hundredth is too small to change an assignment, and large compared with the remainder of a temperature that
+/// converges to 1.
 const COLD: f64 = 1.01;
 
-/// What ends a run where all goes well.
+/// The planned end of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
     /// A stopping rule.
     UntilItConverges,
-    /// Whatever the method's own verdict, which is what speaks against the result, takes for the end.
+    /// The method's verdict determines the end.
     Judged,
     /// So many iterations, which is all that was asked for; a stopping rule may end them early.
     Planned {
         /// The last of them.
         iterations: u64,
-        /// What is said when they are made, such as `all passes are made: 10`.
+        /// The status at the end, such as `completed all passes: 10`.
         made: String,
     },
 }
 
-/// A plain model that everyone would try first, beside a fit: what is worse is not to be trusted.
+/// A plain baseline model. A fit that is worse is not trusted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
     /// The plain model, such as `one component`.
     pub model: String,
     /// Its score, in `unit`.
     pub score: f64,
-    /// What the fit has of the same.
+    /// The score of the fit.
     pub fit: f64,
-    /// What a fit that is no worse has at least: the score, less what the fit may lose for what it was asked to be.
+    /// The smallest acceptable score of the fit: the baseline's score minus an allowance for the requested model.
     pub least: f64,
-    /// What scores are, such as `nats of the bound`.
+    /// The unit of the scores, such as `nats of the bound`.
     pub unit: String,
-    /// What to do where the fit is worse.
+    /// The advice if the fit is worse.
     #[serde(skip)]
     pub advice: String,
 }
 
 impl Baseline {
-    /// A line about it.
+    /// Its line in the output.
     pub fn told(&self) -> String {
         format!(
             "{:.4} by {}, {:.4} by the fit, {}",
@@ -53,11 +54,11 @@ impl Baseline {
         )
     }
 
-    /// What speaks against the fit, if it is worse.
+    /// The reason against the fit, if it is worse.
     fn reason(&self) -> Option<Reason> {
         (self.fit.is_nan() || self.fit < self.least).then(|| {
             let text = format!(
-                "the plain model, {}, is better: {:.4} where the fit has {:.4} {}",
+                "the plain model, {}, is better: {:.4} against {:.4} {}",
                 self.model, self.score, self.fit, self.unit
             );
             Reason::new(text, self.advice.clone())
@@ -65,24 +66,24 @@ impl Baseline {
     }
 }
 
-/// What a run shows of itself.
+/// The evidence of a run for its verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     /// How it ended.
     pub status: Status,
-    /// What was to be done.
+    /// The task.
     pub work: Work,
-    /// What to do where the status is not good; the status' own advice where absent.
+    /// The advice for a bad status; the status' own advice if absent.
     pub advice: Option<&'static str>,
     /// The temperature at the end, 1 where there is none.
     pub temperature: f64,
-    /// What cools a run down that ended hot.
+    /// The advice for a run that ended at a temperature above 1.
     pub cooling: String,
-    /// What else speaks against the result.
+    /// Other reasons against the result.
     pub against: Verdict,
     /// The plain model that it is compared with.
     pub baseline: Option<Baseline>,
-    /// What the reader should know that does not speak against it.
+    /// Notes that are not reasons against the result.
     pub notes: Vec<String>,
 }
 
@@ -101,7 +102,7 @@ impl Evidence {
         }
     }
 
-    /// What is said of a plan that was carried out to its end.
+    /// The status of a plan that was completed.
     fn finished(&self, iterations: u64) -> Option<&str> {
         let used_up = matches!(
             self.status,
@@ -120,7 +121,7 @@ impl Evidence {
     }
 }
 
-/// What every `fit.json` says of its fit.
+/// The common fields of every `fit.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// Version of the file's layout; 0 of files that were written before it was kept.
@@ -135,7 +136,7 @@ pub struct Judgement {
     /// try first, and nothing else speaks against its result.
     #[serde(default)]
     pub trusted: bool,
-    /// What speaks against trusting the result, then what else the reader should know.
+    /// The reasons not to trust the result, then notes.
     #[serde(default)]
     pub warnings: Vec<String>,
     /// The plain model that the fit was compared with.
@@ -152,7 +153,7 @@ impl Judgement {
         Some(Fact::new(model, format!("{score:.4}"), unit))
     }
 
-    /// The judgement of a run of so many iterations.
+    /// The judgement of a run with this number of iterations.
     pub fn of(evidence: &Evidence, iterations: u64) -> Self {
         let status = &evidence.status;
         let ending = Reason::new(
@@ -188,10 +189,7 @@ impl Judgement {
         Self {
             format: jensen_data::FIT_FORMAT,
             status: match hot {
-                true => format!(
-                    "ended hot, at temperature {:.2}; {ended}",
-                    evidence.temperature
-                ),
+                true => format!("ended at temperature {:.2}; {ended}", evidence.temperature),
                 false => ended,
             },
             converged: status.is_converged(),
@@ -251,7 +249,7 @@ mod tests {
             let judged = Judgement::of(&evidence, 20);
             assert!(!judged.trusted);
             assert!(judged.warnings[0].ends_with("a tempered model. Give it a cooling."));
-            let said = format!("ended hot, at temperature {temperature:.2}; all passes");
+            let said = format!("ended at temperature {temperature:.2}; all passes");
             assert!(judged.status.starts_with(&said), "{}", judged.status);
         }
         let evidence = Evidence {

@@ -1,10 +1,10 @@
 //! One skeleton for everything that is fitted: Stan programs, topics, mixtures and factors, latent Gaussian models,
 //! auto-encoders.
 //!
-//! A [`Job`] says what it is (request, identity, memory, budget), runs, and tells what came out; [`carry_out`] does
-//! the rest in the same way for all: it checks the memory, takes or opens the folder, finds where a stored run goes on,
-//! keeps trace and checkpoints, judges, and writes every file, `fit.json` last. The command, and every other caller,
-//! gets the same verdict and the same files from it.
+//! A [`Job`] describes itself (request, identity, memory, budget), runs, and reports its result. [`carry_out`] does the
+//! rest for all jobs: it checks the memory, takes or opens the folder, finds the position of a stored run, keeps trace
+//! and checkpoints, judges, and writes every file, `fit.json` last. The command, and every other caller, gets the same
+//! verdict and the same files from it.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -45,9 +45,9 @@ pub const MEMORY_LIMIT: u64 = 8 << 30;
 pub trait Job {
     /// The settings, as `run.json` keeps them.
     type Request: Serialize;
-    /// What the results say of the records of a run.
+    /// The part of the results that comes from the records of a run.
     type Course: Course;
-    /// What a run makes.
+    /// The result of a run.
     type Output;
     /// `fit.json`; a [`Judgement`] is part of it.
     type Summary: Serialize;
@@ -55,15 +55,15 @@ pub trait Job {
     /// The command that a folder of results belongs to, as its marker has it.
     fn command(&self) -> &'static str;
 
-    /// Files of its own, beside those that every folder may have: what a new run in an old folder removes.
+    /// Its own files besides the common ones, which a new run in an old folder removes.
     fn own_files(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// What was asked for.
+    /// The request.
     fn request(&self) -> &Self::Request;
 
-    /// Copies of what a later reader of the folder needs beside the request.
+    /// Copies of the inputs that a later reader of the folder needs.
     fn inputs(&self) -> Vec<File<'_>> {
         Vec::new()
     }
@@ -92,10 +92,10 @@ pub trait Job {
         Ok(())
     }
 
-    /// What gathers the records of a run, those before a resume first.
+    /// The collector of the records of a run, including the records before a resume.
     fn course(&self) -> Self::Course;
 
-    /// Runs, and evaluates what came out.
+    /// Runs, and evaluates the result.
     ///
     /// # Errors
     /// There is no result; a result that is not to be trusted is no error.
@@ -109,19 +109,19 @@ pub trait Job {
         Ok(())
     }
 
-    /// Hands over to the output what the records of the whole run say.
+    /// Adds information from the records of the whole run to the output.
     fn complete(&self, made: &mut Finished<Self>) {
         let _ = made;
     }
 
-    /// What the run shows of itself.
+    /// The evidence of the run.
     fn evidence(&self, made: &Finished<Self>) -> Evidence;
 
     /// The result in numbers.
     fn summary(&self, made: &Finished<Self>, judged: Judgement) -> Self::Summary;
 
-    /// The files of the result beside `fit.json`, what matters most first; asked for only where there is a folder.
-    /// The summary may still learn what making them took.
+    /// The files of the result besides `fit.json`, the most important first; only called if there is a folder. The
+    /// summary may get the time that they took.
     fn files<'a>(
         &'a self,
         made: &'a Finished<Self>,
@@ -130,7 +130,7 @@ pub trait Job {
     ) -> Vec<File<'a>>;
 }
 
-/// Takes note of what a run records.
+/// Collects the records of a run.
 pub trait Course {
     /// Takes note of a record.
     fn add(&mut self, record: &Record);
@@ -138,15 +138,15 @@ pub trait Course {
 
 /// A run that is over.
 pub struct Finished<S: Job + ?Sized> {
-    /// What it made.
+    /// The result.
     pub output: S::Output,
-    /// What its records said.
+    /// The collected records.
     pub course: S::Course,
     /// How it ended.
     pub status: Status,
-    /// Iterations, those before a resume included.
+    /// Iterations, including the iterations before a resume.
     pub iterations: u64,
-    /// Wall-clock seconds, those before a resume included.
+    /// Wall-clock seconds, including the time before a resume.
     pub seconds: f64,
 }
 
@@ -162,19 +162,19 @@ pub struct Done<S: Job> {
     pub folder: Option<PathBuf>,
 }
 
-/// The memory that a fit job takes, and what to do where that is too much.
+/// The memory that a fit job needs, with advice if it is too much.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Need {
-    /// What takes it, such as `100 topics of 5000 words`.
+    /// The consumer, such as `100 topics of 5000 words`.
     pub what: String,
     /// Bytes, roughly.
     pub bytes: u64,
-    /// What takes less.
+    /// The advice for less memory.
     pub advice: String,
 }
 
 impl Need {
-    /// Refuses what is more than `limit` bytes.
+    /// Refuses a need of more than `limit` bytes.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -215,7 +215,7 @@ impl Place {
     }
 }
 
-/// What surrounds a fit job.
+/// The environment of a fit job.
 pub struct Around<'a> {
     /// Where results go.
     pub place: Place,
@@ -227,7 +227,7 @@ pub struct Around<'a> {
     pub clock: &'a dyn Clock,
     /// Set from elsewhere to stop.
     pub cancel: Option<&'a AtomicBool>,
-    /// Whether a fit job that is stopped makes results of what it has; otherwise it leaves its checkpoint alone.
+    /// Whether a stopped fit job makes results of its state; otherwise it leaves only its checkpoint.
     pub partial: bool,
     /// Watches the run, and hears remarks.
     pub observer: &'a mut dyn Observer,
@@ -316,16 +316,16 @@ fn write_results(
     File::of_bytes(fit, summary).write(folder)
 }
 
-/// Carries a fit job out: refuses what takes too much memory, takes or opens the folder and holds it, writes down what is run, runs
-/// with trace and checkpoints, judges, writes the results.
+/// Runs a fit job: checks its memory, takes or opens the folder and locks it, stores the request, runs with trace and
+/// checkpoints, judges, and writes the results.
 ///
 /// A new run touches its folder only when the fit job is known to fit into memory, and a stored one only when it is known
 /// to be the same run. Files are written in an order in which each survives the failure of the next, and a file that
 /// cannot be written keeps no other from being written but `fit.json`: who sees that finds everything else beside it.
 ///
 /// # Errors
-/// [`Error::Memory`]; [`Error::Output`] where the folder cannot be written or another run holds it; [`Error::Setting`] where the stored run is
-/// another one; what [`Job::run`] refuses; [`Error::Input`] where the run cannot start.
+/// [`Error::Memory`]; [`Error::Output`] where the folder cannot be written or another run holds it; [`Error::Setting`]
+/// where the stored run is another one; the errors of [`Job::run`]; [`Error::Input`] if the run cannot start.
 pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Error> {
     job.need().check(around.memory_limit)?;
     let path = match &around.place {

@@ -1,7 +1,7 @@
 //! Settings as they are given, stored and listed.
 //!
-//! A request is a plain structure of optional settings: what is absent (or a switch that is off) has a default. That is
-//! what makes the settings of a resumed run: those given now, over those that its folder keeps.
+//! A request is a plain structure of optional settings; absent settings, and switches that are off, have defaults. A
+//! resumed run uses the given settings over the stored ones.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,7 +14,7 @@ fn absent(value: &Value) -> bool {
     matches!(value, Value::Null | Value::Bool(false))
 }
 
-/// What `given` says, and what `stored` says of the rest, field by field to any depth.
+/// The settings of `given`, and of `stored` where `given` has none, field by field to any depth.
 ///
 /// # Errors
 /// Never for a structure whose fields are independent of each other.

@@ -32,10 +32,10 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Carries the run out: `course` gets every record, those before a resume first.
+    /// Carries the run out; `course` gets every record, including the records before a resume.
     ///
     /// # Errors
-    /// What `run` refuses, and a trace that cannot be written.
+    /// The errors of `run`, and a trace that cannot be written.
     pub fn carry_out<T>(
         self,
         course: &mut dyn Course,
@@ -135,7 +135,7 @@ impl Store for Checkpoints<'_> {
     }
 }
 
-/// Watches a run: trace lines, what the results gather, whoever else watches.
+/// Watches a run: the trace, the collected records, and another observer.
 struct Watch<'a> {
     trace: &'a Trace,
     course: &'a mut dyn Course,

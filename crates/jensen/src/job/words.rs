@@ -18,7 +18,7 @@ pub fn simd(name: Option<&str>) -> Result<Simd, Error> {
 /// Checks the name of an instruction set.
 ///
 /// # Errors
-/// What is wrong with it; so below.
+/// A text for the user; so below.
 pub fn simd_name(text: &str) -> Result<String, String> {
     let parsed = text.parse::<Simd>();
     parsed

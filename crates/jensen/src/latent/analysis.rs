@@ -34,7 +34,7 @@ const LOADINGS: &str = "loadings.csv";
 const SCORES: &str = "scores.csv";
 const COMPLETED: &str = "completed.csv";
 
-/// What a factor analysis is told; what is absent has a default.
+/// What a factor analysis is told; absent settings have defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -48,8 +48,8 @@ pub struct AnalysisRequest {
     /// Density of a cell, as for `jensen latent fit`; what is not given of its parameters is learnt [default: gaussian]
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", help_heading = "Model"))]
     pub likelihood: Option<String>,
-    /// Whether normal cells are seen as standardised columns, whose noise is a share of each column's variance: bounds, loadings
-    /// and cells are in the units of the data either way [default: on]
+    /// Whether normal cells are seen as standardised columns, whose noise is a share of each column's variance: bounds,
+    /// loadings and cells are in the units of the data either way [default: on]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "on|off", value_enum, help_heading = "Model")
@@ -122,14 +122,14 @@ impl AnalysisData {
 /// A factor analysis in numbers. Field names and meanings are stable; fields may be added at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnalysisSummary {
-    /// How the run ended and what speaks against it.
+    /// Status and verdict.
     #[serde(flatten)]
     pub judgement: Judgement,
     /// The lower bound on log p(data | loadings) in nats, the sum over rows.
     pub bound: f64,
     /// The bound less the loadings' penalty, which the iterations raise.
     pub objective: f64,
-    /// What stands for the expectation: `exact`, `tilted`, ….
+    /// The bound of the expectation: `exact`, `tilted`, ….
     pub expectation: String,
     /// The likelihood.
     pub likelihood: String,
@@ -148,8 +148,9 @@ pub struct AnalysisSummary {
     /// Variance of the noise of each column, of normal cells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<f64>,
-    /// Loadings in the units of the data, a row a column of the table. Factors are told apart by turning them to the principal
-    /// axes of the loadings of the columns as they are fitted, the heaviest first: with standardised columns units do not turn them.
+    /// Loadings in the units of the data, a row a column of the table. Factors are rotated to the principal axes of the
+    /// loadings of the fitted columns, the largest first. With standardised columns, the rotation does not depend on
+    /// units.
     pub loadings: Vec<Vec<f64>>,
     /// Iterations.
     pub iterations: u64,
@@ -173,7 +174,7 @@ pub struct AnalysisJob<'a> {
 /// Fits factors to a table.
 ///
 /// # Errors
-/// A likelihood or bound that does not exist, cells that it cannot have made, and what [`carry_out`] refuses.
+/// A likelihood or bound that does not exist, cells outside its domain, and the errors of [`carry_out`].
 pub fn fit_analysis(
     asked: &AnalysisRequest,
     data: &AnalysisData,
@@ -316,7 +317,7 @@ fn turned(fit: &mut FactorFit) {
 }
 
 impl AnalysisJob<'_> {
-    /// What the units add to the log density of all known cells.
+    /// The log-Jacobian of the units, over all known cells.
     fn log_jacobian(&self) -> f64 {
         let scales = self.units.log_scales();
         let known = |i: usize| {
@@ -392,7 +393,7 @@ impl Job for AnalysisJob<'_> {
             what: format!("a factor analysis of {n} rows and {d} columns"),
             // Cells as numbers, as entries of columns, sites and duals; a covariance of scores a row.
             bytes: 8 * (n * d * 16 + n * k * (k + 6)) + (64 << 20),
-            advice: "ask for fewer factors, or take a part of the rows".to_owned(),
+            advice: "use fewer factors, or fit a part of the rows".to_owned(),
         }
     }
 
@@ -429,14 +430,15 @@ impl Job for AnalysisJob<'_> {
         if !made.output.bound.is_finite() {
             evidence.against.against(Reason::new(
                 "the bound is not finite",
-                "Ask for fewer factors (--factors).",
+                "Use fewer factors (--factors).",
             ));
         }
         let variance = self.variance(&made.output);
         if variance.is_some_and(|variance| variance.is_nan() || variance <= 2.0 * NO_NOISE) {
             evidence.against.against(Reason::new(
-                "the factors reproduce every row, so that the likelihood has no bound: no noise is left to learn",
-                "Ask for fewer factors (--factors), state the noise (--likelihood 'gaussian(variance=0.1)'), or take more rows that differ.",
+                "the factors reproduce every row exactly, so the likelihood is unbounded",
+                "Use fewer factors (--factors), fix the noise (--likelihood 'gaussian(variance=0.1)'), or add \
+                 distinct rows.",
             ));
         }
         let plain = independent(&self.model.table, &self.model.likelihood);
@@ -449,7 +451,7 @@ impl Job for AnalysisJob<'_> {
                 // What the loadings' prior costs is less than that of one nat.
                 least: score - 1.0,
                 unit: "nats of the bound".to_owned(),
-                advice: "Make more iterations (--max-iters), or ask for fewer factors (--factors)."
+                advice: "Allow more iterations (--max-iters), or use fewer factors (--factors)."
                     .to_owned(),
             }
         });
@@ -600,7 +602,8 @@ fn report_page(
     };
     let mut found = Exhibit {
         heading: "Loadings".to_owned(),
-        note: "What a factor adds to a column's linear predictor. Factors are turned to their principal axes, the heaviest first."
+        note: "Contribution of each factor to the linear predictor of a column. Factors are rotated to their \
+         principal axes, the largest first."
             .to_owned(),
         ..Exhibit::default()
     };

@@ -26,7 +26,7 @@ pub struct Drawn {
     pub predictors: Vec<f64>,
     /// The likelihood of each draw.
     pub likelihoods: Vec<Likelihood>,
-    /// What the rows observe.
+    /// The rows.
     pub rows: Rows,
 }
 
@@ -34,7 +34,7 @@ pub struct Drawn {
 /// its number.
 ///
 /// # Errors
-/// What [`draw`] refuses, and draws that would take more memory than 8 GiB.
+/// The errors of [`draw`], and draws that would take more memory than 8 GiB.
 pub fn draws_at(
     model: &TableModel,
     stored: &Stored,
@@ -53,7 +53,7 @@ pub fn draws_at(
     let need = Need {
         what: format!("{draws} joint draws at {} rows", rows.len()),
         bytes: (square + draws * rows.len() * (4 + times) * CELL) as u64,
-        advice: "ask for fewer draws (--draws), or for fewer rows at a time".to_owned(),
+        advice: "use fewer draws (--draws), or predict fewer rows at a time".to_owned(),
     };
     need.check(MEMORY_LIMIT)?;
     // Which point of the hyperparameters each draw is from.

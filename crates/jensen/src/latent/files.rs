@@ -1,4 +1,4 @@
-//! What a fit reads and keeps: its request, its table, and the files that the prior names.
+//! Input and stored files of a fit: its request, its table, and the files that the prior names.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -38,12 +38,12 @@ pub struct LatentData {
 }
 
 impl LatentData {
-    /// Reads a table's file.
+    /// Reads a table's file, at most `most` bytes of a compressed one.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        let bytes = Bytes::read(path)?;
+    pub fn read(path: &Path, most: u64) -> Result<Self, Error> {
+        let bytes = Bytes::read_within(path, most)?;
         Ok(Self {
             name: path.display().to_string(),
             bytes,
@@ -68,7 +68,7 @@ impl LatentData {
     }
 }
 
-/// Files that a prior names: from disk, or from the folder of a run; what was read is remembered.
+/// Files that a prior names: from disk, or from the folder of a run, with a cache.
 #[derive(Default)]
 pub struct PriorFiles {
     read: RefCell<BTreeMap<String, Vec<u8>>>,
@@ -120,7 +120,7 @@ impl Files for PriorFiles {
 pub struct LatentFolder {
     /// The folder.
     pub folder: RunDir,
-    /// What was run.
+    /// The file of the request.
     pub run: LatentRun,
     /// The table.
     pub data: LatentData,

@@ -27,7 +27,7 @@ pub struct LatentJob<'a> {
     files: &'a PriorFiles,
     table: &'a Table,
     model: &'a TableModel,
-    /// What a fit takes.
+    /// The memory of a fit.
     bytes: u64,
     data_hash: String,
     build_seconds: f64,
@@ -36,7 +36,7 @@ pub struct LatentJob<'a> {
 /// Fits a latent Gaussian model to a table; `then` is handed the result.
 ///
 /// # Errors
-/// A request that makes no sense or does not go with the table, and what [`carry_out`] refuses.
+/// A request that is invalid or does not fit the table, and the errors of [`carry_out`].
 pub fn fit_latent<T>(
     mut run: LatentRun,
     data: &LatentData,
@@ -62,11 +62,11 @@ pub fn fit_latent<T>(
     carry_out(job, around).map(then)
 }
 
-/// Fits a latent Gaussian model to a table in memory. There is no file to keep a copy of, so the results go nowhere:
-/// whatever `around` says, `then` alone gets them.
+/// Fits a latent Gaussian model to a table in memory. There is no file to copy, so nothing is stored, regardless of
+/// `around`, and only `then` gets the results.
 ///
 /// # Errors
-/// A request that makes no sense or does not go with the table, and what [`carry_out`] refuses.
+/// A request that is invalid or does not fit the table, and the errors of [`carry_out`].
 pub fn fit_latent_in_memory<T>(
     flags: LatentRequest,
     table: &Table,
@@ -267,7 +267,7 @@ impl Job for LatentJob<'_> {
     }
 }
 
-/// Hears of bounds as those of responses in the table's units.
+/// Passes on bounds in the table's units.
 struct Outside<'a> {
     model: &'a TableModel,
     observer: &'a mut dyn Observer,

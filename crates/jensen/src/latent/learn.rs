@@ -21,7 +21,7 @@ pub struct Learning {
     pub integrate: bool,
     /// Searches, the first from the starting values, the others from random places around them.
     pub starts: u32,
-    /// Seed of those places.
+    /// Seed of the starting values.
     pub seed: u64,
 }
 
@@ -71,7 +71,7 @@ pub struct Learnt {
 /// Fits a model of a table, with its free hyperparameters learnt or as they stand.
 ///
 /// # Errors
-/// What [`jensen_latent::fit`] and [`jensen_latent::learn`] refuse.
+/// The errors of [`jensen_latent::fit`] and [`jensen_latent::learn`].
 pub fn fit_table(
     model: &TableModel,
     learning: &Learning,

@@ -16,7 +16,7 @@ const BARS: usize = 80;
 /// A figure and its caption.
 pub(super) type Drawn = (Figure, String);
 
-/// Mean and standard deviation of a part's latent variables, those of one of `times` copies.
+/// Mean and standard deviation of a part's latent variables, in one of `times` copies.
 fn moments(known: &Known, piece: &Piece, times: usize, copy: usize) -> (Vec<f64>, Vec<f64>) {
     let each = piece.latents.clone().map(|l| {
         let (mean, variance) = of_mixture(&known.latents, l * times + copy);
@@ -221,8 +221,8 @@ fn regions(
             chart = chart.series(dots.width(3.2));
         }
         let caption = format!(
-            "Posterior {what} by region, on the scale of the linear predictor. Places come from the graph alone: neighbours lie close \
-             together, directions mean nothing."
+            "Posterior {what} by region, on the scale of the linear predictor. Positions come from the graph \
+             alone: neighbours are close together, and directions have no meaning."
         );
         (Figure::new("").panel(chart), caption)
     };

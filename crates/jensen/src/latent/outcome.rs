@@ -1,4 +1,4 @@
-//! What a fitted model says of observations: means, intervals, scores.
+//! Predictions of observations: means, intervals, scores.
 
 use jensen_latent::{Likelihood, Predictive, Response, Size, lattice};
 use jensen_math::quadrature::{Rule, gauss_hermite};
@@ -36,7 +36,7 @@ pub struct PredictedRows {
     pub log_density: Vec<f64>,
 }
 
-/// Predictions in a group against what was observed there.
+/// Predictions and observations of a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bin {
     /// Mean prediction.
@@ -111,9 +111,9 @@ impl PredictedRows {
     }
 }
 
-/// The predictive distribution of observations whose linear predictors are these mixtures; the linear predictors of a multinomial
-/// row count as independent. Quantiles of the observation are those of a normal linear predictor with the mixture's mean and
-/// variance, at the parts' mean parameters.
+/// The predictive distribution of observations whose linear predictors are these mixtures; the linear predictors of a
+/// multinomial row count as independent. Quantiles of the observation come from a normal linear predictor with the
+/// mixture's mean and variance, at the parts' mean parameters.
 pub fn outcome(model: &TableModel, parts: &[Part], at: &Rows) -> PredictedRows {
     let likelihood = mean_likelihood(parts);
     let times = likelihood.predictors().max(1);

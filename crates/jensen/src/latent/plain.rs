@@ -1,4 +1,4 @@
-//! A plain model beside a fit: what everyone would try first, scored by how it predicts each observation from the others.
+//! A baseline model, scored by its predictions of each observation from the others.
 
 use std::sync::Arc;
 

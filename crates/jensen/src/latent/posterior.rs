@@ -1,4 +1,4 @@
-//! What is known after a fit: a mixture over hyperparameters, in the table's units.
+//! The posterior of a fit: a mixture over hyperparameters, in the table's units.
 
 use jensen_data::Table;
 use jensen_latent::{Likelihood, mixture_quantile, read};

@@ -97,8 +97,8 @@ fn calibration(outcome: &PredictedRows) -> Option<Exhibit> {
         );
     Some(Exhibit {
         heading: "Do predictions and observations agree?".to_owned(),
-        note: "The data the model was fitted to, in groups of similar predictions, with two standard errors. Data that were held out \
-               are the harder test: jensen latent predict scores them."
+        note: "The fitted data in groups of similar predictions, with two standard errors. Held-out data are a \
+         stricter test: jensen latent predict scores them."
             .to_owned(),
         figures: vec![(Figure::new("").panel(chart), String::new())],
         ..Exhibit::default()

@@ -138,10 +138,10 @@ pub(super) fn read_likelihood(text: &str) -> Result<Told, Error> {
         Err(error) => return fail(format!("column {}: {}", error.column(), error.message())),
     };
     let [term] = spec.terms.as_slice() else {
-        return fail("there is one likelihood, no sum".to_owned());
+        return fail("expected one likelihood, not a sum".to_owned());
     };
     let [call] = term.as_slice() else {
-        return fail("there is one likelihood, no product".to_owned());
+        return fail("expected one likelihood, not a product".to_owned());
     };
     let Some(likelihood) = Likelihood::from_name(&call.name.text) else {
         let names: Vec<_> = Likelihood::all().map(Likelihood::name).collect();

@@ -24,7 +24,7 @@ fn likelihood_help() -> String {
     )
 }
 
-/// What a fit is told; what is absent has a default.
+/// What a fit is told; absent settings have defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -75,7 +75,8 @@ pub struct LatentRequest {
     /// Fix hyperparameters at their starting values instead of learning them
     #[cfg_attr(feature = "clap", arg(long, help_heading = "Method"))]
     pub fixed: bool,
-    /// What becomes of free hyperparameters: integrate, or point, which maximises the bound over them [default: integrate]
+    /// What becomes of free hyperparameters: integrate, or point, which maximises the bound over them [default:
+    /// integrate]
     #[cfg_attr(feature = "clap", arg(long, value_name = "H", value_parser = ["integrate", "point"], conflicts_with = "fixed", help_heading = "Method"))]
     pub hyperparameters: Option<String>,
     /// on or off: fit responses and columns in standard deviations from their means, and report in the table's units [default: on]

@@ -54,7 +54,7 @@ impl Stored {
     /// The bytes are damaged, of another format version or hold something else.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let checkpoint = Checkpoint::decode(bytes).map_err(|e| Error::Input(e.to_string()))?;
-        let bad = |e: String| Error::Input(format!("this is no latent Gaussian fit: {e}"));
+        let bad = |e: String| Error::Input(format!("this is not a latent Gaussian fit: {e}"));
         let stored = Self::restore(&checkpoint.state).map_err(|e| bad(e.to_string()))?;
         match stored.points.is_empty() {
             true => Err(bad("it holds no point".to_owned())),

@@ -243,7 +243,7 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
                 "the quadrature error is {:.1e} nats per observation",
                 tightness.error
             ),
-            "Let it choose its nodes (leave --nodes out).",
+            "Leave out --nodes, so that Jensen chooses their number.",
         ));
     }
     reasons
@@ -258,10 +258,10 @@ fn behind(made: &Made<'_>) -> Option<Reason> {
         .filter(|plain| plain.is_worse())?;
     Some(Reason::new(
         format!(
-            "{} predicts better: {:.4} nats an observation from the others, this fit {:.4} (difference ± {:.4})",
+            "{} predicts better: {:.4} nats per observation given the others, this fit {:.4} (difference ± {:.4})",
             plain.model, plain.plain, plain.own, plain.error
         ),
-        "Give the prior room, or learn its hyperparameters from another start (--restarts).",
+        "Use a weaker prior, or learn its hyperparameters from other starting values (--restarts).",
     ))
 }
 
@@ -290,7 +290,8 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
     }
     if let Some(Kept::Many(count)) = learnt.kept {
         notes.push(format!(
-            "{count} hyperparameters are too many to integrate over: they stand at their mode, and intervals are for that"
+            "{count} hyperparameters are too many to integrate over: they are fixed at their mode, and intervals \
+             are given that mode"
         ));
     }
     // The solver's word stands for a run whose search for hyperparameters is over.
@@ -310,8 +311,8 @@ pub fn evidence(made: &Made<'_>) -> Evidence {
     }
     if learnt.kept == Some(Kept::Stopped) {
         evidence.against.against(Reason::new(
-            "the time did not suffice to integrate over hyperparameters: intervals are for their mode alone",
-            "Give it longer (--max-seconds), or do without (--hyperparameters point).",
+            "the time limit ended before the integration over hyperparameters: intervals are given their mode",
+            "Allow more time (--max-seconds), or choose --hyperparameters point.",
         ));
     }
     (looseness(made).into_iter().chain(behind(made)))

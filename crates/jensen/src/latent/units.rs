@@ -111,7 +111,8 @@ impl Measure {
         }
         (!said.is_empty()).then(|| {
             format!(
-                "fitted inside: {}; results are in the table's units (--standardise off leaves all as it is)",
+                "fitted internally in other units: {}; results are in the table's units (--standardise off keeps \
+                 them throughout)",
                 said.join(" and ")
             )
         })

@@ -94,7 +94,7 @@ impl Source for View<'_> {
             let numbers = column.numbers().map_err(|e| e.to_string())?;
             if let Some(i) = numbers.iter().position(|x| !x.is_finite()) {
                 return Err(format!(
-                    "`{file}` has {} in row {}, column {}; a covariance matrix has finite numbers alone",
+                    "`{file}` has {} in row {}, column {}; the entries of a covariance matrix must be finite",
                     numbers[i],
                     i + 1,
                     j + 1

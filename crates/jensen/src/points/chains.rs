@@ -3,14 +3,19 @@
 use std::path::PathBuf;
 
 use jensen_conjugate::model::ConjugateModel;
-use jensen_conjugate::models::{Components, GaussianPrior, Gaussians, HiddenMarkov};
+use jensen_conjugate::models::{Components, GaussianPrior, HiddenMarkov};
 use jensen_data::{Cells, Column, Table};
+use jensen_math::special::lgamma;
 use serde::{Deserialize, Serialize};
 
 use super::explained::{Explained, explain_by};
 use super::job::{PointJob, cell, one_part, starts};
+use super::kinds::Kinds;
 use super::mixture::{Fitted, bernoullis, multinomials, spread};
-use super::{Chain, Described, Emission, Globals, Kind, Parts, PointRequest, Points, Shape};
+use super::{
+    Chain, ColumnKind, Described, Emission, Globals, Kind, Parts, PointRequest, Points, Shape,
+    Sizes,
+};
 use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
@@ -28,9 +33,18 @@ pub struct ChainsRequest {
     /// The table, a row a step (may be left out with --resume)
     #[cfg_attr(feature = "clap", arg(required_unless_present = "resume"))]
     pub data: Option<PathBuf>,
-    /// Number of states
-    #[cfg_attr(feature = "clap", arg(long, short = 'k', value_name = "K", required_unless_present = "resume", value_parser = clap::value_parser!(u64).range(1..=10_000), help_heading = "Model"))]
-    pub states: Option<u64>,
+    /// Number of states, or a range such as 1..6 from which the bound chooses
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            short = 'k',
+            value_name = "K",
+            required_unless_present = "resume",
+            help_heading = "Model"
+        )
+    )]
+    pub states: Option<Sizes>,
     /// The column that tells sequences apart: steps of a sequence stand in their order; without it all rows are one sequence
     #[cfg_attr(
         feature = "clap",
@@ -43,6 +57,18 @@ pub struct ChainsRequest {
         arg(long, value_name = "KIND", value_enum, help_heading = "Model")
     )]
     pub emissions: Option<Kind>,
+    /// Columns of another kind, each NAME=gaussian, poisson, bernoulli or categorical: columns are then independent given the state
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "NAME=KIND,…",
+            value_delimiter = ',',
+            help_heading = "Model"
+        )
+    )]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<ColumnKind>,
     /// Covariance matrices of Gaussian emissions [default: full]
     #[cfg_attr(
         feature = "clap",
@@ -59,50 +85,71 @@ pub struct ChainsRequest {
     /// Dirichlet parameter of the first state and of every row of transitions [default: 1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     pub concentration: Option<f64>,
-    /// Dirichlet parameter of the proportions of multinomial emissions [default: 0.5]
+    /// Dirichlet parameter of the proportions of multinomial and categorical emissions [default: 0.5]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     pub smoothing: Option<f64>,
-    /// What every model of points is told; chains are fitted whole, without minibatches and held-out rows.
+    /// The settings of every model of points. Chains have neither minibatches nor held-out rows.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub points: PointRequest,
 }
 
 impl ChainsRequest {
-    fn states(&self) -> usize {
-        self.states.unwrap_or(1) as usize
+    fn sizes(&self) -> Sizes {
+        self.states.unwrap_or(Sizes::one(1))
     }
 
-    /// Refuses what chains cannot be told.
+    fn kind(&self) -> Kind {
+        self.emissions.unwrap_or_default()
+    }
+
+    fn several_kinds(&self) -> bool {
+        Kinds::asked(self.kind(), &self.columns)
+    }
+
+    /// Refuses settings that chains do not support.
     ///
     /// # Errors
-    /// It was told so.
+    /// [`Error::Setting`].
     pub fn check(&self) -> Result<(), Error> {
         let points = &self.points;
         if points.batch.is_some() || points.heldout() > 0.0 {
             return Err(Error::setting(
-                "chains are fitted whole: without minibatches (--batch) and held-out rows (--heldout)",
+                "hidden Markov models take neither minibatches (--batch) nor held-out rows (--heldout)",
             ));
         }
         let annealed = ["none", "anneal"].contains(&points.temper()?.name());
         if self.emissions == Some(Kind::Multinomial) && !annealed {
             return Err(Error::setting(
-                "temperatures of chains that emit counts cannot be inferred: their normaliser depends on the sizes of all rows; \
-                 take --temper anneal=50",
+                "Jensen cannot infer temperatures of chains that emit counts, because their normaliser depends on \
+                 the sizes of all rows: use --temper anneal=50",
             ));
         }
-        let gaussian = self.emissions.unwrap_or_default() == Kind::Gaussian;
+        if self.sizes().most() > STATES {
+            return Err(Error::Setting(format!(
+                "--states takes at most {STATES} states"
+            )));
+        }
+        let some = |kind| self.kind() == kind || self.columns.iter().any(|c| c.kind == kind);
         for (name, given, fits) in [
-            ("--standardise", self.standardise.is_some(), gaussian),
-            ("--covariance", self.covariance.is_some(), gaussian),
+            (
+                "--standardise",
+                self.standardise.is_some(),
+                some(Kind::Gaussian),
+            ),
+            (
+                "--covariance",
+                self.covariance.is_some(),
+                self.kind() == Kind::Gaussian && !self.several_kinds(),
+            ),
             (
                 "--smoothing",
                 self.smoothing.is_some(),
-                self.emissions == Some(Kind::Multinomial),
+                some(Kind::Multinomial) || some(Kind::Categorical),
             ),
         ] {
             if given && !fits {
                 return Err(Error::Setting(format!(
-                    "{name} does nothing for states that emit this kind of rows: leave it out"
+                    "{name} has no effect on states with this kind of emissions: leave it out"
                 )));
             }
         }
@@ -117,7 +164,7 @@ pub struct Sequences {
     pub points: Points,
     /// The number of rows of each sequence.
     pub lengths: Vec<usize>,
-    /// What the sequences are called, where a column tells.
+    /// The names of the sequences, from a column.
     pub names: Vec<String>,
     /// The row of the table, from 0, that each row of the points is.
     pub rows: Vec<usize>,
@@ -127,7 +174,7 @@ impl Sequences {
     /// The rows of a table, apart by the values of a column where one is named; sequences stand as their first rows do.
     ///
     /// # Errors
-    /// There is no such column or a value of it is missing, and what [`Points::of_table`] refuses.
+    /// There is no such column, or one of its values is missing; and the errors of [`Points::of_table`].
     pub fn of_table(
         table: &Table,
         column: Option<&str>,
@@ -154,7 +201,7 @@ impl Sequences {
         for (row, word) in words.into_iter().enumerate() {
             let Some(word) = word else {
                 return Err(Error::Input(format!(
-                    "`{}`, row {}: the column `{name}`, which tells sequences apart, is missing; fill it in",
+                    "`{}`, row {}: the value of the sequence column `{name}` is missing; fill it in",
                     table.source(),
                     row + 1
                 )));
@@ -179,7 +226,7 @@ impl Sequences {
         let columns = columns.collect::<Result<Vec<_>, Error>>()?;
         if columns.is_empty() {
             return Err(Error::Input(format!(
-                "`{}` has no column but `{name}`",
+                "`{}` has only the column `{name}`",
                 table.source()
             )));
         }
@@ -194,6 +241,9 @@ impl Sequences {
     }
 }
 
+/// Most states of a chain, whose transitions are as many squared.
+const STATES: u64 = 10_000;
+
 /// Dirichlet parameter of multinomial emissions unless said otherwise, and of binary ones.
 const SMOOTHING: f64 = 0.5;
 
@@ -201,21 +251,22 @@ fn smoothing(request: &ChainsRequest) -> f64 {
     request.smoothing.unwrap_or(SMOOTHING)
 }
 
-/// Gaussian emissions over the rows to learn from in these units.
-fn gaussians(shape: Option<Shape>, points: &Points, units: &Units) -> Result<Gaussians, Error> {
-    let shape = shape.unwrap_or_default();
+/// The covariance matrices of Gaussian emissions, which the rows can have.
+fn shape(request: &ChainsRequest, points: &Points) -> Result<Shape, Error> {
+    let shape = request.covariance.unwrap_or_default();
     if shape == Shape::Full {
-        points.check_complete("states take missing values with --covariance diagonal alone")?;
+        points.check_complete("missing values need --covariance diagonal")?;
     }
-    Ok(points.gaussians(shape, units, GaussianPrior::default()))
+    Ok(shape)
 }
 
-/// The chains of these lengths over the rows to learn from.
+/// Chains of so many states, of these lengths, over the rows to learn from.
 fn model<C: Components>(
     request: &ChainsRequest,
     points: &Points,
     lengths: &[usize],
     emissions: C,
+    states: usize,
 ) -> Result<HiddenMarkov<C>, Error> {
     let mut starts = vec![0];
     for length in lengths {
@@ -229,13 +280,14 @@ fn model<C: Components>(
         )));
     }
     let concentration = request.concentration.unwrap_or(1.0);
-    HiddenMarkov::new(emissions, starts, request.states(), concentration).map_err(Error::Input)
+    HiddenMarkov::new(emissions, starts, states, concentration).map_err(Error::Input)
 }
 
 /// Fits hidden Markov chains: the rows in their order, `lengths[i]` of them the sequence i.
 ///
 /// # Errors
-/// A setting that cannot be, lengths that do not add up, rows that the states cannot emit, and what [`carry_out`] refuses.
+/// A setting that cannot be, lengths that do not add up, rows that the states cannot emit, and the errors of
+/// [`carry_out`].
 pub fn fit_chains(
     request: &ChainsRequest,
     points: &Points,
@@ -243,112 +295,151 @@ pub fn fit_chains(
     around: Around<'_>,
 ) -> Result<Fitted, Error> {
     request.check()?;
-    let k = request.states();
+    let most = request.sizes().most();
     points.check_columns()?;
     points.check_heat(&request.points)?;
-    if k > points.count() {
+    if most > points.count() as u64 {
         return Err(Error::Input(format!(
-            "{k} states cannot be learned from {} rows: ask for fewer",
+            "{most} states cannot be learned from {} rows: ask for fewer",
             points.count()
         )));
     }
+    let standardise = request.standardise.unwrap_or_default();
     let as_they_are = Units::as_they_are(points.dim());
-    match request.emissions.unwrap_or_default() {
-        Kind::Gaussian => {
-            let units = points.units(request.standardise.unwrap_or_default())?;
-            let emissions = gaussians(request.covariance, points, &units)?;
-            let model = model(request, points, lengths, emissions)?;
-            fit(request, points, &units, &model, around, |c, lambda| {
-                Emission::Gaussian {
-                    mean: units.back(&c.mean(lambda)),
-                    covariance: spread(c, &units, lambda),
-                }
-            })
-        }
+    let data = |units| Data {
+        request,
+        points,
+        lengths,
+        units,
+        levels: &[],
+    };
+    if request.several_kinds() {
+        let kinds = Kinds::of(points, request.kind(), &request.columns, standardise)?;
+        let prior = GaussianPrior::default();
+        let emissions = kinds.components(points, &points.train, smoothing(request), prior)?;
+        let data = Data {
+            levels: &kinds.levels,
+            ..data(&kinds.units)
+        };
+        return data.fit(&emissions, around, |c, lambda| {
+            let columns = kinds.described(&points.names, c, lambda);
+            Emission::Columns {
+                values: columns.iter().map(|c| c.distribution.value()).collect(),
+                columns,
+            }
+        });
+    }
+    match request.kind() {
         Kind::Bernoulli => {
             let emissions = bernoullis(SMOOTHING, points, &points.train)?;
-            let model = model(request, points, lengths, emissions)?;
-            fit(
-                request,
-                points,
-                &as_they_are,
-                &model,
-                around,
-                |c, lambda| Emission::Bernoulli {
-                    probabilities: c.probabilities(lambda),
-                },
-            )
+            data(&as_they_are).fit(&emissions, around, |c, lambda| Emission::Bernoulli {
+                probabilities: c.probabilities(lambda),
+            })
         }
         Kind::Multinomial => {
             let emissions = multinomials(smoothing(request), points, &points.train)?;
-            let model = model(request, points, lengths, emissions)?;
-            fit(
-                request,
-                points,
-                &as_they_are,
-                &model,
-                around,
-                |c, lambda| Emission::Multinomial {
-                    proportions: c.proportions(lambda),
-                },
-            )
+            data(&as_they_are).fit(&emissions, around, |c, lambda| Emission::Multinomial {
+                proportions: c.proportions(lambda),
+            })
+        }
+        Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
+            let units = points.units(standardise)?;
+            let (shape, prior) = (shape(request, points)?, GaussianPrior::default());
+            let emissions = points.gaussians_to_fit(shape, &units, prior, request.points.seed());
+            data(&units).fit(&emissions, around, |c, lambda| Emission::Gaussian {
+                mean: units.back(&c.mean(lambda)),
+                covariance: spread(c, &units, lambda),
+            })
         }
     }
 }
 
-fn fit<C: Components>(
-    request: &ChainsRequest,
-    points: &Points,
-    units: &Units,
-    model: &HiddenMarkov<C>,
-    around: Around<'_>,
-    emission: impl Fn(&C, &[f64]) -> Emission,
-) -> Result<Fitted, Error> {
-    let k = request.states();
-    let job = PointJob {
-        command: HMM,
-        request,
-        shared: &request.points,
-        candidates: starts(&request.points, &[(model, 0.0)])?,
-        points,
-        units,
-        plain: &|_| one_part(model, "state", "--states"),
-        elsewhere: None,
-        score: &|_, _| None,
-        doubt: &|_, _| None,
-        describe: &|_, lambda| {
-            let emissions: Vec<Emission> = (0..k)
-                .map(|i| emission(model.emissions(), model.state(lambda, i)))
-                .collect();
-            let transitions = model.transitions(lambda);
-            let heads = ["state".to_owned(), "stays".to_owned()].into_iter();
-            let rows = emissions.iter().enumerate().map(|(i, emission)| {
-                let cells = emission.values().iter().map(|x| cell(*x));
-                let first = [(i + 1).to_string(), cell(transitions[i * k + i])];
-                first.into_iter().chain(cells).collect()
-            });
-            Described {
-                rows: "state",
-                approximation: None,
-                order: (0..k).collect(),
-                table: (
-                    heads.chain(points.names.iter().cloned()).collect(),
-                    rows.collect(),
-                ),
-                pictures: Vec::new(),
-                parts: Parts::Chain(Chain {
-                    initial: model.initial(lambda),
-                    transitions: transitions.chunks_exact(k).map(<[f64]>::to_vec).collect(),
-                    emissions,
-                }),
-            }
-        },
-    };
-    let done = carry_out(job, around)?;
-    Ok((done.made.output, done.summary))
+/// What chains are fitted to.
+struct Data<'a> {
+    request: &'a ChainsRequest,
+    points: &'a Points,
+    lengths: &'a [usize],
+    units: &'a Units,
+    /// The categories of categorical columns.
+    levels: &'a [Vec<f64>],
 }
 
-/// What the globals of chains say of sequences: the marginals of the states, step by step.
+impl Data<'_> {
+    /// Fits chains of all numbers of states asked for, and keeps the best.
+    fn fit<C: Components>(
+        &self,
+        emissions: &C,
+        around: Around<'_>,
+        emission: impl Fn(&C, &[f64]) -> Emission,
+    ) -> Result<Fitted, Error> {
+        let Data {
+            request,
+            points,
+            lengths,
+            units,
+            levels,
+        } = *self;
+        let sizes = request.sizes().all();
+        let models: Vec<HiddenMarkov<&C>> = sizes
+            .map(|k| model(request, points, lengths, emissions, k as usize))
+            .collect::<Result<_, _>>()?;
+        // K states have K! names, of which q covers one.
+        let credited: Vec<(&HiddenMarkov<&C>, f64)> = models
+            .iter()
+            .map(|model| (model, lgamma(model.parts().len() as f64 + 1.0)))
+            .collect();
+        let job = PointJob {
+            command: HMM,
+            request,
+            shared: &request.points,
+            candidates: starts(&request.points, &credited)?,
+            points,
+            units,
+            plain: &|size| one_part(&models[size], "state", "--states"),
+            elsewhere: None,
+            score: &|_, _| None,
+            doubt: &|_, _| None,
+            describe: &|size, lambda| {
+                let model = &models[size];
+                let k = model.parts().len();
+                let emissions: Vec<Emission> = (0..k)
+                    .map(|i| emission(model.emissions(), model.state(lambda, i)))
+                    .collect();
+                let transitions = model.transitions(lambda);
+                let heads = ["state".to_owned(), "stays".to_owned()].into_iter();
+                let rows = emissions.iter().enumerate().map(|(i, emission)| {
+                    let cells = emission.values().iter().map(|x| cell(*x));
+                    let first = [(i + 1).to_string(), cell(transitions[i * k + i])];
+                    first.into_iter().chain(cells).collect()
+                });
+                let kept = Globals {
+                    lambda: lambda.to_vec(),
+                    units: units.clone(),
+                    levels: levels.to_vec(),
+                };
+                Described {
+                    rows: "state",
+                    approximation: Some(kept.encode(model.name())),
+                    order: (0..k).collect(),
+                    table: (
+                        heads.chain(points.names.iter().cloned()).collect(),
+                        rows.collect(),
+                    ),
+                    pictures: Vec::new(),
+                    parts: Parts::Chain(Chain {
+                        initial: model.initial(lambda),
+                        transitions: transitions.chunks_exact(k).map(<[f64]>::to_vec).collect(),
+                        emissions,
+                    }),
+                }
+            },
+        };
+        let done = carry_out(job, around)?;
+        Ok((done.made.output, done.summary))
+    }
+}
+
+/// The posterior of the states of sequences given the global parameters: marginals, step by step.
 ///
 /// # Errors
 /// Lengths that do not add up, rows that the states cannot emit, and globals of other chains.
@@ -372,27 +463,44 @@ pub fn decode_chains(
     points: &Points,
     lengths: &[usize],
 ) -> Result<(Explained, Vec<usize>), Error> {
-    let Globals { lambda, units } = globals;
-    match request.emissions.unwrap_or_default() {
-        Kind::Gaussian => {
-            let emissions = gaussians(request.covariance, points, units)?;
-            decode(&model(request, points, lengths, emissions)?, lambda)
-        }
+    let Globals {
+        lambda,
+        units,
+        levels,
+    } = globals;
+    if request.several_kinds() {
+        let (kind, columns) = (request.kind(), &request.columns);
+        let kinds = Kinds::stored(&points.names, kind, columns, units, levels)?;
+        let prior = GaussianPrior::default();
+        let emissions = kinds.components(points, &points.train, smoothing(request), prior)?;
+        return decode(request, points, lengths, &emissions, lambda);
+    }
+    match request.kind() {
         Kind::Bernoulli => {
             let emissions = bernoullis(SMOOTHING, points, &points.train)?;
-            decode(&model(request, points, lengths, emissions)?, lambda)
+            decode(request, points, lengths, &emissions, lambda)
         }
         Kind::Multinomial => {
             let emissions = multinomials(smoothing(request), points, &points.train)?;
-            decode(&model(request, points, lengths, emissions)?, lambda)
+            decode(request, points, lengths, &emissions, lambda)
+        }
+        Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
+            let shape = shape(request, points)?;
+            let emissions = points.gaussians(shape, units, GaussianPrior::default());
+            decode(request, points, lengths, &emissions, lambda)
         }
     }
 }
 
 fn decode<C: Components>(
-    model: &HiddenMarkov<C>,
+    request: &ChainsRequest,
+    points: &Points,
+    lengths: &[usize],
+    emissions: &C,
     lambda: &[f64],
 ) -> Result<(Explained, Vec<usize>), Error> {
+    let states = HiddenMarkov::states_of(emissions, lambda);
+    let model = &model(request, points, lengths, emissions, states)?;
     let explained = explain_by(model, lambda, |scratch| &scratch.states)?;
     let expected = model.blocks().expectations(lambda);
     let paths = (0..model.points()).flat_map(|point| model.path(&expected, point));

@@ -1,4 +1,4 @@
-//! What globals say of points that they may not have been learned from.
+//! Predictions of points, old or new, from global parameters.
 
 use jensen_conjugate::model::ConjugateModel;
 use rayon::prelude::*;
@@ -32,7 +32,7 @@ pub(super) fn explain_by<M: ConjugateModel>(
     let (found, expected) = (lambda.len(), model.blocks().prior().len());
     if found != expected {
         return Err(Error::Input(format!(
-            "the globals are of another model: {found} numbers, expected {expected}"
+            "the global parameters belong to another model: {found} numbers, expected {expected}"
         )));
     }
     let expected = model.blocks().expectations(lambda);

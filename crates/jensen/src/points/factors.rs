@@ -16,19 +16,19 @@ use crate::Error;
 use crate::job::{Around, carry_out};
 use crate::units::Units;
 
-/// What is said of missing values.
+/// The error for missing values.
 const COMPLETE: &str = "factors take complete rows: leave the row out or fill it in";
 
 /// The command that such folders belong to.
 pub const FACTORS: &str = "factors";
 
-/// What is taken for noise may exceed the noise that was stated by this share of it …
+/// The residual variance may exceed the given noise by this share of it …
 const EXCESS: f64 = 0.05;
-/// … or by so many of its standard errors, whichever is more. Of eight images, starts that found all ended at 0.99 to 1.06 times the
-/// noise, the largest before they had converged, and those that missed one at 1.08 times and more.
+/// … or by this number of its standard errors, whichever is more. For eight images, starts that found all of them ended
+/// at 0.99 to 1.06 times the noise, the largest before convergence, and starts that missed one at 1.08 times and more.
 const ERRORS: f64 = 4.0;
 
-/// What of the globals speaks against them: what they leave of the points is more than noise.
+/// The reason against global parameters whose residuals exceed the noise.
 fn doubt(
     request: &FactorsRequest,
     model: &FactorialMixture,
@@ -65,8 +65,8 @@ fn independent(request: &FactorsRequest, points: &Points) -> Beside {
             bound,
             within: bound,
         },
-        advice: "Factors are sums from 0 with the same noise in every column: subtract the columns' means, bring them to one scale, \
-                 and state the noise that is left (--noise-variance)."
+        advice: "The model has no intercept and the same noise in every column: centre the columns, bring them to \
+         one scale, and give the noise (--noise-variance)."
             .to_owned(),
     }
 }
@@ -106,7 +106,7 @@ fn model(request: &FactorsRequest, dim: usize, rows: &[f64]) -> Result<Factorial
     Ok(model.starting_at(start))
 }
 
-/// What the globals of binary factors say of points, none of them held out: which factors are on.
+/// The probabilities that factors are on, for points of which none is held out.
 ///
 /// # Errors
 /// A setting that cannot be, and globals of other factors.
@@ -125,7 +125,7 @@ pub fn explain_factors(
 /// Fits binary factors.
 ///
 /// # Errors
-/// A setting that cannot be, and what [`carry_out`] refuses.
+/// A setting that cannot be, and the errors of [`carry_out`].
 pub fn fit_factors(
     request: &FactorsRequest,
     points: &Points,
@@ -155,7 +155,7 @@ pub fn fit_factors(
             let factors = model.factors(lambda);
             let picture = request.image.map(|size| Picture {
                 name: "factors",
-                caption: "The factors, each from its least to its largest value.",
+                caption: "The factors, each scaled from its smallest to its largest value.",
                 figure: images("Factors", factors.chunks_exact(dim), size, |i| {
                     (i + 1).to_string()
                 }),

@@ -1,7 +1,7 @@
 //! Mixtures of points in files, each a shard whose rows are worked at elsewhere.
 //!
-//! Whatever is asked of the shards ([`What`]), each answers for its own rows, and the parts are added up over one binary tree of shards,
-//! so that bits depend on the files alone. Whoever drives has a sample of the rows, with which starts are made, and all else.
+//! Each shard answers a request ([`What`]) for its own rows, and the parts are added over a binary tree of shards, so
+//! the bits depend only on the files. The driver has a sample of the rows, for starts, and everything else.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -100,7 +100,7 @@ impl PointFiles {
         failed.get_or_insert(error);
     }
 
-    /// What `read` reads of every answer; where one is damaged that is the failure.
+    /// The results of `read` for every answer; a damaged answer is a failure.
     fn read<T>(
         &self,
         answers: Vec<Option<Vec<u8>>>,
@@ -113,7 +113,7 @@ impl PointFiles {
         };
         let found: Result<Vec<Option<T>>, String> = answers.into_iter().map(one).collect();
         found
-            .map_err(|error| self.fail(Error::Input(format!("what a shard answered: {error}"))))
+            .map_err(|error| self.fail(Error::Input(format!("the answer of a shard: {error}"))))
             .ok()
     }
 
@@ -141,7 +141,7 @@ impl PointFiles {
     }
 }
 
-/// What the shards of a fit say before its first step.
+/// The answers of the shards before the first step.
 struct Surveyed {
     names: Vec<String>,
     columns: Vec<ColumnMoments>,
@@ -201,7 +201,7 @@ impl PointFiles {
         let columns = tree_sum(columns, plus).unwrap_or_default();
         if let Some(empty) = columns.iter().position(|column| column.count == 0.0) {
             return Err(Error::Input(format!(
-                "the column `{}` holds no number to learn from in any file: leave it out",
+                "the column `{}` has no number in any file: leave it out",
                 names[empty]
             )));
         }
@@ -255,7 +255,7 @@ impl PointFiles {
     }
 }
 
-/// What a start is made of.
+/// The parts of a start.
 type Begun = (Vec<f64>, Vec<(f64, f64)>, Vec<f64>);
 
 /// Distinct sizes, ascending, with all their numbers.
@@ -297,6 +297,11 @@ pub fn fit_mixture_files(
 ) -> Result<Fitted, Error> {
     request.check()?;
     request.points.settings()?;
+    if request.several_kinds() {
+        return Err(Error::setting(
+            "mixtures of several files take Gaussian, binary or multinomial components alone: fit one table, or leave --columns out",
+        ));
+    }
     let mut plan = PointPlan {
         request: request.clone(),
         columns: Vec::new(),
@@ -326,7 +331,7 @@ pub fn fit_mixture_files(
         missing: None,
         elsewhere: Some(count),
     };
-    let rows = Rows::of(request, points.clone(), &survey.columns)?;
+    let rows = Rows::of(request, points.clone(), &survey.columns)?.with_correlation(&points);
     let files = &files;
     let width = points.dim();
     let units = match &rows {
@@ -403,12 +408,13 @@ impl Elsewhere<'_> {
             points: self.points,
             units: self.units,
             elsewhere: Some(self.files),
+            levels: &[],
         };
         fit(self.request, &data, &trains, &score, component, around)
     }
 }
 
-/// The shards as a mixture of so many components asks them.
+/// The shards, for a mixture of one size.
 struct Asked<'a> {
     files: &'a PointFiles,
     components: usize,
@@ -444,7 +450,8 @@ impl PointShards for Asked<'_> {
     }
 }
 
-/// Checkpoints of a run whose shards answer: after one has failed, what was chosen may rest on an answer that is not there.
+/// The checkpoints of a run with shards. After the failure of a shard nothing is stored, because later choices may
+/// depend on its missing answer.
 pub(super) struct Guarded<'a> {
     pub(super) store: &'a mut dyn Store,
     pub(super) files: &'a PointFiles,

@@ -61,7 +61,7 @@ impl Course {
     }
 }
 
-/// A picture of what was found.
+/// A picture of the result.
 #[derive(Clone, Debug)]
 pub struct Picture {
     /// File name without extension.
@@ -72,12 +72,12 @@ pub struct Picture {
     pub figure: Figure,
 }
 
-/// What the globals of a model mean.
+/// The description of the global parameters.
 #[derive(Clone, Debug)]
 pub struct Described {
-    /// What was found.
+    /// The parts of the fitted model.
     pub parts: Parts,
-    /// What the rows of the table are, such as `component`.
+    /// The name of a row of the table, such as `component`.
     pub rows: &'static str,
     /// The table: the heads of its columns, and its rows.
     pub table: (Vec<String>, Vec<Vec<String>>),
@@ -126,23 +126,23 @@ pub(super) struct PointJob<'a, M, R> {
     pub(super) plain: &'a dyn Fn(usize) -> Option<Beside>,
     /// Where the points are, if not here.
     pub(super) elsewhere: Option<&'a PointFiles>,
-    /// What is fitted, the best of which is kept: each model from every start, model by model.
+    /// The candidates, of which the best is kept: each model from every start, model by model.
     pub(super) candidates: Vec<Candidate<'a, M>>,
     /// Scores globals of a model on the held-out points.
     pub(super) score: &'a dyn Fn(usize, &[f64]) -> Score,
-    /// Says what globals of a model mean.
+    /// Describes global parameters.
     pub(super) describe: &'a dyn Fn(usize, &[f64]) -> Described,
-    /// Says what of the globals of a model speaks against them, if anything.
+    /// The reason against global parameters, if there is one.
     pub(super) doubt: &'a dyn Fn(usize, &[f64]) -> Option<Reason>,
 }
 
-/// A plain model beside a fit, which is to be no worse.
+/// A baseline model that a fit must not be worse than.
 pub(super) struct Beside {
-    /// What it is.
+    /// Its description.
     pub(super) model: String,
-    /// Its bound, and what the fit's is at least, in nats.
+    /// Its bound, and the smallest acceptable bound of the fit, in nats.
     pub(super) bounds: Plain,
-    /// What to do where the fit is worse.
+    /// The advice if the fit is worse.
     pub(super) advice: String,
 }
 
@@ -152,7 +152,7 @@ pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> 
     Some(Beside {
         model: format!("one {part} for all"),
         bounds: model.plain()?,
-        advice: format!("Try more starts (--starts), or ask for fewer {part}s ({flag})."),
+        advice: format!("Try more starts (--starts), or use fewer {part}s ({flag})."),
     })
 }
 
@@ -178,10 +178,10 @@ pub(super) fn starts<'a, M: ConjugateModel>(
     Ok(models.iter().flat_map(of).collect())
 }
 
-/// Two bounds closer than this share of themselves are one: what iterations leave of a tolerance.
+/// Two bounds within this relative distance count as equal; iterations end with a remainder of this size.
 const STILL: f64 = 1e-6;
 
-/// Starts within so many nats of the best found the same optimum.
+/// Starts within this number of nats of the best found the same optimum.
 const SAME: f64 = 1.0;
 
 /// A fit of points.
@@ -190,9 +190,9 @@ pub struct Made {
     pub fit: ModelFit,
     /// The score of held-out points.
     pub score: Score,
-    /// What the globals mean.
+    /// The description of the global parameters.
     pub described: Described,
-    /// What of them speaks against the fit.
+    /// The reason against the fit.
     pub doubt: Option<Reason>,
     /// The plain model beside it.
     pub baseline: Option<Baseline>,
@@ -229,8 +229,12 @@ impl<M: ConjugateModel, R> PointJob<'_, M, R> {
         let size = self.size(candidate);
         let mut described = (self.describe)(size, &fit.lambda);
         let kept = described.approximation.take().unwrap_or_else(|| {
-            let (lambda, units) = (fit.lambda.clone(), self.units.clone());
-            Globals { lambda, units }.encode(self.first().model.name())
+            let globals = Globals {
+                lambda: fit.lambda.clone(),
+                units: self.units.clone(),
+                levels: Vec::new(),
+            };
+            globals.encode(self.first().model.name())
         });
         let baseline = (self.plain)(size).map(|beside| Baseline {
             model: beside.model,
@@ -281,7 +285,7 @@ impl<M: ConjugateModel, R> PointJob<'_, M, R> {
         })
     }
 
-    /// What the reader should know of several fits.
+    /// Remarks on several fits.
     fn remarks(&self, made: &Made) -> Vec<String> {
         let Some((chosen, ended)) = &made.candidates else {
             return Vec::new();
@@ -352,7 +356,7 @@ impl<M: ConjugateModel, R: Serialize> Job for PointJob<'_, M, R> {
             // The rows as they were read and as the model keeps them; the globals with their statistics, their
             // gradients, and three times in a checkpoint.
             bytes: ((3 * numbers + 8 * globals) * size_of::<f64>()) as u64 + (64 << 20),
-            advice: "ask for fewer components or factors, or fit a part of the rows".to_owned(),
+            advice: "use fewer components or factors, or fit a part of the rows".to_owned(),
         }
     }
 
@@ -418,7 +422,7 @@ impl<M: ConjugateModel, R: Serialize> Job for PointJob<'_, M, R> {
             let reason = format!("the bound is {}", fit.elbo);
             evidence.against.against(Reason::new(
                 reason,
-                "Leave out columns that others determine, or ask for fewer parts.",
+                "Leave out columns that other columns determine, or use fewer parts.",
             ));
         }
         evidence

@@ -10,6 +10,7 @@ use jensen_report::figure::{Axis, Chart, Figure, Series};
 
 use super::files::PointFiles;
 use super::job::{Made, PointJob, Score, cell, images, one_part, starts};
+use super::kinds::Kinds;
 use super::model::predicted;
 use super::{
     Component, Described, Kind, MixtureModel, MixtureRequest, Parts, Picture, Points, PointsSummary,
@@ -27,7 +28,7 @@ pub type Fitted = (Made, PointsSummary);
 /// Fits a mixture of Gaussians, of binary vectors or of counts.
 ///
 /// # Errors
-/// A setting or point that the components cannot have, and what [`carry_out`] refuses.
+/// A setting or point that the components do not support, and the errors of [`carry_out`].
 pub fn fit_mixture(
     request: &MixtureRequest,
     points: &Points,
@@ -38,11 +39,15 @@ pub fn fit_mixture(
     request.check()?;
     points.check_heat(&request.points)?;
     let concentration = request.concentration();
-    match request.kind.unwrap_or_default() {
-        Kind::Gaussian => {
+    if request.several_kinds() {
+        return fit_kinds(request, points, around);
+    }
+    match request.kind() {
+        Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
             let shape = request.covariance.unwrap_or_default();
             let units = points.units(request.standardise.unwrap_or_default())?;
-            let train = points.gaussians(shape, &units, request.prior());
+            let seed = request.points.seed();
+            let train = points.gaussians_to_fit(shape, &units, request.prior(), seed);
             let heldout = train.with_data(units.rows(&points.heldout));
             let score =
                 |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
@@ -74,6 +79,34 @@ pub fn fit_mixture(
             fit(request, &data, &trains, &score, component, around)
         }
     }
+}
+
+/// Fits a mixture whose columns are of several kinds.
+fn fit_kinds(
+    request: &MixtureRequest,
+    points: &Points,
+    around: Around<'_>,
+) -> Result<Fitted, Error> {
+    let concentration = request.concentration();
+    let standardise = request.standardise.unwrap_or_default();
+    let kinds = Kinds::of(points, request.kind(), &request.columns, standardise)?;
+    let of = |rows: &[f64]| kinds.components(points, rows, request.smoothing(), request.prior());
+    let (train, heldout) = (of(&points.train)?, of(&points.heldout)?);
+    let score = |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);
+    let component = |lambda: &[f64], weight| {
+        let columns = kinds.described(&points.names, &train, lambda);
+        Component::Columns {
+            values: columns.iter().map(|c| c.distribution.value()).collect(),
+            columns,
+            weight,
+        }
+    };
+    let trains = vec![&train; request.sizes().all().count()];
+    let data = Fitting {
+        levels: &kinds.levels,
+        ..Fitting::here(points, &kinds.units)
+    };
+    fit(request, &data, &trains, &score, component, around)
 }
 
 /// A component of natural parameters.
@@ -142,9 +175,7 @@ pub(super) fn multinomials(
     points: &Points,
     rows: &[f64],
 ) -> Result<Multinomials, Error> {
-    points.check_complete(
-        "a count that is not known has no probability: leave the row out or fill it in",
-    )?;
+    points.check_complete("counts cannot be missing: leave the row out or fill it in")?;
     if let Some(x) = rows.iter().find(|x| **x < 0.0 || x.fract() != 0.0) {
         return Err(Error::Input(format!(
             "`{}` holds {x}, but multinomial components take counts",
@@ -161,12 +192,14 @@ fn score<C: Components>(model: &Mixture<C>, lambda: &[f64]) -> Option<(f64, f64)
     (!logs.is_empty()).then(|| (moments.mean(), moments.standard_error()))
 }
 
-/// What a mixture is fitted to.
+/// The data of a mixture.
 pub(super) struct Fitting<'a> {
     pub(super) points: &'a Points,
     pub(super) units: &'a Units,
     /// Where the points are, if not here.
     pub(super) elsewhere: Option<&'a PointFiles>,
+    /// The categories of categorical columns.
+    pub(super) levels: &'a [Vec<f64>],
 }
 
 impl<'a> Fitting<'a> {
@@ -176,11 +209,13 @@ impl<'a> Fitting<'a> {
             points,
             units,
             elsewhere: None,
+            levels: &[],
         }
     }
 }
 
-/// Fits mixtures of all sizes asked for, each to its `trains`, and keeps the best; `score` is that of globals of so many components.
+/// Fits mixtures of all requested sizes, each to its `trains`, and keeps the best; `score` gives the score of global
+/// parameters with a number of components.
 pub(super) fn fit<C: Components>(
     request: &MixtureRequest,
     data: &Fitting<'_>,
@@ -193,11 +228,12 @@ pub(super) fn fit<C: Components>(
         points,
         units,
         elsewhere,
+        levels,
     } = *data;
     let sizes = request.sizes();
     if sizes.most() > points.count() as u64 {
         return Err(Error::Input(format!(
-            "{} components cannot be learned from {} points: ask for fewer",
+            "{} components are too many for {} points: use fewer",
             sizes.most(),
             points.count()
         )));
@@ -252,7 +288,9 @@ pub(super) fn fit<C: Components>(
                 pictures: picture(request, points, &components).into_iter().collect(),
                 approximation: Some(
                     MixtureModel {
-                        kind: request.kind.unwrap_or_default(),
+                        kind: request.kind(),
+                        kinds: request.columns.clone(),
+                        levels: levels.to_vec(),
                         covariance: request.covariance.unwrap_or_default(),
                         components: k,
                         columns: points.names.clone(),
@@ -286,14 +324,15 @@ fn picture(request: &MixtureRequest, points: &Points, components: &[Component]) 
         let rows = components.iter().map(Component::values);
         return Some(Picture {
             name: "means",
-            caption: "The components' means, each from its least to its largest value, the heaviest first.",
+            caption: "The components' means, each scaled from its smallest to its largest value, the largest \
+             component first.",
             figure: images("Means", rows, size, |i| {
                 format!("{:.1} %", 100.0 * components[i].weight())
             }),
         });
     }
     let dim = points.dim();
-    if request.kind.unwrap_or_default() != Kind::Gaussian || dim < 2 {
+    if request.kind() != Kind::Gaussian || request.several_kinds() || dim < 2 {
         return None;
     }
     let rows = points.train.chunks_exact(dim);

@@ -3,16 +3,17 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `request` | [`MixtureRequest`], [`FactorsRequest`]: what is asked for, with its defaults |
+//! | `request` | [`MixtureRequest`], [`FactorsRequest`]: the settings of a fit, with their defaults |
 //! | `table` | [`Points`]: rows to learn from, and rows held out |
 //! | `job` | the fit job that all of them share |
-//! | `mixture`, `factors` | [`fit_mixture`], [`fit_factors`]: what their globals mean |
-//! | `files`, `shards` | [`fit_mixture_files`], [`point_step`]: mixtures of rows in files that are worked at elsewhere; such a file |
+//! | `mixture`, `factors` | [`fit_mixture`], [`fit_factors`], and the description of their global parameters |
+//! | `files`, `shards` | [`fit_mixture_files`], [`point_step`]: mixtures of rows in files that other processes evaluate |
 //! | `chains` | [`ChainsRequest`], [`Sequences`], [`fit_chains`]: rows in sequence |
 //! | `stored` | [`Globals`], [`stored_globals`]: a fit as it is kept on disk |
+//! | `kinds` | [`ColumnKind`]: tables whose columns are of several kinds |
 //! | `sizes` | [`Sizes`]: a number of components, or a range to choose from |
 //! | `model` | [`MixtureModel`]: a fitted mixture, stored and applied to new points |
-//! | `explained` | [`Explained`]: what globals say of points |
+//! | `explained` | [`Explained`]: predictions of points |
 //! | `summary` | [`PointsSummary`]: a fit in numbers, `fit.json` |
 //! | `report_page` | the page about a fit |
 
@@ -21,6 +22,7 @@ mod explained;
 mod factors;
 mod files;
 mod job;
+mod kinds;
 mod mixture;
 mod model;
 mod report_page;
@@ -36,6 +38,7 @@ pub use explained::Explained;
 pub use factors::{FACTORS, explain_factors, fit_factors};
 pub use files::fit_mixture_files;
 pub use job::{Course, Described, Made, Picture};
+pub use kinds::{ColumnDistribution, ColumnKind, ColumnPart};
 pub use mixture::{Fitted, MIXTURE, fit_mixture};
 pub use model::MixtureModel;
 pub use request::{FactorsRequest, Kind, MixtureRequest, PointRequest, Shape};

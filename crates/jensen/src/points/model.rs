@@ -8,8 +8,9 @@ use jensen_math::special::log_sum_exp_slice;
 use jensen_run::{Archive, ArchiveError, Checkpoint, Identity};
 use rayon::prelude::*;
 
+use super::kinds::Kinds;
 use super::mixture::{MIXTURE, bernoullis, multinomials};
-use super::{Explained, Kind, Points, Shape};
+use super::{ColumnKind, Explained, Kind, Points, Shape};
 use crate::Error;
 use crate::job::folder;
 use crate::units::Units;
@@ -20,8 +21,12 @@ const ALGORITHM: &str = "mixture";
 /// A mixture as it was learned from points, for new ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixtureModel {
-    /// What a component is.
+    /// The kind of components.
     pub kind: Kind,
+    /// Columns that are of another kind.
+    pub kinds: Vec<ColumnKind>,
+    /// The categories of each categorical column, ascending.
+    pub levels: Vec<Vec<f64>>,
     /// Covariance matrices of Gaussian components.
     pub covariance: Shape,
     /// Number of components.
@@ -43,7 +48,7 @@ impl MixtureModel {
         let run = folder::open(path, MIXTURE)?;
         if !run.has(Artefact::Approximation) {
             return Err(Error::Input(format!(
-                "the folder `{0}` holds no finished fit: go on with it (`jensen mixture fit --out {0} --resume`)",
+                "the fit in `{0}` has not finished: continue it (`jensen mixture fit --out {0} --resume`)",
                 path.display()
             )));
         }
@@ -55,6 +60,8 @@ impl MixtureModel {
     pub fn encode(&self) -> Vec<u8> {
         let mut state = Archive::new();
         state.set("kind", self.kind);
+        state.set("kinds", &self.kinds);
+        state.set("levels", &self.levels);
         state.set("covariance", self.covariance);
         state.set("components", self.components);
         state.set("columns", &self.columns);
@@ -66,13 +73,15 @@ impl MixtureModel {
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// One sentence where the bytes are damaged, of another format version or hold something else.
-    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let checkpoint = Checkpoint::decode(bytes).map_err(|error| error.to_string())?;
+    /// [`Error::Input`] if the bytes are damaged, have another format version or hold something else.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let checkpoint = Checkpoint::decode(bytes).map_err(Error::input)?;
         let state = &checkpoint.state;
         let read = || -> Result<Self, ArchiveError> {
             Ok(Self {
                 kind: state.get("kind")?,
+                kinds: state.get("kinds")?,
+                levels: state.get("levels")?,
                 covariance: state.get("covariance")?,
                 components: state.get("components")?,
                 columns: state.get("columns")?,
@@ -80,11 +89,11 @@ impl MixtureModel {
                 units: state.get("units")?,
             })
         };
-        read().map_err(|error| format!("this is no mixture: {error}"))
+        read().map_err(|error| Error::Input(format!("this is not a mixture: {error}")))
     }
 
-    /// What the mixture says of points, none of them held out: responsibilities, and the log density of each point under
-    /// the posterior predictive distribution of q, in nats.
+    /// Predictions of points: responsibilities, and the log density of each point under the posterior predictive
+    /// distribution of q, in nats.
     ///
     /// That distribution is a mixture of Student's t for Gaussian components (Bishop 2006, Eq. 10.81), of the binary or multinomial
     /// probabilities that q expects for others. Missing values are integrated out.
@@ -94,15 +103,20 @@ impl MixtureModel {
     pub fn explain(&self, points: &Points) -> Result<Explained, Error> {
         if points.dim() != self.columns.len() {
             return Err(Error::Input(format!(
-                "rows of `{}` have {} numbers, those of the fit {}",
+                "rows of `{}` have {} numbers, but rows of the fit have {}",
                 points.source,
                 points.dim(),
                 self.columns.len()
             )));
         }
+        let prior = GaussianPrior::default();
+        if Kinds::asked(self.kind, &self.kinds) {
+            let (units, levels) = (&self.units, &self.levels);
+            let kinds = Kinds::stored(&self.columns, self.kind, &self.kinds, units, levels)?;
+            return self.explain_by(kinds.components(points, &points.train, 0.5, prior)?);
+        }
         match self.kind {
-            Kind::Gaussian => {
-                let prior = GaussianPrior::default();
+            Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
                 self.explain_by(points.gaussians(self.covariance, &self.units, prior))
             }
             Kind::Bernoulli => self.explain_by(bernoullis(0.5, points, &points.train)?),
@@ -130,7 +144,7 @@ pub(super) fn predicted<C: Components>(
     let (found, expected) = (lambda.len(), model.blocks().len());
     if found != expected {
         return Err(Error::Input(format!(
-            "the globals are of another model: {found} numbers, expected {expected}"
+            "the global parameters belong to another model: {found} numbers, expected {expected}"
         )));
     }
     let predictive = model.predictive(lambda);

@@ -85,7 +85,8 @@ fn compared(summary: &PointsSummary, table: (Vec<String>, Vec<Vec<String>>)) -> 
         .x(Axis::new(table.0[0].clone()))
         .y(Axis::new("nats"))
         .series(Series::scatter("", bounds).width(4.0));
-    let caption = "The bound by which numbers are compared. For a mixture of K components it includes log K!, because all orders of the components are equivalent.";
+    let caption = "The bound compares numbers of components. For a mixture of K components it includes log K!, \
+     because all orders of the components are equivalent.";
     let several = table.1.len() > 1;
     Exhibit {
         heading: "Fits compared".to_owned(),
@@ -98,7 +99,7 @@ fn compared(summary: &PointsSummary, table: (Vec<String>, Vec<Vec<String>>)) -> 
     }
 }
 
-/// Table and pictures of what was found.
+/// Table and pictures of the result.
 fn found(described: &Described) -> Exhibit {
     let (heads, rows) = &described.table;
     let columns = heads.len().min(SHOWN.1);
@@ -106,7 +107,7 @@ fn found(described: &Described) -> Exhibit {
     let mut heading = format!("{}s", described.rows);
     heading[..1].make_ascii_uppercase();
     let note = if rows.len() > SHOWN.0 || heads.len() > SHOWN.1 {
-        "Rows and columns that are left out here are in fit.json."
+        "fit.json has the rows and columns that are left out here."
     } else {
         ""
     };

@@ -1,4 +1,4 @@
-//! What is asked for, with its defaults.
+//! The settings of a fit, with their defaults.
 
 use std::path::PathBuf;
 
@@ -7,13 +7,14 @@ use jensen_conjugate::models::{Covariance, GaussianPrior};
 use jensen_conjugate::temper::{Length, Temper};
 use serde::{Deserialize, Serialize};
 
-use super::Sizes;
+use super::kinds::Kinds;
+use super::{ColumnKind, Sizes};
 use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
 use crate::units::Standardise;
 
-/// Settings of every model of points; what is absent has a default.
+/// Settings of every model of points; absent settings have defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -114,7 +115,7 @@ impl PointRequest {
                     ("--kappa", self.kappa),
                 ] {
                     if given.is_some() {
-                        return refuse(&format!("{name} belongs to --batch"));
+                        return refuse(&format!("{name} needs --batch"));
                     }
                 }
                 Mode::Batch {
@@ -141,6 +142,9 @@ impl PointRequest {
         }
         let temper = self.temper()?.with_cooling(self.length().cooling);
         temper.check().map_err(Error::Setting)?;
+        if temper.from_both_ends() {
+            return refuse("temperatures begin at both ends in topics alone: take warm or cold");
+        }
         Ok(DriverSettings {
             mode,
             temper,
@@ -155,7 +159,7 @@ impl PointRequest {
         temper.map_err(Error::Setting)
     }
 
-    /// Number of starts of models of at most so many parts.
+    /// The number of starts for models of at most `parts` parts.
     pub(super) fn starts(&self, parts: usize) -> u64 {
         let usual = match self.batch.is_some() || parts == 1 {
             true => 1,
@@ -164,8 +168,8 @@ impl PointRequest {
         self.starts.unwrap_or(usual).max(1)
     }
 
-    /// How many of them the temperature policy takes: what is not asked for is plain, which is cheaper, and no policy is to end
-    /// below the plain fit.
+    /// The number of starts with the temperature policy. The default starts are plain, which is cheaper, and the result
+    /// is then never below the plain fit.
     fn tempered(&self) -> u64 {
         self.starts.unwrap_or(1).max(1)
     }
@@ -187,7 +191,7 @@ impl PointRequest {
         })
     }
 
-    /// Iterations of one start of so many points, where they are planned.
+    /// The planned iterations of one start, if there is a plan.
     pub(super) fn planned(&self, points: usize) -> Option<u64> {
         let per_pass = (points as u64).div_ceil(self.batch?.max(1)).max(1);
         Some(((self.passes()? * per_pass as f64).ceil() as u64).max(1))
@@ -234,6 +238,19 @@ pub struct MixtureRequest {
         arg(long, value_name = "KIND", value_enum, help_heading = "Model")
     )]
     pub kind: Option<Kind>,
+    /// Columns of another kind, each NAME=gaussian, poisson, bernoulli or categorical: columns are then independent given the
+    /// component
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "NAME=KIND,…",
+            value_delimiter = ',',
+            help_heading = "Model"
+        )
+    )]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<ColumnKind>,
     /// Covariance matrices of Gaussian components [default: full]
     #[cfg_attr(
         feature = "clap",
@@ -262,14 +279,14 @@ pub struct MixtureRequest {
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prior_variance_weight: Option<f64>,
-    /// Dirichlet parameter of the proportions of multinomial components, and of the probabilities of binary ones
+    /// Dirichlet parameter of the proportions of multinomial and categorical components, and of the probabilities of binary ones
     /// [default: 0.5]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     pub smoothing: Option<f64>,
     /// Draw the components' means as pictures of this size
     #[cfg_attr(feature = "clap", arg(long, value_name = "WxH", value_parser = words::size, requires = "out", help_heading = "Output"))]
     pub image: Option<(usize, usize)>,
-    /// What every model of points is told.
+    /// The settings of every model of points.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub points: PointRequest,
 }
@@ -278,6 +295,16 @@ impl MixtureRequest {
     /// The numbers of components.
     pub fn sizes(&self) -> Sizes {
         self.components.unwrap_or(Sizes::one(1))
+    }
+
+    /// What columns are unless they have a kind of their own.
+    pub(super) fn kind(&self) -> Kind {
+        self.kind.unwrap_or_default()
+    }
+
+    /// Whether columns have kinds of their own.
+    pub(super) fn several_kinds(&self) -> bool {
+        Kinds::asked(self.kind(), &self.columns)
     }
 
     /// Dirichlet parameter of the weights.
@@ -305,11 +332,15 @@ impl MixtureRequest {
     /// # Errors
     /// One is given.
     pub(super) fn check(&self) -> Result<(), Error> {
-        let kind = self.kind.unwrap_or_default();
-        let gaussian = kind == Kind::Gaussian;
+        let some = |kinds: &[Kind]| {
+            kinds.contains(&self.kind()) || self.columns.iter().any(|c| kinds.contains(&c.kind))
+        };
+        let gaussian = some(&[Kind::Gaussian]);
+        let smooth = some(&[Kind::Bernoulli, Kind::Multinomial, Kind::Categorical]);
+        let together = gaussian && !self.several_kinds();
         for (name, given, fits) in [
             ("--standardise", self.standardise.is_some(), gaussian),
-            ("--covariance", self.covariance.is_some(), gaussian),
+            ("--covariance", self.covariance.is_some(), together),
             (
                 "--prior-mean-weight",
                 self.prior_mean_weight.is_some(),
@@ -321,17 +352,15 @@ impl MixtureRequest {
                 self.prior_variance_weight.is_some(),
                 gaussian,
             ),
-            ("--smoothing", self.smoothing.is_some(), !gaussian),
+            ("--smoothing", self.smoothing.is_some(), smooth),
         ] {
             if given && !fits {
-                let whose = if gaussian {
-                    "binary and multinomial"
-                } else {
-                    "Gaussian"
+                let whose = match name {
+                    "--smoothing" => "binary, categorical and multinomial components",
+                    "--covariance" => "components all of whose columns are Gaussian",
+                    _ => "Gaussian components",
                 };
-                return Err(Error::Setting(format!(
-                    "{name} belongs to {whose} components"
-                )));
+                return Err(Error::Setting(format!("{name} belongs to {whose}")));
             }
         }
         Ok(())
@@ -350,6 +379,10 @@ pub enum Kind {
     Bernoulli,
     /// Vectors of counts
     Multinomial,
+    /// Independent counts
+    Poisson,
+    /// Independent categories, whole numbers or others
+    Categorical,
 }
 
 /// Shapes of covariance matrices.
@@ -396,7 +429,7 @@ pub struct FactorsRequest {
     /// Draw the factors as pictures of this size
     #[cfg_attr(feature = "clap", arg(long, value_name = "WxH", value_parser = words::size, requires = "out", help_heading = "Output"))]
     pub image: Option<(usize, usize)>,
-    /// What every model of points is told.
+    /// The settings of every model of points.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub points: PointRequest,
 }

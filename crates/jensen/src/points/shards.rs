@@ -1,8 +1,8 @@
 //! A shard of a mixture: a table whose rows are worked at where it is read.
 //!
-//! It is read twice: for what is told of its columns ([`What::Survey`]), from which the prior of all rows is made, and for what
-//! starts need of its rows ([`What::Begin`]); from then on whoever has it keeps it. What it answers is a function of settings, file and
-//! share, whose sums over a tree of shards are the driver's.
+//! It is read twice: for the moments of its columns ([`What::Survey`]), which determine the prior, and for the
+//! statistics of its rows at the start ([`What::Begin`]). Then its worker keeps it. Its answers depend only on
+//! settings, file and share, and the driver adds them over a tree of shards.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::{Kind, MixtureRequest, Points};
 use crate::Error;
 use crate::units::Units;
 
-/// What is asked of a shard.
+/// A request to a shard.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     /// Its rows and columns, and whether components can be of them.
@@ -46,7 +46,7 @@ impl What {
     ];
 }
 
-/// What a shard needs beside its file: the settings, and the moments of the columns of all rows once they are known.
+/// The inputs of a shard besides its file: the settings, and later the moments of the columns over all rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct PointPlan {
     pub request: MixtureRequest,
@@ -54,7 +54,7 @@ pub(super) struct PointPlan {
     pub columns: Vec<[f64; 3]>,
 }
 
-/// The rows of a shard as components of a mixture, those to learn from and those held out.
+/// The training rows and the held-out rows of a shard, as components of a mixture.
 pub(super) enum Rows {
     Gaussian(Gaussians, Gaussians, Box<Units>),
     Bernoulli(Bernoullis, Bernoullis),
@@ -68,8 +68,8 @@ impl Rows {
         points: Points,
         columns: &[ColumnMoments],
     ) -> Result<Self, Error> {
-        Ok(match request.kind.unwrap_or_default() {
-            Kind::Gaussian => {
+        Ok(match request.kind() {
+            Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
                 let shape = request.covariance.unwrap_or_default().into();
                 let units = Units::of_moments(columns, request.standardise.unwrap_or_default())?;
                 let (rows, own) = (units.rows(&points.train), units.moments(columns));
@@ -88,6 +88,17 @@ impl Rows {
             }
         })
     }
+
+    /// The same with the prior correlations of these points, which whoever drives needs and shards do not.
+    pub fn with_correlation(self, points: &Points) -> Self {
+        match self {
+            Self::Gaussian(train, heldout, units) => {
+                let train = train.with_correlation_of(&units.rows(&points.train));
+                Self::Gaussian(train, heldout, units)
+            }
+            other => other,
+        }
+    }
 }
 
 /// A shard that was read.
@@ -97,11 +108,11 @@ pub struct PointShard {
     bytes: usize,
 }
 
-/// The work of a shard: what a driver asks of it. `kept` has the shard, where it was read before, and takes it where it was read now.
-/// The same arguments give the same bits anywhere.
+/// Answers a request of the driver to a shard. `kept` has the shard if it was read before, and keeps it if it is read
+/// now. The same arguments give the same bits anywhere.
 ///
 /// # Errors
-/// The file cannot be read, is another one than the driver's, or holds what components cannot have.
+/// The file cannot be read, differs from the driver's file, or has values that the components do not support.
 pub fn point_step(
     plan: &str,
     path: &Path,
@@ -110,7 +121,7 @@ pub fn point_step(
     share: &[u8],
     kept: &mut Option<Arc<PointShard>>,
 ) -> Result<Vec<u8>, Error> {
-    let damaged = |error: String| Error::Input(format!("what the shard was asked: {error}"));
+    let damaged = |error: String| Error::Input(format!("the request to the shard: {error}"));
     let mut read = Reader::new(ask);
     let [what, components] = read.counts().map_err(damaged)?;
     let what = What::ALL.into_iter().find(|known| *known as u64 == what);
@@ -148,7 +159,7 @@ fn expanded(runs: &[u32]) -> Vec<usize> {
         .collect()
 }
 
-/// What is told of a shard that was read for the first time.
+/// The survey of a shard after its first reading.
 fn surveyed(request: &MixtureRequest, path: &Path, number: u64) -> Result<Vec<u8>, Error> {
     let points = Points::of_shard(&Table::read(path)?, &request.points, number)?;
     points.check_size(request.image)?;
@@ -157,7 +168,7 @@ fn surveyed(request: &MixtureRequest, path: &Path, number: u64) -> Result<Vec<u8
     let rows = points.count();
     let (names, digest) = (points.names.clone(), points.digest.clone());
     // Values that components cannot have are said here. Columns may be constant in a shard that are not in others.
-    if request.kind.unwrap_or_default() != Kind::Gaussian {
+    if request.kind() != Kind::Gaussian {
         Rows::of(request, points, &columns)?;
     }
     let moments: Vec<f64> = columns
@@ -213,7 +224,7 @@ fn moments([count, mean, squares]: [f64; 3]) -> ColumnMoments {
     }
 }
 
-/// What starts need of a shard.
+/// The statistics of a shard for a start.
 fn begun<C: Components>(train: &C, rows: &[f64]) -> Vec<u8> {
     let mut totals = vec![0.0; train.prior().iter().map(|(family, _)| family.len()).sum()];
     train.add_all(1.0, &mut totals);
@@ -289,7 +300,7 @@ impl PointShard {
     }
 }
 
-/// What a shard says of itself.
+/// The survey of a shard.
 pub(super) struct ShardSurvey {
     pub rows: usize,
     pub names: Vec<String>,
@@ -297,7 +308,7 @@ pub(super) struct ShardSurvey {
     pub columns: Vec<ColumnMoments>,
 }
 
-/// Reads what [`What::Survey`] is answered with.
+/// Reads the answer to [`What::Survey`].
 pub(super) fn survey_of(read: &mut Reader<'_>) -> Result<ShardSurvey, String> {
     let [rows, names] = read.counts()?;
     let digest = read.text()?;

@@ -7,13 +7,15 @@ use crate::Error;
 use crate::job::folder;
 use crate::units::Units;
 
-/// What a model says of other points.
+/// A stored model for new points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Globals {
     /// Natural parameters of q(β), of points in these units.
     pub lambda: Vec<f64>,
     /// The units of the columns.
     pub units: Units,
+    /// The categories of each categorical column, ascending.
+    pub levels: Vec<Vec<f64>>,
 }
 
 impl Globals {
@@ -22,26 +24,28 @@ impl Globals {
         let mut archive = Archive::new();
         archive.put("lambda", &self.lambda);
         archive.set("units", &self.units);
+        archive.set("levels", &self.levels);
         Checkpoint::of_result(Identity::of_result(model), archive).encode()
     }
 
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// One sentence where they are damaged or hold something else.
-    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let checkpoint = Checkpoint::decode(bytes).map_err(|error| error.to_string())?;
+    /// [`Error::Input`] if they are damaged or hold something else.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let checkpoint = Checkpoint::decode(bytes).map_err(Error::input)?;
         let read = || -> Result<Self, ArchiveError> {
             Ok(Self {
                 lambda: checkpoint.state.vec("lambda")?,
                 units: checkpoint.state.get("units")?,
+                levels: checkpoint.state.get("levels")?,
             })
         };
-        read().map_err(|error| format!("this is no fit of points: {error}"))
+        read().map_err(|error| Error::Input(format!("this is not a fit of points: {error}")))
     }
 }
 
-/// What a finished fit of `command` left in its folder.
+/// The global parameters in the folder of a finished fit of `command`.
 ///
 /// # Errors
 /// The fit has not finished, or the file is damaged.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ColumnPart;
 use crate::job::Judgement;
 
 /// Wall-clock seconds of the parts of a fit.
@@ -19,7 +20,7 @@ pub struct PointsSummary {
     pub command: String,
     /// The model, such as `gaussian mixture`.
     pub model: String,
-    /// How the run ended and what speaks against it.
+    /// Status and verdict.
     #[serde(flatten)]
     pub judgement: Judgement,
     /// The evidence lower bound of the model at T = 1, in nats.
@@ -48,11 +49,10 @@ pub struct PointsSummary {
     pub version: String,
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// What was found.
+    /// The parts of the fitted model.
     #[serde(flatten)]
     pub parts: Parts,
-    /// What one more iteration over all points would add to the bound, in nats; of fits by minibatches, which have no
-    /// stopping rule of their own.
+    /// The gain of one more iteration over all points, in nats; for minibatch fits, which have no stopping rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<f64>,
     /// Starts and sizes that were tried, where there were several.
@@ -69,7 +69,8 @@ pub struct CandidateRow {
     pub seed: u64,
     /// Its bound in nats.
     pub elbo: Option<f64>,
-    /// What models are compared by: the bound, of a mixture of K components with the log of the K! modes that differ by names alone.
+    /// The score that compares models: the bound, for a mixture of K components plus the log of its K! equivalent
+    /// modes.
     pub evidence: Option<f64>,
     /// Iterations that it took.
     pub iterations: u64,
@@ -116,7 +117,7 @@ impl PointsSummary {
     }
 }
 
-/// What was found in points.
+/// The parts of a fitted model of points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Parts {
@@ -133,9 +134,9 @@ pub enum Parts {
 pub struct Chain {
     /// Probabilities of the first state.
     pub initial: Vec<f64>,
-    /// Probabilities of the next state, a row a state.
+    /// Transition probabilities, one row per state.
     pub transitions: Vec<Vec<f64>>,
-    /// What every state emits.
+    /// The emissions of every state.
     pub emissions: Vec<Emission>,
 }
 
@@ -145,7 +146,7 @@ pub struct Chain {
 pub enum Emission {
     /// Real vectors.
     Gaussian {
-        /// Mean, a value a column.
+        /// Mean, one value per column.
         mean: Vec<f64>,
         /// Covariance row by row, or variances where columns are independent.
         covariance: Vec<f64>,
@@ -159,6 +160,13 @@ pub enum Emission {
     Multinomial {
         /// Proportions of the columns.
         proportions: Vec<f64>,
+    },
+    /// Columns of several kinds.
+    Columns {
+        /// What each column is in the middle: see [`ColumnDistribution::value`](super::ColumnDistribution::value).
+        values: Vec<f64>,
+        /// The columns.
+        columns: Vec<ColumnPart>,
     },
 }
 
@@ -172,7 +180,8 @@ impl Emission {
             }
             | Self::Multinomial {
                 proportions: values,
-            } => values,
+            }
+            | Self::Columns { values, .. } => values,
         }
     }
 }
@@ -183,7 +192,7 @@ impl Emission {
 pub enum Component {
     /// Real vectors.
     Gaussian {
-        /// Mean, a value a column.
+        /// Mean, one value per column.
         mean: Vec<f64>,
         /// Covariance row by row, or variances where columns are independent.
         covariance: Vec<f64>,
@@ -201,6 +210,15 @@ pub enum Component {
     Multinomial {
         /// Proportions of the columns.
         proportions: Vec<f64>,
+        /// Share of the points.
+        weight: f64,
+    },
+    /// Columns of several kinds.
+    Columns {
+        /// What each column is in the middle: see [`ColumnDistribution::value`](super::ColumnDistribution::value).
+        values: Vec<f64>,
+        /// The columns.
+        columns: Vec<ColumnPart>,
         /// Share of the points.
         weight: f64,
     },
@@ -218,7 +236,8 @@ impl Component {
             | Self::Multinomial {
                 proportions: values,
                 ..
-            } => values,
+            }
+            | Self::Columns { values, .. } => values,
         }
     }
 
@@ -227,7 +246,8 @@ impl Component {
         match self {
             Self::Gaussian { weight, .. }
             | Self::Bernoulli { weight, .. }
-            | Self::Multinomial { weight, .. } => *weight,
+            | Self::Multinomial { weight, .. }
+            | Self::Columns { weight, .. } => *weight,
         }
     }
 }

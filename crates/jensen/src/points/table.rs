@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use jensen_conjugate::models::{GaussianPrior, Gaussians};
+use jensen_conjugate::models::{GaussianPrior, Gaussians, sample};
 use jensen_data::Table;
 use jensen_math::rng::{Purpose, permutation};
 
@@ -10,14 +10,14 @@ use super::{PointRequest, Shape};
 use crate::Error;
 use crate::units::{Standardise, Units};
 
-/// Rows of numbers, with those to learn from apart from those held out.
+/// Rows of numbers, divided into training rows and held-out rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Points {
     /// The file, or the caller's label.
     pub source: String,
     /// Names of the columns.
     pub names: Vec<String>,
-    /// Rows to learn from, one after the other.
+    /// Training rows, concatenated.
     pub train: Vec<f64>,
     /// Rows to score.
     pub heldout: Vec<f64>,
@@ -25,7 +25,7 @@ pub struct Points {
     pub digest: String,
     /// The first value that is missing: its row, from 1, and its column.
     pub missing: Option<(usize, String)>,
-    /// How many rows there are to learn from, where they are elsewhere and those here are a sample of them.
+    /// The number of training rows if they are elsewhere, and these rows are a sample.
     pub elsewhere: Option<usize>,
 }
 
@@ -60,7 +60,7 @@ impl Points {
         }
     }
 
-    /// Refuses missing values, for the reason given.
+    /// Refuses missing values, with the given reason.
     ///
     /// # Errors
     /// A value is missing.
@@ -74,7 +74,7 @@ impl Points {
         }
     }
 
-    /// Refuses missing values where temperatures are inferred, whose normalisers are those of complete rows.
+    /// Refuses missing values with inferred temperatures, because their normalisers need complete rows.
     ///
     /// # Errors
     /// A value is missing, and the policy infers.
@@ -87,7 +87,7 @@ impl Points {
         }
     }
 
-    /// Refuses a column of which nothing is known.
+    /// Refuses a column without any value.
     ///
     /// # Errors
     /// There is one.
@@ -99,7 +99,7 @@ impl Points {
         match (0..self.dim()).find(|d| !known(*d)) {
             None => Ok(()),
             Some(d) => Err(Error::Input(format!(
-                "`{}`: the column `{}` holds no number to learn from: leave it out",
+                "`{}`: the column `{}` has no number: leave it out",
                 self.source, self.names[d]
             ))),
         }
@@ -119,6 +119,26 @@ impl Points {
         let rows = units.rows(&self.train);
         Gaussians::with_prior(shape.into(), units.width(), rows, prior)
             .with_log_scales(units.log_scales())
+    }
+
+    /// The same about to be fitted from this seed: with prior correlations, which are those of the rows that the start looks at.
+    pub(super) fn gaussians_to_fit(
+        &self,
+        shape: Shape,
+        units: &Units,
+        prior: GaussianPrior,
+        seed: u64,
+    ) -> Gaussians {
+        let row = |at: usize| &self.train[at * self.dim()..(at + 1) * self.dim()];
+        let gaussians = self.gaussians(shape, units, prior);
+        match sample(self.count(), seed) {
+            None => gaussians.with_correlation_of(&units.rows(&self.train)),
+            Some(rows) => {
+                let looked_at: Vec<f64> =
+                    rows.into_iter().flat_map(|at| units.row(row(at))).collect();
+                gaussians.with_correlation_of(&looked_at)
+            }
+        }
     }
 
     /// The columns of these names of a table, all rows to learn from.
@@ -149,7 +169,7 @@ impl Points {
         Self::of_shard(table, request, 0)
     }
 
-    /// The same of a shard of this number, whose held-out rows are drawn apart from those of others.
+    /// The same for a shard of this number, which draws its held-out rows separately.
     ///
     /// # Errors
     /// As [`of_table`](Self::of_table).

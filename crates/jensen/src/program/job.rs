@@ -7,10 +7,12 @@ use jensen_data::{
 use jensen_run::{Budget, Clock, Control, Identity, Outcome, Record};
 use serde::Serialize;
 
-use super::FIT;
+use super::{FIT, REGRESSION};
 use crate::exchangeable::{VariancePoint, variance_section};
 use crate::fit::footprint;
 use crate::job::{self, Evidence, File, Finished, Job, Judgement, Need};
+use crate::regress::section;
+use crate::stan::Build;
 use crate::{About, Error, Fitted, HistoryPoint, Options, Predictive, Problem, fit_with};
 
 /// A fit of a problem, about to start.
@@ -141,6 +143,15 @@ impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
         told.exhibits
             .extend(variance_section(&made.course.variances));
         let refined = fitted.refined().is_some_and(|refined| refined.mixed());
+        let regression = self.inputs.iter().find(|(name, _)| *name == REGRESSION);
+        let build = Build {
+            seed,
+            simd: fitted.settings.simd,
+            threads: self.options.threads,
+            ..Build::default()
+        };
+        told.exhibits
+            .extend(regression.and_then(|(_, kept)| section(kept, &fitted.sample.table, build)));
         told.predictive = Predictive::of(&fitted.sample, self.data, !refined);
         let table = &fitted.sample.table;
         let refined = fitted.encode_refined();

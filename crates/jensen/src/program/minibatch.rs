@@ -51,8 +51,8 @@ fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
 fn refuse_all_over(request: &FitRequest) -> Result<(), Error> {
     let refuse = |what: &str| {
         Err(Error::Setting(format!(
-            "{what} visits records all over the data in every iteration, and those of --records come in blocks: leave it \
-             out, or give the data in one file without --records"
+            "{what} visits records from all blocks in every iteration, and --records reads one block at a time: \
+             leave it out, or give the data in one file without --records"
         )))
     };
     match request.method {
@@ -113,12 +113,12 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
         Some(MethodName::Smiso) => {
             if request.estimator.is_some() || request.optimizer.is_some() {
                 return Err(Error::setting(
-                    "--method smiso has an estimator and steps of its own: leave out --estimator and --optimizer",
+                    "--method smiso has its own estimator and steps: leave out --estimator and --optimizer",
                 ));
             }
             if request.trace_variance.is_some() {
                 return Err(Error::setting(
-                    "--method smiso has no gradient estimator whose variance could be traced: leave out --trace-variance",
+                    "--method smiso has no gradient estimator to trace: leave out --trace-variance",
                 ));
             }
             if request.tol.is_some() {
@@ -137,7 +137,7 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
         Some(MethodName::Trust) => {
             if request.trace_variance.is_some() {
                 return Err(Error::setting(
-                    "--method trust has no gradient estimator whose variance could be traced: leave out --trace-variance",
+                    "--method trust has no gradient estimator to trace: leave out --trace-variance",
                 ));
             }
             if request.estimator.is_some()
@@ -145,7 +145,8 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
                 || request.step_size.is_some()
             {
                 return Err(Error::setting(
-                    "--method trust has gradients and steps of its own: leave out --estimator, --optimizer and --step-size",
+                    "--method trust has its own gradients and steps: leave out --estimator, --optimizer and \
+                     --step-size",
                 ));
             }
             let usual = request.trust.over(TrustSettings::default())?;
@@ -161,7 +162,7 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
             })))
         }
         Some(_) => Err(Error::setting(
-            "--exchangeable goes with --method bbvi (the default there), smiso or trust",
+            "--exchangeable needs --method bbvi (its default), smiso or trust",
         )),
     }
 }
@@ -199,6 +200,7 @@ fn estimator(name: EstimatorName) -> RecordEstimator {
         EstimatorName::Ens => RecordEstimator::Ens { beta: 0.5 },
         EstimatorName::Joint => RecordEstimator::Joint,
         EstimatorName::JointMean => RecordEstimator::JointMean,
+        EstimatorName::JointPaper => RecordEstimator::JointPaper,
         EstimatorName::JointSvrg => RecordEstimator::JointSvrg,
         EstimatorName::JointExact => RecordEstimator::JointExact,
     }

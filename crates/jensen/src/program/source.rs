@@ -41,12 +41,17 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a program, and its data if there are any; included files are looked up in `folders`. Programs and included files
-    /// whose arrays are all declared as before Stan 2.33 are written in today's syntax.
+    /// Reads a program, and its data if there are any, at most `most` bytes of a compressed file; included files are looked up
+    /// in `folders`. Programs and included files whose arrays are all declared as before Stan 2.33 are written in today's syntax.
     ///
     /// # Errors
     /// A file cannot be read, or is not what its place says.
-    pub fn read(model: &Path, folders: &[PathBuf], data: Option<&Path>) -> Result<Self, Error> {
+    pub fn read(
+        model: &Path,
+        folders: &[PathBuf],
+        data: Option<&Path>,
+        most: u64,
+    ) -> Result<Self, Error> {
         let is_program = |path: &Path| path.extension().is_some_and(|e| e == "stan");
         if let Some(data) = data.filter(|data| is_program(data) && !is_program(model)) {
             return Err(Error::Input(format!(
@@ -67,7 +72,9 @@ impl Source {
             model: model.display().to_string(),
             text: in_todays_syntax(read_text(model)?),
             includes: Includes::of_folders(folders),
-            data: data.map(DataFile::read).transpose()?,
+            data: data
+                .map(|data| DataFile::read_within(data, most))
+                .transpose()?,
             coordinates: Coordinates::default(),
             regression: None,
         })

@@ -12,6 +12,12 @@ use crate::job::words;
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct TrustRequest {
+    /// Algorithm 1 of the paper as printed, from the initial point, without starts: with --method trust alone
+    #[cfg_attr(
+        feature = "clap",
+        arg(id = "trust_paper", long = "trust-paper", help_heading = "TrustVI")
+    )]
+    pub paper: bool,
     /// η: the share of the promised improvement that a step must show, above 0 and at most 0.5 [default: 0.3]
     #[cfg_attr(feature = "clap", arg(id = "trust_eta", long = "trust-eta", value_name = "X", value_parser = words::positive, help_heading = "TrustVI"))]
     pub eta: Option<f64>,

@@ -126,7 +126,7 @@ pub(crate) fn first_data(
             .find(|name| shared.get(name).is_some());
         if let Some(name) = twice {
             return Err(Error::Input(format!(
-                "`{name}` is among the data, and the records have it: leave it out there"
+                "both the data and the records have `{name}`: remove it from the data"
             )));
         }
     }

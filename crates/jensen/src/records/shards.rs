@@ -287,7 +287,7 @@ impl RecordShards {
 /// # Errors
 /// The bytes are damaged, or the records cannot be had.
 pub fn record_step(shard: &BlockModel, ask: &[u8], share: &[u8]) -> Result<Vec<u8>, Error> {
-    let damaged = |error: String| Error::Input(format!("what the shard was asked: {error}"));
+    let damaged = |error: String| Error::Input(format!("the request to the shard: {error}"));
     let mut read = Reader::new(ask);
     let [what, rows, lanes, held] = read.counts().map_err(damaged)?;
     let (rows, lanes) = (rows as usize, lanes as usize);
@@ -306,7 +306,7 @@ pub fn record_step(shard: &BlockModel, ask: &[u8], share: &[u8]) -> Result<Vec<u
         rows == records.dim() && z.len() == rows * lanes && (what != 2 || v.len() == z.len());
     if !fits || batch.iter().any(|n| *n as usize >= records.records()) {
         return Err(damaged(
-            "it is of another program or of other records".to_owned(),
+            "it belongs to another program or to other records".to_owned(),
         ));
     }
     if held > 0 {

@@ -58,7 +58,7 @@ impl RecordTable {
             .filter(|rows| *rows <= i32::MAX as u32);
         let Some(rows) = rows else {
             return Err(Error::Input(format!(
-                "the files have {} rows: at most {} can be records of one fit",
+                "the files have {} rows, and a fit takes at most {} records",
                 files.rows(),
                 i32::MAX
             )));

@@ -1,4 +1,4 @@
-//! What topics are learned from: the file of a corpus, or documents in memory.
+//! The documents of a topic model: the file of a corpus, or documents in memory.
 
 use std::borrow::Cow;
 
@@ -17,9 +17,9 @@ pub struct Collection<'a> {
     pub(super) words: Cow<'a, [String]>,
     /// How text became words.
     pub(super) tokeniser: Tokeniser,
-    /// What tells the documents apart from others.
+    /// The digest of the documents.
     pub(super) digest: String,
-    /// What the documents are called.
+    /// The name of the documents.
     pub(super) name: String,
     /// The file that they are read from.
     pub(super) file: Option<&'a Corpus>,
@@ -42,8 +42,8 @@ impl<'a> Collection<'a> {
         }
     }
 
-    /// Documents in memory, none of them held out; the words of their terms are the terms' numbers. Fits are those of the
-    /// same documents in a file, bit for bit.
+    /// Documents in memory, none of them held out. The words are the numbers of the terms. Fits equal fits of the same
+    /// documents in a file, bit for bit.
     pub fn in_memory(documents: MemoryDocuments) -> Self {
         let words = (0..documents.terms()).map(|term| term.to_string());
         Self {
@@ -63,8 +63,8 @@ impl<'a> Collection<'a> {
     }
 
     /// How text became words.
-    pub fn tokeniser(&self) -> Tokeniser {
-        self.tokeniser
+    pub fn tokeniser(&self) -> &Tokeniser {
+        &self.tokeniser
     }
 }
 

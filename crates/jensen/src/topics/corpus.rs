@@ -1,16 +1,16 @@
-//! What corpus is asked for, with its defaults.
+//! The settings of a corpus, with their defaults.
 
 use std::path::{Path, PathBuf};
 
 use jensen_data::corpus::sources::SourceSettings;
 use jensen_data::corpus::{
-    BuildSettings, DocumentUnit, Format, Frequency, Sources, StopWords, Tokeniser,
+    BuildSettings, DocumentUnit, Extra, Format, Frequency, Pattern, Sources, StopWords, Tokeniser,
 };
 use serde::{Deserialize, Deserializer};
 
 use crate::Error;
 
-/// How a corpus is built; what is absent has a default.
+/// How a corpus is built; absent settings have defaults.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorpusRequest {
@@ -20,24 +20,28 @@ pub struct CorpusRequest {
     pub format: Option<Format>,
     /// Field of a JSON line, or column of a Parquet file, with the text.
     pub field: Option<String>,
-    /// What is a document of plain text: a file of a folder, a line of a file given by name, unless given.
+    /// The unit of a plain-text document. The default is a file in a folder, and a line in a file given by name.
     pub documents: Option<DocumentUnit>,
     /// The words of bags, one a line.
     pub vocabulary: Option<PathBuf>,
-    /// Words of at least so many documents are kept.
+    /// Smallest number of documents with a word.
     #[serde(deserialize_with = "frequency")]
     pub min_df: Option<Frequency>,
-    /// Words of at most so many documents are kept.
+    /// Largest number of documents with a word.
     #[serde(deserialize_with = "frequency")]
     pub max_df: Option<Frequency>,
-    /// So many words are kept, those in most documents; 0 keeps all.
+    /// Largest number of words, by document frequency; 0 keeps all.
     pub max_terms: Option<usize>,
-    /// Words to leave out: `english`, `none` or those of a file.
+    /// Words to leave out: `english`, `none`, or a file of words.
     pub stop_words: Option<String>,
     /// Fewest letters of a word.
     pub min_length: Option<usize>,
     /// Most letters of a word.
     pub max_length: Option<usize>,
+    /// Characters that belong to words beside letters.
+    pub keep: Vec<Extra>,
+    /// What a word is instead.
+    pub pattern: Option<Pattern>,
     /// Share of the documents to hold out.
     pub heldout: Option<f64>,
     /// Seed of their choice.
@@ -70,11 +74,18 @@ impl CorpusRequest {
     /// Refuses lengths that no word has.
     ///
     /// # Errors
-    /// One sentence for the user.
-    pub fn check(&self) -> Result<(), String> {
+    /// [`Error::Setting`].
+    pub fn check(&self) -> Result<(), Error> {
         let [least, most] = self.lengths();
         if least == 0 || most < least {
-            return Err("--min-length must be at least 1, and --max-length no smaller".to_owned());
+            return Err(Error::setting(
+                "--min-length must be at least 1, and --max-length no smaller",
+            ));
+        }
+        if self.pattern.is_some() && !self.keep.is_empty() {
+            return Err(Error::setting(
+                "--pattern defines the words: leave --keep out",
+            ));
         }
         Ok(())
     }
@@ -94,17 +105,19 @@ impl CorpusRequest {
         Ok(Sources::new(&self.inputs, &settings)?)
     }
 
-    /// What to build of the inputs.
+    /// The settings of the build from the inputs.
     ///
     /// # Errors
     /// As [`check`](Self::check), and when the file of stop words cannot be read.
     pub fn settings(&self, sources: &Sources) -> Result<BuildSettings, Error> {
-        self.check().map_err(Error::Input)?;
+        self.check()?;
         let [min_length, max_length] = self.lengths();
         let mut settings = BuildSettings::new(sources);
         settings.tokeniser = Tokeniser {
             min_length,
             max_length,
+            keep: self.keep.clone(),
+            pattern: self.pattern.clone(),
         };
         let vocabulary = &mut settings.vocabulary;
         vocabulary.min_df = self.min_df.unwrap_or(vocabulary.min_df);

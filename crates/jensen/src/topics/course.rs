@@ -1,4 +1,4 @@
-//! What a run's records say.
+//! Curves from the records of a run.
 
 use jensen_conjugate::documents::Documents;
 use jensen_conjugate::lda::LdaSettings;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Curves;
 use crate::job;
 
-/// Points of a curve; more cannot be told apart.
+/// Points of a curve; more are indistinguishable.
 const POINTS: usize = 1000;
 
 /// Sizes of a run.
@@ -37,7 +37,7 @@ impl Sizes {
         (self.documents / self.batch).ceil().max(1.0)
     }
 
-    /// Passes made after so many iterations.
+    /// The number of passes after an iteration.
     pub fn passes(&self, iteration: u64) -> f64 {
         iteration as f64 / self.batches()
     }
@@ -48,7 +48,7 @@ fn number(record: &Record, name: &str) -> Option<f64> {
     record.fields.get(name).and_then(Value::as_f64)
 }
 
-/// Gathers what the results say of a run.
+/// Collects the records of a run for the results.
 #[derive(Clone, Debug)]
 pub struct TopicsCourse {
     sizes: Sizes,

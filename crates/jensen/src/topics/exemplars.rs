@@ -1,4 +1,4 @@
-//! Documents that show what a topic is about: those that it makes the most of.
+//! The documents with the largest share of each topic.
 
 use jensen_conjugate::documents::{Bag, Documents};
 use jensen_conjugate::lda::{LocalRule, Predictor};
@@ -7,8 +7,8 @@ use jensen_report::Exhibit;
 
 use super::TopicModel;
 
-/// Documents that are looked at, in so many groups of neighbours evenly over the training documents; all where there are no
-/// more.
+/// The number of documents that are examined, in groups of neighbours spread evenly over the training documents; all if
+/// there are fewer.
 const LOOKED_AT: usize = 2000;
 const GROUPS: usize = 20;
 
@@ -84,9 +84,9 @@ pub(super) fn exhibit(
     (!rows.is_empty()).then(|| Exhibit {
         heading: "Documents of each topic".to_owned(),
         note: format!(
-            "Those that have most of a topic, among {looked_at}; the number is that of the line which `jensen topics predict` \
-             writes for the document when it is given the corpus. Of its words those are shown that this topic accounts for, \
-             the most frequent first."
+            "The documents with the largest share of each topic, among {looked_at}. The number is the line of the \
+             document in the output of `jensen topics predict` for the corpus. The words are the most frequent \
+             words of the document that belong to this topic."
         ),
         table: (
             ["topic", "document", "share", "tokens", "words"].map(str::to_owned).to_vec(),

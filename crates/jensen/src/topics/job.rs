@@ -47,7 +47,7 @@ pub struct TopicsJob<'a> {
     shards: Option<Box<dyn Shards + 'a>>,
 }
 
-/// What a fit of topics makes.
+/// The result of a topic fit.
 pub struct TopicsMade {
     /// The fit.
     pub fit: LdaFit,
@@ -61,10 +61,10 @@ pub struct TopicsMade {
     pub evaluate_seconds: f64,
 }
 
-/// Learns topics from a collection, from `start` where they are given. `open_seconds` is what opening it took.
+/// Learns topics from a collection, from `start` where they are given. `open_seconds` is the time for opening it.
 ///
 /// # Errors
-/// A setting that cannot be, more topics than tokens, and what [`carry_out`] refuses.
+/// A setting that cannot be, more topics than tokens, and the errors of [`carry_out`].
 pub fn fit_topics<'a>(
     collection: &'a Collection<'a>,
     run: TopicsRun,
@@ -96,7 +96,7 @@ pub fn fit_topics_on<'a>(
     let tokens = collection.train.tokens();
     if settings.topics as f64 > tokens {
         return Err(Error::Input(format!(
-            "{} topics cannot be learned from {tokens} tokens: ask for fewer topics",
+            "{} topics are too many for {tokens} tokens: use fewer topics",
             settings.topics
         )));
     }
@@ -156,7 +156,8 @@ impl TopicsJob<'_> {
             words: self.collection.words.to_vec(),
             tokeniser: self
                 .start
-                .map_or(self.collection.tokeniser, |start| start.tokeniser),
+                .map_or(&self.collection.tokeniser, |start| &start.tokeniser)
+                .clone(),
         };
         let rows = rows(&model, self.run.flags.words(), self.train());
         let baseline = self.baseline(&fit);
@@ -169,10 +170,10 @@ impl TopicsJob<'_> {
         }
     }
 
-    /// One topic for all words beside a fit: by held-out words where there are some, else by the bound. What goes on from older
-    /// topics has a bound of documents that are not at hand.
+    /// One topic for all words as a baseline, scored by held-out words, or by the bound if there are none. An update
+    /// has no such baseline, because its bound includes documents that are not available.
     fn baseline(&self, fit: &LdaFit) -> Option<Baseline> {
-        let advice = "Make more passes (--passes), or ask for fewer topics (--topics).".to_owned();
+        let advice = "Make more passes (--passes), or use fewer topics (--topics).".to_owned();
         let model = "one topic for all".to_owned();
         if let (Some(own), Some(heldout)) = (fit.completion, self.collection.heldout.as_deref()) {
             let one = lda::unigram(self.train(), &self.settings);
@@ -199,6 +200,16 @@ impl TopicsJob<'_> {
             advice,
         })
     }
+}
+
+/// A line for each document: its number, and its temperature, which documents without words have not.
+fn temperatures(of: &[f64]) -> String {
+    let line = |(number, t): (usize, &f64)| match t.is_finite() {
+        true => format!("{number},{t}\n"),
+        false => format!("{number},\n"),
+    };
+    let lines: String = of.iter().enumerate().map(line).collect();
+    format!("document,temperature\n{lines}")
 }
 
 impl Job for TopicsJob<'_> {
@@ -240,11 +251,16 @@ impl Job for TopicsJob<'_> {
     fn need(&self) -> Need {
         let (topics, terms) = (self.settings.topics as u64, self.train().terms() as u64);
         let batch = self.settings.batch as u64 * topics * 4 * 200;
+        let runs = if self.settings.temper.from_both_ends() {
+            2
+        } else {
+            1
+        };
         Need {
             what: format!("a fit of {topics} topics of {terms} words"),
             // Roughly: the topics in single precision and their statistics, three times in double precision while they
             // are written to a checkpoint, and the documents of a batch.
-            bytes: topics * terms * (2 * 4 + 3 * 8) + batch + (64 << 20),
+            bytes: runs * topics * terms * (2 * 4 + 3 * 8) + batch + (64 << 20),
             advice: "ask for fewer topics or words (--max-terms of `jensen topics build`), or allow more (--memory-limit)"
                 .to_owned(),
         }
@@ -301,11 +317,11 @@ impl Job for TopicsJob<'_> {
         let (topics, used, dead) = (shares.len(), in_use(&shares), dead(&shares));
         if FEWEST * used < topics as f64 {
             let advice = match (self.settings.inference, &self.settings.temper) {
-                (Inference::Cvb0, _) => "ask for fewer topics, or for more passes (--passes)",
+                (Inference::Cvb0, _) => "use fewer topics, or more passes (--passes)",
                 (Inference::MeanField, Temper::None) => {
-                    "fit them again with `--inference cvb0`, or ask for fewer"
+                    "fit again with `--inference cvb0`, or use fewer topics"
                 }
-                (Inference::MeanField, _) => "fit them again without `--temper`, or ask for fewer",
+                (Inference::MeanField, _) => "fit again without `--temper`, or use fewer topics",
             };
             evidence.notes.push(format!(
                 "{used:.0} of {topics} topics are in use (exponential of the entropy of their token shares), and {dead} hold \
@@ -364,6 +380,7 @@ impl Job for TopicsJob<'_> {
             inference: self.settings.inference.name().to_owned(),
             topics_in_use: in_use(&fit.topics.shares()),
             dead_topics: dead(&fit.topics.shares()),
+            rests: fit.rests.clone(),
             learned_alpha: match self.settings.learn_alpha {
                 LearnAlpha::Fixed => Vec::new(),
                 LearnAlpha::Symmetric | LearnAlpha::Asymmetric => fit.topics.alpha.clone(),
@@ -390,6 +407,11 @@ impl Job for TopicsJob<'_> {
             &self.collection.name,
             request::listed(&self.run.flags),
         );
-        vec![File::approximation(encoded), File::page(&page)]
+        let mut files = vec![File::approximation(encoded), File::page(&page)];
+        if !made.output.fit.temperatures.is_empty() {
+            let table = temperatures(&made.output.fit.temperatures);
+            files.push(File::of_bytes("temperatures.csv", table));
+        }
+        files
     }
 }

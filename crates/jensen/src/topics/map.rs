@@ -114,8 +114,8 @@ fn scaled(affinities: &[f64], n: usize) -> Vec<(f64, f64)> {
     (0..n).map(|i| (axis(0, i), axis(1, i))).collect()
 }
 
-/// The eigenvectors of the two largest eigenvalues of a matrix with few negative ones, times the roots of these: by orthogonal
-/// iteration of more vectors than are wanted, which leaves out what is smaller than the last of them.
+/// The eigenvectors of the two largest eigenvalues of a matrix with few negative ones, times the roots of these: by
+/// orthogonal iteration with additional vectors.
 fn leading(matrix: &[f64], n: usize) -> Vec<Vec<f64>> {
     let width = ITERATED.min(n);
     // Columns of the matrix, those of the largest topics.

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 /// Name of the algorithm in the file's header.
 const ALGORITHM: &str = "topics";
 
-/// Topics and what is needed to read new documents with them.
+/// Topics, with the words and settings that new documents need.
 #[derive(Clone, Debug)]
 pub struct TopicModel {
     /// The topics.
@@ -34,7 +34,7 @@ impl fmt::Display for TopicModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bytes(error) => error.fmt(f),
-            Self::Content(error) => write!(f, "these are no topics: {error}"),
+            Self::Content(error) => write!(f, "this is not a topic model: {error}"),
         }
     }
 }
@@ -47,7 +47,7 @@ impl TopicModel {
         let mut state = Archive::new();
         state.nest("topics", self.topics.save());
         state.set("words", &self.words);
-        state.set("tokeniser", self.tokeniser);
+        state.set("tokeniser", &self.tokeniser);
         Checkpoint::of_result(Identity::of_result(ALGORITHM), state).encode()
     }
 
@@ -109,14 +109,15 @@ mod tests {
             tokeniser: Tokeniser {
                 min_length: 1,
                 max_length: 9,
+                ..Tokeniser::default()
             },
         };
         let bytes = model.encode();
         let read = TopicModel::decode(&bytes).unwrap();
         assert_eq!(read.topics, model.topics);
         assert_eq!(
-            (&read.words, read.tokeniser),
-            (&model.words, model.tokeniser)
+            (&read.words, &read.tokeniser),
+            (&model.words, &model.tokeniser)
         );
         let top: Vec<Vec<u32>> = (model.top_words(2).iter())
             .map(|words| words.iter().map(|word| word.0).collect())

@@ -8,7 +8,7 @@ use super::TopicsSummary;
 /// Topics in the page's table; all are in `fit.json`.
 const ROWS: usize = 200;
 
-/// What a run recorded, against passes.
+/// The records of a run against passes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curves {
     /// The temperature.
@@ -30,7 +30,7 @@ fn chart(title: &str, y: &str, points: &[(f64, f64)], marked: bool) -> Figure {
     Figure::new("").panel(chart)
 }
 
-/// What is known along the run, each with its words.
+/// The curves of the run, with captions.
 fn figures(curves: &Curves) -> Vec<(Figure, String)> {
     let mut figures = Vec::new();
     if curves.heldout.len() > 1 {
@@ -86,8 +86,9 @@ pub fn report_page(
     sections.push(Exhibit {
         heading: "Topics".to_owned(),
         note: format!(
-            "The largest first, with the share of tokens each accounts for, and the coherence of its top words over the \
-             training documents: NPMI from -1 to 1, UMass at most about 0, both means over pairs; higher is better.{more}"
+            "The largest topics first, with their shares of the tokens and the coherence of their top words over \
+             the training documents: NPMI from -1 to 1, UMass at most about 0, both means over pairs; higher is \
+             better.{more}"
         ),
         table: (
             ["topic", "share", "NPMI", "UMass", "most probable words"].map(str::to_owned).to_vec(),

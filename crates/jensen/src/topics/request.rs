@@ -1,4 +1,4 @@
-//! What is asked for, with its defaults.
+//! The settings of a fit, with their defaults.
 
 use jensen_conjugate::lda::{Inference, LdaSettings, LearnAlpha, LocalRule, Start};
 use jensen_conjugate::temper::Temper;
@@ -15,7 +15,7 @@ const WORDS: usize = 10;
 /// Held-out scores a pass unless said otherwise.
 const EVALUATIONS: f64 = 5.0;
 
-/// How topics are fitted; what is absent has a default.
+/// How topics are fitted; absent settings have defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -52,8 +52,9 @@ pub struct TopicsRequest {
     pub max_sweeps: Option<u64>,
     /// Temperature: none, `anneal=PASSES[:FROM]` (falls to 1 in PASSES passes), schedule=PASS:T,PASS:T,… (linear in
     /// between), global (one, inferred) or local (one per document, inferred); `global=PASSES[:HOTTEST[:TEMPERATURES]]` and
-    /// `local=PASSES[:TEMPERATURES[:A:B]]` reach 1 after PASSES, `inf` never. Plain global cools in half a pass [default:
-    /// none]
+    /// `local=PASSES[:TEMPERATURES[:A:B]]` reach 1 after PASSES, `inf` never. Plain global cools in half a pass;
+    /// `global=PASSES:HOTTEST:TEMPERATURES:START` begins warm (as without it), cold, or both and keeps the better end, and
+    /// `…:START:DRAWS:EVERY` has log C from so many draws and a new temperature every so many minibatches [default: none]
     #[cfg_attr(feature = "clap", arg(long, value_name = "POLICY", value_parser = words::temper, help_heading = "Method"))]
     pub temper: Option<String>,
     /// Passes over the documents; fractions are allowed [default: 5, and 1 with the mean field]
@@ -102,7 +103,7 @@ impl TopicsRequest {
         self.words.map_or(WORDS, |words| words as usize)
     }
 
-    /// What local steps compute: collapsed inference, but for temperature policies, which are the mean field's.
+    /// The local inference: collapsed by default, and mean field with a temperature policy.
     ///
     /// # Errors
     /// There is no such inference.

@@ -1,6 +1,7 @@
 //! A fit of topics in numbers: `fit.json`.
 
 use jensen_conjugate::documents::Documents;
+use jensen_conjugate::lda::Rest;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Coherence, TopicModel, coherence};
@@ -35,7 +36,7 @@ pub struct TopicsSeconds {
 /// or that were not asked for, are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TopicsSummary {
-    /// How the run ended and what speaks against it.
+    /// Status and verdict.
     #[serde(flatten)]
     pub judgement: Judgement,
     /// All passes were made.
@@ -59,7 +60,7 @@ pub struct TopicsSummary {
     pub heldout_words: u64,
     /// Held-out documents that were scored.
     pub heldout_documents: u64,
-    /// Documents a second, of training alone.
+    /// Documents per second of training.
     pub docs_per_second: Option<f64>,
     /// Documents that were processed, over all passes.
     pub documents_processed: u64,
@@ -67,7 +68,7 @@ pub struct TopicsSummary {
     pub documents: u64,
     /// Documents without words, passed over.
     pub documents_skipped: u64,
-    /// Documents that the topics stand for: those for training, and of an update the older ones too. The bound is theirs.
+    /// The documents that the bound refers to: the training documents, and for an update the older ones too.
     pub population: f64,
     /// Tokens for training.
     pub tokens: f64,
@@ -93,7 +94,7 @@ pub struct TopicsSummary {
     pub version: String,
     /// The topics, the largest first.
     pub topic_rows: Vec<TopicRow>,
-    /// What local steps computed: `cvb0` or `mean-field`.
+    /// The local inference: `cvb0` or `mean-field`.
     #[serde(default)]
     pub inference: String,
     /// Topics in use: exp of the entropy of their shares of the tokens, from 1 to the number of topics.
@@ -102,6 +103,9 @@ pub struct TopicsSummary {
     /// Topics that account for less than a tenth of an even share of the tokens.
     #[serde(default)]
     pub dead_topics: usize,
+    /// Where an inferred global temperature came to rest, the end that was kept first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rests: Vec<Rest>,
     /// Dirichlet parameters of topic proportions by topic, where they are learned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learned_alpha: Vec<f64>,
@@ -119,7 +123,7 @@ pub fn dead(shares: &[f64]) -> usize {
     shares.iter().filter(|share| **share < least).count()
 }
 
-/// What of an even share a topic has at least, or it is dead.
+/// A topic with less than this part of an even share is dead.
 const DEAD: f64 = 0.1;
 
 /// Numbers that are not finite are written as `null`.
@@ -168,6 +172,7 @@ impl Coherence {
         Self {
             npmi: mean(rows.iter().filter_map(|row| row.coherence.npmi).collect()),
             umass: mean(rows.iter().filter_map(|row| row.coherence.umass).collect()),
+            cv: mean(rows.iter().filter_map(|row| row.coherence.cv).collect()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a run's records say.
+//! Curves from the records of a run.
 
 use jensen_run::Record;
 use serde_json::Value;
@@ -6,14 +6,14 @@ use serde_json::Value;
 use super::{HistoryPoint, VaeCurves};
 use crate::job;
 
-/// Points of a curve; more cannot be told apart.
+/// Points of a curve; more are indistinguishable.
 const POINTS: usize = 1000;
 
 fn number(record: &Record, name: &str) -> Option<f64> {
     record.fields.get(name).and_then(Value::as_f64)
 }
 
-/// Gathers what the results say of a run.
+/// Collects the records of a run for the results.
 #[derive(Clone, Debug, Default)]
 pub struct VaeCourse {
     points: Vec<Point>,
@@ -57,7 +57,7 @@ impl VaeCourse {
         self.points.last().map_or(0.0, |point| point.samples)
     }
 
-    /// Records a second. The first iteration follows the making of the start and counts only when it is alone.
+    /// Records per second. The first iteration includes the start, and counts only if there is no other.
     pub fn speed(&self) -> Option<f64> {
         let last = self.points.last()?;
         let (samples, seconds) = match self.points.first() {

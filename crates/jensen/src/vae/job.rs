@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jensen_data::{Rows, RunDir};
 use jensen_neural::{
     Architecture, Autoencoder, BoundEstimate, LocalModel, Records, Selection, Temper, TensorSpec,
-    TrainSettings, Trained, Trainer,
+    TrainSettings, Trained, Trainer, WakeSleep,
 };
 use jensen_run::{Budget, Clock, Control, Identity, Outcome, Reason, Status, run as run_loop};
 use serde::{Deserialize, Serialize};
@@ -103,7 +103,8 @@ pub struct VaeData {
 }
 
 impl VaeData {
-    /// Opens rows for training, and for validation where a file or a share of the rows is named.
+    /// Opens rows for training, of a compressed file at most `most` bytes, and for validation where a file or a share of the rows is
+    /// named.
     ///
     /// # Errors
     /// Data that cannot be read or that the decoder cannot have made, and settings that cannot be.
@@ -111,8 +112,9 @@ impl VaeData {
         data: PathBuf,
         validation: Option<String>,
         flags: VaeRequest,
+        most: u64,
     ) -> Result<Self, Error> {
-        Self::of_rows(Rows::open(&data)?, data, validation, flags)
+        Self::of_rows(Rows::open_within(&data, most)?, data, validation, flags)
     }
 
     /// Rows for training that are at hand, called `data`, and for validation as above.
@@ -180,9 +182,15 @@ pub struct VaeJob<'a> {
     train: &'a Selection<'a>,
     validation: Option<&'a dyn Records>,
     settings: TrainSettings,
-    trainer: Trainer<'a>,
+    training: Training<'a>,
     per_iteration: f64,
     open_seconds: f64,
+}
+
+/// How both networks are trained.
+enum Training<'a> {
+    Bound(Box<Trainer<'a>>),
+    WakeSleep(Box<WakeSleep<'a>>),
 }
 
 /// What a fit of an auto-encoder makes.
@@ -198,10 +206,10 @@ pub struct VaeMade {
     evaluate_seconds: f64,
 }
 
-/// Trains networks on data. `open_seconds` is what opening the data took.
+/// Trains networks on data. `open_seconds` is the time for opening the data.
 ///
 /// # Errors
-/// A setting that cannot be, and what [`carry_out`] refuses.
+/// A setting that cannot be, and the errors of [`carry_out`].
 pub fn fit_vae<T>(
     data: &VaeData,
     open_seconds: f64,
@@ -215,22 +223,37 @@ pub fn fit_vae<T>(
     let settings = flags.settings(train.indices.len())?;
     need(data, &settings).check(around.memory_limit)?;
     let (encoder, decoder) = (data.architecture.encoder(), data.architecture.decoder());
+    let simd = flags.simd()?;
     let trainer = Trainer::new(
         &encoder,
         &decoder,
         settings.clone(),
         &train,
         validation,
-        flags.simd()?,
+        simd,
     )
     .map_err(Error::input)?;
+    let per_iteration = trainer.records_per_iteration();
+    let training = match flags.wake_sleep() {
+        false => Training::Bound(Box::new(trainer)),
+        true => {
+            let sleep = WakeSleep::new(
+                &data.architecture,
+                settings.clone(),
+                &train,
+                validation,
+                simd,
+            );
+            Training::WakeSleep(Box::new(sleep.map_err(Error::input)?))
+        }
+    };
     let job = VaeJob {
         data,
         train: &train,
         validation,
         settings,
-        per_iteration: trainer.records_per_iteration(),
-        trainer,
+        per_iteration,
+        training,
         open_seconds,
     };
     carry_out(job, around).map(then)
@@ -275,8 +298,8 @@ fn need(data: &VaeData, settings: &TrainSettings) -> Need {
         // By rough count: weights with what the optimiser and the checkpoint keep of them, values of every layer
         // and their gradients for a minibatch, and data that are not mapped.
         bytes: learned * (5 * 4 + 6 * 8) + lanes * layers * 4 * 2 + held as u64 + (64 << 20),
-        advice: "ask for fewer hidden units, smaller batches or fewer samples, store the data uncompressed as NPY or \
-                 IDX, or allow more (--memory-limit)"
+        advice: "use fewer hidden units, smaller batches or fewer samples, store the data uncompressed as NPY or \
+         IDX, or allow more memory (--memory-limit)"
             .to_owned(),
     }
 }
@@ -365,7 +388,10 @@ impl Job for VaeJob<'_> {
 
     fn identity(&self) -> Identity {
         Identity {
-            algorithm: COMMAND.to_owned(),
+            algorithm: match self.flags().wake_sleep() {
+                false => COMMAND.to_owned(),
+                true => format!("{COMMAND} wake-sleep"),
+            },
             settings: json!({ "architecture": self.data.architecture, "training": self.settings }),
             seed: self.settings.seed,
             model_hash: String::new(),
@@ -391,7 +417,7 @@ impl Job for VaeJob<'_> {
         }
     }
 
-    /// Weights of other networks, or what another optimiser remembers, cannot be taken over.
+    /// A run cannot continue with other networks or another optimiser.
     fn can_go_on_from(&self, stored: &Identity) -> Result<(), Error> {
         let present = self.identity();
         for (what, path) in [
@@ -426,9 +452,15 @@ impl Job for VaeJob<'_> {
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<VaeMade>, Error> {
         let (clock, identity) = (control.clock, self.identity());
         let by = self.data.units.log_jacobian();
-        let outcome = shifted(control, by, &["bound", "validation_bound"], |control| {
-            run_loop(&mut self.trainer, &identity, control)
-        })?;
+        let outcome = shifted(
+            control,
+            by,
+            &["bound", "validation_bound"],
+            |control| match &mut self.training {
+                Training::Bound(trainer) => run_loop(&mut **trainer, &identity, control),
+                Training::WakeSleep(sleep) => run_loop(&mut **sleep, &identity, control),
+            },
+        )?;
         let made = outcome.output.map(|trained| self.made(trained, clock));
         Ok(Outcome {
             output: made.transpose()?,
@@ -451,9 +483,7 @@ impl Job for VaeJob<'_> {
                     "Double its length with `--epochs {}`, and with `--resume` if it is stored.",
                     2.0 * passes
                 ),
-                _ => {
-                    "Let the schedule end at temperature 1, and make all of its epochs.".to_owned()
-                }
+                _ => "Let the schedule end at temperature 1, and run all of its epochs.".to_owned(),
             },
             ..Evidence::new(made.status.clone(), work)
         };
@@ -466,7 +496,7 @@ impl Job for VaeJob<'_> {
                     "the run ended after {passes:.1} of {} epochs of warm-up",
                     settings.warm_up
                 ),
-                "Make more epochs, or warm up in fewer (--warm-up).",
+                "Run more epochs, or use fewer for the warm-up (--warm-up).",
             ));
         }
         let output = &made.output;
@@ -481,7 +511,11 @@ impl Job for VaeJob<'_> {
             ));
         }
         evidence.baseline = output.plain.map(|(model, score)| {
-            let fit = output.validated.map_or(output.training.bound, |v| v.bound);
+            // What a posterior of the weights costs is no part of how well records are explained, and the plain model's parameters pay
+            // nothing for theirs either.
+            let explained =
+                output.training.bound + output.weight_divergence / self.train.len() as f64;
+            let fit = output.validated.map_or(explained, |v| v.bound);
             let slack = SLACK * self.data.architecture.width as f64;
             Baseline {
                 model: model.to_owned(),
@@ -492,8 +526,8 @@ impl Job for VaeJob<'_> {
                     Some(_) => "nats a validation record".to_owned(),
                     None => "nats a training record".to_owned(),
                 },
-                advice: "Make more epochs (--epochs), let the optimiser go further (--optimizer adam, --step-size), or take \
-                         smaller networks (--hidden, --latent)."
+                advice: "Run more epochs (--epochs), change the optimiser (--optimizer adam, --step-size), or use \
+                 smaller networks (--hidden, --latent)."
                     .to_owned(),
             }
         });

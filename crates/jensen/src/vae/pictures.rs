@@ -17,7 +17,7 @@ pub struct Frame {
     pub zoom: usize,
 }
 
-/// Pixels along the longer side of a picture of a record, at least about so many.
+/// Smallest number of pixels along the longer side of a record's picture.
 const LEAST: usize = 28;
 
 impl Frame {

@@ -5,7 +5,7 @@ use jensen_report::{Exhibit, Fact, Report, Section, Tone, Verdict};
 
 use super::VaeSummary;
 
-/// What a run recorded, against records seen.
+/// The records of a run, against the number of processed records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VaeCurves {
     /// Mean bound of minibatches, nats a record.
@@ -52,7 +52,7 @@ fn picture(image: &Image) -> Figure {
     Figure::new("").panel(grid)
 }
 
-/// What the run recorded, where it has a course.
+/// The curves of the run, if it has any.
 fn along(curves: &VaeCurves) -> Vec<(Figure, String)> {
     let line = |name: &str, points: &[(f64, f64)]| Series::line(name, points.iter().copied());
     let mut figures = Vec::new();
@@ -63,7 +63,8 @@ fn along(curves: &VaeCurves) -> Vec<(Figure, String)> {
         }
         figures.push((
             chart("Lower bound", "nats a record", series),
-            "Of minibatches while the weights move, and of the validation records at the weights' place; higher is better."
+            "Bound of minibatches during training, and of the validation records at the current weights; higher \
+             is better."
                 .to_owned(),
         ));
         figures.push((

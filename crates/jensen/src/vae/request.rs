@@ -1,4 +1,4 @@
-//! What is asked for, with its defaults.
+//! The settings of a fit, with their defaults.
 
 use jensen_math::simd::Simd;
 use jensen_neural::{
@@ -22,7 +22,7 @@ const EPOCHS: f64 = 100.0;
 /// The temperature at which annealing starts unless said otherwise.
 const HOT: f64 = 10.0;
 
-/// How an auto-encoder is trained; what is absent has a default.
+/// How an auto-encoder is trained; absent settings have defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -37,12 +37,13 @@ pub struct VaeRequest {
     /// Activation of the hidden layers: tanh, relu, softplus, sigmoid or identity [default: tanh]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_activation, help_heading = "Model"))]
     pub activation: Option<String>,
-    /// Distribution of the data: bernoulli (values from 0 to 1), gaussian (means squashed to (0, 1) of images whose pixels all
-    /// lie there), gaussian=free, gaussian=bounded, or categorical=K (groups of K indicators) [default: bernoulli]
+    /// Distribution of the data: bernoulli (values from 0 to 1), gaussian (means squashed to (0, 1) of images whose
+    /// pixels all lie there), gaussian=free, gaussian=bounded, or categorical=K (groups of K indicators) [default:
+    /// bernoulli]
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_decoder, help_heading = "Model"))]
     pub decoder: Option<String>,
-    /// Whether a Gaussian decoder whose means are not squashed sees standardised columns: bounds and records are in the units of
-    /// the data either way [default: on]
+    /// Whether a Gaussian decoder whose means are not squashed sees standardised columns: bounds and records are in the
+    /// units of the data either way [default: on]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "on|off", value_enum, help_heading = "Model")
@@ -61,6 +62,9 @@ pub struct VaeRequest {
     /// Size of the images in pixels, if the data lack it
     #[cfg_attr(feature = "clap", arg(long, value_name = "WxH", value_parser = parse_image, help_heading = "Data"))]
     pub image: Option<String>,
+    /// Algorithm: aevb, or wake-sleep with the same networks, a baseline [default: aevb]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", value_parser = parse_method, help_heading = "Method"))]
+    pub method: Option<String>,
     /// Estimator of the bound: a (everything at the draws) or b (divergence in closed form) [default: b]
     #[cfg_attr(feature = "clap", arg(long, value_name = "a|b", value_parser = parse_estimator, help_heading = "Method"))]
     pub estimator: Option<String>,
@@ -120,6 +124,28 @@ impl VaeRequest {
         words::simd(self.simd.as_deref())
     }
 
+    /// Whether the networks are trained by wake-sleep.
+    pub fn wake_sleep(&self) -> bool {
+        self.method.as_deref() == Some("wake-sleep")
+    }
+
+    /// What wake-sleep would ignore is a mistake.
+    fn refuse_foreign(&self) -> Result<(), Error> {
+        let given = [
+            ("--estimator", self.estimator.is_some()),
+            ("--samples", self.samples.is_some()),
+            ("--full-vb", self.full_vb),
+            ("--temper", self.temper.is_some()),
+            ("--warm-up", self.warm_up.is_some()),
+        ];
+        match given.iter().find(|(_, given)| self.wake_sleep() && *given) {
+            Some((flag, _)) => Err(Error::Setting(format!(
+                "{flag} has no meaning for wake-sleep: leave it out, or take --method aevb"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// The seed.
     pub fn seed(&self) -> u64 {
         self.seed.unwrap_or(0)
@@ -151,7 +177,8 @@ impl VaeRequest {
         };
         if self.standardise.is_some() && likelihood != (Likelihood::Gaussian { bounded: false }) {
             return Err(Error::setting(
-                "--standardise is for Gaussian decoders whose means are not squashed: leave it out, or take --decoder gaussian=free",
+                "--standardise needs a Gaussian decoder with unbounded means: leave it out, or use --decoder \
+                 gaussian=free",
             ));
         }
         Ok(likelihood)
@@ -170,10 +197,12 @@ impl VaeRequest {
             (&self.activation, parse_activation as fn(&str) -> _),
             (&self.estimator, parse_estimator),
             (&self.optimizer, parse_optimiser),
+            (&self.method, parse_method),
         ] {
             let checked: Result<String, String> = given.as_deref().map_or(Ok(String::new()), check);
             checked.map_err(Error::Setting)?;
         }
+        self.refuse_foreign()?;
         let encoder = layers(self.hidden.as_deref().unwrap_or(HIDDEN)).map_err(Error::setting)?;
         let architecture = Architecture {
             width,
@@ -257,6 +286,10 @@ fn parse_activation(text: &str) -> Result<String, String> {
 
 fn parse_estimator(text: &str) -> Result<String, String> {
     one_of(text, &["a", "b"])
+}
+
+fn parse_method(text: &str) -> Result<String, String> {
+    one_of(text, &["aevb", "wake-sleep"])
 }
 
 fn parse_optimiser(text: &str) -> Result<String, String> {
@@ -378,6 +411,13 @@ mod tests {
         let groups = grouped.likelihood(true).unwrap();
         assert!(grouped.architecture(6, groups).is_err());
         assert_eq!(grouped.architecture(8, groups).unwrap().encoder, [500]);
+        let asleep = VaeRequest {
+            method: Some("wake-sleep".into()),
+            warm_up: Some(3.0),
+            ..VaeRequest::default()
+        };
+        let refused = asleep.architecture(6, images).unwrap_err().to_string();
+        assert!(refused.contains("--warm-up"), "{refused}");
         let idle = VaeRequest {
             standardise: Some(Standardise::On),
             ..grouped

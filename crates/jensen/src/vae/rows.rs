@@ -1,4 +1,4 @@
-//! Rows and what they are checked for.
+//! Rows and their checks.
 
 use std::path::Path;
 
@@ -26,14 +26,14 @@ pub(super) fn extents(rows: &Rows, image: Option<(usize, usize)>) -> Result<Vec<
     Ok(vec![height, width])
 }
 
-/// Refuses rows that the decoder cannot have made, or that are not as wide as those of the fit.
+/// Refuses rows with values outside the decoder's domain, or with another width than the rows of the fit.
 ///
 /// # Errors
-/// What is wrong with them.
+/// [`Error::Input`] with the row.
 pub fn check_rows(rows: &Rows, width: usize, likelihood: Likelihood) -> Result<(), Error> {
     if rows.width() != width {
         return Err(Error::Input(format!(
-            "rows of `{}` have {} numbers, those of the fit {width}",
+            "rows of `{}` have {} numbers, but rows of the fit have {width}",
             rows.source(),
             rows.width()
         )));
@@ -45,13 +45,13 @@ pub fn check_rows(rows: &Rows, width: usize, likelihood: Likelihood) -> Result<(
     })
 }
 
-/// Numbers of a table whose columns are compared with each other, at most: what is read in a second.
+/// Largest number of values in a table whose columns are compared with each other; reading them takes a second.
 const COMPARED: usize = 20_000_000;
 
 /// Rows that are read together for their moments.
 const BLOCK: usize = 4096;
 
-/// The units of the columns of rows to learn from: those of a Gaussian decoder, others see values as they are.
+/// The units of the columns of training rows, for a Gaussian decoder. Other decoders use the values as they are.
 ///
 /// Moments are taken in one pass, block by block; columns of more numbers than can be held are not compared for copies.
 ///
@@ -113,7 +113,7 @@ impl Apart {
         }
     }
 
-    /// A digest of what is validated on.
+    /// A digest of the validation records.
     pub fn digest(&self) -> String {
         match self {
             Self::None => String::new(),
@@ -148,7 +148,7 @@ impl<'a> Parts<'a> {
             Apart::File(other) => parts.other = Some(UnitRecords { rows: other, units }),
             Apart::Share(_) if rows.rows() < 2 => {
                 return Err(Error::Input(format!(
-                    "`{}` has one row, of which none can be set apart for validation",
+                    "`{}` has only one row, so none can be held out for validation",
                     rows.source()
                 )));
             }

@@ -39,7 +39,7 @@ pub struct VaeModel {
     pub log_sds: Vec<Tensor>,
 }
 
-/// What the file says of itself, beside the weights.
+/// The header of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Description {
     layout: u32,
@@ -64,7 +64,9 @@ impl fmt::Display for VaeModelError {
 impl std::error::Error for VaeModelError {}
 
 fn error(what: impl fmt::Display) -> VaeModelError {
-    VaeModelError(format!("these are no weights of an auto-encoder: {what}"))
+    VaeModelError(format!(
+        "this file does not have the weights of an auto-encoder: {what}"
+    ))
 }
 
 fn bytes(data: &[f32]) -> Vec<u8> {
@@ -93,10 +95,10 @@ impl VaeModel {
         self.units.rows_back(records)
     }
 
-    /// Refuses rows that the decoder cannot have made, or that are not as wide as those of the fit.
+    /// Refuses rows with values outside the decoder's domain, or with another width than the rows of the fit.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// [`Error::Input`] with the row.
     pub fn check_rows(&self, rows: &Rows) -> Result<(), Error> {
         check_rows(rows, self.units.columns(), self.architecture.likelihood)
     }
@@ -163,12 +165,12 @@ impl VaeModel {
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// When the bytes are damaged, of another layout, or the weights are not those of the architecture that they name.
+    /// The bytes are damaged or have another layout, or the weights do not fit their architecture.
     pub fn decode(bytes: &[u8]) -> Result<Self, VaeModelError> {
         let stored = SafeTensors::deserialize(bytes).map_err(error)?;
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(error)?;
         let description = metadata.metadata().as_ref().and_then(|m| m.get(KEY));
-        let description = description.ok_or_else(|| error("they have no description"))?;
+        let description = description.ok_or_else(|| error("it has no description"))?;
         let value: serde_json::Value = serde_json::from_str(description).map_err(error)?;
         if value["layout"] != LAYOUT {
             return Err(error(format!(
@@ -223,7 +225,7 @@ impl VaeModel {
             log_sds,
         };
         if model.digest() != description.digest {
-            return Err(error("their content does not match their digest"));
+            return Err(error("its content does not match its digest"));
         }
         Ok(model)
     }

@@ -31,7 +31,7 @@ pub struct HistoryPoint {
 /// or that were not asked for, are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VaeSummary {
-    /// How the run ended and what speaks against it; `converged` where early stopping ended it.
+    /// Status and verdict; `converged` if early stopping ended the run.
     #[serde(flatten)]
     pub judgement: Judgement,
     /// Lower bound of the training records under the kept weights, nats a record; fresh draws, at most 10 000 records. With

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "full")]
 mod common;
+mod kinds;
 #[cfg(feature = "latent")]
 mod latent_tables;
 mod memory;
@@ -9,5 +10,7 @@ mod mixture_files;
 mod pipeline;
 mod records;
 mod regress;
+mod regress_effects;
+mod regress_references;
 mod tables;
 mod units;

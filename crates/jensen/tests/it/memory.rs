@@ -100,7 +100,7 @@ fn states_of_chains_are_told_apart_and_found_in_other_rows() {
     };
     let (train, fresh) = (points(0..120), points(10..40));
     let request = ChainsRequest {
-        states: Some(2),
+        states: Some("2".parse().unwrap()),
         ..ChainsRequest::default()
     };
     let fit = |lengths: &[usize]| alone(|around| fit_chains(&request, &train, lengths, around));
@@ -139,5 +139,5 @@ fn states_of_chains_are_told_apart_and_found_in_other_rows() {
         ..globals
     };
     let error = explain_chains(&request, &short, &fresh, &[30]).unwrap_err();
-    assert!(error.to_string().contains("of another model"), "{error}");
+    assert!(error.to_string().contains("another model"), "{error}");
 }

@@ -312,9 +312,7 @@ fn shards_that_cannot_be_are_named() {
     for path in &empty {
         std::fs::write(path, "a,b,c\n1,,2\n3,,4\n5,,6\n").unwrap();
     }
-    assert!(
-        said(&request, &empty).contains("the column `b` holds no number to learn from in any file")
-    );
+    assert!(said(&request, &empty).contains("the column `b` has no number in any file"));
     let (_, binary) = requests().swap_remove(4);
     assert!(
         said(&binary, &shards).contains("0.csv` holds")
@@ -324,7 +322,7 @@ fn shards_that_cannot_be_are_named() {
         components: Some("501".parse().unwrap()),
         ..request.clone()
     };
-    assert!(said(&many, &shards).contains("501 components cannot be learned from 500 points"));
+    assert!(said(&many, &shards).contains("501 components are too many for 500 points"));
     let wrong = MixtureRequest {
         smoothing: Some(1.0),
         ..request

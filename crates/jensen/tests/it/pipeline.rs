@@ -87,19 +87,36 @@ fn importance_resampling_moves_draws_towards_the_posterior() {
     // A student t on the unconstrained scale: the normal family is too narrow in the tails.
     let model = compile("parameters { real x; } model { x ~ student_t(4, 0, 1); }");
     let spread = |resample: bool| {
-        let mut options = Options {
-            draws: 20_000,
-            resample,
-            ..Options::default()
-        };
-        options.settings.refine.when = RefineWhen::Never;
-        let draws = fit(&model, &options).unwrap().sample.table.column(0);
-        draws.iter().filter(|x| x.abs() > 2.776).count() as f64 / draws.len() as f64
+        let options = Options::default().draws(20_000).resample(resample);
+        let fitted = fit(&model, &options.refine(RefineWhen::Never)).unwrap();
+        let draws = fitted.draws("x").unwrap();
+        draws.element(0).filter(|x| x.abs() > 2.776).count() as f64 / draws.len() as f64
     };
     // The two-sided 5 % point of four degrees of freedom; standard errors about 0.002.
     let (plain, resampled) = (spread(false), spread(true));
     assert!(plain < 0.04, "{plain}");
     assert!((resampled - 0.05).abs() < 0.008, "{resampled}");
+}
+
+#[test]
+fn draws_and_summaries_are_found_by_name() {
+    let model = compile(
+        "parameters { real x; matrix[2, 3] m; } model { x ~ normal(3, 1); to_vector(m) ~ std_normal(); }",
+    );
+    let fitted = fit(&model, &Options::default().draws(50)).unwrap();
+    let (x, m) = (fitted.draws("x").unwrap(), fitted.draws("m").unwrap());
+    assert_eq!((x.shape(), x.len()), (&[][..], 50));
+    assert_eq!(m.shape(), [2, 3]);
+    // Elements are in column-major order, as the columns of the table.
+    assert!(m.element(1).eq(fitted.sample.table.column(2)));
+    assert!(m.iter().all(|draw| draw.len() == 6));
+    assert!((x.mean()[0] - fitted.parameter("x").unwrap().mean).abs() < 1.0);
+    assert_eq!(fitted.parameter("m[2,3]").unwrap().name, "m[2,3]");
+    let error = fitted.draws("y").unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "there is no variable `y`; the variables are `x`, `m`"
+    );
 }
 
 #[test]

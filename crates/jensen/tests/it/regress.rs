@@ -1,6 +1,7 @@
 //! Regressions, from a table to a posterior.
 
 use jensen::blackbox::Init;
+use jensen::data::Adjacency;
 use jensen::job::{Around, MEMORY_LIMIT, Place};
 use jensen::program::{FitRequest, Program, RefineName};
 use jensen::regress::{Column, FAMILIES, Factor, Frame, Regression, Request, predict};
@@ -8,7 +9,7 @@ use jensen::run::Clock;
 use jensen::stan::Halt;
 use jensen::{Error, Fitted};
 
-struct Stopped;
+pub struct Stopped;
 
 impl Clock for Stopped {
     fn seconds(&self) -> f64 {
@@ -17,15 +18,15 @@ impl Clock for Stopped {
 }
 
 /// Numbers between −0.5 and 0.5 that fill the interval evenly.
-fn noise(i: usize) -> f64 {
+pub fn noise(i: usize) -> f64 {
     ((i + 1) as f64 * 0.754_877_666_246_69).fract() - 0.5
 }
 
-const ROWS: usize = 60;
+pub const ROWS: usize = 60;
 
 /// Sixty rows: a predictor, a factor, groups, and a response for every kind of family; `of` rescales the response y, `by` the
 /// predictor.
-fn table(by: f64, of: f64) -> Frame {
+pub fn table(by: f64, of: f64) -> Frame {
     let x: Vec<f64> = (0..ROWS).map(|i| 2.0 * noise(i)).collect();
     let g: Vec<String> = (0..ROWS).map(|i| format!("g{}", i % 6)).collect();
     let line = |i: usize| 3.0 + 1.5 * x[i] + 0.8 * noise(11 * (i % 6) + 3) + 0.9 * noise(3 * i + 1);
@@ -89,14 +90,34 @@ fn table(by: f64, of: f64) -> Frame {
         ),
         ("left", numbers(&|i| f64::from(u8::from(i % 4 == 0)))),
         ("error", numbers(&|i| 0.3 + 0.2 * (noise(i) + 0.5))),
+        (
+            "gap",
+            numbers(&|i| {
+                if i % 8 == 3 {
+                    f64::NAN
+                } else {
+                    noise(7 * i) + x[i]
+                }
+            }),
+        ),
+        ("region", numbers(&|i| (i % 6 + 1) as f64)),
     ];
     let columns = columns
         .into_iter()
         .map(|(name, column)| (name.to_owned(), column));
-    Frame::new("table.csv", columns.collect()).unwrap()
+    let mut frame = Frame::new("table.csv", columns.collect()).unwrap();
+    // A triangle, a pair and a region alone.
+    let edges = [(0, 1), (1, 2), (2, 0), (3, 4)];
+    let map = Adjacency::from_edges(6, &edges).unwrap();
+    frame.graphs.insert("map.graph".to_owned(), map);
+    frame.graphs.insert(
+        "ring.graph".to_owned(),
+        Adjacency::from_edges(6, &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0)]).unwrap(),
+    );
+    frame
 }
 
-fn request(family: &str, formulas: &[&str]) -> Request {
+pub fn request(family: &str, formulas: &[&str]) -> Request {
     Request {
         formulas: formulas.iter().map(ToString::to_string).collect(),
         family: Some(family.to_owned()),
@@ -104,7 +125,7 @@ fn request(family: &str, formulas: &[&str]) -> Request {
     }
 }
 
-fn compiled(request: &Request, frame: &Frame) -> Result<Program, Error> {
+pub fn compiled(request: &Request, frame: &Frame) -> Result<Program, Error> {
     compiled_for(request, frame, None)
 }
 
@@ -122,11 +143,11 @@ fn compiled_for(
     Program::compile(made.source, settings, 1, Halt::default())
 }
 
-fn fitted(request: &Request, frame: &Frame, place: Place) -> Fitted {
+pub fn fitted(request: &Request, frame: &Frame, place: Place) -> Fitted {
     run(&compiled(request, frame).unwrap(), place)
 }
 
-fn run(program: &Program, place: Place) -> Fitted {
+pub fn run(program: &Program, place: Place) -> Fitted {
     let around = Around {
         place,
         checkpoint_every: None,
@@ -139,7 +160,7 @@ fn run(program: &Program, place: Place) -> Fitted {
     program.fit(Init::Zero, around).unwrap().0
 }
 
-fn mean(fit: &Fitted, label: &str) -> (f64, f64) {
+pub fn mean(fit: &Fitted, label: &str) -> (f64, f64) {
     let found = fit.parameters().into_iter().find(|p| p.shown() == label);
     let found = found.unwrap_or_else(|| panic!("no {label}"));
     (found.mean, found.sd)
@@ -211,6 +232,35 @@ fn terms_and_additions_have_programs_that_evaluate() {
         ("binomial", &["cbind(successes, size) ~ poly(x, 2)"]),
         ("cumulative(probit)", &["grade ~ s(x)"]),
         ("weibull", &["positive | cens(left) ~ x"]),
+        (
+            "gaussian",
+            &[
+                "y ~ x + (1 + x | mm(g, f))",
+                "sigma ~ (1 | mm(g, f, weights = cbind(size, error)))",
+            ],
+        ),
+        ("bernoulli", &["won ~ me(x, error) + f"]),
+        ("cumulative", &["grade ~ me(x, error)"]),
+        (
+            "gaussian",
+            &[
+                "y ~ mi(gap) + x",
+                "gap | mi() ~ x + (1 | g)",
+                "sigma ~ mi(gap)",
+            ],
+        ),
+        ("student", &["y ~ x + ar(angle, gr = g, p = 2)"]),
+        (
+            "poisson",
+            &["count ~ x + car(\"map.graph\", gr = region, type = \"icar\")"],
+        ),
+        (
+            "gaussian",
+            &[
+                "y ~ car(\"map.graph\", region, type = \"bym2\")",
+                "sigma ~ car(\"ring.graph\", region)",
+            ],
+        ),
     ] {
         let program = compiled(&request(family, formulas), &table(1.0, 1.0));
         let program = program.unwrap_or_else(|error| panic!("{formulas:?}: {error}"));

@@ -64,7 +64,7 @@ fn fitted(case: &Case, path: &Path) -> Result<Found, Error> {
         }
         "vae" => {
             let asked = request::<VaeRequest>(case);
-            let data = VaeData::open(PathBuf::from(path), None, asked)?;
+            let data = VaeData::open(PathBuf::from(path), None, asked, 8 << 30)?;
             let summary = alone(|around| fit_vae(&data, 0.0, around, |done| done.summary))?;
             Ok((summary.judgement, summary.bound))
         }

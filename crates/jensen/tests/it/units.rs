@@ -162,7 +162,7 @@ fn mixtures_do_not_depend_on_units() {
 fn chains_do_not_depend_on_units() {
     let (columns, sds) = groups();
     let request = ChainsRequest {
-        states: Some(3),
+        states: Some("3".parse().unwrap()),
         ..ChainsRequest::default()
     };
     let fit = |columns: &[Vec<f64>]| {

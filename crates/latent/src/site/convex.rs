@@ -56,20 +56,29 @@ pub(crate) enum Convex {
 
 /// λ and φ with their first two derivatives at one α.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Curve {
+pub struct Curve {
+    /// λ.
     pub lambda: f64,
+    /// λ′.
     pub lambda1: f64,
+    /// λ″.
     pub lambda2: f64,
+    /// φ, in nats.
     pub phi: f64,
+    /// φ′.
     pub phi1: f64,
+    /// φ″.
     pub phi2: f64,
 }
 
 /// f with its derivatives by m and v.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Value {
+pub struct Value {
+    /// f, in nats.
     pub f: f64,
+    /// ∂f/∂m.
     pub by_mean: f64,
+    /// ∂f/∂v.
     pub by_variance: f64,
 }
 

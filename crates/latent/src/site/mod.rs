@@ -5,6 +5,7 @@
 //! | `bound` | the bounds by name |
 //! | `table` | form of a likelihood × bound → site |
 //! | `convex` | scalar bounds with a convex conjugate: value, feasible set, conjugate, maximiser, derivatives |
+//! | `given` | sites that the user brings |
 //! | `lanes` | logistic sites of `convex`, eight at a time |
 //! | `multinomial` | the vector site of the multinomial-logit likelihood under the log bound |
 //! | `contrasts` | the expectation itself of that likelihood, with a predictor for each pair of categories |
@@ -16,6 +17,7 @@ mod bound;
 pub(crate) mod contrasts;
 pub(crate) mod convex;
 pub(crate) mod expectation;
+pub(crate) mod given;
 mod lanes;
 pub(crate) mod logistic;
 pub(crate) mod multinomial;
@@ -24,4 +26,6 @@ pub(crate) mod scalar;
 mod table;
 
 pub use bound::SiteBound;
+pub use convex::{Curve, Value};
+pub use given::{Site, check_site};
 pub(crate) use table::{Curves, DualSites, Sites};

@@ -8,6 +8,7 @@ use super::SiteBound;
 use super::contrasts::Contrasts;
 use super::convex::{Convex, Curve, LogisticBound, Value};
 use super::expectation::{Potentials, Quadrature, error};
+use super::given::{self, Site};
 use super::lanes;
 use super::logistic::{Logistic, Raised};
 use super::multinomial::Multinomial;
@@ -22,6 +23,8 @@ use crate::{Error, LatentModel};
 pub(crate) enum DualSites {
     Scalar(Vec<Convex>),
     Vector(Vec<Multinomial>),
+    /// Those of the user.
+    Given(Vec<Box<dyn Site>>),
 }
 
 /// The sites of a model.
@@ -82,6 +85,7 @@ impl Sites {
     pub(crate) fn value_of(&self, n: usize, m: f64, v: f64) -> Value {
         match self {
             Self::Dual(DualSites::Scalar(sites)) => sites[n].value(m, v),
+            Self::Dual(DualSites::Given(sites)) => sites[n].value(m, v),
             Self::Raised(sites, raised) => raised.value(&sites[n], m, v),
             Self::Expected(potentials, rule) => potentials.value(rule, n, m, v),
             Self::Dual(DualSites::Vector(_)) => Value {
@@ -182,6 +186,10 @@ impl DualSites {
                 },
                 block: Block::default(),
             },
+            Self::Given(sites) => Curves {
+                at: map(sites.len(), |n| sites[n].curve(alpha[n])),
+                block: Block::default(),
+            },
             Self::Vector(sites) => {
                 let size = sites.first().map_or(1, |s| s.size);
                 let mut at = vec![BLANK; alpha.len()];
@@ -218,6 +226,19 @@ impl DualSites {
                 };
                 (0..sites.len()).map(each).fold(f64::INFINITY, f64::min)
             }
+            Self::Given(sites) => {
+                let each = |n: usize| {
+                    let (low, high) = sites[n].domain();
+                    let d = direction[n];
+                    let end = if d > 0.0 { high } else { low };
+                    if d == 0.0 {
+                        f64::INFINITY
+                    } else {
+                        (end - alpha[n]) / d
+                    }
+                };
+                (0..sites.len()).map(each).fold(f64::INFINITY, f64::min)
+            }
             Self::Vector(sites) => sites
                 .iter()
                 .enumerate()
@@ -242,6 +263,9 @@ impl DualSites {
             Self::Scalar(sites) => map(sites.len(), |n| {
                 sites[n].along(alpha[n], &curves.at[n], t * direction[n])
             }),
+            Self::Given(sites) => map(sites.len(), |n| {
+                given::along(&*sites[n], alpha[n], &curves.at[n], t * direction[n])
+            }),
             Self::Vector(sites) => {
                 let mut out = vec![0.0; alpha.len()];
                 for (g, site) in sites.iter().enumerate() {
@@ -261,6 +285,10 @@ impl DualSites {
                 let (low, high) = site.domain();
                 (*a > low && *a < high) || (site.is_fixed() && *a == low)
             }),
+            Self::Given(sites) => sites.iter().zip(alpha).all(|(site, a)| {
+                let (low, high) = site.domain();
+                *a > low && *a < high
+            }),
             Self::Vector(sites) => sites
                 .iter()
                 .enumerate()
@@ -272,7 +300,7 @@ impl DualSites {
     pub(crate) fn maximisers(&self, m: &[f64], v: &[f64], values: &[Value]) -> Vec<f64> {
         match self {
             Self::Scalar(sites) => map(sites.len(), |n| sites[n].maximiser(m[n], v[n])),
-            Self::Vector(_) => values.iter().map(|v| v.by_mean).collect(),
+            Self::Vector(_) | Self::Given(_) => values.iter().map(|v| v.by_mean).collect(),
         }
     }
 
@@ -280,6 +308,7 @@ impl DualSites {
     pub(crate) fn guess(&self) -> Vec<f64> {
         match self {
             Self::Scalar(sites) => sites.iter().map(Convex::guess).collect(),
+            Self::Given(sites) => sites.iter().map(|site| given::guess(&**site)).collect(),
             Self::Vector(sites) => {
                 let size = sites.first().map_or(1, |s| s.size);
                 let mut out = vec![0.0; size * sites.len()];
@@ -306,6 +335,7 @@ impl DualSites {
                     );
                 })
             }
+            Self::Given(sites) => map(sites.len(), |n| sites[n].value(m[n], v[n])),
             Self::Vector(sites) => {
                 let mut out = vec![Value::default(); m.len()];
                 for (g, site) in sites.iter().enumerate() {
@@ -328,6 +358,9 @@ impl DualSites {
                     lanes::gap(simd, &sites[range], alpha, m, v)
                 })
             }
+            Self::Given(sites) => sum(sites.len(), |n| {
+                given::gap(&*sites[n], alpha[n], m[n], v[n])
+            }),
             Self::Vector(sites) => sum(sites.len(), |g| {
                 let size = sites[g].size;
                 let range = g * size..(g + 1) * size;

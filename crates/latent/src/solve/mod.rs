@@ -18,9 +18,11 @@ use jensen_run::{Control, Identity, Outcome, run};
 
 use crate::linear::Geometry;
 use crate::linear::design;
-use crate::site::Sites;
 use crate::site::contrasts::{of_predictors, warm_with_contrasts, with_contrasts};
-use crate::{Error, Fit, LatentModel, Settings, Solver, Warm};
+use crate::site::{DualSites, Site, Sites};
+use crate::{
+    Design, Error, Fit, LatentModel, Likelihood, Observations, Settings, Solver, Structure, Warm,
+};
 
 /// What every solver works with.
 pub(crate) struct Problem<'a> {
@@ -78,11 +80,96 @@ pub fn fit(
     let began = control.clock.seconds();
     let sites = Sites::new(model, settings.nodes)?;
     serves(settings.solver, model)?;
-    let whole = model;
-    let contrasted = with_contrasts(whole);
-    let model = contrasted.as_ref();
-    let warm = warm.map(|warm| warm_with_contrasts(whole, warm));
-    let warm = warm.as_deref();
+    let contrasted = with_contrasts(model);
+    let warm = warm.map(|warm| warm_with_contrasts(model, warm));
+    let call = Call {
+        settings,
+        warm: warm.as_deref(),
+        sensitivity,
+        identity,
+        began,
+    };
+    let mut fit = solved(contrasted.as_ref(), &sites, &call, control)?;
+    // α and λ stay with the contrasts, from which alone they can be used again.
+    fit.predictor_mean = of_predictors(model, fit.predictor_mean);
+    fit.predictor_variance = of_predictors(model, fit.predictor_variance);
+    Ok(fit)
+}
+
+/// Fits the Gaussian posterior under sites that the user brings: bound, posterior and, as certificate, the duality gap are those of
+/// [`fit`](fn@fit), from the prior of the latent variables, how the linear predictors read them, and what is added to each.
+///
+/// # Errors
+/// As [`fit`](fn@fit), and a site whose values are not finite or whose ∂f/∂m lies outside its domain.
+pub fn fit_sites(
+    prior: &Structure,
+    design: &Design,
+    offset: Option<&[f64]>,
+    sites: Vec<Box<dyn Site>>,
+    settings: &Settings,
+    identity: &Identity,
+    control: &mut Control<'_>,
+) -> Result<Fit, Error> {
+    let began = control.clock.seconds();
+    // Sites take the place of likelihood and responses: a Gaussian one, which like them is log-concave, is asked for nothing.
+    let model = LatentModel {
+        prior: prior.clone(),
+        design: design.clone(),
+        likelihood: Likelihood::gaussian(1.0),
+        bound: crate::SiteBound::Exact,
+        observations: Observations {
+            offset: offset.map(<[f64]>::to_vec),
+            ..Observations::new(vec![0.0; sites.len()])
+        },
+    };
+    model.check()?;
+    serves(settings.solver, &model)?;
+    for (n, site) in sites.iter().enumerate() {
+        let (value, (low, high)) = (site.value(0.0, 1.0), site.domain());
+        let alpha = value.by_mean;
+        if !(value.f.is_finite() && alpha > low && alpha < high) {
+            return Err(Error::Data(format!(
+                "site {}: at mean 0 and variance 1 f is {} and its slope {alpha}, outside the domain ({low}, {high})",
+                n + 1,
+                value.f
+            )));
+        }
+    }
+    let call = Call {
+        settings,
+        warm: None,
+        sensitivity: false,
+        identity,
+        began,
+    };
+    let sites = Sites::Dual(DualSites::Given(sites));
+    solved(&model, &sites, &call, control)
+}
+
+/// What a fit is asked for beside its model.
+struct Call<'a> {
+    settings: &'a Settings,
+    warm: Option<&'a Warm>,
+    sensitivity: bool,
+    identity: &'a Identity,
+    /// When it began, by the run's clock.
+    began: f64,
+}
+
+/// A fit of a model that was checked, whose predictors are those of its sites.
+fn solved(
+    model: &LatentModel,
+    sites: &Sites,
+    call: &Call<'_>,
+    control: &mut Control<'_>,
+) -> Result<Fit, Error> {
+    let &Call {
+        settings,
+        warm,
+        sensitivity,
+        identity,
+        began,
+    } = call;
     let dense = match settings.solver {
         Solver::Primal | Solver::Opper | Solver::Coordinate => {
             Some(baseline::with_covariance(model)?)
@@ -99,27 +186,27 @@ pub fn fit(
         centre: centre(model),
         notes,
     };
-    let outcome: Outcome<Solution> = match (settings.solver, &sites) {
+    let outcome: Outcome<Solution> = match (settings.solver, sites) {
         (Solver::Dual, Sites::Dual(dual_sites)) => {
-            let start = dual::start(&mut problem, &sites, dual_sites, warm)?;
+            let start = dual::start(&mut problem, sites, dual_sites, warm)?;
             let mut solver = dual::Dual::new(&mut problem, dual_sites, start);
             run(&mut solver, identity, control)?
         }
         (Solver::Dual | Solver::Em, _) => {
-            let start = fixed::start(&problem, &sites, warm);
+            let start = fixed::start(&problem, sites, warm);
             let mixing = settings.solver == Solver::Dual;
-            let mut solver = fixed::FixedPoint::new(&mut problem, &sites, start, mixing);
+            let mut solver = fixed::FixedPoint::new(&mut problem, sites, start, mixing);
             run(&mut solver, identity, control)?
         }
         (Solver::Primal, _) => {
-            let objective = baseline::primal::Primal::new(&mut problem, &sites)?;
+            let objective = baseline::primal::Primal::new(&mut problem, sites)?;
             let mut solver = baseline::lbfgs::Lbfgs::new(objective, settings.tolerance);
             run(&mut solver, identity, control)?
         }
         (Solver::Opper, _) => {
             let objective = baseline::opper::Opper {
                 problem: &mut problem,
-                sites: &sites,
+                sites,
             };
             let mut solver = baseline::lbfgs::Lbfgs::new(objective, settings.tolerance);
             run(&mut solver, identity, control)?
@@ -127,16 +214,13 @@ pub fn fit(
         (Solver::Coordinate, _) => {
             let mut solver = baseline::coordinate::Coordinate {
                 problem: &mut problem,
-                sites: &sites,
+                sites,
             };
             run(&mut solver, identity, control)?
         }
     };
     let before = outcome.seconds;
-    let mut fit = finish::finish(&mut problem, &sites, outcome, sensitivity)?;
-    // α and λ stay with the contrasts, from which alone they can be used again.
-    fit.predictor_mean = of_predictors(whole, fit.predictor_mean);
-    fit.predictor_variance = of_predictors(whole, fit.predictor_variance);
+    let mut fit = finish::finish(&mut problem, sites, outcome, sensitivity)?;
     // Everything but the time before a resumption, which the run alone knows.
     fit.seconds = before.max(control.clock.seconds() - began);
     Ok(fit)

@@ -3,6 +3,7 @@
 mod assemble;
 mod common;
 mod factors;
+mod given;
 mod integrate;
 mod joint;
 mod moments;

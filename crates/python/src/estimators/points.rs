@@ -1,9 +1,8 @@
 //! Mixtures, factors, chains.
 
-use jensen::Error;
 use jensen::points::{
     ChainsRequest, Explained, FactorsRequest, Globals, MixtureModel, MixtureRequest, PointRequest,
-    Points, explain_chains, explain_factors, fit_chains, fit_factors, fit_mixture,
+    Points, Sizes, explain_chains, explain_factors, fit_chains, fit_factors, fit_mixture,
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -36,7 +35,7 @@ impl Request {
         let width = match self {
             Self::Mixture(request) => Some(request.sizes().most()),
             Self::Factors(request) => request.factors,
-            Self::Chains(request) => request.states,
+            Self::Chains(request) => request.states.map(Sizes::most),
         };
         width.unwrap_or(1) as usize
     }
@@ -86,16 +85,12 @@ pub fn explain_points<'py>(
     let points = rows(&x, &PointRequest::default())?;
     let explained = computed(py, threads, || match &request {
         Request::Mixture(_) => {
-            let model = MixtureModel::decode(kept).map_err(Error::Input)?;
+            let model = MixtureModel::decode(kept)?;
             model.explain(&points)
         }
-        Request::Factors(request) => explain_factors(
-            request,
-            &Globals::decode(kept).map_err(Error::Input)?,
-            &points,
-        ),
+        Request::Factors(request) => explain_factors(request, &Globals::decode(kept)?, &points),
         Request::Chains(request) => {
-            let globals = Globals::decode(kept).map_err(Error::Input)?;
+            let globals = Globals::decode(kept)?;
             explain_chains(request, &globals, &points, &lengths)
         }
     })?;

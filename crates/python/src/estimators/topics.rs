@@ -100,7 +100,7 @@ impl Known {
             return Ok(corpus);
         }
         Err(Error::Input(format!(
-            "the corpus `{}` is in other words than the topics: build it with theirs",
+            "the corpus `{}` has another vocabulary than the topics: build it with theirs",
             path.display()
         )))
     }
@@ -147,7 +147,7 @@ pub fn fit_topics<'py>(
         };
         let start = start.map(|start| TopicModel {
             words: collection.words().to_vec(),
-            tokeniser: collection.tokeniser(),
+            tokeniser: collection.tokeniser().clone(),
             topics: start.topics,
         });
         let run = TopicsRun {

@@ -4,7 +4,7 @@ mod linear;
 mod polynomial;
 mod spline;
 
-pub use linear::eigen;
+pub use linear::{eigen, inverse};
 pub use polynomial::Polynomial;
 pub use spline::{Cubic, Spline};
 

@@ -10,7 +10,7 @@ pub fn smooths(writer: &mut Writer<'_>, predictor: &Predictor) {
         return;
     }
     let s = suffix(writer, predictor);
-    let unit = unit(writer, predictor);
+    let unit = &unit(writer, predictor);
     let rows = writer.regression.rows.len();
     let names: Vec<String> = predictor
         .smooths
@@ -59,7 +59,7 @@ pub fn processes(writer: &mut Writer<'_>, predictor: &Predictor) {
         return;
     }
     let s = suffix(writer, predictor);
-    let unit = unit(writer, predictor);
+    let unit = &unit(writer, predictor);
     let rows = writer.regression.rows.len();
     let names: Vec<String> = predictor
         .processes
@@ -132,7 +132,7 @@ pub fn monotonic(writer: &mut Writer<'_>, predictor: &Predictor) {
         return;
     }
     let s = suffix(writer, predictor);
-    let unit = unit(writer, predictor);
+    let unit = &unit(writer, predictor);
     let names: Vec<String> = predictor.monotonic.iter().map(|m| m.name.clone()).collect();
     let (b, count) = (format!("bmo{s}"), format!("B{s}"));
     writer.int(&count, "", names.len(), "monotonic effects");
@@ -174,9 +174,9 @@ pub fn monotonic(writer: &mut Writer<'_>, predictor: &Predictor) {
             Block::Parameters,
             format!("simplex[C{own}] simo{own}; // shares of the steps"),
         );
-        writer.line(
-            Block::Model,
-            format!("simo{own} ~ dirichlet(rep_vector(1, C{own}));"),
+        writer.prior(
+            &format!("simo{own}"),
+            &format!("dirichlet(rep_vector(1, C{own}))"),
         );
         writer.shown.push(format!("simo{own}"));
     }

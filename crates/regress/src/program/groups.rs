@@ -61,27 +61,37 @@ fn effects(writer: &mut Writer<'_>, groups: &Groups, g: &str, j: &str, standard:
 /// Group effects.
 pub fn group(writer: &mut Writer<'_>, predictor: &Predictor, groups: &Groups) {
     let s = suffix(writer, predictor);
-    let unit = unit(writer, predictor);
+    let unit = &unit(writer, predictor);
     let own = writer.identifier(&groups.name);
     let g = format!("{s}_{own}");
-    let (j, index) = (format!("J_{own}"), format!("i_{own}"));
+    let j = format!("J_{own}");
     writer.int(
         &j,
         "",
         groups.levels.len(),
         &format!("groups by {}", groups.name),
     );
-    let places = groups.index.iter().map(|at| *at as i64 + 1).collect();
     let last = match groups.new_levels.len() {
         0 => j.clone(),
         new => format!("{j} + {new}"),
     };
-    writer.ints(
-        &index,
-        &format!("array[N] int<lower=1, upper={last}>"),
-        places,
-        "the group of each row",
-    );
+    for (member, names) in groups.members.iter().zip(members(groups, &own)) {
+        let places = member.index.iter().map(|at| *at as i64 + 1).collect();
+        writer.ints(
+            &names.0,
+            &format!("array[N] int<lower=1, upper={last}>"),
+            places,
+            "the group of each row",
+        );
+        if let (Some(weights), Some(name)) = (&member.weights, names.1) {
+            writer.vector(
+                &name,
+                "vector[N]",
+                weights.clone(),
+                "what that group counts",
+            );
+        }
+    }
     let names: Vec<String> = groups
         .design
         .names
@@ -137,7 +147,7 @@ pub fn group(writer: &mut Writer<'_>, predictor: &Predictor, groups: &Groups) {
     let is_given = given.is_some();
     let eta = given.map_or_else(|| "1".to_owned(), |given| given.arguments);
     writer.priors.note(&cor, format!("lkj({eta})"), is_given);
-    writer.line(Block::Model, format!("L{g} ~ lkj_corr_cholesky({eta});"));
+    writer.prior(&format!("L{g}"), &format!("lkj_corr_cholesky({eta})"));
     let pairs = pairs(&names);
     writer.line(
         Block::Generated,
@@ -146,6 +156,16 @@ pub fn group(writer: &mut Writer<'_>, predictor: &Predictor, groups: &Groups) {
     writer.line(Block::Generated, correlations(&cor, &g, m));
     writer.dims(&cor, &[(&format!("pair{g}"), pairs)]);
     writer.shown.push(cor);
+}
+
+/// The names of the groups of each row, and of their weights.
+pub fn members(groups: &Groups, own: &str) -> Vec<(String, Option<String>)> {
+    if groups.members.len() == 1 {
+        return vec![(format!("i_{own}"), None)];
+    }
+    let names = (1..=groups.members.len())
+        .map(|at| (format!("i_{own}_{at}"), Some(format!("w_{own}_{at}"))));
+    names.collect()
 }
 
 /// An intercept as it is shown.
@@ -175,7 +195,7 @@ fn correlations(cor: &str, g: &str, m: usize) -> String {
 
 /// The columns that effects by group are multiplied by, where there are others than an intercept.
 fn slopes(writer: &mut Writer<'_>, groups: &Groups, g: &str, count: &str) {
-    let rows = groups.index.len();
+    let rows = writer.regression.rows.len();
     if groups.design.names.iter().any(|name| name != "(Intercept)") {
         let names = groups.design.names.join(", ");
         writer.matrix(

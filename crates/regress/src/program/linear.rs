@@ -1,12 +1,15 @@
 //! Linear predictors: what is declared for them, their priors, and how they are added up.
 
+use super::coefficients::coefficients;
 use super::curves::{monotonic, processes, smooths};
-use super::groups::group;
-use super::{Block, Writer};
+use super::fields::field;
+use super::groups::{group, members};
+use super::series::{lagged, series};
+use super::{Block, Writer, unknown};
 use crate::basis::{mean, sd};
 use crate::error::Result;
 use crate::family::Response;
-use crate::predictor::Predictor;
+use crate::predictor::{IMPUTED, Predictor};
 
 /// What stands after the names of a predictor's parameters: nothing for the mean.
 pub fn suffix(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
@@ -15,16 +18,21 @@ pub fn suffix(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
         name => match name.strip_prefix("mu_") {
             // A category.
             Some(category) => format!("_{}", writer.identifier(category)),
-            None => format!("_{name}"),
+            None => match name.strip_prefix(IMPUTED) {
+                Some(column) => format!("_{}", writer.identifier(column)),
+                None => format!("_{name}"),
+            },
         },
     }
 }
 
-/// What the coefficients of a predictor are in units of: the response's standard deviation, or nothing.
-pub fn unit(writer: &Writer<'_>, predictor: &Predictor) -> &'static str {
-    match predictor.parameter == "mu" && has_unit(writer) {
-        true => "y_sd",
-        false => "1",
+/// What the coefficients of a predictor are in units of: the standard deviation of the response or of the column that is imputed,
+/// or nothing.
+pub fn unit(writer: &mut Writer<'_>, predictor: &Predictor) -> String {
+    match predictor.parameter.strip_prefix(IMPUTED) {
+        Some(column) => format!("spread_{}", writer.identifier(column)),
+        None if predictor.parameter == "mu" && has_unit(writer) => "y_sd".to_owned(),
+        None => "1".to_owned(),
     }
 }
 
@@ -66,14 +74,18 @@ pub fn declare(writer: &mut Writer<'_>) -> Result<()> {
             );
         }
     }
-    for predictor in &regression.predictors {
+    unknown::columns(writer);
+    for predictor in regression.predictors.iter().chain(&regression.imputed) {
         fixed(writer, predictor)?;
+        unknown::effects(writer, predictor);
         monotonic(writer, predictor);
         for groups in &predictor.groups {
             group(writer, predictor, groups);
         }
         smooths(writer, predictor);
         processes(writer, predictor);
+        field(writer, predictor);
+        series(writer, predictor);
     }
     Ok(())
 }
@@ -94,14 +106,14 @@ pub fn prior(writer: &mut Writer<'_>, names: &[&str], stan: &str, usual: &str) -
     let is_given = given.is_some();
     let density = given.map_or_else(|| usual.to_owned(), |given| given.density());
     writer.priors.note(names[0], density.clone(), is_given);
-    writer.line(Block::Model, format!("{stan} ~ {density};"));
+    writer.prior(stan, &density);
     is_given
 }
 
 /// Intercept and columns.
 fn fixed(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
     let s = suffix(writer, predictor);
-    let unit = unit(writer, predictor);
+    let unit = &unit(writer, predictor);
     let of_mean = predictor.parameter == "mu";
     let ordinal = writer.regression.family.response == Response::Ordinal && of_mean;
     let names = &predictor.design.names;
@@ -164,10 +176,17 @@ fn fixed(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
         );
     }
     if predictor.intercept && !ordinal {
-        intercept(writer, predictor, &s, unit, has_columns);
+        intercept(writer, predictor, &s, unit);
     }
     if has_columns {
-        coefficients(writer, names, &s, unit);
+        coefficients(writer, names, &s, unit, of_mean);
+    }
+    if predictor.intercept
+        && !ordinal
+        && let Some(shift) = shift(writer, predictor)
+    {
+        let line = format!("real Intercept{s} = Intercept_at_means{s} - {shift};");
+        writer.line(Block::Derived, line);
     }
     Ok(())
 }
@@ -180,20 +199,17 @@ pub fn spread(x: &[f64]) -> f64 {
     }
 }
 
-fn intercept(
-    writer: &mut Writer<'_>,
-    predictor: &Predictor,
-    s: &str,
-    unit: &str,
-    has_columns: bool,
-) {
-    let of_mean = predictor.parameter == "mu";
+fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str) {
+    let has_columns = is_centred(predictor);
+    let imputed = predictor.parameter.starts_with(IMPUTED);
+    let of_mean = predictor.parameter == "mu" || imputed;
     // Where parameters without units begin: the mean at the response's, a scale at its standard deviation.
     let of_scale = writer.regression.family.parameters.iter();
     let of_scale = of_scale
         .clone()
         .any(|p| p.name == predictor.parameter && p.prior.is_empty());
     let location = match (of_mean, of_scale) {
+        _ if imputed => &format!("middle{s}"),
         (true, _) => "y_mean",
         (false, true) => "log(y_sd)",
         (false, false) => "0",
@@ -224,61 +240,26 @@ fn intercept(
         false => format!("student_t(3, {location}, 2.5)"),
     };
     prior(writer, &[&shown, "Intercept"], &name, &usual);
-    if has_columns {
-        writer.line(
-            Block::Derived,
-            format!("real {shown} = {name} - dot_product(X_mean{s}, b{s});"),
-        );
-    }
     writer.shown.push(shown);
 }
 
-/// Coefficients, each with its prior; the usual ones stand together.
-fn coefficients(writer: &mut Writer<'_>, names: &[String], s: &str, unit: &str) {
-    let b = format!("b{s}");
-    let size = match unit {
-        "1" => format!("inv(X_sd{s})"),
-        unit => format!("{unit} * inv(X_sd{s})"),
-    };
-    writer.line(
-        Block::Parameters,
-        format!("vector<multiplier={size}>[K{s}] {b};"),
-    );
-    writer.dims(&b, &[(&format!("coefficient{s}"), names.to_vec())]);
-    writer.shown.push(b.clone());
-    let usual = format!("normal(0, {} ./ X_sd{s})", times("2.5", unit));
-    let mut of_usual = Vec::new();
-    let mut given: Vec<(usize, String)> = Vec::new();
-    for (at, name) in names.iter().enumerate() {
-        match writer.priors.find(&[&format!("{b}[{name}]"), &b, "b"]) {
-            Some(prior) => given.push((at, prior.density())),
-            None => of_usual.push(at),
-        }
+/// Whether the predictor is about the means of some columns.
+pub fn is_centred(predictor: &Predictor) -> bool {
+    !(predictor.design.names.is_empty() && predictor.unknown.is_empty())
+}
+
+/// How far the intercept is from that at the means of the columns; nothing where there are none.
+pub fn shift(writer: &mut Writer<'_>, predictor: &Predictor) -> Option<String> {
+    let s = suffix(writer, predictor);
+    let mut terms = Vec::new();
+    if !predictor.design.names.is_empty() {
+        terms.push(format!("dot_product(X_mean{s}, b{s})"));
     }
-    let same = given.iter().all(|(_, density)| *density == given[0].1);
-    if of_usual.is_empty() && same {
-        writer.priors.note(&b, given[0].1.clone(), true);
-        writer.line(Block::Model, format!("{b} ~ {};", given[0].1));
-        return;
+    for (at, term) in predictor.unknown.iter().enumerate() {
+        let column = writer.identifier(&term.column);
+        terms.push(format!("middle_{column} * bsp{s}[{}]", at + 1));
     }
-    if given.is_empty() {
-        writer.priors.note(&b, usual.clone(), false);
-        writer.line(Block::Model, format!("{b} ~ {usual};"));
-        return;
-    }
-    for at in of_usual {
-        let density = format!("normal(0, {} / X_sd{s}[{}])", times("2.5", unit), at + 1);
-        writer
-            .priors
-            .note(&format!("{b}[{}]", names[at]), density.clone(), false);
-        writer.line(Block::Model, format!("{b}[{}] ~ {density};", at + 1));
-    }
-    for (at, density) in given {
-        writer
-            .priors
-            .note(&format!("{b}[{}]", names[at]), density.clone(), true);
-        writer.line(Block::Model, format!("{b}[{}] ~ {density};", at + 1));
-    }
+    (!terms.is_empty()).then(|| terms.join(" - "))
 }
 
 /// Positive parameters with names, in units of the data where they have some: `sd_g`, `sds`.
@@ -332,7 +313,7 @@ pub fn scales(
         Block::Derived,
         format!("vector<lower=0>[{count}] {name} = {size} .* {name}_std;"),
     );
-    writer.line(Block::Model, format!("{name}_std ~ {usual};"));
+    writer.prior(&format!("{name}_std"), usual);
     let of_column = match units.iter().all(|u| *u == 1.0) {
         true => "",
         false => " / sd of the column",
@@ -349,11 +330,25 @@ pub fn sum(writer: &mut Writer<'_>, predictor: &Predictor, name: &str) -> Vec<St
         writer.regression.family.response == Response::Ordinal && predictor.parameter == "mu";
     let has_columns = !predictor.design.names.is_empty();
     let mut terms = Vec::new();
+    let at_means = if is_centred(predictor) {
+        "_at_means"
+    } else {
+        ""
+    };
     match (predictor.intercept && !ordinal, has_columns) {
-        (true, true) => terms.push(format!("Intercept_at_means{s} + Xc{s} * b{s}")),
-        (true, false) => terms.push(format!("rep_vector(Intercept{s}, N)")),
+        (true, true) => terms.push(format!("Intercept{at_means}{s} + Xc{s} * b{s}")),
+        (true, false) => terms.push(format!("rep_vector(Intercept{at_means}{s}, N)")),
         (false, true) => terms.push(format!("Xc{s} * b{s}")),
         (false, false) => {}
+    }
+    for (at, term) in predictor.unknown.iter().enumerate() {
+        let column = writer.identifier(&term.column);
+        let about = if predictor.intercept {
+            format!("(full_{column} - middle_{column})")
+        } else {
+            format!("full_{column}")
+        };
+        terms.push(format!("bsp{s}[{}] * {about}", at + 1));
     }
     if predictor.offset.is_some() {
         terms.push(format!("offsets{s}"));
@@ -367,15 +362,25 @@ pub fn sum(writer: &mut Writer<'_>, predictor: &Predictor, name: &str) -> Vec<St
         } else {
             "all"
         };
-        let effects = groups.design.names.iter().enumerate().map(|(at, effect)| {
-            let value = match m {
-                1 => format!("{r}{g}[i_{own}]"),
-                _ => format!("{r}{g}[i_{own}, {}]", at + 1),
-            };
-            match effect.as_str() {
-                "(Intercept)" => value,
-                _ => format!("{value} .* Z{g}[ : , {}]", at + 1),
-            }
+        let effects = groups.design.names.iter().enumerate();
+        let effects = effects.flat_map(|(at, effect)| {
+            let (r, g) = (r, g.as_str());
+            members(groups, &own)
+                .into_iter()
+                .map(move |(index, weights)| {
+                    let value = match m {
+                        1 => format!("{r}{g}[{index}]"),
+                        _ => format!("{r}{g}[{index}, {}]", at + 1),
+                    };
+                    let value = match weights {
+                        Some(weights) => format!("{weights} .* {value}"),
+                        None => value,
+                    };
+                    match effect.as_str() {
+                        "(Intercept)" => value,
+                        _ => format!("{value} .* Z{g}[ : , {}]", at + 1),
+                    }
+                })
         });
         terms.push(effects.collect::<Vec<_>>().join(" + "));
     }
@@ -391,10 +396,14 @@ pub fn sum(writer: &mut Writer<'_>, predictor: &Predictor, name: &str) -> Vec<St
             "(bmo{s}[{at}] * C{own} * append_row(0, cumulative_sum(simo{own})))[mo{own}]"
         ));
     }
+    if predictor.field.is_some() {
+        terms.push(format!("rcar{s}[i_car{s}]"));
+    }
     if terms.is_empty() {
         terms.push("rep_vector(0, N)".to_owned());
     }
     let mut lines = vec![format!("vector[N] {name} = {};", terms.remove(0))];
     lines.extend(terms.iter().map(|term| format!("{name} += {term};")));
+    lines.extend(lagged(writer, predictor, name));
     lines
 }

@@ -6,16 +6,21 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `writer` | the blocks of a program, and its data |
-//! | `linear` | linear predictors: intercepts, coefficients, sums |
+//! | `linear`, `coefficients` | linear predictors: intercepts, coefficients, sums |
 //! | `groups`, `curves` | their group effects; their smooths, processes and monotonic effects |
+//! | `unknown`, `series`, `fields` | columns whose values are parameters, autoregressions, maps |
 //! | `likelihood` | the density of the response, log likelihoods and replicates |
 //! | `predictions` | the program of predictions for new rows |
 
+mod coefficients;
 mod curves;
+mod fields;
 mod groups;
 mod likelihood;
 mod linear;
 mod predictions;
+mod series;
+mod unknown;
 mod writer;
 
 use jensen_data::{Coordinates, DataSet};
@@ -32,6 +37,8 @@ use writer::{Block, Writer};
 pub struct Program {
     /// The program.
     pub text: String,
+    /// The program of `lprior`, the log density of the priors at the parameters, with the same data.
+    pub log_prior: String,
     /// Its data.
     pub data: DataSet,
     /// Names of dimensions and labels along them.
@@ -51,8 +58,14 @@ pub fn program(regression: &Regression) -> Result<Program> {
     linear::declare(&mut writer)?;
     likelihood::declare(&mut writer)?;
     writer.priors.all_found()?;
+    let text = writer.text(&heading(regression));
+    writer.clear(Block::Model);
+    writer.clear(Block::Generated);
+    let terms = writer.priors.terms.join("\n  + ");
+    writer.line(Block::Generated, format!("real lprior = {terms};"));
     Ok(Program {
-        text: writer.text(&heading(regression)),
+        text,
+        log_prior: writer.text(&heading(regression)),
         data: writer.data,
         coordinates: writer.coordinates,
         priors: writer.priors.used,

@@ -15,6 +15,7 @@ use crate::regression::Regression;
 /// A prior is of nothing.
 pub fn predictions(rows: &Regression, fitted: &DataSet) -> Result<Program> {
     let mut writer = Writer::new(rows, Priors::parse(&rows.request.priors)?);
+    writer.predicting = true;
     likelihood::functions(&mut writer);
     linear::declare(&mut writer)?;
     for parameter in &rows.plain {
@@ -45,6 +46,7 @@ pub fn predictions(rows: &Regression, fitted: &DataSet) -> Result<Program> {
     }
     Ok(Program {
         text: writer.text(&super::heading(rows)),
+        log_prior: String::new(),
         data,
         coordinates: writer.coordinates,
         priors: Vec::new(),

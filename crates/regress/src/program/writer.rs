@@ -44,6 +44,8 @@ pub struct Writer<'a> {
     pub data: DataSet,
     pub coordinates: Coordinates,
     pub shown: Vec<String>,
+    /// Whether the program is of new rows: parameters come with the draws, and priors are left out.
+    pub predicting: bool,
     lines: Vec<(Block, String)>,
     declared: BTreeSet<String>,
     /// Data that have a value for each row.
@@ -59,6 +61,7 @@ impl<'a> Writer<'a> {
             data: DataSet::new(),
             coordinates: Coordinates::default(),
             shown: Vec::new(),
+            predicting: false,
             lines: Vec::new(),
             declared: BTreeSet::new(),
             by_row: BTreeSet::from(["N".to_owned()]),
@@ -71,6 +74,18 @@ impl<'a> Writer<'a> {
     /// Adds a line to a block.
     pub fn line(&mut self, block: Block, text: impl Into<String>) {
         self.lines.push((block, text.into()));
+    }
+
+    /// States a prior, which is a term of `lprior` as well.
+    pub fn prior(&mut self, target: &str, density: &str) {
+        self.line(Block::Model, format!("{target} ~ {density};"));
+        let inside = density
+            .strip_suffix(')')
+            .and_then(|rest| rest.split_once('('));
+        let (name, arguments) = inside.unwrap_or((density, ""));
+        self.priors
+            .terms
+            .push(format!("{name}_lpdf({target} | {arguments})"));
     }
 
     /// Declares data once.
@@ -164,11 +179,9 @@ impl<'a> Writer<'a> {
         if let Some((_, known)) = self.names.iter().find(|(other, _)| other == name) {
             return known.clone();
         }
-        let plain: String = name
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
-            .collect();
-        let plain = plain.trim_matches('_').to_owned();
+        let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let plain = words.join("_");
         let taken = |text: &str| self.names.iter().any(|(_, known)| known == text);
         let mut made = plain.clone();
         let mut number = 2;

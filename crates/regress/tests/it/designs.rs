@@ -88,3 +88,56 @@ fn contrasts_are_those_of_r() {
         Contrasts::Helmert,
     );
 }
+
+/// What is left of a column once unit columns are taken out, and its length.
+fn rest(column: &[f64], units: &[Vec<f64>]) -> (Vec<f64>, f64) {
+    let mut rest = column.to_vec();
+    // Twice, as rounding leaves some of it the first time.
+    for unit in units.iter().chain(units) {
+        let along: f64 = unit.iter().zip(&rest).map(|(u, x)| u * x).sum();
+        rest.iter_mut().zip(unit).for_each(|(x, u)| *x -= along * u);
+    }
+    let length = rest.iter().map(|x| x * x).sum::<f64>().sqrt();
+    (rest, length)
+}
+
+/// Orthogonal unit columns that span the same space.
+fn basis(columns: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let mut units: Vec<Vec<f64>> = Vec::new();
+    for column in columns {
+        let (left, length) = rest(column, &units);
+        if length > 1e-8 * rest(column, &[]).1 {
+            units.push(left.into_iter().map(|x| x / length).collect());
+        }
+    }
+    units
+}
+
+#[test]
+fn columns_span_the_space_of_those_of_formulaic() {
+    let frame = table();
+    let rows: Vec<Value> =
+        serde_json::from_str(include_str!("../data/designs_formulaic.json")).unwrap();
+    assert!(rows.len() >= 60);
+    for row in &rows {
+        let formula = row["formula"].as_str().unwrap();
+        let found = made(
+            formula,
+            &frame,
+            &mut States::new(),
+            true,
+            Contrasts::Treatment,
+        )
+        .unwrap();
+        let theirs: Vec<Vec<f64>> = serde_json::from_value(row["columns"].clone()).unwrap();
+        let (own, other) = (basis(&found.columns), basis(&theirs));
+        assert_eq!(own.len(), other.len(), "{formula}");
+        for unit in &other {
+            let (_, left) = rest(unit, &own);
+            assert!(
+                left < 1e-9,
+                "{formula}: {left} of a column is not in the span"
+            );
+        }
+    }
+}

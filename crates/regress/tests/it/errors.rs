@@ -490,3 +490,131 @@ fn the_word_among_numbers_is_named() {
         "make numbers of them",
     );
 }
+
+#[test]
+fn terms_of_columns_that_are_not_all_known() {
+    refused(
+        "gaussian",
+        "y ~ me(x)",
+        "me() takes a column and one of its standard errors",
+        "me(x)",
+        "",
+    );
+    refused(
+        "gaussian",
+        "y ~ me(x, same - 3)",
+        "a standard error is above 0",
+        "same - 3",
+        "a term as it is",
+    );
+    refused(
+        "gaussian",
+        "y ~ mi(log(x))",
+        "mi() is of a column of numbers",
+        "log(x)",
+        "add a column",
+    );
+    let told = error("gaussian", &["y ~ mi(x)"], &[]);
+    check(
+        &told,
+        "y ~ mi(x)",
+        "no formula says by what `x` is imputed",
+        "y ~ mi(x)",
+        "'x | mi() ~ 1'",
+    );
+    let told = error("gaussian", &["y ~ double", "x | mi() ~ 1"], &[]);
+    check(
+        &told,
+        "x | mi() ~ 1",
+        "no term needs it",
+        "x",
+        "write mi(x)",
+    );
+}
+
+#[test]
+fn groups_series_and_maps_that_mean_nothing() {
+    refused(
+        "gaussian",
+        "y ~ (1 | mm(g))",
+        "names them in several columns",
+        "mm(g)",
+        "(1 | mm(a, b))",
+    );
+    refused(
+        "gaussian",
+        "y ~ (1 | mm(g, one, weights = x))",
+        "2 columns of groups have 2 columns of weights",
+        "x",
+        "cbind(v, w)",
+    );
+    refused(
+        "gaussian",
+        "y ~ mm(g, one)",
+        "mm() is not among the terms",
+        "mm(g, one)",
+        "right of a bar",
+    );
+    refused(
+        "gaussian",
+        "y ~ (1 | g/mm(g, one))",
+        "this is no grouping",
+        "g/mm(g, one)",
+        "",
+    );
+    refused("gaussian", "y ~ ar(g)", "holds words", "g", "");
+    refused(
+        "gaussian",
+        "y ~ ar(same)",
+        "two rows of a series are at time 3",
+        "ar(same)",
+        "ar(time, gr = g)",
+    );
+    refused(
+        "gaussian",
+        "y ~ ar(x, gr = g, p = 2)",
+        "no series has more than 2 rows",
+        "ar(x, gr = g, p = 2)",
+        "lower p",
+    );
+    refused(
+        "poisson",
+        "count ~ ar(x)",
+        "the family poisson has no residuals",
+        "count ~ ar(x)",
+        "gaussian and student",
+    );
+    refused(
+        "gaussian",
+        "y ~ car(x, same)",
+        "a map is a file",
+        "x",
+        "in quotes",
+    );
+    refused(
+        "gaussian",
+        "y ~ car(\"map.graph\")",
+        "no column says which region",
+        "car(\"map.graph\")",
+        "gr = region",
+    );
+    refused(
+        "gaussian",
+        "y ~ car(\"map.graph\", gr = x, type = \"besag\")",
+        "there is no field of type \"besag\"",
+        "\"besag\"",
+        "icar, bym2 and escar",
+    );
+}
+
+#[test]
+fn priors_of_all_coefficients() {
+    let prior = |text: &str| error("gaussian", &["y ~ x"], &[text]);
+    assert!(prior("sigma ~ horseshoe(1)").contains("horseshoe is of all coefficients together"));
+    assert!(prior("b[x] ~ R2D2(0.5)").contains("write b ~ R2D2(0.5)"));
+    assert!(
+        prior("b ~ horseshoe(slab = 2)")
+            .contains("there are df, scale_global, df_global, scale_slab, df_slab")
+    );
+    assert!(prior("b ~ horseshoe(-1)").contains("df is a number above 0"));
+}

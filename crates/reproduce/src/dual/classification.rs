@@ -4,6 +4,7 @@ use jensen::data::{Cells, Column, Table};
 use jensen::latent::{Request, Solver, Stored, TableModel, outcome, posterior_at};
 use jensen::report::figure::{Axis, Figure, HeatMap, Series};
 
+use super::plain::split;
 use super::race::{Case, Folder, case, compare, fit, learning, numbers, request};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -57,6 +58,7 @@ pub(super) fn gp(context: &mut Context<'_>) -> Result<(), Failure> {
     )?;
     let limit = context.pick(20.0, 40.0);
     figure = figure.panel(compare(context, &ionosphere, &GP_SOLVERS, limit)?);
+    split(context, &ionosphere)?;
     let usps = case(
         context,
         "USPS 3 and 5",

@@ -6,6 +6,7 @@ use jensen::report::figure::{Axis, Chart, Figure, HeatMap, Series};
 use jensen::run::{Budget, Control};
 
 use super::classification::SOLVERS;
+use super::plain::split;
 use super::race::{Case, case, compare, fit, identity, learning, numbers, request};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -75,6 +76,7 @@ pub(super) fn fields(context: &mut Context<'_>) -> Result<(), Failure> {
         case.request.prior = format!("{prior}={precision})");
         case.proper = PROPER;
         figure = figure.panel(compare(context, &case, &SOLVERS, limit)?);
+        split(context, &case)?;
     }
     context.figure("fields", &figure)
 }

@@ -7,10 +7,12 @@
 //! | `race` | a model and its data; solvers against each other |
 //! | `classification` | Gaussian processes, logistic regression, grids of hyperparameters |
 //! | `fields` | Markov fields, Cox processes, stochastic volatility |
+//! | `plain` | the dual by plain L-BFGS, and with dense algebra |
 //! | `votes` | factor analysis |
 
 mod classification;
 mod fields;
+mod plain;
 mod race;
 mod votes;
 
@@ -23,7 +25,8 @@ pub const EXPERIMENT: Experiment = Experiment {
     about: "Fast dual variational inference for non-conjugate latent Gaussian models (2013)",
     data: "uci/{ionosphere,sonar}.csv and uci/australian.dat (UCI repository), usps/zip.{train,test}.gz (Elements of Statistical \
            Learning), germany-oral-cancer, scotland-lip-cancer, tokyo-rainfall, rainforest-lgcp (examples of R-INLA), coal (Jarrett \
-           1979), stochastic-volatility/poundd.dat (Durbin and Koopman), votes/house_votes_84.csv (UCI repository)",
+           1979), stochastic-volatility/poundd.dat (Durbin and Koopman), votes/house_votes_84.csv (UCI repository), votes/senate_106.csv (roll calls of the 106th \
+           Senate, one column each from rc1 on, with a column party)",
     parts: &[
         Piece {
             name: "gp",
@@ -66,6 +69,12 @@ pub const EXPERIMENT: Experiment = Experiment {
             about: "factor analysis of votes with missing entries: held-out log loss",
             from: Scale::Quick,
             run: votes::votes_of_the_house,
+        },
+        Piece {
+            name: "senate",
+            about: "the same of the roll calls of the 106th Senate",
+            from: Scale::Quick,
+            run: votes::votes_of_the_senate,
         },
     ],
 };

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use jensen::data::{Adjacency, Cells, Column, Symmetric, Table};
 use jensen::latent::{
-    Covariance, Files, Fit, Learning, Learnt, Request, Settings, Solver, TableModel, fit_table,
+    Covariance, Files, Fit, LatentModel, Learning, Learnt, Request, Settings, Solver, TableModel,
+    fit_table,
 };
 use jensen::report::figure::{Axis, Chart, Series};
 use jensen::run::{Budget, Control, Identity, Observer, Record};
@@ -129,6 +130,28 @@ fn solve(
     max_seconds: f64,
 ) -> Result<(Curve, Fit, f64), jensen::Error> {
     let epoch = crate::now();
+    let model = fixed(model, proper)?;
+    solved_since(context, epoch, &model, solver, max_seconds)
+}
+
+/// The same of a model that is at hand.
+pub(super) fn solved(
+    context: &Context<'_>,
+    model: &LatentModel,
+    solver: Solver,
+    max_seconds: f64,
+) -> Result<(Curve, Fit, f64), jensen::Error> {
+    solved_since(context, crate::now(), model, solver, max_seconds)
+}
+
+/// The same, with the seconds since `epoch`.
+fn solved_since(
+    context: &Context<'_>,
+    epoch: Instant,
+    model: &LatentModel,
+    solver: Solver,
+    max_seconds: f64,
+) -> Result<(Curve, Fit, f64), jensen::Error> {
     let clock = || epoch.elapsed().as_secs_f64();
     let mut trail = Trail {
         epoch,
@@ -140,6 +163,13 @@ fn solve(
     };
     let mut control = Control::new(budget, &clock, &mut trail);
     control.cancel = context.cancel();
+    let settings = learning(solver, false).settings;
+    let fit = jensen::latent::fit(model, &settings, None, false, &identity(), &mut control)?;
+    Ok((trail.points, fit, epoch.elapsed().as_secs_f64()))
+}
+
+/// A case's model at its hyperparameters, with `proper` on the diagonal of a sparse precision.
+pub(super) fn fixed(model: &TableModel, proper: f64) -> Result<LatentModel, jensen::Error> {
     let mut model = model.model(&model.start(), model.likelihood())?;
     if let (Covariance::Precision(q), true) = (&mut model.prior.covariance, proper > 0.0) {
         for j in 0..q.matrix.cols {
@@ -152,9 +182,7 @@ fn solve(
         q.null_space = None;
         q.log_determinant = None;
     }
-    let settings = learning(solver, false).settings;
-    let fit = jensen::latent::fit(&model, &settings, None, false, &identity(), &mut control)?;
-    Ok((trail.points, fit, epoch.elapsed().as_secs_f64()))
+    Ok(model)
 }
 
 pub(super) fn learning(solver: Solver, learn: bool) -> Learning {

@@ -1,6 +1,6 @@
 //! Factor analysis of votes: variational EM over the loadings, entries held out.
 
-use jensen::data::Table;
+use jensen::data::{Column, Table};
 use jensen::latent::{
     Dense, FactorFit, FactorModel, FactorSettings, Likelihood, SiteBound, fit_factors,
 };
@@ -16,33 +16,74 @@ use crate::results::{Ours, What};
 /// Every how many-th vote is held out.
 const HELD: usize = 10;
 
-/// Issues voted on.
-const ISSUES: usize = 16;
+/// A chamber's votes: 1 for yes, 0 for no, NaN where a member did not vote; the party of each member.
+struct Chamber {
+    /// What its rows begin with.
+    name: &'static str,
+    title: &'static str,
+    figure: &'static str,
+    votes: Dense,
+    parties: Vec<String>,
+}
 
-/// The House votes of 1984: 1 for yes, 0 for no, NaN where a member did not vote; the party of each member.
-fn votes(context: &Context<'_>) -> Result<(Dense, Vec<String>), Failure> {
-    let table = Table::read(&context.data("votes/house_votes_84.csv")?)?;
-    let columns = table.columns();
-    let mut data = Vec::with_capacity(ISSUES * table.rows());
-    for column in &columns[1..=ISSUES] {
-        let levels = column.levels();
-        for code in column.codes(&levels)? {
-            data.push(code.map_or(f64::NAN, |c| f64::from(levels[c] == "y")));
-        }
+/// The words of a column, by member.
+fn words(column: &Column) -> Result<Vec<String>, Failure> {
+    let levels = column.levels();
+    let codes = column.codes(&levels)?;
+    let word = |code: Option<usize>| code.map_or(String::new(), |c| levels[c].clone());
+    Ok(codes.into_iter().map(word).collect())
+}
+
+impl Chamber {
+    /// The House of 1984.
+    fn house(context: &Context<'_>) -> Result<Self, Failure> {
+        let table = Table::read(&context.data("votes/house_votes_84.csv")?)?;
+        let columns = table.columns();
+        Ok(Self {
+            name: "Votes",
+            title: "Factor analysis of votes in the House, 1984",
+            figure: "factors",
+            votes: Self::votes(&columns[1..=16], "y", "n")?,
+            parties: words(&columns[0])?,
+        })
     }
-    let parties = columns[0].levels();
-    let members = columns[0].codes(&parties)?;
-    Ok((
-        Dense {
-            rows: table.rows(),
-            cols: ISSUES,
+
+    /// The 106th Senate, 1999 and 2000.
+    fn senate(context: &Context<'_>) -> Result<Self, Failure> {
+        let table = Table::read(&context.data("votes/senate_106.csv")?)?;
+        let columns = table.columns();
+        let party = columns.iter().position(|column| column.name == "party");
+        let first = columns.iter().position(|column| column.name == "rc1");
+        let (Some(party), Some(first)) = (party, first) else {
+            return Err(Failure::Data(format!(
+                "`{}` has no columns `party` and `rc1`",
+                table.source()
+            )));
+        };
+        Ok(Self {
+            name: "Senate",
+            title: "Factor analysis of roll calls in the 106th Senate",
+            figure: "senate",
+            votes: Self::votes(&columns[first..], "1", "0")?,
+            parties: words(&columns[party])?,
+        })
+    }
+
+    fn votes(columns: &[Column], yes: &str, no: &str) -> Result<Dense, Failure> {
+        let mut data = Vec::new();
+        for column in columns {
+            data.extend(words(column)?.iter().map(|word| match word.as_str() {
+                word if word == yes => 1.0,
+                word if word == no => 0.0,
+                _ => f64::NAN,
+            }));
+        }
+        Ok(Dense {
+            rows: data.len() / columns.len().max(1),
+            cols: columns.len(),
             data,
-        },
-        members
-            .into_iter()
-            .map(|m| m.map_or(String::new(), |p| parties[p].clone()))
-            .collect(),
-    ))
+        })
+    }
 }
 
 /// One fit.
@@ -91,7 +132,26 @@ fn held_out(full: &Dense, fit: &FactorFit, hidden: &[(usize, usize)]) -> (f64, f
 }
 
 pub(super) fn votes_of_the_house(context: &mut Context<'_>) -> Result<(), Failure> {
-    let (full, parties) = votes(context)?;
+    let house = Chamber::house(context)?;
+    let most = context.pick(3, 5);
+    analysed(context, &house, most)
+}
+
+pub(super) fn votes_of_the_senate(context: &mut Context<'_>) -> Result<(), Failure> {
+    let senate = Chamber::senate(context)?;
+    let most = context.pick(2, 3);
+    analysed(context, &senate, most)
+}
+
+/// Numbers of factors up to `most` under three bounds, with every tenth vote held out.
+fn analysed(context: &mut Context<'_>, chamber: &Chamber, most: usize) -> Result<(), Failure> {
+    let Chamber {
+        name: chamber_name,
+        votes: full,
+        parties,
+        ..
+    } = chamber;
+    let kept = chamber_name.to_lowercase();
     let seen: Vec<(usize, usize)> = (0..full.rows)
         .flat_map(|r| (0..full.cols).map(move |c| (r, c)))
         .filter(|&(r, c)| !full.get(r, c).is_nan())
@@ -101,9 +161,8 @@ pub(super) fn votes_of_the_house(context: &mut Context<'_>) -> Result<(), Failur
     for &(row, column) in &hidden {
         table.data[column * table.rows + row] = f64::NAN;
     }
-    let most = context.pick(3, 5);
     let bounds = [SiteBound::Tilted, SiteBound::Bohning, SiteBound::Exact];
-    let mut losses = Chart::new("Votes: held-out log loss")
+    let mut losses = Chart::new(format!("{chamber_name}: held-out log loss"))
         .x(Axis::new("factors"))
         .y(Axis::new("nats a vote"));
     let mut scores = None;
@@ -111,8 +170,11 @@ pub(super) fn votes_of_the_house(context: &mut Context<'_>) -> Result<(), Failur
         let mut line = Vec::new();
         for factors in 1..=most {
             let found: Found =
-                context.keep(&format!("votes/{}-{factors}", bound.name()), |context| {
-                    context.say(format!("Votes: {} factors, {}", factors, bound.name()));
+                context.keep(&format!("{kept}/{}-{factors}", bound.name()), |context| {
+                    context.say(format!(
+                        "{chamber_name}: {factors} factors, {}",
+                        bound.name()
+                    ));
                     context.check_stopped()?;
                     let epoch = crate::now();
                     let clock = || epoch.elapsed().as_secs_f64();
@@ -132,7 +194,7 @@ pub(super) fn votes_of_the_house(context: &mut Context<'_>) -> Result<(), Failur
                     };
                     let fit = fit_factors(&model, &settings, &identity(), &mut control)
                         .map_err(jensen::Error::from)?;
-                    let (loss, error) = held_out(&full, &fit, &hidden);
+                    let (loss, error) = held_out(full, &fit, &hidden);
                     let second = factors.min(2) - 1;
                     Ok(Found {
                         bound: fit.bound,
@@ -148,7 +210,7 @@ pub(super) fn votes_of_the_house(context: &mut Context<'_>) -> Result<(), Failur
             let name = |what: &str| {
                 let plural = if factors == 1 { "" } else { "s" };
                 format!(
-                    "Votes, {} bound, {factors} factor{plural}: {what}",
+                    "{chamber_name}, {} bound, {factors} factor{plural}: {what}",
                     bound.name()
                 )
             };
@@ -169,7 +231,7 @@ pub(super) fn votes_of_the_house(context: &mut Context<'_>) -> Result<(), Failur
         }
         losses = losses.series(Series::line(bound.name(), line).marked().colour(number));
     }
-    let mut figure = Figure::new("Factor analysis of votes in the House, 1984").panel(losses);
+    let mut figure = Figure::new(chamber.title).panel(losses);
     if let Some(scores) = scores {
         let mut chart = Chart::new("Members by their two scores, tilted bound")
             .x(Axis::new("first score"))
@@ -178,13 +240,13 @@ pub(super) fn votes_of_the_house(context: &mut Context<'_>) -> Result<(), Failur
         names.sort();
         names.dedup();
         for (number, party) in names.iter().enumerate() {
-            let members = scores.iter().zip(&parties).filter(|(_, p)| *p == party);
+            let members = scores.iter().zip(parties).filter(|(_, p)| *p == party);
             let points: Vec<(f64, f64)> = members.map(|(s, _)| *s).collect();
             chart = chart.series(Series::scatter(party, points).colour(number));
         }
         figure = figure.panel(chart);
     }
-    context.figure("factors", &figure)
+    context.figure(chamber.figure, &figure)
 }
 
 /// Precision of the prior on the loadings.

@@ -64,6 +64,7 @@ fn setup<'a>(out: &Path) -> Setup<'a> {
     Setup {
         data: "nowhere".into(),
         out: out.to_path_buf(),
+        corpus: None,
         scale: Scale::Quick,
         only: Vec::new(),
         resume: false,

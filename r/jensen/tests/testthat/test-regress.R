@@ -2,6 +2,8 @@ test_that("a regression agrees with least squares, and predicts", {
   skip_without_jensen()
   fit <- jensen_regress(mpg ~ wt + hp, mtcars, seed = 1)
   expect_true(fit$trusted)
+  expect_equal(fit$summary()$variable, c("Intercept", "b[wt]", "b[hp]", "sigma", "R2"))
+  expect_equal(fit$summary("b")$variable, c("b[1]", "b[2]"))
   least <- stats::lm(mpg ~ wt + hp, mtcars)
   at <- data.frame(wt = c(2, 3.5), hp = c(80, 200))
   predicted <- predict(fit, at)

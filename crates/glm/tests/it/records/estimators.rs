@@ -282,6 +282,48 @@ fn the_mean_alone_is_controlled_by_joint_mean() {
 }
 
 #[test]
+fn as_printed_differs_from_joint_mean_by_what_is_stored() {
+    let omega: Vec<f64> = numbers(31, 14);
+    let batches = Batches::new(8, 30, 7).unwrap();
+    let family: Arc<dyn Family> = Arc::new(MeanField::new(7));
+    for model in [logistic(30, 7), matches(30, 7)] {
+        let estimate = |estimator: RecordEstimator, drift: f64| {
+            let mut gradients = Gradients::new(&model, family.clone(), 1, 7);
+            let mut table = gradients.table(estimator);
+            let (mut noise, mut out) = (Vec::new(), vec![0.0; 14]);
+            for t in 1..=2 * batches.per_epoch() as u64 {
+                let (epoch, k) = batches.place(t);
+                let order = batches.order(epoch);
+                gradients.noise(5, t, &mut noise);
+                let shift = drift * (t as f64).sin();
+                let moved: Vec<f64> = omega.iter().map(|w| w + shift).collect();
+                let request = Request {
+                    estimator,
+                    omega: &moved,
+                    noise: Lanes::new(&noise, 7, 1),
+                    batch: &order[batches.range(k)],
+                    visit: true,
+                };
+                assert!(gradients.evaluate(&request, &table, &mut out));
+                gradients.visit(&request, &mut table, t >= batches.per_epoch() as u64);
+            }
+            out
+        };
+        let [paper, mean, naive] = [
+            RecordEstimator::JointPaper,
+            RecordEstimator::JointMean,
+            RecordEstimator::Naive,
+        ]
+        .map(|estimator| [0.0, 0.1].map(|drift| estimate(estimator, drift)));
+        // Where nothing has moved the stored mean and spread are the present ones, and the prior's entries its gradient.
+        assert_close(&paper[0], &mean[0], 1e-10, "at rest");
+        assert_close(&paper[1][7..], &naive[1][7..], 1e-12, "the spread");
+        let apart = paper[1].iter().zip(&mean[1]).map(|(a, b)| (a - b).abs());
+        assert!(apart.fold(0.0, f64::max) > 1e-3);
+    }
+}
+
+#[test]
 fn estimators_in_turn_do_not_disturb_each_other() {
     let estimators = [RecordEstimator::Joint, RecordEstimator::JointExact];
     for model in [logistic(30, 7), matches(30, 7)] {

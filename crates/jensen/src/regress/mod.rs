@@ -3,25 +3,32 @@
 //! [`Regression`] writes the program ([`jensen_regress`]); [`Program`](crate::program::Program) fits it, and its folder keeps what
 //! [`predict`] needs for new rows.
 
+mod effects;
+mod sensitivity;
+
+use std::borrow::Cow;
 use std::path::Path;
 
 use jensen_data::{
-    Artefact, Coordinates, DataFile, DataFormat, DrawsTable, Elements, ParameterSummary, RunDir,
-    Table, read_bytes, read_draws_csv,
+    Adjacency, Artefact, Coordinates, DataFile, DataFormat, DrawsTable, Elements, ParameterSummary,
+    RunDir, Table, read_bytes, read_draws_csv,
 };
 use jensen_regress::{Learnt, Used};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use effects::section;
+pub use effects::{Effect, KeptCurves, Line, Summary, curves, effects};
 pub use jensen_regress::{Column, FAMILIES, Factor, Frame, Request};
+pub use sensitivity::{Sensitive, sensitivity};
 
 use crate::program::{Includes, REGRESSION, Source, Stored};
 use crate::stan::{Build, Halt};
 use crate::{Error, Generator, Sample, Save};
 
-/// What the folder of a regression keeps of it, `regression.json`.
+/// The contents of `regression.json` in the folder of a regression.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Kept {
-    /// What was asked for.
+    /// The request.
     pub request: Request,
     /// The table.
     pub table: String,
@@ -29,20 +36,22 @@ pub struct Kept {
     pub rows: usize,
     /// Rows of the table.
     pub of_rows: usize,
-    /// What a reader should know of the rows.
+    /// Notes on the rows.
     pub notes: Vec<String>,
-    /// Priors as they are used: what of, which, and whether they were asked for.
+    /// The priors: parameter, distribution, and whether the user gave it.
     pub priors: Vec<(String, String, bool)>,
-    /// What priors call by a name: mean and standard deviation of the response.
+    /// The named constants of priors: mean and standard deviation of the response.
     pub constants: Vec<(String, f64)>,
     /// The variables that answer the user, in the order in which they are shown.
     pub shown: Vec<String>,
-    /// What new rows need.
+    /// The information that new rows need.
     pub learnt: Learnt,
+    /// The expected response along each column.
+    pub curves: Option<KeptCurves>,
 }
 
 impl Kept {
-    /// What the folder of a fit keeps.
+    /// Reads the regression of a fit's folder.
     ///
     /// # Errors
     /// The fit is no regression, or the file is damaged.
@@ -50,7 +59,7 @@ impl Kept {
         let path = folder.path().join(REGRESSION);
         if !path.is_file() {
             return Err(Error::Input(format!(
-                "`{}` is no folder of `jensen regress`: there is no {REGRESSION} in it",
+                "`{}` is not a folder of `jensen regress`: it has no {REGRESSION}",
                 folder.path().display()
             )));
         }
@@ -73,8 +82,10 @@ impl Kept {
 pub struct Regression {
     /// The program with its data.
     pub source: Source,
-    /// What is kept of it.
+    /// The stored part.
     pub kept: Kept,
+    /// The program of the log density of its priors, over the same data.
+    pub log_prior: String,
 }
 
 impl Regression {
@@ -83,6 +94,7 @@ impl Regression {
     /// # Errors
     /// A formula, a prior or the table is wrong.
     pub fn new(request: &Request, frame: &Frame) -> Result<Self, Error> {
+        let frame = &*with_maps(request, frame)?;
         let regression = jensen_regress::Regression::new(request, frame)?;
         let made = jensen_regress::program(&regression)?;
         let prior = |used: Used| (used.target, used.density, used.given);
@@ -94,7 +106,9 @@ impl Regression {
             .into_iter()
             .filter_map(constant)
             .collect();
+        let used = frame.rows_of(&regression.rows);
         let kept = Kept {
+            curves: KeptCurves::of(request, &regression.learnt, &used, &made.data),
             constants,
             request: request.clone(),
             table: frame.source.clone(),
@@ -120,16 +134,29 @@ impl Regression {
                 regression: Some(text),
             },
             kept,
+            log_prior: made.log_prior,
         })
     }
 }
 
-/// A table from a file: CSV, TSV, NPY, NPZ, or Parquet in builds that read it.
+/// The table with the maps that formulas name, read from their files.
+fn with_maps<'a>(request: &Request, frame: &'a Frame) -> Result<Cow<'a, Frame>, Error> {
+    let mut made = Cow::Borrowed(frame);
+    for file in jensen_regress::Regression::maps(request)? {
+        if !made.graphs.contains_key(&file) {
+            let graph = Adjacency::read(Path::new(&file))?;
+            made.to_mut().graphs.insert(file, graph);
+        }
+    }
+    Ok(made)
+}
+
+/// A table from a file: CSV, TSV, NPY, NPZ, or Parquet in builds that read it; at most `most` bytes of a compressed one.
 ///
 /// # Errors
 /// The file cannot be read, or is no table.
-pub fn read_frame(path: &Path) -> Result<Frame, Error> {
-    Ok(Frame::of_table(&Table::read(path)?))
+pub fn read_frame(path: &Path, most: u64) -> Result<Frame, Error> {
+    Ok(Frame::of_table(&Table::read_within(path, most)?))
 }
 
 /// Predictions for rows of a table.
@@ -146,7 +173,7 @@ pub struct Predicted {
 /// from the distribution of all groups.
 ///
 /// # Errors
-/// The folder is of no regression; a column is missing, or holds what the fit does not know.
+/// The folder does not belong to a regression, or a column is missing or has levels that the fit has not seen.
 pub fn predict(
     folder: &Path,
     frame: &Frame,

@@ -1,0 +1,125 @@
+//! The joint control variate as printed (Wang, Geffner and Domke 2024, Eq. 13 and Algorithm 2).
+//!
+//! With `k_n(z) = N log p(x_n | z) + log p(z)` and wⁿ = (μⁿ, σⁿ) as a record met them last, the expansion of a record is
+//! `∇k_n(μⁿ) + ∇²k_n(μⁿ) (σⁿ ⊙ ε)`: the prior stands in every record's entry, and the displacement is that of the *stored* spread.
+//! Its expectation over ε is ∇k_n(μⁿ), so that the estimate's addition to the gradient of the mean is
+//!
+//! ```text
+//! 1/N Σ_m ∇k_m(μᵐ) − 1/|B| Σ_{n ∈ B} [∇k_n(μⁿ) + ∇²k_n(μⁿ) (σⁿ ⊙ ε)],
+//! ```
+//!
+//! and nothing for the spread. The sum holds e_m = ∇ log p(x_m | μᵐ) + ∇ log p(μᵐ)/N, the 1/N of which is in k.
+
+use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
+
+use super::estimator::RecordEstimator;
+use super::gradients::{Gradients, Request, all_finite};
+use super::table::{Store, Table};
+use crate::reduce::axpy;
+
+impl<D: RecordDensity> Gradients<'_, D> {
+    /// As [`evaluate`](Self::evaluate), of `joint-paper`.
+    pub(super) fn evaluate_paper(
+        &mut self,
+        request: &Request<'_>,
+        table: &Table,
+        out: &mut [f64],
+    ) -> bool {
+        let naive = Request {
+            estimator: RecordEstimator::Naive,
+            visit: false,
+            ..*request
+        };
+        if !self.evaluate(&naive, table, out) {
+            return false;
+        }
+        let d = self.density.dim();
+        let weight = self.density.records() as f64 / request.batch.len() as f64;
+        let [mut first, mut second] = [vec![0.0; d], vec![0.0; d]];
+        self.add_stored(request, table, &mut first, &mut second);
+        if table.complete {
+            let mean = &mut out[..d];
+            axpy(1.0, &table.sum, mean);
+            axpy(-weight, &first, mean);
+            axpy(-weight, &second, mean);
+        }
+        if request.visit {
+            // The new entries of the batch less the old ones.
+            self.change
+                .gradient
+                .iter_mut()
+                .zip(&first)
+                .for_each(|(c, x)| *c = -x);
+            let none = vec![0.0; d];
+            let point = &request.omega[..d];
+            first.fill(0.0);
+            self.add_entries(request.batch, point, &none, &mut first, &mut second);
+            axpy(1.0, &first, &mut self.change.gradient);
+        }
+        all_finite(out) && (!request.visit || all_finite(&self.change.gradient))
+    }
+
+    /// Adds the entries of the batch at what is stored of them to `first`, and their products with the stored displacements at
+    /// the present noise to `second`.
+    fn add_stored(
+        &mut self,
+        request: &Request<'_>,
+        table: &Table,
+        first: &mut [f64],
+        second: &mut [f64],
+    ) {
+        let Store::Slots(slots) = &table.store else {
+            return;
+        };
+        let (d, draws) = (self.density.dim(), self.draws);
+        let mut z = vec![0.0; d * draws];
+        for (slot, records) in slots.group(request.batch.iter().copied()).iter() {
+            let omega = &slots.slot(slot).values;
+            let points = LanesMut::new(&mut z, d, draws);
+            self.family.transform(omega, request.noise, points);
+            let mean = &omega[..d];
+            let rows = z.chunks_exact(draws).zip(mean);
+            let shift: Vec<f64> = rows
+                .map(|(z, mean)| z.iter().sum::<f64>() / draws as f64 - mean)
+                .collect();
+            self.add_entries(records, mean, &shift, first, second);
+        }
+    }
+
+    /// Adds Σ e_n of records at a point to `first`, and the same of their Hessians times `shift` to `second`.
+    fn add_entries(
+        &mut self,
+        records: &[u32],
+        point: &[f64],
+        shift: &[f64],
+        first: &mut [f64],
+        second: &mut [f64],
+    ) {
+        let d = self.density.dim();
+        let group = [Group { records, point }];
+        self.density
+            .grouped(&mut self.ws, &group, shift, first, second);
+        self.calls += 3 * records.len() as u64;
+        let share = records.len() as f64 / self.density.records() as f64;
+        let at = Lanes::new(point, d, 1);
+        let mut part = vec![0.0; d];
+        let into = LanesMut::new(&mut part, d, 1);
+        self.density
+            .prior_value_grad(&mut self.ws, at, &mut [0.0], into);
+        axpy(share, &part, first);
+        let into = LanesMut::new(&mut part, d, 1);
+        self.density
+            .prior_hvp(&mut self.ws, at, Lanes::new(shift, d, 1), into);
+        axpy(share, &part, second);
+    }
+
+    /// As [`visit`](Self::visit), of `joint-paper`.
+    pub(super) fn visit_paper(&mut self, request: &Request<'_>, table: &mut Table, complete: bool) {
+        let Store::Slots(slots) = &mut table.store else {
+            return;
+        };
+        slots.assign(request.batch, &[], request.omega);
+        axpy(1.0, &self.change.gradient, &mut table.sum);
+        table.complete = complete;
+    }
+}

@@ -1,0 +1,79 @@
+//! Inferred global temperatures from both ends: two runs over the same batches, one that begins at T = 1 and one that
+//! begins warm.
+//!
+//! The objective of variational tempering can have two maxima in T, near T = 1 and hot, and the start decides which one a run
+//! finds; Mandt et al. (2016) leave that open. Both runs maximise the same bound of the tempered model, so that whoever has both
+//! ends keeps the one with the larger bound.
+
+use jensen_run::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
+
+use crate::driver::{Driver, FitState};
+use crate::engine::Engine;
+
+/// Both runs of an engine.
+pub struct Ends<E: Engine>(pub Driver<E>);
+
+/// Where they stand.
+#[derive(Clone, Debug)]
+pub struct EndsState<G, T> {
+    cold: FitState<G, T>,
+    warm: FitState<G, T>,
+    /// Whether the warm run alone has made the present step: the cold one was interrupted.
+    ahead: bool,
+}
+
+impl<G: Snapshot, T: Snapshot> Snapshot for EndsState<G, T> {
+    fn save(&self) -> Archive {
+        let mut archive = Archive::new();
+        archive.nest("cold", self.cold.save());
+        archive.nest("warm", self.warm.save());
+        archive.set("ahead", self.ahead);
+        archive
+    }
+
+    fn restore(archive: &Archive) -> Result<Self, ArchiveError> {
+        Ok(Self {
+            cold: FitState::restore(&archive.nested("cold"))?,
+            warm: FitState::restore(&archive.nested("warm"))?,
+            ahead: archive.get("ahead")?,
+        })
+    }
+}
+
+impl<E: Engine> Algorithm for Ends<E> {
+    type State = EndsState<E::Globals, E::Table>;
+    /// The end of the cold run, and that of the warm one.
+    type Output = [FitState<E::Globals, E::Table>; 2];
+
+    fn init(&mut self) -> Result<Self::State, Status> {
+        let warm = self.0.init()?;
+        let mut cold = warm.clone();
+        cold.cool();
+        Ok(EndsState {
+            cold,
+            warm,
+            ahead: false,
+        })
+    }
+
+    /// The record is that of the cold run, with the temperature of the other.
+    fn step(&mut self, state: &mut Self::State, iteration: u64) -> Step {
+        if !state.ahead {
+            let step = self.0.step(&mut state.warm, iteration);
+            if let Some(Status::Interrupted { .. }) = step.status {
+                return step;
+            }
+        }
+        let step = self.0.step(&mut state.cold, iteration);
+        state.ahead = matches!(step.status, Some(Status::Interrupted { .. }));
+        let temperature = 1.0 / state.warm.inverse;
+        Step {
+            record: step.record.with("warm_temperature", temperature),
+            status: step.status,
+        }
+    }
+
+    fn output(&mut self, state: &Self::State) -> Self::Output {
+        [&state.cold, &state.warm].map(|end| self.0.output(end))
+    }
+}

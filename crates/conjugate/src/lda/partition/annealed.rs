@@ -1,0 +1,257 @@
+//! log C(T) by annealed importance sampling: what the bound is checked with.
+//!
+//! With proportions and topics integrated out, the complete data of D documents of N tokens have at the inverse temperature s
+//! the weight
+//!
+//! ```text
+//! W_s(z, w) = Π_d [Γ(Kα)/Γ(Kα + sN) Π_k Γ(α + s n_dk)/Γ(α)] · Π_k [Γ(Vη)/Γ(Vη + s n_k) Π_v Γ(η + s n_kv)/Γ(η)],
+//! ```
+//!
+//! and C is its sum over all assignments and words. It is 1 at s = 1, where W is a distribution that urns draw from exactly,
+//! and (KV)^(DN) at s = 0, where all data are alike. From either end particles go to s in small steps, gather
+//! Σ log W_next − log W_present, and move by a sweep of Gibbs steps in which topic and word of a token are drawn together
+//! (Neal, *Annealed importance sampling*, 2001). The mean of the exponentials is unbiased for the ratio of the sums, so that
+//! its logarithm is too small on average; that both ends agree shows that it is not by much.
+
+use jensen_math::rng::{Purpose, Stream};
+use jensen_math::special;
+use rayon::prelude::*;
+
+use super::Sizes;
+
+/// Where particles begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// s = 1: the model's own draws.
+    Model,
+    /// s = 0: uniform data.
+    Uniform,
+}
+
+/// An estimate of log C in nats, and its standard error over particles.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Annealed {
+    /// The estimate; too small on average.
+    pub log_c: f64,
+    /// The relative standard error of the mean of the weights.
+    pub standard_error: f64,
+}
+
+const ANNEALED: Purpose = Purpose::new("conjugate").fold("lda partition annealed");
+
+/// log C at the inverse temperature s, from `particles` particles that take `steps` steps from `origin`.
+///
+/// D and N are rounded. Cost: particles × steps × tokens × (K + V).
+pub fn log_partition_annealed(
+    prior: &Sizes,
+    s: f64,
+    origin: Origin,
+    (particles, steps): (usize, usize),
+    seed: u64,
+) -> Annealed {
+    let logs: Vec<f64> = (0..particles)
+        .into_par_iter()
+        .map(|number| {
+            let mut stream = Stream::new(seed, ANNEALED, 0, number as u64);
+            let mut state = State::drawn(prior, origin, &mut stream);
+            let from = if origin == Origin::Model { 1.0 } else { 0.0 };
+            let mut present = Tables::new(&state, from);
+            let mut total = if origin == Origin::Model {
+                0.0
+            } else {
+                state.z.len() as f64 * ((state.topics * state.terms) as f64).ln()
+            };
+            for step in 1..=steps {
+                let at = from + (s - from) * step as f64 / steps as f64;
+                let next = Tables::new(&state, at);
+                total += next.log_weight(&state) - present.log_weight(&state);
+                present = next;
+                if step < steps {
+                    state.sweep(&present, &mut stream);
+                }
+            }
+            total
+        })
+        .collect();
+    let log_sum = special::log_sum_exp_slice(&logs);
+    let n = particles as f64;
+    let squares: Vec<f64> = logs.iter().map(|x| 2.0 * (x - log_sum)).collect();
+    // Var(w) / (n mean²), by the sum of the squared normalised weights.
+    let relative = special::log_sum_exp_slice(&squares).exp() - 1.0 / n;
+    Annealed {
+        log_c: log_sum - n.ln(),
+        standard_error: relative.max(0.0).sqrt(),
+    }
+}
+
+/// Assignments, words and their counts.
+struct State {
+    topics: usize,
+    terms: usize,
+    alpha: f64,
+    eta: f64,
+    /// N.
+    length: usize,
+    /// Topic and word of each token, document after document.
+    z: Vec<(usize, usize)>,
+    /// n_dk, a row a document.
+    of_document: Vec<u32>,
+    /// n_kv, a row a topic.
+    of_topic: Vec<u32>,
+    /// n_k.
+    totals: Vec<u32>,
+}
+
+impl State {
+    fn drawn(prior: &Sizes, origin: Origin, stream: &mut Stream) -> Self {
+        let (documents, length) = (
+            prior.documents.round() as usize,
+            prior.tokens.round() as usize,
+        );
+        let (topics, terms) = (prior.topics, prior.terms);
+        let mut state = Self {
+            topics,
+            terms,
+            alpha: prior.alpha,
+            eta: prior.eta,
+            length,
+            z: Vec::with_capacity(documents * length),
+            of_document: vec![0; documents * topics],
+            of_topic: vec![0; topics * terms],
+            totals: vec![0; topics],
+        };
+        for document in 0..documents {
+            for _ in 0..length {
+                let (k, v) = match origin {
+                    Origin::Uniform => (
+                        stream.below(topics as u64) as usize,
+                        stream.below(terms as u64) as usize,
+                    ),
+                    Origin::Model => {
+                        let row = &state.of_document[document * topics..][..topics];
+                        let k = urn(row, state.alpha, stream);
+                        (
+                            k,
+                            urn(&state.of_topic[k * terms..][..terms], state.eta, stream),
+                        )
+                    }
+                };
+                state.z.push((k, v));
+                state.count(document, (k, v), 1);
+            }
+        }
+        state
+    }
+
+    fn count(&mut self, document: usize, (k, v): (usize, usize), by: i32) {
+        for cell in [
+            &mut self.of_document[document * self.topics + k],
+            &mut self.of_topic[k * self.terms + v],
+            &mut self.totals[k],
+        ] {
+            *cell = cell.wrapping_add_signed(by);
+        }
+    }
+
+    /// Draws topic and word of every token given all others.
+    fn sweep(&mut self, tables: &Tables, stream: &mut Stream) {
+        let (topics, terms) = (self.topics, self.terms);
+        // Σ_v of the ratios of a topic's words.
+        let ratio = |n: u32| tables.word.ratio[n as usize];
+        let mut words: Vec<f64> = (self.of_topic.chunks_exact(terms))
+            .map(|row| row.iter().map(|&n| ratio(n)).sum())
+            .collect();
+        let mut weights = vec![0.0; topics];
+        for token in 0..self.z.len() {
+            let document = token / self.length;
+            let (k, v) = self.z[token];
+            let before = ratio(self.of_topic[k * terms + v]);
+            self.count(document, (k, v), -1);
+            words[k] += ratio(self.of_topic[k * terms + v]) - before;
+            for (k, weight) in weights.iter_mut().enumerate() {
+                let held = self.of_document[document * topics + k] as usize;
+                *weight = tables.topic.ratio[held] * words[k]
+                    / tables.total.ratio[self.totals[k] as usize];
+            }
+            let k = chosen(weights.iter().copied(), stream);
+            let row = &self.of_topic[k * terms..][..terms];
+            let v = chosen(row.iter().map(|&n| ratio(n)), stream);
+            let before = ratio(row[v]);
+            self.z[token] = (k, v);
+            self.count(document, (k, v), 1);
+            words[k] += ratio(self.of_topic[k * terms + v]) - before;
+        }
+    }
+}
+
+/// A draw from an urn of the counts and `a` balls of each kind.
+fn urn(counts: &[u32], a: f64, stream: &mut Stream) -> usize {
+    chosen(counts.iter().map(|&n| a + f64::from(n)), stream)
+}
+
+/// An index with probability in proportion to its weight.
+fn chosen(weights: impl Iterator<Item = f64> + Clone, stream: &mut Stream) -> usize {
+    let mut left = stream.uniform() * weights.clone().sum::<f64>();
+    let mut last = 0;
+    for (i, weight) in weights.enumerate() {
+        left -= weight;
+        last = i;
+        if left < 0.0 {
+            break;
+        }
+    }
+    last
+}
+
+/// log Γ(a + s n) − log Γ(a) of counts, and the ratio of Γ from one to the next.
+struct Gamma {
+    log: Vec<f64>,
+    ratio: Vec<f64>,
+}
+
+impl Gamma {
+    fn new(a: f64, s: f64, most: usize) -> Self {
+        let base = special::lgamma(a);
+        let log: Vec<f64> = (0..=most + 1)
+            .map(|n| special::lgamma(a + s * n as f64) - base)
+            .collect();
+        let ratio = log
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]).exp())
+            .collect();
+        Self { log, ratio }
+    }
+
+    fn sum(&self, counts: &[u32]) -> f64 {
+        counts.iter().map(|&n| self.log[n as usize]).sum()
+    }
+}
+
+/// The factors of W_s.
+struct Tables {
+    topic: Gamma,
+    word: Gamma,
+    /// Of Vη.
+    total: Gamma,
+    /// Σ_d log Γ(Kα)/Γ(Kα + sN).
+    documents: f64,
+}
+
+impl Tables {
+    fn new(state: &State, s: f64) -> Self {
+        let tokens = state.z.len();
+        let whole = state.alpha * state.topics as f64;
+        let each = special::lgamma(whole) - special::lgamma(whole + s * state.length as f64);
+        Self {
+            topic: Gamma::new(state.alpha, s, state.length),
+            word: Gamma::new(state.eta, s, tokens),
+            total: Gamma::new(state.eta * state.terms as f64, s, tokens),
+            documents: (tokens / state.length) as f64 * each,
+        }
+    }
+
+    fn log_weight(&self, state: &State) -> f64 {
+        self.documents + self.topic.sum(&state.of_document) + self.word.sum(&state.of_topic)
+            - self.total.sum(&state.totals)
+    }
+}

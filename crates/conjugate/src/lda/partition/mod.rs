@@ -1,0 +1,177 @@
+//! log C(T) of latent Dirichlet allocation.
+//!
+//! The complete data of a token are its topic and its term, so that with N tokens in each of D documents
+//!
+//! ```text
+//! C(T) = E_β [ ( E_θ [ (Σ_k θ_k^s h_k(β))^N ] )^D ],   h_k = Σ_v β_kv^s,   s = 1/T.
+//! ```
+//!
+//! Supplement B.1 of Mandt et al. (2016) sums the assignments out first, Σ_v (Σ_k θ_k β_kv)^s; their updates (B.2) temper
+//! the complete data, and this is the normaliser that belongs to those.
+//!
+//! Simple Monte Carlo fails here: the powers N and N D make the average the work of draws too rare to occur, and a
+//! hundred draws are short by several nats a token. But a Dirichlet average of a power of power sums is a coefficient of
+//! a power series,
+//!
+//! ```text
+//! E[(Σ_j p_j^s)^n] = n! Γ(J a) / Γ(J a + s n) · [x^n] g(x)^J,   g(x) = Σ_m Γ(a + s m) / (Γ(a) m!) x^m,
+//! ```
+//!
+//! for J categories with parameter a each, and the coefficient is a probability: tilted by x, g is the generating
+//! function of a count, and the J-fold sum of such counts must be n.
+//!
+//! Summed over assignments, C(T) = Σ_z W(z) Π_k M(n_k(z)): W(z) is the tempered weight of the documents' proportions,
+//! M(n) = E[(Σ_v β_v^s)^n] the moment of a topic with n tokens, and n_k(z) the tokens of topic k. log M is convex, so that
+//! tokens crowd into few topics as heat grows, and an average that takes them to be spread evenly is too small. The same
+//! convexity bounds the sum: with tangents of log M at any counts n̂_k, of slopes λ_k,
+//!
+//! ```text
+//! log C ≥ Σ_k (log M(n̂_k) − λ_k n̂_k) + D log E_θ[(Σ_k e^{λ_k} θ_k^s)^N].
+//! ```
+//!
+//! The best n̂ are the counts that documents have under the weights e^λ, which is where the sum concentrates: what the
+//! bound misses is the spread about them, a logarithm for each topic beside a sum over tokens. [`log_partition`] maximises it
+//! over patterns of m topics in use with one count and the others with another.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `moments` | M(n): coefficients of power series |
+//! | `draws` | simple Monte Carlo, as the paper has it |
+//! | `annealed` | annealed importance sampling, which the bound is checked with |
+
+mod annealed;
+mod draws;
+mod moments;
+#[cfg(test)]
+mod tests;
+
+use rayon::prelude::*;
+
+use crate::engine::Partition;
+
+pub use annealed::{Annealed, Origin, log_partition_annealed};
+pub use draws::log_partition_by_draws;
+
+use moments::{Power, SINGLE, log_mean, log_moment};
+
+/// The sizes and priors that log C depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// K.
+    pub topics: usize,
+    /// V.
+    pub terms: usize,
+    /// Dirichlet parameter of topic proportions.
+    pub alpha: f64,
+    /// Dirichlet parameter of a topic's word probabilities.
+    pub eta: f64,
+    /// D.
+    pub documents: f64,
+    /// N, the mean number of tokens of a document.
+    pub tokens: f64,
+}
+
+/// The largest bound of the module's text, over patterns of topics, and as `lower` Jensen's bound with the averages inside
+/// the powers, N D log E[Σ_k θ_k^s h_k]. In nats.
+///
+/// Cost: some thirty saddle points for each temperature, of a thousand summands each.
+pub fn log_partition(prior: &Sizes, inverse: &[f64]) -> Partition {
+    let each = inverse.par_iter().map(|&s| {
+        let first = log_mean(prior.topics, prior.alpha, s) + log_mean(prior.terms, prior.eta, s);
+        (
+            best_pattern(prior, s),
+            prior.tokens * prior.documents * first,
+        )
+    });
+    let (log_c, lower) = each.unzip();
+    Partition { log_c, lower }
+}
+
+/// Steps towards the best counts of a pattern; a step that gains nothing ends them.
+const STEPS: usize = 20;
+
+/// The largest bound over patterns of topics, in nats.
+fn best_pattern(prior: &Sizes, s: f64) -> f64 {
+    if s == 1.0 {
+        return 0.0;
+    }
+    let bound = |used: usize| confined(prior, used, s);
+    let mut used = 1;
+    let mut best = (bound(1), 1);
+    while used < prior.topics {
+        used = (used + used.div_ceil(2)).min(prior.topics);
+        let value = bound(used);
+        if value > best.0 {
+            best = (value, used);
+        }
+    }
+    // Between its neighbours among those tried, by smaller and smaller steps.
+    let mut step = best.1 / 4;
+    while step > 0 {
+        for near in [
+            best.1.saturating_sub(step).max(1),
+            (best.1 + step).min(prior.topics),
+        ] {
+            let value = bound(near);
+            if value > best.0 {
+                best = (value, near);
+            }
+        }
+        step /= 2;
+    }
+    let (mut value, used) = best;
+    let rest = prior.topics - used;
+    if rest == 0 {
+        return value;
+    }
+    let mut counts = [prior.tokens * prior.documents / used as f64, 0.0];
+    for _ in 0..STEPS {
+        let found;
+        (found, counts) = loosened(prior, [used, rest], counts, s);
+        if found <= value {
+            break;
+        }
+        value = found;
+    }
+    value
+}
+
+/// The bound where all tokens are in `used` topics, evenly.
+fn confined(prior: &Sizes, used: usize, s: f64) -> f64 {
+    let documents = Power::new(prior.topics, prior.alpha, prior.tokens, s);
+    let (theta, _) = documents.moment(&[(used, 0.0)]);
+    let tokens = prior.tokens * prior.documents / used as f64;
+    prior.documents * theta + used as f64 * log_moment(prior.terms, prior.eta, tokens, s)
+}
+
+/// The bound at these counts of two kinds of topics, so many of each, and the counts that documents have under its weights.
+fn loosened(prior: &Sizes, topics: [usize; 2], counts: [f64; 2], s: f64) -> (f64, [f64; 2]) {
+    let lines = counts.map(|count| tangent(prior.terms, prior.eta, count, s));
+    let groups = [(topics[0], lines[0].1), (topics[1], lines[1].1)];
+    let documents = Power::new(prior.topics, prior.alpha, prior.tokens, s);
+    let (theta, expected) = documents.moment(&groups);
+    let words: f64 = (0..2)
+        .map(|g| topics[g] as f64 * (lines[g].0 - lines[g].1 * counts[g]))
+        .sum();
+    let next = [0, 1].map(|g| prior.documents * expected[g]);
+    (prior.documents * theta + words, next)
+}
+
+/// A line below log M of a topic that touches it near a count: its height there, and its slope.
+fn tangent(terms: usize, eta: f64, count: f64, s: f64) -> (f64, f64) {
+    let at = |n: f64| log_moment(terms, eta, n, s);
+    if count < SINGLE as f64 {
+        // log M of whole numbers is convex: the line through two neighbours is below all others.
+        let (below, above) = (at(count.floor()), at(count.floor() + 1.0));
+        let slope = above - below;
+        return (below + slope * (count - count.floor()), slope);
+    }
+    let step = SLOPE * count;
+    (
+        at(count),
+        (at(count + step) - at(count - step)) / (2.0 * step),
+    )
+}
+
+/// The relative step of a central difference of a function that is nearly linear: its curvature beyond is 1e-6 of the slope.
+const SLOPE: f64 = 1e-3;

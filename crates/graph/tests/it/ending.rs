@@ -1,0 +1,70 @@
+//! An end from outside, within an evaluation.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use jensen_graph::{Ending, Graph, GraphDensity, MatMul};
+use jensen_math::simd::Simd;
+
+use crate::running::{Results, density, run};
+
+const ROWS: u32 = 48;
+
+/// A log density through a chain of products of matrices, all of them in one evaluation.
+fn chain() -> Graph {
+    let mut graph = Graph::new();
+    let z = graph.input(2);
+    let dims = MatMul {
+        m: ROWS,
+        k: ROWS,
+        n: ROWS,
+        left_transposed: false,
+        right_transposed: false,
+    };
+    let numbers = (ROWS * ROWS) as usize;
+    let table: Vec<f64> = (0..numbers).map(|i| (i as f64).sin()).collect();
+    let table = graph.vector(&table);
+    let first = graph.element(z, 0);
+    let mut power = graph.mul(table, first);
+    for _ in 0..30 {
+        let product = graph.matmul(power, table, dims);
+        let tenth = graph.constant(0.1);
+        power = graph.mul(product, tenth);
+    }
+    let sum = graph.sum(power);
+    let square = graph.square(z);
+    let square = graph.sum(square);
+    let value = graph.sub(sum, square);
+    graph.set_outputs(vec![value]);
+    graph
+}
+
+fn evaluated(density: &GraphDensity) -> Results {
+    run(density, &mut Default::default(), &[0.3, -0.2], &[1.0, 0.5])
+}
+
+#[test]
+fn an_evaluation_ends_in_its_middle_and_is_the_same_where_it_goes_on() {
+    let plain = density(&chain(), Simd::detect(), 1);
+    let asked = Arc::new(AtomicUsize::new(0));
+    // Ends when it is asked for the `n`th time.
+    let ended_at = |n: usize| {
+        let count = Arc::clone(&asked);
+        count.store(0, Ordering::Relaxed);
+        let ending = Ending::new(move || count.fetch_add(1, Ordering::Relaxed) + 1 >= n);
+        evaluated(&density(&chain(), Simd::detect(), 1).ended_by(ending))
+    };
+    let whole = evaluated(&plain);
+    assert!(whole.values[0].is_finite());
+    assert_eq!(ended_at(usize::MAX), whole);
+    let questions = asked.load(Ordering::Relaxed);
+    assert!(questions > 10, "{questions} questions of one evaluation");
+    let cut = ended_at(3);
+    let all_nan = |numbers: &[f64]| numbers.iter().all(|x| x.is_nan());
+    assert!(
+        all_nan(&cut.values) && all_nan(&cut.gradients) && all_nan(&cut.products),
+        "{cut:?}"
+    );
+    // Once in the gradient, once each in the two programs of a product.
+    assert!(asked.load(Ordering::Relaxed) <= 5);
+}

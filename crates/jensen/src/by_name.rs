@@ -1,0 +1,115 @@
+//! A fit's results by the names of the program: draws of a variable, and the summary of a scalar.
+
+use jensen_data::{DrawsTable, ParameterSummary};
+
+use crate::{Error, Fitted};
+
+/// The draws of one variable.
+///
+/// A draw is a slice of the variable's elements in column-major order (first index fastest), one number for a scalar.
+#[derive(Clone, Copy, Debug)]
+pub struct VariableDraws<'a> {
+    table: &'a DrawsTable,
+    shape: &'a [usize],
+    start: usize,
+    elements: usize,
+}
+
+impl<'a> VariableDraws<'a> {
+    /// Sizes of the variable; empty for a scalar. A complex number has a trailing size of 2 (real, imaginary).
+    pub fn shape(&self) -> &'a [usize] {
+        self.shape
+    }
+
+    /// Number of draws.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether there are no draws.
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// The draws in order, each a slice of all elements.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [f64]> + use<'a> {
+        let Self {
+            table,
+            start,
+            elements,
+            ..
+        } = *self;
+        (0..table.len()).map(move |draw| &table.row(draw)[start..start + elements])
+    }
+
+    /// The draws of one element, counted from 0 in column-major order.
+    ///
+    /// # Panics
+    /// If the variable has no such element.
+    pub fn element(&self, element: usize) -> impl ExactSizeIterator<Item = f64> + use<'a> {
+        assert!(element < self.elements, "the variable has this element");
+        self.iter().map(move |draw| draw[element])
+    }
+
+    /// The mean of every element over the draws.
+    pub fn mean(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.elements];
+        for draw in self.iter() {
+            sums.iter_mut().zip(draw).for_each(|(sum, x)| *sum += x);
+        }
+        let count = self.len() as f64;
+        sums.into_iter().map(|sum| sum / count).collect()
+    }
+}
+
+impl Fitted {
+    /// The draws of a parameter, transformed parameter or generated quantity.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the program reports no such variable; the message lists the variables.
+    pub fn draws(&self, name: &str) -> Result<VariableDraws<'_>, Error> {
+        let table = &self.sample.table;
+        let mut start = 0;
+        for variable in table.variables() {
+            let elements = variable.len();
+            if variable.name == name {
+                return Ok(VariableDraws {
+                    table,
+                    shape: &variable.shape,
+                    start,
+                    elements,
+                });
+            }
+            start += elements;
+        }
+        let names = table.variables().iter().map(|variable| &*variable.name);
+        Err(unknown("variable", name, names))
+    }
+
+    /// The summary of a scalar, such as `mu` or `theta[1]`: mean, standard deviation, quantiles and their precision.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the program reports no such scalar; the message lists the scalars.
+    pub fn parameter(&self, name: &str) -> Result<&ParameterSummary, Error> {
+        let found = self.summaries.iter().find(|summary| summary.name == name);
+        let names = self.summaries.iter().map(|summary| &*summary.name);
+        found.ok_or_else(|| unknown("scalar", name, names))
+    }
+}
+
+/// Names that an error lists.
+const LISTED: usize = 8;
+
+fn unknown<'n>(what: &str, name: &str, names: impl Iterator<Item = &'n str>) -> Error {
+    let names: Vec<&str> = names.collect();
+    let listed: Vec<String> = names
+        .iter()
+        .take(LISTED)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let more = if names.len() > LISTED { ", …" } else { "" };
+    Error::Input(format!(
+        "there is no {what} `{name}`; the {what}s are {}{more}",
+        listed.join(", ")
+    ))
+}

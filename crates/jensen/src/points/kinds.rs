@@ -1,0 +1,396 @@
+//! Tables whose columns are of several kinds.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jensen_conjugate::models::{
+    Bernoullis, Categoricals, Covariance, GaussianPrior, Gaussians, Poissons, SeveralKinds,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Kind, Points};
+use crate::Error;
+use crate::units::{Standardise, Units};
+
+/// A column of a kind of its own, written `NAME=KIND`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct ColumnKind {
+    /// The column.
+    pub column: String,
+    /// What it holds.
+    pub kind: Kind,
+}
+
+impl FromStr for ColumnKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // Names may hold =, kinds do not.
+        let Some((column, kind)) = text.rsplit_once('=') else {
+            return Err("expected a column and its kind, such as visits=poisson".to_owned());
+        };
+        let known = COLUMN_KINDS.iter().find(|(name, _)| *name == kind);
+        let Some((_, kind)) = known else {
+            let names: Vec<&str> = COLUMN_KINDS.iter().map(|(name, _)| *name).collect();
+            return Err(format!(
+                "`{kind}` is no kind of a column: take one of {}",
+                names.join(", ")
+            ));
+        };
+        Ok(Self {
+            column: column.to_owned(),
+            kind: *kind,
+        })
+    }
+}
+
+/// Kinds that one column alone can be of, in the order in which models have them.
+const COLUMN_KINDS: [(&str, Kind); 4] = [
+    ("gaussian", Kind::Gaussian),
+    ("poisson", Kind::Poisson),
+    ("bernoulli", Kind::Bernoulli),
+    ("categorical", Kind::Categorical),
+];
+
+impl fmt::Display for ColumnKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = COLUMN_KINDS.iter().find(|(_, kind)| *kind == self.kind);
+        write!(
+            f,
+            "{}={}",
+            self.column,
+            named.map_or("multinomial", |(name, _)| name)
+        )
+    }
+}
+
+impl From<ColumnKind> for String {
+    fn from(column: ColumnKind) -> Self {
+        column.to_string()
+    }
+}
+
+impl TryFrom<String> for ColumnKind {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+/// What a component or a state has of a column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ColumnPart {
+    /// The column.
+    pub column: String,
+    /// Its distribution.
+    #[serde(flatten)]
+    pub distribution: ColumnDistribution,
+}
+
+/// The distribution of a column in a component or a state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ColumnDistribution {
+    /// Real numbers.
+    Gaussian {
+        /// Mean.
+        mean: f64,
+        /// Variance.
+        variance: f64,
+    },
+    /// Counts.
+    Poisson {
+        /// Expected count.
+        rate: f64,
+    },
+    /// Zeros and ones.
+    Bernoulli {
+        /// Probability of a one.
+        probability: f64,
+    },
+    /// Categories.
+    Categorical {
+        /// Their numbers in the table.
+        categories: Vec<f64>,
+        /// Their probabilities.
+        probabilities: Vec<f64>,
+    },
+}
+
+impl ColumnDistribution {
+    /// The mean, the rate, the probability of a one, or the most probable category.
+    pub fn value(&self) -> f64 {
+        match self {
+            Self::Gaussian { mean: x, .. }
+            | Self::Poisson { rate: x }
+            | Self::Bernoulli { probability: x } => *x,
+            Self::Categorical {
+                categories,
+                probabilities,
+            } => {
+                let pairs = categories.iter().zip(probabilities);
+                let most = pairs.fold((f64::NAN, f64::NEG_INFINITY), |best, (category, p)| {
+                    if *p > best.1 { (*category, *p) } else { best }
+                });
+                most.0
+            }
+        }
+    }
+}
+
+/// The columns of a table by their kinds, as they were learned from.
+pub(super) struct Kinds {
+    /// The kind of every column of the data.
+    kinds: Vec<Kind>,
+    /// The units of its columns, of which those that hold no real numbers are as they are.
+    pub(super) units: Units,
+    /// The categories of each categorical column, ascending.
+    pub(super) levels: Vec<Vec<f64>>,
+}
+
+/// Most categories of a column: identifiers are none.
+const LEVELS: usize = 1000;
+
+impl Kinds {
+    /// Whether columns have kinds of their own.
+    pub(super) fn asked(kind: Kind, columns: &[ColumnKind]) -> bool {
+        !columns.is_empty() || matches!(kind, Kind::Poisson | Kind::Categorical)
+    }
+
+    /// Those of rows to learn from: of `kind` unless said otherwise of a column.
+    ///
+    /// # Errors
+    /// There is no such column, or it cannot be of its kind.
+    pub(super) fn of(
+        points: &Points,
+        kind: Kind,
+        columns: &[ColumnKind],
+        asked: Standardise,
+    ) -> Result<Self, Error> {
+        let kinds = kinds(&points.names, kind, columns)?;
+        let real: Vec<bool> = kinds.iter().map(|kind| *kind == Kind::Gaussian).collect();
+        let units = Units::of_some(points.dim(), &points.train, asked, &real);
+        let units = units.map_err(|error| Error::Input(format!("`{}`: {error}", points.source)))?;
+        let categorical = (0..kinds.len()).filter(|column| kinds[*column] == Kind::Categorical);
+        let levels = categorical.map(|column| {
+            let values = points.train.iter().skip(column).step_by(points.dim());
+            let mut values: Vec<f64> = values.copied().filter(|x| !x.is_nan()).collect();
+            values.sort_by(f64::total_cmp);
+            values.dedup();
+            match values.len() {
+                0..=LEVELS => Ok(values),
+                many => Err(Error::Input(format!(
+                    "`{}`: the column `{}` has {many} different values, and categories are at most {LEVELS}: leave it out",
+                    points.source, points.names[column]
+                ))),
+            }
+        });
+        Ok(Self {
+            levels: levels.collect::<Result<_, _>>()?,
+            units,
+            kinds,
+        })
+    }
+
+    /// Those of a fit, from what is stored of it.
+    ///
+    /// # Errors
+    /// There is no such column.
+    pub(super) fn stored(
+        names: &[String],
+        kind: Kind,
+        columns: &[ColumnKind],
+        units: &Units,
+        levels: &[Vec<f64>],
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            kinds: kinds(names, kind, columns)?,
+            units: units.clone(),
+            levels: levels.to_vec(),
+        })
+    }
+
+    /// The columns that stay, by kind: where they stand among all of the data, and among those that stay.
+    fn places(&self, kind: Kind) -> Vec<(usize, usize)> {
+        let all: Vec<usize> = (0..self.kinds.len()).collect();
+        let kept = self.units.of_kept(&all).into_iter().enumerate();
+        kept.filter(|(_, column)| self.kinds[*column] == kind)
+            .map(|(place, column)| (column, place))
+            .collect()
+    }
+
+    /// Kinds that some column is of, with its columns.
+    fn present(&self) -> impl Iterator<Item = (Kind, Vec<(usize, usize)>)> + '_ {
+        let all = COLUMN_KINDS.iter();
+        all.map(|(_, kind)| (*kind, self.places(*kind)))
+            .filter(|(_, places)| !places.is_empty())
+    }
+
+    /// Components over rows of the data.
+    ///
+    /// # Errors
+    /// A value that its column cannot have.
+    pub(super) fn components(
+        &self,
+        points: &Points,
+        rows: &[f64],
+        smoothing: f64,
+        prior: GaussianPrior,
+    ) -> Result<SeveralKinds, Error> {
+        let rows = self.units.rows(rows);
+        let width = self.units.width().max(1);
+        let scales = self.units.log_scales();
+        let mut all: Vec<Box<dyn jensen_conjugate::models::Components + Send>> = Vec::new();
+        for (kind, places) in self.present() {
+            let gathered = rows
+                .chunks_exact(width)
+                .flat_map(|row| places.iter().map(|(_, place)| row[*place]));
+            let dim = places.len();
+            let refuse = |at: usize, x: f64, what: &str| {
+                let name = &points.names[places[at % dim].0];
+                Error::Input(format!(
+                    "`{}`: the column `{name}` holds {x}, {what}",
+                    points.source
+                ))
+            };
+            all.push(match kind {
+                Kind::Poisson => {
+                    let counts: Vec<f64> = gathered.collect();
+                    let wrong = |x: &f64| *x < 0.0 || (!x.is_nan() && x.fract() != 0.0);
+                    if let Some(at) = counts.iter().position(wrong) {
+                        return Err(refuse(at, counts[at], "but Poisson columns take counts"));
+                    }
+                    Box::new(Poissons::new(dim, counts))
+                }
+                Kind::Bernoulli => {
+                    let bit = |(at, x): (usize, f64)| match x {
+                        0.0 => Ok(Some(false)),
+                        1.0 => Ok(Some(true)),
+                        x if x.is_nan() => Ok(None),
+                        x => Err(refuse(at, x, "but binary columns take 0 and 1")),
+                    };
+                    let bits: Result<Vec<_>, Error> = gathered.enumerate().map(bit).collect();
+                    Box::new(Bernoullis::with_prior(dim, smoothing, bits?))
+                }
+                Kind::Categorical => {
+                    let category = |(at, x): (usize, f64)| {
+                        let known =
+                            self.levels[at % dim].binary_search_by(|level| level.total_cmp(&x));
+                        match known {
+                            Ok(category) => Ok(Some(category)),
+                            Err(_) if x.is_nan() => Ok(None),
+                            Err(_) => {
+                                Err(refuse(at, x, "a category that no row to learn from has"))
+                            }
+                        }
+                    };
+                    let found: Result<Vec<_>, Error> = gathered.enumerate().map(category).collect();
+                    let levels: Vec<usize> = self.levels.iter().map(Vec::len).collect();
+                    Box::new(Categoricals::new(&levels, smoothing, found?))
+                }
+                Kind::Gaussian | Kind::Multinomial => {
+                    let own = places.iter().map(|(_, place)| scales[*place]);
+                    let gaussians =
+                        Gaussians::with_prior(Covariance::Diagonal, dim, gathered.collect(), prior);
+                    Box::new(gaussians.with_log_scales(own.collect()))
+                }
+            });
+        }
+        Ok(SeveralKinds::new(all))
+    }
+
+    /// What natural parameters of a component say of the columns of the data, in their order.
+    pub(super) fn described(
+        &self,
+        names: &[String],
+        components: &SeveralKinds,
+        lambda: &[f64],
+    ) -> Vec<ColumnPart> {
+        let width = self.units.width();
+        let (mut means, mut variances) = (vec![0.0; width], vec![0.0; width]);
+        let mut told: Vec<Option<ColumnDistribution>> = vec![None; names.len()];
+        for (number, (kind, places)) in self.present().enumerate() {
+            let own = components.of_kind(lambda, number);
+            let mut start = 0;
+            for (at, &(column, place)) in places.iter().enumerate() {
+                told[column] = match kind {
+                    Kind::Poisson => Some(ColumnDistribution::Poisson {
+                        rate: own[2 * at] / own[2 * at + 1],
+                    }),
+                    Kind::Bernoulli => Some(ColumnDistribution::Bernoulli {
+                        probability: own[2 * at] / (own[2 * at] + own[2 * at + 1]),
+                    }),
+                    Kind::Categorical => {
+                        let levels = &self.levels[at];
+                        let counts = &own[start..start + levels.len()];
+                        start += levels.len();
+                        let total: f64 = counts.iter().sum();
+                        Some(ColumnDistribution::Categorical {
+                            categories: levels.clone(),
+                            probabilities: counts.iter().map(|x| x / total).collect(),
+                        })
+                    }
+                    Kind::Gaussian | Kind::Multinomial => {
+                        let l = &own[4 * at..4 * at + 4];
+                        means[place] = l[0] / l[1];
+                        variances[place] = (l[2] - 0.5 * l[0] * l[0] / l[1]) / (l[3] + 0.5);
+                        None
+                    }
+                };
+            }
+        }
+        let (means, variances) = (
+            self.units.back(&means),
+            self.units.variances_back(&variances),
+        );
+        let parts = names.iter().zip(told).enumerate();
+        parts
+            .map(|(column, (name, told))| ColumnPart {
+                column: name.clone(),
+                distribution: told.unwrap_or(ColumnDistribution::Gaussian {
+                    mean: means[column],
+                    variance: variances[column],
+                }),
+            })
+            .collect()
+    }
+}
+
+/// The kind of every column of these names.
+fn kinds(names: &[String], kind: Kind, columns: &[ColumnKind]) -> Result<Vec<Kind>, Error> {
+    if kind == Kind::Multinomial {
+        return Err(Error::setting(
+            "multinomial counts take all columns: leave --columns out, or take another kind for the other columns",
+        ));
+    }
+    let mut kinds = vec![kind; names.len()];
+    for told in columns {
+        let Some(place) = names.iter().position(|name| *name == told.column) else {
+            return Err(Error::Input(format!(
+                "--columns: there is no column `{}`; the columns are {}",
+                told.column,
+                names.join(", ")
+            )));
+        };
+        kinds[place] = told.kind;
+    }
+    Ok(kinds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_columns_are_read_and_written() {
+        for text in ["a=poisson", "x=y=categorical", "b=gaussian", "c=bernoulli"] {
+            let column: ColumnKind = text.parse().unwrap();
+            assert_eq!(column.to_string(), text);
+        }
+        for wrong in ["poisson", "a=multinomial", "a="] {
+            assert!(wrong.parse::<ColumnKind>().is_err(), "{wrong}");
+        }
+    }
+}

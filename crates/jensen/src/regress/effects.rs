@@ -1,0 +1,366 @@
+//! What columns do to the expected response: curves over the population, and averages over rows.
+
+use std::path::Path;
+
+use jensen_data::{Artefact, DataSet, DrawsTable, read_draws_csv};
+use jensen_math::order::quantile;
+use jensen_regress::{Curve, Learnt, contrasts};
+use jensen_report::Exhibit;
+use jensen_report::figure::{Axis, Chart, Figure, Series};
+use serde::{Deserialize, Serialize};
+
+use super::{Frame, Kept, Request};
+use crate::program::Stored;
+use crate::stan::{Build, Halt};
+use crate::{Error, Generator, Save};
+
+/// Rows that are predicted at once: draws of more would fill the memory.
+const ROWS: usize = 4096;
+
+/// Curves that a report draws.
+const DRAWN: usize = 24;
+
+/// The curves of a regression, with the program of their points.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct KeptCurves {
+    curves: Vec<Curve>,
+    categories: Vec<String>,
+    program: String,
+    data: String,
+}
+
+impl KeptCurves {
+    /// The curves over the rows that were fitted; none where a formula has no value at the middle of its columns, as the logarithm of
+    /// one that may be negative.
+    pub(super) fn of(
+        request: &Request,
+        learnt: &Learnt,
+        frame: &Frame,
+        fitted: &DataSet,
+    ) -> Option<Self> {
+        let (curves, grid) = jensen_regress::curves(request, frame).ok()?;
+        let rows = jensen_regress::Regression::for_rows(request, learnt, &grid).ok()?;
+        if curves.is_empty() || rows.rows.len() < grid.rows() {
+            return None;
+        }
+        let rows = rows.of_population();
+        let made = jensen_regress::predictions(&rows, fitted).ok()?;
+        Some(Self {
+            curves,
+            categories: rows.observed.categories,
+            program: made.text,
+            data: made.data.to_json(),
+        })
+    }
+}
+
+/// A summary of draws.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub sd: f64,
+    /// Ends of the central 90 %.
+    pub interval: [f64; 2],
+}
+
+impl Summary {
+    fn of(mut draws: Vec<f64>) -> Self {
+        let count = draws.len() as f64;
+        let mean = draws.iter().sum::<f64>() / count;
+        let squares: f64 = draws.iter().map(|x| (x - mean).powi(2)).sum();
+        draws.sort_by(f64::total_cmp);
+        Self {
+            mean,
+            sd: (squares / (count - 1.0).max(1.0)).sqrt(),
+            interval: [quantile(&draws, 0.05), quantile(&draws, 0.95)],
+        }
+    }
+}
+
+/// A line of a curve: the expected response, or the probability of a category, along a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// The column that changes along it.
+    pub column: String,
+    /// Its values.
+    pub at: Vec<String>,
+    /// The other column with its value there.
+    pub by: Option<(String, String)>,
+    /// The category, of responses that are categories.
+    pub category: Option<String>,
+    /// The expected response.
+    pub expected: Vec<Summary>,
+}
+
+/// The curves of a fit in a folder: each column from its least to its largest value, or over its levels, with other columns at their means
+/// or first levels, without effects of groups.
+///
+/// # Errors
+/// The folder is of no regression, or its curves have no value.
+pub fn curves(folder: &Path, threads: usize, halt: Halt) -> Result<Vec<Line>, Error> {
+    let (run, stored) = Stored::open(folder)?;
+    let kept = Kept::read(&run)?;
+    let (draws, _): (DrawsTable, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
+    let Some(curves) = &kept.curves else {
+        return Err(Error::Input(
+            "no column of this regression has a curve; `jensen regress predict` predicts rows of a table".to_owned(),
+        ));
+    };
+    let build = Build {
+        seed: stored.flags.seed(),
+        simd: stored.flags.simd()?,
+        threads,
+        halt,
+        ..Build::default()
+    };
+    lines(curves, &draws, build)
+}
+
+fn lines(kept: &KeptCurves, draws: &DrawsTable, build: Build<'_>) -> Result<Vec<Line>, Error> {
+    let data = DataSet::from_json(kept.data.as_bytes(), "curves")?;
+    let expected = Expected::of(&kept.program, &data, draws, build)?;
+    let categories: Vec<Option<String>> =
+        match kept.categories.is_empty() || expected.categories == 1 {
+            true => vec![None],
+            false => kept.categories.iter().cloned().map(Some).collect(),
+        };
+    let (mut lines, mut first) = (Vec::new(), 0);
+    for curve in &kept.curves {
+        let numbers = curve.at.iter().map(ToString::to_string);
+        let at: Vec<String> = numbers.chain(curve.levels.iter().cloned()).collect();
+        for line in 0..curve.lines() {
+            let points = first..first + curve.points();
+            first = points.end;
+            for (number, category) in categories.iter().enumerate() {
+                let summary = |row: usize| Summary::of(expected.draws(row, number).collect());
+                lines.push(Line {
+                    column: curve.column.clone(),
+                    at: at.clone(),
+                    by: curve
+                        .by
+                        .as_ref()
+                        .map(|(name, values)| (name.clone(), values[line].clone())),
+                    category: category.clone(),
+                    expected: points.clone().map(summary).collect(),
+                });
+            }
+        }
+    }
+    Ok(lines)
+}
+
+/// Expected responses of rows at draws.
+struct Expected {
+    table: DrawsTable,
+    first: usize,
+    rows: usize,
+    categories: usize,
+}
+
+impl Expected {
+    fn of(
+        program: &str,
+        data: &DataSet,
+        draws: &DrawsTable,
+        build: Build<'_>,
+    ) -> Result<Self, Error> {
+        let seed = build.seed;
+        let build = Build {
+            save: Save::of_words("expected"),
+            ..build
+        };
+        let generator = Generator::compile(program, "effects.stan", data, &build)?;
+        let sample = generator.generate(draws, seed)?;
+        let (mut first, mut found) = (0, None);
+        for variable in &sample.variables {
+            if variable.name == "expected" {
+                found = Some((first, variable.shape.to_vec()));
+            }
+            first += variable.len();
+        }
+        let Some((first, shape)) = found else {
+            return Err(Error::Input(
+                "the program of new rows has no expected values".to_owned(),
+            ));
+        };
+        Ok(Self {
+            table: sample.table,
+            first,
+            rows: shape[0],
+            categories: shape.get(1).copied().unwrap_or(1),
+        })
+    }
+
+    /// Matrices run down their columns.
+    fn draws(&self, row: usize, category: usize) -> impl Iterator<Item = f64> {
+        let at = self.first + category * self.rows + row;
+        (0..self.table.len()).map(move |draw| self.table.row(draw)[at])
+    }
+}
+
+/// The section of a report with the curves.
+pub(crate) fn section(kept: &[u8], draws: &DrawsTable, build: Build<'_>) -> Option<Exhibit> {
+    let kept: Kept = serde_json::from_slice(kept).ok()?;
+    let curves = kept.curves.as_ref()?;
+    let lines = lines(curves, draws, build).ok()?;
+    let response = kept
+        .request
+        .formulas
+        .first()?
+        .split(['~', '|'])
+        .next()?
+        .trim()
+        .to_owned();
+    let mut figures: Vec<(Figure, String)> = Vec::new();
+    let mut rest = lines.as_slice();
+    for curve in curves.curves.iter().take(DRAWN) {
+        let count = rest.iter().take_while(|line| {
+            line.column == curve.column
+                && line.by.as_ref().map(|(name, _)| name) == curve.by.as_ref().map(|(name, _)| name)
+        });
+        let (own, after) = rest.split_at(count.count().min(rest.len()));
+        rest = after;
+        figures.push(figure(curve, own, &response));
+    }
+    Some(Exhibit {
+        heading: "What does each column do?".to_owned(),
+        note: format!(
+            "The expected {response} along each column, with other columns at their means or first levels, and without effects of groups. \
+             Bands hold 90 % of the posterior. `jensen regress curves` writes the numbers, `jensen regress effects` averages over rows."
+        ),
+        figures,
+        ..Exhibit::default()
+    })
+}
+
+fn figure(curve: &Curve, lines: &[Line], response: &str) -> (Figure, String) {
+    let mut chart = Chart::new("")
+        .x(Axis::new(&curve.column))
+        .y(Axis::new(response));
+    for line in lines {
+        let x = |at: usize| curve.at.get(at).copied().unwrap_or((at + 1) as f64);
+        let points = line
+            .expected
+            .iter()
+            .enumerate()
+            .map(|(at, s)| (x(at), s.mean));
+        let band: Vec<(f64, f64)> = line
+            .expected
+            .iter()
+            .map(|s| (s.interval[0], s.interval[1]))
+            .collect();
+        let mut name: Vec<String> = line
+            .by
+            .iter()
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
+        name.extend(
+            line.category
+                .iter()
+                .map(|category| format!("P({category})")),
+        );
+        let name = if name.is_empty() {
+            "expected".to_owned()
+        } else {
+            name.join(", ")
+        };
+        let series = Series::line(&name, points).band(band);
+        chart = chart.series(if curve.at.is_empty() {
+            series.marked()
+        } else {
+            series
+        });
+    }
+    let mut caption = match &curve.by {
+        Some((by, _)) => format!("{} by {by}", curve.column),
+        None => curve.column.clone(),
+    };
+    if curve.at.is_empty() {
+        let levels = curve.levels.iter().enumerate();
+        let levels: Vec<String> = levels
+            .map(|(at, level)| format!("{}: {level}", at + 1))
+            .collect();
+        caption += &format!(" ({})", levels.join(", "));
+    }
+    (Figure::new("").panel(chart), caption + ".")
+}
+
+/// An average effect of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effect {
+    /// The column.
+    pub column: String,
+    /// `dY/dX`, or the two levels.
+    pub contrast: String,
+    /// The category, of responses that are categories.
+    pub category: Option<String>,
+    /// The average over the rows.
+    pub estimate: Summary,
+}
+
+/// The average effects of columns over the rows of a table, as the package marginaleffects defines them (Arel-Bundock, Greifer and Heiss,
+/// Journal of Statistical Software 111, 2024): of a number the mean slope of the expected response, of a factor the mean difference of
+/// each level from the first one. Rows keep their groups; of successes among trials the expected response is a probability.
+///
+/// # Errors
+/// The folder is of no regression; a column is missing, or holds what the fit does not know.
+pub fn effects(
+    folder: &Path,
+    frame: &Frame,
+    threads: usize,
+    halt: Halt,
+) -> Result<Vec<Effect>, Error> {
+    let (run, stored) = Stored::open(folder)?;
+    let kept = Kept::read(&run)?;
+    let (draws, _): (DrawsTable, _) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
+    let fitted = stored.source(&run)?.values()?;
+    let mut found = Vec::new();
+    for contrast in contrasts(&kept.request, frame)? {
+        let mut sums: Vec<Vec<f64>> = Vec::new();
+        let (mut rows, mut categories) = (0, Vec::new());
+        for (table, sign) in [(&contrast.to, 1.0), (&contrast.from, -1.0)] {
+            rows = 0;
+            let places: Vec<usize> = (0..table.rows()).collect();
+            for part in places.chunks(ROWS) {
+                let regression = jensen_regress::Regression::for_rows(
+                    &kept.request,
+                    &kept.learnt,
+                    &table.rows_of(part),
+                )?
+                .of_one_trial();
+                let made = jensen_regress::predictions(&regression, &fitted)?;
+                let build = Build {
+                    seed: stored.flags.seed(),
+                    simd: stored.flags.simd()?,
+                    threads,
+                    halt: halt.clone(),
+                    ..Build::default()
+                };
+                let expected = Expected::of(&made.text, &made.data, &draws, build)?;
+                rows += expected.rows;
+                categories = regression.observed.categories;
+                sums.resize(expected.categories, vec![0.0; expected.table.len()]);
+                for (category, sums) in sums.iter_mut().enumerate() {
+                    for row in 0..expected.rows {
+                        sums.iter_mut()
+                            .zip(expected.draws(row, category))
+                            .for_each(|(sum, x)| *sum += sign * x);
+                    }
+                }
+            }
+        }
+        let by = contrast.step * rows as f64;
+        let several = sums.len() > 1;
+        for (category, sums) in sums.into_iter().enumerate() {
+            found.push(Effect {
+                column: contrast.column.clone(),
+                contrast: contrast.name.clone(),
+                category: several.then(|| categories.get(category).cloned().unwrap_or_default()),
+                estimate: Summary::of(sums.into_iter().map(|sum| sum / by).collect()),
+            });
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,82 @@
+//! Where a prior matters: what the posterior would be under priors to another power (Kallioinen, Paananen, Bürkner and Vehtari, Detecting and
+//! diagnosing prior and likelihood sensitivity with power-scaling, Statistics and Computing 34, 2024).
+
+use jensen_data::DataSet;
+
+use super::Kept;
+use crate::stan::Build;
+use crate::{Error, Fitted, Generator, Save};
+
+/// Shifts of a mean in standard deviations, for each doubling of the power of the priors, from which on a prior is said to matter: about
+/// the shift of a normal distribution that their threshold of 0.05 stands for.
+const SHIFT: f64 = 0.3;
+
+/// A parameter that the priors move.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sensitive {
+    /// Its name.
+    pub name: String,
+    /// How far its mean moves for each doubling of the power of all priors, in standard deviations.
+    pub shift: f64,
+}
+
+/// Rows of the tables that are looked at: the prior of more hardly matters, and their program takes long to build.
+const ROWS: usize = 20_000;
+
+/// The answers of a regression whose posterior means move by more than 0.3 standard deviations for each doubling of the power of all
+/// priors, by the derivative at their power of 1: with respect to its logarithm it is the covariance with the log density of the priors.
+/// `log_prior` is the program of that density over the data.
+///
+/// # Errors
+/// That program cannot be evaluated.
+pub fn sensitivity(
+    kept: &Kept,
+    log_prior: &str,
+    data: &DataSet,
+    fitted: &Fitted,
+) -> Result<Vec<Sensitive>, Error> {
+    if kept.request.prior_only || kept.rows > ROWS {
+        return Ok(Vec::new());
+    }
+    let table = &fitted.sample.table;
+    let build = Build {
+        seed: fitted.settings.seed,
+        simd: fitted.settings.simd,
+        save: Save::of_words("lprior"),
+        ..Build::default()
+    };
+    let made =
+        Generator::compile(log_prior, "priors.stan", data, &build)?.generate(table, build.seed)?;
+    let draws = table.len();
+    if made.table.len() < draws {
+        return Ok(Vec::new());
+    }
+    // Generated quantities come last.
+    let logs: Vec<f64> = (0..draws)
+        .filter_map(|draw| made.table.row(draw).last().copied())
+        .collect();
+    let level = logs.iter().sum::<f64>() / draws as f64;
+    let mut found = Vec::new();
+    for (at, parameter) in fitted.parameters().iter().enumerate() {
+        let variable = parameter.name.split('[').next().unwrap_or_default();
+        if !kept.shown.iter().any(|shown| shown == variable) {
+            continue;
+        }
+        let values: Vec<f64> = (0..draws).map(|draw| table.row(draw)[at]).collect();
+        let mean = values.iter().sum::<f64>() / draws as f64;
+        let sd = (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / draws as f64).sqrt();
+        let terms = values.iter().zip(&logs);
+        let covariance = terms
+            .map(|(x, log)| (x - mean) * (log - level))
+            .sum::<f64>()
+            / draws as f64;
+        let shift = std::f64::consts::LN_2 * covariance / sd;
+        if sd > 0.0 && shift.abs() > SHIFT {
+            found.push(Sensitive {
+                name: parameter.shown().to_owned(),
+                shift,
+            });
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,140 @@
+//! Sites that the user brings: f, its conjugate on a curve, and the curve's domain.
+
+use std::fmt::Debug;
+
+use super::convex::{Curve, Value};
+
+/// One observation's bound f(m, v) on E[−log p(y | η)], η ~ N(m, v), with a convex conjugate.
+///
+/// It is `f(m, v) = sup over α in (low, high) of α m + ½ λ(α) v − φ(α)`: f* is φ on the curve (α, λ(α)). Where f is the expectation
+/// itself, so is the bound that is maximised; where it is larger, the bound is lower. The crate's own sites stand in a table of this
+/// form (`site::convex`), which shows how one is derived: α = ∂f/∂m, λ = 2 ∂f/∂v, φ = αm + ½λv − f, each as a function of α alone.
+///
+/// What a fit asks of it: λ ≥ 0 on the domain, φ convex with φ′ from −∞ to ∞ over it, and `value` and `curve` that belong to each
+/// other. [`check_site`] tries the last at a point.
+pub trait Site: Debug + Send + Sync {
+    /// f with its derivatives by m and by v.
+    fn value(&self, m: f64, v: f64) -> Value;
+
+    /// λ and φ = f* with two derivatives each, at an α inside the domain.
+    fn curve(&self, alpha: f64) -> Curve;
+
+    /// The open interval of α where φ and φ′ are finite; its ends may be infinite.
+    fn domain(&self) -> (f64, f64);
+}
+
+/// Halvings that find an α to the last digit, from any interval of doubles.
+const HALVINGS: usize = 2_200;
+
+/// The α with φ′(α) = `slope`, by bisection.
+fn at_slope(site: &dyn Site, slope: f64, from: f64) -> f64 {
+    let (low, high) = site.domain();
+    let below = |alpha: f64| site.curve(alpha).phi1 < slope;
+    // An interval about it, from an α inside outwards: towards an end by halves, to infinity by doubling.
+    let (mut a, mut b) = (from, from);
+    let mut reach = from.abs().max(1.0);
+    while below(b) && b < f64::MAX {
+        (a, b) = (
+            b,
+            if high.is_finite() {
+                middle(b, high)
+            } else {
+                b + reach
+            },
+        );
+        reach *= 2.0;
+        if b == a {
+            break;
+        }
+    }
+    reach = from.abs().max(1.0);
+    while !below(a) && a > f64::MIN {
+        (b, a) = (
+            a,
+            if low.is_finite() {
+                middle(low, a)
+            } else {
+                a - reach
+            },
+        );
+        reach *= 2.0;
+        if a == b {
+            break;
+        }
+    }
+    for _ in 0..HALVINGS {
+        let c = middle(a, b);
+        if c <= a || c >= b {
+            break;
+        }
+        if below(c) {
+            a = c;
+        } else {
+            b = c;
+        }
+    }
+    // The end that was looked at from inside.
+    if a > low { a } else { b }
+}
+
+fn middle(a: f64, b: f64) -> f64 {
+    0.5 * a + 0.5 * b
+}
+
+/// An α inside the domain: ∂f/∂m at (0, 1).
+pub(crate) fn guess(site: &dyn Site) -> f64 {
+    site.value(0.0, 1.0).by_mean
+}
+
+/// The point of a path that leaves α, straight in φ′ for small steps and by their logarithm for large ones.
+pub(crate) fn along(site: &dyn Site, alpha: f64, at: &Curve, d: f64) -> f64 {
+    let step = at.phi2 * d;
+    let size = step.abs();
+    let step = if size > 1.0 {
+        step.signum() * (1.0 + size.ln())
+    } else {
+        step
+    };
+    if step == 0.0 {
+        return alpha;
+    }
+    at_slope(site, at.phi1 + step, alpha)
+}
+
+/// The site's share of the duality gap.
+pub(crate) fn gap(site: &dyn Site, alpha: f64, m: f64, v: f64) -> f64 {
+    let at = site.curve(alpha);
+    (site.value(m, v).f + at.phi - alpha * m - 0.5 * at.lambda * v).max(0.0)
+}
+
+/// By how much a site's parts are at odds at (m, v): the largest of |f + f*(α, λ) − αm − ½λv| and |λ(α) − 2 ∂f/∂v| at α = ∂f/∂m,
+/// where both are 0, and of the errors of `curve`'s derivatives by differences. In nats and units of λ; a few 1e-6 are rounding.
+pub fn check_site(site: &dyn Site, m: f64, v: f64) -> f64 {
+    let value = site.value(m, v);
+    let alpha = value.by_mean;
+    let (low, high) = site.domain();
+    if !(alpha > low && alpha < high) {
+        return f64::INFINITY;
+    }
+    let at = site.curve(alpha);
+    let young = value.f + at.phi - alpha * m - 0.5 * at.lambda * v;
+    let h = 1e-5 * alpha.abs().max(1.0).min(high - alpha).min(alpha - low);
+    let (up, down) = (site.curve(alpha + h), site.curve(alpha - h));
+    let slope = |x: f64, y: f64| (x - y) / (2.0 * h);
+    [
+        young,
+        at.lambda - 2.0 * value.by_variance,
+        at.phi1 - slope(up.phi, down.phi),
+        at.phi2 - slope(up.phi1, down.phi1),
+        at.lambda1 - slope(up.lambda, down.lambda),
+        at.lambda2 - slope(up.lambda1, down.lambda1),
+    ]
+    .into_iter()
+    .fold(0.0, |most, x| {
+        if x.is_nan() {
+            f64::INFINITY
+        } else {
+            most.max(x.abs())
+        }
+    })
+}

@@ -1,0 +1,383 @@
+//! Tables that ask what a column does: the rows with one column changed, and grids over one or two columns.
+
+use serde::{Deserialize, Serialize};
+
+use crate::asked::{Formulas, others};
+use crate::basis::{mean, sd};
+use crate::error::Result;
+use crate::family::Family;
+use crate::formula::expand;
+use crate::frame::{Column, Factor, Frame};
+use crate::regression::Request;
+use crate::syntax::{Expr, Kind};
+
+/// Points of a curve.
+const POINTS: usize = 41;
+
+/// The step of a slope, as a share of the column's range: what the package marginaleffects takes.
+const STEP: f64 = 1e-4;
+
+/// What a column may be changed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// Any number.
+    Number,
+    /// One of its values: words, truth values, numbers that stand for levels.
+    Level,
+}
+
+/// What an average effect compares: the expected values of the rows in two tables, divided by a step.
+pub struct Contrast {
+    /// The column.
+    pub column: String,
+    /// `dY/dX`, or the two levels.
+    pub name: String,
+    /// What is subtracted.
+    pub from: Frame,
+    /// From what.
+    pub to: Frame,
+    /// The distance of the two in the column, of slopes.
+    pub step: f64,
+}
+
+/// The average effects of each column over the rows of a table: slopes of numbers, and differences of each level from the first one.
+///
+/// # Errors
+/// A formula cannot be read.
+pub fn contrasts(request: &Request, frame: &Frame) -> Result<Vec<Contrast>> {
+    let mut made = Vec::new();
+    for (name, change) in causes(request, frame)?.columns {
+        let Some(column) = frame.column(&name) else {
+            continue;
+        };
+        match (change, column) {
+            (Change::Number, Column::Numbers(x)) => {
+                let (low, high) = range(x);
+                let step = STEP * (high - low);
+                let moved = |by: f64| Column::Numbers(x.iter().map(|x| x + by).collect());
+                made.push(Contrast {
+                    name: "dY/dX".to_owned(),
+                    from: frame.with(&name, moved(-step / 2.0)),
+                    to: frame.with(&name, moved(step / 2.0)),
+                    column: name,
+                    step,
+                });
+            }
+            _ => {
+                let levels = levels(column);
+                for (label, level) in levels.iter().skip(1) {
+                    let (first_label, first) = &levels[0];
+                    let set = |to: &Column| frame.with(&name, repeated(to, frame.rows()));
+                    made.push(Contrast {
+                        name: format!("{label} - {first_label}"),
+                        from: set(first),
+                        to: set(level),
+                        column: name.clone(),
+                        step: 1.0,
+                    });
+                }
+            }
+        }
+    }
+    Ok(made)
+}
+
+/// A curve over one column, or several, one for each value of another column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// The column that changes along it.
+    pub column: String,
+    /// Its values, where they are numbers.
+    pub at: Vec<f64>,
+    /// Its levels otherwise.
+    pub levels: Vec<String>,
+    /// The other column, and its values.
+    pub by: Option<(String, Vec<String>)>,
+}
+
+impl Curve {
+    /// Points of one line.
+    pub fn points(&self) -> usize {
+        self.at.len().max(self.levels.len())
+    }
+
+    /// Lines.
+    pub fn lines(&self) -> usize {
+        self.by.as_ref().map_or(1, |(_, values)| values.len())
+    }
+}
+
+/// The curves of every column, and of pairs that one term has, with the table of their points, curve by curve and line by line: other
+/// columns are at their means, or at their first level.
+///
+/// # Errors
+/// A formula cannot be read.
+pub fn curves(request: &Request, frame: &Frame) -> Result<(Vec<Curve>, Frame)> {
+    let causes = causes(request, frame)?;
+    let change = |name: &str| causes.columns.iter().find(|(other, _)| other == name);
+    // Each curve with the values of its columns, point by point.
+    let mut curves = Vec::new();
+    let mut cells: Vec<Vec<(String, Column)>> = Vec::new();
+    let mut add = |first: &(String, Change), second: Option<&(String, Change)>| {
+        let Some(column) = frame.column(&first.0) else {
+            return;
+        };
+        let values = along(column, first.1, POINTS);
+        let by = second.and_then(|(name, change)| {
+            let column = frame.column(name)?;
+            Some((name, along(column, *change, 3)))
+        });
+        let lines = by.as_ref().map_or(1, |(_, values)| values.len());
+        for line in 0..lines {
+            for (_, value) in &values {
+                let mut point = vec![(first.0.clone(), value.clone())];
+                point.extend(
+                    by.iter()
+                        .map(|(name, values)| ((*name).clone(), values[line].1.clone())),
+                );
+                cells.push(point);
+            }
+        }
+        let numbers = values.iter().filter_map(|(_, value)| match value {
+            Column::Numbers(x) if first.1 == Change::Number => x.first().copied(),
+            _ => None,
+        });
+        curves.push(Curve {
+            column: first.0.clone(),
+            at: numbers.collect(),
+            levels: match first.1 {
+                Change::Number => Vec::new(),
+                Change::Level => values.iter().map(|(label, _)| label.clone()).collect(),
+            },
+            by: by.map(|(name, values)| {
+                (
+                    name.clone(),
+                    values.into_iter().map(|(label, _)| label).collect(),
+                )
+            }),
+        });
+    };
+    for cause in &causes.columns {
+        add(cause, None);
+    }
+    for (a, b) in &causes.pairs {
+        let (Some(a), Some(b)) = (change(a), change(b)) else {
+            continue;
+        };
+        match (a.1, b.1) {
+            (Change::Level, Change::Number) => add(b, Some(a)),
+            _ => add(a, Some(b)),
+        }
+    }
+    let mut columns = Vec::new();
+    for name in frame.names() {
+        let Some(column) = frame.column(name) else {
+            continue;
+        };
+        let kind = change(name).map_or(Change::Level, |(_, change)| *change);
+        let usual = usual(column, kind);
+        let at = |point: &Vec<(String, Column)>| {
+            let own = point.iter().find(|(other, _)| other == name);
+            own.map_or_else(|| usual.clone(), |(_, value)| value.clone())
+        };
+        columns.push((
+            name.clone(),
+            joined(column, &cells.iter().map(at).collect::<Vec<_>>()),
+        ));
+    }
+    let mut grid = Frame::new(frame.source.clone(), columns)?;
+    grid.graphs = frame.graphs.clone();
+    Ok((curves, grid))
+}
+
+/// The columns that terms name, and pairs that one term has.
+#[derive(Default)]
+struct Causes {
+    columns: Vec<(String, Change)>,
+    pairs: Vec<(String, String)>,
+}
+
+fn causes(request: &Request, frame: &Frame) -> Result<Causes> {
+    let (family, _) = Family::parse(request.family.as_deref().unwrap_or("gaussian"))?;
+    let mut formulas = Formulas::parse(request, family)?;
+    formulas.imputed.clear();
+    let mut made = Causes::default();
+    for formula in formulas.all() {
+        let terms = expand(&formula.text, &formula.right, &others(formula, frame))?;
+        let mut of: Vec<Vec<String>> = Vec::new();
+        for variable in &terms.variables {
+            let mut names = Vec::new();
+            made.visit(variable, frame, false, &mut names);
+            of.push(names);
+        }
+        for term in &terms.fixed {
+            let names: Vec<&String> = term.iter().flat_map(|at| &of[*at]).collect();
+            made.pair(&names);
+        }
+        for call in &terms.special {
+            let mut names = Vec::new();
+            made.visit(call, frame, false, &mut names);
+            made.pair(&names.iter().collect::<Vec<_>>());
+        }
+    }
+    Ok(made)
+}
+
+impl Causes {
+    /// Notes the columns of an expression; those that stand for levels within it change by level.
+    fn visit(&mut self, expr: &Expr, frame: &Frame, levels: bool, names: &mut Vec<String>) {
+        match &expr.kind {
+            Kind::Name(name) => {
+                let Some(column) = frame.column(name) else {
+                    return;
+                };
+                let numbers = matches!(column, Column::Numbers(x) if x.iter().any(|x| !x.is_nan()));
+                let change = if numbers && !levels {
+                    Change::Number
+                } else {
+                    Change::Level
+                };
+                match self.columns.iter_mut().find(|(other, _)| other == name) {
+                    Some(known) if change == Change::Level => known.1 = change,
+                    Some(_) => {}
+                    None => self.columns.push((name.clone(), change)),
+                }
+                names.push(name.clone());
+            }
+            Kind::Number(_) | Kind::Text(_) => {}
+            Kind::Unary(_, inner) | Kind::Group(inner) => self.visit(inner, frame, levels, names),
+            Kind::Binary(_, left, right) => {
+                self.visit(left, frame, levels, names);
+                self.visit(right, frame, levels, names);
+            }
+            Kind::Call(name, arguments) => {
+                let levels =
+                    levels || matches!(name.as_str(), "factor" | "as.factor" | "ordered" | "mo");
+                // Times and regions are places of rows, not causes, and standard errors none either.
+                let shown = match name.as_str() {
+                    "ar" | "car" => 0,
+                    "me" => 1,
+                    _ => usize::MAX,
+                };
+                for argument in arguments.iter().take(shown) {
+                    if argument.name.is_none() || argument.name.as_deref() == Some("by") {
+                        self.visit(&argument.value, frame, levels, names);
+                    }
+                }
+            }
+        }
+    }
+
+    fn pair(&mut self, names: &[&String]) {
+        for (at, a) in names.iter().enumerate() {
+            for b in &names[at + 1..] {
+                let known =
+                    |(x, y): &(String, String)| (x == *a && y == *b) || (x == *b && y == *a);
+                if a != b && !self.pairs.iter().any(known) {
+                    self.pairs.push(((*a).clone(), (*b).clone()));
+                }
+            }
+        }
+    }
+}
+
+fn present(x: &[f64]) -> Vec<f64> {
+    x.iter().copied().filter(|x| !x.is_nan()).collect()
+}
+
+fn range(x: &[f64]) -> (f64, f64) {
+    let least = x.iter().copied().fold(f64::INFINITY, f64::min);
+    (least, x.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+}
+
+/// The values of a column as a column of one row each, with their labels.
+fn levels(column: &Column) -> Vec<(String, Column)> {
+    match column {
+        Column::Factor(factor) => (0..factor.levels.len())
+            .map(|code| {
+                let one = Factor {
+                    codes: vec![Some(code as u32)],
+                    ..factor.clone()
+                };
+                (factor.levels[code].clone(), Column::Factor(one))
+            })
+            .collect(),
+        Column::Truth(_) => [("FALSE", 0.0), ("TRUE", 1.0)]
+            .map(|(label, x)| (label.to_owned(), Column::Truth(vec![x])))
+            .into(),
+        Column::Numbers(x) => {
+            let mut values = present(x);
+            values.sort_unstable_by(f64::total_cmp);
+            values.dedup();
+            let one = |x: &f64| (x.to_string(), Column::Numbers(vec![*x]));
+            values.iter().map(one).collect()
+        }
+    }
+}
+
+/// The values that a curve has: of numbers so many over the range, or three about the mean.
+fn along(column: &Column, change: Change, points: usize) -> Vec<(String, Column)> {
+    let (Column::Numbers(x), Change::Number) = (column, change) else {
+        return levels(column);
+    };
+    let x = present(x);
+    let (low, high) = range(&x);
+    let value = |at: usize| match points {
+        3 => mean(&x) + (at as f64 - 1.0) * sd(&x),
+        _ => low + (high - low) * at as f64 / (points - 1) as f64,
+    };
+    let labelled = |at: usize| {
+        let x = value(at);
+        (
+            format!("{x:.4}")
+                .trim_end_matches('0')
+                .trim_end_matches('.')
+                .to_owned(),
+            Column::Numbers(vec![x]),
+        )
+    };
+    (0..points).map(labelled).collect()
+}
+
+/// What a column is where another one changes: its mean, or its first level.
+fn usual(column: &Column, change: Change) -> Column {
+    match (column, change) {
+        (Column::Numbers(x), Change::Number) => Column::Numbers(vec![mean(&present(x))]),
+        _ => {
+            let first = levels(column).into_iter().next();
+            first.map_or_else(|| column.at(&[0]), |(_, first)| first)
+        }
+    }
+}
+
+/// One row many times.
+fn repeated(one: &Column, rows: usize) -> Column {
+    match one {
+        Column::Numbers(x) => Column::Numbers(vec![x[0]; rows]),
+        Column::Truth(x) => Column::Truth(vec![x[0]; rows]),
+        Column::Factor(factor) => Column::Factor(Factor {
+            codes: vec![factor.codes[0]; rows],
+            ..factor.clone()
+        }),
+    }
+}
+
+/// Columns of one row each as one column of the kind of `like`.
+fn joined(like: &Column, parts: &[Column]) -> Column {
+    let number = |part: &Column| match part {
+        Column::Numbers(x) | Column::Truth(x) => x[0],
+        Column::Factor(_) => f64::NAN,
+    };
+    let code = |part: &Column| match part {
+        Column::Factor(factor) => factor.codes[0],
+        _ => None,
+    };
+    match like {
+        Column::Numbers(_) => Column::Numbers(parts.iter().map(number).collect()),
+        Column::Truth(_) => Column::Truth(parts.iter().map(number).collect()),
+        Column::Factor(factor) => Column::Factor(Factor {
+            codes: parts.iter().map(code).collect(),
+            ..factor.clone()
+        }),
+    }
+}

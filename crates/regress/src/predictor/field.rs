@@ -1,0 +1,252 @@
+//! Markov fields over maps: which regions border on which, and the region of each row.
+
+use jensen_data::Adjacency;
+use serde::{Deserialize, Serialize};
+
+use super::{Maker, Predictor};
+use crate::basis::{eigen, inverse};
+use crate::error::Result;
+use crate::evaluate::argument;
+use crate::syntax::{Argument, Expr, Kind};
+
+/// What a field is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldKind {
+    /// Intrinsic (Besag, York and Mollié, Annals of the Institute of Statistical Mathematics 43, 1991).
+    Intrinsic,
+    /// A mixture of an intrinsic field and of independent effects (Riebler, Sørbye, Simpson and Rue, Statistical Methods in Medical
+    /// Research 25, 2016).
+    Mixed,
+    /// Proper, with a strength of dependence.
+    Proper,
+}
+
+/// The kinds as formulas name them.
+const KINDS: [(&str, FieldKind); 3] = [
+    ("icar", FieldKind::Intrinsic),
+    ("bym2", FieldKind::Mixed),
+    ("escar", FieldKind::Proper),
+];
+
+/// A map: regions stand part by part, those alone last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FieldState {
+    /// The number of the first region in the table, 0 or 1.
+    first: usize,
+    /// For each region its place.
+    places: Vec<usize>,
+    /// Sizes of the parts that hold together, without regions that have no neighbour.
+    pub parts: Vec<usize>,
+    /// Pairs of neighbours by their places.
+    pub edges: Vec<(usize, usize)>,
+}
+
+/// A field over the rows.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// The column of regions.
+    pub name: String,
+    /// What it is like.
+    pub kind: FieldKind,
+    /// For each row the place of its region.
+    pub index: Vec<usize>,
+    /// The map.
+    pub map: FieldState,
+}
+
+impl FieldState {
+    fn of(graph: &Adjacency, first: usize) -> Self {
+        let neighbours = graph.neighbours();
+        let mut places = vec![usize::MAX; graph.nodes()];
+        let (mut next, mut parts) = (0, Vec::new());
+        for start in 0..graph.nodes() {
+            if places[start] != usize::MAX || neighbours[start].is_empty() {
+                continue;
+            }
+            let before = next;
+            let mut waiting = vec![start];
+            places[start] = next;
+            next += 1;
+            while let Some(node) = waiting.pop() {
+                for other in &neighbours[node] {
+                    if places[*other] == usize::MAX {
+                        places[*other] = next;
+                        next += 1;
+                        waiting.push(*other);
+                    }
+                }
+            }
+            parts.push(next - before);
+        }
+        for place in &mut places {
+            if *place == usize::MAX {
+                *place = next;
+                next += 1;
+            }
+        }
+        let pairs = neighbours.iter().enumerate();
+        let pairs = pairs.flat_map(|(a, list)| list.iter().map(move |b| (a, *b)));
+        let edges = pairs
+            .filter(|(a, b)| a < b)
+            .map(|(a, b)| (places[a], places[b]))
+            .collect();
+        Self {
+            first,
+            places,
+            parts,
+            edges,
+        }
+    }
+
+    /// Number of regions.
+    pub fn regions(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The numbers of the regions as the table has them, by their places.
+    pub fn labels(&self) -> Vec<String> {
+        let mut labels = vec![String::new(); self.places.len()];
+        for (region, place) in self.places.iter().enumerate() {
+            labels[*place] = (region + self.first).to_string();
+        }
+        labels
+    }
+
+    /// How many neighbours each place has.
+    pub fn degrees(&self) -> Vec<f64> {
+        let mut degrees = vec![0.0; self.places.len()];
+        for (a, b) in &self.edges {
+            degrees[*a] += 1.0;
+            degrees[*b] += 1.0;
+        }
+        degrees
+    }
+
+    /// By place, the geometric mean of the variances of an intrinsic field over its part (Sørbye and Rue, Spatial Statistics 8,
+    /// 2014), by which the field is divided to have variances about 1; 1 for regions alone (Freni-Sterrantino, Ventrucci and Rue,
+    /// Spatial and Spatio-temporal Epidemiology 26, 2018).
+    pub fn variances(&self) -> Vec<f64> {
+        let mut found = vec![1.0; self.places.len()];
+        let mut start = 0;
+        for size in &self.parts {
+            let mut precision = vec![vec![0.0; *size]; *size];
+            let within = |place: &usize| (start..start + size).contains(place);
+            for (a, b) in self.edges.iter().filter(|(a, _)| within(a)) {
+                let (a, b) = (a - start, b - start);
+                precision[a][a] += 1.0;
+                precision[b][b] += 1.0;
+                precision[a][b] -= 1.0;
+                precision[b][a] -= 1.0;
+            }
+            // With the constant field's projector added, the inverse is that of the field plus the projector again.
+            let share = 1.0 / *size as f64;
+            precision.iter_mut().flatten().for_each(|q| *q += share);
+            let covariance = inverse(&precision);
+            let variance = |row: usize| covariance[row][row] - share;
+            let logs: f64 = (0..*size).map(|row| variance(row).ln()).sum();
+            found[start..start + size].fill((logs / *size as f64).exp());
+            start += size;
+        }
+        found
+    }
+
+    /// Eigenvalues of the neighbours' matrix, each row and column divided by the root of its number of neighbours: the log
+    /// determinant of a proper field is the sum of log(1 − α λ) and of a constant.
+    pub fn eigenvalues(&self) -> Vec<f64> {
+        let degrees = self.degrees();
+        let n = self.places.len();
+        let mut matrix = vec![vec![0.0; n]; n];
+        for (a, b) in &self.edges {
+            let value = 1.0 / (degrees[*a] * degrees[*b]).sqrt();
+            matrix[*a][*b] = value;
+            matrix[*b][*a] = value;
+        }
+        eigen(&matrix).values
+    }
+}
+
+impl Maker<'_, '_> {
+    /// `car("map.graph", gr = region, type = "bym2")`.
+    pub(super) fn field(
+        &mut self,
+        call: &Expr,
+        arguments: &[Argument],
+        made: &mut Predictor,
+    ) -> Result<()> {
+        let Kind::Text(file) = &arguments[0].value.kind else {
+            return Err(self
+                .error(
+                    &arguments[0].value,
+                    "a map is a file, whose name stands in quotes",
+                )
+                .help(super::takes("car")));
+        };
+        if made.field.is_some() {
+            return Err(self.error(call, "a formula has one map"));
+        }
+        let Some(column) = argument(arguments, &["gr"], 1) else {
+            return Err(self
+                .error(call, "no column says which region a row is of")
+                .help(super::takes("car")));
+        };
+        let kind = match argument(arguments, &["type"], usize::MAX) {
+            None => FieldKind::Proper,
+            Some(expr) => {
+                let name = match &expr.kind {
+                    Kind::Text(name) | Kind::Name(name) => name.as_str(),
+                    _ => "",
+                };
+                let row = KINDS.iter().find(|(known, _)| *known == name);
+                let Some((_, kind)) = row else {
+                    return Err(self
+                        .error(expr, format!("there is no field of type {expr}"))
+                        .help("there are icar, bym2 and escar"));
+                };
+                *kind
+            }
+        };
+        let regions = self.evaluator.numbers(column)?;
+        if !self.fields.contains_key(file) {
+            let Some(graph) = self.evaluator.frame.graphs.get(file) else {
+                return Err(self.error(&arguments[0].value, "the map was not read"));
+            };
+            let first = usize::from(!regions.contains(&0.0));
+            self.fields
+                .insert(file.clone(), FieldState::of(graph, first));
+        }
+        let map = self.fields[file].clone();
+        let last = map.first + map.regions() - 1;
+        let place = |x: &f64| {
+            let inside = x.fract() == 0.0 && *x >= map.first as f64 && *x <= last as f64;
+            inside.then(|| map.places[*x as usize - map.first])
+        };
+        let index: Option<Vec<usize>> = regions.iter().map(place).collect();
+        let Some(index) = index else {
+            let other = regions
+                .iter()
+                .find(|x| place(x).is_none())
+                .unwrap_or(&f64::NAN);
+            return Err(self
+                .error(
+                    column,
+                    format!("`{column}` is {other}, which is no region of the map"),
+                )
+                .help(format!(
+                    "its regions are numbered from {} to {last}",
+                    map.first
+                )));
+        };
+        if kind == FieldKind::Proper && map.degrees().contains(&0.0) {
+            return Err(self
+                .error(call, "a region of the map has no neighbour")
+                .help("take type = \"bym2\" or \"icar\", where it has an effect of its own"));
+        }
+        made.field = Some(Field {
+            name: column.to_string(),
+            kind,
+            index,
+            map,
+        });
+        Ok(())
+    }
+}

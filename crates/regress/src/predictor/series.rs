@@ -1,0 +1,75 @@
+//! Autoregressions of residuals over the rows.
+
+use super::{Maker, Predictor};
+use crate::error::Result;
+use crate::evaluate::argument;
+use crate::syntax::{Argument, Expr, Kind};
+
+/// Residuals that depend on those before them.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// For each lag, from 1, and each row the row that many steps before, where there is one.
+    pub lags: Vec<Vec<Option<usize>>>,
+}
+
+impl Maker<'_, '_> {
+    /// `ar(time, gr = g, p = 1)`: rows in the order of `time`, or of the table, within each series.
+    pub(super) fn series(
+        &mut self,
+        call: &Expr,
+        arguments: &[Argument],
+        made: &mut Predictor,
+    ) -> Result<()> {
+        if !self.evaluator.learning {
+            return Ok(());
+        }
+        if made.parameter != "mu" || made.series.is_some() {
+            return Err(self.error(
+                call,
+                "one autoregression stands in the formula of the response",
+            ));
+        }
+        let rows = self.evaluator.frame.rows();
+        let order = self.evaluator.count(arguments, &["p"], usize::MAX, 1)?;
+        let time = match argument(arguments, &["time"], 0) {
+            Some(time) => self.evaluator.numbers(time)?,
+            None => (0..rows).map(|row| row as f64).collect(),
+        };
+        let mut series = vec![0; rows];
+        if let Some(by) = argument(arguments, &["gr"], usize::MAX) {
+            let found = match &by.kind {
+                Kind::Binary(":", left, right) => {
+                    self.combined(&[(**left).clone(), (**right).clone()])?
+                }
+                _ => self.levels(by)?,
+            };
+            series = found.codes.iter().map(|code| code.unwrap_or(0)).collect();
+        }
+        let mut places: Vec<usize> = (0..rows).collect();
+        places.sort_by(|a, b| (series[*a].cmp(&series[*b])).then(time[*a].total_cmp(&time[*b])));
+        let same = |a: usize, b: usize| series[a] == series[b];
+        if let Some(pair) = places
+            .windows(2)
+            .find(|pair| same(pair[0], pair[1]) && time[pair[0]] == time[pair[1]])
+        {
+            let message = format!("two rows of a series are at time {}", time[pair[0]]);
+            return Err(self
+                .error(call, message)
+                .help("name the column that tells series apart: ar(time, gr = g)"));
+        }
+        let mut lags = vec![vec![None; rows]; order];
+        for (at, row) in places.iter().enumerate() {
+            for (lag, found) in lags.iter_mut().enumerate() {
+                let before = at.checked_sub(lag + 1).map(|at| places[at]);
+                found[*row] = before.filter(|before| same(*before, *row));
+            }
+        }
+        if lags.iter().any(|lag| lag.iter().all(Option::is_none)) {
+            return Err(self
+                .error(call, format!("no series has more than {order} rows"))
+                .help("take a lower p, or leave the term out"));
+        }
+        made.series = Some(Series { lags });
+        Ok(())
+    }
+}

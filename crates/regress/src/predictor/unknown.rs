@@ -1,0 +1,123 @@
+//! Columns whose values are measured with error, or missing in some rows.
+
+use super::{Maker, Predictor};
+use crate::basis::{mean, sd};
+use crate::error::Result;
+use crate::frame::Column;
+use crate::syntax::{Expr, Kind};
+
+/// A column whose values are parameters, at least in part.
+#[derive(Clone, Debug)]
+pub struct Unknown {
+    /// The column.
+    pub name: String,
+    /// The values as they were observed; the mean of the others where one is missing.
+    pub values: Vec<f64>,
+    /// The rows without a value.
+    pub missing: Vec<usize>,
+    /// Standard errors of the values, where they are measurements.
+    pub errors: Option<Vec<f64>>,
+}
+
+/// An effect of such a column.
+#[derive(Clone, Debug)]
+pub struct UnknownTerm {
+    /// The term, as it is shown.
+    pub name: String,
+    /// The column's name.
+    pub column: String,
+    /// The standard deviation of the values that were observed.
+    pub spread: f64,
+}
+
+impl Maker<'_, '_> {
+    /// `me(x, sd)`: a measurement with known standard errors.
+    pub(super) fn measured(
+        &mut self,
+        call: &Expr,
+        column: &Expr,
+        errors: &Expr,
+        made: &mut Predictor,
+    ) -> Result<()> {
+        let values = self.evaluator.numbers(column)?;
+        let noise = match self.evaluator.learning {
+            true => self.evaluator.numbers(errors)?,
+            false => Vec::new(),
+        };
+        if let Some(row) = noise.iter().position(|x| *x <= 0.0) {
+            let message = format!(
+                "a standard error is above 0, and row {} of those used has {}",
+                row + 1,
+                noise[row]
+            );
+            return Err(self
+                .error(errors, message)
+                .help("a column without errors is a term as it is"));
+        }
+        self.unknown(
+            call,
+            Unknown {
+                name: column.to_string(),
+                values,
+                missing: Vec::new(),
+                errors: Some(noise),
+            },
+            made,
+        )
+    }
+
+    /// `mi(x)`: a column that is imputed where it is missing.
+    pub(super) fn imputed(
+        &mut self,
+        call: &Expr,
+        column: &Expr,
+        made: &mut Predictor,
+    ) -> Result<()> {
+        let found = match &column.kind {
+            Kind::Name(name) => self.evaluator.frame.column(name),
+            _ => None,
+        };
+        let Some(Column::Numbers(x)) = found else {
+            return Err(self
+                .error(column, "mi() is of a column of numbers")
+                .help("add a column to the table, and its formula: 'column | mi() ~ …'"));
+        };
+        let missing: Vec<usize> = (0..x.len()).filter(|row| x[*row].is_nan()).collect();
+        let observed: Vec<f64> = x.iter().copied().filter(|x| !x.is_nan()).collect();
+        let middle = mean(&observed);
+        let values = x.iter().map(|x| if x.is_nan() { middle } else { *x });
+        self.unknown(
+            call,
+            Unknown {
+                name: column.to_string(),
+                values: values.collect(),
+                missing,
+                errors: None,
+            },
+            made,
+        )
+    }
+
+    fn unknown(&mut self, call: &Expr, unknown: Unknown, made: &mut Predictor) -> Result<()> {
+        let known =
+            (0..unknown.values.len()).filter(|row| unknown.missing.binary_search(row).is_err());
+        let spread = sd(&known.map(|row| unknown.values[row]).collect::<Vec<_>>());
+        if self.evaluator.learning && !(spread > 0.0) {
+            return Err(self
+                .error(
+                    call,
+                    format!("`{}` has no two values that differ", unknown.name),
+                )
+                .help("leave the term out"));
+        }
+        made.unknown.push(UnknownTerm {
+            name: call.to_string(),
+            column: unknown.name.clone(),
+            spread,
+        });
+        if !self.unknowns.iter().any(|other| other.name == unknown.name) {
+            self.unknowns.push(unknown);
+        }
+        Ok(())
+    }
+}

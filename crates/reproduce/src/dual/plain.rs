@@ -1,0 +1,369 @@
+//! The dual as the paper states it, by plain L-BFGS with dense algebra; and Jensen's solver on dense algebra, which tells what of a
+//! speed-up is method and what is algebra.
+//!
+//! `D(α) = ½ αᵀΣ̃α − μ̃ᵀα − ½ log|I + ΛΣ̃| + Σ φ_n(α_n)`, `∇D = Σ̃α − μ̃ − ½ λ′∘diag S + φ′`, `S = Σ̃ − Σ̃Λ^½ B⁻¹ Λ^½Σ̃`,
+//! `B = I + Λ^½Σ̃Λ^½`. φ is the sites' only barrier: a step that leaves the domain is halved.
+
+use std::collections::VecDeque;
+
+use jensen::latent::{Covariance, Dense, Design, LatentModel, Solver, TableModel};
+use jensen::math::dense;
+use serde::{Deserialize, Serialize};
+
+use super::race::{Case, fixed, solved};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::results::{Ours, What};
+
+/// Correction pairs, as the primal's.
+const MEMORY: usize = 10;
+
+/// Nats from the optimum at which a run counts as done, as in the other rows.
+const DONE: f64 = 1e-4;
+
+/// Iterations after which a run ends.
+const MOST: u64 = 5_000;
+
+/// A site's curve: λ, λ′, φ, φ′ at α, or nothing outside the domain.
+#[derive(Clone, Copy)]
+enum Curve {
+    /// Tilted bound, y of n.
+    Logistic {
+        y: f64,
+        n: f64,
+    },
+    Poisson {
+        y: f64,
+        exposure: f64,
+    },
+}
+
+impl Curve {
+    fn at(self, alpha: f64) -> Option<[f64; 4]> {
+        match self {
+            Self::Logistic { y, n } => {
+                let (p, q) = ((alpha + y) / n, (n - y - alpha) / n);
+                let inside = p > 0.0 && q > 0.0;
+                let choose: f64 = (1..=y as u32)
+                    .map(|i| ((n - y + f64::from(i)) / f64::from(i)).ln())
+                    .sum();
+                let phi = n * (p * p.ln() + q * q.ln()) + choose;
+                inside.then(|| [n * p * q, q - p, phi, p.ln() - q.ln()])
+            }
+            Self::Poisson { y, exposure } => {
+                let lambda = alpha + y;
+                let log = (lambda / exposure).ln();
+                let factorial: f64 = (1..=y as u32).map(|i| f64::from(i).ln()).sum();
+                let phi = lambda * (log - 1.0) + y * exposure.ln() - factorial;
+                (lambda > 0.0).then_some([lambda, 1.0, phi, log])
+            }
+        }
+    }
+
+    /// Well inside the domain.
+    fn guess(self) -> f64 {
+        match self {
+            Self::Logistic { y, n } => n * (y + 0.5) / (n + 1.0) - y,
+            Self::Poisson { .. } => 0.5,
+        }
+    }
+}
+
+/// The dual with dense algebra.
+struct Dual {
+    curves: Vec<Curve>,
+    covariance: Vec<f64>,
+    centre: Vec<f64>,
+}
+
+impl Dual {
+    fn of(model: &LatentModel) -> Result<Self, Failure> {
+        let data = &model.observations;
+        let one = |column: &Option<Vec<f64>>, i: usize| column.as_ref().map_or(1.0, |x| x[i]);
+        let curves = data.response.iter().enumerate().map(|(i, &y)| {
+            Ok(match model.likelihood.name() {
+                "poisson" => Curve::Poisson {
+                    y,
+                    exposure: one(&data.exposure, i),
+                },
+                "bernoulli" | "binomial" => Curve::Logistic {
+                    y,
+                    n: one(&data.trials, i),
+                },
+                other => {
+                    return Err(Failure::Method(format!(
+                        "no plain dual of the likelihood `{other}`"
+                    )));
+                }
+            })
+        });
+        let curves: Vec<Curve> = curves.collect::<Result<_, Failure>>()?;
+        let n = curves.len();
+        let whole = dense_prior(model)?;
+        let w = rows(&model.design, n, whole.cols);
+        // WΣ, row by row, and with it WΣWᵀ.
+        let mut covariance = vec![0.0; n * n];
+        let mut centre: Vec<f64> = data.offset.clone().unwrap_or_else(|| vec![0.0; n]);
+        for (i, row) in w.iter().enumerate() {
+            let product: Vec<f64> = (0..whole.cols)
+                .map(|j| row.iter().map(|&(l, x)| x * whole.get(l, j)).sum())
+                .collect();
+            for (j, other) in w.iter().enumerate() {
+                covariance[i * n + j] = other.iter().map(|&(l, x)| x * product[l]).sum();
+            }
+            centre[i] += row
+                .iter()
+                .map(|&(l, x)| x * model.prior.mean[l])
+                .sum::<f64>();
+        }
+        Ok(Self {
+            curves,
+            covariance,
+            centre,
+        })
+    }
+
+    /// D and its gradient; none outside the domain.
+    fn evaluate(&self, alpha: &[f64]) -> Option<(f64, Vec<f64>)> {
+        let n = alpha.len();
+        let at: Vec<[f64; 4]> = (self.curves.iter().zip(alpha))
+            .map(|(curve, &alpha)| curve.at(alpha))
+            .collect::<Option<_>>()?;
+        let row = |i: usize| &self.covariance[i * n..(i + 1) * n];
+        let product: Vec<f64> = (0..n)
+            .map(|i| row(i).iter().zip(alpha).map(|(c, a)| c * a).sum())
+            .collect();
+        let roots: Vec<f64> = at.iter().map(|at| at[0].sqrt()).collect();
+        let mut b = vec![0.0; n * n];
+        for i in 0..n {
+            for j in 0..n {
+                b[i * n + j] =
+                    roots[i] * self.covariance[i * n + j] * roots[j] + f64::from(u8::from(i == j));
+            }
+        }
+        let factor = dense::cholesky(&b, n)?;
+        // L⁻¹ Λ^½ Σ̃, whose columns' squares are what Σ̃ has above S.
+        let mut half: Vec<f64> = (0..n * n)
+            .map(|k| roots[k / n] * self.covariance[k])
+            .collect();
+        dense::solve_lower_lanes(&factor, n, &mut half, n);
+        let mut variances: Vec<f64> = (0..n).map(|i| self.covariance[i * n + i]).collect();
+        for row in half.chunks_exact(n) {
+            variances.iter_mut().zip(row).for_each(|(v, h)| *v -= h * h);
+        }
+        let mut value = -0.5 * dense::log_determinant(&factor, n);
+        let mut gradient = vec![0.0; n];
+        for i in 0..n {
+            let [_, slope, phi, phi1] = at[i];
+            value += alpha[i] * (0.5 * product[i] - self.centre[i]) + phi;
+            gradient[i] = product[i] - self.centre[i] - 0.5 * slope * variances[i] + phi1;
+        }
+        value.is_finite().then_some((value, gradient))
+    }
+}
+
+/// Σ of a model's prior.
+fn dense_prior(model: &LatentModel) -> Result<Dense, Failure> {
+    Ok(match &model.prior.covariance {
+        Covariance::Dense(sigma) => sigma.clone(),
+        Covariance::Diagonal(variances) => {
+            let n = variances.len();
+            Dense::from_fn(n, n, |i, j| if i == j { variances[i] } else { 0.0 })
+        }
+        Covariance::Precision(q) => {
+            let n = q.matrix.cols;
+            let mut whole = vec![0.0; n * n];
+            for j in 0..n {
+                let (rows, values) = q.matrix.col(j);
+                rows.iter()
+                    .zip(values)
+                    .for_each(|(&i, &x)| whole[i * n + j] = x);
+            }
+            let factor = dense::cholesky(&whole, n)
+                .ok_or_else(|| Failure::Method("the prior is improper".to_owned()))?;
+            let inverse = dense::inverse(&factor, n);
+            Dense::from_fn(n, n, |i, j| inverse[i * n + j])
+        }
+    })
+}
+
+/// The design's rows, by their entries.
+fn rows(design: &Design, n: usize, latents: usize) -> Vec<Vec<(usize, f64)>> {
+    match design {
+        Design::Identity => (0..n).map(|i| vec![(i, 1.0)]).collect(),
+        Design::Select(index) => index.iter().map(|&l| vec![(l, 1.0)]).collect(),
+        Design::Dense(w) => (0..n)
+            .map(|i| (0..latents).map(|l| (l, w.get(i, l))).collect())
+            .collect(),
+        Design::Sparse(w) => {
+            let mut rows = vec![Vec::new(); n];
+            for l in 0..latents {
+                let (index, values) = w.col(l);
+                index
+                    .iter()
+                    .zip(values)
+                    .for_each(|(&i, &x)| rows[i].push((l, x)));
+            }
+            rows
+        }
+    }
+}
+
+/// A run of plain L-BFGS.
+#[derive(Clone, Serialize, Deserialize)]
+struct Plain {
+    /// Seconds and D after every iteration.
+    curve: Vec<(f64, f64)>,
+    evaluations: u64,
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+/// The two-loop recursion.
+fn direction(pairs: &VecDeque<(Vec<f64>, Vec<f64>)>, gradient: &[f64]) -> Vec<f64> {
+    let mut q = gradient.to_vec();
+    let mut shares = Vec::new();
+    for (s, y) in pairs.iter().rev() {
+        let share = dot(s, &q) / dot(s, y);
+        q.iter_mut().zip(y).for_each(|(q, y)| *q -= share * y);
+        shares.push(share);
+    }
+    if let Some((s, y)) = pairs.back() {
+        let scale = dot(s, y) / dot(y, y);
+        q.iter_mut().for_each(|q| *q *= scale);
+    }
+    for ((s, y), share) in pairs.iter().zip(shares.into_iter().rev()) {
+        let back = dot(y, &q) / dot(s, y);
+        q.iter_mut()
+            .zip(s)
+            .for_each(|(q, s)| *q += (share - back) * s);
+    }
+    q.iter_mut().for_each(|q| *q = -*q);
+    q
+}
+
+/// Minimises D to within [`DONE`] of `best`, or as far as it goes.
+fn descend(context: &Context<'_>, model: &LatentModel, best: f64) -> Result<Plain, Failure> {
+    let begun = crate::now();
+    let dual = Dual::of(model)?;
+    let mut alpha: Vec<f64> = dual.curves.iter().map(|curve| curve.guess()).collect();
+    let outside = || Failure::Method("the plain dual has no start".to_owned());
+    let (mut value, mut gradient) = dual.evaluate(&alpha).ok_or_else(outside)?;
+    let mut pairs = VecDeque::new();
+    let (mut curve, mut evaluations) = (Vec::new(), 1);
+    for _ in 0..MOST {
+        context.check_stopped()?;
+        let along = direction(&pairs, &gradient);
+        let slope = dot(&along, &gradient);
+        let mut t = if pairs.is_empty() {
+            (1.0 / dot(&gradient, &gradient).sqrt()).min(1.0)
+        } else {
+            1.0
+        };
+        let mut reached = None;
+        while t > 1e-14 && reached.is_none() {
+            let trial: Vec<f64> = alpha.iter().zip(&along).map(|(a, d)| a + t * d).collect();
+            evaluations += 1;
+            reached = dual
+                .evaluate(&trial)
+                .filter(|(found, _)| *found <= value + 1e-4 * t * slope)
+                .map(|(found, slopes)| (trial, found, slopes));
+            t *= 0.5;
+        }
+        let Some((next, found, slopes)) = reached else {
+            break;
+        };
+        let s: Vec<f64> = next.iter().zip(&alpha).map(|(x, y)| x - y).collect();
+        let y: Vec<f64> = slopes.iter().zip(&gradient).map(|(x, y)| x - y).collect();
+        if dot(&s, &y) > 0.0 {
+            pairs.push_back((s, y));
+            if pairs.len() > MEMORY {
+                pairs.pop_front();
+            }
+        }
+        (alpha, value, gradient) = (next, found, slopes);
+        curve.push((begun.elapsed().as_secs_f64(), value));
+        if value <= best + DONE {
+            break;
+        }
+    }
+    Ok(Plain { curve, evaluations })
+}
+
+/// The rows that split a speed-up of the dual: the formulation by plain L-BFGS, Jensen's solver on dense algebra.
+pub(super) fn split(context: &mut Context<'_>, case: &Case) -> Result<(), Failure> {
+    let model = TableModel::new(&case.request, &case.table, &case.files)?;
+    let sparse = fixed(&model, case.proper)?;
+    let mut whole = sparse.clone();
+    whole.prior.covariance = Covariance::Dense(dense_prior(&sparse)?);
+    let key = case.name.replace(' ', "-");
+    let (bound, seconds, iterations) = context.keep(&format!("{key}/dense"), |context| {
+        context.say(format!("{}: the dual with dense algebra", case.name));
+        let (_, fit, seconds) = solved(context, &whole, Solver::Dual, 600.0)?;
+        Ok((fit.bound, seconds, fit.iterations))
+    })?;
+    let name = |what: &str| format!("{}, {what}", case.name);
+    context.row(
+        What::new(name("dual with a dense covariance: seconds"), "s"),
+        |_| Ok(Ours::value(seconds).note(format!("{iterations} iterations"))),
+    )?;
+    let plain = context.keep(&format!("{key}/plain"), |context| {
+        context.say(format!("{}: the dual by plain L-BFGS", case.name));
+        descend(context, &sparse, bound)
+    })?;
+    let (last, end) = plain.curve.last().copied().unwrap_or((0.0, f64::INFINITY));
+    let what = name("dual by plain L-BFGS: iterations to within 1e-4 nats");
+    context.row(What::new(what, ""), |_| {
+        let note = format!(
+            "{last:.3} s with dense algebra, {} evaluations",
+            plain.evaluations
+        );
+        // D falls to the bound from above.
+        let missing = end - bound;
+        Ok(match missing <= DONE {
+            true => Ours::value(plain.curve.len() as f64).note(note),
+            false => Ours::none(format!("not reached: {missing:.1e} nats; {note}")),
+        })
+    })?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plain_dual_has_the_slopes_that_it_says() {
+        let curves = vec![
+            Curve::Logistic { y: 1.0, n: 1.0 },
+            Curve::Logistic { y: 2.0, n: 5.0 },
+            Curve::Poisson {
+                y: 3.0,
+                exposure: 0.7,
+            },
+        ];
+        let dual = Dual {
+            curves: curves.clone(),
+            covariance: vec![1.5, 0.4, 0.1, 0.4, 1.2, -0.3, 0.1, -0.3, 0.9],
+            centre: vec![0.1, -0.2, 0.3],
+        };
+        let alpha: Vec<f64> = curves.iter().map(|curve| curve.guess()).collect();
+        let (_, gradient) = dual.evaluate(&alpha).unwrap();
+        for i in 0..3 {
+            let at = |by: f64| {
+                let mut moved = alpha.clone();
+                moved[i] += by;
+                dual.evaluate(&moved).unwrap().0
+            };
+            let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
+            assert!(
+                (slope - gradient[i]).abs() < 1e-7,
+                "{i}: {slope} {}",
+                gradient[i]
+            );
+        }
+        assert!(dual.evaluate(&[5.0, 0.0, 0.0]).is_none());
+    }
+}

@@ -1,0 +1,134 @@
+"""Posteriors of regressions by NUTS on the programs of brms, and those of `jensen regress` beside them.
+
+    pip install stanli==0.24.0 numpy
+    Rscript tools/peers/regress.R FOLDER
+    python tools/peers/regress.py FOLDER --stored crates/jensen/tests/data/regressions
+    python tools/peers/regress.py FOLDER --jensen target/release/jensen --stored crates/jensen/tests/data/regressions
+
+The first form samples (four chains, 1 000 transitions of warm-up and 5 000 draws each) and writes tables and references.json, which the
+tests read. With `--jensen` what is stored is compared with the command's answers, and a table for the page is printed: processor seconds
+from the shell to the answers, the largest distance of a mean in standard errors of the difference, and the largest ratio of standard deviations.
+"""
+
+import argparse
+import contextlib
+import csv
+import io
+import json
+import math
+import pathlib
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import tempfile
+
+import numpy as np
+
+
+def new_arrays(program):
+    """The program with arrays as Stan has them since 2.26: brms 2.18 writes those of before."""
+    size = r"\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]"
+    program = re.sub(rf"^(\s*)(int(?:<[^>]*>)?|real(?:<[^>]*>)?) (\w+){size};", r"\1array[\4] \2 \3;", program, flags=re.M)
+    program = re.sub(rf"^(\s*)(vector|simplex|matrix)(\[[^\]]*\]) (\w+){size};", r"\1array[\5] \2\3 \4;", program, flags=re.M)
+    return re.sub(r"\b(int|real|vector|matrix)\[\]", r"array[] \1", program)
+
+
+def sample(folder, case):
+    """Mean, standard deviation and standard error of the mean of each compared scalar, and the worst R-hat."""
+    import stanli
+
+    program = new_arrays((folder / f"{case['name']}.stan").read_text())
+    model = stanli.Model(stan_code=program, data=str(folder / f"{case['name']}.json"))
+    with contextlib.redirect_stdout(io.StringIO()):
+        fit = model.sample(chains=4, samples=5000, warmup=1000, seed=1, delta=0.95, parallel_chains=1, refresh=0, init_radius=0.5)
+    summary = fit.summary()
+    found, worst = {}, 0.0
+    for ours, theirs in case["names"].items():
+        rows = [name for name in summary.names if name.split("[")[0] == theirs]
+        assert rows, f"{case['name']}: no {theirs} among {sorted({n.split('[')[0] for n in summary.names})}"
+        found[ours] = [[float(summary[name][key]) for key in ("mean", "sd", "mcse_mean")] for name in rows]
+        worst = max([worst] + [summary[name]["r_hat"] for name in rows])
+    if worst > 1.01:
+        print(f"{case['name']}: R-hat {worst}, not stored", flush=True)
+        return None
+    return found
+
+
+def jensen(binary, folder, case, seed):
+    """What `jensen regress --json` says, and processor seconds."""
+    with tempfile.TemporaryDirectory() as temporary:
+        line = [binary, "regress", f"{case['name']}.csv", *case["formulas"], "--family", case["family"], *(part for prior in case["priors"] for part in ("--prior", prior)), "--seed", str(seed),
+                "--threads", "1", "--json", "--out", temporary + "/fit"]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(line, capture_output=True, text=True, check=False, cwd=folder)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    if done.returncode not in (0, 4):
+        raise SystemExit(f"{case['name']}: {done.stderr}")
+    return json.loads(done.stdout), spent
+
+
+def compare(answer, posterior):
+    """Largest distance of a mean in standard errors of the difference and in standard deviations, and the most unequal sds."""
+    errors, distances, ratios = [], [], []
+    for name, rows in posterior.items():
+        own = [p for p in answer["parameters"] if p["name"].split("[")[0] == name]
+        assert len(own) == len(rows), f"{name}: {len(own)} and {len(rows)}"
+        for p, (mean, sd, mcse) in zip(own, rows, strict=True):
+            errors.append(abs(p["mean"] - mean) / math.hypot(mcse, p["mcse"]))
+            distances.append(abs(p["mean"] - mean) / sd)
+            ratios.append(p["sd"] / sd)
+    return max(errors), max(distances), max(ratios, key=lambda r: abs(math.log(r)))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--stored", type=pathlib.Path, required=True)
+    parser.add_argument("--jensen")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--names", nargs="*")
+    asked = parser.parse_args()
+    path = asked.stored / "references.json"
+    stored = {case["name"]: case for case in json.loads(path.read_text())} if path.exists() else {}
+    if not asked.jensen:
+        asked.stored.mkdir(parents=True, exist_ok=True)
+        for case in json.loads((asked.folder / "cases.json").read_text()):
+            if asked.names and case["name"] not in asked.names:
+                continue
+            posterior = sample(asked.folder, case)
+            if posterior is None:
+                continue
+            shutil.copy(asked.folder / f"{case['name']}.csv", asked.stored)
+            if "car(" in case["formulas"][0]:
+                shutil.copy(asked.folder / "map.graph", asked.stored)
+            kept = {key: case[key] for key in ("name", "source", "formulas", "family", "priors", "witness", "ml")}
+            stored[case["name"]] = kept | {"posterior": {k: [[float(f"{x:.6g}") for x in row] for row in v] for k, v in posterior.items()}}
+            path.write_text("[\n" + ",\n".join(json.dumps(case) for case in stored.values()) + "\n]\n")
+            print(case["name"], flush=True)
+        return
+    spent = []
+    print("| data | formula | family | seconds | trusted | means | sds | maximum likelihood | NUTS | here |")
+    print("| --- | --- | --- | ---: | --- | ---: | ---: | --- | --- | --- |")
+    for case in stored.values():
+        if asked.names and case["name"] not in asked.names:
+            continue
+        answer, seconds = jensen(asked.jensen, asked.stored, case, asked.seed)
+        spent.append(seconds)
+        errors, distances, ratio = compare(answer, case["posterior"])
+        witness = ""
+        for name, (estimate, error) in case["ml"].items():
+            own = {p.get("label", p["name"]): p for p in answer["parameters"]}[name]
+            peers = [p.get("label", p["name"]) for p in answer["parameters"] if p["name"].split("[")[0] == name.split("[")[0]]
+            nuts = case["posterior"][name.split("[")[0]][peers.index(name)]
+            witness = f"`{name}` {estimate:.3g} ± {error:.2g} ({case['witness']}) | {nuts[0]:.3g} ± {nuts[1]:.2g} | {own['mean']:.3g} ± {own['sd']:.2g}"
+        formula = "; ".join(case["formulas"]).replace("|", "\\|")
+        print(f"| {case['name']} | `{formula}` | {case['family']} | {seconds:.2f} | {'yes' if answer['trusted'] else 'no'} | "
+              f"{errors:.1f} ({distances:.2f} sd) | {ratio:.2f} | {witness} |", flush=True)
+    print(f"\n{len(spent)} regressions: median {statistics.median(spent):.2f} processor s, most {max(spent):.2f}")
+
+
+if __name__ == "__main__":
+    main()
