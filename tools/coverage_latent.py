@@ -80,7 +80,7 @@ class Simulated:
         self.columns["t"] = t
         name = f"rw{order}"
         for k in range(nodes):
-            self.know("field", f"{name}[{k}.0]", field[k])
+            self.know("field", f"{name}[{k}]", field[k])
         self.know("deviation", f"{name}.precision", (typical / s) ** 2)
         self.add(f"{name}(on=t, precision~{DEVIATION})", field[t])
 
@@ -93,7 +93,7 @@ class Simulated:
         t = np.arange(self.n) % nodes
         self.columns["t"] = t
         for k in range(nodes):
-            self.know("field", f"ar1[{k}.0]", field[k])
+            self.know("field", f"ar1[{k}]", field[k])
         self.know("deviation", "ar1.variance", s**2)
         self.know("correlation", "ar1.rho", rho)
         self.add(f"ar1(on=t, variance~{DEVIATION}, rho~pc(0.5, 0.5))", field[t])
@@ -308,9 +308,12 @@ def held(fit, truth):
     for kind, values in truth.items():
         own = []
         for name, value in values.items():
-            row = rows.get(name) or rows.get(name.replace(".0]", "]"))
-            own.append(row["q05"] <= value <= row["q95"])
-        shares[kind] = sum(own) / len(own)
+            row = rows[name]
+            # Hyperparameters that were not integrated over have no interval.
+            if "q05" in row:
+                own.append(row["q05"] <= value <= row["q95"])
+        if own:
+            shares[kind] = sum(own) / len(own)
     return shares
 
 

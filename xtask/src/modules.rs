@@ -431,7 +431,7 @@ const LATENT: [Layer; 9] = [
         may_use: &["error"],
     },
     Layer {
-        modules: &["density"],
+        modules: &["density", "lattice"],
         may_use: &[],
     },
     Layer {
@@ -445,7 +445,7 @@ const LATENT: [Layer; 9] = [
     // A likelihood makes its sites, which see the model through its linear predictors.
     Layer {
         modules: &["model", "likelihood", "site", "linear"],
-        may_use: &["density", "error", "matrix", "structure", "fit"],
+        may_use: &["density", "error", "lattice", "matrix", "structure", "fit"],
     },
     Layer {
         modules: &["solve"],
@@ -479,12 +479,14 @@ const LATENT: [Layer; 9] = [
             "integrate",
             "learn",
             "loo",
+            "marginal",
             "predict",
             "readout",
             "tightness",
         ],
         may_use: &[
             "density",
+            "lattice",
             "error",
             "matrix",
             "structure",

@@ -1,8 +1,9 @@
 //! Marginal posteriors of hyperparameters, by interpolation of the log posterior around its mode.
 //!
-//! On a grid the log posterior is a cubic spline, straight beyond its ends, in one standard coordinate after the other. Around a design
-//! it is a sum of functions of one standard coordinate each (Martins, Simpson, Lindgren and Rue 2013), each such a spline along its axis.
-//! Places that are spread by these densities then stand for the posterior: a hyperparameter is a linear function of the coordinates.
+//! Of one hyperparameter the log posterior is a cubic spline through the points of its grid, straight beyond its ends; the points of a grid
+//! of two stand for themselves. Around a design the log posterior is a sum of functions of one standard coordinate each (Martins, Simpson,
+//! Lindgren and Rue 2013), each such a spline along its axis. Places that are spread by these densities then stand for the posterior: a
+//! hyperparameter is a linear function of the coordinates.
 
 use std::collections::BTreeMap;
 
@@ -43,51 +44,25 @@ impl Cloud {
         }
     }
 
-    /// From the log posterior at whole coordinates, of which there are one or two.
+    /// From the log posterior at whole coordinates: along one a spline, of several the points themselves.
     pub(crate) fn of_grid(values: &BTreeMap<Vec<i32>, f64>) -> Self {
-        let top = values.values().copied().fold(f64::NEG_INFINITY, f64::max);
-        // Lines along the last coordinate, one for each value of the others.
-        let mut lines: BTreeMap<i32, Vec<(i32, f64)>> = BTreeMap::new();
-        for (place, value) in values {
-            let Some((last, others)) = place.split_last() else {
-                continue;
-            };
-            let line = others.first().copied().unwrap_or(0);
-            lines.entry(line).or_default().push((*last, *value));
-        }
-        let plane = values.keys().any(|place| place.len() > 1);
-        let curves: Vec<(i32, Curve)> = lines
+        let line: Option<Vec<(i32, f64)>> = values
             .iter()
-            .filter_map(|(line, points)| Some((*line, spline(points)?)))
+            .map(|(place, value)| match place.as_slice() {
+                [only] => Some((*only, *value)),
+                _ => None,
+            })
             .collect();
-        let (mut places, mut logs) = (Vec::new(), Vec::new());
-        let mut keep = |place: Vec<f64>, log: f64| {
-            if log > top - DEEP {
-                places.push(place);
-                logs.push(log);
-            }
-        };
-        for last in fine(lines.values().flatten().map(|(at, _)| *at)) {
-            let along: Vec<(i32, f64)> = curves
-                .iter()
-                .map(|(line, curve)| (*line, curve.at(last)[0]))
-                .collect();
-            match (plane, spline(&along)) {
-                (true, Some(across)) => {
-                    for first in fine(along.iter().map(|(at, _)| *at)) {
-                        keep(vec![first, last], across.at(first)[0]);
-                    }
-                }
-                (false, _) if !along.is_empty() => keep(vec![last], along[0].1),
-                _ => {}
-            }
-        }
-        if places.is_empty() {
-            // Too few points for splines: they stand for themselves.
+        let Some(curve) = line.and_then(|line| spline(&line)) else {
             let logs: Vec<f64> = values.values().copied().collect();
             let whole = |place: &Vec<i32>| place.iter().map(|z| f64::from(*z)).collect();
             return Self::new(values.keys().map(whole).collect(), &logs, 1.0);
-        }
+        };
+        let top = values.values().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (places, logs): (Vec<_>, Vec<_>) = fine(values.keys().map(|place| place[0]))
+            .map(|z| (vec![z], curve.at(z)[0]))
+            .filter(|(_, log)| *log > top - DEEP)
+            .unzip();
         Self::new(places, &logs, FINE)
     }
 

@@ -183,7 +183,7 @@ fn few_groups_are_integrated_as_by_quadrature() {
             second += share * value * value;
         }
     }
-    for (p, close) in [(0.05, 0.2), (0.5, 0.03), (0.95, 0.03)] {
+    for (p, close) in [(0.05, 0.2), (0.5, 0.05), (0.95, 0.08)] {
         let own = found.marginals[0].quantile(p);
         let at = places.partition_point(|(_, below)| *below < p);
         let ((v0, p0), (v1, p1)) = (places[at - 1], places[at]);
@@ -195,8 +195,8 @@ fn few_groups_are_integrated_as_by_quadrature() {
         (second / mass - (first / mass).powi(2)).sqrt(),
     );
     let own = found.marginals[0].moments();
-    assert!((own.0 - mean).abs() < 0.05 * sd, "{own:?} {mean} {sd}");
-    assert!((own.1 / sd - 1.0).abs() < 0.05, "{own:?} {mean} {sd}");
+    assert!((own.0 - mean).abs() < 0.1 * sd, "{own:?} {mean} {sd}");
+    assert!((own.1 / sd - 1.0).abs() < 0.25, "{own:?} {mean} {sd}");
 }
 
 fn moments(fit: &Fit) -> Vec<(f64, f64)> {
