@@ -196,7 +196,7 @@ const GRAPH: [Layer; 14] = [
     },
 ];
 
-const CONJUGATE: [Layer; 12] = [
+const CONJUGATE: [Layer; 13] = [
     Layer {
         modules: &["documents"],
         may_use: &[],
@@ -226,6 +226,10 @@ const CONJUGATE: [Layer; 12] = [
         modules: &["driver"],
         may_use: &["documents", "temper", "policy", "engine"],
     },
+    Layer {
+        modules: &["ends"],
+        may_use: &["engine", "driver"],
+    },
     // A model says who makes the local steps of its points, who is asked what its engine asks.
     Layer {
         modules: &["model", "shards", "pointwise", "plain"],
@@ -240,6 +244,7 @@ const CONJUGATE: [Layer; 12] = [
             "policy",
             "engine",
             "driver",
+            "ends",
             "plain",
         ],
     },
@@ -450,6 +455,8 @@ const LATENT: [Layer; 9] = [
     Layer {
         modules: &["solve"],
         may_use: &[
+            // The placeholder of models whose sites the caller brings.
+            "likelihood::Likelihood",
             "error",
             "matrix",
             "structure",

@@ -67,13 +67,13 @@ pub fn shown(path: &Path, root: &Path) -> String {
 
 /// The lines of a file before its unit tests; none of a file of tests. A declaration of such a file ends nothing.
 pub fn before_tests<'a>(name: &str, text: &'a str) -> &'a str {
-    const MODULE: &str = "#[cfg(test)]\nmod ";
+    const MODULE: &str = "#[cfg(test)]\n";
     if name.ends_with("tests.rs") {
         return "";
     }
     let opens = |at: &usize| {
         let line = text[at + MODULE.len()..].lines().next();
-        line.is_some_and(|line| line.ends_with('{'))
+        line.is_some_and(|line| line.contains("mod ") && line.ends_with('{'))
     };
     let tests = text.match_indices(MODULE).map(|(at, _)| at).find(opens);
     &text[..tests.unwrap_or(text.len())]
