@@ -274,24 +274,20 @@ const CONJUGATE: [Layer; 13] = [
     },
 ];
 
-const BLACKBOX: [Layer; 12] = [
+const BLACKBOX: [Layer; 11] = [
     Layer {
         modules: &[
             "error",
             "calls",
             "noise",
             "optimiser",
-            "policy",
+            "agreement",
             "psis",
             "sparse",
             "summary",
             "watched",
         ],
         may_use: &[],
-    },
-    Layer {
-        modules: &["agreement"],
-        may_use: &["policy"],
     },
     Layer {
         modules: &["family"],
@@ -308,7 +304,6 @@ const BLACKBOX: [Layer; 12] = [
             "calls",
             "noise",
             "agreement",
-            "policy",
             "psis",
             "family",
             "oracle",
@@ -322,7 +317,6 @@ const BLACKBOX: [Layer; 12] = [
             "agreement",
             "calls",
             "noise",
-            "policy",
             "psis",
             "family",
             "oracle",
@@ -345,7 +339,6 @@ const BLACKBOX: [Layer; 12] = [
             "calls",
             "error",
             "noise",
-            "policy",
             "psis",
             "optimiser",
             "family",
@@ -371,7 +364,6 @@ const BLACKBOX: [Layer; 12] = [
             "error",
             "noise",
             "agreement",
-            "policy",
             "family",
             "oracle",
             "tail_decay",
@@ -394,7 +386,6 @@ const BLACKBOX: [Layer; 12] = [
             "error",
             "noise",
             "agreement",
-            "policy",
             "approximation",
             "evaluation",
             "starts",

@@ -10,7 +10,6 @@ use jensen_run::Interrupt;
 use crate::agreement::{Agreement, Moments};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::{Estimate, Oracle, Stream};
-use crate::policy::Policy;
 use crate::psis::{khat, khat_threshold, tail_index_error};
 
 /// Largest number of lanes in one call to the density.
@@ -70,8 +69,8 @@ impl Evaluation {
     }
 
     /// Whether draws of the approximation can be used as they are: the weights support it, and do not move it.
-    pub fn is_good(&self, policy: &Policy) -> bool {
-        self.khat_is_good() && self.agreement.is_good(policy)
+    pub fn is_good(&self) -> bool {
+        self.khat_is_good() && self.agreement.is_good()
     }
 }
 
@@ -158,9 +157,7 @@ pub fn evaluate<D: LogDensity>(
     source: NoiseSource,
     draws: usize,
 ) -> Evaluation {
-    let (scales, usual): (&[Scale], _) = (&[], Policy::default());
-    let judged = (scales, &usual);
-    evaluate_until(oracle, omega, source, draws, judged, Successor::None, None)
+    evaluate_until(oracle, omega, source, draws, &[], Successor::None, None)
 }
 
 /// What takes over from an approximation that its weights do not support.
@@ -174,14 +171,14 @@ pub(crate) enum Successor {
     Refinement,
 }
 
-/// The same under a policy for coordinates of these scales, on fewer draws where an interrupt does not allow for all of them, or where there is a successor
+/// The same for coordinates of these scales, on fewer draws where an interrupt does not allow for all of them, or where there is a successor
 /// and k̂ is on the wrong side, or [`NUMBERS`] do not tell whether the weights move moments.
 pub(crate) fn evaluate_until<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
     source: NoiseSource,
     draws: usize,
-    (scales, policy): (&[Scale], &Policy),
+    scales: &[Scale],
     successor: Successor,
     interrupt: Option<&Interrupt<'_>>,
 ) -> Evaluation {
@@ -202,7 +199,7 @@ pub(crate) fn evaluate_until<D: LogDensity>(
         })
     };
     let mut weights = more(0..draws, &mut moments);
-    let mut evaluation = summarize(&weights, moments.agreement(policy));
+    let mut evaluation = summarize(&weights, moments.agreement());
     let last = MORE.len() - 1;
     let levels = if family.dim() <= MOST_COORDINATES {
         MORE.len()
@@ -224,13 +221,13 @@ pub(crate) fn evaluate_until<D: LogDensity>(
             (true, false) => above.abs() <= NEAR,
         };
         // What k̂ refuses needs no better moments.
-        let open = evaluation.khat_is_good() && evaluation.agreement.is_open(policy);
-        let unsettled = left && dear && !evaluation.agreement.is_good(policy);
+        let open = evaluation.khat_is_good() && evaluation.agreement.is_open();
+        let unsettled = left && dear && !evaluation.agreement.is_good();
         if !doubtful && !open || unsettled || weights.len() < draws {
             break;
         }
         weights.extend(more(weights.len()..factor * draws, &mut moments));
-        evaluation = summarize(&weights, moments.agreement(policy));
+        evaluation = summarize(&weights, moments.agreement());
     }
     evaluation
 }

@@ -10,7 +10,6 @@ use crate::error::FitError;
 use crate::family::Space;
 use crate::method::no_records;
 use crate::noise::NoiseSource;
-use crate::policy::Policy;
 use crate::records::Prepared;
 use crate::refine::Refined;
 use crate::refining::Refining;
@@ -35,10 +34,8 @@ pub struct Fit {
     pub families: Vec<FamilyResult>,
     /// Index of the one to use.
     pub chosen: usize,
-    /// How the optimisation of the chosen family ended.
+    /// How the run ended.
     pub status: Status,
-    /// How the whole run ended, its refinement included.
-    pub ended: Status,
     /// Every start's end; empty where the method begins without them.
     pub starts: Vec<StartOutcome>,
     /// Draws of the posterior itself, where the fit was refined.
@@ -53,8 +50,6 @@ pub struct Fit {
     pub calls: Calls,
     /// Wall-clock seconds.
     pub seconds: f64,
-    /// What was asked of it.
-    pub policy: Policy,
     space: Space,
 }
 
@@ -66,8 +61,7 @@ impl Fit {
         density: &D,
         settings: &Settings,
     ) -> Option<Self> {
-        let policy = settings.policy;
-        let chosen = choose(&output.results, &policy);
+        let chosen = choose(&output.results);
         let own = output.results.get(chosen)?.status.clone();
         let modes = modes_of(&output.starts);
         let source = NoiseSource::new(settings.seed, settings.simd);
@@ -75,7 +69,6 @@ impl Fit {
             Labellings::of(density, source, &output.starts, &modes, &settings.variables);
         Some(Self {
             chosen,
-            ended: status.clone(),
             status: own.unwrap_or(status),
             families: output.results,
             starts: output.starts,
@@ -85,7 +78,6 @@ impl Fit {
             iterations: 0,
             calls: output.calls,
             seconds: 0.0,
-            policy,
             space: Space::of(density),
         })
     }
