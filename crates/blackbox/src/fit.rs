@@ -34,8 +34,10 @@ pub struct Fit {
     pub families: Vec<FamilyResult>,
     /// Index of the one to use.
     pub chosen: usize,
-    /// How the run ended.
+    /// How the optimisation of the chosen family ended.
     pub status: Status,
+    /// How the whole run ended, its refinement included.
+    pub ended: Status,
     /// Every start's end; empty where the method begins without them.
     pub starts: Vec<StartOutcome>,
     /// Draws of the posterior itself, where the fit was refined.
@@ -69,6 +71,7 @@ impl Fit {
             Labellings::of(density, source, &output.starts, &modes, &settings.variables);
         Some(Self {
             chosen,
+            ended: status.clone(),
             status: own.unwrap_or(status),
             families: output.results,
             starts: output.starts,

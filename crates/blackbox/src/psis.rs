@@ -127,13 +127,18 @@ impl Tail {
         Some(Self { cutoff, order })
     }
 
-    /// Shape and scale; an infinite shape where fewer than five weights leave nothing to fit.
+    /// Shape and scale; an infinite shape where fewer than five weights leave nothing to fit, or where a quarter of them is
+    /// zero beside the largest.
     fn fit(&self, x: &[f64]) -> (f64, f64) {
         if self.order.len() <= 4 {
             return (f64::INFINITY, 0.0);
         }
         let excess = |&i: &usize| x[i].exp() - self.cutoff.exp();
-        fit_pareto(&self.order.iter().map(excess).collect::<Vec<f64>>())
+        let (shape, scale) = fit_pareto(&self.order.iter().map(excess).collect::<Vec<f64>>());
+        match shape.is_nan() {
+            true => (f64::INFINITY, 0.0),
+            false => (shape, scale),
+        }
     }
 }
 
@@ -145,10 +150,16 @@ fn fit_pareto(sorted: &[f64]) -> (f64, f64) {
     let grid = 30 + n.sqrt() as usize;
     let quartile = sorted[(n / 4.0 + 0.5) as usize - 1];
     let largest = sorted[sorted.len() - 1];
-    // A logarithm costs as much as a dozen products; eight factors stay far from the ends of the exponents.
+    // A logarithm costs as much as a dozen products; eight factors that leave the range of the exponents have one each.
+    let log_of_product = |b: f64, some: &[f64]| {
+        let product = some.iter().map(|x| 1.0 - b * x).product::<f64>();
+        match product.is_normal() {
+            true => product.ln(),
+            false => some.iter().map(|x| (-b * x).ln_1p()).sum(),
+        }
+    };
     let shape = |b: f64| {
-        let factors = sorted.chunks(8);
-        let logs = factors.map(|some| some.iter().map(|x| 1.0 - b * x).product::<f64>().ln());
+        let logs = sorted.chunks(8).map(|some| log_of_product(b, some));
         sum(&logs.collect::<Vec<f64>>()) / n
     };
     let b: Vec<f64> = (1..=grid)

@@ -30,7 +30,7 @@ Examples:
   jensen regress herds.csv 'cases | trials(size) ~ period + (1 | herd)' --family binomial
   jensen regress growth.csv 'length ~ s(age)' 'sigma ~ age' --prior 'b ~ normal(0, 1)'
   jensen regress wine.csv 'rating ~ temp * contact + (1 | judge)' --family cumulative --stan wine.stan
-  jensen regress map.csv 'cases ~ x + car(\"map.graph\", gr = region, type = \"bym2\") + offset(log(expected))' --family poisson
+  jensen regress map.csv 'cases ~ x + car(\"map.graph\", gr = region, type = \"bym2\")' --family poisson
   jensen regress air.csv 'ozone ~ mi(sun) + wind' 'sun | mi() ~ wind'
   jensen regress genes.csv 'y ~ .' --prior 'b ~ horseshoe(1)'
   jensen regress predict sleep new.csv --out predictions.csv

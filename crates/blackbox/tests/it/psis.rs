@@ -134,3 +134,13 @@ fn tails_of_draws_have_the_index_of_their_distribution() {
     assert_eq!(tail_index(&[1.0, 2.0, 3.0], 1.0), None);
     assert_eq!(tail_index(&[], 1.0), None);
 }
+
+#[test]
+fn weights_of_all_sizes_have_a_tail_index() {
+    for spread in [1e-3, 0.1, 1.0, 30.0] {
+        let wide: Vec<f64> = (0..4096).map(|i| -f64::from(i) * spread).collect();
+        let khat = psis(&wide, 1.0).khat;
+        assert!(!khat.is_nan(), "{spread}");
+        assert!(spread < 1.0 || khat > 0.7, "{spread}: {khat}");
+    }
+}

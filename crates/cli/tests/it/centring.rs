@@ -294,9 +294,12 @@ fn where_chains_do_not_mix_over_recentred_groups_the_program_is_fitted_as_writte
     // What was stopped in the first fit or in the second ends as what was not.
     assert_eq!(fit("first", &["--max-iters", "30"]), 4);
     assert_ne!(centring("first"), serde_json::json!([]));
+    // So does one whose chains were stopped before they could mix.
+    assert_eq!(fit("refined", &["--max-iters", "180"]), 4);
+    assert_ne!(centring("refined"), serde_json::json!([]));
     assert_eq!(fit("second", &["--max-iters", "300"]), 4);
     assert_eq!(centring("second"), serde_json::json!([]));
-    for stopped in ["first", "second"] {
+    for stopped in ["first", "refined", "second"] {
         assert_eq!(resume(stopped), 0);
         assert_eq!(draws_of(&desk.path("whole")), draws_of(&desk.path(stopped)));
     }

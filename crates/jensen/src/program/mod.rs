@@ -36,7 +36,7 @@ use jensen_blackbox::{
 };
 use jensen_data::{Coordinates, DataFile, DataSet, FitSummary};
 use jensen_density::{AllRecords, Variable};
-use jensen_run::{Budget, Control, Silent};
+use jensen_run::{Budget, Control, Silent, Status};
 
 use crate::exchangeable::{self, BlockModel, RecordModel, Records, ShardModel};
 use crate::job::{Around, Done, Place, carry_out, request as requests};
@@ -387,8 +387,13 @@ impl Program {
         let first = around.again(place);
         let done = self.carry_out(&centred, &recentred, init, left(), first)?;
         let has_failed = |refined: &Refined| !refined.mixed();
+        // Chains that were stopped have not failed: a longer run goes on with them.
+        let stopped = matches!(
+            done.made.output.fit.ended,
+            Status::Interrupted { .. } | Status::BudgetReached { .. }
+        );
         if !done.made.output.refined().is_some_and(has_failed)
-            || done.made.status.is_from_outside()
+            || stopped
             || left().is_spent()
             || centring.is_of_series()
         {

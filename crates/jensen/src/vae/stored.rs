@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(VaeModel::decode(&encoded).unwrap(), model);
         assert_eq!(encoded, model.encode());
         let said = |bytes: &[u8]| VaeModel::decode(bytes).unwrap_err().to_string();
-        assert!(said(&encoded[..encoded.len() - 1]).contains("no weights"));
+        assert!(said(&encoded[..encoded.len() - 1]).contains("does not have the weights"));
         let mut changed = encoded.clone();
         *changed.last_mut().unwrap() ^= 1;
         assert!(said(&changed).contains("digest"));
