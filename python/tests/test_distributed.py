@@ -775,7 +775,7 @@ def test_shards_of_mixtures_that_cannot_be_are_named(tables, tmp_path):
     refused(nothing, "binary components take 0 and 1", kind="bernoulli")
     refused(nothing, "5000 components are too many for 2000 points", components=5000)
     refused(nothing, "--passes needs --batch", passes=2.0)
-    refused(nothing, "--smoothing belongs to binary and multinomial", smoothing=1.0)
+    refused(nothing, "--smoothing belongs to binary, categorical and multinomial", smoothing=1.0)
     refused(nothing, "expected one of `tempper`|unknown field", error=(ValueError, TypeError), tempper="none")
     with pytest.raises(ValueError, match="is given twice"):
         distributed.fit_mixture([shards / "0.npy", shards / "0.npy"], 3)

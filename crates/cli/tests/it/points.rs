@@ -253,7 +253,7 @@ fn what_cannot_be_fitted_is_named() {
         (
             vec!["mixture", "fit", &data, "-k", "2", "--smoothing", "1"],
             2,
-            "binary and multinomial",
+            "binary, categorical and multinomial",
         ),
         (
             vec![

@@ -222,14 +222,26 @@ impl Components for Poissons {
         }
     }
 
-    /// Summed outwards from the mode until a term adds nothing.
+    /// Summed outwards from the mode until a term adds nothing. Where the terms are wide and far from zero, every sixteenth of
+    /// their standard deviation is enough: the sum and the trapezoidal rule are then the same to all digits, since both differ
+    /// from the integral by exp(−2π²·16²) (Poisson's summation formula).
     fn log_power(&self, t: &[f64], _size: f64, s: f64) -> f64 {
+        if s == 0.0 {
+            return f64::INFINITY;
+        }
         let of_rate = |t: &[f64]| {
             let term = |x: f64| s * (x * t[0] + t[1] - special::lgamma(x + 1.0));
-            let mode = t[0].exp().floor();
+            let rate = t[0].exp();
+            let mode = rate.floor();
             let top = term(mode);
+            // Ten standard deviations √(λ/s) are below the mode.
+            let wide = if s * rate > 100.0 {
+                ((rate / s).sqrt() / 16.0).floor().max(1.0)
+            } else {
+                1.0
+            };
             let mut sum = 1.0;
-            for step in [1.0, -1.0] {
+            for step in [wide, -wide] {
                 let mut x = mode + step;
                 while x >= 0.0 {
                     let more = (term(x) - top).exp();
@@ -240,7 +252,7 @@ impl Components for Poissons {
                     x += step;
                 }
             }
-            top + f64::ln(sum)
+            top + f64::ln(wide * sum)
         };
         t.chunks_exact(2).map(of_rate).sum()
     }

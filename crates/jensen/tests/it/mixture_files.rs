@@ -327,5 +327,8 @@ fn shards_that_cannot_be_are_named() {
         smoothing: Some(1.0),
         ..request
     };
-    assert!(said(&wrong, &shards).contains("--smoothing belongs to binary, categorical and multinomial"));
+    assert!(
+        said(&wrong, &shards)
+            .contains("--smoothing belongs to binary, categorical and multinomial")
+    );
 }

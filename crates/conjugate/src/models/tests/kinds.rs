@@ -67,6 +67,14 @@ fn powers_of_counts_and_categories_are_their_sums() {
         }
         assert!(dense.log_power(&t, 1.0, 1.0).abs() < 1e-12);
     }
+    // A wide one is Gaussian to one part in its rate, and a sum of ones is infinite.
+    let rate = 1e8f64;
+    let t = [rate.ln(), -rate];
+    for s in [1.0, 0.3] {
+        let wide = 0.5 * ((2.0 * std::f64::consts::PI * rate).ln() * (1.0 - s) - s.ln());
+        assert!((dense.log_power(&t, 1.0, s) - wide).abs() < 1e-6, "{s}");
+    }
+    assert_eq!(dense.log_power(&t, 1.0, 0.0), f64::INFINITY);
     let t = [
         0.2f64.ln(),
         0.3f64.ln(),
