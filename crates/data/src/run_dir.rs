@@ -239,7 +239,8 @@ impl RunDir {
         );
         let moved = move_files(&names, &self.path, &aside);
         if moved.is_err() {
-            // What was moved joins again what was not. The error that led here is the one worth reporting.
+            // The moved files join the others again. The error that led here is the one worth reporting.
+            names.retain(|name| aside.join(name).exists());
             drop(move_files(&names, &aside, &self.path).and_then(|()| self.forget_earlier()));
         }
         moved

@@ -481,7 +481,7 @@ fn tables_with_every_decoder_and_option() {
     let args_of = args
         .into_iter()
         .chain(linear)
-        .chain(["--epochs", "200", "--full-vb", "--json"]);
+        .chain(["--epochs", "2000", "--full-vb", "--json"]);
     let made = jensen(args_of).expect(0).json();
     assert!(made["bound"].as_f64().unwrap() < made["baseline"]["least"].as_f64().unwrap());
     assert!(

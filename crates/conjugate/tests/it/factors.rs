@@ -80,7 +80,7 @@ fn independent_factors_have_the_means_of_joint_ones_and_a_lower_bound() {
     let settings = DriverSettings {
         mode: Mode::Batch {
             tolerance: 0.0,
-            max_iterations: 60,
+            max_iterations: 400,
         },
         temper: Temper::None,
         seed: 1,
@@ -88,7 +88,7 @@ fn independent_factors_have_the_means_of_joint_ones_and_a_lower_bound() {
     };
     let fitted = |model: &FactorialMixture| {
         let (mut bounds, clock): (Vec<Record>, _) = (Vec::new(), || 0.0);
-        let mut control = Control::new(Budget::iterations(60), &clock, &mut bounds);
+        let mut control = Control::new(Budget::iterations(400), &clock, &mut bounds);
         let outcome = fit(model, &settings, "", &mut control).unwrap();
         (outcome.output.unwrap(), bounds)
     };

@@ -25,6 +25,8 @@ fn chain() -> Graph {
     let table: Vec<f64> = (0..numbers).map(|i| (i as f64).sin()).collect();
     let table = graph.vector(&table);
     let first = graph.element(z, 0);
+    // With a second derivative, so that Hessian-vector products have a chain of their own.
+    let first = graph.square(first);
     let mut power = graph.mul(table, first);
     for _ in 0..30 {
         let product = graph.matmul(power, table, dims);
