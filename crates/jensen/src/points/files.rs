@@ -335,7 +335,7 @@ pub fn fit_mixture_files(
     let files = &files;
     let width = points.dim();
     let units = match &rows {
-        Rows::Gaussian(.., units) => (**units).clone(),
+        Rows::Gaussian(rows) => rows.2.clone(),
         _ => Units::as_they_are(width),
     };
     let known = units.of_kept(&survey.columns).into_iter();
@@ -352,9 +352,9 @@ pub fn fit_mixture_files(
             .sum::<f64>(),
     };
     match &rows {
-        Rows::Gaussian(rows, ..) => all.fit(
-            rows,
-            |lambda, weight| gaussian(rows, &units, lambda, weight),
+        Rows::Gaussian(rows) => all.fit(
+            &rows.0,
+            |lambda, weight| gaussian(&rows.0, &units, lambda, weight),
             around,
         ),
         Rows::Bernoulli(rows, _) => all.fit(

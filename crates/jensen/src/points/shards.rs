@@ -56,7 +56,7 @@ pub(super) struct PointPlan {
 
 /// The training rows and the held-out rows of a shard, as components of a mixture.
 pub(super) enum Rows {
-    Gaussian(Gaussians, Gaussians, Box<Units>),
+    Gaussian(Box<(Gaussians, Gaussians, Units)>),
     Bernoulli(Bernoullis, Bernoullis),
     Multinomial(Multinomials, Multinomials),
 }
@@ -76,7 +76,7 @@ impl Rows {
                 let train = Gaussians::with_columns(shape, rows, &own, request.prior())
                     .with_log_scales(units.log_scales());
                 let heldout = train.with_data(units.rows(&points.heldout));
-                Self::Gaussian(train, heldout, Box::new(units))
+                Self::Gaussian(Box::new((train, heldout, units)))
             }
             Kind::Bernoulli => {
                 let of = |rows: &[f64]| bernoullis(request.smoothing(), &points, rows);
@@ -92,9 +92,10 @@ impl Rows {
     /// The same with the prior correlations of these points, which whoever drives needs and shards do not.
     pub fn with_correlation(self, points: &Points) -> Self {
         match self {
-            Self::Gaussian(train, heldout, units) => {
+            Self::Gaussian(rows) => {
+                let (train, heldout, units) = *rows;
                 let train = train.with_correlation_of(&units.rows(&points.train));
-                Self::Gaussian(train, heldout, units)
+                Self::Gaussian(Box::new((train, heldout, units)))
             }
             other => other,
         }
@@ -144,7 +145,7 @@ pub fn point_step(
     }
     let (shard, rows) = read_shard(plan, path, number, digest, &numbers)?;
     let answer = match &shard.rows {
-        Rows::Gaussian(train, ..) => begun(train, &rows),
+        Rows::Gaussian(own) => begun(&own.0, &rows),
         Rows::Bernoulli(train, _) => begun(train, &rows),
         Rows::Multinomial(train, _) => begun(train, &rows),
     };
@@ -254,7 +255,8 @@ impl PointShard {
         share: &[usize],
     ) -> Result<Vec<u8>, String> {
         match &self.rows {
-            Rows::Gaussian(train, heldout, _) => {
+            Rows::Gaussian(rows) => {
+                let (train, heldout, _) = &**rows;
                 self.of(train, heldout, what, components, ask, share)
             }
             Rows::Bernoulli(train, heldout) => {

@@ -170,10 +170,14 @@ fn few_groups_are_integrated_as_by_quadrature() {
         (log_between - between_mean / total).abs() < 0.15,
         "{log_between}"
     );
-    // The variance between groups, whose tail to small values is long.
+    agrees_with_shares(&found, &shares, total);
+}
+
+/// The variance between groups, whose tail to small values is long, beside its values on a grid with their masses.
+fn agrees_with_shares(found: &Integrated, shares: &[(f64, f64)], total: f64) {
     let (mut below, mut first, mut second, mut mass) = (0.0, 0.0, 0.0, 0.0);
     let mut places = Vec::new();
-    for (value, share) in shares {
+    for &(value, share) in shares {
         let share = share / total;
         places.push((value, below + 0.5 * share));
         below += share;

@@ -233,20 +233,25 @@ fn analysed(context: &mut Context<'_>, chamber: &Chamber, most: usize) -> Result
     }
     let mut figure = Figure::new(chamber.title).panel(losses);
     if let Some(scores) = scores {
-        let mut chart = Chart::new("Members by their two scores, tilted bound")
-            .x(Axis::new("first score"))
-            .y(Axis::new("second score"));
-        let mut names = parties.clone();
-        names.sort();
-        names.dedup();
-        for (number, party) in names.iter().enumerate() {
-            let members = scores.iter().zip(parties).filter(|(_, p)| *p == party);
-            let points: Vec<(f64, f64)> = members.map(|(s, _)| *s).collect();
-            chart = chart.series(Series::scatter(party, points).colour(number));
-        }
-        figure = figure.panel(chart);
+        figure = figure.panel(members(&scores, parties));
     }
     context.figure(chamber.figure, &figure)
+}
+
+/// Members by their two scores, coloured by party.
+fn members(scores: &[(f64, f64)], parties: &[String]) -> Chart {
+    let mut chart = Chart::new("Members by their two scores, tilted bound")
+        .x(Axis::new("first score"))
+        .y(Axis::new("second score"));
+    let mut names = parties.to_vec();
+    names.sort();
+    names.dedup();
+    for (number, party) in names.iter().enumerate() {
+        let members = scores.iter().zip(parties).filter(|(_, p)| *p == party);
+        let points: Vec<(f64, f64)> = members.map(|(s, _)| *s).collect();
+        chart = chart.series(Series::scatter(party, points).colour(number));
+    }
+    chart
 }
 
 /// Precision of the prior on the loadings.
