@@ -83,7 +83,7 @@ pub struct Terms {
     pub groups: Vec<Group>,
     /// `offset(x)`: what is added as it is.
     pub offsets: Vec<Expr>,
-    /// Calls that are terms of their own: those of [`SPECIAL`].
+    /// Calls that are terms of their own: those of `SPECIAL`.
     pub special: Vec<Expr>,
 }
 
