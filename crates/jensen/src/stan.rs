@@ -197,8 +197,12 @@ impl Model {
 }
 
 fn ending(posterior: &BoundModel) -> Ending {
-    let halt = posterior.halt().clone();
-    Ending::new(move || halt.reason().is_some())
+    let (halt, other) = (posterior.halt().clone(), posterior.halt().clone());
+    let ending = Ending::new(move || halt.reason().is_some());
+    if !other.is_apart() {
+        return ending;
+    }
+    ending.apart(move |work| other.during(Span::default(), work).is_ok())
 }
 
 impl<D> Model<D> {

@@ -170,10 +170,7 @@ pub fn curves(request: &Request, frame: &Frame) -> Result<(Vec<Curve>, Frame)> {
         }
     }
     let mut columns = Vec::new();
-    for name in frame.names() {
-        let Some(column) = frame.column(name) else {
-            continue;
-        };
+    for (name, column) in frame.columns() {
         let kind = change(name).map_or(Change::Level, |(_, change)| *change);
         let usual = usual(column, kind);
         let at = |point: &Vec<(String, Column)>| {

@@ -1,6 +1,6 @@
 //! The table of a regression: named columns of numbers, truth values and factors.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jensen_data::{Adjacency, Cells, Table};
 
@@ -166,14 +166,15 @@ impl Frame {
     pub fn new(source: impl Into<String>, columns: Vec<(String, Column)>) -> Result<Self> {
         let source = source.into();
         let rows = columns.first().map_or(0, |(_, column)| column.len());
-        for (at, (name, column)) in columns.iter().enumerate() {
+        let mut known = BTreeSet::new();
+        for (name, column) in &columns {
             if column.len() != rows {
                 return Err(Error::new(format!(
                     "{source}: the column `{name}` has {} rows, and the first one {rows}",
                     column.len()
                 )));
             }
-            if columns[..at].iter().any(|(other, _)| other == name) {
+            if !known.insert(name) {
                 return Err(Error::new(format!(
                     "{source}: two columns are called `{name}`"
                 )));
@@ -227,6 +228,11 @@ impl Frame {
     /// The names of the columns.
     pub fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// The columns with their names.
+    pub fn columns(&self) -> impl Iterator<Item = (&String, &Column)> {
+        self.names.iter().zip(&self.columns)
     }
 
     /// A column by name.

@@ -2,28 +2,56 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+
+/// Whether evaluations are to end.
+type Asked = dyn Fn() -> bool + Send + Sync;
+
+/// A piece of work that may be left behind.
+type Work = Box<dyn FnOnce() + Send>;
+
+/// Does a piece of work, and says whether it is done.
+type During = dyn Fn(Work) -> bool + Send + Sync;
 
 /// Ends evaluations from outside, when their time is up or somebody has lost patience: what an evaluation that was ended
 /// writes is NaN. The default ends none.
 #[derive(Clone, Default)]
-pub struct Ending(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
+pub struct Ending {
+    asked: Option<Arc<Asked>>,
+    during: Option<Arc<During>>,
+}
 
 impl Ending {
     /// Ends evaluations once `asked` says so. It is asked from every thread, after each million numbers or so.
     pub fn new(asked: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(asked)))
+        Self {
+            asked: Some(Arc::new(asked)),
+            during: None,
+        }
+    }
+
+    /// Has `during` do large factorisations and products, which ask nobody. It does the work elsewhere, waits for it while the
+    /// evaluation may go on, and says whether it is done: work that it leaves behind is in nobody's way.
+    pub fn apart(self, during: impl Fn(Work) -> bool + Send + Sync + 'static) -> Self {
+        Self {
+            during: Some(Arc::new(during)),
+            ..self
+        }
     }
 }
 
 impl fmt::Debug for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Ending" } else { "None" })
+        f.write_str(if self.asked.is_some() { "Ending" } else { "None" })
     }
 }
 
 /// Numbers computed between two questions: about a millisecond, ten thousand times what a question takes.
 const BETWEEN: usize = 1 << 20;
+
+/// Numbers that one step computes from which it is done apart: from a twentieth to half of a second. A thread and a copy of
+/// the operands take a hundredth of that.
+const LONG: usize = 1 << 27;
 
 /// What one thread has computed since it last asked.
 pub(crate) struct Patience {
@@ -48,7 +76,9 @@ impl Patience {
 
     /// So many numbers more were computed.
     pub fn worked(&self, numbers: usize) {
-        let Some(asked) = &self.ending.0 else { return };
+        let Some(asked) = &self.ending.asked else {
+            return;
+        };
         let worked = self.worked.get().saturating_add(numbers);
         if worked < BETWEEN {
             self.worked.set(worked);
@@ -57,6 +87,24 @@ impl Patience {
         self.over.set(asked());
         // The next evaluation asks at once where this one is ended.
         self.worked.set(if self.over.get() { worked } else { 0 });
+    }
+
+    /// Whether a step that computes so many numbers is done apart.
+    pub fn is_apart(&self, numbers: usize) -> bool {
+        numbers >= LONG && self.ending.during.is_some()
+    }
+
+    /// What `work` makes elsewhere; nothing where the evaluation is ended before it is done.
+    pub fn apart<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let during = self.ending.during.as_ref()?;
+        let (done, made) = mpsc::channel();
+        // Nobody may be waiting any more.
+        let is_done = during(Box::new(move || drop(done.send(work()))));
+        self.over.set(!is_done);
+        made.try_recv().ok().filter(|_| is_done)
     }
 
     /// Whether the present evaluation is ended.

@@ -238,7 +238,9 @@ pub(crate) enum Step {
         kernel: DenseKernel,
         slot: u32,
         offset: usize,
-        args: Vec<Arg>,
+        /// Operands and their shapes.
+        args: Vec<(Arg, Shape)>,
+        shape: Shape,
     },
     /// A pass of a solver.
     Solver {
@@ -574,7 +576,11 @@ impl Planner<'_> {
             kernel,
             slot,
             offset: 0,
-            args,
+            args: args
+                .into_iter()
+                .zip(parts.iter().map(|part| graph.shape(*part)))
+                .collect(),
+            shape,
         });
         self.args_of.insert(id, rows);
     }
@@ -683,7 +689,7 @@ impl Step {
                 visit(*slot);
             }
             Step::Dense { slot, args, .. } => {
-                args.iter().for_each(arg);
+                args.iter().for_each(|(source, _)| arg(source));
                 visit(*slot);
             }
             Step::Solver { slot, args, .. } => {
@@ -723,7 +729,7 @@ impl Step {
                 slot, offset, args, ..
             } => {
                 *offset += offset_of(*slot);
-                args.iter_mut().for_each(arg);
+                args.iter_mut().for_each(|(source, _)| arg(source));
             }
             Step::Solver {
                 slot, offset, args, ..

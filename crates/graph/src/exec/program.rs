@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jensen_math::simd::{LANES, Simd};
 
+use crate::exec::dense::DenseKernel;
 use crate::exec::ending::{Ending, Patience};
 use crate::exec::kernels::Operand;
 use crate::exec::plan::{Arg, IndexRef, Instruction, Plan, Region, Step, Target, plan};
@@ -421,14 +422,21 @@ impl Runner<'_> {
                     kernel,
                     offset,
                     args,
+                    shape,
                     ..
                 } => {
-                    let mut operands = [Operand::NONE; 2];
-                    for (operand, arg) in operands.iter_mut().zip(args) {
-                        *operand = self.operand(arg, 0);
-                    }
+                    let dst = self.rows.add(offset * lanes);
                     let records = self.program.records;
-                    kernel.run(self.rows.add(offset * lanes), &operands, records, lanes);
+                    if self.patience.is_apart(cost) {
+                        let rows = shape.elements(records);
+                        self.dense_apart(*kernel, args, dst, rows);
+                    } else {
+                        let mut operands = [Operand::NONE; 2];
+                        for (operand, (arg, _)) in operands.iter_mut().zip(args) {
+                            *operand = self.operand(arg, 0);
+                        }
+                        kernel.run(dst, &operands, records, lanes);
+                    }
                 }
                 Step::Solver {
                     call,
@@ -457,7 +465,50 @@ impl Runner<'_> {
                 } => return self.fused(*shape, instructions, cost),
             }
         }
-        self.patience.worked(cost);
+        if !self.patience.is_over() {
+            self.patience.worked(cost);
+        }
+    }
+
+    /// A dense step that works on copies, as it may be left behind when the evaluation ends: `rows` rows from `dst` on.
+    unsafe fn dense_apart(
+        &self,
+        kernel: DenseKernel,
+        args: &[(Arg, Shape)],
+        dst: *mut f64,
+        rows: usize,
+    ) {
+        let (lanes, records) = (self.lanes, self.program.records);
+        let copy = |(arg, shape): &(Arg, Shape)| {
+            let width = if arg.is_splat() { 1 } else { lanes };
+            let mut copied = Vec::with_capacity(shape.elements(records) * width);
+            for i in 0..shape.elements(records) {
+                // SAFETY: the step's operands have so many elements, of which this is one, each of `width` numbers.
+                copied.extend_from_slice(unsafe {
+                    std::slice::from_raw_parts(self.operand(arg, 0).row(i), width)
+                });
+            }
+            (copied, width)
+        };
+        let copies: Vec<(Vec<f64>, usize)> = args.iter().map(copy).collect();
+        let made = self.patience.apart(move || {
+            let mut operands = [Operand::NONE; 2];
+            for (operand, (copy, width)) in operands.iter_mut().zip(&copies) {
+                *operand = Operand {
+                    base: copy.as_ptr(),
+                    stride: *width,
+                    index: std::ptr::null(),
+                };
+            }
+            let mut out = vec![0.0; rows * lanes];
+            // SAFETY: the copies have the elements of the step's operands, and `out` those of its destination.
+            unsafe { kernel.run(out.as_mut_ptr(), &operands, records, lanes) };
+            out
+        });
+        if let Some(made) = made {
+            // SAFETY: the step has so many rows from `dst` on.
+            unsafe { std::ptr::copy_nonoverlapping(made.as_ptr(), dst, made.len()) };
+        }
     }
 
     /// The rows of an operand, one after another.

@@ -41,6 +41,27 @@ fn chain() -> Graph {
     graph
 }
 
+/// A log density of one determinant, so large that its factorisation is a long step by itself.
+fn determinant() -> Graph {
+    const ROWS: usize = 256;
+    let mut graph = Graph::new();
+    let z = graph.input(2);
+    let number = |k: usize| match k % (ROWS + 1) {
+        0 => 20.0,
+        _ => (k as f64).sin(),
+    };
+    let table: Vec<f64> = (0..ROWS * ROWS).map(number).collect();
+    let table = graph.vector(&table);
+    let first = graph.element(z, 0);
+    let matrix = graph.mul(table, first);
+    let log = graph.log_abs_det(matrix, ROWS);
+    let square = graph.square(z);
+    let square = graph.sum(square);
+    let value = graph.sub(log, square);
+    graph.set_outputs(vec![value]);
+    graph
+}
+
 fn evaluated(density: &GraphDensity) -> Results {
     run(density, &mut Default::default(), &[0.3, -0.2], &[1.0, 0.5])
 }
@@ -69,4 +90,27 @@ fn an_evaluation_ends_in_its_middle_and_is_the_same_where_it_goes_on() {
     );
     // Once in the gradient, once each in the two programs of a product.
     assert!(asked.load(Ordering::Relaxed) <= 5);
+}
+
+#[test]
+fn a_long_step_is_done_apart_or_left_behind() {
+    let graph = determinant();
+    let with = |ending: Ending| evaluated(&density(&graph, Simd::detect(), 1).ended_by(ending));
+    let whole = with(Ending::default());
+    assert!(whole.values[0].is_finite());
+    let steps = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&steps);
+    let done = with(Ending::new(|| false).apart(move |work| {
+        count.fetch_add(1, Ordering::Relaxed);
+        std::thread::spawn(work).join().is_ok()
+    }));
+    assert_eq!(done, whole);
+    assert!(steps.load(Ordering::Relaxed) > 0);
+    // It goes on, and nobody waits for what it makes.
+    let left = with(Ending::new(|| false).apart(|work| {
+        drop(std::thread::spawn(work));
+        false
+    }));
+    let all_nan = |numbers: &[f64]| numbers.iter().all(|x| x.is_nan());
+    assert!(all_nan(&left.values) && all_nan(&left.gradients), "{left:?}");
 }

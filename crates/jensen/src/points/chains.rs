@@ -345,7 +345,8 @@ pub fn fit_chains(
         Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
             let units = points.units(standardise)?;
             let (shape, prior) = (shape(request, points)?, GaussianPrior::default());
-            let emissions = points.gaussians_to_fit(shape, &units, prior, request.points.seed());
+            let size = (most, request.points.seed(), around.memory_limit);
+            let emissions = points.gaussians_to_fit(shape, &units, prior, size)?;
             data(&units).fit(&emissions, around, |c, lambda| Emission::Gaussian {
                 mean: units.back(&c.mean(lambda)),
                 covariance: spread(c, &units, lambda),

@@ -114,6 +114,9 @@ pub(super) fn images<'a>(
 /// The mean log predictive density of held-out points and its standard error, where there are any.
 pub(super) type Score = Option<(f64, f64)>;
 
+/// Copies of the globals of a model: with their statistics, their gradients, and three times in a checkpoint.
+pub(super) const COPIES: u64 = 8;
+
 /// A model of points, about to be fitted.
 pub(super) struct PointJob<'a, M, R> {
     pub(super) command: &'static str,
@@ -353,9 +356,8 @@ impl<M: ConjugateModel, R: Serialize> Job for PointJob<'_, M, R> {
         let name = self.first().model.name();
         Need {
             what: format!("a {name} of {} points", points.count()),
-            // The rows as they were read and as the model keeps them; the globals with their statistics, their
-            // gradients, and three times in a checkpoint.
-            bytes: ((3 * numbers + 8 * globals) * size_of::<f64>()) as u64 + (64 << 20),
+            // The rows as they were read and as the model keeps them.
+            bytes: ((3 * numbers + COPIES as usize * globals) * size_of::<f64>()) as u64 + (64 << 20),
             advice: "use fewer components or factors, or fit a part of the rows".to_owned(),
         }
     }

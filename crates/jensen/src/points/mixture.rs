@@ -46,8 +46,12 @@ pub fn fit_mixture(
         Kind::Gaussian | Kind::Poisson | Kind::Categorical => {
             let shape = request.covariance.unwrap_or_default();
             let units = points.units(request.standardise.unwrap_or_default())?;
-            let seed = request.points.seed();
-            let train = points.gaussians_to_fit(shape, &units, request.prior(), seed);
+            let size = (
+                request.sizes().most(),
+                request.points.seed(),
+                around.memory_limit,
+            );
+            let train = points.gaussians_to_fit(shape, &units, request.prior(), size)?;
             let heldout = train.with_data(units.rows(&points.heldout));
             let score =
                 |k, lambda: &[f64]| score(&Mixture::new(&heldout, k, concentration), lambda);

@@ -6,8 +6,10 @@ use jensen_conjugate::models::{GaussianPrior, Gaussians, sample};
 use jensen_data::Table;
 use jensen_math::rng::{Purpose, permutation};
 
+use super::job::COPIES;
 use super::{PointRequest, Shape};
 use crate::Error;
+use crate::job::Need;
 use crate::units::{Standardise, Units};
 
 /// Rows of numbers, divided into training rows and held-out rows.
@@ -121,23 +123,44 @@ impl Points {
             .with_log_scales(units.log_scales())
     }
 
-    /// The same about to be fitted from this seed: with prior correlations, which are those of the rows that the start looks at.
+    /// The same, `parts` of them about to be fitted from this seed: with prior correlations, which are those of the rows that
+    /// the start looks at.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where their covariance matrices take more than `limit` bytes.
     pub(super) fn gaussians_to_fit(
         &self,
         shape: Shape,
         units: &Units,
         prior: GaussianPrior,
-        seed: u64,
-    ) -> Gaussians {
+        (parts, seed, limit): (u64, u64, u64),
+    ) -> Result<Gaussians, Error> {
+        if let Shape::Full = shape {
+            self.covariances(parts).check(limit)?;
+        }
         let row = |at: usize| &self.train[at * self.dim()..(at + 1) * self.dim()];
         let gaussians = self.gaussians(shape, units, prior);
-        match sample(self.count(), seed) {
+        Ok(match sample(self.count(), seed) {
             None => gaussians.with_correlation_of(&units.rows(&self.train)),
             Some(rows) => {
                 let looked_at: Vec<f64> =
                     rows.into_iter().flat_map(|at| units.row(row(at))).collect();
                 gaussians.with_correlation_of(&looked_at)
             }
+        })
+    }
+
+    /// What full covariance matrices of all columns take, which are made before there is a job that states its need.
+    fn covariances(&self, parts: u64) -> Need {
+        let columns = self.dim() as u64;
+        Need {
+            what: format!("{parts} covariance matrices of {columns} columns"),
+            // As for the globals of a job, of which they are most.
+            bytes: columns
+                .saturating_mul(columns)
+                .saturating_mul(parts)
+                .saturating_mul(COPIES * size_of::<f64>() as u64),
+            advice: "use --covariance diagonal, or fewer columns".to_owned(),
         }
     }
 

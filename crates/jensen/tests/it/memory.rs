@@ -9,7 +9,8 @@ use jensen::latent::{
     LatentData, LatentRequest, LatentRun, PriorFiles, fit_latent, fit_latent_in_memory,
 };
 use jensen::points::{
-    ChainsRequest, Emission, Globals, Parts, PointRequest, Points, explain_chains, fit_chains,
+    ChainsRequest, Emission, Globals, MixtureRequest, Parts, PointRequest, Points, explain_chains,
+    fit_chains, fit_mixture,
 };
 use jensen::topics::stored::TopicsRun;
 use jensen::topics::{Collection, TopicsRequest, fit_topics};
@@ -140,4 +141,26 @@ fn states_of_chains_are_told_apart_and_found_in_other_rows() {
     };
     let error = explain_chains(&request, &short, &fresh, &[30]).unwrap_err();
     assert!(error.to_string().contains("another model"), "{error}");
+}
+
+/// Covariance matrices of many columns are refused before they are made, also where most columns are copies that the model
+/// leaves out.
+#[test]
+fn covariances_of_many_columns_keep_to_the_memory() {
+    let columns = (0..20_000).map(|column| {
+        let cells = (0..4).map(|row| f64::from(column % 7 * row)).collect();
+        Column::new(format!("c{column}"), Cells::Numbers(cells))
+    });
+    let table = Table::new("wide.csv", columns.collect()).unwrap();
+    let points = Points::of_table(&table, &PointRequest::default()).unwrap();
+    let request = MixtureRequest {
+        components: Some("2".parse().unwrap()),
+        ..MixtureRequest::default()
+    };
+    let refused = alone(|around| fit_mixture(&request, &points, around).map(|_| ()));
+    let said = refused.unwrap_err().to_string();
+    assert!(
+        said.contains("2 covariance matrices of 20000 columns") && said.contains("--covariance diagonal"),
+        "{said}"
+    );
 }

@@ -143,8 +143,13 @@ pub fn call_under(
 /// # Errors
 /// The reason to end, and those of the operator.
 pub fn binary_under(halt: &Halt, op: BinaryOp, a: &Value, b: &Value, span: Span) -> Eval<Value> {
-    let linear = matches!(op, BinaryOp::Mul | BinaryOp::Div | BinaryOp::LeftDiv);
-    let made = match linear && halt.is_apart() && is_long(a) && is_long(b) {
+    let takes_long = match op {
+        BinaryOp::Mul => is_long(a) && is_long(b),
+        BinaryOp::Div => is_long(b),
+        BinaryOp::LeftDiv => is_long(a),
+        _ => false,
+    };
+    let made = match takes_long && halt.is_apart() {
         false => ops::binary(op, a, b),
         true => {
             let (a, b) = (a.clone(), b.clone());
@@ -160,15 +165,27 @@ const LONG_EXTENT: usize = 128;
 /// Elements of which sorting takes some tenths of a second.
 const LONG: usize = 1 << 22;
 
+/// Elements of which a transform takes some hundredths of a second.
+const LONG_TRANSFORM: usize = 1 << 16;
+
 /// Whether a call may take long because of this argument.
 fn is_long(value: &Value) -> bool {
     let extents = match value {
         Value::Matrix(m) => (m.rows(), m.cols()),
         Value::ComplexMatrix(m) => (m.rows(), m.cols()),
-        Value::Array(all) => return all.iter().any(is_long) || all.len() >= LONG,
+        Value::ComplexVector(all) => return all.len() >= LONG_TRANSFORM,
+        Value::Array(all) => return all.first().is_some_and(is_long) || count(value) >= LONG,
         other => return other.len() >= LONG,
     };
     extents.0.min(extents.1) >= LONG_EXTENT
+}
+
+/// Numbers of a value, whose elements are alike.
+fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(all) => all.len() * all.first().map_or(0, count),
+        other => other.len(),
+    }
 }
 
 /// Calls a `…_jacobian` function of the library: the constrained value and the log-Jacobian, which the caller adds to

@@ -1,10 +1,11 @@
 //! What ends an evaluation within a call of the library, and calls that are as fast as others' are.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use jensen_stan::interpret::{ErrorKind, Halt, Interpreter};
+use jensen_stan::lower::{LowerOptions, lower};
 use jensen_stan::{NoIncludes, check};
 
 use crate::support::JsonData;
@@ -69,5 +70,52 @@ fn matrices_of_hundreds_of_rows_take_no_time() {
         crate::support::bind(&text, "{}").expect("a model");
         let taken = begun.elapsed();
         assert!(taken < Duration::from_secs(8), "{call}: {taken:?}");
+    }
+}
+
+/// Pieces of work that were started elsewhere.
+static APART: AtomicUsize = AtomicUsize::new(0);
+
+/// Transforms, systems with a vector, and arrays of arrays that are small one by one.
+#[test]
+fn calls_that_may_take_long_are_done_apart() {
+    let pieces = |call: &str| {
+        let checked = check(&program(150, call), "model.stan", &NoIncludes);
+        let program = Arc::new(checked.program.expect("a correct program"));
+        let interpreter = Interpreter {
+            halt: Halt::new(|| None).apart(|work| {
+                APART.fetch_add(1, Ordering::Relaxed);
+                std::thread::spawn(work);
+            }),
+            ..Interpreter::default()
+        };
+        let before = APART.load(Ordering::Relaxed);
+        let bound = interpreter.bind(program, &JsonData::default(), &mut |_| {});
+        bound.expect("a model");
+        APART.load(Ordering::Relaxed) - before
+    };
+    let without = pieces("0");
+    for call in [
+        "get_real(fft(to_complex(linspaced_vector(70001, 0, 1), 0))[1])",
+        "(s \\ rep_vector(1, 150))[1]",
+        "(rep_row_vector(1, 150) / s)[1]",
+        "exp(rep_array(rep_vector(0.5, 50), 100000))[1, 1]",
+    ] {
+        assert!(pieces(call) > without, "{call}");
+    }
+}
+
+#[test]
+fn hypergeometric_functions_of_huge_lists_are_refused() {
+    for call in ["hypergeometric_pFq(v, v, 0.1)", "hypergeometric_3F2(v, v, 0.1)"] {
+        let text = format!(
+            "parameters {{ real a; }} model {{ a ~ normal(0, 1); vector[1000000] v = rep_vector(a, 1000000); target += {call}; }}"
+        );
+        let begun = Instant::now();
+        let model = crate::support::bind(&text, "{}").expect("a model");
+        let refused = lower(&model, LowerOptions::default()).err();
+        let error = refused.expect("it is refused");
+        assert!(error.message.contains("hypergeometric"), "{}", error.message);
+        assert!(begun.elapsed() < Duration::from_secs(5));
     }
 }

@@ -12,7 +12,7 @@ pub const TABLE: &[(&str, Build)] = &[
         hypergeometric(cx, &args[..2], &args[2..3], &args[3])
     }),
     ("hypergeometric_3F2", |cx, args| {
-        let count = |x: &Sym| cx.elements(x).map(|all| all.len());
+        let count = |x: &Sym| x.dims().map(|dims| dims.size());
         check_three_two(cx.name, count(&args[0])?, count(&args[1])?)?;
         hypergeometric(cx, &args[..1], &args[1..2], &args[2])
     }),
@@ -70,6 +70,10 @@ pub const TABLE: &[(&str, Build)] = &[
 ];
 
 fn hypergeometric(cx: &Cx<'_>, above: &[Sym], below: &[Sym], z: &Sym) -> FnResult<Sym> {
+    let counts = above.iter().chain(below).map(|x| x.dims());
+    let count: usize = counts.map(|dims| Ok(dims?.size())).sum::<FnResult<_>>()?;
+    // Second derivatives are by every pair of numbers.
+    check_terms(cx.name, (count as f64).powi(2))?;
     let list = |all: &[Sym]| -> FnResult<Vec<E<'_>>> {
         let parts: Vec<_> = all
             .iter()
