@@ -45,7 +45,13 @@ pub fn dependencies(root: &Path) -> Result<Ended, String> {
         return Ok(Ended::Skipped(how.into()));
     }
     let deny = |what: &[&str]| run::cargo(root, &[&["deny"], what].concat(), &[]);
-    deny(&["check", "--hide-inclusion-graph", "licenses", "bans", "sources"])?;
+    deny(&[
+        "check",
+        "--hide-inclusion-graph",
+        "licenses",
+        "bans",
+        "sources",
+    ])?;
     if deny(&["fetch", "db"]).is_err() {
         println!("advisories are not checked: they cannot be fetched here");
         return Ok(Ended::Done);

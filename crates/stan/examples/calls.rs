@@ -1,7 +1,8 @@
 //! Programs that call one function of the library each, with large arguments: what `cargo xtask limits` runs.
 //!
 //! `calls FOLDER COUNT SEED` writes COUNT programs, one after another of the list of functions, each with one of its signatures:
-//! of data in transformed data, and where the result is a real number of parameters in the model as well.
+//! of data in transformed data, and where the result is a real number of parameters in the model as well. Before them come those
+//! of functions that take a function, which are written here.
 
 use std::error::Error;
 use std::fs;
@@ -20,6 +21,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let all: Vec<BuiltinId> = BuiltinId::all().filter(|id| !id.is_variadic()).collect();
     let first = dice.below(all.len());
     let mut written = 0;
+    for (name, text) in solvers(&mut dice).into_iter().take(count) {
+        let name = format!("{written:04}-{name}.stan");
+        fs::write(Path::new(folder).join(name), text)?;
+        written += 1;
+    }
     for at in 0.. {
         if written >= count {
             break;
@@ -40,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// A program with a call; nothing of functions that stand elsewhere or take what is not made here.
 fn program(name: &str, signature: &FunctionType, dice: &mut Dice) -> Option<String> {
-    if name.ends_with("_lp") || name.ends_with("_jacobian") || signature.result == Type::Void {
+    if name.ends_with("_lp") || signature.result == Type::Void {
         return None;
     }
     let arguments = signature.params.iter().map(|p| argument(&p.ty, dice));
@@ -52,6 +58,12 @@ fn program(name: &str, signature: &FunctionType, dice: &mut Dice) -> Option<Stri
         [first, rest @ ..] if bar => format!("{name}({first} | {})", rest.join(", ")),
         all => format!("{name}({})", all.join(", ")),
     };
+    if name.ends_with("_jacobian") {
+        return Some(format!(
+            "parameters {{ real a; }}\ntransformed parameters {{ real z = size({{{}}}); }}\nmodel {{ a ~ normal(0, 1); }}\n",
+            call(&arguments)
+        ));
+    }
     let mut text = format!(
         "transformed data {{\n  print(\"begun\");\n  print(size({{{}}}));\n}}\n",
         call(&arguments)
@@ -74,6 +86,66 @@ fn program(name: &str, signature: &FunctionType, dice: &mut Dice) -> Option<Stri
     };
     text += &format!("parameters {{ real a; }}\nmodel {{\n  a ~ normal(0, 1);\n  {model}\n}}\n");
     Some(text)
+}
+
+/// What the functions that take a function are given.
+const FUNCTIONS: &str = "functions {
+  vector decay(real t, vector y, real a) { return -(1e6 + a) * y; }
+  vector hidden(real t, vector y, vector dy, real a) { return dy + (1e3 + a) * y; }
+  vector cube(vector x, real a) { return x .* x .* x - exp(1e-9 * a); }
+  real bell(real x, real xc, array[] real theta, array[] real r, array[] int i) { return exp(-square(1e3 * x) + theta[1]); }
+  real part(array[] real x, int from, int to, real a) { return normal_lpdf(x | a, 1); }
+}
+";
+
+/// Programs with a call of a function that takes a function, of many states or times.
+fn solvers(dice: &mut Dice) -> Vec<(String, String)> {
+    let mut made = Vec::new();
+    let mut add = |names: &[&str], call: &dyn Fn(&str, usize, usize) -> String| {
+        for name in names {
+            let (states, times) = ([3, 300][dice.below(2)], [10, 10_000][dice.below(2)]);
+            let call = call(name, states, times);
+            made.push((
+                (*name).to_owned(),
+                format!(
+                    "{FUNCTIONS}parameters {{ real a; }}\nmodel {{ a ~ normal(0, 1); target += 1e-12 * {call}; }}\n"
+                ),
+            ));
+        }
+    };
+    let ode = |name: &str, states: usize, times: usize, settings: &str| {
+        format!(
+            "{name}(decay, rep_vector(1, {states}), 0, linspaced_array({times}, 1, 1e6){settings}, a)[1][1]"
+        )
+    };
+    add(
+        &["ode_rk45", "ode_ckrk", "ode_bdf", "ode_adams"],
+        &|name, states, times| ode(name, states, times, ""),
+    );
+    add(
+        &[
+            "ode_rk45_tol",
+            "ode_ckrk_tol",
+            "ode_bdf_tol",
+            "ode_adams_tol",
+        ],
+        &|name, states, times| ode(name, states, times, ", 1e-10, 1e-10, 100000000"),
+    );
+    add(&["dae"], &|name, states, times| {
+        format!(
+            "{name}(hidden, rep_vector(1, {states}), rep_vector(-1e3, {states}), 0, linspaced_array({times}, 1, 1e3), a)[1][1]"
+        )
+    });
+    add(&["solve_newton", "solve_powell"], &|name, states, _| {
+        format!("{name}(cube, rep_vector(0.5, {states}), a)[1]")
+    });
+    add(&["integrate_1d"], &|name, _, times| {
+        format!("{name}(bell, -{times}.0, 1e6, {{a}}, {{0.5}}, {{1}}, 1e-12)")
+    });
+    add(&["reduce_sum", "reduce_sum_static"], &|name, _, times| {
+        format!("{name}(part, rep_array(0.5, 100 * {times}), 1, a)")
+    });
+    made
 }
 
 /// An expression of a type, large as often as not.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{Flags, finish};
-use crate::run::cargo;
+use crate::run::{cargo, given};
 
 /// Processor seconds: that of `--max-seconds`, that until it must have ended, and what starting takes.
 const SECONDS: u32 = 3;
@@ -23,8 +23,7 @@ pub fn attack(
         count.to_string(),
         flags.seed.to_string(),
     );
-    let line = ["run", "-q", "-p", "jensen-stan", "--example", "calls", "--"];
-    cargo(root, &[&line[..], &[&place, &count, &seed]].concat(), &[])?;
+    write(root, [&place, &count, &seed])?;
     let read = |e: std::io::Error| format!("`{place}`: {e}");
     let mut programs: Vec<_> = fs::read_dir(&folder)
         .map_err(read)?
@@ -58,4 +57,18 @@ pub fn attack(
         }
     }
     Ok(finds)
+}
+
+/// Writes the programs: their folder, number and seed.
+fn write(root: &Path, arguments: [&str; 3]) -> Result<(), String> {
+    let Some(built) = given() else {
+        let line = ["run", "-q", "-p", "jensen-stan", "--example", "calls", "--"];
+        return cargo(root, &[&line[..], &arguments].concat(), &[]);
+    };
+    let program = built.join("examples/calls");
+    let status = Command::new(&program).args(arguments).status();
+    match status.map_err(|e| format!("`{}`: {e}", program.display()))? {
+        status if status.success() => Ok(()),
+        status => Err(format!("`{}`: {status}", program.display())),
+    }
 }

@@ -151,3 +151,56 @@ fn other_likelihoods_and_mistakes() {
         assert!(done.stderr.contains(told), "{args:?}: {}", done.stderr);
     }
 }
+
+/// Rows that repeat few others, which factors reproduce exactly, have a likelihood without a bound.
+#[test]
+fn a_likelihood_without_a_bound_is_not_trusted() {
+    let desk = Desk::new();
+    let rows = "0.3,-1.2,0.8,2.1\n1.7,0.4,-0.6,0.2\n-0.9,0.5,1.1,-1.4\n".repeat(10);
+    let file = desk.file("few.csv", &format!("a,b,c,d\n{rows}"));
+    let fit = |factors: &str, code| {
+        let line = ["factor-analysis", "fit", &file, "-k", factors, "--json"];
+        jensen(line).expect(code).json()
+    };
+    let warnings = fit("2", 4)["warnings"].to_string();
+    assert!(
+        warnings.contains("the likelihood is unbounded"),
+        "{warnings}"
+    );
+    fit("1", 0);
+    let same = desk.file("same.csv", &format!("a,b\n{}", "1.5,2.5\n".repeat(20)));
+    let said = jensen(["factor-analysis", "fit", &same, "-k", "1"])
+        .expect(3)
+        .stderr;
+    assert!(said.contains("every column is constant"), "{said}");
+}
+
+/// Columns in units of 1e10 and 1e-6 take no more iterations than others, and have the same loadings in their units.
+#[test]
+fn units_cost_no_iterations() {
+    let desk = Desk::new();
+    let (file, _) = measurements(&desk);
+    let text = fs::read_to_string(&file).unwrap();
+    let scales = [1e10, 1e-6, 1.0, 1.0, 1.0, 1.0];
+    let mut other = "a,b,c,d,e,f\n".to_owned();
+    for row in text.lines().skip(1) {
+        let cells = row.split(',').zip(scales).map(|(cell, scale)| {
+            let number = cell.parse::<f64>();
+            number.map_or_else(|_| cell.to_owned(), |x| (x * scale).to_string())
+        });
+        other += &(cells.collect::<Vec<_>>().join(",") + "\n");
+    }
+    let other = desk.file("units.csv", &other);
+    let fit = |file: &str| {
+        let line = ["factor-analysis", "fit", file, "-k", "2", "--json"];
+        jensen(line).expect(0).json()
+    };
+    let (plain, scaled) = (fit(&file), fit(&other));
+    let iterations = |fit: &serde_json::Value| fit["iterations"].as_u64().unwrap();
+    assert!(iterations(&scaled) <= iterations(&plain) + 2, "{scaled}");
+    for (column, scale) in scales.iter().enumerate() {
+        let loading = |fit: &serde_json::Value| fit["loadings"][column][0].as_f64().unwrap();
+        let ratio = loading(&scaled) / (loading(&plain) * scale);
+        assert!((ratio.abs() - 1.0).abs() < 0.02, "{column}: {ratio}");
+    }
+}

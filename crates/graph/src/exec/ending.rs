@@ -51,7 +51,7 @@ const BETWEEN: usize = 1 << 20;
 
 /// Numbers that one step computes from which it is done apart: from a twentieth to half of a second. A thread and a copy of
 /// the operands take a hundredth of that.
-const LONG: usize = 1 << 27;
+pub(crate) const LONG: usize = 1 << 27;
 
 /// What one thread has computed since it last asked.
 pub(crate) struct Patience {

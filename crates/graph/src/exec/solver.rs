@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jensen_math::simd::{LANES, Simd};
 
 use crate::exec::bytecode::{Bytecode, BytecodeArena};
-use crate::exec::ending::{Ending, Patience};
+use crate::exec::ending::{Ending, LONG, Patience};
 use crate::exec::program::{Arena, Program};
 use crate::ir::Graph;
 use crate::ops::{Pass, Solver};
@@ -87,6 +87,8 @@ impl Code {
 /// Code with its memory, as long as nobody has lost patience: from then on all is NaN, at which a solver gives up.
 struct Running<'a> {
     code: Machine<'a>,
+    /// Numbers of a lane that are computed beside each run: a factored system is solved.
+    beside: usize,
     patience: &'a Patience,
 }
 
@@ -112,12 +114,14 @@ impl Engine for Running<'_> {
         }
         let (program, arena) = match &mut self.code {
             Machine::Bytecode(bytecode, arena) => {
-                self.patience.worked(bytecode.work() * lanes);
+                let work = bytecode.work() + self.beside;
+                self.patience.worked(work * lanes);
                 return bytecode.run(arena, inputs, lanes, outputs);
             }
             Machine::Program(program, arena) => (program, arena),
         };
-        self.patience.worked(program.work() * lanes);
+        let work = program.work() + self.beside;
+        self.patience.worked(work * lanes);
         program.run(arena, inputs, lanes);
         let mut which = 0;
         for out in outputs {
@@ -137,7 +141,11 @@ impl Call {
     /// Plans a pass.
     pub fn new(solver: Arc<Solver>, pass: Pass, simd: Simd) -> Self {
         let programs = Roles::of(&solver, pass).map(|graph| Code::new(graph, simd));
-        let group = programs.iter().map(Code::block).min().unwrap_or(LANES);
+        let mut group = programs.iter().map(Code::block).min().unwrap_or(LANES);
+        // Nobody is asked within a factorisation.
+        while group > LANES && group * solver.factored().pow(3) > LONG {
+            group /= 2;
+        }
         Self {
             rough: solver.roughly(),
             solver,
@@ -200,7 +208,14 @@ impl Call {
         };
         scratch.patience.begin();
         let (arenas, patience) = (&mut scratch.arenas[which], &scratch.patience);
-        let engine = |program, memory| engine(program, memory, patience);
+        let beside = solver.factored().pow(2);
+        let engine = |program, memory| {
+            Some(Running {
+                code: machine(program, memory)?,
+                beside,
+                patience,
+            })
+        };
         let mut roles = Roles {
             base: engine(&self.programs.base, &mut arenas.base),
             jacobian: engine(&self.programs.jacobian, &mut arenas.jacobian),
@@ -250,17 +265,14 @@ impl Call {
     }
 }
 
-fn engine<'a>(
-    program: &'a Option<Code>,
-    memory: &'a mut Option<Memory>,
-    patience: &'a Patience,
-) -> Option<Running<'a>> {
-    let code = match (program.as_ref()?, memory.as_mut()?) {
-        (Code::Bytecode(bytecode), Memory::Bytecode(arena)) => Machine::Bytecode(bytecode, arena),
-        (Code::Program(program), Memory::Program(arena)) => Machine::Program(program, arena),
+fn machine<'a>(program: &'a Option<Code>, memory: &'a mut Option<Memory>) -> Option<Machine<'a>> {
+    match (program.as_ref()?, memory.as_mut()?) {
+        (Code::Bytecode(bytecode), Memory::Bytecode(arena)) => {
+            Some(Machine::Bytecode(bytecode, arena))
+        }
+        (Code::Program(program), Memory::Program(arena)) => Some(Machine::Program(program, arena)),
         _ => unreachable!("memory of the same code"),
-    };
-    Some(Running { code, patience })
+    }
 }
 
 impl SolverScratch {

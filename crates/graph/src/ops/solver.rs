@@ -119,6 +119,15 @@ impl Solver {
         }
     }
 
+    /// Rows of the matrices that are factored on the way; none by explicit steps and integrals.
+    pub fn factored(&self) -> usize {
+        match &self.kind {
+            SolverKind::Ode(ode) if matches!(ode.method, Method::Radau | Method::Implicit) => ode.states,
+            SolverKind::Root(root) => root.unknowns,
+            SolverKind::Ode(_) | SolverKind::Integral(_) => 0,
+        }
+    }
+
     /// Lengths of the arguments of a pass, in order, and of what it gives.
     pub fn signature(&self, pass: Pass) -> (Vec<usize>, usize) {
         let (x, f) = (self.arguments(), self.results());

@@ -112,5 +112,8 @@ fn a_long_step_is_done_apart_or_left_behind() {
         false
     }));
     let all_nan = |numbers: &[f64]| numbers.iter().all(|x| x.is_nan());
-    assert!(all_nan(&left.values) && all_nan(&left.gradients), "{left:?}");
+    assert!(
+        all_nan(&left.values) && all_nan(&left.gradients),
+        "{left:?}"
+    );
 }

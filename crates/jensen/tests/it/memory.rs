@@ -160,7 +160,8 @@ fn covariances_of_many_columns_keep_to_the_memory() {
     let refused = alone(|around| fit_mixture(&request, &points, around).map(|_| ()));
     let said = refused.unwrap_err().to_string();
     assert!(
-        said.contains("2 covariance matrices of 20000 columns") && said.contains("--covariance diagonal"),
+        said.contains("2 covariance matrices of 20000 columns")
+            && said.contains("--covariance diagonal"),
         "{said}"
     );
 }

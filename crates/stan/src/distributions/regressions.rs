@@ -86,23 +86,17 @@ pub static TABLE: &[Multivariate] = &[
 /// α + x β: one number for each row of `x`, or for each of `n` outcomes that share a row.
 fn predictor(function: &str, n: usize, x: &Value, alpha: &Value, beta: &Value) -> FnResult<Value> {
     let beta = beta.slice()?;
-    let rows: Vec<Vec<f64>> = match x {
-        Value::RowVector(row) => vec![row.clone(); n.max(1)],
-        other => {
-            let m = other.matrix()?;
-            (0..m.rows()).map(|i| m.row(i)).collect()
-        }
-    };
+    let (rows, shared) = rows_of(x)?;
+    let count = if shared { n.max(1) } else { rows.len() };
     let alpha = alpha.numbers();
-    if alpha.len() != 1 && alpha.len() != rows.len() {
+    if alpha.len() != 1 && alpha.len() != count {
         return Err(FnError::invalid(format!(
-            "{function}: {} intercepts for {} rows",
-            alpha.len(),
-            rows.len()
+            "{function}: {} intercepts for {count} rows",
+            alpha.len()
         )));
     }
-    let mut eta = Vec::with_capacity(rows.len());
-    for (i, row) in rows.iter().enumerate() {
+    let mut products = Vec::with_capacity(rows.len());
+    for row in &rows {
         if row.len() != beta.len() {
             return Err(FnError::invalid(format!(
                 "{function}: {} columns for {} weights",
@@ -110,11 +104,23 @@ fn predictor(function: &str, n: usize, x: &Value, alpha: &Value, beta: &Value) -
                 beta.len()
             )));
         }
-        let dot: f64 = row.iter().zip(beta).map(|(x, b)| x * b).sum();
-        eta.push(alpha[if alpha.len() == 1 { 0 } else { i }] + dot);
+        products.push(row.iter().zip(beta).map(|(x, b)| x * b).sum::<f64>());
     }
+    let at = |of: &[f64], i: usize| of[if of.len() == 1 { 0 } else { i }];
+    let eta: Vec<f64> = (0..count)
+        .map(|i| at(&alpha, i) + at(&products, i))
+        .collect();
     check(function, PREDICTOR, Domain::Finite, &eta)?;
     Ok(Value::Vector(eta))
+}
+
+/// The rows of `x`, and whether it is one that all outcomes share, which stands once.
+fn rows_of(x: &Value) -> FnResult<(Vec<Vec<f64>>, bool)> {
+    if let Value::RowVector(row) = x {
+        return Ok((vec![row.clone()], true));
+    }
+    let m = x.matrix()?;
+    Ok(((0..m.rows()).map(|i| m.row(i)).collect(), false))
 }
 
 fn univariate(name: &str) -> FnResult<&'static Univariate> {
@@ -174,27 +180,20 @@ fn categorical(keep: Keep, a: &[&Value]) -> FnResult<f64> {
             beta.cols()
         )));
     }
-    let rows: Vec<Vec<f64>> = match a[1] {
-        Value::RowVector(row) => vec![row.clone(); outcomes.len()],
-        other => {
-            let m = other.matrix()?;
-            (0..m.rows()).map(|i| m.row(i)).collect()
-        }
-    };
-    let outcomes = if outcomes.len() == 1 && rows.len() != 1 {
-        vec![outcomes[0]; rows.len()]
+    let (rows, shared) = rows_of(a[1])?;
+    let count = if shared { outcomes.len() } else { rows.len() };
+    let outcomes = if outcomes.len() == 1 && count != 1 {
+        vec![outcomes[0]; count]
     } else {
         outcomes
     };
-    if rows.len() != outcomes.len() {
+    if count != outcomes.len() {
         return Err(FnError::invalid(format!(
-            "{NAME}: {} rows for {} outcomes",
-            rows.len(),
+            "{NAME}: {count} rows for {} outcomes",
             outcomes.len()
         )));
     }
-    let mut sum = 0.0;
-    for (row, outcome) in rows.iter().zip(outcomes) {
+    let logits_of = |row: &[f64]| -> FnResult<(Vec<f64>, f64)> {
         if row.len() != beta.rows() {
             return Err(FnError::invalid(format!(
                 "{NAME}: {} columns for {} weights",
@@ -208,8 +207,25 @@ fn categorical(keep: Keep, a: &[&Value]) -> FnResult<f64> {
                 alpha[k] + dot
             })
             .collect();
+        let normaliser = log_sum_exp_slice(&logits);
+        Ok((logits, normaliser))
+    };
+    let common = match shared && count > 0 {
+        true => Some(logits_of(&rows[0])?),
+        false => None,
+    };
+    let mut sum = 0.0;
+    for (i, outcome) in outcomes.into_iter().enumerate() {
+        let own;
+        let (logits, normaliser) = match &common {
+            Some(found) => found,
+            None => {
+                own = logits_of(&rows[i])?;
+                &own
+            }
+        };
         let at = categories::category(NAME, outcome, logits.len())?;
-        sum += logits[at] - log_sum_exp_slice(&logits);
+        sum += logits[at] - normaliser;
     }
     Ok(keep.term(2 | 4 | 8, sum))
 }

@@ -203,7 +203,7 @@ impl Machine<'_> {
                     match &mut self.rng {
                         Some(rng) => {
                             rng.go_to(self.place.at(span));
-                            library::draw(id, rng, &refs)
+                            library::draw_under(&self.halt, id, rng, &refs, span)?
                         }
                         None => Err(FnError::invalid(format!(
                             "{}: there are no random numbers here",

@@ -129,7 +129,9 @@ pub fn call_under(
     args: &[&Value],
     span: Span,
 ) -> Eval<FnResult<Value>> {
-    if !halt.is_apart() || !args.iter().any(|arg| is_long(arg)) {
+    let tails = id.name().ends_with("cdf");
+    let takes_long = |arg: &&Value| is_long(arg) || (tails && count(arg) >= LONG_TAILS);
+    if !halt.is_apart() || !args.iter().any(takes_long) {
         return Ok(call(id, keep, args));
     }
     let owned: Vec<Value> = args.iter().copied().cloned().collect();
@@ -168,6 +170,9 @@ const LONG: usize = 1 << 22;
 /// Elements of which a transform takes some hundredths of a second.
 const LONG_TRANSFORM: usize = 1 << 16;
 
+/// Elements of which distribution functions may take seconds: a series has up to a hundred million terms.
+const LONG_TAILS: usize = 256;
+
 /// Whether a call may take long because of this argument.
 fn is_long(value: &Value) -> bool {
     let extents = match value {
@@ -198,6 +203,30 @@ pub fn constrain(id: BuiltinId, args: &[&Value]) -> FnResult<(Value, f64)> {
         Some(Implementation::Function(Builtin::Constrain(f))) => f(args),
         _ => Err(unsupported(id)),
     }
+}
+
+/// As [`draw`]; what may take long does so under `halt`.
+///
+/// # Errors
+/// The reason to end, from outside; and those of [`draw`], from inside.
+pub fn draw_under(
+    halt: &Halt,
+    id: BuiltinId,
+    rng: &mut Draws,
+    args: &[&Value],
+    span: Span,
+) -> Eval<FnResult<Value>> {
+    if !halt.is_apart() || !args.iter().any(|arg| is_long(arg)) {
+        return Ok(draw(id, rng, args));
+    }
+    let owned: Vec<Value> = args.iter().copied().cloned().collect();
+    let mut own = rng.clone();
+    let (made, after) = halt.during(span, move || {
+        let made = draw(id, &mut own, &owned.iter().collect::<Vec<_>>());
+        (made, own)
+    })?;
+    *rng = after;
+    Ok(made)
 }
 
 /// Calls a library function that draws random numbers.

@@ -107,7 +107,10 @@ fn calls_that_may_take_long_are_done_apart() {
 
 #[test]
 fn hypergeometric_functions_of_huge_lists_are_refused() {
-    for call in ["hypergeometric_pFq(v, v, 0.1)", "hypergeometric_3F2(v, v, 0.1)"] {
+    for call in [
+        "hypergeometric_pFq(v, v, 0.1)",
+        "hypergeometric_3F2(v, v, 0.1)",
+    ] {
         let text = format!(
             "parameters {{ real a; }} model {{ a ~ normal(0, 1); vector[1000000] v = rep_vector(a, 1000000); target += {call}; }}"
         );
@@ -115,7 +118,11 @@ fn hypergeometric_functions_of_huge_lists_are_refused() {
         let model = crate::support::bind(&text, "{}").expect("a model");
         let refused = lower(&model, LowerOptions::default()).err();
         let error = refused.expect("it is refused");
-        assert!(error.message.contains("hypergeometric"), "{}", error.message);
+        assert!(
+            error.message.contains("hypergeometric"),
+            "{}",
+            error.message
+        );
         assert!(begun.elapsed() < Duration::from_secs(5));
     }
 }
