@@ -44,7 +44,7 @@ pub fn dependencies(root: &Path) -> Result<Ended, String> {
         let how = "cargo-deny is not installed (`cargo install cargo-deny`)";
         return Ok(Ended::Skipped(how.into()));
     }
-    let deny = |what: &[&str]| run::cargo(root, &[&["deny"], what].concat(), &[]);
+    let deny = |what: &[&str]| run::cargo(root, &[&["deny"][..], what].concat(), &[]);
     deny(&[
         "check",
         "--hide-inclusion-graph",

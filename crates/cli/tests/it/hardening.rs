@@ -406,8 +406,6 @@ fn functions_of_huge_counts_are_refused_or_quick() {
         "hypergeometric_rng(1000000000, 1000000000, 1000000000)",
         "von_mises_rng(1e300, 1e300)",
         "log_modified_bessel_first_kind(1e300, 1e300)",
-        "neg_binomial_lccdf(2147483647 | 1e300, 1e6)",
-        "gamma_lcdf(1e300 | 1e300, 1)",
     ] {
         let source = program(&format!("transformed data {{ real z = {call}; }}"), "");
         let model = desk.file("model.stan", &source);

@@ -16,7 +16,8 @@ fn longest(a: f64) -> usize {
     (10_000.0 + 20.0 * a.sqrt()).min(MOST as f64) as usize
 }
 
-/// log of the lower and of the upper regularised incomplete gamma function; NaN where they take too many terms.
+/// log of the lower and of the upper regularised incomplete gamma function; NaN where they take too many terms or
+/// numbers overflow.
 pub fn ln_gamma_pq(a: f64, x: f64) -> (f64, f64) {
     if a.is_nan() || x.is_nan() || x < 0.0 || a < 0.0 {
         return (f64::NAN, f64::NAN);
@@ -63,10 +64,10 @@ pub fn ln_gamma_pq(a: f64, x: f64) -> (f64, f64) {
             }
             let factor = c * d;
             h *= factor;
-            if (factor - 1.0).abs() < 1e-16 || factor.is_nan() {
+            if (factor - 1.0).abs() < 1e-16 {
                 break;
             }
-            if terms == MOST {
+            if factor.is_nan() || terms == MOST {
                 return (f64::NAN, f64::NAN);
             }
         }
@@ -75,7 +76,8 @@ pub fn ln_gamma_pq(a: f64, x: f64) -> (f64, f64) {
     }
 }
 
-/// log of the regularised incomplete beta function and of its complement; NaN where they take too many terms.
+/// log of the regularised incomplete beta function and of its complement; NaN where they take too many terms or
+/// numbers overflow.
 pub fn ln_inc_beta(a: f64, b: f64, x: f64) -> (f64, f64) {
     if a.is_nan() || b.is_nan() || x.is_nan() || !(0.0..=1.0).contains(&x) || a < 0.0 || b < 0.0 {
         return (f64::NAN, f64::NAN);
@@ -113,10 +115,10 @@ fn ln_beta_fraction(a: f64, b: f64, x: f64, y: f64) -> f64 {
         c = guard(1.0 + odd / c);
         let factor = d * c;
         h *= factor;
-        if (factor - 1.0).abs() < 1e-16 || factor.is_nan() {
+        if (factor - 1.0).abs() < 1e-16 {
             break;
         }
-        if terms == MOST {
+        if factor.is_nan() || terms == MOST {
             return f64::NAN;
         }
     }

@@ -15,6 +15,15 @@ fn close(a: f64, b: f64, tolerance: f64) {
     );
 }
 
+/// Series that never settle, and fractions whose terms overflow.
+#[test]
+fn incomplete_functions_beyond_reach_have_no_value() {
+    let (lower, upper) = ln_gamma_pq(1e300, 1e300);
+    assert!(lower.is_nan() && upper.is_nan());
+    let (lower, upper) = ln_inc_beta(1e300, 2_147_483_648.0, 0.999_999);
+    assert!(lower.is_nan() && upper.is_nan());
+}
+
 #[test]
 fn incomplete_functions() {
     for (a, x) in [
