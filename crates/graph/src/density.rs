@@ -2,7 +2,7 @@
 //! lanes and threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jensen_density::{Lanes, LanesMut, LogDensity, Pattern, TwiceDifferentiable};
 use jensen_math::simd::{LANES, Simd};
@@ -46,6 +46,8 @@ pub struct GraphDensity {
     value: Program,
     gradient: Program,
     second: OnceLock<SecondOrder>,
+    /// Held by the thread that makes the programs of second derivatives.
+    making: Mutex<()>,
     pattern: OnceLock<Option<Arc<Pattern>>>,
     ending: Ending,
     /// The largest number of records in a batch.
@@ -227,6 +229,7 @@ impl GraphDensity {
             value,
             gradient,
             second: OnceLock::new(),
+            making: Mutex::new(()),
             pattern: OnceLock::new(),
             ending: Ending::default(),
             capacity,
@@ -291,51 +294,67 @@ impl GraphDensity {
         block_width(program, self.execution.threads, total)
     }
 
-    fn second(&self) -> &SecondOrder {
-        self.second.get_or_init(|| {
-            let mut graph = self.differentiated.clone();
-            let gradient = graph.outputs()[1];
-            let z = graph.input_node(0);
-            let v = graph.input(self.dim);
-            let product = graph.tangent(&[gradient], &[(z, v)])[0]
-                .unwrap_or_else(|| graph.vector(&vec![0.0; self.dim]));
-            graph.set_outputs(vec![product]);
-            let cut = cut_set(&graph, v);
-            let mut primal = graph.clone();
-            primal.set_outputs(cut.clone());
-            let saved_rows = cut.iter().map(|&id| graph.shape(id).len as usize).sum();
-
-            let mut tangent = graph.like();
-            let saved = tangent.input(saved_rows);
-            let mut offset = 0;
-            let replaced: Vec<(NodeId, NodeId)> = cut
-                .iter()
-                .map(|&id| {
-                    let len = graph.shape(id).len as usize;
-                    let part = tangent.slice(saved, offset, len);
-                    offset += len;
-                    (id, part)
-                })
-                .collect();
-            let outputs = passes::transplant(&graph, &[product], &replaced, &mut tangent);
-            tangent.set_outputs(outputs);
-            let program = |graph: &Graph| {
-                let graph = passes::compact(graph);
-                let mut program = Program::new(graph, self.execution.simd, self.capacity);
-                program.end_by(&self.ending);
-                program
-            };
-            let mut second = SecondOrder {
-                linearise: program(&primal),
-                saved_rows,
-                apply: program(&tangent),
-                recompute: program(&graph),
-            };
-            if let Some(batch) = &self.batch {
-                second.programs().for_each(|program| program.bind(batch));
+    /// The programs of second derivatives; none where their making is ended from outside.
+    fn second(&self) -> Option<&SecondOrder> {
+        if self.second.get().is_none() {
+            let making = self.making.lock();
+            let _making = making.unwrap_or_else(PoisonError::into_inner);
+            if self.second.get().is_none() {
+                let made = self.second_order()?;
+                return Some(self.second.get_or_init(|| made));
             }
-            second
-        })
+        }
+        self.second.get()
+    }
+
+    fn second_order(&self) -> Option<SecondOrder> {
+        let go_on = || (!self.ending.is_due()).then_some(());
+        go_on()?;
+        let mut graph = self.differentiated.clone();
+        let gradient = graph.outputs()[1];
+        let z = graph.input_node(0);
+        let v = graph.input(self.dim);
+        let product = graph.tangent(&[gradient], &[(z, v)])[0]
+            .unwrap_or_else(|| graph.vector(&vec![0.0; self.dim]));
+        graph.set_outputs(vec![product]);
+        go_on()?;
+        let cut = cut_set(&graph, v);
+        let mut primal = graph.clone();
+        primal.set_outputs(cut.clone());
+        let saved_rows = cut.iter().map(|&id| graph.shape(id).len as usize).sum();
+
+        let mut tangent = graph.like();
+        let saved = tangent.input(saved_rows);
+        let mut offset = 0;
+        let replaced: Vec<(NodeId, NodeId)> = cut
+            .iter()
+            .map(|&id| {
+                let len = graph.shape(id).len as usize;
+                let part = tangent.slice(saved, offset, len);
+                offset += len;
+                (id, part)
+            })
+            .collect();
+        let outputs = passes::transplant(&graph, &[product], &replaced, &mut tangent);
+        tangent.set_outputs(outputs);
+        let program = |graph: &Graph| {
+            go_on()?;
+            let graph = passes::compact(graph);
+            go_on()?;
+            let mut program = Program::new(graph, self.execution.simd, self.capacity);
+            program.end_by(&self.ending);
+            Some(program)
+        };
+        let mut second = SecondOrder {
+            linearise: program(&primal)?,
+            saved_rows,
+            apply: program(&tangent)?,
+            recompute: program(&graph)?,
+        };
+        if let Some(batch) = &self.batch {
+            second.programs().for_each(|program| program.bind(batch));
+        }
+        Some(second)
     }
 
     /// Products of the Hessians at `z` with `v`, by the program that reads `saved` (one piece a block)
@@ -604,10 +623,13 @@ impl LogDensity for GraphDensity {
 impl TwiceDifferentiable for GraphDensity {
     fn linearize(&self, ws: &mut GraphWorkspace, z: Lanes<'_>) {
         assert_eq!(z.rows(), self.dim, "rows of z");
-        let second = self.second();
         ws.draws.clear();
         ws.draws.extend_from_slice(z.as_slice());
         ws.lanes = z.lanes();
+        let Some(second) = self.second() else {
+            ws.keeps = false;
+            return;
+        };
         let width = self.width(&second.apply, z.lanes());
         let padded = z.lanes().next_multiple_of(LANES);
         ws.keeps = second.saved_rows * padded * 8 <= SAVED_LIMIT;
@@ -656,9 +678,11 @@ impl TwiceDifferentiable for GraphDensity {
         );
     }
 
-    fn apply(&self, ws: &mut GraphWorkspace, v: Lanes<'_>, out: LanesMut<'_>) {
+    fn apply(&self, ws: &mut GraphWorkspace, v: Lanes<'_>, mut out: LanesMut<'_>) {
         assert_eq!(v.lanes(), ws.lanes, "linearised at as many draws");
-        let second = self.second();
+        let Some(second) = self.second() else {
+            return out.as_mut_slice().fill(f64::NAN);
+        };
         if !ws.keeps {
             let draws = std::mem::take(&mut ws.draws);
             let z = Lanes::new(&draws, self.dim, v.lanes());
@@ -671,7 +695,10 @@ impl TwiceDifferentiable for GraphDensity {
     }
 
     /// One product alone: nothing is kept, so the primal values are used where they are computed.
-    fn hvp(&self, ws: &mut GraphWorkspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>) {
-        self.product(&self.second().recompute, &mut ws.recompute, &[], z, v, out);
+    fn hvp(&self, ws: &mut GraphWorkspace, z: Lanes<'_>, v: Lanes<'_>, mut out: LanesMut<'_>) {
+        match self.second() {
+            Some(second) => self.product(&second.recompute, &mut ws.recompute, &[], z, v, out),
+            None => out.as_mut_slice().fill(f64::NAN),
+        }
     }
 }

@@ -38,11 +38,20 @@ impl Ending {
             ..self
         }
     }
+
+    /// Whether evaluations are to end now.
+    pub(crate) fn is_due(&self) -> bool {
+        self.asked.as_ref().is_some_and(|asked| asked())
+    }
 }
 
 impl fmt::Debug for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.asked.is_some() { "Ending" } else { "None" })
+        f.write_str(if self.asked.is_some() {
+            "Ending"
+        } else {
+            "None"
+        })
     }
 }
 
@@ -95,10 +104,7 @@ impl Patience {
     }
 
     /// What `work` makes elsewhere; nothing where the evaluation is ended before it is done.
-    pub fn apart<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Option<T> {
+    pub fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         let during = self.ending.during.as_ref()?;
         let (done, made) = mpsc::channel();
         // Nobody may be waiting any more.
