@@ -86,7 +86,7 @@ fn create_temporary(folder: &Path, name: &std::ffi::OsStr) -> io::Result<(Tempor
 ///
 /// # Errors
 /// The folder cannot be read, or a file not be removed.
-pub(crate) fn sweep(folder: &Path) -> Result<(), DataError> {
+pub fn sweep(folder: &Path) -> Result<(), DataError> {
     let io = |error| DataError::io("read the folder", folder, &error);
     for entry in fs::read_dir(folder).map_err(io)? {
         let entry = entry.map_err(io)?;

@@ -57,7 +57,7 @@ pub mod table_csv;
 pub mod trace;
 
 pub use adjacency::Adjacency;
-pub use atomic::{write_atomic, write_atomic_bytes};
+pub use atomic::{sweep, write_atomic, write_atomic_bytes};
 pub use bytes::Bytes;
 pub use coordinates::{Coordinates, Labels};
 pub use data_file::{DataFile, DataFormat};

@@ -491,9 +491,16 @@ fn litter_of_killed_runs_goes_and_is_in_nobodys_way() {
     jensen(["fit", &model, &data, "--draws", "10", "--out", &name]).expect(0);
     fs::write(out.join(".fit.json.4242-7.tmp"), "{").unwrap();
     jensen(["fit", "--resume", &name]).expect(0);
-    let left = fs::read_dir(&out).unwrap().flatten();
-    let litter = left.filter(|entry| entry.file_name().to_string_lossy().ends_with(".tmp"));
-    assert_eq!(litter.count(), 0);
+    let many = desk.name("many");
+    let fits = ["fit-many", &model, &data, "--seeds", "1..2", "--out", &many];
+    jensen(fits).expect(0);
+    fs::write(desk.path("many/.fits.csv.4242-1.tmp"), "a").unwrap();
+    jensen(fits).expect(0);
+    for folder in [&out, &desk.path("many")] {
+        let left = fs::read_dir(folder).unwrap().flatten();
+        let litter = left.filter(|entry| entry.file_name().to_string_lossy().ends_with(".tmp"));
+        assert_eq!(litter.count(), 0, "{}", folder.display());
+    }
     // What is not ours keeps the folder from being taken.
     let other = desk.path("other");
     fs::create_dir(&other).unwrap();

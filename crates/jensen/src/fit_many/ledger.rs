@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use jensen_data::{
-    Claim, TraceWriter, create_folder, read_optional, read_trace, write_atomic_bytes,
+    Claim, TraceWriter, create_folder, read_optional, read_trace, sweep, write_atomic_bytes,
 };
 
 use super::{Fits, Row, Task, table};
@@ -68,6 +68,7 @@ impl Ledger {
                 (Vec::new(), writer)
             }
         };
+        sweep(folder).map_err(Error::output)?;
         let rows = rows.into_iter().map(|row| (key(&row), row)).collect();
         Ok(Self {
             folder: folder.to_owned(),
