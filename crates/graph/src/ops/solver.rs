@@ -122,7 +122,9 @@ impl Solver {
     /// Rows of the matrices that are factored on the way; none by explicit steps and integrals.
     pub fn factored(&self) -> usize {
         match &self.kind {
-            SolverKind::Ode(ode) if matches!(ode.method, Method::Radau | Method::Implicit) => ode.states,
+            SolverKind::Ode(ode) if matches!(ode.method, Method::Radau | Method::Implicit) => {
+                ode.states
+            }
             SolverKind::Root(root) => root.unknowns,
             SolverKind::Ode(_) | SolverKind::Integral(_) => 0,
         }

@@ -357,7 +357,8 @@ impl<M: ConjugateModel, R: Serialize> Job for PointJob<'_, M, R> {
         Need {
             what: format!("a {name} of {} points", points.count()),
             // The rows as they were read and as the model keeps them.
-            bytes: ((3 * numbers + COPIES as usize * globals) * size_of::<f64>()) as u64 + (64 << 20),
+            bytes: ((3 * numbers + COPIES as usize * globals) * size_of::<f64>()) as u64
+                + (64 << 20),
             advice: "use fewer components or factors, or fit a part of the rows".to_owned(),
         }
     }
