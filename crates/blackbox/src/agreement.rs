@@ -44,7 +44,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// What cannot be told: no weight to compare with.
+    /// What cannot be determined: no weight to compare with.
     const UNKNOWN: Self = Self {
         coordinate: 0,
         constrained: false,

@@ -7,7 +7,7 @@
 //! the methods of its [plan](Method::plan), each taking over where the one before gave up. As all stages
 //! are steps of one [`Algorithm`], budgets, traces and checkpoints hold across them.
 //!
-//! Methods of minibatches take the same way: their starts, and the place where a richer family begins,
+//! Methods of minibatches take the same way: their starts, and the point where a richer family begins,
 //! come from a sample of the records where there are many, see [`Prepared`].
 
 mod stored;
@@ -49,7 +49,7 @@ const CONDITIONAL_FILL: usize = 32;
 const SPARSE_PART: usize = 4;
 
 /// Most entries of its factor.
-const SPARSE_PLACES: usize = 1 << 21;
+const SPARSE_NONZEROS: usize = 1 << 21;
 
 /// Factors of the richer family beyond that.
 const FACTORS: usize = 8;
@@ -376,8 +376,8 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         if dim < SPARSE_FROM || self.records.is_some() {
             return false;
         }
-        let most = SPARSE_PLACES.min(dim * (dim + 1) / 2 / SPARSE_PART);
-        Sparse::places(&Space::of(self.density), most).is_some()
+        let most = SPARSE_NONZEROS.min(dim * (dim + 1) / 2 / SPARSE_PART);
+        Sparse::nonzeros(&Space::of(self.density), most).is_some()
     }
 
     /// Evaluates a family's parameters, whose optimisation by a method ended with a status at an iteration;
@@ -745,7 +745,7 @@ pub fn finds_conditional<D: TwiceDifferentiable>(
 
 /// Whether a density has global parameters, and local parameters that meet few others.
 fn has_few_globals(density: &impl LogDensity) -> bool {
-    let most = SPARSE_PLACES.min(density.dim() * CONDITIONAL_FILL);
+    let most = SPARSE_NONZEROS.min(density.dim() * CONDITIONAL_FILL);
     Conditional::suits(&Space::of(density), most)
 }
 

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `fit` | [`fit`], [`Fit`]: the judged result |
 //! | `driver` | the stages (starts, family, richer family) as one algorithm |
-//! | `verdict` | [`Fit::verdict`]: whether it is to be trusted, decided in one place |
+//! | `verdict` | [`Fit::verdict`]: whether it is to be trusted, decided in one module |
 //! | `settings` | [`Settings`], [`FamilyChoice`] |
 //! | `error` | [`FitError`]: why there is no fit |
 //! | `method` | [`Method`]: the list of methods, and what one is |

@@ -273,7 +273,7 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
     fn dense(&mut self, coordinates: &[usize]) -> Result<Vec<f64>, LinearResponseError> {
         let d = self.dim();
         let n = 2 * d;
-        let place = |k: usize| if k < d { k + d } else { k - d };
+        let position = |k: usize| if k < d { k + d } else { k - d };
         let mut hessian = vec![0.0; n * n];
         let (mut unit, mut product) = (vec![0.0; n], vec![0.0; n]);
         for k in 0..n {
@@ -281,8 +281,8 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
             self.product(&unit, &mut product);
             unit[k] = 0.0;
             for (i, x) in product.iter().enumerate() {
-                hessian[place(i) * n + place(k)] += 0.5 * x;
-                hessian[place(k) * n + place(i)] += 0.5 * x;
+                hessian[position(i) * n + position(k)] += 0.5 * x;
+                hessian[position(k) * n + position(i)] += 0.5 * x;
             }
         }
         let factor = cholesky(&hessian, n).ok_or(LinearResponseError::NotConcave)?;

@@ -1,4 +1,4 @@
-//! Modes of a density's local parameters where its global parameters are given, at many places of the global parameters at a time.
+//! Modes of a density's local parameters where its global parameters are given, at many points of the global parameters at a time.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_math::constants::HALF_LOG_TWO_PI;
@@ -27,7 +27,7 @@ const LANES: usize = 256;
 pub(crate) struct LocalMode {
     /// Where it is, in the order of elimination.
     pub at: Vec<f64>,
-    /// Cholesky factor of the negated Hessian there, at the family's places.
+    /// Cholesky factor of the negated Hessian there, at the family's nonzeros.
     pub factor: Vec<f64>,
     /// Log of the density's integral over the local parameters by Laplace's method.
     pub log_mass: f64,
@@ -81,7 +81,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// The modes at places of the global parameters, each searched from its own beginning; `None` where none is found.
+    /// The modes at points of the global parameters, each searched from its own beginning; `None` where none is found.
     pub(crate) fn modes(&mut self, starts: Vec<(Vec<f64>, Vec<f64>)>) -> Vec<Option<LocalMode>> {
         let mut climbs: Vec<Climb> = starts
             .into_iter()
@@ -208,9 +208,9 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
             let (mut at, mut turned) = (vec![0.0; dim * width], vec![0.0; dim * width]);
             for (i, directions) in self.directions.chunks(columns).enumerate() {
                 for (k, &l) in group.iter().enumerate() {
-                    let place = i * width + k * columns..i * width + (k + 1) * columns;
-                    at[place.clone()].fill(z[i * lanes + l]);
-                    turned[place].copy_from_slice(directions);
+                    let range = i * width + k * columns..i * width + (k + 1) * columns;
+                    at[range.clone()].fill(z[i * lanes + l]);
+                    turned[range].copy_from_slice(directions);
                 }
             }
             let mut product = vec![0.0; dim * width];

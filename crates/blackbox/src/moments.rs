@@ -3,7 +3,7 @@
 //! Each round draws from the present mixture, half of the draws with the tails of a t distribution, weighs them by the
 //! density, and makes weights, means and covariances those of the weighted draws, shared among components in proportion to
 //! their densities: a step of expectation maximisation on KL(p‖q), which covers what it sees (Cappé, Douc, Guillin, Marin
-//! and Robert 2008). While there are places left, a component is added where the weights are largest, with the covariance of
+//! and Robert 2008). While there are slots left, a component is added where the weights are largest, with the covariance of
 //! the draws around (Raftery and Bao 2010, section 3.2). A mixture is judged by the draws of the next round, which it has
 //! not been fitted to: by the share of them that the weights leave, measured by the entropy of the weights. The best of all
 //! rounds is the answer.
@@ -323,7 +323,7 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
             .filter(|lane| round.log_p[*lane].is_finite())
             .max_by(|a, b| round.plain[*a].total_cmp(&round.plain[*b]))?;
         let centre: Vec<f64> = round.z.chunks(lanes).map(|row| row[largest]).collect();
-        // Distances are those of the component that has most of that place.
+        // Distances are those of the component that has most of that point.
         let of = |k: usize| round.shares[k * lanes + largest];
         let near = (0..parts.len())
             .filter(|k| parts[*k].weight > 0.0)

@@ -250,9 +250,9 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
                 let draw = first + k;
                 let lane = draw / 2 + if draw % 2 == 0 { 0 } else { lanes / 2 };
                 for (i, direction) in directions.chunks(columns).enumerate() {
-                    let place = i * width + k * columns..i * width + (k + 1) * columns;
-                    z[place.clone()].fill(self.z[i * lanes + lane]);
-                    turned[place].copy_from_slice(direction);
+                    let range = i * width + k * columns..i * width + (k + 1) * columns;
+                    z[range.clone()].fill(self.z[i * lanes + lane]);
+                    turned[range].copy_from_slice(direction);
                 }
             }
             self.density.hvp(

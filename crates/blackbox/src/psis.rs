@@ -61,7 +61,7 @@ pub(crate) fn khat(log_weights: &[f64], relative_efficiency: f64) -> f64 {
 /// heavier of their two tails, so that moments from the order 1/k̂ on do not exist. `pareto_khat` of the R package posterior
 /// (Vehtari et al. 2024, section 3.2), whose tails are as long as those of [`psis`].
 ///
-/// `None` where a draw is not finite, or where neither tail has five draws beyond a place that is reached: then the quantity
+/// `None` where a draw is not finite, or where neither tail has five draws beyond a threshold that is reached: then the quantity
 /// is bounded, or the draws are too few to tell.
 pub fn tail_index(draws: &[f64], relative_efficiency: f64) -> Option<f64> {
     let size = draws.iter().fold(0.0_f64, |size, x| size.max(x.abs()));

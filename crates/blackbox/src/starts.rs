@@ -143,7 +143,7 @@ impl StartsState {
         })
     }
 
-    /// The ends of the starts so far; where none is over, the places of those on their way.
+    /// The ends of the starts so far; where none is over, the points of those on their way.
     pub fn outcomes(&self) -> Vec<StartOutcome> {
         if !self.outcomes.is_empty() {
             return self.outcomes.clone();

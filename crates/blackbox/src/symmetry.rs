@@ -5,8 +5,8 @@
 //! them (as a permutation turns the coordinates of a simplex) takes one mode to the other *and* leaves the density as it
 //! is, to rounding, at random points: where it does, the masses of the two modes are equal, whatever has been seen of them.
 //!
-//! Coordinates whose places at the two modes tell them apart are matched by these. The others are put to zero, which every
-//! such map leaves as it is, and told apart by how the density rises there: gradients have to follow the map, too.
+//! Coordinates whose positions at the two modes tell them apart are matched by these. The others are put to zero, which every
+//! such map leaves as it is, and distinguished by how the density rises there: gradients have to follow the map, too.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 
@@ -15,7 +15,7 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::dot;
 use crate::starts::{OtherMode, StartOutcome, best_start};
 
-/// Standard deviations within which a coordinate that is matched by its place alone comes to its image, and within which no
+/// Standard deviations within which a coordinate that is matched by its position alone comes to its image, and within which no
 /// other may be its image; tried one after the other.
 const NEAR: [(f64, f64); 3] = [(2.0, 4.0), (1.0, 2.0), (2.0, 8.0)];
 
@@ -116,12 +116,12 @@ impl Relabelling {
     }
 
     /// Whether elements of arrays change places, among them the coordinate in which the modes differ most: a coordinate
-    /// that has two modes by itself is not to be told in one of them.
+    /// that has two modes by itself is not to be summarised in one of them.
     fn relabels(&self, coordinate: usize, variables: &[usize]) -> bool {
         let moved = |i: usize| matches!(self.to[i], Some((j, _)) if j != i);
         let within = |i: usize, j: usize| variables.is_empty() || variables[i] == variables[j];
-        let places = self.to.iter().enumerate();
-        let mut targets = places.filter_map(|(i, to)| to.map(|(j, sign)| (i, j, sign)));
+        let positions = self.to.iter().enumerate();
+        let mut targets = positions.filter_map(|(i, to)| to.map(|(j, sign)| (i, j, sign)));
         moved(coordinate) && targets.all(|(i, j, sign)| i == j || (sign > 0.0 && within(i, j)))
     }
 }
@@ -203,7 +203,7 @@ impl<'a, D: LogDensity> Search<'a, D> {
         (0..dim).map(of).collect()
     }
 
-    /// The map of those that the gradients follow, where places do not tell: of coordinates of which `sure` has one image
+    /// The map of those that the gradients follow, where positions do not tell: of coordinates of which `sure` has one image
     /// and `possible` no other they do.
     fn matched(&mut self, sure: &Possible, possible: &Possible) -> Option<Relabelling> {
         let dim = possible.len();

@@ -125,7 +125,7 @@ fn explored(refined: &Refined, optimum: &OtherMode) -> bool {
 /// been to is further from them.
 const AMID: f64 = 3.0;
 
-/// Fewest draws a coordinate from which that distance can be told.
+/// Fewest draws a coordinate from which that distance can be estimated.
 const TELLING: usize = 4;
 
 /// Whether an optimum lies amid draws, by its Mahalanobis distance from their mean.
@@ -298,7 +298,7 @@ fn no_end(result: &FamilyResult) -> Option<Reason> {
 /// Nats by which optima differ that are as high as each other.
 const LEVEL: f64 = 0.005;
 
-/// Modes that the fit does not cover, of which the highest is told.
+/// Modes that the fit does not cover, of which the highest is reported.
 fn other_modes<'a>(
     modes: impl Iterator<Item = &'a OtherMode> + Clone,
     mirrored: bool,

@@ -142,7 +142,7 @@ fn say(checked: &Checked, text: &str, name: &str) {
     }
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let colour = std::io::stderr().is_terminal() && !unwanted;
-    // Colours are escapes, too: those of a text that has its own cannot be told from them.
+    // Colours are escapes, too: if a text has its own, they cannot be distinguished.
     match colour && harmless(text) == text && harmless(name) == name {
         true => remark_coloured(&checked.render(true)),
         false => remark(&checked.render(false)),

@@ -12,7 +12,7 @@ use jensen::run::Status;
 pub enum Exit {
     /// Done, and the result can be trusted.
     Done = 0,
-    /// Wrong usage: the command line, or a place that cannot be written to.
+    /// Wrong usage: the command line, or an output that cannot be written to.
     Usage = 2,
     /// A bad model or bad data.
     Input = 3,
@@ -114,13 +114,13 @@ pub fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
         .or_else(|| info.payload().downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "unknown".into());
     let what = what.replace('\n', " ");
-    let place = info
+    let location = info
         .location()
         .map(|at| format!(" ({}:{})", at.file(), at.line()))
         .unwrap_or_default();
     let _ = writeln!(
         std::io::stderr(),
-        "error: this is a bug of jensen {}, please report it with the model and data: {what}{place}",
+        "error: this is a bug of jensen {}, please report it with the model and data: {what}{location}",
         env!("CARGO_PKG_VERSION")
     );
 }

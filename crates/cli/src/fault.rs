@@ -9,11 +9,11 @@ use std::io::Write;
 /// that fails: who writes says so, and takes its temporary file away.
 #[cfg(target_os = "linux")]
 pub fn catch_signals_of_files() {
-    // SAFETY: `told` calls nothing but `write` and `_exit`, which signal handlers may, and never returns to the read that
+    // SAFETY: `report_fault` calls nothing but `write` and `_exit`, which signal handlers may, and never returns to the read that
     // cannot be made. The action is all zeros but for the handler: no flags, an empty mask. To ignore a signal runs nothing.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = told as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        action.sa_sigaction = report_fault as extern "C" fn(libc::c_int) as libc::sighandler_t;
         libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut());
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
@@ -42,7 +42,7 @@ pub fn keep_memory() {
 pub fn keep_memory() {}
 
 #[cfg(target_os = "linux")]
-extern "C" fn told(_: libc::c_int) {
+extern "C" fn report_fault(_: libc::c_int) {
     const MESSAGE: &str = "error: another process shortened a file while Jensen read it: run again, and replace \
                            files by renaming\n";
     // SAFETY: the message is as long as it says, and both calls may be made within a signal handler.

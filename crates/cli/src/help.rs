@@ -6,7 +6,7 @@ use clap::Command;
 const WIDTH: usize = 70;
 
 /// The command and all below it, with paragraphs of their closing help that flow: written with line ends in the sources,
-/// they would be broken in odd places where the terminal is narrower.
+/// they would be broken in odd positions where the terminal is narrower.
 pub fn flowing(command: Command) -> Command {
     let text = command.get_after_help().map(ToString::to_string);
     let command = match text {

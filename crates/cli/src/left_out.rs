@@ -24,12 +24,12 @@ macro_rules! optional {
 
 const OPTIONAL: [Optional; 8] = optional! {
     "topics": "topics",
-    "mixture": "conjugate",
-    "factors": "conjugate",
-    "hmm": "conjugate",
+    "mixture": "mixture",
+    "factors": "mixture",
+    "hmm": "mixture",
     "factor-analysis": "latent",
     "latent": "latent",
-    "vae": "neural",
+    "vae": "vae",
     "reproduce": "reproduce",
 };
 
@@ -47,18 +47,18 @@ pub fn help() -> String {
 
 /// Says why a command line is not understood, or the help that it asks for, and gives the exit code.
 pub fn refuse(error: Error) -> u8 {
-    let told = told(error);
-    let text = told.to_string();
+    let explained = explained(error);
+    let text = explained.to_string();
     if harmless(&text) == text {
         // Nobody is left to tell when standard error is closed.
-        let _ = told.print();
+        let _ = explained.print();
     } else {
         remark(&text);
     }
-    u8::try_from(told.exit_code()).unwrap_or(Exit::Usage as u8)
+    u8::try_from(explained.exit_code()).unwrap_or(Exit::Usage as u8)
 }
 
-fn told(error: Error) -> Error {
+fn explained(error: Error) -> Error {
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand)
         && let Some(optional) = absent().find(|optional| optional.command == given)

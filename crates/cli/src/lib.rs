@@ -37,29 +37,29 @@ mod fault;
 mod fit;
 mod fit_many;
 mod help;
-#[cfg(feature = "conjugate")]
+#[cfg(feature = "mixture")]
 mod hmm;
 mod input;
 #[cfg(feature = "latent")]
 mod latent;
 mod left_out;
 mod limits;
-#[cfg(feature = "conjugate")]
+#[cfg(feature = "mixture")]
 mod points;
 mod progress;
 mod regress;
 #[cfg(feature = "reproduce")]
 mod reproduce;
-#[cfg(any(feature = "neural", feature = "conjugate", feature = "topics"))]
+#[cfg(any(feature = "vae", feature = "mixture", feature = "topics"))]
 mod rows;
 mod show;
 mod table;
-#[cfg(any(feature = "conjugate", feature = "latent"))]
+#[cfg(any(feature = "mixture", feature = "latent"))]
 mod table_fit;
 mod terminal;
 #[cfg(feature = "topics")]
 mod topics;
-#[cfg(feature = "neural")]
+#[cfg(feature = "vae")]
 mod vae;
 mod verbose;
 
@@ -157,17 +157,17 @@ fn run(command: Command) -> CommandResult {
         Command::Reproduce(args) => reproduce::run(&args),
         #[cfg(feature = "topics")]
         Command::Topics(command) => topics::run(*command),
-        #[cfg(feature = "conjugate")]
+        #[cfg(feature = "mixture")]
         Command::Mixture(command) => points::mixture(command),
-        #[cfg(feature = "conjugate")]
+        #[cfg(feature = "mixture")]
         Command::Factors(command) => points::factors(command),
-        #[cfg(feature = "conjugate")]
+        #[cfg(feature = "mixture")]
         Command::Hmm(command) => hmm::run(command),
         #[cfg(feature = "latent")]
         Command::FactorAnalysis(command) => analysis::run(command),
         #[cfg(feature = "latent")]
         Command::Latent(command) => latent::run(*command),
-        #[cfg(feature = "neural")]
+        #[cfg(feature = "vae")]
         Command::Vae(command) => vae::run(*command),
         Command::Bench(args) => bench::run(&args),
         Command::Completions(args) => completions(&args),

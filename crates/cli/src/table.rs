@@ -133,7 +133,7 @@ pub fn parameters(text: &mut String, parameters: &[ParameterSummary]) {
         let [mean, sd, q05, q50, q95] = [p.mean, p.sd, p.q05, p.q50, p.q95].map(number);
         let plain = p.plain.map(|plain| [number(plain.mean), number(plain.sd)]);
         let [plain_mean, plain_sd] = plain.unwrap_or_default();
-        let known = |cell: String| match p.untold.is_some() && cell == "NaN" {
+        let known = |cell: String| match p.undefined.is_some() && cell == "NaN" {
             true => "–".to_owned(),
             false => cell,
         };

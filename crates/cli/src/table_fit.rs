@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use jensen::job::{Place, folder, request};
+use jensen::job::{ResultFolder, folder, request};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -38,7 +38,7 @@ pub struct TableFit<R: Args> {
 /// A run that is to be made: the flags over those of the folder, and where its results go.
 pub struct Asked<R> {
     pub request: R,
-    pub place: Place,
+    pub results: ResultFolder,
     pub out: Option<PathBuf>,
     pub say: Say,
 }
@@ -51,7 +51,7 @@ impl<R: Args + Serialize + DeserializeOwned> TableFit<R> {
             json: self.json,
             quiet: self.quiet,
         };
-        let (request, place) = match (&self.out, self.resume) {
+        let (request, results) = match (&self.out, self.resume) {
             (Some(path), true) => {
                 let folder = folder::open(path, command)?;
                 let request = if folder::has_request(&folder) {
@@ -60,13 +60,13 @@ impl<R: Args + Serialize + DeserializeOwned> TableFit<R> {
                     self.request
                 };
                 let force = self.force;
-                (request, Place::Resumed { folder, force })
+                (request, ResultFolder::Resumed { folder, force })
             }
-            (out, _) => (self.request, Place::new(out.as_deref())),
+            (out, _) => (self.request, ResultFolder::new(out.as_deref())),
         };
         Ok(Asked {
             request,
-            place,
+            results,
             out: self.out,
             say,
         })

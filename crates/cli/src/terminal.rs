@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use jensen::Error;
-use jensen::job::{Around, Judgement, MEMORY_LIMIT, Place, to_json};
+use jensen::job::{Around, Judgement, MEMORY_LIMIT, ResultFolder, to_json};
 use jensen::run::{Observer, Progress, Status};
 use serde::Serialize;
 
@@ -88,7 +88,7 @@ pub struct Say {
 /// Where and how a fit job is carried out.
 pub struct Setting {
     /// Where results go.
-    pub place: Place,
+    pub results: ResultFolder,
     /// Seconds between checkpoints, if asked for.
     pub checkpoint_every: Option<f64>,
     /// Bytes that may be taken.
@@ -99,9 +99,9 @@ pub struct Setting {
 
 impl Setting {
     /// With the usual checkpoints and the usual memory.
-    pub fn new(place: Place, line: Box<dyn Describe>) -> Self {
+    pub fn new(results: ResultFolder, line: Box<dyn Describe>) -> Self {
         Self {
-            place,
+            results,
             checkpoint_every: None,
             memory_limit: MEMORY_LIMIT,
             line,
@@ -124,7 +124,7 @@ impl Setting {
             quiet: say.quiet,
         };
         let made = run(Around {
-            place: self.place,
+            results: self.results,
             checkpoint_every: self.checkpoint_every,
             memory_limit: self.memory_limit,
             clock: &clock,
@@ -172,7 +172,7 @@ pub fn verdict(judged: &Judgement, width: usize) -> String {
         text += &format!("{:<width$} - {warning}\n", "");
     }
     if let Some(baseline) = &judged.baseline {
-        text += &format!("{:<width$} {}\n", "plain", baseline.told());
+        text += &format!("{:<width$} {}\n", "plain", baseline.text());
     }
     let word = match judged.trusted {
         true => "trusted",

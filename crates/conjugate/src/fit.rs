@@ -81,9 +81,9 @@ impl ModelFit {
                 "Make more passes, use larger minibatches, or omit --batch.",
             ));
         }
-        let place = |part: usize| order.iter().position(|p| *p == part).map_or(part, |at| at);
+        let position = |part: usize| order.iter().position(|p| *p == part).map_or(part, |at| at);
         if let Some(&(i, j)) = self.twins.first() {
-            let (i, j) = (place(i) + 1, place(j) + 1);
+            let (i, j) = (position(i) + 1, position(j) + 1);
             verdict.against(Reason::new(
                 format!("{part}s {} and {} are the same", i.min(j), i.max(j)),
                 format!("Ask for fewer {part}s, or try several starts."),

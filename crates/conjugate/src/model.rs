@@ -113,7 +113,7 @@ pub trait ConjugateModel: Sync {
     fn log_normaliser(&self, t: &[f64], size: f64, s: f64) -> f64;
 
     /// What the units of the data add to the bound of all points, in nats: −Σ log of the scale of every known value, where the
-    /// densities of standardised values are told as those of the values themselves. It says nothing of how good a fit is.
+    /// densities of standardised values are reported as those of the values themselves. It says nothing of how good a fit is.
     fn log_jacobian(&self) -> f64 {
         0.0
     }

@@ -20,7 +20,7 @@ pub struct GlobalTempering {
     pub draws: Option<usize>,
     /// How often a pass r is updated in stochastic fits; batch fits update it once an iteration.
     pub updates_per_pass: f64,
-    /// Iterations between two updates of r in stochastic fits, in the place of `updates_per_pass`.
+    /// Iterations between two updates of r in stochastic fits, instead of `updates_per_pass`.
     pub every: Option<u64>,
     /// Where the temperature begins.
     pub start: HeatStart,
@@ -337,7 +337,7 @@ impl FromStr for Temper {
     /// | text | policy |
     /// | --- | --- |
     /// | `none` | [`Temper::None`] |
-    /// | `anneal=PASSES[:FROM]` | [`Temper::Anneal`], from the mean of the default grid unless told otherwise |
+    /// | `anneal=PASSES[:FROM]` | [`Temper::Anneal`], from the mean of the default grid by default |
     /// | `schedule=PASS:T,PASS:T,…` | [`Temper::Schedule`] |
     /// | `global[=PASSES[:HOTTEST[:TEMPERATURES[:START[:DRAWS:EVERY]]]]]` | [`Temper::Global`] with a cooling, the hottest temperature, the size of the grid, a [`HeatStart`], draws for log C, and iterations between updates of r, each of which then goes all the way, as in the paper |
     /// | `local[=PASSES[:TEMPERATURES[:A:B]]]` | [`Temper::Local`], likewise; with A and B of a beta prior continuous |

@@ -1,6 +1,6 @@
 //! Which regions border on which: graphs of areal data.
 //!
-//! Three formats, told apart by their content:
+//! Three formats, distinguished by their content:
 //!
 //! - **INLA**: the number of nodes, then for every node its number, how many neighbours it has, and their numbers;
 //! - **BUGS**: JSON with `num` (neighbours of each node) and `adj` (their numbers, one node after the other);
@@ -55,7 +55,7 @@ impl Adjacency {
     /// A graph in one of the three formats; `label` is its name in messages.
     ///
     /// # Errors
-    /// When the bytes follow none of the formats; the message points at the place.
+    /// When the bytes follow none of the formats; the message points at the location.
     pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let text = Cursor::text_of(bytes, label)?;
         let content = text.trim_start_matches('\u{feff}').trim_start();

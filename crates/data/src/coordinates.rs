@@ -49,7 +49,7 @@ impl Labels {
         self.len() == 0
     }
 
-    /// A label by its place, as text.
+    /// A label by its index, as text.
     pub fn text(&self, at: usize) -> String {
         match self {
             Self::Whole(labels) => labels[at].to_string(),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told() {
+    fn what_does_not_fit_is_reported() {
         let declared = BTreeMap::from([
             ("theta".to_owned(), vec![Some("J".to_owned())]),
             ("left_out".to_owned(), vec![None]),
@@ -280,7 +280,7 @@ mod tests {
         ] {
             check(fine).unwrap();
         }
-        for (wrong, told) in [
+        for (wrong, message) in [
             (
                 r#"{"coords": {"J": ["a", "b"]}}"#,
                 "2 labels of `J`: expected 3, the size of `theta`",
@@ -325,7 +325,7 @@ mod tests {
         ] {
             let error = check(wrong).unwrap_err().to_string();
             assert!(
-                error.starts_with("c.json: ") && error.contains(told),
+                error.starts_with("c.json: ") && error.contains(message),
                 "{wrong}: {error}"
             );
         }

@@ -76,7 +76,7 @@ pub(crate) fn check_plain(path: &Path) -> Result<(), DataError> {
 /// A text file.
 ///
 /// # Errors
-/// When it cannot be read, or is not UTF-8, with the place.
+/// When it cannot be read, or is not UTF-8, with the location.
 pub fn read_text(path: &Path) -> Result<String, DataError> {
     String::from_utf8(read_bytes(path)?).map_err(|error| {
         DataError::invalid(format!(
@@ -179,9 +179,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_told_as_they_were_given() {
-        let told = [1 << 30, 256 << 20, 3 << 10, 5, 0].map(bytes_in_words);
-        assert_eq!(told, ["1 GiB", "256 MiB", "3 KiB", "5 bytes", "0 bytes"]);
+    fn limits_are_shown_as_they_were_given() {
+        let shown = [1 << 30, 256 << 20, 3 << 10, 5, 0].map(bytes_in_words);
+        assert_eq!(shown, ["1 GiB", "256 MiB", "3 KiB", "5 bytes", "0 bytes"]);
     }
 
     #[test]

@@ -325,7 +325,7 @@ impl Parser<'_> {
             Some(n) => {
                 let message = format!(
                     "{}: ragged array: this list has {count} element{}, earlier ones at this level have {n}",
-                    self.place(),
+                    self.location(),
                     if count == 1 { "" } else { "s" }
                 );
                 return Err(self.cursor.error(at, message));
@@ -366,7 +366,7 @@ impl Parser<'_> {
                 _ => {
                     let message = format!(
                         "{}: `{key}` is no slot of this tuple: objects inside the data are tuples with the keys \"1\", \"2\", …",
-                        self.place()
+                        self.location()
                     );
                     return Err(self.cursor.error(key_at, message));
                 }
@@ -374,7 +374,7 @@ impl Parser<'_> {
             if !seen.insert(slot) {
                 return Err(self.cursor.error(
                     key_at,
-                    format!("{}: tuple slot {slot} is given twice", self.place()),
+                    format!("{}: tuple slot {slot} is given twice", self.location()),
                 ));
             }
             while slots.len() < slot {
@@ -396,7 +396,7 @@ impl Parser<'_> {
             None => Ok(()),
             Some(missing) => Err(self.cursor.error(
                 at,
-                format!("{}: tuple slot {missing} is missing", self.place()),
+                format!("{}: tuple slot {missing} is missing", self.location()),
             )),
         }
     }
@@ -424,7 +424,7 @@ impl Parser<'_> {
             at,
             format!(
                 "{}: ragged array: {what} where earlier elements are {earlier}",
-                self.place()
+                self.location()
             ),
         )
     }
@@ -456,7 +456,7 @@ impl Parser<'_> {
         if bytes[digits] == b'0' && pos > digits + 1 {
             return Err(self.cursor.error(
                 start,
-                format!("{}: a number must not begin with 0", self.place()),
+                format!("{}: a number must not begin with 0", self.location()),
             ));
         }
         let mut integer = true;
@@ -467,7 +467,7 @@ impl Parser<'_> {
             if pos == fraction {
                 return Err(self.cursor.error(
                     pos,
-                    format!("{}: digits must follow the decimal point", self.place()),
+                    format!("{}: digits must follow the decimal point", self.location()),
                 ));
             }
         }
@@ -480,7 +480,7 @@ impl Parser<'_> {
             if pos == exponent {
                 return Err(self.cursor.error(
                     pos,
-                    format!("{}: digits must follow the exponent sign", self.place()),
+                    format!("{}: digits must follow the exponent sign", self.location()),
                 ));
             }
         }
@@ -500,7 +500,7 @@ impl Parser<'_> {
             _ => {
                 let message = format!(
                     "{}: the number is too large for double precision",
-                    self.place()
+                    self.location()
                 );
                 Err(self.cursor.error(start, message))
             }
@@ -524,7 +524,7 @@ impl Parser<'_> {
                 _ => {
                     let message = format!(
                         "{}: a string is no number (only \"NaN\", \"Inf\", \"+Inf\", \"-Inf\" and their long forms are)",
-                        self.place()
+                        self.location()
                     );
                     Err(self.cursor.error(start, message))
                 }
@@ -551,7 +551,7 @@ impl Parser<'_> {
                 let advice = if word == "null" { "" } else { "; write 0 or 1" };
                 return Err(self
                     .cursor
-                    .error(start, format!("{}: {what} no number{advice}", self.place())));
+                    .error(start, format!("{}: {what} no number{advice}", self.location())));
             }
         }
         Err(self.unexpected("a number or a list"))
@@ -587,12 +587,12 @@ impl Parser<'_> {
     }
 
     fn unexpected(&self, wanted: &str) -> DataError {
-        let place = (!self.variable.is_empty()).then(|| self.place());
-        self.cursor.unexpected(wanted, place)
+        let location = (!self.variable.is_empty()).then(|| self.location());
+        self.cursor.unexpected(wanted, location)
     }
 
     /// The element being read: "data variable `x[2,3]`".
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         let mut name = self.variable.clone();
         let mut open = false;
         for step in &self.path {

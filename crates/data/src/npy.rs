@@ -116,7 +116,7 @@ pub fn columns(bytes: &[u8], name: &str, label: &str) -> Result<Vec<Column>, Dat
     Ok(named.collect())
 }
 
-/// Shape, element type and place of the elements of an NPY array, which are all there, and whether they stand in
+/// Shape, element type and offset of the elements of an NPY array, which are all there, and whether they stand in
 /// Fortran order.
 pub(crate) fn header(bytes: &[u8], label: &str) -> Result<(Header, bool), DataError> {
     let fail = |what: &str| damaged(label, what);
@@ -268,7 +268,7 @@ fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataErro
         let (mut packed, mut size) = (field(20, 4)?, field(24, 4)?);
         let (name_length, extra_length) = (field(28, 2)?, field(30, 2)?);
         let comment_length = field(32, 2)?;
-        let mut place = field(42, 4)?;
+        let mut offset = field(42, 4)?;
         let extra = at + 46 + name_length;
         let name = bytes
             .get(at + 46..extra)
@@ -278,15 +278,15 @@ fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataErro
             bytes,
             extra,
             extra_length,
-            [&mut size, &mut packed, &mut place],
+            [&mut size, &mut packed, &mut offset],
         )
         .ok_or_else(cut)?;
         at = extra + extra_length + comment_length;
 
-        let place = place.min(bytes.len());
-        let skip = little(bytes, place + 26, 2).zip(little(bytes, place + 28, 2));
+        let offset = offset.min(bytes.len());
+        let skip = little(bytes, offset + 26, 2).zip(little(bytes, offset + 28, 2));
         let (a, b) = skip.ok_or_else(cut)?;
-        let start = place + 30 + a as usize + b as usize;
+        let start = offset + 30 + a as usize + b as usize;
         let content = bytes
             .get(start..start.saturating_add(packed))
             .ok_or_else(|| fail(&format!("`{name}` is cut short")))?;

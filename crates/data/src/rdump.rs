@@ -249,13 +249,13 @@ impl<'a> Parser<'a> {
                 Elements::Tuple(_) => None::<Vec<usize>>,
             };
             let Some(dims) = dims else {
-                let message = format!("{}: dimensions must be integers ≥ 0", self.place());
+                let message = format!("{}: dimensions must be integers ≥ 0", self.location());
                 return Err(self.cursor.error(at, message));
             };
             if checked_len(&dims) != Some(vector.len()) {
                 let message = format!(
                     "{}: {} numbers do not fill .Dim = {dims:?}",
-                    self.place(),
+                    self.location(),
                     vector.len()
                 );
                 return Err(self.cursor.error(at, message));
@@ -281,7 +281,7 @@ impl<'a> Parser<'a> {
             match self.literal()?.elements {
                 Elements::Int(v) if v[0] >= 0 => self.generate(at, v[0] as u64)?,
                 _ => {
-                    let message = format!("{}: expected a length", self.place());
+                    let message = format!("{}: expected a length", self.location());
                     return Err(self.cursor.error(at, message));
                 }
             }
@@ -307,7 +307,7 @@ impl<'a> Parser<'a> {
         if self.generated > MAX_GENERATED {
             let message = format!(
                 "{}: ranges and lengths ask for more than {MAX_GENERATED} numbers in all; write larger data as JSON",
-                self.place()
+                self.location()
             );
             return Err(self.cursor.error(at, message));
         }
@@ -337,21 +337,21 @@ impl<'a> Parser<'a> {
                 if self.cursor.peek().is_some_and(is_name_byte) {
                     return Err(self
                         .cursor
-                        .error(start, format!("{}: this is no number", self.place())));
+                        .error(start, format!("{}: this is no number", self.location())));
                 }
                 let real = match text.parse::<f64>() {
                     Ok(x) if x.is_finite() => sign * x,
                     Ok(_) => {
                         let message = format!(
                             "{}: the number is too large for double precision",
-                            self.place()
+                            self.location()
                         );
                         return Err(self.cursor.error(start, message));
                     }
                     Err(_) => {
                         return Err(self
                             .cursor
-                            .error(digits, format!("{}: this is no number", self.place())));
+                            .error(digits, format!("{}: this is no number", self.location())));
                     }
                 };
                 if integer
@@ -373,12 +373,12 @@ impl<'a> Parser<'a> {
                     "NaN" => scalar(Elements::Real(vec![f64::NAN])),
                     word @ ("NA" | "NA_integer_" | "NA_real_" | "NULL") => {
                         let message =
-                            format!("{}: Stan has no missing values ({word})", self.place());
+                            format!("{}: Stan has no missing values ({word})", self.location());
                         Err(self.cursor.error(at, message))
                     }
                     word @ ("TRUE" | "FALSE" | "T" | "F") => {
                         let message =
-                            format!("{}: {word} is no number; write 0 or 1", self.place());
+                            format!("{}: {word} is no number; write 0 or 1", self.location());
                         Err(self.cursor.error(at, message))
                     }
                     word => {
@@ -512,11 +512,11 @@ impl<'a> Parser<'a> {
     }
 
     fn unexpected(&self, wanted: &str) -> DataError {
-        let place = (!self.variable.is_empty()).then(|| self.place());
-        self.cursor.unexpected(wanted, place)
+        let location = (!self.variable.is_empty()).then(|| self.location());
+        self.cursor.unexpected(wanted, location)
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         format!("data variable `{}`", self.variable)
     }
 }

@@ -246,7 +246,7 @@ impl RunDir {
         moved
     }
 
-    /// Brings back the fit that was put aside, in the place of what a failed run left.
+    /// Brings back the fit that was put aside, in place of what a failed run left.
     ///
     /// # Errors
     /// A file cannot be moved or removed.
@@ -305,7 +305,7 @@ impl Claim {
     /// Another run holds it, of this process or of another.
     pub fn of(path: &Path) -> Result<Self, DataError> {
         // The folder itself is locked and no file in it: those are replaced as a whole. Where the system opens no folders,
-        // or locks none, runs are told apart by their users.
+        // or locks none, runs are distinguished by their users.
         let opened = fs::create_dir_all(path).and_then(|()| File::open(path));
         let Ok(folder) = opened else {
             return Ok(Self(None));

@@ -1,4 +1,4 @@
-//! A cursor over the text of a data file; it knows how to point at a place in it.
+//! A cursor over the text of a data file; it knows how to point at a location in it.
 
 use crate::error::{DataError, ParseError};
 
@@ -81,9 +81,9 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// An error at the cursor: something else should stand there, in `place` where that is known.
-    pub fn unexpected(&self, wanted: &str, place: Option<String>) -> DataError {
-        let prefix = place.map_or_else(String::new, |place| format!("{place}: "));
+    /// An error at the cursor: something else should stand there, in `location` where that is known.
+    pub fn unexpected(&self, wanted: &str, location: Option<String>) -> DataError {
+        let prefix = location.map_or_else(String::new, |location| format!("{location}: "));
         let message = match self.peek() {
             None => format!("{prefix}the file ends where {wanted} should follow; is it truncated?"),
             Some(_) => format!("{prefix}expected {wanted}, found {}", self.found()),

@@ -163,7 +163,7 @@ pub struct ParameterSummary {
     pub tail_khat: Option<f64>,
     /// Why mean or standard deviation are `null`, where the tails are the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub untold: Option<String>,
+    pub undefined: Option<String>,
 }
 
 /// Mean and standard deviation of an approximation's draws as they are.
@@ -227,7 +227,7 @@ impl ParameterSummary {
             rhat: None,
             plain: None,
             tail_khat: None,
-            untold: None,
+            undefined: None,
         }
     }
 }

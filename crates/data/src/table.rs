@@ -87,8 +87,8 @@ impl Column {
 
     /// Where the first word of a column of words stands.
     pub(crate) fn no_numbers(&self) -> DataError {
-        if let Some(place) = &self.first_word {
-            return DataError::Parse(place.clone());
+        if let Some(location) = &self.first_word {
+            return DataError::Parse(location.clone());
         }
         let first = match &self.cells {
             Cells::Numbers(_) => None,
@@ -139,13 +139,13 @@ impl Column {
     /// # Errors
     /// When a value is not among them.
     pub fn codes(&self, levels: &[String]) -> Result<Vec<Option<usize>>, DataError> {
-        let places: HashMap<&str, usize> = levels
+        let positions: HashMap<&str, usize> = levels
             .iter()
             .enumerate()
             .map(|(at, level)| (level.as_str(), at))
             .collect();
         let code = |text: String, row: usize| {
-            places
+            positions
                 .get(text.as_str())
                 .map(|at| Some(*at))
                 .ok_or_else(|| {
@@ -190,7 +190,7 @@ pub struct Table {
     source: String,
     columns: Vec<Column>,
     /// Of the columns, by name.
-    places: HashMap<String, usize>,
+    positions: HashMap<String, usize>,
     rows: usize,
 }
 
@@ -202,7 +202,7 @@ impl Table {
     pub fn new(source: impl Into<String>, columns: Vec<Column>) -> Result<Self, DataError> {
         let source = source.into();
         let rows = columns.first().map_or(0, |c| c.cells.len());
-        let mut places = HashMap::with_capacity(columns.len());
+        let mut positions = HashMap::with_capacity(columns.len());
         for (at, column) in columns.iter().enumerate() {
             if column.cells.len() != rows {
                 return Err(DataError::invalid(format!(
@@ -212,7 +212,7 @@ impl Table {
                     columns[0].name
                 )));
             }
-            if places.insert(column.name.clone(), at).is_some() {
+            if positions.insert(column.name.clone(), at).is_some() {
                 return Err(DataError::invalid(format!(
                     "{source}: two columns are called `{}`; rename one",
                     column.name
@@ -222,7 +222,7 @@ impl Table {
         Ok(Self {
             source,
             columns,
-            places,
+            positions,
             rows,
         })
     }
@@ -314,7 +314,7 @@ impl Table {
     /// # Errors
     /// When there is none; the message names a similar one.
     pub fn column(&self, name: &str) -> Result<&Column, DataError> {
-        if let Some(at) = self.places.get(name) {
+        if let Some(at) = self.positions.get(name) {
             return Ok(&self.columns[*at]);
         }
         if let Ok(number @ 1..) = name.parse::<usize>()

@@ -23,7 +23,7 @@ pub trait LogDensity: Sync {
     /// Scratch memory for batches of up to `lanes` draws.
     fn workspace(&self, lanes: usize) -> Self::Workspace;
 
-    /// The same for a caller who looks for a place to start: what is computed in it need be right to about four digits
+    /// The same for a caller who looks for a point to start: what is computed in it need be right to about four digits
     /// only, where that is cheaper.
     fn rough_workspace(&self, lanes: usize) -> Self::Workspace {
         self.workspace(lanes)
@@ -48,7 +48,7 @@ pub trait LogDensity: Sync {
     }
 
     /// What an evaluation of value and gradient takes of each draw, in elementary operations on numbers; about a
-    /// nanosecond each. None of densities that do not know it, or of which it differs from place to place as with a solver's
+    /// nanosecond each. None of densities that do not know it, or of which it differs from point to point as with a solver's
     /// steps: those are not evaluated far from where the posterior has been seen to have mass, and sooner refined than judged by many draws.
     fn work(&self) -> Option<u64> {
         None

@@ -47,7 +47,7 @@ pub enum Scale {
     Identity,
     /// Its logarithm, or that of its distance from a bound.
     Log,
-    /// The logit of its place between two bounds.
+    /// The logit of its position between two bounds.
     Logit,
 }
 

@@ -28,7 +28,7 @@ enum Entries {
 }
 
 /// The entries of one row.
-trait Row: Copy {
+trait SparseRow: Copy {
     fn len(self) -> usize;
 
     /// Column and value of an entry.
@@ -51,7 +51,7 @@ struct Floats<'a> {
     value: &'a [f64],
 }
 
-impl Row for Floats<'_> {
+impl SparseRow for Floats<'_> {
     #[inline(always)]
     fn len(self) -> usize {
         self.value.len()
@@ -76,7 +76,7 @@ struct Bytes<'a> {
     scale: f64,
 }
 
-impl Row for Bytes<'_> {
+impl SparseRow for Bytes<'_> {
     #[inline(always)]
     fn len(self) -> usize {
         self.byte.len()
@@ -284,12 +284,12 @@ impl Sparse {
 
 jensen_math::simd_fn! {
     /// `out = Σᵢ xᵢ W[cᵢ, ·]` over the entries of a row, for at least eight columns of W.
-    fn combine, combine_fn = <V, R: Row>(row: R, w: &[f64], out: &mut [f64]) {
+    fn combine, combine_fn = <V, R: SparseRow>(row: R, w: &[f64], out: &mut [f64]) {
         let vectors = out.len().div_ceil(LANES);
         let mut first = 0;
         while first < vectors {
             let count = block(vectors - first);
-            // SAFETY: `times`, the one place that combines, asserts that W has a row of `out.len()` numbers for every column.
+            // SAFETY: `times`, the only function that combines, asserts that W has a row of `out.len()` numbers for every column.
             unsafe {
                 match count {
                     1 => combine_block::<V, R, 1>(row, w, first, out),
@@ -303,12 +303,12 @@ jensen_math::simd_fn! {
     }
 
     /// `out[cᵢ, ·] += xᵢ r` over the entries of a row, for at least eight numbers in `r`.
-    fn distribute, distribute_fn = <V, R: Row>(row: R, r: &[f64], out: &mut [f64]) {
+    fn distribute, distribute_fn = <V, R: SparseRow>(row: R, r: &[f64], out: &mut [f64]) {
         let vectors = r.len().div_ceil(LANES);
         let mut first = 0;
         while first < vectors {
             let count = block(vectors - first);
-            // SAFETY: `transposed_times`, the one place that distributes, asserts that `out` has a row of `r.len()` numbers for
+            // SAFETY: `transposed_times`, the only function that distributes, asserts that `out` has a row of `r.len()` numbers for
             // every column.
             unsafe {
                 match count {
@@ -349,7 +349,7 @@ fn starts<const C: usize>(first: usize, width: usize) -> [usize; C] {
 /// # Safety
 /// W has a row of `out.len() ≥ 8` numbers for every column of the row.
 #[inline(always)]
-unsafe fn combine_block<V: F64x8, R: Row, const C: usize>(
+unsafe fn combine_block<V: F64x8, R: SparseRow, const C: usize>(
     row: R,
     w: &[f64],
     first: usize,
@@ -404,7 +404,7 @@ unsafe fn add_scaled<V: F64x8, const C: usize>(
 /// # Safety
 /// `out` has a row of `r.len() ≥ 8` numbers for every column of the row.
 #[inline(always)]
-unsafe fn distribute_block<V: F64x8, R: Row, const C: usize>(
+unsafe fn distribute_block<V: F64x8, R: SparseRow, const C: usize>(
     row: R,
     r: &[f64],
     first: usize,

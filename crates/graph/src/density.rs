@@ -536,7 +536,7 @@ impl LogDensity for GraphDensity {
     }
 
     fn work(&self) -> Option<u64> {
-        // What a solver takes differs from place to place.
+        // The cost of a solver differs from point to point.
         (!self.gradient.solves()).then(|| self.gradient.work() as u64)
     }
 

@@ -6,7 +6,7 @@
 //! add the log-Jacobian of the transform to the density.
 //!
 //! Mistakes (lengths that do not agree, an index out of range) do not panic where they are made: the
-//! first one is kept with its place in the source, and [`Builder::try_density`] returns it.
+//! first one is kept with its location in the source, and [`Builder::try_density`] returns it.
 //!
 //! ```
 //! use jensen_density::{Lanes, LanesMut, LogDensity};
@@ -61,12 +61,12 @@ use crate::passes;
 
 pub use matrix::{Matrix, RecordMatrix};
 
-/// A mistake in an expression, with the place in the source that made it.
+/// A mistake in an expression, with the location in the source that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExprError {
     /// What is wrong.
     pub message: String,
-    /// The caller's place in its source.
+    /// The caller's location in its source.
     pub location: &'static Location<'static>,
 }
 
@@ -90,7 +90,7 @@ struct State {
     parameters: Vec<NodeId>,
     log_jacobians: Vec<NodeId>,
     error: Option<ExprError>,
-    /// The site of each place in the caller's source.
+    /// The site of each location in the caller's source.
     sites: BTreeMap<(&'static str, u32, u32), u32>,
 }
 
@@ -352,7 +352,7 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Makes nodes whose site is the caller's place in its source, so that the copies of an
+    /// Makes nodes whose site is the caller's location in its source, so that the copies of an
     /// expression that a loop makes are recognised.
     #[track_caller]
     fn emit(
@@ -368,8 +368,8 @@ impl Builder {
                 Ok(state.graph.constant(f64::NAN))
             } else {
                 let next = state.sites.len() as u32 + 1;
-                let place = (location.file(), location.line(), location.column());
-                let site = *state.sites.entry(place).or_insert(next);
+                let location = (location.file(), location.line(), location.column());
+                let site = *state.sites.entry(location).or_insert(next);
                 state.graph.set_site(site);
                 let made = make(&mut state.graph, args);
                 state.graph.set_site(0);

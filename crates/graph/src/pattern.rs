@@ -63,14 +63,14 @@ fn dependence(
         Op::Elem(op) if flat.contains(&op) => vec![0; len],
         Op::Elem(op) => {
             // Scalars broadcast.
-            let place = |len: usize, i: usize| if len == 1 { 0 } else { i };
+            let position = |len: usize, i: usize| if len == 1 { 0 } else { i };
             let constants: Vec<Option<&[f64]>> = graph
                 .args(id)
                 .iter()
                 .map(|&arg| graph.constant_value(arg))
                 .collect();
             let is_zero = |which: usize, i: usize| {
-                constants[which].is_some_and(|table| table[place(table.len(), i)] == 0.0)
+                constants[which].is_some_and(|table| table[position(table.len(), i)] == 0.0)
             };
             (0..len)
                 .map(|i| {
@@ -78,7 +78,7 @@ fn dependence(
                     let product =
                         matches!(op, ElemOp::Mul | ElemOp::Fma) && (is_zero(0, i) || is_zero(1, i));
                     let used = args.iter().skip(if product { 2 } else { 0 });
-                    used.fold(0, |set, arg| sets.union(set, arg[place(arg.len(), i)]))
+                    used.fold(0, |set, arg| sets.union(set, arg[position(arg.len(), i)]))
                 })
                 .collect()
         }
@@ -88,7 +88,7 @@ fn dependence(
             index.iter().map(|&i| args[0][i as usize]).collect()
         }
         Op::Scatter(maps) => {
-            // What meets in one place is joined at once: one after the other costs the square of its number.
+            // Sets that meet at one element are joined at once: one after the other costs the square of its number.
             let mut met = vec![Vec::new(); len];
             for (arg, map) in args.iter().zip(maps) {
                 match map {
@@ -175,8 +175,8 @@ fn product(
     }
     if constants.iter().all(Option::is_none) {
         // All of a row meets all of a column.
-        let mut line = |which: usize, places: &mut dyn Iterator<Item = usize>| {
-            let met: Vec<SetId> = places.map(|at| args[which][at]).collect();
+        let mut line = |which: usize, positions: &mut dyn Iterator<Item = usize>| {
+            let met: Vec<SetId> = positions.map(|at| args[which][at]).collect();
             sets.all([&met[..]].into_iter())
         };
         let rows: Vec<SetId> = (0..m)

@@ -58,7 +58,7 @@ impl Series {
         (long && stands_apart(&graph, &links)).then_some(Self { graph, links })
     }
 
-    /// The density over the elements of the series, in the places of their shocks.
+    /// The density over the elements of the series, in place of their shocks.
     ///
     /// # Panics
     /// Never: there is an input.

@@ -54,7 +54,7 @@ pub struct Centring {
     /// Coordinates of correlated vectors, with the weights and pulls of the data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sites: Vec<(u32, f64, f64)>,
-    /// Whether the elements of series are taken in the place of the shocks that the program makes them of.
+    /// Whether the elements of series are taken instead of the shocks that the program makes them of.
     series: bool,
 }
 
@@ -205,7 +205,7 @@ impl Model {
     }
 
     /// Whether a centring can be one of this program.
-    pub(crate) fn has_place_for(&self, centring: &Centring) -> bool {
+    pub(crate) fn has_site_for(&self, centring: &Centring) -> bool {
         let dim = self.graph_density().dim();
         let fits = |(coordinate, ..): &(u32, f64, f64)| (*coordinate as usize) < dim;
         if centring.series {
@@ -215,7 +215,7 @@ impl Model {
         centring.is_empty() || self.hierarchy().is_some() && all.all(fits)
     }
 
-    /// The centring by which series stand in the place of their shocks, where a fit with these settings then begins with
+    /// The centring by which series stand in place of their shocks, where a fit with these settings then begins with
     /// local parameters given global ones and finds a mode for them: as the program is, every element hangs on all shocks before it. No centring
     /// otherwise; `None` where that was stopped before it is known.
     fn choose_series(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
@@ -258,7 +258,7 @@ impl Model {
             true => self.series().map(Series::over_elements),
             false => self
                 .hierarchy()
-                .filter(|_| self.has_place_for(centring))
+                .filter(|_| self.has_site_for(centring))
                 .map(|hierarchy| hierarchy.recentre(&centring.powers(), &centring.sites())),
         };
         let Some(ways) = ways else {

@@ -43,7 +43,7 @@ pub enum Error {
     Input(String),
     /// A setting that cannot be, or that does not go with another one.
     Setting(String),
-    /// A place that cannot be written to.
+    /// An output that cannot be written to.
     Output(String),
 }
 

@@ -203,7 +203,7 @@ impl Fitted {
         let mut parameters =
             (self.summaries.iter().zip(kinds)).filter(|(_, kind)| *kind == VariableKind::Parameter);
         let beyond = parameters.find(|(summary, _)| {
-            summary.untold.is_none() && !(summary.mean + summary.sd).is_finite()
+            summary.undefined.is_none() && !(summary.mean + summary.sd).is_finite()
         });
         beyond.map(|(summary, _)| summary.name.as_str())
     }

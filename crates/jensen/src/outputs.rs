@@ -180,7 +180,7 @@ impl Fitted {
 
     /// The quantities without a mean or a standard deviation, with the first reason.
     fn without_moments(&self) -> Option<String> {
-        let with_reason = |p: &'_ ParameterSummary| Some((p.name.clone(), p.untold.clone()?));
+        let with_reason = |p: &'_ ParameterSummary| Some((p.name.clone(), p.undefined.clone()?));
         let found: Vec<_> = self.summaries.iter().filter_map(with_reason).collect();
         let (first, reason) = found.first()?;
         let others = found[1..].iter().take(NAMED).map(|(name, _)| name.as_str());

@@ -236,7 +236,7 @@ impl Replicated {
         (Figure::new("").panel(chart), within)
     }
 
-    /// The distribution of the observations' places among their predictions, from 0 to 1.
+    /// The distribution of the observations' ranks among their predictions, from 0 to 1.
     fn ranks(&self) -> Figure {
         let mut shares = vec![0.0; EQUAL_BARS];
         let count = self.observed.len() as f64;
@@ -244,7 +244,7 @@ impl Replicated {
             let draws = replicates.len() as f64;
             let below = replicates.iter().filter(|x| *x < y).count() as f64 / draws;
             let equal = replicates.iter().filter(|x| *x == y).count() as f64 / draws;
-            // Ties, as counts have them, are spread evenly over the places that they take.
+            // Ties, as counts have them, are spread evenly over the ranks that they take.
             let (low, high) = (below, (below + equal).max(below + 1.0 / draws).min(1.0));
             let (low, high) = (low.min(high - 0.5 / draws), high);
             for (bar, share) in shares.iter_mut().enumerate() {

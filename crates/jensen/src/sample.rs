@@ -133,7 +133,7 @@ pub(crate) fn row_major(shape: &[usize], values: &[f64]) -> Vec<f64> {
     let mut out = Vec::with_capacity(values.len());
     for at in 0..values.len() {
         let (mut rest, mut from) = (at, 0);
-        // The place of the same subscripts in the other order.
+        // The position of the same subscripts in the other order.
         let mut stride: usize = shape.iter().product();
         for extent in shape.iter().rev() {
             stride /= extent;
@@ -540,12 +540,12 @@ mod tests {
     fn a_stride_comes_everywhere_and_spreads() {
         for count in [1, 2, 6, 256 * 16, 256 * 48] {
             let stride = stride(count);
-            let mut places: Vec<usize> = (0..count).map(|i| i * stride % count).collect();
-            let first = &places[..count.min(100)];
-            let low = first.iter().filter(|place| 2 * **place < count).count();
+            let mut positions: Vec<usize> = (0..count).map(|i| i * stride % count).collect();
+            let first = &positions[..count.min(100)];
+            let low = first.iter().filter(|position| 2 * **position < count).count();
             assert!(low.abs_diff(first.len() - low) <= first.len() / 5 + 1);
-            places.sort_unstable();
-            assert!(places.into_iter().eq(0..count));
+            positions.sort_unstable();
+            assert!(positions.into_iter().eq(0..count));
         }
     }
 }

@@ -602,9 +602,9 @@ pub(crate) fn model_error(
         ModelErrorKind::Data => format!("{data_name}: {message}"),
         _ => message.to_owned(),
     };
-    if let Some(place) = excerpt(program, span) {
+    if let Some(shown) = excerpt(program, span) {
         text.push('\n');
-        text.push_str(&place);
+        text.push_str(&shown);
     }
     ModelError { kind, text }
 }

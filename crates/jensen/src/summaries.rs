@@ -6,7 +6,7 @@
 //! well. Refined draws are judged quantity by quantity.
 //!
 //! A summary omits a mean or a standard deviation that does not exist, or that the draws do not determine: see
-//! [`told`].
+//! [`with_tails`].
 
 use std::sync::Mutex;
 
@@ -45,7 +45,7 @@ pub(crate) fn plain(table: &DrawsTable, haste: &Haste<'_>) -> Vec<ParameterSumma
 /// The summary of draws of equal weights.
 fn of_equal(name: String, draws: &[f64]) -> ParameterSummary {
     let tail = tail_index(draws, 1.0);
-    told(
+    with_tails(
         ParameterSummary::from_draws(name, draws),
         [tail; 2],
         draws.len() as f64,
@@ -58,7 +58,7 @@ fn of_equal(name: String, draws: &[f64]) -> ParameterSummary {
 /// The limit of a mean is that of [`khat_threshold`], above which a sample of that size does not show it (Vehtari et al. 2024,
 /// section 3.2.4), but never below one half, where its error is that of the central limit theorem. From one half on there is
 /// no variance, and with it no standard error of a mean. The index itself decides, as there.
-fn told(
+fn with_tails(
     summary: ParameterSummary,
     [of_mean, of_sd]: [Option<f64>; 2],
     effective: f64,
@@ -74,7 +74,7 @@ fn told(
             mcse: None,
             plain: None,
             tail_khat,
-            untold: Some(format!(
+            undefined: Some(format!(
                 "no mean and no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}; from \
                  {limit:.2} on, these draws do not determine a mean, and from 1 on none exists",
                 error(tail)
@@ -82,24 +82,24 @@ fn told(
             ..summary
         };
     }
-    let untold = reaches(of_sd, NO_VARIANCE).map(|tail| {
+    let undefined = reaches(of_sd, NO_VARIANCE).map(|tail| {
         format!(
             "no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}, and from {NO_VARIANCE} on the variance is \
              infinite",
             error(tail)
         )
     });
-    let (sd, mcse) = match untold {
+    let (sd, mcse) = match undefined {
         Some(_) => (f64::NAN, None),
         None => (summary.sd, summary.mcse),
     };
-    let plain = summary.plain.filter(|_| untold.is_none());
+    let plain = summary.plain.filter(|_| undefined.is_none());
     ParameterSummary {
         sd,
         mcse,
         plain,
         tail_khat,
-        untold,
+        undefined,
         ..summary
     }
 }
@@ -140,7 +140,7 @@ pub(crate) fn weighted(
             tail_index(&terms, 1.0)
         };
         let tails = [of(1.0), of(0.5)];
-        told(weighed, tails, effective)
+        with_tails(weighed, tails, effective)
     });
     let moved = moved.into_inner().expect("no thread has panicked");
     (summaries, moved.map(|(_, name)| name))
@@ -170,7 +170,7 @@ pub(crate) fn refined(
             ..ParameterSummary::from_draws(name, draws)
         };
         let effective = efficiency * draws.len() as f64;
-        told(summary, [tail_index(draws, efficiency); 2], effective)
+        with_tails(summary, [tail_index(draws, efficiency); 2], effective)
     })
 }
 

@@ -1,4 +1,4 @@
-//! Columns of numbers in units of their own: the one place where tables, points, sequences and images are standardised.
+//! Columns of numbers in units of their own: the only module where tables, points, sequences and images are standardised.
 //!
 //! A fit job that standardises sees u = (x − centre) / scale of the columns that distinguish rows, and reports
 //! densities of x: the densities of u minus the logarithms of the scales. Columns that are constant have no density,
@@ -25,7 +25,7 @@ pub enum Standardise {
 /// A column that stays.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Kept {
-    /// Its place among the columns of the data.
+    /// Its position among the columns of the data.
     column: usize,
     centre: f64,
     scale: f64,
@@ -35,7 +35,7 @@ struct Kept {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Left {
     column: usize,
-    /// The place among the kept columns of that of which this is a copy, and by how much it changes for a unit of that.
+    /// The position among the kept columns of that of which this is a copy, and by how much it changes for a unit of that.
     copy_of: Option<(usize, f64)>,
     level: f64,
 }
@@ -140,7 +140,7 @@ impl Units {
             scale: 1.0,
         }));
         units.kept.sort_by_key(|kept| kept.column);
-        units.place_copies();
+        units.index_copies();
         Ok(units)
     }
 
@@ -159,12 +159,12 @@ impl Units {
         self.left.sort_by_key(|left| left.column);
     }
 
-    /// Knows the originals of copies by their places among the columns that stay.
-    fn place_copies(&mut self) {
+    /// Knows the originals of copies by their positions among the columns that stay.
+    fn index_copies(&mut self) {
         for left in &mut self.left {
             if let Some((original, _)) = &mut left.copy_of {
-                let place = self.kept.iter().position(|kept| kept.column == *original);
-                *original = place.expect("originals are kept");
+                let position = self.kept.iter().position(|kept| kept.column == *original);
+                *original = position.expect("originals are kept");
             }
         }
     }
@@ -251,13 +251,13 @@ impl Units {
     /// The derivatives of the data's columns by the columns in these units: the index of a kept column, and the slope.
     fn slopes(&self) -> Vec<Option<(usize, f64)>> {
         let mut slopes = vec![None; self.columns()];
-        for (place, kept) in self.kept.iter().enumerate() {
-            slopes[kept.column] = Some((place, kept.scale));
+        for (position, kept) in self.kept.iter().enumerate() {
+            slopes[kept.column] = Some((position, kept.scale));
         }
         for left in &self.left {
             slopes[left.column] = left
                 .copy_of
-                .map(|(place, slope)| (place, slope * self.kept[place].scale));
+                .map(|(position, slope)| (position, slope * self.kept[position].scale));
         }
         slopes
     }

@@ -64,7 +64,7 @@ fn series(
     let at = |point: &VariancePoint| {
         let found = point.estimators.iter().find(|e| e.name == name)?;
         let value = figure(found);
-        // Nothing that is not positive has a place on a logarithmic axis.
+        // Nothing that is not positive has a position on a logarithmic axis.
         (value > 0.0).then_some((point.iteration as f64, value))
     };
     points.iter().filter_map(at).collect()

@@ -156,7 +156,7 @@ impl Snapshot for State {
 }
 
 /// A row's posterior.
-struct Row {
+struct RowPosterior {
     bound: f64,
     mean: Vec<f64>,
     covariance: Dense,
@@ -216,7 +216,7 @@ impl Em<'_> {
     }
 
     /// Means and variances of the linear predictors of a column's entries.
-    fn marginals(&self, i: usize, rows: &[Row], w: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    fn marginals(&self, i: usize, rows: &[RowPosterior], w: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let k = self.model.factors;
         let members = self.rows_of[i].iter();
         members
@@ -232,7 +232,7 @@ impl Em<'_> {
 
     /// The M-step of the likelihood's parameters: each that is not fixed moves to where the derivative of `Σ f` by its logarithm
     /// vanishes, or as far towards it as lowers the sum.
-    fn learn(&mut self, rows: &[Row], state: &mut State) -> Result<(), Error> {
+    fn learn(&mut self, rows: &[RowPosterior], state: &mut State) -> Result<(), Error> {
         let width = self.width();
         let marginals: Vec<(Vec<f64>, Vec<f64>)> = (0..self.model.table.cols)
             .map(|i| self.marginals(i, rows, &state.loadings[i * width..(i + 1) * width]))
@@ -316,10 +316,10 @@ impl Em<'_> {
     }
 
     /// The E-step of one row.
-    fn row(&self, n: usize, state: &State) -> Result<Row, Error> {
+    fn row(&self, n: usize, state: &State) -> Result<RowPosterior, Error> {
         let k = self.model.factors;
         if self.columns_of[n].is_empty() {
-            return Ok(Row {
+            return Ok(RowPosterior {
                 bound: 0.0,
                 mean: vec![0.0; k],
                 covariance: Dense::from_fn(k, k, |i, j| f64::from(i == j)),
@@ -354,7 +354,7 @@ impl Em<'_> {
                 n + 1
             ))
         })?;
-        Ok(Row {
+        Ok(RowPosterior {
             bound: fitted.bound,
             covariance: inverse_of(&precision),
             warm: Some(fitted.warm()),
@@ -362,7 +362,7 @@ impl Em<'_> {
         })
     }
 
-    fn rows(&self, state: &State) -> Result<Vec<Row>, Error> {
+    fn rows(&self, state: &State) -> Result<Vec<RowPosterior>, Error> {
         (0..self.model.table.rows)
             .into_par_iter()
             .map(|n| self.row(n, state))
@@ -370,7 +370,7 @@ impl Em<'_> {
     }
 
     /// The M-step of one column.
-    fn column(&self, i: usize, rows: &[Row], start: &[f64]) -> Vec<f64> {
+    fn column(&self, i: usize, rows: &[RowPosterior], start: &[f64]) -> Vec<f64> {
         let (k, width) = (self.model.factors, self.width());
         let members = &self.rows_of[i];
         let mut w = start.to_vec();
@@ -462,7 +462,7 @@ impl Em<'_> {
 
 impl Algorithm for Em<'_> {
     type State = State;
-    type Output = Result<(State, Vec<Row>), Error>;
+    type Output = Result<(State, Vec<RowPosterior>), Error>;
 
     fn init(&mut self) -> Result<State, Status> {
         let (k, width) = (self.model.factors, self.width());

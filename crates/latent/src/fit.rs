@@ -49,7 +49,7 @@ impl Solver {
     }
 }
 
-/// What a fit may be told.
+/// What a fit may be given.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// The solver.

@@ -14,7 +14,7 @@ use jensen_run::Control;
 
 use crate::density::Curve;
 use crate::learn::{Surface, Watch};
-use crate::marginal::{Cloud, Marginal};
+use crate::marginal::{WeightedNodes, Marginal};
 use crate::{Dense, Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Warm};
 
 /// Nats below the mode at which the grid ends: what lies beyond is half a per cent of a normal distribution.
@@ -155,7 +155,7 @@ pub fn integrate(
         visited,
         log_sum,
         error,
-        cloud,
+        weighted_nodes,
     }) = explored
     else {
         return Ok(Err(Kept::Stopped));
@@ -172,11 +172,11 @@ pub fn integrate(
             fit: at.fit,
         });
     }
-    let places: Vec<Vec<f64>> = cloud.places.iter().map(|z| frame.at(z)).collect();
+    let nodes: Vec<Vec<f64>> = weighted_nodes.nodes.iter().map(|z| frame.at(z)).collect();
     let marginals = (0..dimensions)
         .map(|i| {
-            let values = places.iter().map(|x| x[i]).collect();
-            Marginal::new(&cloud, values, surface.parameters[i].range)
+            let values = nodes.iter().map(|x| x[i]).collect();
+            Marginal::new(&weighted_nodes, values, surface.parameters[i].range)
         })
         .collect();
     Ok(Ok(Integrated {
@@ -232,7 +232,7 @@ struct Explored {
     log_sum: f64,
     /// How far another rule over the same points has it.
     error: f64,
-    cloud: Cloud,
+    weighted_nodes: WeightedNodes,
 }
 
 /// log Σ e^w.
@@ -254,32 +254,32 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
             log_weight: 0.0,
         },
     );
-    // Places beyond the end, where splines go on to; at some of them there is no fit.
+    // Points beyond the end, where splines go on to; at some of them there is no fit.
     let mut closed: BTreeMap<Vec<i32>, Option<f64>> = BTreeMap::new();
     while let Some(from) = open.pop_front() {
         for k in 0..n {
             for side in [-1, 1] {
-                let mut place = from.clone();
-                place[k] += side;
-                if found.contains_key(&place) || closed.contains_key(&place) || found.len() >= MOST
+                let mut point = from.clone();
+                point[k] += side;
+                if found.contains_key(&point) || closed.contains_key(&point) || found.len() >= MOST
                 {
                     continue;
                 }
-                let z: Vec<f64> = place.iter().map(|z| f64::from(*z)).collect();
+                let z: Vec<f64> = point.iter().map(|z| f64::from(*z)).collect();
                 let x = frame.at(&z);
                 let warm = found[&from].fit.warm();
                 match surface.value(&x, &warm) {
                     Ok(None) => return None,
                     Ok(Some((fit, objective))) if objective - top > -FALL => {
                         let log_weight = objective - top;
-                        found.insert(place.clone(), Visited { x, fit, log_weight });
-                        open.push_back(place);
+                        found.insert(point.clone(), Visited { x, fit, log_weight });
+                        open.push_back(point);
                     }
                     Ok(Some((_, objective))) => {
-                        closed.insert(place, Some(objective - top));
+                        closed.insert(point, Some(objective - top));
                     }
                     Err(_) => {
-                        closed.insert(place, None);
+                        closed.insert(point, None);
                     }
                 }
             }
@@ -287,23 +287,23 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
     }
     let total = log_sum(found.values().map(|v| v.log_weight));
     // Every other point, each for two.
-    let even = |place: &Vec<i32>| place.iter().sum::<i32>() % 2 == 0;
+    let even = |point: &Vec<i32>| point.iter().sum::<i32>() % 2 == 0;
     let half = log_sum(
         found
             .iter()
-            .filter(|(place, _)| even(place))
+            .filter(|(point, _)| even(point))
             .map(|(_, v)| v.log_weight),
     );
     let error = (half + 2f64.ln() - total).abs();
-    let inside = found.iter().map(|(place, v)| (place.clone(), v.log_weight));
-    let known = |(place, log): (_, Option<f64>)| Some((place, log.filter(|log| log.is_finite())?));
+    let inside = found.iter().map(|(point, v)| (point.clone(), v.log_weight));
+    let known = |(point, log): (_, Option<f64>)| Some((point, log.filter(|log| log.is_finite())?));
     let beyond = closed.into_iter().filter_map(known);
-    let cloud = Cloud::of_grid(&inside.chain(beyond).collect());
+    let weighted_nodes = WeightedNodes::of_grid(&inside.chain(beyond).collect());
     Some(Explored {
         visited: found.into_values().collect(),
         log_sum: total,
         error,
-        cloud,
+        weighted_nodes,
     })
 }
 
@@ -378,17 +378,17 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
         .collect::<Option<Vec<Axis>>>()?;
     let stretch: Vec<[f64; 2]> = axes.iter().map(|axis| axis.stretch).collect();
     let radius = RADIUS * (n as f64).sqrt();
-    let mut places: Vec<Vec<f64>> = Vec::new();
+    let mut nodes: Vec<Vec<f64>> = Vec::new();
     for k in 0..n {
         for side in [-radius, radius] {
             let mut z = vec![0.0; n];
             z[k] = side;
-            places.push(z);
+            nodes.push(z);
         }
     }
-    places.extend((corners(n).into_iter()).map(|c| c.iter().map(|s| s * RADIUS).collect()));
+    nodes.extend((corners(n).into_iter()).map(|c| c.iter().map(|s| s * RADIUS).collect()));
     // Shares with which a standard normal distribution has mass 1 and variance 1.
-    let share = (0.5 * radius * radius).exp() / (places.len() as f64 * RADIUS * RADIUS);
+    let share = (0.5 * radius * radius).exp() / (nodes.len() as f64 * RADIUS * RADIUS);
     let middle: Vec<f64> = stretch.iter().map(|s| 0.5 * (s[0] + s[1])).collect();
     let mut visited = vec![Visited {
         x: frame.mode.clone(),
@@ -396,8 +396,8 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
         log_weight: (1.0 - 1.0 / (RADIUS * RADIUS)).ln()
             + middle.iter().map(|m| m.ln()).sum::<f64>(),
     }];
-    for place in places {
-        let (mut z, mut log_volume) = (place.clone(), 0.0);
+    for node in nodes {
+        let (mut z, mut log_volume) = (node.clone(), 0.0);
         for (k, z) in z.iter_mut().enumerate() {
             let own = match *z {
                 z if z < 0.0 => stretch[k][0],
@@ -430,6 +430,6 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
         visited,
         log_sum: total,
         error,
-        cloud: Cloud::of_axes(&curves),
+        weighted_nodes: WeightedNodes::of_axes(&curves),
     })
 }

@@ -16,7 +16,7 @@ use jensen_run::{
 
 use crate::linear::kernels::dot;
 use crate::{
-    Density, Error, Fit, LatentModel, Likelihood, Parameter, Prior, Range, Settings, Warm, fit,
+    PriorDensity, Error, Fit, LatentModel, Likelihood, Parameter, Prior, Range, Settings, Warm, fit,
 };
 
 /// How hyperparameters are learned.
@@ -25,7 +25,7 @@ pub struct LearnSettings {
     /// Settings of the inner fits; a restart's bound is known to their tolerance.
     pub fit: Settings,
     /// The likelihood's parameters that are learned too, by number, each with its prior.
-    pub likelihood: Vec<(usize, Density)>,
+    pub likelihood: Vec<(usize, PriorDensity)>,
     /// Whether the priors of hyperparameters count.
     pub priors: bool,
     /// Number of starts beyond the first.
@@ -645,10 +645,10 @@ fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
         .map(|i| dot(&inverse[i * n..(i + 1) * n], y))
         .collect();
     let rho = 1.0 / curvature;
-    let bend = rho * (1.0 + rho * dot(y, &hy));
+    let coefficient = rho * (1.0 + rho * dot(y, &hy));
     for j in 0..n {
         for i in 0..n {
-            inverse[j * n + i] += bend * s[i] * s[j] - rho * (hy[i] * s[j] + s[i] * hy[j]);
+            inverse[j * n + i] += coefficient * s[i] * s[j] - rho * (hy[i] * s[j] + s[i] * hy[j]);
         }
     }
 }
@@ -656,7 +656,7 @@ fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
 /// Learns the hyperparameters of a prior, and those of the likelihood that the settings name, by maximising the bound, with
 /// the log priors where they count.
 ///
-/// `model` gives everything but the prior's structure, whose place `prior` takes. One step of the run is one accepted step of
+/// `model` gives everything but the prior's structure, whose position `prior` takes. One step of the run is one accepted step of
 /// the search; the trace holds the bound, the number of the start and the gain that the next step is estimated to bring.
 ///
 /// # Errors

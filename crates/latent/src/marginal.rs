@@ -2,7 +2,7 @@
 //!
 //! Of one hyperparameter the log posterior is a cubic spline through the points of its grid, straight beyond its ends; the points of a grid
 //! of two stand for themselves. Around a design the log posterior is a sum of functions of one standard coordinate each (Martins, Simpson,
-//! Lindgren and Rue 2013), each such a spline along its axis. Places that are spread by these densities then stand for the posterior: a
+//! Lindgren and Rue 2013), each such a spline along its axis. Nodes that are spread by these densities then stand for the posterior: a
 //! hyperparameter is a linear function of the coordinates.
 
 use std::collections::BTreeMap;
@@ -13,32 +13,32 @@ use crate::density::Curve;
 use crate::linear::kernels::dot;
 use crate::{Range, lattice};
 
-/// Distance of the places between the points of a grid.
+/// Distance of the nodes between the points of a grid.
 const FINE: f64 = 0.25;
 
-/// Standard coordinates beyond the outermost points that places may have.
+/// Standard coordinates beyond the outermost points that nodes may have.
 const BEYOND: f64 = 8.0;
 
-/// Nats below the largest value at which places end: beyond is less than a hundred-thousandth.
+/// Nats below the largest value at which nodes end: beyond is less than a hundred-thousandth.
 const DEEP: f64 = 14.0;
 
-/// Places around a design.
-const PLACES: usize = 1024;
+/// Nodes around a design.
+const NODES: usize = 1024;
 
-/// Places in standard coordinates with their shares.
-pub(crate) struct Cloud {
-    pub places: Vec<Vec<f64>>,
+/// Nodes in standard coordinates with their shares.
+pub(crate) struct WeightedNodes {
+    pub nodes: Vec<Vec<f64>>,
     pub weights: Vec<f64>,
     /// The distance of neighbours in one coordinate, in standard deviations.
     spacing: f64,
 }
 
-impl Cloud {
+impl WeightedNodes {
     /// From logarithms of densities.
-    fn new(places: Vec<Vec<f64>>, logs: &[f64], spacing: f64) -> Self {
+    fn new(nodes: Vec<Vec<f64>>, logs: &[f64], spacing: f64) -> Self {
         let total = jensen_math::special::log_sum_exp_slice(logs);
         Self {
-            places,
+            nodes,
             weights: logs.iter().map(|log| (log - total).exp()).collect(),
             spacing,
         }
@@ -48,28 +48,28 @@ impl Cloud {
     pub(crate) fn of_grid(values: &BTreeMap<Vec<i32>, f64>) -> Self {
         let line: Option<Vec<(i32, f64)>> = values
             .iter()
-            .map(|(place, value)| match place.as_slice() {
+            .map(|(node, value)| match node.as_slice() {
                 [only] => Some((*only, *value)),
                 _ => None,
             })
             .collect();
         let Some(curve) = line.and_then(|line| spline(&line)) else {
             let logs: Vec<f64> = values.values().copied().collect();
-            let whole = |place: &Vec<i32>| place.iter().map(|z| f64::from(*z)).collect();
+            let whole = |node: &Vec<i32>| node.iter().map(|z| f64::from(*z)).collect();
             return Self::new(values.keys().map(whole).collect(), &logs, 1.0);
         };
         let top = values.values().copied().fold(f64::NEG_INFINITY, f64::max);
-        let (places, logs): (Vec<_>, Vec<_>) = fine(values.keys().map(|place| place[0]))
+        let (nodes, logs): (Vec<_>, Vec<_>) = fine(values.keys().map(|node| node[0]))
             .map(|z| (vec![z], curve.at(z)[0]))
             .filter(|(_, log)| *log > top - DEEP)
             .unzip();
-        Self::new(places, &logs, FINE)
+        Self::new(nodes, &logs, FINE)
     }
 
     /// From the log posterior along each axis, as if the others had no part in it.
     pub(crate) fn of_axes(axes: &[Curve]) -> Self {
         const STEP: f64 = 0.05;
-        // Places and shares below them, axis by axis.
+        // Nodes and shares below them, axis by axis.
         let tables: Vec<Vec<(f64, f64)>> = axes
             .iter()
             .map(|axis| {
@@ -101,10 +101,10 @@ impl Cloud {
                 .map(|(table, u)| inverse(table, u))
                 .collect()
         };
-        let places: Vec<Vec<f64>> = lattice(axes.len()).take(PLACES).map(each).collect();
-        let weights = vec![1.0 / PLACES as f64; PLACES];
+        let nodes: Vec<Vec<f64>> = lattice(axes.len()).take(NODES).map(each).collect();
+        let weights = vec![1.0 / NODES as f64; NODES];
         Self {
-            places,
+            nodes,
             weights,
             spacing: FINE,
         }
@@ -154,14 +154,14 @@ pub struct Marginal {
 }
 
 impl Marginal {
-    /// Of a coordinate with these values at the places of a cloud: normal kernels between them, drawn together so that mean and
+    /// Of a coordinate with these values at the nodes of a weighted_nodes: normal kernels between them, drawn together so that mean and
     /// variance stay.
-    pub(crate) fn new(cloud: &Cloud, values: Vec<f64>, range: Range) -> Self {
-        let weights = cloud.weights.clone();
+    pub(crate) fn new(weighted_nodes: &WeightedNodes, values: Vec<f64>, range: Range) -> Self {
+        let weights = weighted_nodes.weights.clone();
         let mean = dot(&weights, &values);
         let squares: Vec<f64> = values.iter().map(|x| (x - mean) * (x - mean)).collect();
         let sd = dot(&weights, &squares).sqrt();
-        let kernel = 0.5 * cloud.spacing;
+        let kernel = 0.5 * weighted_nodes.spacing;
         let closer = (1.0 - kernel * kernel).sqrt();
         Self {
             range,

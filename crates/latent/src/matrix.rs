@@ -74,7 +74,7 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    /// From triplets (row, column, value) in any order; those of one place are added.
+    /// From triplets (row, column, value) in any order; those of one position are added.
     ///
     /// # Errors
     /// A triplet lies outside the matrix.

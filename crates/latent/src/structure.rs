@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use jensen_math::special::inv_logit;
 
-use crate::{Dense, Density, Error, Sparse};
+use crate::{Dense, PriorDensity, Error, Sparse};
 
 /// The prior covariance at fixed hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -158,7 +158,7 @@ pub struct Parameter {
     /// What is allowed.
     pub range: Range,
     /// Its prior.
-    pub density: Density,
+    pub density: PriorDensity,
 }
 
 /// A prior with free hyperparameters θ, each on its natural scale.

@@ -49,7 +49,7 @@ impl Eigen {
     }
 }
 
-/// Places of the numbers by ascending real parts; where these are equal up to rounding, by descending imaginary parts.
+/// Indices of the numbers by ascending real parts; where these are equal up to rounding, by descending imaginary parts.
 fn ascending(values: &[Complex64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|i, j| values[*i].re.total_cmp(&values[*j].re));

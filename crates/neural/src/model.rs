@@ -161,7 +161,7 @@ impl Architecture {
 
     /// Checks the extents and every value of records, in one pass over them. What uses an
     /// [`Autoencoder`](crate::Autoencoder) panics on records of another width, and learns nothing from values outside
-    /// the domain: this is the place to find both.
+    /// the domain: this module has both.
     ///
     /// # Errors
     /// The first thing that is wrong.

@@ -1,6 +1,6 @@
 //! What WebAssembly exports, and what it asks of the page around it.
 //!
-//! A text is handed over as the place and the number of its bytes: the page asks for room by `allocate`, fills it, and calls
+//! A text is handed over as the address and the number of its bytes: the page asks for room by `allocate`, fills it, and calls
 //! `check` or `fit`, which take the room over and leave their answer where `answer` and `answer_length` say.
 
 use std::cell::RefCell;

@@ -81,15 +81,15 @@ impl Task {
     }
 }
 
-/// Text in an editor: from one place to another, counted as browsers count, in units of UTF-16.
+/// A range of text in an editor, counted as browsers count, in units of UTF-16.
 #[derive(Serialize)]
-struct Place {
+struct Range {
     from: usize,
     to: usize,
     text: String,
 }
 
-impl Place {
+impl Range {
     fn of(label: &Label, program: &str) -> Self {
         let units = |byte: u32| {
             let before = program.char_indices();
@@ -104,7 +104,7 @@ impl Place {
     }
 }
 
-fn told(diagnostic: &Diagnostic, checked: &Checked, program: &str) -> Value {
+fn diagnostic_json(diagnostic: &Diagnostic, checked: &Checked, program: &str) -> Value {
     let file = checked.files.first();
     let (line, column) = file.map_or((1, 1), |f| f.line_column(diagnostic.primary.span.start));
     json!({
@@ -113,8 +113,8 @@ fn told(diagnostic: &Diagnostic, checked: &Checked, program: &str) -> Value {
         "message": diagnostic.message,
         "line": line,
         "column": column,
-        "place": Place::of(&diagnostic.primary, program),
-        "others": diagnostic.secondary.iter().map(|label| Place::of(label, program)).collect::<Vec<_>>(),
+        "range": Range::of(&diagnostic.primary, program),
+        "others": diagnostic.secondary.iter().map(|label| Range::of(label, program)).collect::<Vec<_>>(),
         "notes": diagnostic.notes,
         "help": diagnostic.help,
     })
@@ -125,7 +125,7 @@ fn told(diagnostic: &Diagnostic, checked: &Checked, program: &str) -> Value {
 pub fn check(task: &Task, clock: Arc<dyn Fn() -> f64 + Send + Sync>) -> Value {
     let checked = jensen::stan::check(&task.program, PROGRAM, &NoIncludes);
     let diagnostics: Vec<Value> = (checked.diagnostics.iter())
-        .map(|diagnostic| told(diagnostic, &checked, &task.program))
+        .map(|diagnostic| diagnostic_json(diagnostic, &checked, &task.program))
         .collect();
     if checked.program.is_none() {
         return json!({ "diagnostics": diagnostics, "data": null, "variables": [] });
@@ -151,17 +151,17 @@ const TOO_LONG: &str = "this takes longer than a look while typing may";
 struct Teller<'a> {
     clock: &'a dyn Clock,
     tell: &'a mut dyn FnMut(Value),
-    told: f64,
+    reported: f64,
 }
 
 impl Observer for Teller<'_> {
     fn progress(&mut self, progress: &Progress<'_>) {
         let now = self.clock.seconds();
-        let Some(point) = HistoryPoint::of(progress.record).filter(|_| now - self.told >= PERIOD)
+        let Some(point) = HistoryPoint::of(progress.record).filter(|_| now - self.reported >= PERIOD)
         else {
             return;
         };
-        self.told = now;
+        self.reported = now;
         (self.tell)(json!({
             "stage": point.stage,
             "iteration": point.iteration,
@@ -190,10 +190,10 @@ fn carried_out(
     let mut teller = Teller {
         clock,
         tell,
-        told: f64::NEG_INFINITY,
+        reported: f64::NEG_INFINITY,
     };
     let around = Around {
-        place: jensen::job::Place::Nowhere,
+        results: jensen::job::ResultFolder::None,
         checkpoint_every: None,
         memory_limit: MEMORY,
         clock,
@@ -255,14 +255,14 @@ mod tests {
         model { y ~ bernoulli(theta); }";
 
     #[test]
-    fn mistakes_have_their_places_as_browsers_count_them() {
+    fn mistakes_have_their_ranges_as_browsers_count_them() {
         // Two units of UTF-16, and four bytes.
         let found = checked("// 𝛽\nparameters { real x }", "");
         let first = &found["diagnostics"][0];
         assert_eq!(first["severity"], "error");
         assert_eq!(first["line"], 2);
         let text: Vec<u16> = "// 𝛽\nparameters { real x }".encode_utf16().collect();
-        let from = first["place"]["from"].as_u64().unwrap() as usize;
+        let from = first["range"]["from"].as_u64().unwrap() as usize;
         // Where the statement ends that lacks a semicolon.
         assert_eq!(char::from_u32(u32::from(text[from])), Some('x'));
     }
@@ -282,9 +282,9 @@ mod tests {
     #[test]
     fn a_fit_is_that_of_the_command() {
         let task = task(COIN, "y\n0\n1\n0\n0\n");
-        let mut told = Vec::new();
+        let mut messages = Vec::new();
         let clock = || 0.0;
-        let found = fit(&task, &clock, &mut |word| told.push(word));
+        let found = fit(&task, &clock, &mut |word| messages.push(word));
         assert_eq!(found["trusted"], true, "{}", found["error"]);
         // The posterior is beta(2, 4).
         let mean = found["summary"]["parameters"][0]["mean"].as_f64().unwrap();
@@ -293,7 +293,7 @@ mod tests {
         let draws = found["draws"].as_str().unwrap();
         assert_eq!(draws.lines().next(), Some("theta"));
         assert_eq!(draws.lines().count(), 1001);
-        assert!(told.iter().any(|word| word["bound"].is_number()));
+        assert!(messages.iter().any(|word| word["bound"].is_number()));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 /// A setting that is not what its flag takes.
 pub fn read_request<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|error| {
-        // The place in a text that no user has seen says nothing.
+        // The location in a text that no user has seen says nothing.
         let said = error.to_string();
         let said = said.split(" at line ").next().unwrap_or_default();
         PyTypeError::new_err(format!("{what} is wrong: {said}"))

@@ -8,7 +8,7 @@ use jensen::density::{
     ConstrainError, Differenced, DrawKey, Lanes, LanesMut, LogDensity, Posterior,
     TwiceDifferentiable, Unconstrained, Variable, VariableKind,
 };
-use jensen::job::{Around, Place, carry_out, request};
+use jensen::job::{Around, ResultFolder, carry_out, request};
 use jensen::program::{FitJob, FitRequest};
 use jensen::{About, Error, Problem};
 use numpy::{
@@ -35,7 +35,7 @@ struct Callback<'a> {
 }
 
 /// Functions in Python are called by one thread at a time: PyTensor's, and many with a cache, keep what they are about in
-/// one place, and the interpreter's lock changes hands between any two of their steps.
+/// one function, and the interpreter's lock changes hands between any two of their steps.
 #[derive(Default)]
 struct Turn(Mutex<()>);
 
@@ -321,7 +321,7 @@ fn fit<D: TwiceDifferentiable>(
     let done = carry_out(
         job,
         Around {
-            place: Place::Nowhere,
+            results: ResultFolder::None,
             checkpoint_every: None,
             memory_limit: request.memory_limit(),
             clock: &|| watch.seconds(),

@@ -18,7 +18,7 @@ create_exception!(
     jensen,
     StanError,
     PyValueError,
-    "A Stan program, or its data under the program's declarations, is wrong: with the place and an excerpt."
+    "A Stan program, or its data under the program's declarations, is wrong: with the location and an excerpt."
 );
 create_exception!(
     jensen,

@@ -9,7 +9,7 @@ use jensen::data::{
     read_draws_csv, write_draws_csv,
 };
 use jensen::density::{Variable, VariableKind};
-use jensen::job::{Around, Place, request};
+use jensen::job::{Around, ResultFolder, request};
 use jensen::program::{self, FitRequest, Includes, Source, Stored};
 use jensen::regress::Regression;
 use jensen::stan::{Build, Halt};
@@ -172,13 +172,13 @@ impl Program {
         let program = &self.inner;
         let made = supervised(py, self.threads, progress.as_ref(), |watch| {
             let mut stored = None;
-            let place = match (&out, resume) {
+            let results = match (&out, resume) {
                 (Some(path), true) => {
                     let (folder, kept) = Stored::open(path)?;
                     stored = Some(kept.init);
-                    Place::Resumed { folder, force }
+                    ResultFolder::Resumed { folder, force }
                 }
-                (out, _) => Place::new(out.as_deref()),
+                (out, _) => ResultFolder::new(out.as_deref()),
             };
             let init = match (point, &values) {
                 (Some(point), _) => Init::Point(point),
@@ -188,7 +188,7 @@ impl Program {
             program.fit(
                 init,
                 Around {
-                    place,
+                    results,
                     checkpoint_every: program.request().checkpoint_every,
                     memory_limit: program.request().memory_limit(),
                     clock: &|| watch.seconds(),

@@ -7,7 +7,7 @@ use jensen::Error;
 use jensen::blackbox::Init;
 use jensen::data::DataFile;
 use jensen::exchangeable::BlockModel;
-use jensen::job::{Around, Place, request};
+use jensen::job::{Around, ResultFolder, request};
 use jensen::program::{Includes, Program, Source, Stored};
 use jensen::records::{RecordSteps, ShardProgram, ShardShare, record_step as step};
 use pyo3::exceptions::PyValueError;
@@ -129,15 +129,15 @@ pub fn fit_shards(
             source.data = Some(DataFile::read(path)?);
         }
         let (mut flags, mut init) = (given, Init::Zero);
-        let place = match &out {
+        let results = match &out {
             Some(out) if resume => {
                 let (folder, stored) = Stored::open(out)?;
                 flags = request::over(&flags, &stored.flags)?;
                 init = stored.init;
                 let force = false;
-                Place::Resumed { folder, force }
+                ResultFolder::Resumed { folder, force }
             }
-            out => Place::new(out.as_deref()),
+            out => ResultFolder::new(out.as_deref()),
         };
         let steps = |program: &ShardProgram| -> Box<dyn RecordSteps> {
             Box::new(Elsewhere {
@@ -150,7 +150,7 @@ pub fn fit_shards(
         let program = Program::compile_shards(source, flags, threads, steps)?;
         let init = if resume { init } else { program.start(None)? };
         let around = Around {
-            place,
+            results,
             checkpoint_every: program.request().checkpoint_every,
             memory_limit: program.request().memory_limit(),
             clock: &|| watch.seconds(),

@@ -13,7 +13,7 @@ use jensen::stan::Halt;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-/// How often signals are looked at and progress is told.
+/// How often signals are looked at and progress is reported.
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// Stacks, for the interpreter of programs: only touched pages take memory.

@@ -6,10 +6,10 @@ use crate::page::{Page, WIDE};
 use crate::stats;
 use crate::text::{self, escape};
 
-/// Points drawn of one stage; more cannot be told apart at this size.
+/// Points drawn of one stage; more cannot be distinguished at this size.
 const POINTS: usize = 500;
 
-/// A stage on the common axis: its name and the points that have a place.
+/// A stage on the common axis: its name and the points that can be shown on it.
 type Laid<'a> = (&'a str, Vec<TracePoint>);
 
 pub(crate) fn put(page: &mut Page, stages: &[Stage]) {
@@ -144,16 +144,16 @@ fn chart(shown: &[(usize, &[TracePoint])], floor: f64) -> Chart {
         .sized(WIDE.0, WIDE.1);
     for (k, (stage, points)) in shown.iter().enumerate() {
         let points = stats::thin(points, POINTS);
-        let places: Vec<(f64, f64)> = points
+        let line_points: Vec<(f64, f64)> = points
             .iter()
             .map(|p| (p.iteration as f64, p.elbo))
             .collect();
-        if let Some(start) = places.first().filter(|_| k > 0) {
+        if let Some(start) = line_points.first().filter(|_| k > 0) {
             let divider = Series::line("", [(start.0, low), (start.0, high)]);
             chart = chart.series(divider.dashed().colour(6).width(1.0).opacity(0.6));
         }
-        let end = places.last().copied();
-        let line = Series::line("", places).colour(*stage);
+        let end = line_points.last().copied();
+        let line = Series::line("", line_points).colour(*stage);
         let line = match points.iter().any(|p| spread(p) > 0.0) {
             true => line.band(points.iter().map(ends)),
             false => line,

@@ -161,8 +161,8 @@ pub struct MappedTopic {
     pub number: usize,
     /// Share of all tokens that it accounts for.
     pub share: f64,
-    /// Its place; near each other are topics of the same words.
-    pub place: (f64, f64),
+    /// Its position; near each other are topics of the same words.
+    pub position: (f64, f64),
     /// Its most relevant words; empty where they are not shown.
     pub words: Vec<TopicWord>,
 }

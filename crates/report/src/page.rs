@@ -43,7 +43,7 @@ pub fn render(report: &Report) -> String {
 }
 
 /// A row of a table: the name that it is filtered by, and its cells, each with the end of its tag before its markup.
-pub(crate) struct Row {
+pub(crate) struct TableRow {
     pub name: Option<String>,
     pub cells: Vec<String>,
 }
@@ -196,7 +196,7 @@ impl Page {
         &mut self,
         label: &str,
         heads: impl IntoIterator<Item = String>,
-        rows: impl IntoIterator<Item = Row>,
+        rows: impl IntoIterator<Item = TableRow>,
     ) {
         // Whoever has no mouse scrolls what has the focus.
         self.put(format_args!(
@@ -207,7 +207,7 @@ impl Page {
             self.put(format_args!("<th scope=\"col\"{head}</th>"));
         }
         self.push("</tr></thead><tbody>\n");
-        for Row { name, cells } in rows {
+        for TableRow { name, cells } in rows {
             match name {
                 Some(name) => self.put(format_args!("<tr data-name=\"{}\">", escape(&name))),
                 None => self.push("<tr>"),
@@ -312,7 +312,7 @@ impl Page {
             self.table(
                 &exhibit.heading,
                 marked(heads),
-                rows.iter().map(|row| Row {
+                rows.iter().map(|row| TableRow {
                     name: None,
                     cells: marked(row),
                 }),

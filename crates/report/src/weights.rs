@@ -144,7 +144,7 @@ fn gauge(khat: Khat) -> Scene {
 /// Weights relative to their mean in decreasing order on logarithmic axes; the tail behind k̂ stands out.
 fn decreasing(weights: &[f64]) -> Chart {
     let n = weights.len() as f64;
-    // Weights that underflowed have no place on a logarithmic axis.
+    // Weights that underflowed have no position on a logarithmic axis.
     let largest = weights[0];
     let smallest = weights
         .iter()

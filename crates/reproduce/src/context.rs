@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::results::{Ours, Results, Row, Scale, What};
+use crate::results::{Ours, Results, ResultRow, Scale, What};
 
 /// File of the rows.
 pub(crate) const RESULTS: &str = "results.json";
@@ -130,7 +130,7 @@ impl<'a> Context<'a> {
         )))
     }
 
-    /// A place below the results for a file that a part makes and may use again, such as a corpus.
+    /// A path below the results for a file that a part makes and may use again, such as a corpus.
     ///
     /// # Errors
     /// When its folder cannot be made.
@@ -162,7 +162,7 @@ impl<'a> Context<'a> {
         &mut self,
         what: What,
         measure: impl FnOnce(&mut Self) -> Result<Ours, Failure>,
-    ) -> Result<Row, Failure> {
+    ) -> Result<ResultRow, Failure> {
         if let Some(row) = self.results.find(what.name(), self.setup.scale) {
             return Ok(row.clone());
         }
@@ -215,7 +215,7 @@ impl<'a> Context<'a> {
         compute: impl Fn(&I) -> Result<T, Failure> + Sync,
     ) -> Result<Vec<T>, Failure> {
         let (setup, folder) = (self.setup, &self.folder);
-        let told = Mutex::new((0, &mut *self.say));
+        let progress = Mutex::new((0, &mut *self.say));
         items
             .par_iter()
             .with_max_len(1)
@@ -229,10 +229,10 @@ impl<'a> Context<'a> {
                         write_kept(setup, &path, compute(item)?)?
                     }
                 };
-                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-                told.0 += 1;
-                let line = format!("{name}: done, {} of {}", told.0, items.len());
-                (told.1)(&line);
+                let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+                progress.0 += 1;
+                let line = format!("{name}: done, {} of {}", progress.0, items.len());
+                (progress.1)(&line);
                 Ok(value)
             })
             .collect()

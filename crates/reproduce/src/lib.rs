@@ -2,14 +2,14 @@
 //!
 //! An [`Experiment`] is a paper's; its [`Piece`]s are its figures and tables. [`run`] runs them with a
 //! [`Context`], which knows the data and the scale and puts on disk what is found: `results.json` with one
-//! [`Row`] a measured figure, written anew after every row, and pictures as SVG and PNG. A run that was
+//! [`ResultRow`] a measured figure, written anew after every row, and pictures as SVG and PNG. A run that was
 //! stopped goes on where it was.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `experiment` | [`Experiment`], [`Piece`] |
 //! | `context` | [`Setup`], [`Context`]: what a part sees |
-//! | `results` | [`Results`], [`Row`], [`What`], [`Ours`]: `results.json` |
+//! | `results` | [`Results`], [`ResultRow`], [`What`], [`Ours`]: `results.json` |
 //! | `run` | [`run`]: the parts in order |
 //! | `failure` | [`Failure`] |
 //! | `table` | [`EXPERIMENTS`]: all of them |
@@ -94,7 +94,7 @@ mod uncertainty;
 pub use context::{Context, Setup};
 pub use experiment::{Experiment, Piece};
 pub use failure::Failure;
-pub use results::{Ours, Results, Row, Scale, What};
+pub use results::{Ours, Results, ResultRow, Scale, What};
 pub use run::run;
 pub use table::{EXPERIMENTS, find};
 

@@ -33,7 +33,7 @@ impl Scale {
 
 /// One measured figure. Absent and non-finite numbers are `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct ResultRow {
     /// What was measured. Unique within an experiment and scale.
     pub what: String,
     /// The paper's figure, where it prints one.
@@ -60,7 +60,7 @@ pub struct Results {
     /// Where it was run.
     pub machine: String,
     /// The rows: finished ones in the order in which they were begun, then what was not run.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ResultRow>,
 }
 
 impl Results {
@@ -94,19 +94,19 @@ impl Results {
     }
 
     /// The finished row of this name and scale.
-    pub fn find(&self, what: &str, scale: Scale) -> Option<&Row> {
+    pub fn find(&self, what: &str, scale: Scale) -> Option<&ResultRow> {
         self.rows
             .iter()
             .find(|row| row.what == what && row.scale == scale)
     }
 
-    /// Puts a row in the place of one of the same name and scale, or at the end.
-    pub fn put(&mut self, row: Row) {
-        let place = self
+    /// Replaces a row of the same name and scale, or at the end.
+    pub fn put(&mut self, row: ResultRow) {
+        let position = self
             .rows
             .iter_mut()
             .find(|old| old.what == row.what && old.scale == row.scale);
-        match place {
+        match position {
             Some(old) => *old = row,
             None => self.rows.push(row),
         }
@@ -151,9 +151,9 @@ impl What {
     }
 
     /// The row, once it is measured.
-    pub fn measured(self, ours: Ours, scale: Scale) -> Row {
+    pub fn measured(self, ours: Ours, scale: Scale) -> ResultRow {
         let finite = |x: f64| x.is_finite().then_some(x);
-        Row {
+        ResultRow {
             what: self.name,
             paper: self.paper,
             ours: ours.value.and_then(finite),

@@ -22,11 +22,11 @@ pub struct Interrupt<'a> {
     deadline: AtomicU64,
     /// Whether there is a state to go back to.
     armed: AtomicBool,
-    /// Whether a piece of work was told.
-    told: AtomicBool,
+    /// Whether a piece of work was stopped.
+    stopped: AtomicBool,
     /// Whether the output of a run that ended by itself is being made.
     ending: AtomicBool,
-    /// Whether the output was told that it is late.
+    /// Whether the output was informed that it is late.
     cut: AtomicBool,
     /// When the output has to do with what there is, as bits.
     output: AtomicU64,
@@ -44,7 +44,7 @@ impl<'a> Interrupt<'a> {
             within_steps: true,
             deadline: AtomicU64::new(f64::INFINITY.to_bits()),
             armed: AtomicBool::new(false),
-            told: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             cut: AtomicBool::new(false),
             output: AtomicU64::new(f64::INFINITY.to_bits()),
@@ -64,9 +64,9 @@ impl<'a> Interrupt<'a> {
         if !self.armed.load(Ordering::Relaxed) {
             return false;
         }
-        let over = self.told.load(Ordering::Relaxed) || self.is_called();
+        let over = self.stopped.load(Ordering::Relaxed) || self.is_called();
         if over {
-            self.told.store(true, Ordering::Relaxed);
+            self.stopped.store(true, Ordering::Relaxed);
         }
         over
     }
@@ -90,7 +90,7 @@ impl<'a> Interrupt<'a> {
         late
     }
 
-    /// Whether the output was told that it is late: it may be of less than was asked for.
+    /// Whether the output was informed that it is late: it may be of less than was asked for.
     pub(crate) fn is_cut(&self) -> bool {
         self.cut.load(Ordering::Relaxed)
     }
@@ -122,6 +122,6 @@ impl<'a> Interrupt<'a> {
     /// The step has ended: whether it was in vain.
     pub(crate) fn disarm(&self) -> bool {
         self.armed.store(false, Ordering::Relaxed);
-        self.told.swap(false, Ordering::Relaxed)
+        self.stopped.swap(false, Ordering::Relaxed)
     }
 }

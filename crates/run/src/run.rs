@@ -71,7 +71,7 @@ pub trait Store {
     /// Replaces what is stored, all or nothing.
     ///
     /// # Errors
-    /// When it could not be done; the run goes on, and the observer is told.
+    /// When it could not be done; the run goes on, and the observer is informed.
     fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
 }
 
@@ -179,7 +179,7 @@ pub fn run<A: Algorithm>(
 /// Seconds that the beginning of a run may take beyond its time: what there is of it shows the way of a longer one.
 const BEGINNING: f64 = 0.5;
 
-/// The first state. One that was told to stop while it was made holds nothing.
+/// The first state. One that was asked to stop while it was made holds nothing.
 fn begin<A: Algorithm>(
     algorithm: &mut A,
     control: &Control<'_>,
@@ -197,7 +197,7 @@ fn begin<A: Algorithm>(
     Err(ended_from_outside(control, 0))
 }
 
-/// What a run ended by that was told to stop: cancelled, or out of time.
+/// What a run ended by that was asked to stop: cancelled, or out of time.
 fn ended_from_outside(control: &Control<'_>, at: u64) -> Status {
     let cancelled = control.cancel.is_some_and(|c| c.load(Ordering::Relaxed));
     match control.budget.max_seconds.filter(|_| !cancelled) {
@@ -231,7 +231,7 @@ fn stopped(control: &Control<'_>, iteration: u64, seconds: impl Fn() -> f64) -> 
 }
 
 /// The same for an algorithm whose steps are long and heed an [`Interrupt`] of the same flag and clock: a step in which it
-/// was told to stop is as one that never began.
+/// was asked to stop is as one that never began.
 ///
 /// That takes a copy of the state before each step, or before some steps where copies would cost time: others end first.
 ///

@@ -77,10 +77,10 @@ impl Code {
     }
 }
 
-/// A place with a few words.
+/// A location with a few words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// The place.
+    /// The location.
     pub span: Span,
     /// The words; may be empty.
     pub text: String,
@@ -97,7 +97,7 @@ pub struct Diagnostic {
     pub message: String,
     /// Where.
     pub primary: Label,
-    /// Other places that explain it.
+    /// Other locations that explain it.
     pub secondary: Vec<Label>,
     /// Facts: expected and found types, available signatures.
     pub notes: Vec<String>,
@@ -136,7 +136,7 @@ impl Diagnostic {
         self
     }
 
-    /// With another place.
+    /// With another location.
     pub fn also(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.secondary.push(Label {
             span,

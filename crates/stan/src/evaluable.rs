@@ -1,4 +1,4 @@
-//! What a correct program uses that neither evaluator can compute: said with its place before any data are there.
+//! What a correct program uses that neither evaluator can compute: said with its location before any data are there.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::distributions;
@@ -20,7 +20,7 @@ enum Context {
     Density,
 }
 
-/// What of a program cannot be evaluated: an error for each place, in the order of the source.
+/// What of a program cannot be evaluated: an error for each location, in the order of the source.
 pub fn unsupported(program: &Program) -> Vec<Diagnostic> {
     let mut search = Search {
         program,

@@ -138,9 +138,9 @@ impl Programs {
             .iter()
             .map(|key| Draws::new(key.seed, RandomUse::GeneratedQuantities, key.index))
             .collect();
-        for StandardCall { place, of, to } in &self.standard {
+        for StandardCall { address, of, to } in &self.standard {
             for (lane, draws) in draws.iter_mut().enumerate() {
-                draws.go_to(*place);
+                draws.go_to(*address);
                 for row in to.first..to.first + to.len {
                     inputs[to.input][row * lanes + lane] = match of {
                         Standard::Normal => draws.normal(),
@@ -204,7 +204,7 @@ fn put(inputs: &mut [Vec<f64>], to: Numbers, lanes: usize, lane: usize, numbers:
 }
 
 impl LibraryCall {
-    /// What the function draws with the arguments at `computed` places, in storage order; `None` if it refuses them.
+    /// What the function draws with the arguments at `computed` positions, in storage order; `None` if it refuses them.
     fn numbers(&self, draws: &mut Draws, computed: impl Fn(usize) -> f64) -> Option<Vec<f64>> {
         if self.taken.is_some_and(|at| computed(at) == 0.0) {
             return Some(vec![0.0; self.to.len]);
@@ -231,7 +231,7 @@ impl LibraryCall {
                 Argument::Computed { .. } => made.as_ref(),
             })
             .collect();
-        draws.go_to(self.place);
+        draws.go_to(self.address);
         let drawn: FnResult<Value> = check_call(self.function.name(), &args)
             .and_then(|()| library::draw(self.function, draws, &args));
         let numbers = drawn.ok()?.numbers();

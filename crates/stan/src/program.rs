@@ -275,7 +275,7 @@ pub struct Stmt {
 pub enum StmtKind {
     /// A declaration.
     Decl(Decl),
-    /// `place = rhs`, or `place op= rhs` meaning `place = place op rhs`; see [`Assign`].
+    /// `part = rhs`, or `part op= rhs` meaning `part = part op rhs`; see [`Assign`].
     Assign(Assign),
     /// `target += e`: the sum of all elements of `e` is added to the log density.
     TargetPlus(Expr),
@@ -456,8 +456,8 @@ pub enum Constraint {
     RowStochastic,
 }
 
-/// An assignment. The right side and its target have the same type; in `place op= rhs` it is the operands of `op`
-/// that do, as in [`ExprKind::Binary`], and the result has the type of the place.
+/// An assignment. The right side and its target have the same type; in `part op= rhs` it is the operands of `op`
+/// that do, as in [`ExprKind::Binary`], and the result has the type of the part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assign {
     /// Where the value goes.
@@ -472,25 +472,25 @@ pub struct Assign {
 #[derive(Clone, Debug, PartialEq)]
 pub enum LValue {
     /// A variable or a part of one.
-    Place(Place),
+    Part(VariablePart),
     /// `(a, b, …) = tuple`; no variable occurs twice. Never with an operator.
     Tuple(Vec<LValue>),
 }
 
 /// A variable, then from left to right the accesses into it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Place {
+pub struct VariablePart {
     /// The variable.
     pub var: VarId,
     /// Accesses, outermost container first; empty for the whole variable.
     pub path: Vec<Access>,
-    /// Type of the place.
+    /// Type of the part.
     pub ty: Type,
     /// Where it stands.
     pub span: Span,
 }
 
-/// One step into a place.
+/// One step into a part.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Access {
     /// `[i, …]`, as in [`ExprKind::Index`].

@@ -1,8 +1,8 @@
 //! Mixtures of Gaussians: ω = (weights, then for every component its mean and lower factor packed by rows).
 //!
-//! A first row of the noise chooses the component, the others place the draw in it. The choice has no derivative, so that no
+//! A first row of the noise chooses the component, the others give the draw within it. The choice has no derivative, so that no
 //! gradient by the parameters leads to the best bound; members are found by the moments of weighted draws instead, see
-//! `moments`. Components of weight zero are places that are not taken.
+//! `moments`. Components of weight zero are slots that are not taken.
 
 use jensen_density::{Lanes, LanesMut};
 use jensen_math::simd::Simd;
@@ -85,7 +85,7 @@ impl Mixture {
         parts.collect()
     }
 
-    /// ω of the components, whose weights need not add up to one; places that are left have none.
+    /// ω of the components, whose weights need not add up to one; slots that are left have none.
     ///
     /// # Panics
     /// When there are none or too many: a caller's bug.
@@ -134,10 +134,10 @@ impl Mixture {
     fn terms(&self, parts: &[Component], z: Lanes<'_>) -> (Vec<f64>, Vec<Vec<f64>>) {
         let lanes = z.lanes();
         let mut terms = vec![f64::NEG_INFINITY; parts.len() * lanes];
-        let mut places = Vec::with_capacity(parts.len());
+        let mut slots = Vec::with_capacity(parts.len());
         for (part, row) in parts.iter().zip(terms.chunks_mut(lanes.max(1))) {
             if part.weight <= 0.0 {
-                places.push(Vec::new());
+                slots.push(Vec::new());
                 continue;
             }
             let y = part.standardised(z);
@@ -148,9 +148,9 @@ impl Mixture {
                     *t -= 0.5 * y * y;
                 }
             }
-            places.push(y);
+            slots.push(y);
         }
-        (terms, places)
+        (terms, slots)
     }
 }
 
@@ -273,10 +273,10 @@ impl Family for Mixture {
     }
     fn score(&self, omega: &[f64], _noise: Lanes<'_>, z: Lanes<'_>, mut out: LanesMut<'_>) {
         let (parts, lanes) = (self.parts(omega), z.lanes());
-        let (terms, places) = self.terms(&parts, z);
+        let (terms, slots) = self.terms(&parts, z);
         let total = log_sums(&terms, lanes);
         out.as_mut_slice().fill(0.0);
-        for ((part, mut y), terms) in parts.iter().zip(places).zip(terms.chunks(lanes)) {
+        for ((part, mut y), terms) in parts.iter().zip(slots).zip(terms.chunks(lanes)) {
             if y.is_empty() {
                 continue;
             }

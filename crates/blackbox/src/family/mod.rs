@@ -73,7 +73,7 @@ impl From<Space> for usize {
     }
 }
 
-/// The list: what [`FamilyKind`] says of each. A kind may be told one positive whole number, which may have a usual value.
+/// The list: what [`FamilyKind`] says of each. A kind may be given one positive whole number, which may have a usual value.
 macro_rules! families {
     ($($(#[$doc:meta])* $kind:ident $({ $(#[$about:meta])* $number:ident $(= $usual:literal)? })? => $name:literal,)*) => {
         /// Which family.
@@ -101,7 +101,7 @@ macro_rules! families {
                 }
             }
 
-            /// Checks what the kind itself is told.
+            /// Checks what the kind itself is given.
             ///
             /// # Errors
             /// One sentence that names the setting and its value.
@@ -136,8 +136,8 @@ macro_rules! families {
                     None => (text, None),
                 };
                 $(if name == $name {
-                    let told: &[&str] = &[$(stringify!($number))?];
-                    if told.is_empty() && number.is_some() {
+                    let parameters: &[&str] = &[$(stringify!($number))?];
+                    if parameters.is_empty() && number.is_some() {
                         return Err(format!("`{text}`: the family `{name}` takes no number"));
                     }
                     return Ok(Self::$kind $({
@@ -151,7 +151,7 @@ macro_rules! families {
     };
 }
 
-/// The positive whole number that a family is told, or its usual one.
+/// The positive whole number that a family is given, or its usual one.
 fn whole(
     text: &str,
     what: &str,

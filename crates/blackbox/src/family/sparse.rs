@@ -1,7 +1,7 @@
 //! The Gaussian of sparse precision: ω = (μ, L by columns), `z = μ + L⁻ᵀ ε` with precision `L Lᵀ`.
 //!
 //! The best Gaussian's precision is the average negated Hessian (Opper and Archambeau 2009), so that it has no element
-//! where the density has no second derivative: with L where the Cholesky factor of that pattern has places, the family
+//! where the density has no second derivative: with L where the Cholesky factor of that pattern has nonzeros, the family
 //! holds the best Gaussian of all, at a cost that is linear in the dimension for hierarchies and chains (Tan and Nott
 //! 2018, who fix the pattern by hand). The order of elimination is one that keeps L sparse; rows of L and of the noise are
 //! in it, means and draws in the density's.
@@ -32,11 +32,11 @@ pub struct Sparse {
 /// Most entries of a factor that are counted.
 const LARGEST: usize = 1 << 27;
 
-/// Columns with more places are preconditioned by their diagonal.
+/// Columns with more nonzeros are preconditioned by their diagonal.
 const WIDEST: usize = 32;
 
 impl Sparse {
-    /// The family on a space, whose pattern is that of its precision; every place where it tells none.
+    /// The family on a space, whose pattern is that of its precision; every nonzero where it tells none.
     pub fn new(space: Space) -> Self {
         let (symbolic, colouring) = match &space.pattern {
             Some(pattern) => (
@@ -54,15 +54,15 @@ impl Sparse {
     }
 
     /// Entries of the factor on a space, if no more than `most`; `None` where it tells no pattern.
-    pub fn places(space: &Space, most: usize) -> Option<usize> {
+    pub fn nonzeros(space: &Space, most: usize) -> Option<usize> {
         let symbolic = Symbolic::new(space.pattern.as_deref()?, most)?;
-        Some(symbolic.places())
+        Some(symbolic.nonzeros())
     }
 
     /// Number of parameters on a space; where the factor is too large to be looked at, that of a full one.
     pub(super) fn parameters_on(space: &Space) -> usize {
         let full = space.dim.saturating_mul(space.dim + 1) / 2;
-        space.dim + Self::places(space, LARGEST).unwrap_or(full)
+        space.dim + Self::nonzeros(space, LARGEST).unwrap_or(full)
     }
 
     /// The factor in ω.
@@ -133,7 +133,7 @@ impl Sparse {
         self.root_transposed_times(omega, grad.as_slice(), grad.lanes())
     }
 
-    /// `out[place of (i, j)] += weight Σ_lanes a_i b_j`, on the factor's part of a vector of parameters.
+    /// `out[nonzero of (i, j)] += weight Σ_lanes a_i b_j`, on the factor's part of a vector of parameters.
     fn add_products(&self, a: &[f64], b: &[f64], lanes: usize, weight: f64, out: &mut [f64]) {
         let (d, row) = (self.dim(), |x, i: usize| -> &[f64] {
             let x: &[f64] = x;
@@ -229,7 +229,7 @@ impl Family for Sparse {
         self.dim()
     }
     fn parameters(&self) -> usize {
-        self.dim() + self.symbolic.places()
+        self.dim() + self.symbolic.nonzeros()
     }
     fn diagonal(&self, mean: &[f64], log_sd: &[f64]) -> Vec<f64> {
         let mut omega = mean.to_vec();
@@ -364,7 +364,7 @@ impl Family for Sparse {
         let (y, u) = (self.centred(omega, noise), self.pulled(omega, grad));
         self.add_products(&y, &u, noise.lanes(), -1.0, out);
     }
-    /// With `y = z − μ` and `u = L⁻¹ g`: `a_i u_j + y_i w_j` at the place (i, j), where `a = L⁻ᵀ dᵀ y` and `w = L⁻¹ d u`.
+    /// With `y = z − μ` and `u = L⁻¹ g`: `a_i u_j + y_i w_j` at the nonzero (i, j), where `a = L⁻ᵀ dᵀ y` and `w = L⁻¹ d u`.
     fn pull_second(
         &self,
         omega: &[f64],

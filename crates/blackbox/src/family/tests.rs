@@ -302,7 +302,7 @@ fn curved() -> Vec<Arc<dyn Family>> {
     .into()
 }
 
-/// A member with all its parts: three places of a mixture, networks whose last layer is not zero.
+/// A member with all its parts: three slots of a mixture, networks whose last layer is not zero.
 fn curved_omega(family: &dyn Family) -> Vec<f64> {
     let gaussian = random_omega(&*FamilyKind::FullRank.build(DIM));
     let modes = [0.5, -2.0].map(|m| (vec![m; DIM], vec![0.1 * m; DIM]));

@@ -64,14 +64,14 @@ impl Batches {
         self.count
     }
 
-    /// The epoch (from 0) of an iteration (from 1), and its place there.
-    pub fn place(&self, iteration: u64) -> (u64, usize) {
+    /// The epoch (from 0) of an iteration (from 1), and its position there.
+    pub fn position(&self, iteration: u64) -> (u64, usize) {
         let count = self.count as u64;
         let t = iteration.saturating_sub(1);
         (t / count, (t % count) as usize)
     }
 
-    /// The places in an epoch's order that batch `k` holds.
+    /// The positions in an epoch's order that batch `k` holds.
     pub fn range(&self, k: usize) -> Range<usize> {
         let edge = |k: usize| (k as u128 * self.records as u128 / self.count as u128) as usize;
         edge(k)..edge(k + 1)
@@ -100,7 +100,7 @@ pub(crate) struct Order {
     /// The epoch's blocks in their order, and where each begins in the epoch; one of all records without blocks.
     sequence: Vec<u32>,
     starts: Vec<usize>,
-    /// The place of a block in the sequence, and the order of its records.
+    /// The position of a block in the sequence, and the order of its records.
     block: Option<usize>,
     order: Vec<u32>,
     /// The batch that was asked for last.
@@ -112,7 +112,7 @@ impl Order {
     /// The batch of an iteration.
     pub(crate) fn batch(&mut self, batches: &Batches, iteration: u64) -> &[u32] {
         if self.iteration != Some(iteration) {
-            let (epoch, k) = batches.place(iteration);
+            let (epoch, k) = batches.position(iteration);
             let mut batch = std::mem::take(&mut self.batch);
             batch.clear();
             self.extend(batches, epoch, batches.range(k), &mut batch);
@@ -121,12 +121,12 @@ impl Order {
         &self.batch
     }
 
-    /// Adds the records at these places of an epoch.
+    /// Adds the records at these positions of an epoch.
     fn extend(
         &mut self,
         batches: &Batches,
         epoch: u64,
-        places: Range<usize>,
+        positions: Range<usize>,
         batch: &mut Vec<u32>,
     ) {
         let edges = |block: u32| match batches.blocks.get(block as usize..block as usize + 2) {
@@ -146,16 +146,16 @@ impl Order {
             }
             (self.epoch, self.block) = (Some(epoch), None);
         }
-        let mut at = places.start;
-        while at < places.end {
-            let place = self.starts.partition_point(|start| *start <= at) - 1;
-            if self.block != Some(place) {
-                let block = self.sequence[place];
+        let mut at = positions.start;
+        while at < positions.end {
+            let position = self.starts.partition_point(|start| *start <= at) - 1;
+            if self.block != Some(position) {
+                let block = self.sequence[position];
                 self.order = batches.shuffled(epoch, u64::from(block), edges(block));
-                self.block = Some(place);
+                self.block = Some(position);
             }
-            let start = self.starts[place];
-            let end = self.starts[place + 1].min(places.end);
+            let start = self.starts[position];
+            let end = self.starts[position + 1].min(positions.end);
             batch.extend_from_slice(&self.order[at - start..end - start]);
             at = end;
         }

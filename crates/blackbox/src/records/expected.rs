@@ -5,7 +5,7 @@ use jensen_density::{
 };
 
 use super::change::Change;
-use super::gradients::{Gradients, Request, all_finite};
+use super::gradients::{Gradients, GradientRequest, all_finite};
 use super::table::{Store, Table};
 
 /// Scratch memory.
@@ -38,7 +38,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
     /// [`Gradients::evaluate`] for `joint-exact`. `false` where the model offers no expectations, too.
     pub(super) fn evaluate_expectations(
         &mut self,
-        request: &Request<'_>,
+        request: &GradientRequest<'_>,
         table: &Table,
         out: &mut [f64],
     ) -> bool {
@@ -132,7 +132,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
     /// Expectations of the batch, and how they differ from what the table holds.
     fn expect(
         &mut self,
-        request: &Request<'_>,
+        request: &GradientRequest<'_>,
         few: bool,
         held: Option<(&[f64], &[f64])>,
         linear: &dyn LinearPredictor,

@@ -286,7 +286,7 @@ impl<O: DoublyStochastic> Algorithm for Generic<'_, O> {
     }
 
     fn step(&mut self, state: &mut GenericState, iteration: u64) -> Step {
-        let (epoch, k) = self.batches.place(iteration);
+        let (epoch, k) = self.batches.position(iteration);
         let warm = epoch < self.settings.warm_up;
         if self.settings.estimator == RecordEstimator::JointSvrg && k == 0 && !warm {
             self.anchor(&state.w, &mut state.table);

@@ -102,7 +102,7 @@ pub struct Gradients<'a, D: RecordDensity> {
 
 /// What is asked of [`Gradients::evaluate`].
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'r> {
+pub struct GradientRequest<'r> {
     /// The estimator.
     pub estimator: RecordEstimator,
     /// ω.
@@ -313,7 +313,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
     /// gradient or a product at a draw is not finite: then `out` must not be used and the table not
     /// be renewed. An estimator whose table is not complete is `naive`; `joint-exact` integrates the
     /// draw out even then.
-    pub fn evaluate(&mut self, request: &Request<'_>, table: &Table, out: &mut [f64]) -> bool {
+    pub fn evaluate(&mut self, request: &GradientRequest<'_>, table: &Table, out: &mut [f64]) -> bool {
         if request.estimator == RecordEstimator::JointExact {
             return self.evaluate_expectations(request, table, out);
         }
@@ -407,7 +407,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
     }
 
     /// Pulls the gradient at the draws back to ω and adds what belongs to ω.
-    fn pull(&mut self, request: &Request<'_>, out: &mut [f64]) {
+    fn pull(&mut self, request: &GradientRequest<'_>, out: &mut [f64]) {
         let (d, draws) = (self.density.dim(), self.draws);
         let (omega, noise) = (request.omega, request.noise);
         let stl = request.estimator == RecordEstimator::Stl;
@@ -447,7 +447,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
     /// Renews the entries of the batch of the last [`evaluate`](Self::evaluate), which must have been
     /// asked for a visit with the same request, and G with them. `complete` says that every record
     /// has been visited now.
-    pub fn visit(&mut self, request: &Request<'_>, table: &mut Table, complete: bool) {
+    pub fn visit(&mut self, request: &GradientRequest<'_>, table: &mut Table, complete: bool) {
         if request.estimator == RecordEstimator::JointPaper {
             return self.visit_paper(request, table, complete);
         }

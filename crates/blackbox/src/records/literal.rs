@@ -13,7 +13,7 @@
 use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
 
 use super::estimator::RecordEstimator;
-use super::gradients::{Gradients, Request, all_finite};
+use super::gradients::{Gradients, GradientRequest, all_finite};
 use super::table::{Store, Table};
 use crate::reduce::axpy;
 
@@ -21,11 +21,11 @@ impl<D: RecordDensity> Gradients<'_, D> {
     /// As [`evaluate`](Self::evaluate), of `joint-paper`.
     pub(super) fn evaluate_paper(
         &mut self,
-        request: &Request<'_>,
+        request: &GradientRequest<'_>,
         table: &Table,
         out: &mut [f64],
     ) -> bool {
-        let naive = Request {
+        let naive = GradientRequest {
             estimator: RecordEstimator::Naive,
             visit: false,
             ..*request
@@ -63,7 +63,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
     /// the present noise to `second`.
     fn add_stored(
         &mut self,
-        request: &Request<'_>,
+        request: &GradientRequest<'_>,
         table: &Table,
         first: &mut [f64],
         second: &mut [f64],
@@ -114,7 +114,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
     }
 
     /// As [`visit`](Self::visit), of `joint-paper`.
-    pub(super) fn visit_paper(&mut self, request: &Request<'_>, table: &mut Table, complete: bool) {
+    pub(super) fn visit_paper(&mut self, request: &GradientRequest<'_>, table: &mut Table, complete: bool) {
         let Store::Slots(slots) = &mut table.store else {
             return;
         };

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::batches::{Batches, Order};
 use super::memory::admit;
 use super::variance::{EvaluationPoint, VarianceSettings, Watch, trace_variances, watched};
-use super::{Footprint, Gradients, RecordError, RecordEstimator, Request, Table};
+use super::{Footprint, Gradients, RecordError, RecordEstimator, GradientRequest, Table};
 use crate::calls::Calls;
 use crate::certificate::certify;
 use crate::error::{FitError, positive};
@@ -345,7 +345,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         clean: &mut bool,
         iteration: u64,
     ) {
-        let (epoch, k) = self.batches.place(iteration);
+        let (epoch, k) = self.batches.position(iteration);
         if k == 0 {
             *clean = true;
         }
@@ -366,14 +366,14 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
 
     /// Renews the tables of the estimators that are watched.
     fn watch(&mut self, omega: &[f64], watches: &mut [Watch], iteration: u64) {
-        let (epoch, k) = self.batches.place(iteration);
+        let (epoch, k) = self.batches.position(iteration);
         if !self.visits(epoch) {
             return;
         }
         let last = k + 1 == self.batches.per_epoch();
         let rows = self.gradients.family().noise_dim();
         for (&estimator, watch) in self.watched.iter().zip(watches) {
-            let request = Request {
+            let request = GradientRequest {
                 estimator,
                 omega,
                 noise: Lanes::new(&self.noise, rows, self.settings.draws),
@@ -535,12 +535,12 @@ impl<D: RecordDensity> Algorithm for Minibatch<'_, D> {
 
     fn step(&mut self, state: &mut MinibatchState, iteration: u64) -> Step {
         self.prepare(state, iteration);
-        let (epoch, k) = self.batches.place(iteration);
+        let (epoch, k) = self.batches.position(iteration);
         let last = k + 1 == self.batches.per_epoch();
         self.gradients.noise(self.seed, iteration, &mut self.noise);
         let rows = self.gradients.family().noise_dim();
         let visit = self.settings.estimator.remembers() && self.visits(epoch);
-        let request = Request {
+        let request = GradientRequest {
             estimator: self.settings.estimator,
             omega: &state.omega,
             noise: Lanes::new(&self.noise, rows, self.settings.draws),
@@ -557,7 +557,7 @@ impl<D: RecordDensity> Algorithm for Minibatch<'_, D> {
         if let Some(variance) = &self.settings.variance
             && iteration.is_multiple_of(variance.every.max(1))
         {
-            let place = EvaluationPoint {
+            let point = EvaluationPoint {
                 omega: &state.omega,
                 table: &state.table,
                 batches: &self.batches,
@@ -568,7 +568,7 @@ impl<D: RecordDensity> Algorithm for Minibatch<'_, D> {
             let own = (self.settings.estimator, &state.table);
             let others = state.watches.iter().map(|watch| &watch.table);
             let others: Vec<_> = self.watched.iter().copied().zip(others).collect();
-            record = trace_variances(&mut self.gradients, own, &others, &place, record);
+            record = trace_variances(&mut self.gradients, own, &others, &point, record);
         }
         let finite = self
             .gradients

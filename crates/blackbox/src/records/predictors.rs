@@ -6,7 +6,7 @@ use jensen_density::{
 
 use super::change::Change;
 use super::estimator::RecordEstimator;
-use super::gradients::{Gradients, Request};
+use super::gradients::{Gradients, GradientRequest};
 use super::table::{Store, Table};
 
 /// Scratch memory.
@@ -88,7 +88,7 @@ struct Parts<'l> {
 
 impl<'l> Parts<'l> {
     fn of(
-        request: &Request<'_>,
+        request: &GradientRequest<'_>,
         table: &Table,
         linear: &'l dyn LinearPredictor,
         draws: usize,
@@ -297,7 +297,7 @@ impl Predictors {
 
 impl<D: RecordDensity> Gradients<'_, D> {
     /// Adds the batch's part to `gradient` and `correction`; writes `change` if asked for.
-    pub(super) fn add_predictors(&mut self, request: &Request<'_>, table: &Table) {
+    pub(super) fn add_predictors(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let Some(linear) = self.density.linear() else {
             return;
         };

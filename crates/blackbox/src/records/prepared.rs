@@ -41,9 +41,9 @@ impl<'a> Prepared<'a> {
         let total = records.records();
         let scouts = total.min(SCOUTS);
         // One of each of as many equal parts of the data, so that sorted data are seen throughout.
-        let mut places = vec![0.0; scouts];
-        source.choices(NoisePurpose::Start, u64::MAX, 0, 1, &mut places);
-        let chosen = places.iter().enumerate().map(|(i, u)| {
+        let mut positions = vec![0.0; scouts];
+        source.choices(NoisePurpose::Start, u64::MAX, 0, 1, &mut positions);
+        let chosen = positions.iter().enumerate().map(|(i, u)| {
             let at = (i as f64 + u) * total as f64 / scouts as f64;
             (at as u32).min(total as u32 - 1)
         });

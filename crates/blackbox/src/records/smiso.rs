@@ -9,7 +9,7 @@ use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Ste
 use serde::{Deserialize, Serialize};
 
 use super::batches::Batches;
-use super::{Gradients, RecordError, RecordEstimator, Request, Table};
+use super::{Gradients, RecordError, RecordEstimator, GradientRequest, Table};
 use crate::calls::Calls;
 use crate::error::{FitError, positive};
 use crate::family::{Family, FamilyKind};
@@ -256,7 +256,7 @@ impl<D: RecordDensity> Algorithm for Smiso<'_, D> {
     }
 
     fn step(&mut self, state: &mut SmisoState, iteration: u64) -> Step {
-        let (epoch, k) = self.batches.place(iteration);
+        let (epoch, k) = self.batches.position(iteration);
         if self.order.0 != Some(epoch) {
             self.order = (Some(epoch), self.groups.order(epoch));
         }
@@ -264,7 +264,7 @@ impl<D: RecordDensity> Algorithm for Smiso<'_, D> {
         let batch = &self.members[self.batches.range(group)];
         self.gradients.noise(self.seed, iteration, &mut self.noise);
         let rows = self.gradients.family().noise_dim();
-        let request = Request {
+        let request = GradientRequest {
             estimator: RecordEstimator::Naive,
             omega: &state.omega,
             noise: Lanes::new(&self.noise, rows, self.settings.draws),

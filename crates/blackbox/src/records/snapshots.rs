@@ -3,7 +3,7 @@
 use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
 
 use super::estimator::RecordEstimator;
-use super::gradients::{Gradients, Request};
+use super::gradients::{Gradients, GradientRequest};
 use super::table::{Slot, Store, Table};
 use crate::reduce::axpy;
 
@@ -29,7 +29,7 @@ fn spread(slot: &Slot, dim: usize) -> Vec<f64> {
 
 impl<D: RecordDensity> Gradients<'_, D> {
     /// Adds the batch's part to `gradient` and `correction`; writes `change` if asked for.
-    pub(super) fn add_batch(&mut self, request: &Request<'_>, table: &Table) {
+    pub(super) fn add_batch(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
         let estimator = request.estimator;
         let mean = &request.omega[..d];
@@ -106,7 +106,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
     }
 
     /// Takes the batch's entries of `joint`'s table out again, whose sum holds them.
-    fn take_out_slots(&mut self, request: &Request<'_>, table: &Table) {
+    fn take_out_slots(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
         let weight = self.density.records() as f64 / batch.len() as f64;
         let visit = request.visit && table.has_sums();
@@ -163,7 +163,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
     }
 
     /// Adds the table at the draw to `incremental` (`inc`, `ens`): a pass over all records.
-    pub(super) fn add_incremental(&mut self, request: &Request<'_>, table: &Table) {
+    pub(super) fn add_incremental(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let Store::Slots(slots) = &table.store else {
             return;
         };

@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn sparse_snapshots_keep_what_they_are_told() {
+    fn sparse_snapshots_keep_what_they_are_given() {
         let mut slots = Slots::new(4, false);
         slots.assign(&[0, 2], &[1, 3], &[10.0, 11.0, 12.0, 13.0]);
         assert_eq!(slots.slot(0).values, [11.0, 13.0]);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::batches::Batches;
 use super::gradients::fill_noise;
 use super::memory::admit;
-use super::{Footprint, Gradients, RecordEstimator, Request, Table};
+use super::{Footprint, Gradients, RecordEstimator, GradientRequest, Table};
 use crate::family::Family;
 use crate::noise::NoiseSource;
 use crate::oracle::Estimate;
@@ -69,37 +69,37 @@ pub struct EvaluationPoint<'r> {
 pub fn variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     estimator: RecordEstimator,
-    place: &EvaluationPoint<'_>,
+    point: &EvaluationPoint<'_>,
 ) -> Variances {
-    let (n, samples) = (place.omega.len(), place.samples.max(2));
-    let records = place.batches.records();
-    let size = place.batches.range(0).len();
+    let (n, samples) = (point.omega.len(), point.samples.max(2));
+    let records = point.batches.records();
+    let size = point.batches.range(0).len();
     let (rows, draws) = (gradients.family().noise_dim(), gradients.draws());
     let simd = gradients.simd;
     let mut order: Vec<u32> = (0..records as u32).collect();
     let all = order.clone();
     let mut noise = Vec::new();
     let make_noise = |sample: usize, copy: u64, noise: &mut Vec<f64>| {
-        let key = place.seed ^ place.iteration.rotate_left(32);
+        let key = point.seed ^ point.iteration.rotate_left(32);
         let counter = 4 * sample as u64 + copy;
         let source = NoiseSource::new(key, simd);
         fill_noise(source, NOISE, counter, rows, draws, noise);
     };
     let mut evaluate = |noise: &[f64], batch: &[u32], out: &mut [f64]| {
-        let request = Request {
+        let request = GradientRequest {
             estimator,
-            omega: place.omega,
+            omega: point.omega,
             noise: Lanes::new(noise, rows, draws),
             batch,
             visit: false,
         };
-        gradients.evaluate(&request, place.table, out)
+        gradients.evaluate(&request, point.table, out)
     };
     let mut total = Vec::with_capacity(samples);
     let mut halves = [Vec::with_capacity(samples), Vec::with_capacity(samples)];
     let mut whole = Vec::with_capacity(samples);
     for sample in 0..samples {
-        let key = place.seed ^ place.iteration.rotate_left(32);
+        let key = point.seed ^ point.iteration.rotate_left(32);
         let mut stream = rng::Stream::new(key, ORDER, sample as u64, 0);
         // A random subset: the first steps of Fisher and Yates.
         for i in 0..size {
@@ -229,7 +229,7 @@ pub(super) fn trace_variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     own: (RecordEstimator, &Table),
     others: &[(RecordEstimator, &Table)],
-    place: &EvaluationPoint<'_>,
+    point: &EvaluationPoint<'_>,
     mut record: Record,
 ) -> Record {
     let calls = gradients.take_calls();
@@ -238,12 +238,12 @@ pub(super) fn trace_variances<D: RecordDensity>(
         let found = std::iter::once(&own).chain(others).find(same);
         let (estimator, table) = match found {
             Some(&(estimator, table)) => (estimator, table),
-            None => (estimator, place.table),
+            None => (estimator, point.table),
         };
         if estimator.remembers() && !(found.is_some() && table.complete) {
             continue;
         }
-        let found = variances(gradients, estimator, &EvaluationPoint { table, ..*place });
+        let found = variances(gradients, estimator, &EvaluationPoint { table, ..*point });
         for (part, estimate) in [
             ("total", found.total),
             ("subsampling", found.subsampling),

@@ -275,12 +275,12 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             state.recording.x = of_recording;
         }
         state.shown = Shown { root, transport };
-        self.place(state);
+        self.update_map(state);
         state.particles = self.target.at(x);
     }
 
     /// Makes the target's map that of the state.
-    fn place(&mut self, state: &RefineState) {
+    fn update_map(&mut self, state: &RefineState) {
         self.target.map = self.base.after(&state.shown);
     }
 
@@ -348,7 +348,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         let planned = state
             .stationary_phases
             .last()
-            .expect("a round was begun")
+            .expect("a stationary phase was begun")
             .transitions;
         if state.phase == Phase::Settle {
             steer(state, moved, 2.0 / (1.0 + state.moves as f64).sqrt());
@@ -377,7 +377,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         let stationary_phase = state
             .stationary_phases
             .last_mut()
-            .expect("a round was begun");
+            .expect("a stationary phase was begun");
         stationary_phase.acceptance += (moved.acceptance - stationary_phase.acceptance) / n;
         stationary_phase.stuck += (moved.stuck as f64 / lanes as f64 - stationary_phase.stuck) / n;
         stationary_phase.step_size = size;
@@ -507,7 +507,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
 
     fn step(&mut self, state: &mut RefineState, iteration: u64) -> Step {
         // After a resume the map is that of the state again.
-        self.place(state);
+        self.update_map(state);
         let phase = state.phase;
         let moved = match phase {
             Phase::Temper => self.temper(state, iteration),
@@ -560,7 +560,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
     }
 
     fn output(&mut self, state: &RefineState) -> Refined {
-        self.place(state);
+        self.update_map(state);
         let (dim, lanes) = (self.target.dim(), state.particles.lanes());
         let count = state.recording.log_p.len();
         let mut z = vec![0.0; dim * count];

@@ -2,7 +2,7 @@
 //!
 //! Hamiltonian transitions go where the density leads them. Between a spike and a slab a thousand times as wide, or from the
 //! middle of a Cauchy distribution to its ends, it leads nowhere, and particles that all began in the one agree without the
-//! other. So at the posterior some particles are also offered a place that hangs on nothing: in a direction that is uniform on
+//! other. So at the posterior some particles are also offered a point that hangs on nothing: in a direction that is uniform on
 //! the sphere, at a distance whose logarithm is uniform over twelve powers of ten, or distributed as those of the particles
 //! are; in turns of all coordinates together, or of one of them alone. Metropolis and Hastings' rule for independent proposals
 //! (Tierney 1994, section 2.3.3) keeps the posterior exactly. A part of the posterior of mass w that such a proposal meets
@@ -109,7 +109,7 @@ fn range_of<D: LogDensity>(density: &D) -> (f64, f64) {
     }
 }
 
-/// The log density of a place at such a distance in `dim` coordinates.
+/// The log density of a point at such a distance in `dim` coordinates.
 fn log_density(distances: &Distances<'_>, dim: usize, distance: f64) -> f64 {
     let d = dim as f64;
     let sphere = std::f64::consts::LN_2 + 0.5 * d * std::f64::consts::PI.ln() - lgamma(0.5 * d);
@@ -126,16 +126,16 @@ pub(super) fn leap<D: LogDensity>(
     iteration: u64,
 ) {
     let (dim, lanes) = (target.dim(), particles.lanes());
-    let turn = (iteration as usize) % (2 * EVERY);
-    let alone = turn >= EVERY;
-    let offered: Vec<usize> = (turn % EVERY..lanes).step_by(EVERY).collect();
+    let phase = (iteration as usize) % (2 * EVERY);
+    let alone = phase >= EVERY;
+    let offered: Vec<usize> = (phase % EVERY..lanes).step_by(EVERY).collect();
     let count = offered.len();
     let start = particles.gather(&offered);
     let mut x = start.x.clone();
     let range = range_of(target.density());
-    let distances = |place: usize| Distances {
+    let distances = |point: usize| Distances {
         range,
-        edges: &edges[place * (STEPS + 1)..(place + 1) * (STEPS + 1)],
+        edges: &edges[point * (STEPS + 1)..(point + 1) * (STEPS + 1)],
     };
     let mut direction = vec![0.0; dim * count];
     if !alone {
@@ -179,7 +179,7 @@ pub(super) fn leap<D: LogDensity>(
     particles.replace(&arrived, &pairs);
 }
 
-/// Places at which the posterior is looked at beyond an approximation, fewer where they would be more than so many numbers, and
+/// Points at which the posterior is looked at beyond an approximation, fewer where they would be more than so many numbers, and
 /// those of one call to the density; and those where nothing is known of what an evaluation takes.
 const LOOKS: usize = 1024;
 const NUMBERS: usize = 1 << 20;
@@ -193,7 +193,7 @@ const SHARE: f64 = 2.0 * SD_LIMIT;
 /// A coordinate of which more of the variance lies beyond what draws of an approximation reach than may, and how many times its
 /// variance; `log_z` is the log evidence by importance weights.
 ///
-/// Where the approximation is standard normal, places are drawn as leaps are, of all coordinates together, or of one alone with
+/// Where the approximation is standard normal, points are drawn as leaps are, of all coordinates together, or of one alone with
 /// the others from the approximation, whose mixture b is known: of those where b is larger than the approximation, the mean of
 /// `x² (p / Z − q) / b` is what the posterior has there and the approximation has not.
 pub(crate) fn beyond<D: LogDensity>(
@@ -216,21 +216,21 @@ pub(crate) fn beyond<D: LogDensity>(
     let mut missed = vec![0.0; dim];
     let mut workspace = density.workspace(BLOCK);
     for first in (0..looks).step_by(BLOCK) {
-        let x = far_places(&distances, dim, first, source);
+        let x = far_points(&distances, dim, first, source);
         let z = map.draws(&x, BLOCK);
         let mut log_p = vec![0.0; BLOCK];
         density.value(&mut workspace, Lanes::new(&z, dim, BLOCK), &mut log_p);
         let (log_dets, squares) = (map.log_dets(&x, BLOCK), Map::squares(&x, BLOCK));
         for l in 0..BLOCK {
-            let place: Vec<f64> = (0..dim).map(|i| x[i * BLOCK + l]).collect();
+            let point: Vec<f64> = (0..dim).map(|i| x[i * BLOCK + l]).collect();
             let log_q = -0.5 * (squares[l] + dim as f64 * TAU.ln());
-            let log_b = log_density_of_looks(&distances, &place, log_q);
+            let log_b = log_density_of_looks(&distances, &point, log_q);
             let log_p = log_p[l] + log_dets[l] - log_z;
             if log_b <= log_q || !log_p.is_finite() {
                 continue;
             }
             let excess = (log_p - log_b).exp() - (log_q - log_b).exp();
-            for (missed, x) in missed.iter_mut().zip(&place) {
+            for (missed, x) in missed.iter_mut().zip(&point) {
                 *missed += x * x * excess / looks as f64;
             }
         }
@@ -240,9 +240,9 @@ pub(crate) fn beyond<D: LogDensity>(
     (worst.1 > SHARE).then_some(worst)
 }
 
-/// [`BLOCK`] places to look at, `dim × BLOCK`: in turns in any direction, and of one coordinate with the others from a standard
+/// [`BLOCK`] points to look at, `dim × BLOCK`: in turns in any direction, and of one coordinate with the others from a standard
 /// normal.
-fn far_places(
+fn far_points(
     distances: &Distances<'_>,
     dim: usize,
     first: usize,
@@ -267,12 +267,12 @@ fn far_places(
     x
 }
 
-/// The log density of such places at one of them, whose log density under the standard normal is `log_q`.
-fn log_density_of_looks(distances: &Distances<'_>, place: &[f64], log_q: f64) -> f64 {
-    let dim = place.len() as f64;
-    let radius = (place.iter().map(|x| x * x).sum::<f64>() / dim).sqrt();
-    let together = log_density(distances, place.len(), radius) - 0.5 * dim * dim.ln();
-    let one = place.iter().map(|x| {
+/// The log density of such points at one of them, whose log density under the standard normal is `log_q`.
+fn log_density_of_looks(distances: &Distances<'_>, point: &[f64], log_q: f64) -> f64 {
+    let dim = point.len() as f64;
+    let radius = (point.iter().map(|x| x * x).sum::<f64>() / dim).sqrt();
+    let together = log_density(distances, point.len(), radius) - 0.5 * dim * dim.ln();
+    let one = point.iter().map(|x| {
         let normal = -0.5 * (x * x + TAU.ln());
         log_density(distances, 1, x.abs()) - normal - dim.ln()
     });
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_have_the_density_that_is_told() {
+    fn distances_have_the_density_that_is_stated() {
         let edges: Vec<f64> = (0..=STEPS).map(|k| 0.02 * (k * k) as f64 - 1.0).collect();
         for edges in [&[][..], &edges[..]] {
             let distances = Distances {
@@ -381,13 +381,13 @@ mod tests {
                         0 => shown(&particles.x, dim, lanes),
                         _ => continue,
                     };
-                    for turn in 0..300 {
+                    for phase in 0..300 {
                         leap(
                             &mut target,
                             &mut particles,
                             &edges,
                             source(seed),
-                            iteration + turn,
+                            iteration + phase,
                         );
                         if iteration >= 600 {
                             out += particles.x[..lanes]
@@ -440,7 +440,7 @@ mod tests {
                 }
                 let wide = if all { dim } else { 1 };
                 let error = error_of_looks(dim, wide);
-                // The worst of so many coordinates is told.
+                // The worst of so many coordinates is reported.
                 let above = error * (2.0 * (wide as f64).ln()).sqrt();
                 let chance = 4.5 * error / (SEEDS as f64).sqrt();
                 assert!(

@@ -1,5 +1,5 @@
 //! The map under which a fitted approximation is standard normal and the posterior nearly so: `z = m + A x` of a Gaussian, and
-//! of local parameters given global ones their own map from the noise, whose Jacobian differs from place to place.
+//! of local parameters given global ones their own map from the noise, whose Jacobian differs from point to point.
 //!
 //! A is the family's own square root of its covariance: the standard deviations, the Cholesky factor, or for
 //! `D² + U Uᵀ` the matrix `D (I + V M Vᵀ)` with `V = D⁻¹ U`, `Vᵀ V = Q Λ Qᵀ` and
@@ -17,7 +17,7 @@ use crate::approximation::Approximation;
 use crate::family::{Conditional, Family, FamilyKind, FullRank, Passes, Sparse};
 use crate::reduce::affine_row;
 
-/// Largest dimension at which coordinates of an affine family are bent.
+/// Largest dimension at which coordinates of an affine family are transformed.
 const MOST_TRANSFORMED: usize = 400;
 
 /// `z = m + A W x`: the family's own map after a whitening that particles have shown.
@@ -186,7 +186,7 @@ impl Map {
         self.structured.is_some() || self.roots.iter().any(precision)
     }
 
-    /// Whether it costs no more than there are coordinates, or places of a sparse factor.
+    /// Whether it costs no more than there are coordinates, or nonzeros of a sparse factor.
     pub(super) fn is_sparse(&self) -> bool {
         let sparse = |root: &Root| matches!(root, Root::Diagonal(_) | Root::Precision(_));
         self.roots.iter().all(sparse)
@@ -291,12 +291,12 @@ impl Map {
     /// The draws at `x` (`dim × lanes`).
     pub(super) fn draws(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut placed = Placed::default();
-        self.place(x, lanes, &mut placed);
+        self.apply(x, lanes, &mut placed);
         placed.z
     }
 
     /// Makes `placed` what the map makes of `x` (`dim × lanes`).
-    pub(super) fn place(&self, x: &[f64], lanes: usize, placed: &mut Placed) {
+    pub(super) fn apply(&self, x: &[f64], lanes: usize, placed: &mut Placed) {
         self.begin(x, lanes, placed);
         placed.log_det = self.log_dets_of(x, lanes, placed);
         let Some(StructuredMap { family, omega }) = &self.structured else {
@@ -400,7 +400,7 @@ mod tests {
                     .map_or(base.clone(), |w| base.after_root(w));
                 let x = wave(dim * lanes, 1.3);
                 let mut placed = Placed::default();
-                map.place(&x, lanes, &mut placed);
+                map.apply(&x, lanes, &mut placed);
                 let z = placed.z.clone();
                 let z = &z;
                 let back = map.origin(z.clone(), lanes);
@@ -429,7 +429,7 @@ mod tests {
         }
     }
 
-    /// Where coordinates are bent, those of draws or of global parameters, and one hangs on another, the gradient is that of differences, the log Jacobian included, and
+    /// Where coordinates are transformed, those of draws or of global parameters, and one hangs on another, the gradient is that of differences, the log Jacobian included, and
     /// there is a way back.
     #[test]
     fn a_transport_is_part_of_the_map() {
@@ -473,7 +473,7 @@ mod tests {
             root.solve(&mut back, lanes);
             assert!(x.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-11));
             let mut placed = Placed::default();
-            map.place(&x, lanes, &mut placed);
+            map.apply(&x, lanes, &mut placed);
             assert_eq!(placed.log_det, map.log_dets(&x, lanes));
             // Of the log density Σ cᵢ zᵢ.
             let slope = wave(dim, 0.9);

@@ -137,36 +137,36 @@ impl Snapshot for RefineState {
             .iter()
             .map(|ratio_set| ratio_set.beta)
             .collect();
-        archive.put("sheets.beta", &betas);
+        archive.put("temperatures.beta", &betas);
         let ratios: Vec<f64> = self
             .ratio_sets
             .iter()
             .flat_map(|s| s.ratios.clone())
             .collect();
-        archive.put("sheets.ratios", &ratios);
+        archive.put("temperatures.ratios", &ratios);
         archive.set("moves", self.moves);
         archive.set("every", (self.every, self.kept));
         archive.put("distances", &self.distances);
-        archive.put("tape.x", &self.recording.x);
-        archive.put("tape.log_p", &self.recording.log_p);
-        archive.put("tape.squares", &self.recording.squares);
+        archive.put("recording.x", &self.recording.x);
+        archive.put("recording.log_p", &self.recording.log_p);
+        archive.put("recording.squares", &self.recording.squares);
         let ladder = self.ladder.iter();
         let ladder: Vec<f64> = ladder
             .flat_map(|r| [r.beta, r.share, r.acceptance, r.moves as f64])
             .collect();
         archive.put("ladder", &ladder);
         let stationary_phases: Vec<f64> = self.stationary_phases.iter().flat_map(numbers).collect();
-        archive.put("rounds", &stationary_phases);
+        archive.put("phases", &stationary_phases);
         let drifts: Vec<f64> = self
             .stationary_phases
             .iter()
             .map(|r| r.mixing.drift)
             .collect();
-        archive.put("rounds.drift", &drifts);
+        archive.put("phases.drift", &drifts);
         archive.set("calls_before", self.calls_before);
         archive.set("calls", self.calls);
-        archive.put("home", &self.converged_from.concat());
-        archive.set("looked_out", self.tails_probed);
+        archive.put("converged_from", &self.converged_from.concat());
+        archive.set("tails_probed", self.tails_probed);
         archive.set("failure", &self.failure);
         archive
     }
@@ -192,11 +192,9 @@ impl Snapshot for RefineState {
         let ensemble: Ensemble = archive.get("ensemble")?;
         let x = archive.vec("x")?;
         let dim = x.len() / ensemble.lanes();
-        // Earlier builds bent nothing.
-        let [tails, globals] =
-            ["tails", "triangle"].map(|key| archive.vec(key).unwrap_or_default());
+        let (tails, globals) = (archive.vec("tails")?, archive.vec("triangle")?);
         let transport = TransportMap::from_numbers([&tails, &globals], dim)
-            .ok_or_else(|| ArchiveError("bends are cut off".to_owned()))?;
+            .ok_or_else(|| ArchiveError("a transport map is cut off".to_owned()))?;
         let temperature_step = |r: &[f64]| TemperatureStep {
             beta: r[0],
             share: r[1],
@@ -204,27 +202,20 @@ impl Snapshot for RefineState {
             moves: r[3] as usize,
         };
         let mut stationary_phases: Vec<StationaryPhase> = archive
-            .vec("rounds")?
+            .vec("phases")?
             .chunks_exact(NUMBERS)
             .map(stationary_phase)
             .collect();
-        // Of stationary phases of earlier builds it is not known, and counts as none.
         for (stationary_phase, drift) in stationary_phases
             .iter_mut()
-            .zip(archive.vec("rounds.drift").unwrap_or_default())
+            .zip(archive.vec("phases.drift")?)
         {
             stationary_phase.mixing.drift = drift;
         }
-        // Earlier builds kept sixty-four times of a stationary phase at most, and nothing of the stationary phase before.
-        let (every, kept) = archive.get("every").unwrap_or_else(|_| {
-            let transitions = stationary_phases
-                .last()
-                .map_or(1, |stationary_phase| stationary_phase.transitions);
-            (transitions.div_ceil(64), 0)
-        });
-        let ratios = archive.vec("sheets.ratios")?;
+        let (every, kept) = archive.get("every")?;
+        let ratios = archive.vec("temperatures.ratios")?;
         let particle_sets = ratios.chunks(ensemble.lanes()).map(<[f64]>::to_vec);
-        let betas = archive.vec("sheets.beta")?.into_iter();
+        let betas = archive.vec("temperatures.beta")?.into_iter();
         let ratio_sets = betas
             .zip(particle_sets)
             .map(|(beta, ratios)| RatioSet { beta, ratios })
@@ -232,8 +223,7 @@ impl Snapshot for RefineState {
         Ok(Self {
             ensemble,
             phase: archive.get("phase")?,
-            // In earlier builds none did.
-            circles: archive.get("circles").unwrap_or_else(|_| vec![false; dim]),
+            circles: archive.get("circles")?,
             particles: Particles {
                 x,
                 grad: archive.vec("grad")?,
@@ -250,9 +240,9 @@ impl Snapshot for RefineState {
             ratio_sets,
             moves: archive.get("moves")?,
             recording: Recording {
-                x: archive.vec("tape.x")?,
-                log_p: archive.vec("tape.log_p")?,
-                squares: archive.vec("tape.squares")?,
+                x: archive.vec("recording.x")?,
+                log_p: archive.vec("recording.log_p")?,
+                squares: archive.vec("recording.squares")?,
             },
             every,
             kept,
@@ -265,13 +255,12 @@ impl Snapshot for RefineState {
             stationary_phases,
             calls_before: archive.get("calls_before")?,
             calls: archive.get("calls")?,
-            // Earlier builds sent nobody.
-            converged_from: (archive.vec("home").unwrap_or_default())
+            converged_from: archive
+                .vec("converged_from")?
                 .chunks(dim.max(1))
                 .map(<[f64]>::to_vec)
                 .collect(),
-            // Earlier builds did not.
-            tails_probed: archive.get("looked_out").unwrap_or(false),
+            tails_probed: archive.get("tails_probed")?,
             failure: archive.get("failure")?,
         })
     }

@@ -152,7 +152,7 @@ mod tests {
             let cube = (x[0] + x[1]).powi(3);
             vec![-x[0] - cube, -x[1] - cube]
         };
-        for turn in 0..2 {
+        for attempt in 0..2 {
             for _ in 0..5 {
                 let grad = slope(&x);
                 begin(&circles, &mut x, &mut r, &grad, &[0.3]);
@@ -161,7 +161,7 @@ mod tests {
             }
             r.iter_mut().for_each(|r| *r = -*r);
             assert_eq!(
-                turn == 1,
+                attempt == 1,
                 (x[0] - 0.7).abs() < 1e-13 && (x[1] - 0.2).abs() < 1e-13
             );
         }

@@ -1,4 +1,4 @@
-//! Whether the posterior has separated tail modes: places far out, of appreciable mass, in which chains have hardly been.
+//! Whether the posterior has separated tail modes: regions far out, of appreciable mass, in which chains have hardly been.
 //!
 //! The logarithm of a scale may have its mode where the data speak of it, and beside that a separated tail mode, nearly flat and tens of standard
 //! deviations long, where they do not: a precision under the prior gamma(0.001, 0.001) has. Chains go from one to the other once
@@ -8,7 +8,7 @@
 //! are still out join the others, and draws are made anew.
 //!
 //! Moved into a tail are logarithms and logits, at most [`MOST`] of their two directions, those of the longest tails; of densities of which no
-//! evaluation takes much longer than others: in places like these a solver may need a thousand times as long.
+//! evaluation takes much longer than others: in regions like these a solver may need a thousand times as long.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, Scale};
 use rayon::prelude::*;
@@ -191,24 +191,24 @@ fn tail_probe<D: LogDensity>(
     };
     let mut out = Target::new(&led, map.clone());
     let mut particles = out.at(x);
-    for turn in 0..OUT {
-        transition(&mut out, &mut particles, stride, source, key + turn);
+    for step in 0..OUT {
+        transition(&mut out, &mut particles, stride, source, key + step);
     }
     let mut calls = out.take_calls();
     let mut back = Target::new(density, map.clone());
     let mut particles = back.at(particles.x);
     let mut away = [true; CHAINS];
     let mut stay = true;
-    for turn in 0..=BACK {
+    for step in 0..=BACK {
         let along = direction.along(&map.draws(&particles.x, CHAINS), CHAINS);
         for (away, u) in away.iter_mut().zip(along) {
             *away &= u >= RETURNED;
         }
         stay = 2 * away.iter().filter(|away| **away).count() >= CHAINS;
-        if !stay || turn == BACK {
+        if !stay || step == BACK {
             break;
         }
-        transition(&mut back, &mut particles, stride, source, key + OUT + turn);
+        transition(&mut back, &mut particles, stride, source, key + OUT + step);
     }
     calls += back.take_calls();
     (stay.then_some(particles.x), calls)

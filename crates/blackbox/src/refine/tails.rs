@@ -91,7 +91,7 @@ impl Tail {
         }
     }
 
-    /// The same of y around `centre`, of which a step in the middle is as long as what it is bent to.
+    /// The same of y around `centre`, of which a step in the middle is as long as what it is transformed to.
     fn around(self, centre: f64) -> Self {
         let [_, slope, _] = self.at(self.centre);
         let unit = slope * self.unit;
@@ -102,7 +102,7 @@ impl Tail {
         }
     }
 
-    /// What y is bent to, with its first and second derivative.
+    /// What y is transformed to, with its first and second derivative.
     #[inline(always)]
     fn at(self, y: f64) -> [f64; 3] {
         let scale = 1.0 / self.unit;
@@ -121,7 +121,7 @@ impl Tail {
         ]
     }
 
-    /// The y that is bent to v.
+    /// The y that is transformed to v.
     pub(super) fn origin(self, v: f64) -> f64 {
         self.centre + self.unit * self.unit_origin(v)
     }
@@ -218,7 +218,7 @@ impl Tails {
         Self(each)
     }
 
-    /// What is bent to v in a row.
+    /// What is transformed to v in a row.
     pub(super) fn origin(&self, row: usize, v: f64) -> f64 {
         let own = self.0.iter().find(|(own, _)| *own == row);
         own.map_or(v, |(_, tail)| tail.origin(v))
@@ -267,7 +267,7 @@ impl Tails {
         }
     }
 
-    /// Derivatives by what was bent, with those of the log Jacobian, from those by what it became.
+    /// Derivatives by what was transformed, with those of the log Jacobian, from those by what it became.
     pub(super) fn pull(&self, slopes: &Slopes, grad: &mut [f64], lanes: usize) {
         let given = (slopes.first.chunks(lanes)).zip(slopes.second.chunks(lanes));
         for ((i, _), (first, second)) in self.0.iter().zip(given) {
@@ -339,7 +339,7 @@ fn fitted(moments: &[[f64; 5]; 5], which: &[usize]) -> Option<([f64; 4], f64)> {
 mod tests {
     use super::*;
 
-    const BENT: Tail = Tail {
+    const TRANSFORMED: Tail = Tail {
         shift: -0.3,
         slope: 0.5,
         above: 0.2,
@@ -352,19 +352,19 @@ mod tests {
     fn slopes_are_those_of_differences_and_there_is_a_way_back() {
         for i in -60..=60 {
             let u = f64::from(i) * 0.2;
-            let [value, slope, apply] = BENT.at(u);
+            let [value, slope, apply] = TRANSFORMED.at(u);
             let h = 1e-5;
-            let [up, down] = [u + h, u - h].map(|u| BENT.at(u));
+            let [up, down] = [u + h, u - h].map(|u| TRANSFORMED.at(u));
             assert!(
                 ((up[0] - down[0]) / (2.0 * h) / slope - 1.0).abs() < 1e-8,
                 "{u}"
             );
             assert!(((up[1] - down[1]) / (2.0 * h) - apply).abs() < 1e-6, "{u}");
-            assert!(slope >= BENT.slope / BENT.unit);
-            let around = BENT.around(2.0).at(2.0);
-            assert!((around[1] - 1.0).abs() < 1e-12 && around[0] == BENT.at(0.4)[0]);
+            assert!(slope >= TRANSFORMED.slope / TRANSFORMED.unit);
+            let around = TRANSFORMED.around(2.0).at(2.0);
+            assert!((around[1] - 1.0).abs() < 1e-12 && around[0] == TRANSFORMED.at(0.4)[0]);
             assert!(
-                (BENT.origin(value) - u).abs() < 1e-11 * (1.0 + u.abs()),
+                (TRANSFORMED.origin(value) - u).abs() < 1e-11 * (1.0 + u.abs()),
                 "{u}"
             );
         }
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn numbers_of_a_transport_are_read_again_or_refused() {
-        let tails = Tails(vec![(1, BENT), (4, BENT.around(2.0))]);
+        let tails = Tails(vec![(1, TRANSFORMED), (4, TRANSFORMED.around(2.0))]);
         let numbers = tails.to_numbers();
         assert_eq!(Tails::from_numbers(&numbers, 5), Some(tails));
         assert_eq!(Tails::from_numbers(&numbers, 4), None);

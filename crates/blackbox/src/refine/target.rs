@@ -204,7 +204,7 @@ impl<D: LogDensity> Evaluator<'_, D> {
             grad,
             placed,
         } = &mut *self.scratch;
-        self.map.place(&particles.x, lanes, placed);
+        self.map.apply(&particles.x, lanes, placed);
         grad.resize(placed.z.len(), 0.0);
         self.density.value_grad(
             workspace,

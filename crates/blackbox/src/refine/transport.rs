@@ -9,7 +9,7 @@ use crate::reduce::{dot, mean_se, sum};
 /// Draws that are looked at.
 const LOOKED_AT: usize = 4096;
 
-/// Fourth moment, of a variance of one, beyond which a local parameter's tails are long (a normal's is 3), and most local parameters that are bent.
+/// Fourth moment, of a variance of one, beyond which a local parameter's tails are long (a normal's is 3), and most local parameters that are transformed.
 const LONG: f64 = 4.0;
 const LOCALS: usize = 8;
 
@@ -25,7 +25,7 @@ pub(super) struct TransportMap {
 pub(super) struct Way {
     slopes: Slopes,
     passage: Passage,
-    by_place: Vec<f64>,
+    by_position: Vec<f64>,
 }
 
 impl Way {
@@ -87,13 +87,13 @@ impl TransportMap {
         }
         let mut triangle = Triangle::new(order.clone(), globals);
         let mut tails = Vec::new();
-        for (place, row) in order.into_iter().enumerate() {
+        for (position, row) in order.into_iter().enumerate() {
             let mut own = match u.get_mut(row) {
                 Some(own) => std::mem::take(own),
                 None => draws_of(x, shape, row),
             };
             if let Some(effective) = effective {
-                triangle.link(place, &u, &mut own, effective);
+                triangle.link(position, &u, &mut own, effective);
             }
             if let Some(tail) = Tail::of(&mut own.clone()) {
                 own.iter_mut().for_each(|w| *w = tail.origin(*w));
@@ -136,8 +136,8 @@ impl TransportMap {
         let mut u = vec![0.0; triangle.globals()];
         for l in 0..lanes {
             u.fill(0.0);
-            for (place, &row) in triangle.order().iter().enumerate() {
-                let [mean, log_spread] = triangle.of(place, &u);
+            for (position, &row) in triangle.order().iter().enumerate() {
+                let [mean, log_spread] = triangle.of(position, &u);
                 let w = (rows[row * lanes + l] - mean) * (-log_spread).exp();
                 let origin = self.tails.origin(row, w);
                 rows[row * lanes + l] = origin;
@@ -148,19 +148,19 @@ impl TransportMap {
         }
     }
 
-    /// Derivatives by what was bent, with those of the log Jacobian, from those by what it became.
+    /// Derivatives by what was transformed, with those of the log Jacobian, from those by what it became.
     pub(super) fn pull(&self, way: &mut Way, grad: &mut [f64], lanes: usize) {
         let Some(triangle) = &self.triangle else {
             self.tails.pull(&way.slopes, grad, lanes);
             return;
         };
         let own = triangle.globals() * lanes;
-        way.by_place.clear();
-        way.by_place.resize(own, 0.0);
-        triangle.pull(&way.passage, grad, &mut way.by_place, lanes);
+        way.by_position.clear();
+        way.by_position.resize(own, 0.0);
+        triangle.pull(&way.passage, grad, &mut way.by_position, lanes);
         self.tails.pull(&way.slopes, grad, lanes);
         grad.iter_mut()
-            .zip(&way.by_place)
+            .zip(&way.by_position)
             .for_each(|(g, by)| *g += by);
     }
 
@@ -271,7 +271,7 @@ mod tests {
         let transport = TransportMap::of_globals(&x, (size, LANES), 3, EFFECTIVE);
         x.chunks_mut(size)
             .for_each(|particles| transport.invert(particles, LANES));
-        // Features bend, and so leave the ends of a square.
+        // Features curve, and so leave the ends of a square.
         for tie in apart(&x) {
             assert!(tie < 0.08, "{:?}", apart(&x));
         }

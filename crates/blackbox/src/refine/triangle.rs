@@ -13,7 +13,7 @@
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::family::globals::{
-    Featured, Features, MOST_GLOBALS, Row, Rows, WIDTH, spread_all, weighted,
+    Featured, Features, MOST_GLOBALS, LaneRow, Rows, WIDTH, spread_all, weighted,
 };
 use crate::reduce::{axpy, dot, mean_se, sum};
 use jensen_density::Lanes;
@@ -46,11 +46,11 @@ pub(super) struct Passage(Vec<Block>);
 /// Of a block of lanes: where features were looked at, those, `exp(s)` and `exp(s) w` of every global parameter, and the sum of all s.
 #[derive(Default)]
 struct Block {
-    x: Vec<Row>,
+    x: Vec<LaneRow>,
     features: Featured,
-    spread: Vec<Row>,
-    stretched: Vec<Row>,
-    log: Row,
+    spread: Vec<LaneRow>,
+    stretched: Vec<LaneRow>,
+    log: LaneRow,
 }
 
 impl Passage {
@@ -128,10 +128,10 @@ impl Triangle {
         self.means.iter().chain(&self.spreads).all(|w| *w == 0.0)
     }
 
-    /// Makes the row at a place of the order hang on the global parameters before it as `draws` of it do at places `u` of all global parameters, of which only
+    /// Makes the row at a position of the order hang on the global parameters before it as `draws` of it do at positions `u` of all global parameters, of which only
     /// the ones before are looked at and which tell as much as `effective` independent ones; `draws` becomes what is left of it.
-    pub(super) fn link(&mut self, place: usize, u: &[Vec<f64>], draws: &mut [f64], effective: f64) {
-        let before = self.order[..place.min(self.globals())].to_vec();
+    pub(super) fn link(&mut self, position: usize, u: &[Vec<f64>], draws: &mut [f64], effective: f64) {
+        let before = self.order[..position.min(self.globals())].to_vec();
         let known = self.features.among(|k| before.contains(&k));
         if known.is_empty() {
             return;
@@ -153,8 +153,8 @@ impl Triangle {
         };
         let count = self.features.count();
         for (i, f) in std::iter::once(0).chain(known).enumerate() {
-            self.means[place * count + f] = link.mean[i];
-            self.spreads[place * count + f] = link.spread[i];
+            self.means[position * count + f] = link.mean[i];
+            self.spreads[position * count + f] = link.spread[i];
         }
     }
 
@@ -168,17 +168,17 @@ impl Triangle {
         }
     }
 
-    /// What `u` (a lane of all global parameters) tells of the mean and the log spread of the row at a place of the order.
-    pub(super) fn of(&self, place: usize, u: &[f64]) -> [f64; 2] {
+    /// What `u` (a lane of all global parameters) tells of the mean and the log spread of the row at a position of the order.
+    pub(super) fn of(&self, position: usize, u: &[f64]) -> [f64; 2] {
         let x: Vec<f64> = (u.iter().zip(&self.centre).zip(&self.unit))
             .map(|((u, centre), unit)| (u - centre) / unit)
             .collect();
         let features = self.features.bounded_at(&x);
-        let own = place * features.len()..(place + 1) * features.len();
+        let own = position * features.len()..(position + 1) * features.len();
         [&self.means[own.clone()], &self.spreads[own]].map(|weights| dot(weights, &features))
     }
 
-    /// Looks at places of global parameters, the first rows.
+    /// Looks at points of global parameters, the first rows.
     pub(super) fn look(&self, rows: &[f64], lanes: usize, passage: &mut Passage) {
         let globals = self.globals();
         passage.0.resize_with(lanes.div_ceil(WIDTH), Block::default);
@@ -195,7 +195,7 @@ impl Triangle {
         }
     }
 
-    /// Makes rows that are bent by themselves hang on the places looked at.
+    /// Makes rows that are transformed by themselves hang on the points looked at.
     pub(super) fn go(&self, rows: &mut [f64], lanes: usize, passage: &mut Passage) {
         let count = self.order.len();
         let mut means = vec![[0.0; WIDTH]; count];
@@ -222,13 +222,13 @@ impl Triangle {
         }
     }
 
-    /// Makes derivatives by global parameters those by what they were bent to by themselves, and adds those by the places to `by_place`, the log
+    /// Makes derivatives by global parameters those by what they were transformed to by themselves, and adds those by the positions to `by_position`, the log
     /// Jacobian's included.
     pub(super) fn pull(
         &self,
         passage: &Passage,
         grad: &mut [f64],
-        by_place: &mut [f64],
+        by_position: &mut [f64],
         lanes: usize,
     ) {
         let (own, globals, count) = (self.order.len(), self.globals(), self.features.count());
@@ -255,7 +255,7 @@ impl Triangle {
             let mut out = vec![[0.0; WIDTH]; globals];
             self.features.pull(&block.x, &by, &mut out);
             for (k, out) in out.iter().enumerate() {
-                let row = &mut by_place[k * lanes + first..][..width];
+                let row = &mut by_position[k * lanes + first..][..width];
                 let scale = 1.0 / self.unit[k];
                 row.iter_mut().zip(out).for_each(|(r, o)| *r += scale * o);
             }

@@ -94,7 +94,7 @@ const LIGHTEST: f64 = 7.0;
 const TELLING: f64 = 0.1;
 
 /// The other optima among settled starts that stand at least four standard deviations away in some coordinate, and carry at
-/// least about 1 % of the best one's mass, or so far out 1 ‰ that a standard deviation is told wrong without it.
+/// least about 1 % of the best one's mass, or so far out 1 ‰ that a standard deviation is reported wrong without it.
 pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     let mut found: Vec<OtherMode> = Vec::new();
     for (i, outcome) in outcomes.iter().enumerate() {

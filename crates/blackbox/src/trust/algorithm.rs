@@ -66,7 +66,7 @@ pub struct Trust<'a, D: TwiceDifferentiable> {
     stream: u64,
     gradients: Gradients<'a, D>,
     oracle: Oracle<'a, D>,
-    /// Is told which draws come next.
+    /// Receives which draws come next.
     records: Option<&'a dyn Choose>,
     /// The draws of the present Hessian, by their key.
     products: Option<(u64, Objective<'a, D>)>,

@@ -38,7 +38,7 @@ pub(crate) struct Sample<'a> {
     pub precision: f64,
     /// … with no more draws than this.
     pub most: usize,
-    /// Is told which draws come next.
+    /// Receives which draws come next.
     pub records: Option<&'a dyn Choose>,
 }
 

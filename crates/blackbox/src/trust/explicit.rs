@@ -151,7 +151,7 @@ impl Sums {
 }
 
 impl Explicit {
-    /// The blocks at the mean field `omega` from `draws` draws of (purpose curvature, `key`), which `records` is told
+    /// The blocks at the mean field `omega` from `draws` draws of (purpose curvature, `key`), which `records` receives
     /// of, and the number of products; `None` when no pair of draws has finite products.
     pub(crate) fn estimate<D: TwiceDifferentiable>(
         density: &D,

@@ -107,7 +107,7 @@ impl Gradient {
 /// Makes gradients; keeps scratch memory.
 pub(crate) struct Gradients<'a, D: TwiceDifferentiable> {
     density: &'a D,
-    /// Is told which draws come next.
+    /// Receives which draws come next.
     pub(crate) records: Option<&'a dyn Choose>,
     workspace: Option<(usize, D::Workspace)>,
     calls: Calls,

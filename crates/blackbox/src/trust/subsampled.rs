@@ -34,12 +34,12 @@ pub(crate) enum Layout {
     Halves,
 }
 
-/// A density whose values depend on records drawn at random, and is told which.
+/// A density whose values depend on records drawn at random, and is given which.
 ///
 /// The algorithms call it before every batch; densities that depend on their argument alone need no such thing.
 pub(crate) trait Choose: Sync {
-    /// From now on evaluations are at `place`.
-    fn choose(&self, place: StreamPosition);
+    /// From now on evaluations are at `position`.
+    fn choose(&self, position: StreamPosition);
 }
 
 /// A model of records of which every pair of draws sees a minibatch.
@@ -49,7 +49,7 @@ pub(crate) trait Choose: Sync {
 pub struct Subsampled<D: RecordDensity> {
     density: D,
     batch: usize,
-    place: Mutex<StreamPosition>,
+    position: Mutex<StreamPosition>,
 }
 
 /// Scratch memory of [`Subsampled`].
@@ -78,7 +78,7 @@ impl<D: RecordDensity> Subsampled<D> {
         Ok(Self {
             density,
             batch,
-            place: Mutex::new(StreamPosition {
+            position: Mutex::new(StreamPosition {
                 stream: Stream {
                     source,
                     purpose: NoisePurpose::Final,
@@ -95,10 +95,10 @@ impl<D: RecordDensity> Subsampled<D> {
         self.density.records() as f64 / self.batch as f64
     }
 
-    /// The records of the present place, slot by slot.
+    /// The records of the present position, slot by slot.
     fn pick(&self, lanes: usize, out: &mut Vec<u32>) {
-        let place = *self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        let observations = match place.layout {
+        let position = *self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        let observations = match position.layout {
             Layout::Blocks(width) => lanes.div_ceil(width.max(1)),
             Layout::Halves => lanes.div_ceil(2),
         };
@@ -107,13 +107,13 @@ impl<D: RecordDensity> Subsampled<D> {
             source,
             purpose,
             iteration,
-        } = place.stream;
-        source.choices(purpose, iteration, place.first as u64, observations, &mut u);
+        } = position.stream;
+        source.choices(purpose, iteration, position.first as u64, observations, &mut u);
         let (width, last) = (self.weight(), self.density.records() as u32 - 1);
         out.clear();
         for (b, row) in u.chunks(observations.max(1)).enumerate() {
             out.extend((0..lanes).map(|lane| {
-                let at = match place.layout {
+                let at = match position.layout {
                     Layout::Blocks(width) => lane / width.max(1),
                     Layout::Halves => lane % observations,
                 };
@@ -124,8 +124,8 @@ impl<D: RecordDensity> Subsampled<D> {
 }
 
 impl<D: RecordDensity> Choose for Subsampled<D> {
-    fn choose(&self, place: StreamPosition) {
-        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = place;
+    fn choose(&self, position: StreamPosition) {
+        *self.position.lock().unwrap_or_else(PoisonError::into_inner) = position;
     }
 }
 

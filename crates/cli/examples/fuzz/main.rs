@@ -62,7 +62,7 @@ fn main() -> ExitCode {
             .and_then(|word| word.parse().ok())
             .unwrap_or(usual)
     };
-    let request = Request {
+    let request = FuzzRequest {
         seconds: number(0, 10),
         seed: number(1, 1),
         rounds: number(2, u64::MAX),
@@ -80,7 +80,7 @@ fn main() -> ExitCode {
 }
 
 /// What was asked for.
-struct Request {
+struct FuzzRequest {
     /// Seconds of each target.
     seconds: u64,
     /// Seed of the inputs.
@@ -91,7 +91,7 @@ struct Request {
     names: Vec<String>,
 }
 
-fn all(request: &Request) -> usize {
+fn all(request: &FuzzRequest) -> usize {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let desk = root.join("target/attack/fuzz");
     let _ = fs::create_dir_all(&desk);

@@ -300,9 +300,9 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
         )
     } else {
         // New documents go through a corpus of their own, so that they need not fit in memory.
-        let place = tempfile::tempdir()
+        let scratch = tempfile::tempdir()
             .map_err(|error| Failure::output(format!("no temporary folder: {error}")))?;
-        let (corpus, built) = new_documents(&args.input, &args.inputs, &model, place.path())?;
+        let (corpus, built) = new_documents(&args.input, &args.inputs, &model, scratch.path())?;
         left_out = Some(built.tokens_left_out);
         if !args.json {
             remark_left_out(&built);
@@ -365,7 +365,7 @@ fn new_documents(
     input: &InputFlags,
     paths: &[PathBuf],
     model: &TopicModel,
-    place: &Path,
+    scratch: &Path,
 ) -> Result<(Corpus, jensen::data::corpus::Built), Failure> {
     let sources = input.sources(paths, None)?;
     let settings = BuildSettings {
@@ -373,7 +373,7 @@ fn new_documents(
         fixed: Some(model.words.clone()),
         ..BuildSettings::new(&sources)
     };
-    let path = place.join("corpus");
+    let path = scratch.join("corpus");
     let built = watched(&sources, &path, &settings, true)?;
     Ok((Corpus::open(&path)?, built))
 }

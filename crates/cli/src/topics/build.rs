@@ -105,7 +105,7 @@ pub fn watched(
     let built = build(sources, out, settings, &mut progress);
     bar.finish_and_clear();
     built.map_err(|error| match error {
-        // A place that cannot be written to is wrong usage; all else lies with the inputs.
+        // An output that cannot be written to is wrong usage; all else lies with the inputs.
         DataError::Io {
             action: "write", ..
         } => Failure::output(error),

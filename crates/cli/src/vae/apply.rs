@@ -86,18 +86,18 @@ type Taking<'a> = &'a mut dyn FnMut(&[f32]) -> std::io::Result<()>;
 
 /// Writes `count` records of the networks from `fill`, in the units of the data.
 fn write_records(
-    place: &Destination<'_>,
+    destination: &Destination<'_>,
     model: &VaeModel,
     count: usize,
     fill: &mut dyn FnMut(Taking<'_>) -> std::io::Result<()>,
 ) -> Result<(), Failure> {
     let names = numbered("x", model.units.columns());
     if model.units.change_nothing() {
-        return write_rows(place, count, &names, &mut |out: &mut RowWriter<'_, f32>| {
+        return write_rows(destination, count, &names, &mut |out: &mut RowWriter<'_, f32>| {
             fill(&mut |records| out.write(records))
         });
     }
-    write_rows(place, count, &names, &mut |out: &mut RowWriter<'_, f64>| {
+    write_rows(destination, count, &names, &mut |out: &mut RowWriter<'_, f64>| {
         fill(&mut |records| out.write(&model.rows(records)))
     })
 }
@@ -105,7 +105,7 @@ fn write_records(
 /// Runs `vae sample`.
 pub fn sample(args: &SampleArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
-    let places = Destination::all(&args.out.out)?;
+    let destinations = Destination::all(&args.out.out)?;
     let width = fit.model.architecture.width;
     let (records, columns) = match args.manifold {
         Some(side) => (fit.networks.manifold(side as usize), side as usize),
@@ -124,10 +124,10 @@ pub fn sample(args: &SampleArgs) -> CommandResult {
         }
     };
     let model = &fit.model;
-    for place in &places {
-        match place {
+    for destination in &destinations {
+        match destination {
             Destination::Picture(path) => draw(path, model, fit.frame(path)?, &records, columns)?,
-            place => write_records(place, model, records.len() / width, &mut |take| {
+            destination => write_records(destination, model, records.len() / width, &mut |take| {
                 take(&records)
             })?,
         }
@@ -152,15 +152,15 @@ fn in_chunks(
 /// Runs `vae encode`.
 pub fn encode(args: &ApplyArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
-    let places = Destination::all(&args.out.out)?;
+    let destinations = Destination::all(&args.out.out)?;
     let rows = fit.rows(&args.data)?;
     let model = fit.model;
     let records = model.records(&rows);
     let latent = model.architecture.latent;
     let names = [numbered("mean", latent), numbered("sd", latent)].concat();
-    for place in &places {
+    for destination in &destinations {
         let networks = &mut fit.networks;
-        write_rows(place, records.len(), &names, &mut |out: &mut RowWriter<
+        write_rows(destination, records.len(), &names, &mut |out: &mut RowWriter<
             '_,
         >| {
             in_chunks(&records, |chunk| {
@@ -185,19 +185,19 @@ pub fn encode(args: &ApplyArgs) -> CommandResult {
 /// Runs `vae reconstruct`.
 pub fn reconstruct(args: &ApplyArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
-    let places = Destination::all(&args.out.out)?;
+    let destinations = Destination::all(&args.out.out)?;
     let rows = fit.rows(&args.data)?;
     let model = fit.model.clone();
     let records = model.records(&rows);
-    for place in &places {
-        if let Destination::Picture(path) = place {
+    for destination in &destinations {
+        if let Destination::Picture(path) = destination {
             let frame = fit.frame(path)?;
             let pairs = beside(&mut fit.networks, &records);
             draw(path, &model, frame, &pairs, COLUMNS.min(records.len()))?;
             continue;
         }
         let networks = &mut fit.networks;
-        write_records(place, &model, records.len(), &mut |take| {
+        write_records(destination, &model, records.len(), &mut |take| {
             in_chunks(&records, |chunk| take(&networks.reconstruct(chunk)))
         })?;
     }

@@ -228,7 +228,7 @@ impl Engine for LdaEngine<'_> {
             return None;
         }
         globals.with_alpha(self.settings.alpha());
-        let (shares, places) = shares(&self.ends, batch);
+        let (shares, positions) = shares(&self.ends, batch);
         let ask = Ask {
             spec: self.spec,
             globals,
@@ -242,8 +242,8 @@ impl Engine for LdaEngine<'_> {
         if measure.bound {
             for values in [&mut self.part.bounds, &mut self.part.inverses] {
                 let by_shard = std::mem::replace(values, vec![0.0; batch.len()]);
-                for (&place, value) in places.iter().zip(by_shard) {
-                    values[place] = value;
+                for (&position, value) in positions.iter().zip(by_shard) {
+                    values[position] = value;
                 }
             }
         }

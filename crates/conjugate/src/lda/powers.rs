@@ -126,7 +126,7 @@ impl Knots {
 
     /// The knot below `x` and the weight of the one above it.
     #[inline(always)]
-    fn place(x: f32) -> (usize, f32) {
+    fn locate(x: f32) -> (usize, f32) {
         let bits = x.to_bits();
         let j = (bits >> SHIFT).clamp(FIRST, LAST) - FIRST;
         let share = (bits & ((1 << SHIFT) - 1)) as f32 / (1 << SHIFT) as f32;
@@ -136,7 +136,7 @@ impl Knots {
     /// The rows on either side of `x`, and the weight of the second.
     #[inline(always)]
     pub fn around(&self, x: f32) -> (&[f32], &[f32], f32) {
-        let (j, share) = Self::place(x);
+        let (j, share) = Self::locate(x);
         let rows = &self.values[j * WIDTH..(j + 2) * WIDTH];
         (&rows[..WIDTH], &rows[WIDTH..], share)
     }
@@ -166,7 +166,7 @@ pub(crate) fn power_table(globals: &LdaGlobals, knots: &Knots) -> PowerTable {
             let mut weights = vec![0.0f32; KNOTS * GROUP];
             for row in globals.mass.chunks_exact(stride) {
                 for (k, m) in row[first..first + count].iter().enumerate() {
-                    let (j, share) = Knots::place(m * decay + eta);
+                    let (j, share) = Knots::locate(m * decay + eta);
                     let at = j * GROUP + k;
                     weights[at] += 1.0 - share;
                     weights[at + GROUP] += share;

@@ -145,17 +145,17 @@ pub(crate) fn ends(documents: &dyn Documents) -> Vec<usize> {
         .collect()
 }
 
-/// The shares of a batch by shard, in the order of the batch, and the place in the batch of each document, shard after shard.
+/// The shares of a batch by shard, in the order of the batch, and the position in the batch of each document, shard after shard.
 pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<usize>) {
     let mut shares = vec![Vec::new(); ends.len()];
-    let mut places = vec![Vec::new(); ends.len()];
-    for (place, &document) in batch.iter().enumerate() {
+    let mut positions = vec![Vec::new(); ends.len()];
+    for (position, &document) in batch.iter().enumerate() {
         let shard = ends.partition_point(|&end| end <= document);
         let start = if shard == 0 { 0 } else { ends[shard - 1] };
         shares[shard].push(document - start);
-        places[shard].push(place);
+        positions[shard].push(position);
     }
-    (shares, places.concat())
+    (shares, positions.concat())
 }
 
 /// Memory of statistics that is used again: as much as λ a shard, which a system hands out page by page. It decides nothing.

@@ -131,11 +131,11 @@ fn draw(stream: &mut Stream, weights: &[f64]) -> usize {
         return stream.below(weights.len() as u64) as usize;
     }
     let mut left = stream.uniform() * total;
-    let place = weights.iter().position(|w| {
+    let position = weights.iter().position(|w| {
         left -= w;
         left < 0.0
     });
-    place.unwrap_or(weights.len() - 1)
+    position.unwrap_or(weights.len() - 1)
 }
 
 /// Neighbourhoods of the sample, one a topic, as numbers of points.

@@ -285,8 +285,8 @@ impl Categoricals {
     fn known(&self, point: usize) -> impl Iterator<Item = usize> + '_ {
         let dim = self.starts.len() - 1;
         let row = &self.data[point * dim..(point + 1) * dim];
-        let places = row.iter().zip(&self.starts);
-        places.filter_map(|(category, start)| Some(start + (*category)?))
+        let positions = row.iter().zip(&self.starts);
+        positions.filter_map(|(category, start)| Some(start + (*category)?))
     }
 
     /// Expected probabilities of a component from its natural parameters, column by column.

@@ -53,7 +53,7 @@ pub struct Gaussians {
     /// Prior correlations within a component with a full covariance matrix, row by row.
     correlation: Vec<f64>,
     weights: GaussianPrior,
-    /// Logarithms of the columns' scales, whose densities are told where the data are standardised.
+    /// Logarithms of the columns' scales, whose densities are reported where the data are standardised.
     log_scales: Vec<f64>,
 }
 

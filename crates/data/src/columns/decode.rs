@@ -273,16 +273,16 @@ impl Decoded {
         }
     }
 
-    /// Adds the numbers, or says where there is none; `place` names a row of the stretch, counted from 0.
+    /// Adds the numbers, or says where there is none; `location` names a row of the stretch, counted from 0.
     pub fn into_numbers(
         self,
         rows: usize,
         words: Option<&[String]>,
         all: &mut Numbers,
-        place: &dyn Fn(usize) -> String,
+        location: &dyn Fn(usize) -> String,
     ) -> Result<(), DataError> {
         let refuse =
-            |row: usize, what: &str| Err(DataError::invalid(format!("{}: {what}", place(row))));
+            |row: usize, what: &str| Err(DataError::invalid(format!("{}: {what}", location(row))));
         if let Some(row) = self.levels.missing() {
             let what = match self.levels.lists {
                 true => {
@@ -373,7 +373,7 @@ impl CellsOfColumn {
         &mut self,
         decoded: Decoded,
         rows: usize,
-        place: &dyn Fn(usize) -> String,
+        location: &dyn Fn(usize) -> String,
     ) -> Result<(), DataError> {
         let Decoded {
             elements,
@@ -387,7 +387,7 @@ impl CellsOfColumn {
                     levels,
                     unsigned,
                 };
-                decoded.into_numbers(rows, None, all, place)?;
+                decoded.into_numbers(rows, None, all, location)?;
             }
             (Self::Numbers(all), Elements::Reals(reals)) => {
                 let mut reals = reals.into_iter();

@@ -6,7 +6,7 @@
 //! | the numbers of a column in a stretch of rows | `decode` |
 //!
 //! A column of numbers or truth values is a value a row, a column of lists of one length a vector a row; words are numbered
-//! from 1 in the order of the alphabet, as in CSV. Whatever is missing or not a number is refused with its place. Pages are
+//! from 1 in the order of the alphabet, as in CSV. Whatever is missing or not a number is refused with its location. Pages are
 //! plain or compressed by Snappy.
 
 mod decode;
@@ -169,11 +169,11 @@ pub(crate) fn table(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError>
                 .get_row_group(group)
                 .and_then(|group| group.get_column_reader(field.leaf))
                 .and_then(|column| field.decode(column, &(0..rows)));
-            let place = |row: usize| {
+            let location = |row: usize| {
                 let number = before + row + 1;
                 format!("`{label}`, row {number}, column `{}`", field.name)
             };
-            cells.add(decoded.map_err(failed)?, rows, &place)?;
+            cells.add(decoded.map_err(failed)?, rows, &location)?;
             before += rows;
         }
         columns.extend(cells.into_columns(&field.name));
@@ -221,7 +221,7 @@ impl RowFiles {
                     .or_else(|| fields.iter().zip(&found).find_map(differs));
                 if let Some(name) = other {
                     return Err(DataError::invalid(format!(
-                        "`{}` and `{}` differ in the column `{name}`, its place or its type: all files need the same \
+                        "`{}` and `{}` differ in the column `{name}`, its position or its type: all files need the same \
                          columns in the same order",
                         first.path.display(),
                         path.display()
@@ -288,7 +288,7 @@ impl RowFiles {
         all
     }
 
-    /// A digest of lengths, columns, and places, sizes and statistics of all column chunks: what a file that was written
+    /// A digest of lengths, columns, and offsets, sizes and statistics of all column chunks: what a file that was written
     /// anew does not share. Contents are not read.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
@@ -358,7 +358,7 @@ impl RowFiles {
     }
 
     /// Where a row of a stretch stands: its file, and its number there from 1.
-    pub fn place(&self, stretch: &Stretch, row: usize) -> String {
+    pub fn location(&self, stretch: &Stretch, row: usize) -> String {
         let file = &self.files[stretch.file];
         let before: usize = file.groups[..stretch.group].iter().sum();
         let number = before + stretch.rows.start + row + 1;
@@ -385,9 +385,9 @@ impl RowFiles {
             false => None,
         };
         self.decoded(at, stretch, |numbers| {
-            let place =
-                |row: usize| format!("{}, column `{}`", self.place(stretch, row), field.name);
-            numbers.into_numbers(stretch.rows.len(), words, all, &place)
+            let location =
+                |row: usize| format!("{}, column `{}`", self.location(stretch, row), field.name);
+            numbers.into_numbers(stretch.rows.len(), words, all, &location)
         })
     }
 

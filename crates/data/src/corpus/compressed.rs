@@ -1,4 +1,4 @@
-//! Files that may be compressed, told by their first bytes.
+//! Files that may be compressed, recognised by their first bytes.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

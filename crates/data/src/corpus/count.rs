@@ -87,7 +87,7 @@ impl WordCounts {
         }
     }
 
-    /// Drops rare words if there are too many. Called at fixed places (after every chunk), so that what is dropped does
+    /// Drops rare words if there are too many. Called at fixed points (after every chunk), so that what is dropped does
     /// not depend on threads.
     pub fn shrink(&mut self) {
         while self.table.len() > self.limit {

@@ -45,7 +45,7 @@ pub struct Document {
     pub counts: Vec<u32>,
 }
 
-/// A corpus in one file, or a shard of one. Documents are read at random places without the file being in memory; several threads may read
+/// A corpus in one file, or a shard of one. Documents are read at random offsets without the file being in memory; several threads may read
 /// at once.
 #[derive(Debug)]
 pub struct CorpusFile {
@@ -61,7 +61,7 @@ pub struct CorpusFile {
 impl CorpusFile {
     /// Opens a corpus and reads it once from beginning to end: its digest and every document are checked, so that
     /// reading a document later cannot fail. Where others change the file while it is open ([`super::build()`] never does:
-    /// it puts a new file in the place of the old one), [`check_unchanged`](Self::check_unchanged) tells.
+    /// it replaces the old file by a new one), [`check_unchanged`](Self::check_unchanged) tells.
     ///
     /// # Errors
     /// When the file is no corpus, of another version, cut short or damaged.

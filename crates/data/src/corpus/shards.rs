@@ -28,7 +28,7 @@ struct List {
     digests: Vec<String>,
 }
 
-/// A corpus: documents for training and held-out ones, read at random places by several threads.
+/// A corpus: documents for training and held-out ones, read at random offsets by several threads.
 #[derive(Debug)]
 pub struct Corpus {
     path: PathBuf,
@@ -210,7 +210,7 @@ impl Corpus {
     /// # Panics
     /// When there is no such document: a caller's bug.
     pub fn read(&self, part: Split, index: usize, document: &mut Document) {
-        let (shard, index) = self.place(part, index);
+        let (shard, index) = self.locate(part, index);
         shard.read(part, index, document);
     }
 
@@ -219,12 +219,12 @@ impl Corpus {
     /// # Panics
     /// When there is no such document: a caller's bug.
     pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
-        let (shard, index) = self.place(part, index);
+        let (shard, index) = self.locate(part, index);
         shard.visit(part, index, visit);
     }
 
     /// The shard of a document, and its number there.
-    fn place(&self, part: Split, index: usize) -> (&CorpusFile, usize) {
+    fn locate(&self, part: Split, index: usize) -> (&CorpusFile, usize) {
         let ends = &self.ends[part as usize];
         let shard = ends.partition_point(|&end| end <= index);
         assert!(shard < ends.len(), "document {index} is beyond the corpus");

@@ -281,7 +281,7 @@ pub(crate) struct Texts {
     /// Where each document ends in `bytes`.
     pub ends: Vec<usize>,
     /// Where each document stands: file and line.
-    pub places: Vec<(u32, u64)>,
+    pub locations: Vec<(u32, u64)>,
 }
 
 impl Texts {
@@ -403,7 +403,7 @@ impl Reader<'_> {
                 if input.format == Format::Text && input.unit == DocumentUnit::File {
                     take(&mut *file, None, &mut texts.bytes, &input.path)?;
                     texts.ends.push(texts.bytes.len());
-                    texts.places.push((self.next as u32 - 1, 1));
+                    texts.locations.push((self.next as u32 - 1, 1));
                     continue;
                 }
                 self.open = Some(Open::Lines { file, line: 0 });
@@ -426,7 +426,7 @@ impl Reader<'_> {
                 continue;
             }
             texts.ends.push(texts.bytes.len());
-            texts.places.push((index as u32, *line));
+            texts.locations.push((index as u32, *line));
         }
         Ok((!texts.ends.is_empty()).then_some(texts))
     }

@@ -137,7 +137,7 @@ impl<'a> Extract<'a> {
 
     /// The text of document `i`.
     pub fn text<'t>(&self, texts: &'t Texts, i: usize) -> Result<Text<'t>, DataError> {
-        let (file, line) = texts.places[i];
+        let (file, line) = texts.locations[i];
         let input = &self.sources.inputs[file as usize];
         let Ok(text) = std::str::from_utf8(texts.get(i)) else {
             return Ok(Text::NotUtf8);

@@ -65,7 +65,7 @@ impl FromStr for Pattern {
         match regex.is_match("") {
             false => Ok(Self(regex)),
             true => Err(format!(
-                "`{text}` matches an empty word: ask for at least one character, such as with + in the place of *"
+                "`{text}` matches an empty word: ask for at least one character, such as with + instead of *"
             )),
         }
     }

@@ -1,4 +1,4 @@
-//! MAT files of version 5: the place of the first numeric matrix.
+//! MAT files of version 5: the offset of the first numeric matrix.
 
 use crate::elements::{Element, Header, element};
 use crate::error::DataError;
@@ -10,7 +10,7 @@ const PREAMBLE: usize = 128;
 const COMPRESSED: u32 = 15;
 const MATRIX: u32 = 14;
 
-/// Type, place and size of a data element, and where the next one begins.
+/// Type, offset and size of a data element, and where the next one begins.
 struct Tag {
     kind: u32,
     start: usize,

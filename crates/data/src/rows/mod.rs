@@ -5,7 +5,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `mod` | [`Rows`]: what is told apart by the name of the file, validation, reading |
+//! | `mod` | [`Rows`]: what is distinguished by the name of the file, validation, reading |
 //! | `images` | folders of pictures |
 //! | `mat` | MATLAB's MAT files |
 //! | `write` | [`RowWriter`]: rows out |
@@ -60,7 +60,7 @@ impl Rows {
     ///
     /// # Errors
     /// When it cannot be read or does not follow its format; when there are no rows, rows have no elements, or an
-    /// element is not finite: the message names the place.
+    /// element is not finite: the message names the location.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         Self::open_within(path, HELD)
     }
@@ -319,16 +319,16 @@ mod tests {
     #[test]
     fn formats_agree() {
         let folder = tempfile::tempdir().unwrap();
-        let place = |name: &str| folder.path().join(name);
+        let path = |name: &str| folder.path().join(name);
         let levels = [0u8, 51, 102, 255, 204, 153];
-        fs::write(place("images-idx3"), idx(&[2, 1, 3], &levels)).unwrap();
-        fs::write(place("images.npy"), npy("|u1", "(2, 1, 3)", &levels)).unwrap();
+        fs::write(path("images-idx3"), idx(&[2, 1, 3], &levels)).unwrap();
+        fs::write(path("images.npy"), npy("|u1", "(2, 1, 3)", &levels)).unwrap();
         let floats: Vec<u8> = levels
             .iter()
             .flat_map(|&x| (f32::from(x) / 255.0).to_le_bytes())
             .collect();
-        fs::write(place("floats.npy"), npy("<f4", "(2, 3)", &floats)).unwrap();
-        fs::write(place("table.csv"), "a,b,c\n0,0.2,0.4\n1,0.8,0.6\n").unwrap();
+        fs::write(path("floats.npy"), npy("<f4", "(2, 3)", &floats)).unwrap();
+        fs::write(path("table.csv"), "a,b,c\n0,0.2,0.4\n1,0.8,0.6\n").unwrap();
         let expected = [[0.0, 0.2, 0.4], [1.0, 0.8, 0.6]];
         for (name, extents) in [
             ("images-idx3", &[1, 3][..]),
@@ -336,7 +336,7 @@ mod tests {
             ("floats.npy", &[3]),
             ("table.csv", &[3]),
         ] {
-            let rows = Rows::open(&place(name)).unwrap();
+            let rows = Rows::open(&path(name)).unwrap();
             assert_eq!((rows.rows(), rows.extents()), (2, extents), "{name}");
             assert_eq!(rows.range(), (0.0, 1.0), "{name}");
             for (row, expected) in expected.iter().enumerate() {
@@ -345,7 +345,7 @@ mod tests {
                 }
             }
         }
-        let digest = |name: &str| Rows::open(&place(name)).unwrap().digest().to_owned();
+        let digest = |name: &str| Rows::open(&path(name)).unwrap().digest().to_owned();
         assert_eq!(digest("images-idx3"), digest("images.npy"));
         assert_ne!(digest("images-idx3"), digest("floats.npy"));
     }
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_files_are_refused_by_place() {
+    fn bad_files_are_refused_by_path() {
         let folder = tempfile::tempdir().unwrap();
         let refused = |name: &str, bytes: &[u8], said: &str| {
             let path = folder.path().join(name);

@@ -126,7 +126,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
         Ok(())
     }
 
-    /// Writes one row behind a cell that names it, which the header has a name for, too. A NumPy array has no place for it.
+    /// Writes one row behind a cell that names it, which the header has a name for, too. A NumPy array cannot hold it.
     ///
     /// # Errors
     /// When it cannot be written, or the format is no CSV.
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_told_by_name() {
+    fn formats_are_recognised_by_name() {
         assert_eq!(RowFormat::of_name("a/b.NPY"), Some(RowFormat::Npy));
         assert_eq!(RowFormat::of_name("b.csv"), Some(RowFormat::Csv));
         assert_eq!(RowFormat::of_name("csv"), None);

@@ -27,13 +27,13 @@ impl Graph {
                 _ => None,
             };
         }
-        let Op::Gather(places) = self.op(x) else {
+        let Op::Gather(indices) = self.op(x) else {
             return None;
         };
         let source = self.args(x)[0];
         let (a, b) = sum(self, source)?;
         let same = |graph: &Self, part: NodeId| {
-            let picked = graph.op(y) == Op::Gather(places) && graph.args(y)[0] == part;
+            let picked = graph.op(y) == Op::Gather(indices) && graph.args(y)[0] == part;
             picked || y == part && graph.shape(part).is_scalar()
         };
         let rest = match () {
@@ -44,8 +44,8 @@ impl Graph {
         if self.shape(rest) != self.shape(source) {
             return None;
         }
-        let places = self.index_data(places).clone();
-        Some(self.gather(rest, &places))
+        let indices = self.index_data(indices).clone();
+        Some(self.gather(rest, &indices))
     }
 
     /// A vector that has one scalar added, and gets another one added or subtracted or is subtracted from it: with what the
@@ -101,15 +101,15 @@ impl Graph {
         if is_lgamma(self, id) {
             return Some(self.args(id)[0]);
         }
-        let Op::Gather(places) = self.op(id) else {
+        let Op::Gather(indices) = self.op(id) else {
             return None;
         };
         let table = self.args(id)[0];
         if !is_lgamma(self, table) {
             return None;
         }
-        let places = self.index_data(places).clone();
-        Some(self.gather(self.args(table)[0], &places))
+        let indices = self.index_data(indices).clone();
+        Some(self.gather(self.args(table)[0], &indices))
     }
 
     /// log Γ(a + n) − log Γ(a) for numbers n ≥ 0, or its negative: where a is large, each of them is so much larger than their
@@ -162,7 +162,7 @@ impl Graph {
         Some(self.concat(&logs))
     }
 
-    /// An operation on scalars and on tables read at the same places, more often than they have elements, as `sd * z[group]`:
+    /// An operation on scalars and on tables read at the same indices, more often than they have elements, as `sd * z[group]`:
     /// applied to the tables, whose results are read. Elements that are read nowhere must not harm derivatives, which are
     /// then multiplied by zero: only of sums and products are they finite wherever the elements are.
     pub(super) fn before_gather(
@@ -181,25 +181,25 @@ impl Graph {
                 sources.push(arg);
                 continue;
             }
-            let Op::Gather(places) = self.op(arg) else {
+            let Op::Gather(indices) = self.op(arg) else {
                 return None;
             };
             let source = self.args(arg)[0];
-            let table = (places, self.shape(source));
+            let table = (indices, self.shape(source));
             if *read.get_or_insert(table) != table {
                 return None;
             }
             sources.push(source);
         }
-        let (places, table) = read?;
-        let mut places = self.index_data(places).to_vec();
-        let (&low, &high) = (places.iter().min()?, places.iter().max()?);
+        let (indices, table) = read?;
+        let mut indices = self.index_data(indices).to_vec();
+        let (&low, &high) = (indices.iter().min()?, indices.iter().max()?);
         let span = high - low + 1;
         if span >= shape.len {
             return None;
         }
         let mut is_read = vec![false; span as usize];
-        for i in &mut places {
+        for i in &mut indices {
             *i -= low;
             is_read[*i as usize] = true;
         }
@@ -216,7 +216,7 @@ impl Graph {
             }
         }
         let result = self.elem(op, &sources);
-        Some(self.gather(result, &places))
+        Some(self.gather(result, &indices))
     }
 
     #[expect(

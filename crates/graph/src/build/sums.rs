@@ -186,10 +186,10 @@ impl Graph {
                     .collect();
                 self.elem(op, &sums)
             }
-            Op::Gather(places) => {
+            Op::Gather(indices) => {
                 let mut table = vec![0.0; self.shape(args[0]).len as usize];
-                for (place, weight) in self.index_data(places).iter().zip(weights) {
-                    table[*place as usize] += weight;
+                for (index, weight) in self.index_data(indices).iter().zip(weights) {
+                    table[*index as usize] += weight;
                 }
                 self.sum_of_weighted(&table, args[0])
             }

@@ -18,10 +18,10 @@ pub(super) fn replace(
     if chosen.is_empty() {
         return None;
     }
-    let places: Vec<u32> = chosen.iter().map(|(at, _)| *at).collect();
+    let indices: Vec<u32> = chosen.iter().map(|(at, _)| *at).collect();
     let pick = |out: &mut Graph, node: NodeId| match out.shape(node).is_scalar() {
         true => node,
-        false => out.gather(node, &places),
+        false => out.gather(node, &indices),
     };
     let (location, scale) = (pick(out, location), pick(out, scale));
     let numbers = |f: fn(&Power) -> f64| chosen.iter().map(|(_, p)| f(p)).collect::<Vec<_>>();

@@ -243,12 +243,12 @@ impl Hierarchy {
         let tilde = out.input_node(0);
         let (mut theta, mut jacobian) = (tilde, Vec::new());
         for level in &self.levels {
-            let places = [input, tilde, theta];
+            let positions = [input, tilde, theta];
             theta = self.level(
                 level,
                 &taken,
                 &mut out,
-                places,
+                positions,
                 &mut Way::Forth(&mut jacobian),
             );
         }
@@ -356,13 +356,13 @@ pub(crate) fn assemble(
     for coordinate in 0..out.shape(old).len {
         let (node, at) = news.get(&coordinate).copied().unwrap_or((old, coordinate));
         match runs.last_mut().filter(|(last, _)| *last == node) {
-            Some((_, places)) => places.push(at),
+            Some((_, positions)) => positions.push(at),
             None => runs.push((node, vec![at])),
         }
     }
     let parts: Vec<NodeId> = runs
         .into_iter()
-        .map(|(node, places)| out.gather(node, &places))
+        .map(|(node, positions)| out.gather(node, &positions))
         .collect();
     out.concat(&parts)
 }

@@ -113,14 +113,14 @@ fn a_centred_power_changes_nothing() {
     let (graph, scattered) = two_levels();
     let hierarchy = Hierarchy::find(&graph, &scattered).unwrap();
     let z: Vec<f64> = (0..12).map(|i| (f64::from(i) * 0.7).cos()).collect();
-    let told = hierarchy.at(&z);
+    let found = hierarchy.at(&z);
     assert_eq!(
-        told.keys().copied().collect::<Vec<_>>(),
+        found.keys().copied().collect::<Vec<_>>(),
         [2, 3, 4, 6, 7, 8, 9, 10, 11]
     );
-    assert!((told[&3].location - z[0]).abs() < 1e-15);
-    assert!((told[&3].log_scale - z[1]).abs() < 1e-15);
-    let powers: Vec<Power> = told
+    assert!((found[&3].location - z[0]).abs() < 1e-15);
+    assert!((found[&3].log_scale - z[1]).abs() < 1e-15);
+    let powers: Vec<Power> = found
         .iter()
         .map(|(coordinate, placed)| Power {
             coordinate: *coordinate,
@@ -306,8 +306,8 @@ fn process(blur: f64) -> (Graph, Vec<Scattered>) {
     let square = g.square(white);
     let square = g.sum(square);
     let prior = g.scale(-0.5, square);
-    let places: Vec<u32> = (0..ELEMENTS).map(|i| (i * (ELEMENTS + 1)) as u32).collect();
-    let diagonal = g.gather(factor, &places);
+    let indices: Vec<u32> = (0..ELEMENTS).map(|i| (i * (ELEMENTS + 1)) as u32).collect();
+    let diagonal = g.gather(factor, &indices);
     let logs = g.log(diagonal);
     let log_det = g.sum(logs);
     let prior = g.sub(prior, log_det);

@@ -10,7 +10,7 @@
 //! z̃ is standard normal whatever they are. With b = W = 0, z̃ is u, the usual whitening; for large W the data hold f where it
 //! is. The log-Jacobian is Σ log Lᵢᵢ − Σ log Rᵢᵢ. Any b and W ≥ 0 give the same posterior. The form is that of the Laplace
 //! approximation of Gaussian processes (Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, section 3.4),
-//! held fixed at one place; the eigenvalues of R Rᵀ are 1 or more, however near to singular the covariance is.
+//! held fixed at one point; the eigenvalues of R Rᵀ are 1 or more, however near to singular the covariance is.
 
 use super::{Group, Hierarchy, Spread, Taken, Way};
 use crate::ir::{Graph, NodeId};
@@ -118,14 +118,14 @@ impl Hierarchy {
         let mut sites = Vec::with_capacity(coordinates.len());
         for (group, _) in self.vectors() {
             let own = sites.len()..sites.len() + group.coordinates.len();
-            let told = weights[own.clone()].iter().map(|weight| weight.max(0.0));
-            let of_prior = told.clone().zip(&variances[own.clone()]);
+            let clamped = weights[own.clone()].iter().map(|weight| weight.max(0.0));
+            let of_prior = clamped.clone().zip(&variances[own.clone()]);
             let information = of_prior
                 .map(|(weight, variance)| weight * variance)
                 .sum::<f64>();
             let says_much = information >= MUCH * own.len() as f64;
             for ((coordinate, weight), slope) in
-                group.coordinates.iter().zip(told).zip(&slopes[own])
+                group.coordinates.iter().zip(clamped).zip(&slopes[own])
             {
                 let pull = slope + weight * z[*coordinate as usize];
                 let is_known = says_much && weight.is_finite() && pull.is_finite();
@@ -170,8 +170,8 @@ fn product(left_transposed: bool, n: usize, columns: usize) -> MatMul {
 
 /// The sum of the logarithms of a diagonal.
 fn log_diagonal(out: &mut Graph, matrix: NodeId, n: usize) -> NodeId {
-    let places: Vec<u32> = (0..n).map(|i| (i * (n + 1)) as u32).collect();
-    let diagonal = out.gather(matrix, &places);
+    let indices: Vec<u32> = (0..n).map(|i| (i * (n + 1)) as u32).collect();
+    let diagonal = out.gather(matrix, &indices);
     let logs = out.log(diagonal);
     out.sum(logs)
 }
@@ -181,12 +181,12 @@ fn lower(out: &mut Graph, factor: NodeId, n: usize) -> NodeId {
     if matches!(out.op(factor), Op::Cholesky { .. }) {
         return factor;
     }
-    let places: Vec<u32> = (0..n * n)
+    let indices: Vec<u32> = (0..n * n)
         .filter(|at| at % n >= at / n)
         .map(|at| at as u32)
         .collect();
-    let kept = out.gather(factor, &places);
-    out.scatter_add(kept, &places, n * n)
+    let kept = out.gather(factor, &indices);
+    out.scatter_add(kept, &indices, n * n)
 }
 
 /// The coordinates of a group and what stands in their place; `None` where one of them has no site. `own` are all coordinates.

@@ -38,7 +38,7 @@ pub(super) struct Linear {
     pub sums: Vec<Sums>,
     /// Nodes that are computed within a predictor or a sum.
     pub absorbed: HashSet<NodeId>,
-    /// Sums that are taken here, by the place of their sink in the kernel.
+    /// Sums that are taken here, by the index of their sink in the kernel.
     pub taken: HashSet<usize>,
 }
 

@@ -316,8 +316,8 @@ unsafe fn factor_of<V: F64x8, const T: usize>(
             if found.iter().any(|x| x.is_nan()) {
                 let is_bad = V::is_nan(positive);
                 for element in 0..n * n {
-                    let place = dst.add(element * lanes + lane);
-                    V::select(is_bad, V::splat(f64::NAN), V::load(place)).store(place);
+                    let cell = dst.add(element * lanes + lane);
+                    V::select(is_bad, V::splat(f64::NAN), V::load(cell)).store(cell);
                 }
             }
             lane += LANES;

@@ -258,7 +258,7 @@ pub(crate) struct Plan {
     pub steps: Vec<Step>,
     /// Constants and, behind them, room for the shared values that a binding computes.
     pub constants: Vec<f64>,
-    /// Shared values: node, place in the pool, elements at full capacity.
+    /// Shared values: node, offset in the pool, elements at full capacity.
     pub shared: Vec<(NodeId, usize, usize)>,
     pub pool_len: usize,
     pub arena_rows: usize,
@@ -316,7 +316,7 @@ pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
         },
     };
     planner.constants.push(1.0);
-    planner.place_leaves();
+    planner.allocate_leaves();
     let (kernels, dense) = planner.stages.kernels(graph);
     planner.emit(kernels, dense);
     planner.finish()
@@ -324,7 +324,7 @@ pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
 
 impl Planner<'_> {
     /// Constants and shared values that lane steps read, and inputs.
-    fn place_leaves(&mut self) {
+    fn allocate_leaves(&mut self) {
         let mut read = vec![false; self.graph.len()];
         for id in self.graph.ids().filter(|id| self.stages.needed[id.index()]) {
             if self.stages.roles[id.index()] != Role::Leaf {
@@ -476,7 +476,7 @@ impl Planner<'_> {
                     ..base
                 }
             }
-            _ => unreachable!("values have places before they are read"),
+            _ => unreachable!("values have offsets before they are read"),
         };
         self.args_of.insert(id, arg);
         arg
@@ -579,7 +579,7 @@ impl Planner<'_> {
         self.args_of.insert(id, rows);
     }
 
-    /// Has backward passes use what forward passes of the same arguments computed. Arguments are told apart by their places
+    /// Has backward passes use what forward passes of the same arguments computed. Arguments are distinguished by their offsets
     /// before rows are shared among values.
     fn share_memos(&mut self) {
         let solvers: Vec<(usize, Vec<Arg>)> = self

@@ -519,7 +519,7 @@ impl Runner<'_> {
         // SAFETY: the plan's offsets are inside the arena, pool and inputs, registers hold a tile, and `first + rows`
         // is at most the step's rows.
         unsafe {
-            let row = |place: usize| self.rows.add(place * lanes);
+            let row = |slot: usize| self.rows.add(slot * lanes);
             match instruction {
                 Instruction::Map {
                     kernel,
@@ -574,13 +574,13 @@ impl Runner<'_> {
                         column: Operand::NONE,
                         dst: self.rows,
                     };
-                    let mut places = [none; COLUMNS_OF_STEP];
-                    for (place, sum) in places.iter_mut().zip(into) {
-                        place.column = self.operand(&sum.column, first);
-                        place.dst = row(sum.offset);
+                    let mut slots = [none; COLUMNS_OF_STEP];
+                    for (slot, sum) in slots.iter_mut().zip(into) {
+                        slot.column = self.operand(&sum.column, first);
+                        slot.dst = row(sum.offset);
                     }
                     let arg = self.operand(arg, first);
-                    kernel(places.as_ptr(), into.len(), &arg, rows, lanes);
+                    kernel(slots.as_ptr(), into.len(), &arg, rows, lanes);
                 }
                 Instruction::Sum {
                     kernel,

@@ -29,11 +29,11 @@ pub(super) struct Softplus {
 /// The sums of a kernel.
 #[derive(Default)]
 pub(super) struct Softpluses {
-    /// By the place of their last sum in the kernel.
+    /// By the index of their last sum in the kernel.
     pub found: BTreeMap<usize, Softplus>,
     /// Nodes that are computed within them.
     pub absorbed: HashSet<NodeId>,
-    /// Sums that are taken here, by their place in the kernel.
+    /// Sums that are taken here, by their index in the kernel.
     pub taken: HashSet<usize>,
 }
 
@@ -135,17 +135,17 @@ impl Planner<'_> {
     fn classes(&mut self, column: NodeId) -> Option<Classes> {
         let values = self.graph.constant_value(column)?;
         let mut weights: Vec<f64> = Vec::new();
-        let mut places: HashMap<u64, u8> = HashMap::new();
+        let mut known: HashMap<u64, u8> = HashMap::new();
         let mut numbers = Vec::with_capacity(values.len());
         for value in values {
-            let place = *places.entry(value.to_bits()).or_insert(weights.len() as u8);
-            if usize::from(place) == weights.len() {
+            let number = *known.entry(value.to_bits()).or_insert(weights.len() as u8);
+            if usize::from(number) == weights.len() {
                 weights.push(*value);
             }
             if weights.len() > MOST_CLASSES {
                 return None;
             }
-            numbers.push(place);
+            numbers.push(number);
         }
         let rows = self.new_rows(Shape::fixed(weights.len()));
         let Region::Arena(slot) = rows.region else {
@@ -168,7 +168,7 @@ impl Planner<'_> {
 /// Weights of few values.
 #[derive(Clone)]
 pub(crate) struct Classes {
-    /// Of each row, the place of its weight.
+    /// Of each row, the index of its weight.
     numbers: Arc<[u8]>,
     weights: Arc<[f64]>,
     /// The slot and offset of the rows of their products.

@@ -51,7 +51,7 @@ pub enum ScatterMap {
 /// At most this many sources fit into one scatter; longer sums nest.
 pub const MAX_SCATTER: usize = 6;
 
-/// The maps of a scatter's sources, in order; unused places are [`ScatterMap::All`].
+/// The maps of a scatter's sources, in order; unused slots are [`ScatterMap::All`].
 pub type ScatterMaps = [ScatterMap; MAX_SCATTER];
 
 /// What a node computes from its arguments. Matrices are column-major.
@@ -73,7 +73,7 @@ pub enum Op {
     Gather(IndexId),
     /// `out[r] = x[index of record r]`.
     GatherRecord(RecordId),
-    /// Zeros plus every source at its places; see [`ScatterMap`].
+    /// Zeros plus every source at its indices; see [`ScatterMap`].
     Scatter(ScatterMaps),
     /// The arguments one after another.
     Concat,

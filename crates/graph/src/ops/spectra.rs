@@ -89,7 +89,7 @@ impl Parts {
         }
     }
 
-    /// The elements at these places, or 0 elsewhere of a longer list.
+    /// The elements at these positions, or 0 elsewhere of a longer list.
     fn map(self, g: &mut Graph, f: impl Fn(&mut Graph, NodeId) -> NodeId) -> Self {
         Self {
             re: f(g, self.re),
@@ -138,7 +138,7 @@ fn inverse(g: &mut Graph, v: Parts, n: usize) -> Parts {
     let minus = g.neg(v.im);
     let all = g.concat(&[v.re, v.im, minus]);
     // [Re −Im; Im Re]
-    let place = |at: usize| {
+    let position = |at: usize| {
         let (row, column) = (at % (2 * n), at / (2 * n));
         let block = match (row < n, column < n) {
             (true, true) | (false, false) => 0,
@@ -147,7 +147,7 @@ fn inverse(g: &mut Graph, v: Parts, n: usize) -> Parts {
         };
         (block * n * n + column % n * n + row % n) as u32
     };
-    let index: Vec<u32> = (0..4 * n * n).map(place).collect();
+    let index: Vec<u32> = (0..4 * n * n).map(position).collect();
     let blocks = g.gather(all, &index);
     let unit: Vec<f64> = (0..2 * n * n)
         .map(|at| f64::from(at / (2 * n) == at % (2 * n)))
@@ -241,8 +241,8 @@ pub(super) fn adjoint(
     let pull = conj.product(g, rest, n, [true, false]);
     let gaps = s.gaps.conj(g);
     let pull = gaps.times(g, pull);
-    let places = diagonal(n);
-    let on = of_values.map(g, |g, x| g.scatter_add(x, &places, n * n));
+    let positions = diagonal(n);
+    let on = of_values.map(g, |g, x| g.scatter_add(x, &positions, n * n));
     let middle = pull.plus(g, on);
     let left = s.inverse.conj(g);
     let left = left.product(g, middle, n, [true, false]);
@@ -264,8 +264,8 @@ pub(super) fn tangent(
     let tangent = Parts::of(g, tangent, 0, n * n);
     let left = s.inverse.product(g, tangent, n, [false, false]);
     let inside = left.product(g, s.vectors, n, [false, false]);
-    let places = diagonal(n);
-    let of_values = inside.map(g, |g, x| g.gather(x, &places));
+    let positions = diagonal(n);
+    let of_values = inside.map(g, |g, x| g.gather(x, &positions));
     let turn = s.gaps.times(g, inside);
     let moved = s.vectors.product(g, turn, n, [false, false]);
     // D, from what the rest does to lengths and to the chosen components.

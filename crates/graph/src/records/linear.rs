@@ -68,7 +68,7 @@ impl Predictor {
     }
 
     /// Writes the coefficients of a record, and coordinate and coefficient of those of its own; a
-    /// coordinate that comes twice keeps the sum in one place.
+    /// coordinate that comes twice keeps the sum at one of them.
     fn gather(&self, record: u32, out: &mut [f64]) {
         let (fixed, own) = out.split_at_mut(self.coordinates.len());
         for (out, data) in fixed.iter_mut().zip(&self.coefficients) {

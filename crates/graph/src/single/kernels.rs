@@ -31,7 +31,7 @@ trait RunOp {
 
 jensen_math::simd_fn! {
     fn map, map_fn = <V, F: RunOp>(dst: *mut f32, args: *const Run, n: usize) {
-        // SAFETY: `Runner::flat` and `Runner::row` pass places of the plan with `n` elements left in them, operands with one
+        // SAFETY: `Runner::flat` and `Runner::row` pass locations of the plan with `n` elements left in them, operands with one
         // where they are splat.
         unsafe {
             let (a, b, c) = (

@@ -8,7 +8,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `plan` | steps, operands, places |
+//! | `plan` | steps, operands, locations |
 //! | `kernels` | elementwise runs |
 //! | `product` | matrix products |
 //! | `program` | phases and their memory |

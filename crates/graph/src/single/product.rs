@@ -153,7 +153,7 @@ jensen_math::simd_fn! {
         let mut row = 0;
         while row < task.m {
             let vectors = (task.m - row).div_ceil(LANES32).min(T::VECTORS);
-            // SAFETY: `multiply`, the one place that makes tasks, requires their matrices to be valid memory; rows are
+            // SAFETY: `multiply`, the only function that makes tasks, requires their matrices to be valid memory; rows are
             // below `task.m` by the loop.
             unsafe {
 match vectors {
@@ -172,7 +172,7 @@ match vectors {
         let mut which = 0;
         while which < task.m.div_ceil(most_rows) {
             let (row, rows) = group(task.m, most_rows, which);
-            // SAFETY: `multiply`, the one place that makes tasks, requires their matrices to be valid memory; rows are
+            // SAFETY: `multiply`, the only function that makes tasks, requires their matrices to be valid memory; rows are
             // below `task.m` by the loop.
             unsafe {
 match rows {

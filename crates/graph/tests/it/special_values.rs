@@ -118,7 +118,7 @@ fn elementwise_operations_survive_special_values() {
         for simd in Simd::available() {
             let density = GraphDensity::new(&graph, Execution { simd, threads: 1 });
             let found = everything(&density, &draws, draws.len());
-            // Lanes of another number, in other places of their vectors.
+            // Lanes of another number, at other positions of their vectors.
             let other = everything(&density, &draws, 7);
             for (k, (found, other)) in found.iter().zip(&other).enumerate() {
                 let parts = found.len() / draws.len();

@@ -28,7 +28,7 @@ pub(crate) use ranks::ranks;
 pub use ranks::{DRAWS, ERROR_RATE, Uniformity};
 pub use report_page::report;
 
-use crate::fit_many::{Fits, Given, Row, Task};
+use crate::fit_many::{Fits, Given, FitRow, Task};
 use crate::program::Includes;
 use crate::sample::row_major;
 use crate::stan::{self, Build};
@@ -114,18 +114,18 @@ pub fn simulate(
         let row = made.table.row(i);
         let (mut data, mut truth, mut start) = (base.clone(), Vec::new(), 0);
         for variable in &made.variables {
-            let place = start..start + variable.len();
-            start = place.end;
+            let range = start..start + variable.len();
+            start = range.end;
             if !wanted.contains(&variable.name) {
                 truth.extend(
-                    names[place.clone()]
+                    names[range.clone()]
                         .iter()
                         .cloned()
-                        .zip(row[place].iter().copied()),
+                        .zip(row[range].iter().copied()),
                 );
                 continue;
             }
-            let elements = row_major(&variable.shape, &row[place]);
+            let elements = row_major(&variable.shape, &row[range]);
             let value = match variable.integer {
                 true => Value::ints(
                     variable.shape.clone(),
@@ -217,8 +217,8 @@ impl Calibrated {
     ///
     /// # Errors
     /// Fewer than [`FEWEST`] rows have ranks, or there is no scalar that is both simulated and reported.
-    pub fn of(rows: &[&Row], seed: u64) -> Result<Self, Error> {
-        let ranked: Vec<&&Row> = rows.iter().filter(|row| !row.ranks.is_empty()).collect();
+    pub fn of(rows: &[&FitRow], seed: u64) -> Result<Self, Error> {
+        let ranked: Vec<&&FitRow> = rows.iter().filter(|row| !row.ranks.is_empty()).collect();
         if ranked.len() < FEWEST {
             let why = rows.iter().find(|row| row.ranks.is_empty());
             return Err(Error::Input(format!(
@@ -291,7 +291,7 @@ impl Calibrated {
 }
 
 /// The ranks of all simulations as CSV, a row each.
-pub fn ranks_csv(rows: &[&Row]) -> String {
+pub fn ranks_csv(rows: &[&FitRow]) -> String {
     let names: Vec<&str> = match rows.iter().find(|row| !row.ranks.is_empty()) {
         Some(row) => row.ranks.iter().map(|(name, _)| name.as_str()).collect(),
         None => Vec::new(),

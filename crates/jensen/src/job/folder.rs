@@ -157,17 +157,17 @@ pub(super) fn position<S: Job>(
             set_aside(&mut identity.settings, pointer);
         }
     }
-    let told = differences(&checkpoint, &bare);
-    if !told.is_empty() {
+    let changes = differences(&checkpoint, &bare);
+    if !changes.is_empty() {
         if !force {
             return Err(Error::Setting(format!(
                 "the stored run differs: {}; give the same model, data and flags, or add --force, which gives up reproducibility",
-                told.join("; ")
+                changes.join("; ")
             )));
         }
         observer.note(&format!(
             "resumed with a different setting: {}",
-            told.join("; ")
+            changes.join("; ")
         ));
     }
     job.can_go_on_from(&checkpoint.identity)?;
@@ -194,28 +194,28 @@ fn set_aside(settings: &mut Value, pointer: &str) {
 
 /// The differences between a checkpoint and a run of this identity, one phrase each.
 fn differences(checkpoint: &Checkpoint, present: &Identity) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut changes = Vec::new();
     for difference in checkpoint.differences(present) {
         if difference.field == "settings" {
             let (stored, now) = (&checkpoint.identity.settings, &present.settings);
-            leaves("settings", stored, now, &mut told);
-        } else if difference.field != "seed" || !told.iter().any(|text| text.starts_with("seed:")) {
+            leaves("settings", stored, now, &mut changes);
+        } else if difference.field != "seed" || !changes.iter().any(|text| text.starts_with("seed:")) {
             // Most settings have the seed among them.
-            told.push(difference.to_string());
+            changes.push(difference.to_string());
         }
     }
-    told
+    changes
 }
 
 /// The innermost values in which two settings differ.
-fn leaves(name: &str, stored: &Value, now: &Value, told: &mut Vec<String>) {
+fn leaves(name: &str, stored: &Value, now: &Value, changes: &mut Vec<String>) {
     match (stored, now) {
         (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
             for ((key, stored), now) in a.iter().zip(b.values()) {
-                leaves(key, stored, now, told);
+                leaves(key, stored, now, changes);
             }
         }
-        _ if stored != now => told.push(format!("{name}: stored {stored}, now {now}")),
+        _ if stored != now => changes.push(format!("{name}: stored {stored}, now {now}")),
         _ => {}
     }
 }

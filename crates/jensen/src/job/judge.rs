@@ -1,4 +1,4 @@
-//! The one place where `trusted` is decided.
+//! The only module where `trusted` is decided.
 
 use jensen_report::Fact;
 use jensen_run::{Limit, Reason, Status, Verdict};
@@ -47,7 +47,7 @@ pub struct Baseline {
 
 impl Baseline {
     /// Its line in the output.
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         format!(
             "{:.4} by {}, {:.4} by the fit, {}",
             self.score, self.model, self.fit, self.unit

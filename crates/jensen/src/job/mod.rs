@@ -11,7 +11,7 @@
 //! | here | [`Job`], [`carry_out`]: the order of things |
 //! | [`folder`] | taking and opening folders, `run.json`, where a stored run goes on |
 //! | `session` | trace and checkpoints around one run |
-//! | `judge` | [`Evidence`] → [`Judgement`]: the one place where `trusted` is decided |
+//! | `judge` | [`Evidence`] → [`Judgement`]: the only module where `trusted` is decided |
 //! | [`request`] | given settings over stored ones, settings as a list |
 //! | [`words`] | values as users write them |
 //!
@@ -192,9 +192,9 @@ impl Need {
 }
 
 /// Where results go.
-pub enum Place {
-    /// Nowhere.
-    Nowhere,
+pub enum ResultFolder {
+    /// No results are kept.
+    None,
     /// To a folder that a new run takes.
     New(PathBuf),
     /// To a folder that is already taken for a new run.
@@ -208,17 +208,17 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl ResultFolder {
     /// The folder of a new run, if one is named.
     pub fn new(out: Option<&Path>) -> Self {
-        out.map_or(Self::Nowhere, |path| Self::New(path.to_owned()))
+        out.map_or(Self::None, |path| Self::New(path.to_owned()))
     }
 }
 
 /// The environment of a fit job.
 pub struct Around<'a> {
     /// Where results go.
-    pub place: Place,
+    pub results: ResultFolder,
     /// Seconds between checkpoints; [`CHECKPOINT_EVERY`] where absent.
     pub checkpoint_every: Option<f64>,
     /// Bytes that may be taken.
@@ -234,10 +234,10 @@ pub struct Around<'a> {
 }
 
 impl Around<'_> {
-    /// The same around another study, whose results go to `place`.
-    pub fn again(&mut self, place: Place) -> Around<'_> {
+    /// The same around another fit job, whose results go to `results`.
+    pub fn again(&mut self, results: ResultFolder) -> Around<'_> {
         Around {
-            place,
+            results,
             observer: &mut *self.observer,
             ..*self
         }
@@ -328,21 +328,21 @@ fn write_results(
 /// where the stored run is another one; the errors of [`Job::run`]; [`Error::Input`] if the run cannot start.
 pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Error> {
     job.need().check(around.memory_limit)?;
-    let path = match &around.place {
-        Place::Nowhere => None,
-        Place::New(path) => Some(path.as_path()),
-        Place::Taken(folder) | Place::Resumed { folder, .. } => Some(folder.path()),
+    let path = match &around.results {
+        ResultFolder::None => None,
+        ResultFolder::New(path) => Some(path.as_path()),
+        ResultFolder::Taken(folder) | ResultFolder::Resumed { folder, .. } => Some(folder.path()),
     };
     let _claim = path.map(Claim::of).transpose().map_err(Error::output)?;
-    let place = std::mem::replace(&mut around.place, Place::Nowhere);
-    let (folder, resumed) = match place {
-        Place::Nowhere => (None, None),
-        Place::New(path) => {
+    let results = std::mem::replace(&mut around.results, ResultFolder::None);
+    let (folder, resumed) = match results {
+        ResultFolder::None => (None, None),
+        ResultFolder::New(path) => {
             let own = job.own_files();
             (Some(folder::take(&path, job.command(), own)?), None)
         }
-        Place::Taken(folder) => (Some(folder), None),
-        Place::Resumed { folder, force } => (Some(folder), Some(force)),
+        ResultFolder::Taken(folder) => (Some(folder), None),
+        ResultFolder::Resumed { folder, force } => (Some(folder), Some(force)),
     };
     let done = carry_out_in(job, folder.as_ref(), resumed, around);
     if let Some(folder) = &folder {

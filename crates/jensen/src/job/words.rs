@@ -1,6 +1,6 @@
 //! Values as users write them, in requests and on the command line.
 
-#[cfg(feature = "conjugate")]
+#[cfg(feature = "mixture")]
 use jensen_conjugate::temper::Temper;
 use jensen_math::simd::Simd;
 
@@ -27,7 +27,7 @@ pub fn simd_name(text: &str) -> Result<String, String> {
 }
 
 /// Checks a temperature policy of a conjugate model.
-#[cfg(feature = "conjugate")]
+#[cfg(feature = "mixture")]
 pub fn temper(text: &str) -> Result<String, String> {
     text.parse::<Temper>().map(|_| text.to_owned())
 }

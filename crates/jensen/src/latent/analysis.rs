@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::request::parse_likelihood;
-use super::{Curve, Hyperparameter, Request};
+use super::{Curve, Hyperparameter, LatentRequest};
 use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
@@ -34,7 +34,7 @@ const LOADINGS: &str = "loadings.csv";
 const SCORES: &str = "scores.csv";
 const COMPLETED: &str = "completed.csv";
 
-/// What a factor analysis is told; absent settings have defaults.
+/// What a factor analysis is given; absent settings have defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -182,9 +182,9 @@ pub fn fit_analysis(
 ) -> Result<AnalysisSummary, Error> {
     let text = asked.likelihood.as_deref().unwrap_or("gaussian");
     let (likelihood, free) = parse_likelihood(text)?;
-    let bound = Request {
+    let bound = LatentRequest {
         bound: asked.bound.clone(),
-        ..Request::default()
+        ..LatentRequest::default()
     };
     let named = likelihood.parameters().iter().zip(&free);
     let usual = FactorSettings::default();

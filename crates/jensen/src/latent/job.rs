@@ -13,7 +13,7 @@ use super::{
 };
 use crate::Error;
 use crate::job::{
-    Around, Done, Evidence, File, Finished, Job, Judgement, Need, Place, carry_out, request,
+    Around, Done, Evidence, File, Finished, Job, Judgement, Need, ResultFolder, carry_out, request,
 };
 
 /// The file of predictions for the fitted rows.
@@ -92,7 +92,7 @@ pub fn fit_latent_in_memory<T>(
         build_seconds: around.clock.seconds() - begun,
     };
     let around = Around {
-        place: Place::Nowhere,
+        results: ResultFolder::None,
         ..around
     };
     carry_out(job, around).map(then)

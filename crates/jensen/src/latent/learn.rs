@@ -19,7 +19,7 @@ pub struct Learning {
     pub learn: bool,
     /// Integrate over them; else they stand where the bound is largest.
     pub integrate: bool,
-    /// Searches, the first from the starting values, the others from random places around them.
+    /// Searches, the first from the starting values, the others from random points around them.
     pub starts: u32,
     /// Seed of the starting values.
     pub seed: u64,

@@ -122,14 +122,14 @@ pub fn outcome(model: &TableModel, parts: &[Part], at: &Rows) -> PredictedRows {
         nodes: vec![0.0],
         weights: vec![1.0],
     });
-    let cloud = Cloud::new(times);
+    let point_set = PointSet::new(times);
     let row = |row: usize| -> (Vec<f64>, (f64, f64), (f64, f64), f64) {
         let y = at.response[row];
         let none = (f64::NAN, f64::NAN);
         if model.likelihood().predictors() != 1 {
             let mut probabilities = vec![0.0; times + 1];
             for part in parts {
-                let own = cloud.probabilities(&part.moments[row * times..(row + 1) * times]);
+                let own = point_set.probabilities(&part.moments[row * times..(row + 1) * times]);
                 let each = probabilities.iter_mut().zip(own);
                 each.for_each(|(sum, p)| *sum += part.weight * p);
             }
@@ -212,11 +212,11 @@ pub fn fitted(model: &TableModel, predictors: &[Part]) -> PredictedRows {
 }
 
 /// Points of a standard normal distribution in several dimensions, for probabilities of categories.
-struct Cloud {
+struct PointSet {
     points: Vec<Vec<f64>>,
 }
 
-impl Cloud {
+impl PointSet {
     fn new(dimensions: usize) -> Self {
         let count = if dimensions > 1 { 2048 } else { 0 };
         let normal = |u: f64| inv_phi(u.clamp(1e-9, 1.0 - 1e-9));

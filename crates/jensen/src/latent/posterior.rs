@@ -17,7 +17,7 @@ pub struct Part {
     pub moments: Vec<(f64, f64)>,
 }
 
-/// Mean and variance of a mixture at one place.
+/// Mean and variance of a mixture at one point.
 pub(super) fn moments(parts: &[Part], at: usize) -> (f64, f64) {
     let mean: f64 = parts.iter().map(|p| p.weight * p.moments[at].0).sum();
     let spread = |p: &Part| {
@@ -27,7 +27,7 @@ pub(super) fn moments(parts: &[Part], at: usize) -> (f64, f64) {
     (mean, parts.iter().map(spread).sum())
 }
 
-/// A quantile of a mixture at one place.
+/// A quantile of a mixture at one point.
 pub(super) fn quantile(parts: &[Part], at: usize, p: f64) -> f64 {
     let weights: Vec<f64> = parts.iter().map(|part| part.weight).collect();
     let means: Vec<f64> = parts.iter().map(|part| part.moments[at].0).collect();

@@ -1,10 +1,10 @@
-//! What a fit is told, with its defaults.
+//! What a fit is given, with its defaults.
 
 use jensen_latent::{Settings, Solver};
 use jensen_run::Budget;
 use serde::{Deserialize, Serialize};
 
-use super::{Learning, Request};
+use super::{Learning, LatentRequest};
 use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
@@ -24,7 +24,7 @@ fn likelihood_help() -> String {
     )
 }
 
-/// What a fit is told; absent settings have defaults.
+/// What a fit is given; absent settings have defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -123,8 +123,8 @@ fn parse_solver(text: &str) -> Result<String, String> {
 
 impl LatentRequest {
     /// The request.
-    pub fn request(&self) -> Request {
-        Request {
+    pub fn request(&self) -> LatentRequest {
+        LatentRequest {
             prior: self.prior.clone().unwrap_or_default(),
             likelihood: self.likelihood.clone().unwrap_or_default(),
             bound: self.bound.clone(),

@@ -137,8 +137,8 @@ pub struct Made<'a> {
 /// A mixture as a row of the table.
 fn row(name: String, parts: &[Part], at: usize) -> ParameterSummary {
     let (mean, variance) = moments(parts, at);
-    let places = [0.05, 0.5, 0.95].map(|p| quantile(parts, at, p));
-    ParameterSummary::of(name, mean, variance.sqrt(), places)
+    let quantiles = [0.05, 0.5, 0.95].map(|p| quantile(parts, at, p));
+    ParameterSummary::of(name, mean, variance.sqrt(), quantiles)
 }
 
 /// What the latent variables of a part are called, in order.
@@ -338,15 +338,15 @@ fn hyperparameters(made: &Made<'_>) -> Vec<Hyperparameter> {
         let marginal = if setting.free { marginals.next() } else { None };
         let unit = setting.unit;
         let moments = marginal.map(|m| m.moments());
-        let place = |p: f64| marginal.map(|m| unit * m.quantile(p));
+        let quantile = |p: f64| marginal.map(|m| unit * m.quantile(p));
         Hyperparameter {
             name: setting.name.clone(),
-            value: place(0.5).unwrap_or(unit * mode),
+            value: quantile(0.5).unwrap_or(unit * mode),
             learnt: learnt.learnt && setting.free,
             mean: moments.map(|(mean, _)| unit * mean),
             sd: moments.map(|(_, sd)| unit * sd),
-            q05: place(0.05),
-            q95: place(0.95),
+            q05: quantile(0.05),
+            q95: quantile(0.95),
             misplaced: if setting.free { misplaced.next() } else { None },
         }
     });

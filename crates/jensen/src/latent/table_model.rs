@@ -6,14 +6,14 @@ use jensen_latent::prior::{
     replicate_covariance, replicate_design, replicate_query,
 };
 use jensen_latent::{
-    Dense, Density, Design, LatentModel, Likelihood, Observations, Parameter, Prior, Query, Range,
+    Dense, PriorDensity, Design, LatentModel, Likelihood, Observations, Parameter, Prior, Query, Range,
     Readout, Response, Sensitivity, SiteBound, Structure,
 };
 
-use super::request::{Told, read_likelihood};
+use super::request::{Parsed, read_likelihood};
 use super::units::Measure;
 use super::view::{Files, View};
-use super::{Learning, Request};
+use super::{Learning, LatentRequest};
 use crate::Error;
 
 /// Bytes of the process before a fit, measured.
@@ -40,7 +40,7 @@ pub struct Rows {
 pub struct TableModel {
     /// As the model measures responses.
     likelihood: Likelihood,
-    told: Told,
+    parsed: Parsed,
     bound: SiteBound,
     assembled: Assembled,
     measure: Measure,
@@ -53,7 +53,7 @@ pub struct TableModel {
     /// Words of the response, in the order of their codes.
     levels: Option<Vec<String>>,
     response: String,
-    request: Request,
+    request: LatentRequest,
     notes: Vec<String>,
     /// Inputs of Gaussian processes and fields on a single column.
     inputs: Vec<(String, Vec<f64>)>,
@@ -67,10 +67,10 @@ impl TableModel {
     /// # Errors
     /// The prior or the likelihood cannot be read, columns or files are missing, values are missing or outside the likelihood's
     /// domain. Rows without a response are left out of the fit.
-    pub fn new(request: &Request, table: &Table, files: &dyn Files) -> Result<Self, Error> {
+    pub fn new(request: &LatentRequest, table: &Table, files: &dyn Files) -> Result<Self, Error> {
         let spec = Spec::parse(&request.prior).map_err(|e| Error::Input(e.to_string()))?;
-        let told = read_likelihood(&request.likelihood)?;
-        let mut likelihood = told.likelihood;
+        let parsed = read_likelihood(&request.likelihood)?;
+        let mut likelihood = parsed.likelihood;
         request.check_columns(likelihood)?;
         let last = table.columns().last().map(|c| c.name.clone());
         let response = match request.response.clone().or(last) {
@@ -128,7 +128,7 @@ impl TableModel {
         };
         let assembled = assemble(&spec, &view, &rows, measure.units)
             .map_err(|e| Error::Input(e.to_string()))?;
-        likelihood = told.measured(likelihood, measure.scale);
+        likelihood = parsed.measured(likelihood, measure.scale);
         let observations = measure.inside(&given);
         let observed_rows = Rows {
             offset: (given.offset.clone())
@@ -151,7 +151,7 @@ impl TableModel {
         }
         Ok(Self {
             likelihood,
-            told,
+            parsed,
             bound,
             assembled,
             measure,
@@ -178,7 +178,7 @@ impl TableModel {
     }
 
     /// The request.
-    pub fn request(&self) -> &Request {
+    pub fn request(&self) -> &LatentRequest {
         &self.request
     }
 
@@ -296,9 +296,9 @@ impl TableModel {
             settings.push(Setting {
                 name: format!("likelihood.{name}"),
                 value,
-                free: self.told.free[k],
+                free: self.parsed.free[k],
                 range: Range::Positive,
-                density: self.told.density(k, self.measure.scale),
+                density: self.parsed.density(k, self.measure.scale),
                 unit: likelihood.unit_of(k, self.measure.scale),
             });
         }
@@ -306,9 +306,9 @@ impl TableModel {
     }
 
     /// The likelihood's free parameters by number, with their priors.
-    pub fn free_likelihood(&self) -> Vec<(usize, Density)> {
-        let free = (0..self.told.free.len()).filter(|k| self.told.free[*k]);
-        free.map(|k| (k, self.told.density(k, self.measure.scale)))
+    pub fn free_likelihood(&self) -> Vec<(usize, PriorDensity)> {
+        let free = (0..self.parsed.free.len()).filter(|k| self.parsed.free[*k]);
+        free.map(|k| (k, self.parsed.density(k, self.measure.scale)))
             .collect()
     }
 
@@ -501,7 +501,7 @@ fn check_responses(
 }
 
 /// Columns with a part of their own.
-fn taken(response: &str, request: &Request, spec: &Spec) -> Vec<String> {
+fn taken(response: &str, request: &LatentRequest, spec: &Spec) -> Vec<String> {
     let mut taken = named_columns(spec);
     taken.push(response.to_owned());
     for name in [&request.exposure, &request.trials, &request.offset] {
@@ -539,7 +539,7 @@ fn responses(
         _ => return Ok((column.numbers()?.to_vec(), None)),
     };
     if let (Cells::Numbers(numbers), Some(_)) = (&column.cells, wanted) {
-        // Labels −1 and 1 are told apart like two words.
+        // Labels −1 and 1 are distinguished like two words.
         let signs = numbers.iter().all(|x| x.is_nan() || x.abs() == 1.0);
         if !(signs && numbers.contains(&-1.0)) {
             return Ok((numbers.clone(), None));

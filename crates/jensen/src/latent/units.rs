@@ -82,7 +82,7 @@ impl Measure {
         )
     }
 
-    /// What the user is told.
+    /// What the user is shown.
     pub(super) fn note(&self, response: &str, assembled: &Assembled) -> Option<String> {
         let columns = assembled.covariates().len();
         let mut said = Vec::new();

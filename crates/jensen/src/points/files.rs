@@ -422,7 +422,7 @@ struct Asked<'a> {
 
 impl PointShards for Asked<'_> {
     fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part> {
-        // All rows, in whatever order, are told by a word.
+        // All rows, in whatever order, are described by one phrase.
         let numbers = (batch.len() < self.files.count()).then(|| self.files.divided(batch));
         let answers = self
             .files

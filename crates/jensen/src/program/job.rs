@@ -139,8 +139,8 @@ impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
             model: about.model.clone(),
             extra: vec![("family".into(), family), ("seed".into(), seed.to_string())],
         };
-        let mut told = about.clone();
-        told.exhibits
+        let mut report_about = about.clone();
+        report_about.exhibits
             .extend(variance_section(&made.course.variances));
         let refined = fitted.refined().is_some_and(|refined| refined.mixed());
         let regression = self.inputs.iter().find(|(name, _)| *name == REGRESSION);
@@ -150,16 +150,16 @@ impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
             threads: self.options.threads,
             ..Build::default()
         };
-        told.exhibits
+        report_about.exhibits
             .extend(regression.and_then(|(_, kept)| section(kept, &fitted.sample.table, build)));
-        told.predictive = Predictive::of(&fitted.sample, self.data, !refined);
+        report_about.predictive = Predictive::of(&fitted.sample, self.data, !refined);
         let table = &fitted.sample.table;
         let refined = fitted.encode_refined();
         let refined = refined.map(|bytes| File::of_bytes(Artefact::Refined.file_name(), bytes));
         let draws = File::new(Artefact::DrawsCsv.file_name(), move |path| {
             write_draws_csv(path, table, &comments)
         });
-        let page = File::page(&fitted.report(&told));
+        let page = File::page(&fitted.report(&report_about));
         let roles = Roles {
             coordinates: self.coordinates.clone(),
             ..fitted.sample.roles(refined.is_none())

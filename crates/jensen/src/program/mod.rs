@@ -39,7 +39,7 @@ use jensen_density::{AllRecords, Variable};
 use jensen_run::{Budget, Control, Silent, Status};
 
 use crate::exchangeable::{self, BlockModel, RecordModel, Records, ShardModel};
-use crate::job::{Around, Done, Place, carry_out, request as requests};
+use crate::job::{Around, Done, ResultFolder, carry_out, request as requests};
 use crate::records::{BLOCK, RecordSteps, RecordTable, ShardProgram};
 use crate::stan::{Build, Halt, Model};
 use crate::{
@@ -191,7 +191,7 @@ impl Program {
     ) -> Result<Self, Error> {
         let program = Self::compile(source, request, threads, halt)?;
         let fits = |centring: &&Centring| match &program.model {
-            Lowered::Whole(model) => model.has_place_for(centring),
+            Lowered::Whole(model) => model.has_site_for(centring),
             _ => centring.is_empty(),
         };
         if let Some(centring) = stored.centring.as_ref().filter(fits) {
@@ -383,8 +383,8 @@ impl Program {
         let centred = model.centred(centring)?;
         let mut recentred = options.clone();
         recentred.settings.start.init = centred.init(init);
-        let place = std::mem::replace(&mut around.place, Place::Nowhere);
-        let first = around.again(place);
+        let results = std::mem::replace(&mut around.results, ResultFolder::None);
+        let first = around.again(results);
         let done = self.carry_out(&centred, &recentred, init, left(), first)?;
         let has_failed = |refined: &Refined| !refined.mixed();
         // Chains that were stopped have not failed: a longer run goes on with them.
@@ -404,7 +404,7 @@ impl Program {
         );
         let _ = self.as_written.set(());
         // The fit so far is put aside, and comes back where this one fails.
-        let second = around.again(Place::new(done.folder.as_deref()));
+        let second = around.again(ResultFolder::new(done.folder.as_deref()));
         let done = self.carry_out(model, &options, init, left(), second)?;
         Ok((done.made.output, done.summary))
     }

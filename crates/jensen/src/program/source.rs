@@ -45,7 +45,7 @@ impl Source {
     /// in `folders`. Programs and included files whose arrays are all declared as before Stan 2.33 are written in today's syntax.
     ///
     /// # Errors
-    /// A file cannot be read, or is not what its place says.
+    /// A file cannot be read, or is not what its path says.
     pub fn read(
         model: &Path,
         folders: &[PathBuf],

@@ -59,7 +59,7 @@ pub trait RecordSource: Send + Sync {
     fn numbers(&self, block: usize) -> Vec<f64>;
 
     /// Where a record of a block stands, for messages.
-    fn place(&self, block: usize, row: usize) -> String;
+    fn location(&self, block: usize, row: usize) -> String;
 
     /// The length of the lists of a variable, where it has lists.
     ///
@@ -210,9 +210,9 @@ impl RecordBlocks {
                     }
                 }
                 let error = bind(chosen(&rows, fine..bad)).err().unwrap_or(error);
-                let place = self.source.place(block, fine);
+                let location = self.source.location(block, fine);
                 let kind = ModelErrorKind::Data;
-                let text = format!("{place}: {}", error.message);
+                let text = format!("{location}: {}", error.message);
                 return Err(ModelError::new(kind, text).into());
             }
         };
@@ -289,9 +289,9 @@ impl RecordBlocks {
             f(&graph, ws, local);
         };
         if let Some(held) = self.held() {
-            let places = batch.iter().map(|n| held.records.binary_search(n).ok());
+            let positions = batch.iter().map(|n| held.records.binary_search(n).ok());
             local.clear();
-            local.extend(places.map_while(|place| place.map(|place| place as u32)));
+            local.extend(positions.map_while(|position| position.map(|position| position as u32)));
             if local.len() == batch.len() {
                 call(ws, held.graph.clone(), &local);
                 ws.local = local;
@@ -321,12 +321,12 @@ fn chosen(data: &DataSet, rows: impl Iterator<Item = usize> + Clone) -> DataSet 
     let mut made = DataSet::new();
     for (name, value) in data.iter() {
         let width = value.shape().get(1).copied().unwrap_or(1);
-        let places = || rows.clone().flat_map(|row| row * width..(row + 1) * width);
+        let offsets = || rows.clone().flat_map(|row| row * width..(row + 1) * width);
         let mut shape = value.shape().to_vec();
         shape[0] = rows.clone().count();
         let part = match value.elements() {
-            Elements::Int(all) => Value::ints(shape, places().map(|at| all[at]).collect()),
-            Elements::Real(all) => Value::reals(shape, places().map(|at| all[at]).collect()),
+            Elements::Int(all) => Value::ints(shape, offsets().map(|at| all[at]).collect()),
+            Elements::Real(all) => Value::reals(shape, offsets().map(|at| all[at]).collect()),
             Elements::Tuple(_) => continue,
         };
         if let Ok(part) = part {

@@ -252,7 +252,7 @@ impl RecordShards {
         });
         let shares = self.shares(batch);
         let answers = self.steps.solve(&ask, &shares)?;
-        // A shard without a share has its place in the tree.
+        // A shard without a share has its location in the tree.
         let mut parts = vec![Vec::new(); self.shards.len()];
         for ((shard, ..), answer) in shares.iter().zip(&answers) {
             parts[*shard] = Reader::new(answer).reals().map_err(Error::Input)?;

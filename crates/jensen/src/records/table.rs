@@ -16,10 +16,10 @@ pub(crate) const BLOCK: usize = 32 << 20;
 /// The same of a block of a shard, of which a worker may hold several.
 pub(crate) const SHARD: usize = 8 << 20;
 
-/// Stretches of a block, at the least: a block has rows of several places of the files, so that it differs little from the
+/// Stretches of a block, at the least: a block has rows of several locations of the files, so that it differs little from the
 /// others where files are sorted.
 #[cfg(feature = "parquet")]
-const PLACES: usize = 4;
+const LOCATIONS: usize = 4;
 
 /// The rows of Parquet files as records.
 ///
@@ -71,7 +71,7 @@ impl RecordTable {
             Some(blocks) => (rows as usize).div_ceil(blocks.max(1)),
             None => (bytes / (8 * width.max(1))).clamp(1, rows as usize),
         };
-        let longest = capacity.div_ceil(PLACES);
+        let longest = capacity.div_ceil(LOCATIONS);
         let mut stretches = Vec::new();
         for group in files.groups() {
             let count = group.rows.len().div_ceil(longest);
@@ -142,11 +142,11 @@ impl RecordSource for RecordTable {
         numbers.collect()
     }
 
-    fn place(&self, block: usize, row: usize) -> String {
+    fn location(&self, block: usize, row: usize) -> String {
         let mut row = row;
         for stretch in &self.blocks[block] {
             if row < stretch.rows.len() {
-                return self.files.place(stretch, row);
+                return self.files.location(stretch, row);
             }
             row -= stretch.rows.len();
         }
@@ -205,7 +205,7 @@ impl RecordSource for RecordTable {
     fn numbers(&self, _: usize) -> Vec<f64> {
         match *self {}
     }
-    fn place(&self, _: usize, _: usize) -> String {
+    fn location(&self, _: usize, _: usize) -> String {
         match *self {}
     }
     fn length(&self, _: &str) -> Result<Option<usize>, Error> {

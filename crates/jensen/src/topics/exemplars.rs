@@ -55,9 +55,9 @@ pub(super) fn exhibit(
             }
             for &topic in &order {
                 let kept = &mut best[topic];
-                let place = kept.partition_point(|(share, _)| *share >= theta[topic]);
-                if place < EACH {
-                    kept.insert(place, (theta[topic], first + at));
+                let position = kept.partition_point(|(share, _)| *share >= theta[topic]);
+                if position < EACH {
+                    kept.insert(position, (theta[topic], first + at));
                     kept.truncate(EACH);
                 }
             }

@@ -56,7 +56,7 @@ impl TopicsRun {
 pub fn open(path: &Path) -> Result<(RunDir, TopicsRun), Error> {
     let run = folder::open(path, COMMAND)?;
     let mut stored: TopicsRun = folder::read_request(&run)?;
-    // Runs of versions that knew the mean field alone, or took it unless told otherwise, do not say so.
+    // Runs of versions that knew the mean field alone, or took it by default, do not say so.
     let mean_field = || Inference::MeanField.name().to_owned();
     stored.flags.inference.get_or_insert_with(mean_field);
     Ok((run, stored))

@@ -3,10 +3,10 @@
 use jensen_math::special::{inc_beta, inv_logit, lgamma, log1p_exp};
 
 use super::Likelihood;
-use super::row::{Form, Response, Row, Size, no_parameters};
+use super::row::{Form, Response, LikelihoodRow, Size, no_parameters};
 use crate::site::logistic::{self, Logistic};
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     name: "binomial",
     law: "of `--trials`, each with a probability whose logit is η",
     parameters: &[],

@@ -1,6 +1,6 @@
 //! Likelihoods: the density of an observation given its linear predictor η.
 //!
-//! Each is a row, [`Row`], in a file of its own; to add one is to write that file and to name it in [`ROWS`]. Whatever depends on
+//! Each is a row, [`LikelihoodRow`], in a file of its own; to add one is to write that file and to name it in [`ROWS`]. Whatever depends on
 //! the likelihood, here and in what is built on this crate, asks the row: words and help, what a response may be, densities and
 //! means, sites, and the derivatives by its parameters.
 //!
@@ -32,13 +32,13 @@ mod student_t;
 mod words;
 
 pub use quantiles::Predictive;
-pub(crate) use row::{Fitted, Form, Row};
+pub(crate) use row::{Fitted, Form, LikelihoodRow};
 pub use row::{Response, Size};
 
-use crate::{Density, Observations, SiteBound, Tail};
+use crate::{PriorDensity, Observations, SiteBound, Tail};
 
 /// Every likelihood, in the order of tables.
-static ROWS: &[&Row] = &[
+static ROWS: &[&LikelihoodRow] = &[
     &gaussian::ROW,
     &poisson::ROW,
     &bernoulli::ROW,
@@ -58,7 +58,7 @@ const MOST: usize = 2;
 /// The density of one observation given its linear predictor η, with its parameters.
 #[derive(Clone, Copy)]
 pub struct Likelihood {
-    row: &'static Row,
+    row: &'static LikelihoodRow,
     /// The parameters in the row's order, then zeros.
     values: [f64; MOST],
     /// Number of categories, the reference included; 0 where responses are no categories.
@@ -75,7 +75,7 @@ impl PartialEq for Likelihood {
 
 impl Likelihood {
     /// A row with values of its parameters.
-    fn of(row: &'static Row, given: &[f64]) -> Self {
+    fn of(row: &'static LikelihoodRow, given: &[f64]) -> Self {
         let mut values = [0.0; MOST];
         values[..given.len()].copy_from_slice(given);
         Self {
@@ -141,11 +141,11 @@ impl Likelihood {
     }
 
     /// The prior of parameter `k` unless the user says otherwise, for responses with unit variance.
-    pub fn prior_of(self, k: usize) -> &'static Density {
+    pub fn prior_of(self, k: usize) -> &'static PriorDensity {
         &self.row.priors[k].usual
     }
 
-    /// What a penalised-complexity prior of parameter `k` is told by.
+    /// What a penalised-complexity prior of parameter `k` is defined by.
     pub fn tail_of(self, k: usize) -> Tail {
         self.row.priors[k].tail
     }

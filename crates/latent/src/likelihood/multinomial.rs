@@ -3,11 +3,11 @@
 use jensen_math::special::inv_logit;
 
 use super::Likelihood;
-use super::row::{Form, Response, Row, Size, no_distribution, no_parameters};
+use super::row::{Form, Response, LikelihoodRow, Size, no_distribution, no_parameters};
 use crate::site::SiteBound;
 use crate::site::multinomial::Multinomial;
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     name: "multinomial",
     law: "log odds against the last category: one η for each other category",
     parameters: &[],

@@ -177,9 +177,9 @@ impl Predictive {
 /// small part of the whole, and there it is smooth.
 fn averaged(f: impl Fn(f64) -> f64) -> f64 {
     let cell = 2.0 * REACH / CELLS as f64;
-    let place = |k: usize| -REACH + cell * k as f64;
+    let position = |k: usize| -REACH + cell * k as f64;
     let (low, high) = (f(-REACH), f(REACH));
-    let values: Vec<f64> = (0..=CELLS).map(|k| f(place(k))).collect();
+    let values: Vec<f64> = (0..=CELLS).map(|k| f(position(k))).collect();
     let level = |x: f64, end: f64| (x - end).abs() <= LEVEL;
     // The last place before which it is level, and the first after which it is.
     let first = values.iter().take_while(|x| level(**x, low)).count() - 1;
@@ -197,10 +197,10 @@ fn averaged(f: impl Fn(f64) -> f64) -> f64 {
         }
         outside
     };
-    let (mut from, mut to) = (place(first), place(last));
+    let (mut from, mut to) = (position(first), position(last));
     if last - first <= CELLS / 4 {
-        from = edge(place(first + 1), from, low);
-        to = edge(place(last - 1), to, high);
+        from = edge(position(first + 1), from, low);
+        to = edge(position(last - 1), to, high);
     }
     let weighted = |z: f64| (-0.5 * (z * z + LOG_TWO_PI)).exp() * f(z);
     let whole = phi(REACH) - phi(-REACH);

@@ -7,10 +7,10 @@ use crate::site::expectation::Potentials;
 use crate::site::logistic::Logistic;
 use crate::site::multinomial::Multinomial;
 use crate::site::{SiteBound, Sites};
-use crate::{Density, Likelihood, Observations, Tail};
+use crate::{PriorDensity, Likelihood, Observations, Tail};
 
 /// Everything that is particular to one likelihood. Functions take its parameters in the row's order.
-pub(crate) struct Row {
+pub(crate) struct LikelihoodRow {
     /// The word for it on the command line.
     pub name: &'static str,
     /// The law of y given η, for tables.
@@ -48,10 +48,10 @@ pub(crate) struct Row {
 pub(crate) struct ParameterPrior {
     /// The power of the response's unit.
     pub power: f64,
-    /// What a penalised-complexity prior of it is told by.
+    /// What a penalised-complexity prior of it is defined by.
     pub tail: Tail,
     /// The prior unless the user says otherwise, of a response with unit variance.
-    pub usual: Density,
+    pub usual: PriorDensity,
 }
 
 /// −log 0.01 / 3: a standard deviation of three times the response's has a hundredth, as of latent parts.
@@ -61,7 +61,7 @@ const RATE: f64 = 1.535_056_728_662_697;
 pub(super) const NOISE_VARIANCE: ParameterPrior = ParameterPrior {
     power: 2.0,
     tail: Tail::Deviation { power: 0.5 },
-    usual: Density::Power {
+    usual: PriorDensity::Power {
         rate: RATE,
         power: 0.5,
     },
@@ -71,7 +71,7 @@ pub(super) const NOISE_VARIANCE: ParameterPrior = ParameterPrior {
 pub(super) const NOISE_SCALE: ParameterPrior = ParameterPrior {
     power: 1.0,
     tail: Tail::Deviation { power: 1.0 },
-    usual: Density::Power {
+    usual: PriorDensity::Power {
         rate: RATE,
         power: 1.0,
     },
@@ -81,7 +81,7 @@ pub(super) const NOISE_SCALE: ParameterPrior = ParameterPrior {
 pub(super) const FRAILTY: ParameterPrior = ParameterPrior {
     power: 0.0,
     tail: Tail::Deviation { power: -0.5 },
-    usual: Density::Power {
+    usual: PriorDensity::Power {
         rate: RATE,
         power: -0.5,
     },
@@ -91,7 +91,7 @@ pub(super) const FRAILTY: ParameterPrior = ParameterPrior {
 pub(super) const DEGREES: ParameterPrior = ParameterPrior {
     power: 0.0,
     tail: Tail::Deviation { power: -0.5 },
-    usual: Density::Gamma {
+    usual: PriorDensity::Gamma {
         shape: 2.0,
         rate: 0.1,
     },

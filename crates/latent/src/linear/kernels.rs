@@ -278,7 +278,7 @@ pub(crate) fn sum_chunks(n: usize, f: impl Fn(Range<usize>) -> f64 + Sync) -> f6
     parts.iter().sum()
 }
 
-/// What `f` puts in the place of n copies of `blank`, stretch by stretch, in parallel where it pays.
+/// What `f` puts in place of n copies of `blank`, stretch by stretch, in parallel where it pays.
 pub(crate) fn in_chunks<T: Copy + Send + Sync>(
     n: usize,
     blank: T,

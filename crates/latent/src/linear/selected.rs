@@ -182,7 +182,7 @@ impl Order {
     ) -> Vec<f64> {
         let n = pattern.len();
         let mut out = vec![0.0; n * n];
-        let mut place = vec![0_usize; n];
+        let mut position = vec![0_usize; n];
         let mut first = 0;
         while first < n {
             let k = self.owner[pattern[first]];
@@ -192,7 +192,7 @@ impl Order {
             let start = symbolic.col_ptr_for_val()[k];
             let last = first + pattern[first..].partition_point(|&p| p < end);
             for i in first..last {
-                place[i] = pattern[i] - begin;
+                position[i] = pattern[i] - begin;
             }
             // Both lists ascend, and the rows of an ancestor hold those of the supernode beyond it.
             let mut at = 0;
@@ -200,12 +200,12 @@ impl Order {
                 while rows[at] != pattern[i] {
                     at += 1;
                 }
-                place[i] = end - begin + at;
+                position[i] = end - begin + at;
             }
             for j in first..last {
-                let column = &z[start + place[j] * height..][..height];
+                let column = &z[start + position[j] * height..][..height];
                 for i in j..n {
-                    let x = column[place[i]];
+                    let x = column[position[i]];
                     out[j * n + i] = x;
                     out[i * n + j] = x;
                 }

@@ -64,8 +64,8 @@ pub(crate) struct SparseField {
     terms: Terms,
     symbolic: SymbolicCholesky<usize>,
     order: Order,
-    /// Place of every entry of A among the factor's values.
-    place: Vec<usize>,
+    /// Position of every entry of A among the factor's values.
+    position: Vec<usize>,
     /// A's values, then the factor's.
     values: Vec<f64>,
     factor: Vec<f64>,
@@ -94,7 +94,7 @@ impl SparseField {
             ));
         };
         let order = Order::new(supernodes);
-        let place = places(&symbolic, supernodes, &order, &col_start, &row)?;
+        let position = positions(&symbolic, supernodes, &order, &col_start, &row)?;
         let mut field = Self {
             precision: precision.clone(),
             null_space,
@@ -107,7 +107,7 @@ impl SparseField {
             base,
             terms,
             order,
-            place,
+            position,
             inverse: None,
             reference: 0.0,
             symbolic,
@@ -236,10 +236,10 @@ impl SparseField {
     pub(crate) fn variances(&mut self) -> Vec<f64> {
         self.invert();
         let z = self.inverse();
-        let (terms, place) = (&self.terms, &self.place);
+        let (terms, position) = (&self.terms, &self.position);
         map(terms.start.len() - 1, |n| {
             (terms.start[n]..terms.start[n + 1])
-                .map(|k| terms.both[k] * z[place[terms.entry[k]]])
+                .map(|k| terms.both[k] * z[position[terms.entry[k]]])
                 .sum()
         })
     }
@@ -249,7 +249,7 @@ impl SparseField {
         self.invert();
         let z = self.inverse();
         (0..self.col_start.len() - 1)
-            .map(|l| z[self.place[self.col_start[l]]])
+            .map(|l| z[self.position[self.col_start[l]]])
             .collect()
     }
 
@@ -306,7 +306,7 @@ impl SparseField {
             let mut sum = 0.0;
             for (a, &i) in index.iter().enumerate() {
                 for (b, &j) in index.iter().enumerate().take(a + 1) {
-                    let Some(place) = self.place_of(i, j) else {
+                    let Some(position) = self.position_of(i, j) else {
                         let mut x = vec![0.0; latents];
                         for (&l, &w) in index.iter().zip(values) {
                             x[l] = w;
@@ -315,15 +315,15 @@ impl SparseField {
                         return index.iter().zip(values).map(|(&l, w)| w * x[l]).sum();
                     };
                     let times = if a == b { 1.0 } else { 2.0 };
-                    sum += times * values[a] * values[b] * self.inverse()[place];
+                    sum += times * values[a] * values[b] * self.inverse()[position];
                 }
             }
             sum
         })
     }
 
-    /// Place of entry (i, j) of A⁻¹ in the selected inverse.
-    fn place_of(&self, i: usize, j: usize) -> Option<usize> {
+    /// Position of entry (i, j) of A⁻¹ in the selected inverse.
+    fn position_of(&self, i: usize, j: usize) -> Option<usize> {
         let (_, inverse) = self.symbolic.perm()?.arrays();
         let (i, j) = (inverse[i], inverse[j]);
         self.order.position(self.supernodes(), i.max(j), i.min(j))
@@ -413,10 +413,10 @@ impl SparseField {
         let q = &self.precision.matrix;
         for j in 0..q.cols {
             for &i in q.col(j).0 {
-                let place = self.place_of(i, j).ok_or_else(|| {
+                let position = self.position_of(i, j).ok_or_else(|| {
                     Error::Prior("the pattern of the precision has changed".to_owned())
                 })?;
-                f(i, j, self.inverse()[place]);
+                f(i, j, self.inverse()[position]);
             }
         }
         Ok(())
@@ -483,7 +483,7 @@ fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Term
 
 /// Bytes that a fit under a sparse precision takes beside its model, by the factor's non-zeros, fill-in included.
 ///
-/// Counted are the pattern while it is made, A and the factor by their values and places, the selected inverse with the parts of
+/// Counted are the pattern while it is made, A and the factor by their values and positions, the selected inverse with the parts of
 /// the level that is being computed, the terms of predictors, and the vectors of a solver.
 pub(crate) fn footprint(model: &LatentModel, precision: &Precision) -> Result<u64, Error> {
     let rows = design::to_sparse_transposed(&model.design, model.prior.len());
@@ -522,7 +522,7 @@ fn symbolic_factor(col_start: &[usize], row: &[usize]) -> Result<SymbolicCholesk
 }
 
 /// Where the factor keeps every entry of A's lower triangle.
-fn places(
+fn positions(
     symbolic: &SymbolicCholesky<usize>,
     supernodes: &SymbolicSupernodalCholesky<usize>,
     order: &Order,

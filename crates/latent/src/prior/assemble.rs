@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::gp::{Factor, GaussianProcess};
 use super::graph::Graph;
 use super::pin::{Pin, hold};
-use super::place::{Covariate, Source, Units, matrix};
+use super::inputs::{Covariate, Source, Units, matrix};
 use super::read::{New, Piece, Reader, coordinates, design};
 use super::setting::Setting;
 use super::spec::{Call, Spec, SpecError};
@@ -149,7 +149,7 @@ fn refuse_fields(spec: &Spec) -> Result<(), SpecError> {
                 format!(
                     "`{name}` is a field with a sparse precision and cannot stand in one sum with `gp` or `covariance`; use \
                      `gp(matern32, on=…)` or `covariance(matrix=FILE)` for this part, or a field (`rw2`, `ar1`, `grid`) in the \
-                     place of the process"
+                     position of the process"
                 ),
             ));
         }

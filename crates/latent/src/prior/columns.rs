@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::kernel::Shape;
-use super::place::{Covariate, Inputs, check, fill};
+use super::inputs::{Covariate, Inputs, check, fill};
 use super::setting::Setting;
 use super::spec::SpecError;
 use super::term::Builder;
@@ -24,7 +24,7 @@ impl Builder<'_, '_> {
         for word in words {
             let at = |m: String| known.error(&word.span, m);
             let own = Covariate::of(self.source, &word.text, self.rows).map_err(at)?;
-            // Missing values are told here, where the column is named.
+            // Missing values are reported here, where the column is named.
             check(&own, self.source, self.rows).map_err(at)?;
             for covariate in own {
                 match self.measure(covariate.clone()).map_err(at)? {

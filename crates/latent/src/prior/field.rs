@@ -22,7 +22,7 @@ use super::setting::{self, Setting};
 use super::terms::Hyper;
 use crate::linear::Geometry;
 use crate::{
-    Covariance, CovarianceSensitivity, Curve, Dense, Density, Design, Error, LatentModel,
+    Covariance, CovarianceSensitivity, Curve, Dense, PriorDensity, Design, Error, LatentModel,
     Likelihood, Observations, Parameter, Precision, Prior, Range, Sensitivity, SiteBound, Sparse,
     Structure,
 };
@@ -127,9 +127,9 @@ fn levels(graph: &Graph) -> Dense {
     label.iter().for_each(|c| sizes[*c] += 1);
     let mut column = vec![None; count];
     let mut columns = 0;
-    for (place, size) in column.iter_mut().zip(&sizes) {
+    for (position, size) in column.iter_mut().zip(&sizes) {
         if *size > 1 {
-            *place = Some(columns);
+            *position = Some(columns);
             columns += 1;
         }
     }
@@ -238,7 +238,7 @@ impl Field {
     pub fn thin_plate(lattice: &Lattice, precision: Option<f64>) -> Result<Self, Error> {
         let mut entries = Vec::new();
         for node in 0..lattice.nodes() {
-            let (r, c) = lattice.place(node);
+            let (r, c) = lattice.position(node);
             let at = |down: usize, right: usize| lattice.node(r + down, c + right);
             if let (Some(b), Some(d)) = (at(0, 1), at(0, 2)) {
                 add_square(&mut entries, 1.0, &[(node, 1.0), (b, -2.0), (d, 1.0)]);
@@ -256,7 +256,7 @@ impl Field {
         let (label, count) = lattice.graph().components();
         let middle = |x: usize, of: usize| x as f64 - (of - 1) as f64 / 2.0;
         let null = Dense::from_fn(lattice.nodes(), 3 * count, |i, j| {
-            let (r, c) = lattice.place(i);
+            let (r, c) = lattice.position(i);
             match (label[i] == j / 3, j % 3) {
                 (false, _) => 0.0,
                 (true, 0) => 1.0,
@@ -530,16 +530,16 @@ impl Field {
         family: FieldKind,
         settings: Vec<Setting>,
     ) -> Result<Self, Error> {
-        let places: Triplets = (terms.iter().flatten().map(|(i, j, _)| (*i, *j, 0.0))).collect();
-        let pattern = Sparse::from_triplets(nodes, nodes, &places)?;
+        let positions: Triplets = (terms.iter().flatten().map(|(i, j, _)| (*i, *j, 0.0))).collect();
+        let pattern = Sparse::from_triplets(nodes, nodes, &positions)?;
         let terms = terms
             .iter()
             .map(|entries| {
                 let mut values = vec![0.0; pattern.len()];
                 for (i, j, x) in entries {
                     let at = pattern.col_start[*j];
-                    let place = pattern.col(*j).0.binary_search(i).unwrap_or(0);
-                    values[at + place] += x;
+                    let position = pattern.col(*j).0.binary_search(i).unwrap_or(0);
+                    values[at + position] += x;
                 }
                 values
             })
@@ -726,12 +726,12 @@ impl Field {
     pub(super) fn prior(
         &self,
         hyper: &Hyper,
-        told: Density,
+        stated: PriorDensity,
         given: Option<Distribution>,
-    ) -> Result<Density, Error> {
+    ) -> Result<PriorDensity, Error> {
         match (hyper.name, given) {
             ("precision", None | Some(Distribution::Tail { .. })) => {
-                Ok(told.of_multiple(self.spread()?.sqrt()))
+                Ok(stated.of_multiple(self.spread()?.sqrt()))
             }
             ("phi", Some(Distribution::Density(density))) => Ok(density),
             ("phi", given) => {
@@ -740,13 +740,13 @@ impl Field {
                     _ => hyper.usual,
                 };
                 let distance = Arc::new(self.distance()?);
-                Ok(Density::with_distance(
+                Ok(PriorDensity::with_distance(
                     &distance,
                     at.min(1.0 - 1e-9),
                     probability,
                 ))
             }
-            _ => Ok(told),
+            _ => Ok(stated),
         }
     }
 

@@ -161,7 +161,7 @@ impl Lattice {
     }
 
     /// Row and column of a node.
-    pub fn place(&self, node: usize) -> (usize, usize) {
+    pub fn position(&self, node: usize) -> (usize, usize) {
         (
             self.cell[node] / self.columns,
             self.cell[node] % self.columns,
@@ -172,7 +172,7 @@ impl Lattice {
     pub fn graph(&self) -> Graph {
         let neighbours = (0..self.nodes())
             .map(|node| {
-                let (r, c) = self.place(node);
+                let (r, c) = self.position(node);
                 let around = [
                     (r.wrapping_sub(1), c),
                     (r, c.wrapping_sub(1)),

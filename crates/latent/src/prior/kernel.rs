@@ -32,7 +32,7 @@ pub enum Shape {
 }
 
 /// What the specification and the book say of a shape.
-pub struct Row {
+pub struct KernelRow {
     /// The shape.
     pub shape: Shape,
     /// Its word.
@@ -43,9 +43,9 @@ pub struct Row {
 
 impl Shape {
     /// The shapes a user can name within `gp(…)`.
-    pub const TABLE: [Row; 6] = {
-        const fn row(shape: Shape, name: &'static str, stationary: bool) -> Row {
-            Row {
+    pub const TABLE: [KernelRow; 6] = {
+        const fn row(shape: Shape, name: &'static str, stationary: bool) -> KernelRow {
+            KernelRow {
                 shape,
                 name,
                 stationary,

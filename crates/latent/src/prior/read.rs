@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::place::{Covariate, Index, Source, fill, matrix};
+use super::inputs::{Covariate, Index, Source, fill, matrix};
 use crate::{Dense, Design, Sparse};
 
 /// How a part's latent variables are read from a row.
@@ -61,11 +61,11 @@ pub(super) fn coordinates(
             column((0..rows.len()).map(number).collect())
         }
         Reader::At(index) => {
-            let code = |place: &Result<usize, usize>| match place {
+            let code = |position: &Result<usize, usize>| match position {
                 Ok(node) => *node as f64,
                 Err(new) => -1.0 - *new as f64,
             };
-            column(index.places(source, rows)?.iter().map(code).collect())
+            column(index.positions(source, rows)?.iter().map(code).collect())
         }
         Reader::Covariates(list) | Reader::Inputs(list) => matrix(list, source, rows)?,
         Reader::Common => column(vec![0.0; rows.len()]),
@@ -104,7 +104,7 @@ pub(super) fn design(
         let columns = match &piece.reader {
             Reader::Own if old => Columns::Index((0..n).map(Ok).collect()),
             Reader::Own => Columns::Index((0..n).map(Err).collect()),
-            Reader::At(index) => Columns::Index(index.places(source, rows)?),
+            Reader::At(index) => Columns::Index(index.positions(source, rows)?),
             Reader::Covariates(list) => Columns::Values(matrix(list, source, rows)?),
             Reader::Common => Columns::Index(vec![Ok(0); n]),
             Reader::Inputs(_) | Reader::Given { .. } => {
@@ -112,8 +112,8 @@ pub(super) fn design(
             }
         };
         if let Columns::Index(list) = &columns {
-            for (row, place) in list.iter().enumerate() {
-                fresh[row].extend(place.err().map(|new| (number, new)));
+            for (row, position) in list.iter().enumerate() {
+                fresh[row].extend(position.err().map(|new| (number, new)));
             }
         }
         blocks.push(columns);

@@ -1,6 +1,6 @@
 //! Hyperparameters of a prior's parts: fixed by the user, or free with a value to start from.
 
-use crate::{Density, Error, Parameter, Range};
+use crate::{PriorDensity, Error, Parameter, Range};
 
 /// A hyperparameter on its natural scale.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,7 +14,7 @@ pub struct Setting {
     /// What is allowed.
     pub range: Range,
     /// Its prior, on this scale.
-    pub density: Density,
+    pub density: PriorDensity,
     /// What a value of 1 is in the table's units.
     pub unit: f64,
 }
@@ -27,7 +27,7 @@ impl Setting {
             value: given.unwrap_or(start),
             free: given.is_none(),
             range: Range::Positive,
-            density: Density::Flat,
+            density: PriorDensity::Flat,
             unit: 1.0,
         }
     }

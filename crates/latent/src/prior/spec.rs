@@ -38,7 +38,7 @@ impl SpecError {
         &self.message
     }
 
-    /// Column of the place, in characters from 1.
+    /// Column of the position, in characters from 1.
     pub fn column(&self) -> usize {
         self.text[..self.span.start].chars().count() + 1
     }
@@ -102,9 +102,9 @@ impl Spec {
     /// Reads a specification.
     ///
     /// # Errors
-    /// When the text does not follow the grammar; the error points at the place.
+    /// When the text does not follow the grammar; the error points at the position.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
-        // Places are told on one line.
+        // Positions are reported on one line.
         let text: String = text
             .chars()
             .map(|c| if c.is_control() { ' ' } else { c })

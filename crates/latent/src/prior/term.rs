@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::field::Field;
 use super::graph::{Graph, Lattice};
 use super::kernel::Shape;
-use super::place::{Index, Source, Units, complete, complete_words};
+use super::inputs::{Index, Source, Units, complete, complete_words};
 use super::read::{Piece, Reader};
 use super::setting::Setting;
 use super::spec::SpecError;
@@ -196,11 +196,11 @@ impl Builder<'_, '_> {
     /// A setting as the constructors of fields take it: the field gets a start, and what is free is settled after.
     fn with_settings(&self, mut field: Field, names: &[&str]) -> Result<Field, SpecError> {
         for (i, name) in names.iter().enumerate() {
-            let told = self.setting(name, Some(field.settings()[i].value))?;
+            let stated = self.setting(name, Some(field.settings()[i].value))?;
             let density = field
                 .prior(
                     self.known.hyper(name)?,
-                    told.density,
+                    stated.density,
                     self.known.distribution(name)?,
                 )
                 .map_err(|e| self.known.error(&self.known.call.name.span, e.to_string()))?;
@@ -208,7 +208,7 @@ impl Builder<'_, '_> {
             *own = Setting {
                 name: own.name.clone(),
                 density,
-                ..told
+                ..stated
             };
         }
         Ok(field)
@@ -288,14 +288,14 @@ impl Builder<'_, '_> {
     /// Points at the column when a row finds no node.
     fn check_rows(&self, index: &Index) -> Result<(), SpecError> {
         let known = self.known;
-        let place = known
+        let position = known
             .list("on")
             .and_then(<[_]>::first)
             .map_or(&known.call.name.span, |word| &word.span);
         index
             .find(self.source, self.rows)
             .map(|_| ())
-            .map_err(|m| known.error(place, m))
+            .map_err(|m| known.error(position, m))
     }
 
     /// The number of the first node: as given, else 0 where a 0 occurs in the columns, else 1.
@@ -309,11 +309,11 @@ impl Builder<'_, '_> {
             };
         }
         for (i, column) in columns.iter().enumerate() {
-            let place = known
+            let position = known
                 .list("on")
                 .map_or(&known.call.name.span, |w| &w[i].span);
             let values =
-                complete(self.source, column, self.rows).map_err(|m| known.error(place, m))?;
+                complete(self.source, column, self.rows).map_err(|m| known.error(position, m))?;
             if values.contains(&0.0) {
                 return Ok(0);
             }

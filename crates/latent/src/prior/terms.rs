@@ -6,7 +6,7 @@ use super::distribution::Distribution;
 use super::kernel::Shape;
 use super::setting::Setting;
 use super::spec::{Call, Named, SpecError, Word};
-use crate::{Density, Range, Tail};
+use crate::{PriorDensity, Range, Tail};
 
 /// A word of the specification.
 pub struct Term {
@@ -31,15 +31,15 @@ pub struct Hyper {
     pub name: &'static str,
     /// What is allowed.
     pub range: Range,
-    /// Where it stands or starts when it is not given; `None`: told by the data.
+    /// Where it stands or starts when it is not given; `None`: chosen by the data.
     pub start: Option<f64>,
     /// Whether it is learnt when it is not given.
     pub learnt: bool,
     /// The power of the response's unit that it is measured in.
     pub power: f64,
-    /// What its penalised-complexity prior is told by; `None` where the field knows.
+    /// What its penalised-complexity prior is defined by; `None` where the field knows.
     pub tail: Option<Tail>,
-    /// That prior unless the user says otherwise: a place, for lengths in units of the start, and a probability.
+    /// That prior unless the user says otherwise: a position, for lengths in units of the start, and a probability.
     pub usual: (f64, f64),
 }
 
@@ -47,7 +47,7 @@ pub struct Hyper {
 /// Modeling with INLA*, 2018).
 pub const DEVIATION: (f64, f64) = (3.0, 0.01);
 
-/// A length of a tenth of the inputs' spread has a twentieth: below it there is seldom anything to be told from noise.
+/// A length of a tenth of the inputs' spread has a twentieth: below it there is seldom anything that differs from noise.
 const SHORT: (f64, f64) = (0.1, 0.05);
 
 const fn positive(name: &'static str, start: Option<f64>, power: f64) -> Hyper {
@@ -296,7 +296,7 @@ impl<'s> Known<'s> {
         Ok(known)
     }
 
-    /// An error at a place.
+    /// An error at a position.
     pub fn error(&self, span: &Span<usize>, message: impl Into<String>) -> SpecError {
         SpecError::new(self.text, span.clone(), message)
     }
@@ -482,7 +482,7 @@ impl<'s> Known<'s> {
                         let length = matches!(tail, Tail::Length { .. });
                         tail.density(if length { at * usual } else { at }, probability)
                     }
-                    (None, _) => Density::Flat,
+                    (None, _) => PriorDensity::Flat,
                 };
                 Ok(Setting {
                     name: format!("{label}.{name}"),

@@ -27,7 +27,7 @@ use crate::linear::kernels::cholesky;
 use crate::{Dense, Design, LatentModel, Likelihood, SiteBound, Sparse, Warm, lattice};
 
 /// Dimensions up to which expectations are taken on a grid. With three of about unit variance it is good to 1e-7 nats, where the
-/// mean over a cloud of 2048 points was off by 3e-4.
+/// mean over a point set of 2048 points was off by 3e-4.
 const GRID: usize = 3;
 
 /// Points of the mean in more dimensions, and four times as many to see its error.
@@ -48,8 +48,8 @@ fn pairs(size: usize) -> impl Iterator<Item = (usize, usize)> {
 pub(crate) struct Contrasts {
     sites: Vec<Multinomial>,
     size: usize,
-    /// The cloud of points, and the one with four times as many.
-    clouds: [OnceLock<Cloud>; 2],
+    /// The point set of points, and the one with four times as many.
+    point_sets: [OnceLock<PointSet>; 2],
 }
 
 impl Contrasts {
@@ -57,13 +57,13 @@ impl Contrasts {
         Self {
             size: sites.first().map_or(1, |s| s.size),
             sites,
-            clouds: [OnceLock::new(), OnceLock::new()],
+            point_sets: [OnceLock::new(), OnceLock::new()],
         }
     }
 
-    fn cloud(&self, finer: bool) -> &Cloud {
+    fn point_set(&self, finer: bool) -> &PointSet {
         let points = if finer { 4 * POINTS } else { POINTS };
-        self.clouds[usize::from(finer)].get_or_init(|| Cloud::new(self.size, points))
+        self.point_sets[usize::from(finer)].get_or_init(|| PointSet::new(self.size, points))
     }
 }
 
@@ -79,7 +79,7 @@ impl Potentials for Contrasts {
                 let at = Joint::new(&m[range.clone()], &v[range], self.size);
                 let sums = match self.size {
                     0..=GRID => on_grid(Simd::detect(), rule, &at),
-                    _ => over_cloud(Simd::detect(), self.cloud(rule.finer), &at),
+                    _ => over_point_set(Simd::detect(), self.point_set(rule.finer), &at),
                 };
                 sums.write(site, &at, out);
             });
@@ -103,7 +103,7 @@ impl Potentials for Contrasts {
     fn discord(&self) -> f64 {
         match self.size {
             0..=GRID => 0.0,
-            // Means over clouds of points are only nearly at one with the expectations that Price's theorem gives as their
+            // Means over point sets of points are only nearly at one with the expectations that Price's theorem gives as their
             // derivatives; how nearly was not measured.
             _ => 1e-6 * self.sites.len() as f64,
         }
@@ -296,29 +296,29 @@ simd_fn! {
         lanes.sums(1.0)
     }
 
-    /// Sums over a cloud of points.
-    fn over_cloud, over_cloud_fn = <V>(cloud: &Cloud, at: &Joint<'_>) -> Sums {
+    /// Sums over a point set of points.
+    fn over_point_set, over_point_set_fn = <V>(point_set: &PointSet, at: &Joint<'_>) -> Sums {
         let mut lanes = Lanes::<V>::new(at.mean.len());
-        for c in (0..cloud.points).step_by(LANES) {
-            for (z, own) in lanes.z.iter_mut().zip(cloud.coordinates.chunks_exact(cloud.points)) {
+        for c in (0..point_set.points).step_by(LANES) {
+            for (z, own) in lanes.z.iter_mut().zip(point_set.coordinates.chunks_exact(point_set.points)) {
                 *z = load(own, c);
             }
             lanes.add(at, V::splat(1.0));
         }
-        lanes.sums(1.0 / cloud.points as f64)
+        lanes.sums(1.0 / point_set.points as f64)
     }
 }
 
 /// Points that stand for a standard normal distribution: with each its opposite, and with unit second moments, so that cubic
 /// polynomials are averaged exactly.
 #[derive(Debug)]
-struct Cloud {
+struct PointSet {
     points: usize,
     /// Coordinate i of point n stands at `i · points + n`.
     coordinates: Vec<f64>,
 }
 
-impl Cloud {
+impl PointSet {
     fn new(dimensions: usize, points: usize) -> Self {
         let half = points / 2;
         let even: Vec<Vec<f64>> = lattice(dimensions).take(half).collect();

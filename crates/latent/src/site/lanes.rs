@@ -286,8 +286,8 @@ mod tests {
             for simd in Simd::available() {
                 let mut found = vec![Value::default(); n];
                 values(simd, &sites, &m, &v, &mut found);
-                let mut bent = vec![sites[0].curve(alpha[0]); n];
-                curves(simd, &sites, &alpha, &mut bent);
+                let mut computed = vec![sites[0].curve(alpha[0]); n];
+                curves(simd, &sites, &alpha, &mut computed);
                 let mut total = 0.0;
                 for i in 0..n {
                     let one = sites[i].value(m[i], v[i]);
@@ -297,12 +297,12 @@ mod tests {
                         (found[i].f, one.f),
                         (found[i].by_mean, one.by_mean),
                         (found[i].by_variance, one.by_variance),
-                        (bent[i].lambda, curve.lambda),
-                        (bent[i].lambda1, curve.lambda1),
-                        (bent[i].lambda2, curve.lambda2),
-                        (bent[i].phi, curve.phi),
-                        (bent[i].phi1, curve.phi1),
-                        (bent[i].phi2, curve.phi2),
+                        (computed[i].lambda, curve.lambda),
+                        (computed[i].lambda1, curve.lambda1),
+                        (computed[i].lambda2, curve.lambda2),
+                        (computed[i].phi, curve.phi),
+                        (computed[i].phi1, curve.phi1),
+                        (computed[i].phi2, curve.phi2),
                     ] {
                         assert!(
                             (a - b).abs() <= 1e-13 * (1.0 + b.abs()),

@@ -182,9 +182,9 @@ mod tests {
                 let slope = (plus[0].phi - minus[0].phi) / (2.0 * h);
                 assert!((slope - at[k].phi1).abs() < 1e-6);
                 for j in 0..2 {
-                    let bend = (plus[j].phi1 - minus[j].phi1) / (2.0 * h);
+                    let curvature = (plus[j].phi1 - minus[j].phi1) / (2.0 * h);
                     let own = if j == k { at[k].phi2 } else { 0.0 };
-                    assert!((bend - own - coupling).abs() < 1e-4 * bend.abs());
+                    assert!((curvature - own - coupling).abs() < 1e-4 * curvature.abs());
                 }
                 let (mut up, mut down) = (m, m);
                 up[k] += h;

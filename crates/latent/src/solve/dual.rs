@@ -281,20 +281,20 @@ impl<'p, 'm> Dual<'p, 'm> {
     fn direction(&mut self, state: &State, here: &Here, gradient: &[f64]) -> Option<Direction> {
         let n = gradient.len();
         let curves = &here.curves;
-        let bend = map(n, |i| {
+        let curvature = map(n, |i| {
             curves.at[i].phi2 - 0.5 * curves.at[i].lambda2 * here.variances[i]
         });
         let (along, product) = match &mut self.problem.geometry {
             Geometry::Wide(wide) => {
                 let slope: Vec<f64> = curves.at.iter().map(|c| c.lambda1).collect();
                 let down: Vec<f64> = gradient.iter().map(|g| -g).collect();
-                let along = wide.newton(&slope, &bend, &curves.block, &down)?;
+                let along = wide.newton(&slope, &curvature, &curves.block, &down)?;
                 let product = wide.covariance_times(&along);
                 (along, product)
             }
             geometry => {
                 let own = map(n, |i| {
-                    bend[i] + 0.5 * (curves.at[i].lambda1 * here.variances[i]).powi(2)
+                    curvature[i] + 0.5 * (curves.at[i].lambda1 * here.variances[i]).powi(2)
                 });
                 let reuse = curves.block.coupling.is_empty()
                     && (0..n).all(|i| {

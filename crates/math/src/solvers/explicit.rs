@@ -376,7 +376,7 @@ simd_fn! {
         let lanes = length.len();
         for (sum, term) in sum.chunks_exact_mut(lanes).zip(term.chunks_exact(lanes)) {
             for ((sum, term), length) in sum.iter_mut().zip(term).zip(length) {
-                // A place without a step keeps what it has, whatever stands in its states.
+                // A slot without a step keeps what it has, whatever stands in its states.
                 *sum = if *length > 0.0 { *sum + *term } else { *sum };
             }
         }

@@ -33,7 +33,7 @@ simd_fn! {
 }
 
 impl Ode {
-    /// Derivatives at the start, by the clock, and first steps; the places that cannot begin.
+    /// Derivatives at the start, with respect to time, and first steps; the slots that cannot begin.
     pub(super) fn start_implicit(&self, system: &mut dyn System, front: &mut Front) -> Vec<usize> {
         let (n, lanes) = (self.states, front.lanes);
         front.stale.fill(false);
@@ -64,7 +64,7 @@ impl Ode {
             .collect()
     }
 
-    /// Which places have a start that is not consistent: a Newton step for a backward difference over an instant moves the
+    /// Which slots have a start that is not consistent: a Newton step for a backward difference over an instant moves the
     /// states that have derivatives by next to nothing, and the others to where they should be.
     fn jumps(&self, system: &mut dyn System, front: &Front) -> Vec<bool> {
         let (n, lanes) = (self.states, front.lanes);

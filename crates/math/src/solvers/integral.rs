@@ -1,8 +1,8 @@
 //! Integrals by the double exponential rule of Takahasi and Mori (1974), lane by lane with integrands evaluated for all
 //! lanes at once.
 //!
-//! A node is a row of six numbers: the place is `x = a₀·a + b₀·b + c₀`, its signed distance to the nearer limit `d₀·(b − a)`
-//! and what the integrand counts `w₀·(b − a) + w₁`, so that places depend on the limits as on parameters and derivatives by
+//! A node is a row of six numbers: the abscissa is `x = a₀·a + b₀·b + c₀`, its signed distance to the nearer limit `d₀·(b − a)`
+//! and what the integrand counts `w₀·(b − a) + w₁`, so that abscissas depend on the limits as on parameters and derivatives by
 //! the limits come with all others. The step between nodes is halved until the sum settles; each lane has its own level.
 
 use super::{Differentiable, Point, System};

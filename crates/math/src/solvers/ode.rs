@@ -114,9 +114,9 @@ impl Attempt {
 
 /// Where the lanes stand that are under way, each in its place.
 pub(super) struct Front {
-    /// Number of places.
+    /// Number of slots.
     pub lanes: usize,
-    /// The lane of the caller; none for a place that only fills a vector.
+    /// The lane of the caller; none for a slot that only fills a vector.
     pub who: Vec<Option<usize>>,
     pub interval: Vec<usize>,
     /// Position in the interval, from 0 to 1.
@@ -152,7 +152,7 @@ pub(super) trait Scheme {
         0
     }
 
-    /// Tries the step of `front.trial` in every place that has a lane.
+    /// Tries the step of `front.trial` in every slot that has a lane.
     fn attempt(&mut self, system: &mut dyn System, front: &Front, attempt: &mut Attempt);
 
     /// The adjoint of the step of `front.trial` from `front.states`: `adjoint` is that of the states after it, and becomes
@@ -333,7 +333,7 @@ impl Ode {
         front
     }
 
-    /// Puts a place into an interval.
+    /// Puts a slot into an interval.
     pub(super) fn enter(
         &self,
         x: Arguments<'_>,
@@ -353,7 +353,7 @@ impl Ode {
         }
     }
 
-    /// The extent of the interval that a place is in.
+    /// The extent of the interval that a slot is in.
     pub(super) fn extent(&self, front: &Front, slot: usize) -> f64 {
         let at = |row: usize| front.parameters[row * front.lanes + slot];
         at(self.parameters + 1) - at(self.parameters)
@@ -390,7 +390,7 @@ impl Ode {
         thin
     }
 
-    /// Chooses first steps (Hairer, Nørsett and Wanner, II.4); the places that cannot begin.
+    /// Chooses first steps (Hairer, Nørsett and Wanner, II.4); the slots that cannot begin.
     fn start(
         &self,
         system: &mut dyn System,
@@ -436,9 +436,9 @@ impl Ode {
         }
         for (slot, first) in first.iter().enumerate() {
             let slope = largest(&front.rates, slot);
-            let bend = largest(&rates, slot) / first;
-            let steepest = if bend.is_finite() {
-                slope.max(bend)
+            let curvature = largest(&rates, slot) / first;
+            let steepest = if curvature.is_finite() {
+                slope.max(curvature)
             } else {
                 slope
             };
@@ -464,7 +464,7 @@ impl Ode {
         extends && finite(&front.states) && finite(&front.rates)
     }
 
-    /// Takes the step of a place; whether it can go on.
+    /// Takes the step of a slot; whether it can go on.
     fn accept(
         &self,
         x: Arguments<'_>,
@@ -542,7 +542,7 @@ impl Ode {
 }
 
 impl Front {
-    /// Computes the rates of places whose rates are stale.
+    /// Computes the rates of slots whose rates are stale.
     fn refresh(&mut self, system: &mut dyn System) {
         if !self.stale.iter().any(|stale| *stale) {
             return;
@@ -582,7 +582,7 @@ impl Front {
         }
     }
 
-    /// Shortens the step of a place after a failed attempt; whether there is any use in it.
+    /// Shortens the step of a slot after a failed attempt; whether there is any use in it.
     fn reject(&mut self, slot: usize, attempt: &Attempt) -> bool {
         let factor = if attempt.error[slot].is_finite() {
             attempt.growth[slot]

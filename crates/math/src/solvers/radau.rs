@@ -46,7 +46,7 @@ pub(super) struct Radau<'a> {
     pub(super) simd: Simd,
     /// For each eigenvalue λ the factors of `λ/h − J`.
     factors: Vec<Factors>,
-    /// 1/h of each place, and 0 where there is no step.
+    /// 1/h of each slot, and 0 where there is no step.
     pub(super) per: Vec<f64>,
     /// The Jacobian at the start of the step.
     pub(super) jacobian: Vec<f64>,
@@ -63,7 +63,7 @@ pub(super) struct Radau<'a> {
     scratch: Vec<f64>,
 }
 
-/// How far the iteration of a place has come.
+/// How far the iteration of a slot has come.
 #[derive(Clone, Copy, PartialEq)]
 enum Progress {
     /// Under way, with the size of its last change.
@@ -143,7 +143,7 @@ fn live(front: &Front, slot: usize) -> bool {
     front.who[slot].is_some() && front.trial[slot] > 0.0
 }
 
-/// Whether each place is under way, as 1 or 0.
+/// Whether each slot is under way, as 1 or 0.
 fn going(progress: &[Progress], active: &mut Vec<f64>) -> bool {
     active.clear();
     let is_going = |p: &Progress| f64::from(u8::from(matches!(p, Progress::Going(_))));
@@ -180,7 +180,7 @@ impl<'a> Radau<'a> {
         (0.1 * relative.powf((stages + 1.0) / (2.0 * stages) - 1.0)).max(1.0)
     }
 
-    /// Factors the matrices of all places.
+    /// Factors the matrices of all slots.
     fn prepare(&mut self, system: &mut dyn System, front: &Front) {
         let (n, lanes) = (self.ode.states, front.lanes);
         self.simd = system.simd();
@@ -344,7 +344,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Newton's method for the stages of the first copy: how many iterations each place took, none where they did not
+    /// Newton's method for the stages of the first copy: how many iterations each slot took, none where they did not
     /// converge.
     fn newton(
         &mut self,
@@ -366,7 +366,7 @@ impl<'a> Radau<'a> {
         let mut iterations = vec![None; lanes];
         let (mut active, mut sizes) = (Vec::new(), Vec::new());
         self.guess(front, z);
-        for turn in 0..ITERATIONS {
+        for iteration in 0..ITERATIONS {
             if !going(&progress, &mut active) {
                 break;
             }
@@ -392,9 +392,9 @@ impl<'a> Radau<'a> {
             }
             for (slot, progress) in progress.iter_mut().enumerate() {
                 if let Progress::Going(before) = *progress {
-                    *progress = self.judge(turn, sizes[slot], before);
+                    *progress = self.judge(iteration, sizes[slot], before);
                     if *progress == Progress::Done {
-                        iterations[slot] = Some(turn + 1);
+                        iterations[slot] = Some(iteration + 1);
                     }
                 }
             }
@@ -402,22 +402,22 @@ impl<'a> Radau<'a> {
         iterations
     }
 
-    fn judge(&self, turn: usize, size: f64, before: f64) -> Progress {
+    fn judge(&self, iteration: usize, size: f64, before: f64) -> Progress {
         let rate = size / before;
         let enough = SETTLED.max(100.0 * f64::EPSILON / self.ode.relative.max(f64::EPSILON));
         let done = size <= 1e-3 * enough
-            || (turn > 0 && rate < 1.0 && size * rate / (1.0 - rate) <= enough);
-        let hopeless = !size.is_finite() || (turn > 1 && rate > 0.9) || turn + 1 >= ITERATIONS;
+            || (iteration > 0 && rate < 1.0 && size * rate / (1.0 - rate) <= enough);
+        let diverging = !size.is_finite() || (iteration > 1 && rate > 0.9) || iteration + 1 >= ITERATIONS;
         if done {
             Progress::Done
-        } else if hopeless {
+        } else if diverging {
             Progress::Failed
         } else {
             Progress::Going(size)
         }
     }
 
-    /// Solves `A⁻¹ x / h − J x = base` at the Jacobians of the stages for one copy, or with the transpose; in `x` places
+    /// Solves `A⁻¹ x / h − J x = base` at the Jacobians of the stages for one copy, or with the transpose; in `x` slots
     /// that have failed become NaN. `base` and `x` are stages of rows of `stride`.
     fn solve(&mut self, base: &[f64], x: &mut [f64], stride: usize, transposed: bool) {
         let lanes = self.per.len();
@@ -435,7 +435,7 @@ impl<'a> Radau<'a> {
             })
             .collect();
         let (mut active, mut moved, mut extent) = (Vec::new(), Vec::new(), Vec::new());
-        for turn in 0..=REFINEMENTS {
+        for iteration in 0..=REFINEMENTS {
             if !going(&progress, &mut active) {
                 return;
             }
@@ -471,7 +471,7 @@ impl<'a> Radau<'a> {
                 };
                 progress[slot] = if change <= 1e-13 || (change <= 1e-9 && change >= 0.5 * before) {
                     Progress::Done
-                } else if change.is_nan() || turn == REFINEMENTS {
+                } else if change.is_nan() || iteration == REFINEMENTS {
                     for row in (0..s).flat_map(|j| (0..n).map(move |i| j * stride + i * lanes)) {
                         x[row + slot] = f64::NAN;
                     }
@@ -483,7 +483,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// The estimated error of a step of each place in units of the tolerance.
+    /// The estimated error of a step of each slot in units of the tolerance.
     fn error(&mut self, front: &Front, attempt: &mut Attempt) {
         let (n, lanes, simd) = (self.ode.states, front.lanes, self.simd);
         let size = n * lanes;
@@ -584,7 +584,7 @@ impl Scheme for Radau<'_> {
         for (slot, error) in attempt.error.iter_mut().enumerate() {
             *error = match iterations[slot] {
                 None => f64::INFINITY,
-                Some(turns) if turns >= SLOW && *error <= 1.0 => {
+                Some(iterations) if iterations >= SLOW && *error <= 1.0 => {
                     error.max(0.9_f64.powf(self.order()))
                 }
                 Some(_) => *error,

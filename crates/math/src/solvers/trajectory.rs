@@ -26,7 +26,7 @@ struct Block {
 /// The accepted steps of every lane.
 #[derive(Debug, Default)]
 pub struct Trajectory {
-    /// The lane of each place, front after front.
+    /// The lane of each slot, front after front.
     fronts: Vec<Vec<Option<usize>>>,
     blocks: Vec<Block>,
     /// The rows of all blocks.
@@ -53,7 +53,7 @@ impl Trajectory {
         self.fronts.push(front.who.clone());
     }
 
-    /// Keeps the steps that the places which `take` theirs are about to take, with their stages where these `must` be kept
+    /// Keeps the steps that the slots which `take` theirs are about to take, with their stages where these `must` be kept
     /// or there is room.
     pub(super) fn push(&mut self, front: &Front, attempt: &Attempt, take: &[bool], must: bool) {
         if !take.contains(&true) {
@@ -237,7 +237,7 @@ impl Ode {
     }
 }
 
-/// The adjoint of the states of a front in the places of the one before it, which has more lanes.
+/// The adjoint of the states of a front in the slots of the one before it, which has more lanes.
 fn widened(front: &Front, adjoint: &[f64], wide: &Front, lanes: usize) -> Vec<f64> {
     let mut slot_of = vec![None; lanes];
     for (slot, lane) in wide.who.iter().enumerate() {

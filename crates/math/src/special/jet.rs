@@ -35,16 +35,16 @@ impl Jet {
     }
 
     /// A function of a jet with its first two derivatives there.
-    fn chain(self, value: f64, slope: f64, bend: f64) -> Self {
+    fn chain(self, value: f64, slope: f64, curvature: f64) -> Self {
         let [a, b] = self.first;
         let [aa, ab, bb] = self.second;
         Self {
             value,
             first: [slope * a, slope * b],
             second: [
-                slope * aa + bend * a * a,
-                slope * ab + bend * a * b,
-                slope * bb + bend * b * b,
+                slope * aa + curvature * a * a,
+                slope * ab + curvature * a * b,
+                slope * bb + curvature * b * b,
             ],
         }
     }

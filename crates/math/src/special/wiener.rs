@@ -69,7 +69,7 @@ pub fn log_wiener(x: f64, w: f64) -> f64 {
 }
 
 /// The `order`-th derivative by `w` of the density behind [`log_wiener`], over that density. As the density obeys the
-/// equation of diffusion, its derivative by time is half the second one by place.
+/// equation of diffusion, its derivative by time is half the second one by position.
 pub fn wiener_ratio(x: f64, w: f64, order: u32) -> f64 {
     if !legal(x, w) {
         return f64::NAN;

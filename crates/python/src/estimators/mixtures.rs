@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jensen::job::{Around, MEMORY_LIMIT, Place, folder, request};
+use jensen::job::{Around, MEMORY_LIMIT, ResultFolder, folder, request};
 use jensen::points::{MIXTURE, MixtureRequest, PointShard, fit_mixture_files, point_step as step};
 use jensen::records::RecordSteps;
 use pyo3::exceptions::PyValueError;
@@ -78,16 +78,16 @@ pub fn fit_point_shards(
     let raised: Arc<Mutex<Option<PyErr>>> = Arc::default();
     let made = supervised(py, threads, None, |watch| {
         let mut request = given;
-        let place = match &out {
+        let results = match &out {
             Some(out) if resume => {
                 let folder = folder::open(out, MIXTURE)?;
                 if folder::has_request(&folder) {
                     request = request::over(&request, &folder::read_request(&folder)?)?;
                 }
                 let force = false;
-                Place::Resumed { folder, force }
+                ResultFolder::Resumed { folder, force }
             }
-            out => Place::new(out.as_deref()),
+            out => ResultFolder::new(out.as_deref()),
         };
         let steps = |plan: &str| -> Box<dyn RecordSteps> {
             Box::new(Elsewhere {
@@ -97,7 +97,7 @@ pub fn fit_point_shards(
             })
         };
         let around = Around {
-            place,
+            results,
             checkpoint_every: None,
             memory_limit: MEMORY_LIMIT,
             clock: &|| watch.seconds(),

@@ -20,7 +20,7 @@ mod topics;
 
 use jensen::Error;
 use jensen::data::{Cells, Column, Table};
-use jensen::job::{Around, MEMORY_LIMIT, Place};
+use jensen::job::{Around, MEMORY_LIMIT, ResultFolder};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
@@ -66,7 +66,7 @@ fn fitted<T: Send>(
 ) -> PyResult<T> {
     let made = supervised(py, threads, None, |watch| {
         fit(Around {
-            place: Place::Nowhere,
+            results: ResultFolder::None,
             checkpoint_every: None,
             memory_limit: MEMORY_LIMIT,
             clock: &|| watch.seconds(),

@@ -15,13 +15,13 @@ use crate::error::raise;
 /// What is asked for, by kind.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Request {
+enum PointsRequest {
     Mixture(MixtureRequest),
     Factors(FactorsRequest),
     Chains(ChainsRequest),
 }
 
-impl Request {
+impl PointsRequest {
     fn points(&self) -> &PointRequest {
         match self {
             Self::Mixture(request) => &request.points,
@@ -54,13 +54,13 @@ pub fn fit_points<'py>(
     request: &str,
     threads: Option<usize>,
 ) -> PyResult<(String, Bound<'py, PyBytes>)> {
-    let request: Request = read_request(request)?;
+    let request: PointsRequest = read_request(request)?;
     let points = rows(&x, request.points())?;
     let (summary, kept) = fitted(py, threads, |around| {
         let (made, summary) = match &request {
-            Request::Mixture(request) => fit_mixture(request, &points, around)?,
-            Request::Factors(request) => fit_factors(request, &points, around)?,
-            Request::Chains(request) => fit_chains(request, &points, &lengths, around)?,
+            PointsRequest::Mixture(request) => fit_mixture(request, &points, around)?,
+            PointsRequest::Factors(request) => fit_factors(request, &points, around)?,
+            PointsRequest::Chains(request) => fit_chains(request, &points, &lengths, around)?,
         };
         Ok((jensen::job::to_json(&summary)?, made.kept))
     })?;
@@ -81,15 +81,15 @@ pub fn explain_points<'py>(
     kept: &[u8],
     threads: Option<usize>,
 ) -> PyResult<Seen<'py>> {
-    let request: Request = read_request(request)?;
+    let request: PointsRequest = read_request(request)?;
     let points = rows(&x, &PointRequest::default())?;
     let explained = computed(py, threads, || match &request {
-        Request::Mixture(_) => {
+        PointsRequest::Mixture(_) => {
             let model = MixtureModel::decode(kept)?;
             model.explain(&points)
         }
-        Request::Factors(request) => explain_factors(request, &Globals::decode(kept)?, &points),
-        Request::Chains(request) => {
+        PointsRequest::Factors(request) => explain_factors(request, &Globals::decode(kept)?, &points),
+        PointsRequest::Chains(request) => {
             let globals = Globals::decode(kept)?;
             explain_chains(request, &globals, &points, &lengths)
         }

@@ -8,7 +8,7 @@ use jensen::Error;
 use jensen::conjugate::documents::Documents;
 use jensen::conjugate::lda::{self, Ask, BlockMemory, Part, Piece, Score, Shards, Spare};
 use jensen::data::corpus::{Corpus, CorpusFile, Split, shards};
-use jensen::job::{Around, MEMORY_LIMIT, Place, request};
+use jensen::job::{Around, MEMORY_LIMIT, ResultFolder, request};
 use jensen::topics::stored::{self, TopicsRun};
 use jensen::topics::{Collection, ShardDocuments, TopicsRequest, fit_topics_on};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1};
@@ -262,14 +262,14 @@ pub fn fit_corpus(
     let made = supervised(py, threads, None, |watch| {
         let path = std::path::absolute(&corpus).unwrap_or(corpus);
         let mut flags = flags;
-        let place = match &out {
+        let results = match &out {
             Some(out) if resume => {
                 let (folder, stored) = stored::open(out)?;
                 flags = request::over(&flags, &stored.flags)?;
                 let force = false;
-                Place::Resumed { folder, force }
+                ResultFolder::Resumed { folder, force }
             }
-            out => Place::new(out.as_deref()),
+            out => ResultFolder::new(out.as_deref()),
         };
         // Wrong settings are said before anything is read.
         flags.settings()?;
@@ -291,7 +291,7 @@ pub fn fit_corpus(
             flags,
         };
         let around = Around {
-            place,
+            results,
             checkpoint_every: run.flags.checkpoint_every,
             memory_limit: MEMORY_LIMIT,
             clock: &|| watch.seconds(),

@@ -41,7 +41,7 @@ impl Axis {
         }
     }
 
-    /// Whether a value has a place on it. Beyond 10¹⁵⁰ pixels would overflow.
+    /// Whether a value has a position on it. Beyond 10¹⁵⁰ pixels would overflow.
     pub(crate) fn takes(&self, x: f64) -> bool {
         x.abs() < 1e150 && (!self.log || x > 0.0)
     }
@@ -90,7 +90,7 @@ impl Axis {
     }
 }
 
-/// An axis with its place on the paper. `from` and `to` are logarithms (base 10) where it is logarithmic.
+/// An axis with its position on the paper. `from` and `to` are logarithms (base 10) where it is logarithmic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Placed {
     log: bool,
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn values_have_their_places() {
+    fn values_have_their_positions() {
         let placed = Axis::new("")
             .log()
             .scale([1.0, 100.0].into_iter(), 10.0, 30.0, 0.0);

@@ -176,7 +176,7 @@ impl HeatMap {
 
     fn draw_contours(&self, scene: &mut Scene, x: (f64, f64), y: (f64, f64)) {
         let (columns, rows) = (self.columns as f64, self.rows() as f64);
-        // Pixels of a place in units of cells, whose centres stand at halves.
+        // Pixels of a position in units of cells, whose centres stand at halves.
         let pixel = |(j, i): (f64, f64)| {
             (
                 x.0 + (j + 0.5) / columns * (x.1 - x.0),
@@ -192,12 +192,12 @@ impl HeatMap {
     }
 }
 
-/// A place on the grid: column and row, as fractions.
-type Place = (f64, f64);
+/// A point on the grid: column and row, as fractions.
+type GridPoint = (f64, f64);
 
-/// Marching squares: the pieces of the contour at `level`, as places on the grid. Cells with a corner that is
+/// Marching squares: the pieces of the contour at `level`, as grid points on the grid. Cells with a corner that is
 /// not finite have none; where two corners lie across from each other the mean decides which are joined.
-fn segments(values: &[f64], columns: usize, level: f64) -> Vec<(Place, Place)> {
+fn segments(values: &[f64], columns: usize, level: f64) -> Vec<(GridPoint, GridPoint)> {
     let rows = values.len() / columns;
     let mut found = Vec::new();
     for i in 1..rows {
@@ -209,14 +209,14 @@ fn segments(values: &[f64], columns: usize, level: f64) -> Vec<(Place, Place)> {
                 continue;
             }
             let (x, y) = ((j - 1) as f64, (i - 1) as f64);
-            let places = [(x, y), (x + 1.0, y), (x + 1.0, y + 1.0), (x, y + 1.0)];
+            let grid_points = [(x, y), (x + 1.0, y), (x + 1.0, y + 1.0), (x, y + 1.0)];
             let above = corners.map(|v| v >= level);
-            let crossings: Vec<Place> = (0..4)
+            let crossings: Vec<GridPoint> = (0..4)
                 .filter(|k| above[*k] != above[(*k + 1) % 4])
                 .map(|k| {
                     let (a, b) = (corners[k], corners[(k + 1) % 4]);
                     let t = (level - a) / (b - a);
-                    let ((ax, ay), (bx, by)) = (places[k], places[(k + 1) % 4]);
+                    let ((ax, ay), (bx, by)) = (grid_points[k], grid_points[(k + 1) % 4]);
                     (ax + t * (bx - ax), ay + t * (by - ay))
                 })
                 .collect();

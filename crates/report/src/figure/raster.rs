@@ -93,7 +93,7 @@ fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
                 Anchor::Middle => -width / 2.0,
                 Anchor::End => -width,
             };
-            let place = transform
+            let transform = transform
                 .pre_translate(at.0 as f32, at.1 as f32)
                 .pre_concat(Transform::from_rotate(if *upward { -90.0 } else { 0.0 }))
                 .pre_translate(shift as f32, 0.0);
@@ -102,7 +102,7 @@ fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
                     &path,
                     &paint((*tint).into()),
                     FillRule::Winding,
-                    place,
+                    transform,
                     None,
                 );
             }
@@ -114,7 +114,7 @@ fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
             image,
         } => {
             let picture = pixmap(image);
-            let place = transform
+            let transform = transform
                 .pre_translate(corner.0 as f32, corner.1 as f32)
                 .pre_scale(
                     (*width / f64::from(picture.width())) as f32,
@@ -124,7 +124,7 @@ fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
                 quality: FilterQuality::Nearest,
                 ..PixmapPaint::default()
             };
-            map.draw_pixmap(0, 0, picture.as_ref(), &paint, place, None);
+            map.draw_pixmap(0, 0, picture.as_ref(), &paint, transform, None);
         }
     }
 }

@@ -136,11 +136,11 @@ impl Scene {
     }
 
     pub fn rectangle(&mut self, corner: (f64, f64), size: (f64, f64), colour: impl Into<Colour>) {
-        self.told_rectangle(corner, size, colour, "");
+        self.titled_rectangle(corner, size, colour, "");
     }
 
     /// A rectangle that tells something on a page.
-    pub fn told_rectangle(
+    pub fn titled_rectangle(
         &mut self,
         (x, y): (f64, f64),
         (w, h): (f64, f64),

@@ -124,11 +124,11 @@ struct Leg {
 fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failure> {
     let extent = Extent::of(set, context);
     let mut charts: BTreeMap<usize, Chart> = BTreeMap::new();
-    let places = extent
+    let columns = extent
         .stages
         .iter()
         .flat_map(|&stage| extent.latents.iter().map(move |&latent| (stage, latent)));
-    for ((reach, followed), latent) in places {
+    for ((reach, followed), latent) in columns {
         let end = extent.marks[followed - 1];
         let mut chart = Chart::new(format!("{}, {latent} latent values", set.name()))
             .x(Axis::new("samples seen").log())

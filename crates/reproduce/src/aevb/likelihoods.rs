@@ -116,10 +116,10 @@ fn score(
     let trail = job.train(context, iterations.round() as u64, true)?;
     let seen = trail.curve.last().map_or(samples, |point| point[0]);
     let mut values = [seen, 0.0, 0.0, 0.0, 0.0];
-    for (place, records) in [(1, views.train(scored)), (3, views.test(scored))] {
+    for (position, records) in [(1, views.train(scored)), (3, views.test(scored))] {
         let (value, error) = estimate(&architecture, &trail.tensors, &records)?;
-        values[place] = value;
-        values[place + 1] = error;
+        values[position] = value;
+        values[position + 1] = error;
     }
     Ok(values)
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use jensen::data::{Adjacency, Cells, Column, Symmetric, Table};
 use jensen::latent::{
-    Covariance, Files, Fit, LatentModel, Learning, Learnt, Request, Settings, Solver, TableModel,
+    Covariance, Files, Fit, LatentModel, Learning, Learnt, LatentRequest, Settings, Solver, TableModel,
     fit_table,
 };
 use jensen::report::figure::{Axis, Chart, Series};
@@ -37,7 +37,7 @@ impl Files for Folder {
 pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) table: Table,
-    pub(super) request: Request,
+    pub(super) request: LatentRequest,
     pub(super) files: Folder,
     /// Added to the diagonal of a sparse prior precision, which makes an intrinsic prior proper: solvers that work with
     /// covariances need that.
@@ -254,7 +254,7 @@ fn race(
     })
 }
 
-/// What of a curve can be told apart on an axis of logarithms, its last point included.
+/// The points of a curve that can be distinguished on an axis of logarithms, its last point included.
 fn thinned(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut out: Vec<(f64, f64)> = Vec::new();
     for (i, point) in curve.iter().enumerate() {
@@ -338,16 +338,16 @@ pub(super) fn numbers(name: &str, columns: Vec<(String, Vec<f64>)>) -> Result<Ta
     Ok(Table::new(name, columns)?)
 }
 
-pub(super) fn request(prior: &str, likelihood: &str, response: &str) -> Request {
+pub(super) fn request(prior: &str, likelihood: &str, response: &str) -> LatentRequest {
     // As in the paper: data as they are, and of logistic likelihoods the bound that has a dual.
     let logistic = ["bernoulli", "binomial"].contains(&likelihood);
-    Request {
+    LatentRequest {
         prior: prior.to_owned(),
         likelihood: likelihood.to_owned(),
         response: Some(response.to_owned()),
         bound: logistic.then(|| "tilted".to_owned()),
         unscaled: true,
-        ..Request::default()
+        ..LatentRequest::default()
     }
 }
 
@@ -355,7 +355,7 @@ pub(super) fn case(
     context: &Context<'_>,
     name: &'static str,
     table: Table,
-    request: Request,
+    request: LatentRequest,
 ) -> Result<Case, Failure> {
     Ok(Case {
         name,

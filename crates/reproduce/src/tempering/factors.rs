@@ -372,7 +372,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn images_are_told_apart() {
+    fn images_are_reported_apart() {
         let (truth, data) = toy_data(3, 1);
         assert_eq!((truth.len(), data.len()), (128, 48));
         assert_eq!(found(&truth, &truth), 8);

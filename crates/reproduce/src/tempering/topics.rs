@@ -234,17 +234,17 @@ pub(super) fn corpus(
     paths: &[PathBuf],
     settings: &SourceSettings,
 ) -> Result<Corpus, Failure> {
-    let place = context.scratch(&format!("{}.corpus", experiment.name))?;
-    if !Corpus::is_corpus(&place) {
+    let path = context.scratch(&format!("{}.corpus", experiment.name))?;
+    if !Corpus::is_corpus(&path) {
         context.say(format!("building the corpus of {}", experiment.title));
         let sources = Sources::new(paths, settings)?;
         let build_settings = BuildSettings {
             heldout: experiment.heldout,
             ..BuildSettings::new(&sources)
         };
-        build(&sources, &place, &build_settings, &mut |_| true)?;
+        build(&sources, &path, &build_settings, &mut |_| true)?;
     }
-    Ok(Corpus::open(&place)?)
+    Ok(Corpus::open(&path)?)
 }
 
 /// The rows of a policy's runs, and what they gain over the plain ones of the same seeds.
@@ -295,7 +295,7 @@ fn rows(
     Ok(())
 }
 
-/// What the bounds of the tempered model at the two ends are told by.
+/// How figures name the bounds of the tempered model at the two ends.
 fn tempered_row(
     context: &mut Context<'_>,
     experiment: &Experiment,

@@ -125,18 +125,18 @@ fn mismatch(ty: &FunctionType, args: &[(Type, Level)], behind_tilde: bool) -> St
             args.len().saturating_sub(before)
         );
     }
-    let place = |at: usize| match at < before {
+    let position = |at: usize| match at < before {
         true => "the variate".to_owned(),
         false => format!("argument {}", at + 1 - before),
     };
     for (at, (param, (arg, level))) in ty.params.iter().zip(args).enumerate() {
         if types::promotion_cost(arg, &param.ty).is_none() {
-            return format!("{} must be {}, found {arg}", place(at), param.ty);
+            return format!("{} must be {}, found {arg}", position(at), param.ty);
         }
         if param.level == Level::Data && *level == Level::Param && !param.ty.is_discrete() {
             return format!(
                 "{} must be data, but it may depend on parameters",
-                place(at)
+                position(at)
             );
         }
     }

@@ -83,7 +83,7 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
         let key = |d: &Diagnostic| (d.primary.span, d.code);
         key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
     });
-    // A type shared by several variables is checked for each; its mistakes are told once.
+    // A type shared by several variables is checked for each; its mistakes are reported once.
     diagnostics.dedup();
     name_old_syntax(source, &mut diagnostics);
     let failed = diagnostics.iter().any(Diagnostic::is_error);

@@ -195,9 +195,9 @@ pub fn pick_of<'g>(y: E<'g>, each: &[E<'g>]) -> E<'g> {
 /// Element `y` of a table that all records share.
 fn pick_by_record<'g>(y: E<'g>, table: E<'g>) -> E<'g> {
     let n = table.len();
-    let place = |k: &f64| (*k as usize).clamp(1, n) as u32 - 1;
+    let position = |k: &f64| (*k as usize).clamp(1, n) as u32 - 1;
     match y.data() {
-        Some(y) => table.gather_record(&y.iter().map(place).collect::<Vec<_>>()),
+        Some(y) => table.gather_record(&y.iter().map(position).collect::<Vec<_>>()),
         None => table.at(0),
     }
 }

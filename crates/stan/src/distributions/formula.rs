@@ -1,6 +1,6 @@
 //! Log densities and distribution functions over the graph.
 //!
-//! A formula adds *terms* to a [`Density`], each with the arguments it involves, so that calls without their additive
+//! A formula adds *terms* to a [`DensityBuilder`], each with the arguments it involves, so that calls without their additive
 //! constants can leave out what involves no parameter. Terms are written so that little is done for each element and
 //! scalars stay outside of sums; the graph folds whatever only depends on data.
 
@@ -25,7 +25,7 @@ pub struct Arg<'g> {
 
 /// A log density being built.
 #[derive(Debug)]
-pub struct Density<'g> {
+pub struct DensityBuilder<'g> {
     /// Where.
     pub tape: &'g Tape,
     /// Name of the function, for messages.
@@ -40,7 +40,7 @@ pub struct Density<'g> {
     pub terms: Vec<E<'g>>,
 }
 
-impl<'g> Density<'g> {
+impl<'g> DensityBuilder<'g> {
     /// The arguments as values of the graph.
     ///
     /// # Panics
@@ -118,13 +118,13 @@ impl<'g> Density<'g> {
 }
 
 /// The log density of outcomes and parameters that are numbers, one for all outcomes or one for each.
-pub type DensityTerms = for<'g> fn(&mut Density<'g>) -> FnResult<()>;
+pub type DensityTerms = for<'g> fn(&mut DensityBuilder<'g>) -> FnResult<()>;
 
 /// The logs of the lower and of the upper tail.
 pub type TailTerms<'g> = FnResult<(E<'g>, E<'g>)>;
 
 /// The logs of both tails of one outcome; outside the support they are −∞ and 0.
-pub type TailFormula = for<'g> fn(&mut Density<'g>) -> TailTerms<'g>;
+pub type TailFormula = for<'g> fn(&mut DensityBuilder<'g>) -> TailTerms<'g>;
 
 /// An argument as it is passed.
 #[derive(Clone, Copy, Debug)]
@@ -141,7 +141,7 @@ pub struct Whole<'g, 'a> {
     /// The arguments.
     pub passed: &'a [Passed<'a>],
     /// Collects the terms; its arguments stay empty and its count is 1.
-    pub density: Density<'g>,
+    pub density: DensityBuilder<'g>,
 }
 
 impl<'g> Whole<'g, '_> {
@@ -215,7 +215,7 @@ fn whole<'g>(
         e: tape.constant(0.0),
         level: a.level,
     });
-    let density = Density {
+    let density = DensityBuilder {
         tape,
         name,
         drop,
@@ -255,7 +255,7 @@ fn univariate<'g>(
         return Ok(tape.constant(0.0));
     }
     let run = |args: Vec<Arg<'g>>, n: usize| -> FnResult<Vec<E<'g>>> {
-        let mut density = Density {
+        let mut density = DensityBuilder {
             tape,
             name,
             drop,
@@ -368,7 +368,7 @@ pub const ABOVE_ZERO: [f64; 2] = [0.0, f64::INFINITY];
 ///
 /// # Errors
 /// When they do.
-pub fn known_ints(d: &Density<'_>, i: usize) -> FnResult<Vec<f64>> {
+pub fn known_ints(d: &DensityBuilder<'_>, i: usize) -> FnResult<Vec<f64>> {
     d.args[i].e.data().ok_or_else(|| {
         FnError::unsupported(format!(
             "{}: an integer argument that depends on parameters is not supported yet",

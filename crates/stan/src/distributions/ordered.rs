@@ -281,8 +281,8 @@ fn record_ordered<'g>(
             let at = (y - shift).fmax(y.num(0.0)).fmin(y.num(most as f64 - 1.0));
             return Ok(pick_of(at + 1.0, &each));
         }
-        let place = |k: &f64| (k - shift).clamp(0.0, most as f64 - 1.0) as u32;
-        let index: Vec<u32> = y_of.iter().map(place).collect();
+        let position = |k: &f64| (k - shift).clamp(0.0, most as f64 - 1.0) as u32;
+        let index: Vec<u32> = y_of.iter().map(position).collect();
         Ok(cuts.e(tape)?.gather_record(&index))
     };
     let (low, high) = (cut(2.0)?, cut(1.0)?);

@@ -7,7 +7,7 @@
 use jensen_graph::ElemOp;
 use jensen_math::special::{log_parts, log_poisson_peak, log1p_exp};
 
-use super::formula::Density;
+use super::formula::DensityBuilder;
 use crate::symbolic::functions::elementwise;
 use crate::symbolic::tape::E;
 
@@ -15,7 +15,7 @@ use crate::symbolic::tape::E;
 pub const LARGE: f64 = 1e4;
 
 /// Whether one of the counts is large, and all terms are asked for: others are constants that may be left out.
-pub fn applies(d: &Density<'_>, counts: E<'_>) -> bool {
+pub fn applies(d: &DensityBuilder<'_>, counts: E<'_>) -> bool {
     let large = |counts: Vec<f64>| counts.into_iter().any(|n| n >= LARGE);
     d.keeps(&[]) && counts.data().is_some_and(large)
 }
@@ -121,7 +121,7 @@ pub fn negative_binomial_odds(y: f64, phi: f64, log_mu: f64, log_phi: f64) -> f6
 }
 
 /// One number for each outcome, from known counts.
-fn each<'g>(d: &Density<'g>, counts: &[E<'g>], f: impl Fn(&[f64]) -> f64) -> E<'g> {
+fn each<'g>(d: &DensityBuilder<'g>, counts: &[E<'g>], f: impl Fn(&[f64]) -> f64) -> E<'g> {
     let known: Vec<Vec<f64>> = counts
         .iter()
         .map(|e| e.data().expect("counts are known"))
@@ -142,7 +142,7 @@ fn lower_log_ratio<'g>(far: E<'g>, whole: E<'g>, excess: E<'g>) -> E<'g> {
 }
 
 /// [`poisson`] over the graph, of any counts.
-pub fn lower_poisson<'g>(d: &mut Density<'g>, y: E<'g>, lambda: E<'g>) {
+pub fn lower_poisson<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, lambda: E<'g>) {
     let peak = each(d, &[y], |n| log_poisson_peak(n[0]));
     let whole = y.fmax(d.num(1.0));
     let excess = lambda - y;
@@ -152,7 +152,7 @@ pub fn lower_poisson<'g>(d: &mut Density<'g>, y: E<'g>, lambda: E<'g>) {
 }
 
 /// [`poisson_log`] over the graph, of any counts; none has −exp η as it stands.
-pub fn lower_poisson_log<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>) {
+pub fn lower_poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     let peak = each(d, &[y], |n| log_poisson_peak(n[0]));
     let part = |which: fn((f64, f64)) -> f64| each(d, &[y], |n| which(log_parts(n[0].max(1.0))));
     let t = (eta - part(|p| p.0)) - part(|p| p.1);
@@ -163,7 +163,7 @@ pub fn lower_poisson_log<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>) {
 }
 
 /// [`binomial`] over the graph, of any counts.
-pub fn lower_binomial<'g>(d: &mut Density<'g>, y: E<'g>, n: E<'g>, theta: E<'g>) {
+pub fn lower_binomial<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, theta: E<'g>) {
     let peak = each(d, &[y, n], |c| log_binomial_peak(c[0], c[1]));
     let one = d.num(1.0);
     let failures = n - y;
@@ -176,7 +176,7 @@ pub fn lower_binomial<'g>(d: &mut Density<'g>, y: E<'g>, n: E<'g>, theta: E<'g>)
 }
 
 /// [`binomial_logit`] over the graph, of any counts.
-pub fn lower_binomial_logit<'g>(d: &mut Density<'g>, y: E<'g>, n: E<'g>, eta: E<'g>) {
+pub fn lower_binomial_logit<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, eta: E<'g>) {
     let peak = each(d, &[y, n], |c| log_binomial_peak(c[0], c[1]));
     let of = |which: fn(Odds) -> f64| each(d, &[y, n], |c| which(Odds::new(c[0], c[1])));
     let eta = of(|o| o.sign) * eta;

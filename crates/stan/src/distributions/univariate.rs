@@ -3,7 +3,7 @@
 use jensen_graph::{Scattered, Spread};
 use jensen_math::special::log1m_exp;
 
-use super::formula::{Density, DensityTerms, TailFormula, WholeFormula};
+use super::formula::{DensityBuilder, DensityTerms, TailFormula, WholeFormula};
 use crate::functions::Keep;
 use crate::functions::random::Draws;
 use crate::program::Level;
@@ -314,7 +314,7 @@ impl Univariate {
     ///
     /// # Errors
     /// When a known argument is outside its domain.
-    pub fn lower(&self, suffix: Suffix, d: &mut Density<'_>) -> FnResult<()> {
+    pub fn lower(&self, suffix: Suffix, d: &mut DensityBuilder<'_>) -> FnResult<()> {
         if d.args.len() != self.params.len() + 1 {
             return Err(self.other_form(d.name, d.args.len()));
         }
@@ -344,7 +344,7 @@ impl Univariate {
     }
 
     /// Keeps for the tape what scatters about a location with a scale.
-    fn note_scatter(&self, d: &Density<'_>) {
+    fn note_scatter(&self, d: &DensityBuilder<'_>) {
         if let ("std_normal", [values]) = (self.name, &d.args[..]) {
             d.tape.note_unit(values.e.id);
         }
@@ -364,7 +364,7 @@ impl Univariate {
     }
 
     /// The domain checks of a function over the graph.
-    fn check(&self, suffix: Suffix, guards: u32, d: &Density<'_>) -> FnResult<()> {
+    fn check(&self, suffix: Suffix, guards: u32, d: &DensityBuilder<'_>) -> FnResult<()> {
         let variate = (VARIATE, self.variate_of(suffix));
         for (i, (what, domain)) in [variate].iter().chain(self.params).enumerate() {
             let e = d.args[i].e;

@@ -194,7 +194,7 @@ fn ranges(of: Of, spread: bool) -> &'static [Range] {
     }
 }
 
-/// The nodes of all starts with all times, their places between 0 and 1, and the logarithms of their weights.
+/// The nodes of all starts with all times, their positions between 0 and 1, and the logarithms of their weights.
 struct Grid {
     starts: Vec<f64>,
     times: Vec<f64>,

@@ -549,7 +549,7 @@ fn to_matrix(args: &[&Value]) -> FnResult<Value> {
             numbers.len() / scale
         )));
     }
-    let place = |i: usize, j: usize| {
+    let position = |i: usize, j: usize| {
         if by_column {
             j * rows + i
         } else {
@@ -558,10 +558,10 @@ fn to_matrix(args: &[&Value]) -> FnResult<Value> {
     };
     Ok(if scale == 2 {
         Value::ComplexMatrix(Mat::from_fn(rows, cols, |i, j| {
-            let k = 2 * place(i, j);
+            let k = 2 * position(i, j);
             Complex64::new(numbers[k], numbers[k + 1])
         }))
     } else {
-        Value::Matrix(Mat::from_fn(rows, cols, |i, j| numbers[place(i, j)]))
+        Value::Matrix(Mat::from_fn(rows, cols, |i, j| numbers[position(i, j)]))
     })
 }

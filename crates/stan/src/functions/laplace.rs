@@ -225,11 +225,11 @@ pub fn check_latent(name: &str, what: &str, found: usize, n: usize) -> FnResult<
     )))
 }
 
-/// Places from 0 of the latent variables that counts belong to.
+/// Positions from 0 of the latent variables that counts belong to.
 ///
 /// # Errors
 /// When there are not as many as counts, or one is out of range.
-pub fn places(name: &str, counts: usize, index: &Value, n: usize) -> FnResult<Vec<u32>> {
+pub fn positions(name: &str, counts: usize, index: &Value, n: usize) -> FnResult<Vec<u32>> {
     let index = index.numbers();
     if index.len() != counts {
         return Err(FnError::invalid(format!(
@@ -237,7 +237,7 @@ pub fn places(name: &str, counts: usize, index: &Value, n: usize) -> FnResult<Ve
             index.len()
         )));
     }
-    let place = |(k, i): (usize, &f64)| {
+    let position = |(k, i): (usize, &f64)| {
         if *i >= 1.0 && *i <= n as f64 {
             return Ok(*i as u32 - 1);
         }
@@ -246,7 +246,7 @@ pub fn places(name: &str, counts: usize, index: &Value, n: usize) -> FnResult<Ve
             k + 1
         )))
     };
-    index.iter().enumerate().map(place).collect()
+    index.iter().enumerate().map(position).collect()
 }
 
 /// A density of the library by its name.

@@ -97,11 +97,11 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
                 ),
             ));
         };
-        if let Some(place) = data.words(&var.name).filter(|_| !var.ty.is_int()) {
+        if let Some(location) = data.words(&var.name).filter(|_| !var.ty.is_int()) {
             return Err(error(
                 span,
                 format!(
-                    "variable `{}`: expected {}, found words: {place}\nwrite numbers with a decimal point and an empty cell or NA where \
+                    "variable `{}`: expected {}, found words: {location}\nwrite numbers with a decimal point and an empty cell or NA where \
                      there is none; a column of words can be an array of int, which then has their numbers",
                     var.name,
                     ty.describe()
@@ -178,8 +178,8 @@ fn build(
     fill(ty, input, 0).map_err(|problem| {
         let text = match problem {
             Problem::NotInt { at, found } => {
-                let place = row_major_name(&input_dims(ty), at);
-                format!("variable `{name}{place}`: expected an int, found {found}")
+                let subscript = row_major_name(&input_dims(ty), at);
+                format!("variable `{name}{subscript}`: expected an int, found {found}")
             }
             Problem::Missing => format!(
                 "variable `{name}`: expected {}, found too few numbers",

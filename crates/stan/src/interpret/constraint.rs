@@ -96,10 +96,10 @@ impl Machine<'_> {
         if transform.is_elementwise() {
             let numbers = value.numbers();
             return transform.check(&numbers, numbers.len(), 1).map_err(|v| {
-                let place = v
+                let subscript = v
                     .element
                     .map_or(String::new(), |at| element_name(value, at));
-                fail(format!("{name}{place}"), v)
+                fail(format!("{name}{subscript}"), v)
             });
         }
         for (suffix, leaf) in leaves(value, depth) {
@@ -107,8 +107,8 @@ impl Machine<'_> {
             transform
                 .check(leaf.slice().unwrap_or_default(), rows, cols)
                 .map_err(|v| {
-                    let place = v.element.map_or(String::new(), |at| element_name(leaf, at));
-                    fail(format!("{name}{suffix}{place}"), v)
+                    let subscript = v.element.map_or(String::new(), |at| element_name(leaf, at));
+                    fail(format!("{name}{suffix}{subscript}"), v)
                 })?;
         }
         Ok(())

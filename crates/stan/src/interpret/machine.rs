@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::functions::random::{Draws, Place};
+use crate::functions::random::{Draws, Address};
 use crate::program::{Program, Span, VarId};
 use crate::value::Value;
 use crate::value::error::{Eval, FnError, Halt, Limits};
@@ -33,7 +33,7 @@ pub struct Machine<'m> {
     /// Random numbers, where the program may draw them.
     pub rng: Option<Draws>,
     /// Where it is, for the random numbers.
-    pub(super) place: Place,
+    pub(super) address: Address,
     pub(super) steps: u64,
     pub(super) depth: u32,
     pub(super) sink: &'m mut Sink<'m>,
@@ -63,7 +63,7 @@ impl<'m> Machine<'m> {
             jacobian: true,
             drop_constants: false,
             rng: None,
-            place: Place::default(),
+            address: Address::default(),
             steps: 0,
             depth: 0,
             sink,

@@ -387,9 +387,9 @@ impl BoundModel {
 
     /// The message with `file:line:column` before it.
     pub fn locate(&self, error: &EvalError) -> String {
-        let place = self.program.location(error.span);
+        let location = self.program.location(error.span);
         format!(
-            "{place}: {}{}",
+            "{location}: {}{}",
             error.message,
             self.where_missing(&error.message)
         )

@@ -395,7 +395,7 @@ fn collect(stmt: &Stmt, vars: &mut Vec<VarId>) {
 
 fn targets(target: &LValue, vars: &mut Vec<VarId>) {
     match target {
-        LValue::Place(place) => vars.push(place.var),
+        LValue::Part(part) => vars.push(part.var),
         LValue::Tuple(parts) => parts.iter().for_each(|part| targets(part, vars)),
     }
 }

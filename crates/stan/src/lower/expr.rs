@@ -116,7 +116,7 @@ impl<'g> Lower<'_, 'g> {
             )
             .at(span)),
             ExprKind::Target if self.in_iterations() => Err(FnError::records(
-                "a turn of the loop looks at `target()`, to which earlier turns have added",
+                "an iteration of the loop looks at `target()`, to which earlier iterations have added",
             )
             .at(span)),
             ExprKind::Target => {
@@ -279,7 +279,7 @@ impl<'g> Lower<'_, 'g> {
     pub(super) fn int(&mut self, expr: &Expr) -> Eval<i32> {
         let value = self.expr(expr)?;
         if self.differs_by_record(&value) {
-            let message = "records interact: this int depends on the records, so it is no size, bound or place that all of them share";
+            let message = "records interact: this int depends on the records, so it is no size, bound or index that all of them share";
             return Err(FnError::records(message).at(expr.span));
         }
         value.int().map_err(|e| e.at(expr.span))

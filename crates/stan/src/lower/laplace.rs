@@ -14,7 +14,7 @@ use super::Lower;
 use super::solvers::{inside, unknown_parts};
 use crate::functions::laplace::{
     JITTER, LaplaceCall, LaplaceForm, LaplaceSettings, Likelihood, check_latent, density, latent,
-    places,
+    positions,
 };
 use crate::program::{Callee, Expr, FunRef, Level, Span};
 use crate::symbolic::tape::{E, Tape};
@@ -156,7 +156,7 @@ impl<'g> Lower<'_, 'g> {
                     FnError::invalid(format!("{}: indices must be data", observed.name)).at(span)
                 })?;
                 let count = args[0].dims().map_err(at)?.size();
-                let index = places(observed.name, count, &index, n).map_err(at)?;
+                let index = positions(observed.name, count, &index, n).map_err(at)?;
                 if count == 0 {
                     return Ok(tape.constant(0.0));
                 }
@@ -440,9 +440,9 @@ fn hessian_times<'g>(tape: &'g Tape, columns: &[E<'g>], x: E<'g>, n: usize, bloc
         return diagonal.gather(&row) * x;
     }
     // Row i of sum k is the entry of column k of the block that i is in.
-    let place = |k: usize, i: usize| ((i / block * block + k) * n + i) as u32;
+    let position = |k: usize, i: usize| ((i / block * block + k) * n + i) as u32;
     let index: Vec<u32> = (0..block)
-        .flat_map(|k| (0..n).map(move |i| place(k, i)))
+        .flat_map(|k| (0..n).map(move |i| position(k, i)))
         .collect();
     let hessian = tape.concat(columns).scatter(&index, n * n);
     hessian.matmul(x, n, n, n)

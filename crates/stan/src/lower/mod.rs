@@ -43,7 +43,7 @@ pub use self::random::{Argument, LibraryCall, Numbers, Standard, StandardCall};
 pub use self::records::{LoweredRecords, RecordData, lower_block, lower_records, record_data};
 pub use self::trial::refusals;
 
-use crate::functions::random::Place;
+use crate::functions::random::Address;
 use crate::interpret::BoundModel;
 use crate::program::function_locals;
 use crate::program::{Expr, Program, Span, Stmt, StmtKind, VarId};
@@ -262,7 +262,7 @@ struct Lower<'p, 'g> {
     /// Where random numbers may be drawn: the calls so far.
     random: Option<random::Random>,
     /// Where it is, for the random numbers.
-    place: Place,
+    address: Address,
     /// Mixed into the provenance of nodes: which chain of calls they come from.
     site_base: u32,
     depth: u32,
@@ -297,7 +297,7 @@ impl<'p, 'g> Lower<'p, 'g> {
             drop_constants: options.propto,
             axis: None,
             random: None,
-            place: Place::default(),
+            address: Address::default(),
             site_base: 0,
             depth: 0,
             steps: 0,
@@ -455,9 +455,9 @@ impl<'p, 'g> Lower<'p, 'g> {
                     })
                     .collect();
                 let why = largest.apart.as_ref().map_or(String::new(), |why| {
-                    let place = self.program.location(why.span);
+                    let location = self.program.location(why.span);
                     format!(
-                        ", whose turns are taken one by one ({} at {place})",
+                        ", whose iterations are run one by one ({} at {location})",
                         why.message
                     )
                 });

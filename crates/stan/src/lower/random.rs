@@ -7,7 +7,7 @@
 use jensen_graph::{NodeId, Op};
 
 use super::Lower;
-use crate::functions::random::Place;
+use crate::functions::random::Address;
 use crate::library;
 use crate::program::{BuiltinId, Call, Expr, Type};
 use crate::symbolic::functions::Cx;
@@ -63,7 +63,7 @@ pub enum Argument {
 #[derive(Clone, Debug, PartialEq)]
 pub struct StandardCall {
     /// Where it stands.
-    pub place: Place,
+    pub address: Address,
     /// Of which distribution.
     pub of: Standard,
     /// Where the numbers go.
@@ -74,7 +74,7 @@ pub struct StandardCall {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LibraryCall {
     /// Where it stands.
-    pub place: Place,
+    pub address: Address,
     /// The function.
     pub function: BuiltinId,
     /// Its arguments.
@@ -150,14 +150,14 @@ impl Random {
             }
         };
         let input = &mut self.inputs[at];
-        let place = Numbers {
+        let range = Numbers {
             input: at + 1,
             first: input.used,
             len,
         };
         input.used += len;
-        let numbers = tape.e(input.node).slice(place.first, len);
-        (place, numbers)
+        let numbers = tape.e(input.node).slice(range.first, len);
+        (range, numbers)
     }
 }
 
@@ -167,15 +167,15 @@ impl Lower<'_, '_> {
         let args = self.exprs(&call.args)?;
         self.site(expr);
         let types: Vec<&Type> = call.args.iter().map(|arg| &arg.ty).collect();
-        let place = self.place.at(expr.span);
-        self.drawn(id, place, &args, &types, &expr.ty)
+        let address = self.address.at(expr.span);
+        self.drawn(id, address, &args, &types, &expr.ty)
             .map_err(|e| e.at(expr.span))
     }
 
     fn drawn(
         &mut self,
         id: BuiltinId,
-        place: Place,
+        address: Address,
         args: &[Sym],
         types: &[&Type],
         result: &Type,
@@ -194,7 +194,7 @@ impl Lower<'_, '_> {
             && let Some(e) = arguments(tape, args, each.then_some(dims.size()))?
         {
             let (to, numbers) = random.room(tape, 0, dims.size());
-            random.standard.push(StandardCall { place, of, to });
+            random.standard.push(StandardCall { address, of, to });
             let (numbers, bad) = formula(&self.cx(name), &e, numbers);
             if let Some(bad) = bad {
                 tape.reject_where(bad);
@@ -244,7 +244,7 @@ impl Lower<'_, '_> {
             stage.cells.len() - 1
         });
         stage.calls.push(LibraryCall {
-            place,
+            address,
             function: id,
             args: passed,
             taken,

@@ -170,7 +170,7 @@ impl<'p, 'g> Lower<'p, 'g> {
             drop_constants: false,
             axis: None,
             random: None,
-            place: self.place,
+            address: self.address,
             site_base: self.site_base,
             depth: self.depth,
             steps: self.steps,
@@ -402,12 +402,12 @@ impl<'p, 'g> Lower<'p, 'g> {
         let body = self.body([NODE, 0, m + 2], |lower, [node, _, p]| {
             // Limits that are data are no parameters: an infinite slope there has no derivative to spoil.
             let limit = |k: usize, known: Option<f64>| known.map_or_else(|| p.at(k), |x| p.num(x));
-            let place = QuadratureNode::of(node, [limit(0, low), limit(1, high)], ends);
-            let mut args = vec![place.x.into(), place.distance.into()];
+            let abscissa = QuadratureNode::of(node, [limit(0, low), limit(1, high)], ends);
+            let mut args = vec![abscissa.x.into(), abscissa.distance.into()];
             let mut from = 2;
             args.extend(rest.iter().map(|value| inside(value, p, &mut from)));
             let f = Self::rates(lower, call, &args, 1)?;
-            Ok(place.within.select(f * place.counts, f.num(0.0)))
+            Ok(abscissa.within.select(f * abscissa.counts, f.num(0.0)))
         })?;
         // Infinite limits have no part in the nodes.
         let zero = tape.constant(0.0);

@@ -55,8 +55,8 @@ impl LValue {
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         match self {
             LValue::Tuple(parts) => parts.iter().for_each(|part| part.visit(see)),
-            LValue::Place(place) => {
-                for access in &place.path {
+            LValue::Part(part) => {
+                for access in &part.path {
                     if let Access::Index(indices) = access {
                         let all = indices.iter().flat_map(Index::exprs);
                         all.for_each(|e| e.visit(see));

@@ -65,13 +65,13 @@ impl Domain {
 pub fn check(function: &str, what: &str, domain: Domain, x: &[f64]) -> FnResult<()> {
     for (i, v) in x.iter().enumerate() {
         if !domain.contains(*v) {
-            let place = if x.len() == 1 {
+            let subscript = if x.len() == 1 {
                 String::new()
             } else {
                 format!("[{}]", i + 1)
             };
             return Err(FnError::domain(format!(
-                "{function}: {what}{place} is {v}, but must be {}",
+                "{function}: {what}{subscript} is {v}, but must be {}",
                 domain.describe()
             )));
         }

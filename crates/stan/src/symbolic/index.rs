@@ -261,7 +261,7 @@ pub fn array_of(tape: &Tape, parts: Vec<Sym>) -> FnResult<Sym> {
     ))
 }
 
-/// A step into a place.
+/// A step into a container.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Indices, with the type of the part they name.

@@ -1,8 +1,8 @@
 //! The graph under construction, and expressions over it that read like formulas.
 //!
 //! [`E`] is not `jensen_graph::Expr`, although both are a node with operators. That one is for log densities written in
-//! Rust: it owns its graph, stamps each node with its caller's line, and keeps the first mistake with that place.
-//! Here nodes carry the place in the Stan program, arguments on an untaken side of a branch are made harmless
+//! Rust: it owns its graph, stamps each node with its caller's line, and keeps the first mistake with that location.
+//! Here nodes carry the location in the Stan program, arguments on an untaken side of a branch are made harmless
 //! (`masked`), numbers known for each record are computed instead of built, `log` looks through what made its argument,
 //! and a factor in an unrolled loop stays a factor so that iterations can be joined again. With these as hooks of one type
 //! either language would carry the other's rules; what they do share, the operations themselves with their shapes,
@@ -418,7 +418,7 @@ impl<'g> E<'g> {
         }
     }
 
-    /// As [`data`](Self::data), without records that do not come by here; with their places.
+    /// As [`data`](Self::data), without records that do not come by here; with their positions.
     pub fn visited(self) -> Option<Vec<(usize, f64)>> {
         let data = self.data()?;
         let taken = self.tape.comes_by();

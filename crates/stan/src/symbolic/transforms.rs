@@ -209,9 +209,9 @@ pub fn structured<'g>(
             let left = h.matmul(z, rows, rows - 1, cols - 1);
             let x = left.matmul_with(k, rows, cols - 1, cols, false, true);
             // In matrices the first row and column stand last.
-            let place = |i: usize, n: usize| (i + 1) % n;
+            let position = |i: usize, n: usize| (i + 1) % n;
             let index: Vec<u32> = (0..rows * cols)
-                .map(|at| (place(at / rows, cols) * rows + place(at % rows, rows)) as u32)
+                .map(|at| (position(at / rows, cols) * rows + position(at % rows, rows)) as u32)
                 .collect();
             (all(x.gather(&index)), zero)
         }
@@ -387,7 +387,7 @@ fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<C
         return (vec![Cell::Const(1.0)], zero);
     }
     let m = k * (k - 1) / 2;
-    let place = |i: usize, j: usize| {
+    let position = |i: usize, j: usize| {
         if matrix {
             // Column j holds rows j + 1 … k − 1.
             j * (2 * k - j - 1) / 2 + (i - j - 1)
@@ -400,7 +400,7 @@ fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<C
     let mut weights = vec![0.0; m];
     for i in 1..k {
         for j in 0..i {
-            weights[place(i, j)] = 1.0
+            weights[position(i, j)] = 1.0
                 + 0.5
                     * if matrix {
                         (k - j - 2) as f64
@@ -412,36 +412,36 @@ fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<C
     let jacobian = (tape.vector(&weights) * v).sum();
     // Row sums of v up to each element: first the diagonals, then the elements with j ≥ 1.
     let later: Vec<(usize, usize)> = (2..k).flat_map(|i| (1..i).map(move |j| (i, j))).collect();
-    // A mask for each place grows with the fourth power of k; sums along whole rows are another product, with the third.
+    // A mask for each position grows with the fourth power of k; sums along whole rows are another product, with the third.
     let all_sums = (k > MASKED).then(|| {
         let mut rows = vec![0; m];
         let mut earlier = vec![0.0; k * k];
         for (i, j) in (1..k).flat_map(|i| (0..i).map(move |j| (i, j))) {
-            rows[place(i, j)] = (j * k + i) as u32;
+            rows[position(i, j)] = (j * k + i) as u32;
             earlier[i * k + j] = 0.5;
         }
         v.scatter(&rows, k * k)
             .matmul(tape.vector(&earlier), k, k, k)
     });
-    let sums_over = |places: &[(usize, usize)]| -> E<'g> {
+    let sums_over = |positions: &[(usize, usize)]| -> E<'g> {
         if let Some(sums) = all_sums {
-            let index: Vec<u32> = places.iter().map(|(i, j)| (j * k + i) as u32).collect();
+            let index: Vec<u32> = positions.iter().map(|(i, j)| (j * k + i) as u32).collect();
             return sums.gather(&index);
         }
-        let count = places.len();
+        let count = positions.len();
         let mut mask = vec![0.0; count * m];
-        for (at, (i, j)) in places.iter().enumerate() {
+        for (at, (i, j)) in positions.iter().enumerate() {
             for l in 0..*j {
-                mask[place(*i, l) * count + at] = 0.5;
+                mask[position(*i, l) * count + at] = 0.5;
             }
         }
         tape.vector(&mask).matmul(v, count, m, 1)
     };
-    let diagonal_places: Vec<(usize, usize)> = (1..k).map(|i| (i, i)).collect();
-    let diagonal = sums_over(&diagonal_places).exp();
+    let diagonal_positions: Vec<(usize, usize)> = (1..k).map(|i| (i, i)).collect();
+    let diagonal = sums_over(&diagonal_positions).exp();
     let correlations = z.tanh();
     let below = (!later.is_empty()).then(|| {
-        let own: Vec<u32> = later.iter().map(|(i, j)| place(*i, *j) as u32).collect();
+        let own: Vec<u32> = later.iter().map(|(i, j)| position(*i, *j) as u32).collect();
         correlations.gather(&own) * sums_over(&later).exp()
     });
     let mut cells = vec![Cell::Const(0.0); k * k];
@@ -449,7 +449,7 @@ fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<C
     let element = |e: E<'g>, at: usize| Cell::Elem(e.id, at as u32);
     for i in 1..k {
         cells[i * k + i] = element(diagonal, i - 1);
-        cells[i] = element(correlations, place(i, 0));
+        cells[i] = element(correlations, position(i, 0));
     }
     if let Some(below) = below {
         for (at, (i, j)) in later.iter().enumerate() {

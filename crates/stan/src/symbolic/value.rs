@@ -401,7 +401,7 @@ impl Sym {
             Sym::Complex(_) => Err(complex_here()),
             Sym::Flat(flat) => Ok((*flat.dims).clone()),
             Sym::Array(_) | Sym::Tuple(_) => Err(FnError::unsupported(
-                "tuples are not supported yet in this place of the log density",
+                "tuples are not supported yet in this part of the log density",
             )),
             Sym::Records(_) => Err(interacting()),
             Sym::Overlay(_) => Err(whole_overlay()),
@@ -617,7 +617,7 @@ impl Sym {
 }
 
 fn complex_here() -> FnError {
-    FnError::unsupported("complex numbers are not supported yet in this place of the log density")
+    FnError::unsupported("complex numbers are not supported yet in this part of the log density")
 }
 
 /// A function of all records at once.
@@ -628,7 +628,7 @@ pub fn interacting() -> FnError {
 }
 
 fn whole_overlay() -> FnError {
-    FnError::records("a turn of the loop takes a whole container that turns write to")
+    FnError::records("an iteration of the loop takes a whole container that iterations write to")
 }
 
 /// A cell as a scalar.

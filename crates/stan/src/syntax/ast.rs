@@ -67,7 +67,7 @@ pub enum ExprKind {
     /// `target()`
     Target,
     Prefix(PrefixOp, Box<Expr>),
-    /// The operator's own place is kept for messages.
+    /// The operator's own location is kept for messages.
     Infix(InfixOp, Span, Box<Expr>, Box<Expr>),
     Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
     Transpose(Box<Expr>),

@@ -22,8 +22,8 @@ const RENAMED: &[(&str, &str)] = &[
 /// Whether arrays are declared as before Stan 2.33, and none as today.
 pub fn is_old(text: &str) -> bool {
     let old = Old::scanned(text, &|_| false);
-    let places = 0..old.tokens.len();
-    !places.clone().any(|at| old.begins_array(at)) && places.clone().any(|at| old.is_old_type(at))
+    let positions = 0..old.tokens.len();
+    !positions.clone().any(|at| old.begins_array(at)) && positions.clone().any(|at| old.is_old_type(at))
 }
 
 /// The program in today's syntax. `known` tells names of functions of the library.
@@ -101,7 +101,7 @@ impl<'a> Old<'a> {
         &self.text[before..self.tokens[at].1.start]
     }
 
-    /// The place of the bracket that closes the one at `open`.
+    /// The position of the bracket that closes the one at `open`.
     fn closing(&self, open: usize) -> Option<usize> {
         use TokenKind::*;
         let mut depth = 0usize;
@@ -120,7 +120,7 @@ impl<'a> Old<'a> {
         None
     }
 
-    /// Places of these tokens in a range, outside of brackets.
+    /// Positions of these tokens in a range, outside of brackets.
     fn split(&self, range: Range<usize>, wanted: &[TokenKind]) -> Vec<usize> {
         use TokenKind::*;
         let (mut depth, mut found) = (0usize, Vec::new());
@@ -164,7 +164,7 @@ impl<'a> Old<'a> {
         (open + 1..close).all(|at| self.kind(at) == TokenKind::Comma)
     }
 
-    /// The place of the bracket that closes those of an argument or a result, as in `real[,] x`.
+    /// The position of the bracket that closes those of an argument or a result, as in `real[,] x`.
     fn unsized_end(&self, open: usize) -> Option<usize> {
         let brackets = self.kind(open) == TokenKind::LBracket;
         let close = brackets.then(|| self.closing(open)).flatten()?;
@@ -206,7 +206,7 @@ impl<'a> Old<'a> {
         out
     }
 
-    /// Writes what begins at a token, without the gap before it; the place where to go on.
+    /// Writes what begins at a token, without the gap before it; the position where to go on.
     fn token(&self, at: usize, out: &mut String) -> usize {
         let kind = self.kind(at);
         if kind.starts_type() {

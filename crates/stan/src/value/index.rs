@@ -369,7 +369,7 @@ fn block((rows, cols): (usize, usize), found: &Value) -> IndexError {
     }
 }
 
-/// One evaluated step into a place.
+/// One evaluated step into a container.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Indices.

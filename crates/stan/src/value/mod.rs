@@ -631,12 +631,12 @@ impl Deref for Operand {
     }
 }
 
-/// Places in storage, in the order of Stan's CSV files, where the first index runs fastest, of an array with these
+/// Positions in storage, in the order of Stan's CSV files, where the first index runs fastest, of an array with these
 /// extents whose elements have `inner` numbers each, already in that order; `unit` of them stay together.
 pub fn column_major(dims: &[usize], inner: usize, unit: usize) -> impl Iterator<Item = usize> {
     let outer: usize = dims.iter().product();
     (0..inner).step_by(unit).flat_map(move |e| {
-        let place = move |k: usize| {
+        let position = move |k: usize| {
             let (mut rest, mut at) = (k, 0);
             let mut stride = outer;
             for d in dims {
@@ -647,7 +647,7 @@ pub fn column_major(dims: &[usize], inner: usize, unit: usize) -> impl Iterator<
             at * inner + e
         };
         (0..outer)
-            .map(place)
+            .map(position)
             .flat_map(move |first| first..first + unit)
     })
 }

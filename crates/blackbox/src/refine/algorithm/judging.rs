@@ -40,13 +40,13 @@ impl<D: LogDensity> Refine<'_, D> {
         let before = state
             .stationary_phases
             .last()
-            .expect("a round was begun")
+            .expect("a stationary phase was begun")
             .mixing;
         let went_on = before.is_good_of(quantities);
         let mut reasons = self.weigh(state);
         if let Some(both) = both.filter(|_| !reasons.is_empty()) {
             let alone = std::mem::replace(&mut state.recording, both);
-            let own = *state.stationary_phases.last().expect("a round was begun");
+            let own = *state.stationary_phases.last().expect("a stationary phase was begun");
             let together = self.weigh(state);
             if together.is_empty() {
                 reasons = together;
@@ -55,10 +55,10 @@ impl<D: LogDensity> Refine<'_, D> {
                 *state
                     .stationary_phases
                     .last_mut()
-                    .expect("a round was begun") = own;
+                    .expect("a stationary phase was begun") = own;
             }
         }
-        let stationary_phase = *state.stationary_phases.last().expect("a round was begun");
+        let stationary_phase = *state.stationary_phases.last().expect("a stationary phase was begun");
         let mixed = reasons.is_empty();
         // A stationary phase costs in proportion to its transitions; one that is less than half of the last is not worth it.
         let cost = state.calls.gradients - state.calls_before;
@@ -118,7 +118,7 @@ impl<D: LogDensity> Refine<'_, D> {
         found
     }
 
-    /// Lets the chains of a separated tail mode join a population, in the place of some of its own.
+    /// Lets the chains of a separated tail mode join a population, replacing some of its own.
     fn join(&mut self, state: &mut RefineState, tail_modes: &[Vec<f64>]) {
         let Ensemble {
             populations,
@@ -127,9 +127,9 @@ impl<D: LogDensity> Refine<'_, D> {
         let lanes = state.particles.lanes();
         let mut x = std::mem::take(&mut state.particles.x);
         for (p, tail_mode) in tail_modes.iter().enumerate().take(populations) {
-            for (row, places) in x.chunks_mut(lanes).zip(tail_mode.chunks(CHAINS)) {
+            for (row, particles) in x.chunks_mut(lanes).zip(tail_mode.chunks(CHAINS)) {
                 let own = row[p * chains..(p + 1) * chains].iter_mut();
-                own.zip(places).for_each(|(x, place)| *x = *place);
+                own.zip(particles).for_each(|(x, particle)| *x = *particle);
             }
         }
         state.particles = self.target.at(x);
@@ -137,7 +137,7 @@ impl<D: LogDensity> Refine<'_, D> {
 
     /// Lets a stationary phase that is over take as many transitions again, as it is.
     fn go_on(&self, state: &mut RefineState) {
-        let stationary_phase = state.stationary_phases.last_mut().expect("a round is over");
+        let stationary_phase = state.stationary_phases.last_mut().expect("a stationary phase is over");
         stationary_phase.transitions *= 2;
         let before = state.every;
         state.every = before * stationary_phase.transitions.div_ceil(self.times() * before);
@@ -156,11 +156,11 @@ impl<D: LogDensity> Refine<'_, D> {
         }
         let lanes = state.particles.lanes();
         let particle_sets = state.recording.x.chunks(state.particles.x.len());
-        let places: Vec<Vec<f64>> = particle_sets
+        let points: Vec<Vec<f64>> = particle_sets
             .map(|x| self.target.map.draws(x, lanes))
             .collect();
         let error = |global: &usize| {
-            let rows = places
+            let rows = points
                 .iter()
                 .map(|z| &z[global * lanes..(global + 1) * lanes]);
             let draws: Vec<f64> = rows.flatten().copied().collect();
@@ -179,7 +179,7 @@ impl<D: LogDensity> Refine<'_, D> {
         let stationary_phase = state
             .stationary_phases
             .last_mut()
-            .expect("a round was begun");
+            .expect("a stationary phase was begun");
         stationary_phase.mixing = mixing;
         stationary_phase.log_evidence = evidence;
         state.reasons()

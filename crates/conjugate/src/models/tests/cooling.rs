@@ -14,12 +14,12 @@ fn clusters(n: usize, dim: usize, shares: &[f64], apart: f64) -> Vec<f64> {
         });
         let which = which.unwrap_or(shares.len() - 1);
         for d in 0..dim {
-            let place = if d == 0 {
+            let position = if d == 0 {
                 which
             } else {
                 which * (which + d) % shares.len()
             };
-            data.push(apart * place as f64 + crate::draws::normal(&mut s));
+            data.push(apart * position as f64 + crate::draws::normal(&mut s));
         }
     }
     data
@@ -153,7 +153,7 @@ fn cooled_factors_come_apart() {
 }
 
 #[test]
-fn parts_that_are_the_same_are_told() {
+fn parts_that_are_the_same_are_reported() {
     let model = Mixture::new(
         Gaussians::new(Covariance::Diagonal, 1, clusters(600, 1, &[0.5, 0.5], 6.0)),
         3,

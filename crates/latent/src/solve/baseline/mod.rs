@@ -25,7 +25,7 @@ use crate::{Covariance, Dense, Error, LatentModel};
 /// Latent variables up to which a precision is turned into a covariance for solvers that know no other.
 const LARGEST: usize = 4000;
 
-/// The same model with a dense covariance in the place of a precision.
+/// The same model with a dense covariance instead of a precision.
 pub(crate) fn with_covariance(model: &LatentModel) -> Result<LatentModel, Error> {
     let Covariance::Precision(q) = &model.prior.covariance else {
         return Ok(model.clone());

@@ -154,7 +154,7 @@ impl<T: Number> Terms<T> {
     }
 
     /// The product with a function of argument `i`, given with its first two derivatives.
-    fn multiply(&mut self, i: usize, [f, slope, bend]: [T; 3]) {
+    fn multiply(&mut self, i: usize, [f, slope, curvature]: [T; 3]) {
         let n = self.first.len();
         if self.order >= 2 {
             self.second.iter_mut().for_each(|x| *x = *x * f);
@@ -163,7 +163,7 @@ impl<T: Number> Terms<T> {
                 self.second[i * n + j] = self.second[i * n + j] + change;
                 self.second[j * n + i] = self.second[j * n + i] + change;
             }
-            self.second[i * n + i] = self.second[i * n + i] + bend * self.value;
+            self.second[i * n + i] = self.second[i * n + i] + curvature * self.value;
         }
         if self.order >= 1 {
             self.first.iter_mut().for_each(|x| *x = *x * f);
@@ -230,9 +230,9 @@ impl<'a, T: Number> Ratio<'a, T> {
         for (i, b) in self.b.iter().enumerate() {
             let r = one / (T::of(*b) + k);
             let square = r * r;
-            let bend = (square + square) * r;
+            let curvature = (square + square) * r;
             self.term
-                .multiply(self.a.len() + i, [r, zero - square, bend]);
+                .multiply(self.a.len() + i, [r, zero - square, curvature]);
             ratio /= (b + self.k).abs();
         }
         let z = self.a.len() + self.b.len();
@@ -362,7 +362,7 @@ fn start(a: &[f64], b: &[f64]) -> usize {
 }
 
 /// Means of partial sums of a series with terms of alternating signs: each mean of two neighbours divides what is missing
-/// by two or more (Euler's transformation). Two places to begin must agree.
+/// by two or more (Euler's transformation). Two starting points must agree.
 fn alternating(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeometric {
     const MEANS: usize = 60;
     let n = a.len() + b.len() + 1;
@@ -477,7 +477,7 @@ fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hyper
         let power = libm::exp2(excess + m as f64);
         let w = 1.0 / (power - 1.0);
         let slope = -std::f64::consts::LN_2 * power * w * w;
-        let bend = std::f64::consts::LN_2.powi(2) * power * (power + 1.0) * w * w * w;
+        let curvature = std::f64::consts::LN_2.powi(2) * power * (power + 1.0) * w * w * w;
         for j in 0..row.len() - 1 {
             let mut step = row[j].clone();
             step.scale(-1.0);
@@ -491,7 +491,7 @@ fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hyper
                 for l in 0..if order >= 2 { n } else { 0 } {
                     let h = by_excess(l);
                     step.second[i * n + l] += slope * (g * plain.first[l] + h * plain.first[i])
-                        + bend * g * h * plain.value;
+                        + curvature * g * h * plain.value;
                 }
             }
             row[j] = row[j + 1].clone();

@@ -82,7 +82,7 @@ pub(super) struct Turning<'g> {
     levels: u32,
     /// Whether columns have been made.
     pub(super) turned: bool,
-    /// Loops that need their iterations one by one, by the place of their body, with the reason.
+    /// Loops that need their iterations one by one, by the location of their body, with the reason.
     apart: HashMap<usize, Box<EvalError>>,
     /// Nodes that stand for what an iteration before has left in a variable.
     stand_ins: BTreeMap<NodeId, VarId>,
@@ -106,7 +106,7 @@ struct Before {
     unrolling: bool,
     site_base: u32,
     drop_constants: bool,
-    place: crate::functions::random::Place,
+    address: crate::functions::random::Address,
     loops: usize,
 }
 
@@ -182,7 +182,7 @@ impl<'g> Lower<'_, 'g> {
             unrolling: tape.unrolling.get(),
             site_base: self.site_base,
             drop_constants: self.drop_constants,
-            place: self.place,
+            address: self.address,
             loops: self.loops.len(),
         }
     }
@@ -204,7 +204,7 @@ impl<'g> Lower<'_, 'g> {
         tape.fault.borrow_mut().take();
         self.site_base = before.site_base;
         self.drop_constants = before.drop_constants;
-        self.place = before.place;
+        self.address = before.address;
         self.loops.truncate(before.loops);
         self.turning.turned = true;
     }
@@ -236,7 +236,7 @@ impl<'g> Lower<'_, 'g> {
         self.iteration(body)?;
         self.fault(span)?;
         if self.exits.len() > before.exits {
-            return Err(one_by_one("a turn can end the function").at(span));
+            return Err(one_by_one("an iteration can end the function").at(span));
         }
         let tape = self.tape;
         tape.unrolling.set(before.unrolling);
@@ -312,7 +312,7 @@ impl<'g> Lower<'_, 'g> {
                 Flow::Next => {}
                 Flow::Continue => return Ok(()),
                 Flow::Break | Flow::Return(_) => {
-                    return Err(one_by_one("a turn can end the loop").at(stmt.span));
+                    return Err(one_by_one("an iteration can end the loop").at(stmt.span));
                 }
             }
         }
@@ -356,7 +356,7 @@ impl<'g> Lower<'_, 'g> {
             };
             match bad.scalar() {
                 Some(0.0) => {}
-                Some(_) => return Err(one_by_one("a turn rejects whatever the parameters")),
+                Some(_) => return Err(one_by_one("an iteration rejects whatever the parameters")),
                 None => {
                     roots.push(bad.id);
                     tape.guards.borrow_mut().push(bad.id);

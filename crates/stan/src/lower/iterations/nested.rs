@@ -56,7 +56,7 @@ impl<'g> Lower<'_, 'g> {
                 at += 1.0;
             }
             if owner.len() > MOST {
-                return Err(one_by_one("too many turns").at(span));
+                return Err(one_by_one("too many iterations").at(span));
             }
         }
         self.deeper(&owner, &[body], span, |lower| {
@@ -143,7 +143,7 @@ impl<'g> Lower<'_, 'g> {
         let value = body(self)?;
         self.fault(span)?;
         if self.exits.len() > exits {
-            return Err(one_by_one("a turn can end the function").at(span));
+            return Err(one_by_one("an iteration can end the function").at(span));
         }
         self.resolve_reads().map_err(fail)?;
         let own: Vec<NodeId> = self.terms.split_off(terms);
@@ -265,7 +265,7 @@ impl<'g> Lower<'_, 'g> {
             for (at, cell) in overlay.entries.iter() {
                 let at = match at {
                     At::Fixed(o) => At::Fixed(*o),
-                    At::Own(places) => At::Own(owner.iter().map(|r| places[*r as usize]).collect()),
+                    At::Own(positions) => At::Own(owner.iter().map(|r| positions[*r as usize]).collect()),
                 };
                 let e = self.picked_down(cell_e(tape, *cell), owner)?;
                 entries.push((at, e_cell(e)));
@@ -312,7 +312,7 @@ impl<'g> Lower<'_, 'g> {
             last[*r as usize] = at as u32;
         }
         if last.contains(&u32::MAX) {
-            return Err(one_by_one("a value that only some turns compute"));
+            return Err(one_by_one("a value that only some iterations compute"));
         }
         Ok(self.spread(now.id)?.gather(&last))
     }

@@ -120,8 +120,8 @@ impl<'g> Lower<'_, 'g> {
                 continue;
             }
             let made: Vec<NodeId> = args.iter().map(|a| *map.get(a).unwrap_or(a)).collect();
-            let place = graph.node(id).site;
-            graph.set_site(place);
+            let site = graph.node(id).site;
+            graph.set_site(site);
             let node = match linear {
                 Some(linear) => linear.made(&mut graph, &made, count),
                 None => vector(&mut graph, id, &made)?,
@@ -173,6 +173,6 @@ fn vector(graph: &mut Graph, id: NodeId, args: &[NodeId]) -> Result<NodeId, FnEr
             RecordColumn::Values { .. } => return Err(one_by_one("a column of numbers")),
         },
         Op::Elem(op) => graph.elem(op, args),
-        _ => return Err(one_by_one("an operation on all turns")),
+        _ => return Err(one_by_one("an operation on all iterations")),
     })
 }

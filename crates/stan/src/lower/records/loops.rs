@@ -15,7 +15,7 @@ struct Carried {
     var: VarId,
     before: Sym,
     /// Stands for what the record before left in it.
-    place: Sym,
+    stand_in: Sym,
 }
 
 impl<'g> Lower<'_, 'g> {
@@ -137,12 +137,12 @@ impl<'g> Lower<'_, 'g> {
                 continue;
             }
             let input = self.tape.graph.borrow_mut().input(dims.size());
-            let place = Sym::flat(dims, self.tape.e(input));
-            self.slots[slot] = Some(place.clone());
+            let stand_in = Sym::flat(dims, self.tape.e(input));
+            self.slots[slot] = Some(stand_in.clone());
             carried.push(Carried {
                 var: *var,
                 before,
-                place,
+                stand_in,
             });
         }
         Ok(carried)
@@ -159,12 +159,12 @@ impl<'g> Lower<'_, 'g> {
             return Ok(carried.before.clone());
         }
         let before = carried.before.to_cells(tape).map_err(fail)?;
-        let place = carried.place.to_cells(tape).map_err(fail)?;
+        let stand_in = carried.stand_in.to_cells(tape).map_err(fail)?;
         let after = after.to_cells(tape).map_err(fail)?;
         let mut unchanged = true;
         let mut cells: Vec<Cell> = Vec::with_capacity(after.len());
-        for ((old, place), new) in before.iter().zip(&place).zip(&after) {
-            let (entry, now) = (cell_e(tape, *place), cell_e(tape, *new));
+        for ((old, stand_in), new) in before.iter().zip(&stand_in).zip(&after) {
+            let (entry, now) = (cell_e(tape, *stand_in), cell_e(tape, *new));
             if entry.id == now.id {
                 cells.push(*old);
                 continue;
@@ -176,7 +176,7 @@ impl<'g> Lower<'_, 'g> {
             cells.push(match grown {
                 Some(by) => e_cell(cell_e(tape, *old) + by.sum_records()),
                 None if self.depends(now.id) == Dependence::Global => *new,
-                None => *place,
+                None => *stand_in,
             });
         }
         if unchanged {

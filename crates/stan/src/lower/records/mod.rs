@@ -3,7 +3,7 @@
 //! Containers whose leading extent is the number of records become [`Sym::Records`]: the same container with one record
 //! in place of all, whose elements are columns, one value for each record. What works on one record works on all; the
 //! body of a loop over the records is lowered once; densities and sums become sums over the records. Whatever takes the
-//! records together in another way is refused with its place. At the end the log density is linear in its sums over
+//! records together in another way is refused with its location. At the end the log density is linear in its sums over
 //! records, which are the likelihood; all the rest is the prior.
 //!
 //! | file | subject |
@@ -26,7 +26,7 @@ use jensen_graph::{Dependence, Graph, NodeId, Separation, passes};
 use super::{Lower, LowerError, LowerOptions, with_stack};
 use crate::interpret::BoundModel;
 use crate::program::{
-    Constraint, Decl, Expr, ExprKind, Place, Program, SizedType, Span, Stmt, StmtKind, VarId,
+    Constraint, Decl, Expr, ExprKind, VariablePart, Program, SizedType, Span, Stmt, StmtKind, VarId,
     each_read, each_read_of, sizes,
 };
 use crate::symbolic::index::{Step, check_shape, set_path};
@@ -560,7 +560,7 @@ impl<'g> Lower<'_, 'g> {
     }
 
     /// Assigns to a variable over the records, or to its part of one record.
-    pub(super) fn store_records(&mut self, place: &Place, path: &[Step], value: Sym) -> Eval<()> {
+    pub(super) fn store_records(&mut self, part: &VariablePart, path: &[Step], value: Sym) -> Eval<()> {
         let (tape, inside) = (
             self.tape,
             self.axis.as_ref().is_some_and(|axis| axis.inside),
@@ -572,19 +572,19 @@ impl<'g> Lower<'_, 'g> {
         let value = if whole {
             if inside {
                 let message = "records interact: a whole variable over the records is assigned in a loop over them";
-                return Err(FnError::records(message).at(place.span));
+                return Err(FnError::records(message).at(part.span));
             }
             if value.is_scalar() {
-                return Err(interacting().at(place.span));
+                return Err(interacting().at(part.span));
             }
             self.as_records(value)
-                .map_err(|e| e.at(place.span))?
+                .map_err(|e| e.at(part.span))?
                 .one_record()
         } else {
             value
         };
-        if let Some(Sym::Records(one)) = &mut self.slots[place.var.0 as usize] {
-            set_path(tape, Rc::make_mut(one), path, value).map_err(|e| e.at(place.span))?;
+        if let Some(Sym::Records(one)) = &mut self.slots[part.var.0 as usize] {
+            set_path(tape, Rc::make_mut(one), path, value).map_err(|e| e.at(part.span))?;
         }
         Ok(())
     }

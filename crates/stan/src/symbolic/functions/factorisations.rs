@@ -262,7 +262,7 @@ fn complex_svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     Ok((part(0, m), vector(values.gather(&last), k), part(m, n)))
 }
 
-/// Places of the elements of a matrix in the square one of m + n rows: transposed below its diagonal, and above it.
+/// Positions of the elements of a matrix in the square one of m + n rows: transposed below its diagonal, and above it.
 fn beside(m: usize, n: usize) -> [Vec<u32>; 2] {
     let size = m + n;
     [
@@ -275,7 +275,7 @@ fn beside(m: usize, n: usize) -> [Vec<u32>; 2] {
     ]
 }
 
-/// Places of rows of the last k eigenvectors, the last one first.
+/// Positions of rows of the last k eigenvectors, the last one first.
 fn last_vectors(size: usize, k: usize, from: usize, rows: usize) -> Vec<u32> {
     (0..rows * k)
         .map(|at| ((size - 1 - at / rows) * size + from + at % rows) as u32)

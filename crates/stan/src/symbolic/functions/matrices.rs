@@ -375,7 +375,7 @@ fn diag_multiply(cx: &Cx<'_>, d: &Sym, m: &Sym, pre: bool) -> FnResult<Sym> {
     if n != if pre { rows } else { cols } {
         return Err(cx.mismatch(d, m));
     }
-    let place = |at: usize| if pre { at % rows } else { at / rows };
+    let position = |at: usize| if pre { at % rows } else { at / rows };
     let table = matches!(m, Sym::Flat(flat) if flat.is_table());
     if rows * cols <= SMALL && !m.is_known() && (table || cx.tape.unrolling.get())
         || d.has_records(cx.tape)
@@ -385,13 +385,13 @@ fn diag_multiply(cx: &Cx<'_>, d: &Sym, m: &Sym, pre: bool) -> FnResult<Sym> {
         let cells = m
             .iter()
             .enumerate()
-            .map(|(at, x)| e_cell(d[place(at)] * *x));
+            .map(|(at, x)| e_cell(d[position(at)] * *x));
         return Ok(Sym::cells(
             Dims::leaf(Leaf::Matrix(rows, cols)),
             cells.collect(),
         ));
     }
-    let index: Vec<u32> = (0..rows * cols).map(|at| place(at) as u32).collect();
+    let index: Vec<u32> = (0..rows * cols).map(|at| position(at) as u32).collect();
     let scale = if n == 1 {
         cx.e(d)?
     } else {
@@ -416,7 +416,7 @@ struct Sparse<'g> {
     cols: usize,
     values: E<'g>,
     /// Row and column of each value, from 0.
-    places: Vec<(usize, usize)>,
+    entries: Vec<(usize, usize)>,
 }
 
 /// A sparse matrix from the number of its rows and columns, values, column of each, and start of each row.
@@ -426,11 +426,11 @@ fn sparse<'g>(cx: &Cx<'g>, args: &[Sym]) -> FnResult<Sparse<'g>> {
     let known = |x: &Sym| -> FnResult<Vec<usize>> {
         let ints = x
             .known()
-            .ok_or_else(|| cx.invalid("places depend on parameters"))?;
-        let places = ints.ints()?.iter().map(|i| usize::try_from(*i - 1));
-        places
+            .ok_or_else(|| cx.invalid("entries depend on parameters"))?;
+        let entries = ints.ints()?.iter().map(|i| usize::try_from(*i - 1));
+        entries
             .collect::<Result<_, _>>()
-            .map_err(|_| cx.invalid("places count from 1"))
+            .map_err(|_| cx.invalid("entries count from 1"))
     };
     let (columns, starts) = (known(&args[3])?, known(&args[4])?);
     let fits = starts.len() == rows + 1
@@ -446,7 +446,7 @@ fn sparse<'g>(cx: &Cx<'g>, args: &[Sym]) -> FnResult<Sparse<'g>> {
         rows,
         cols,
         values: cx.e(&args[2])?,
-        places: row_of.zip(columns).collect(),
+        entries: row_of.zip(columns).collect(),
     })
 }
 
@@ -456,21 +456,21 @@ fn csr_times_vector(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
         rows,
         cols,
         values,
-        places,
+        entries,
     } = sparse(cx, args)?;
     let x = cx.e(&args[5])?;
     if args[5].dims()?.size() != cols {
         return Err(cx.invalid("the parts of the sparse matrix do not fit together"));
     }
-    if places.is_empty() {
+    if entries.is_empty() {
         return Ok(Dims::leaf(Leaf::Vector(rows))
             .value(&vec![0.0; rows])
             .into());
     }
-    let row_of: Vec<u32> = places.iter().map(|(row, _)| *row as u32).collect();
-    let picked: Vec<u32> = places.iter().map(|(_, col)| *col as u32).collect();
+    let row_of: Vec<u32> = entries.iter().map(|(row, _)| *row as u32).collect();
+    let picked: Vec<u32> = entries.iter().map(|(_, col)| *col as u32).collect();
     let x = if cols == 1 { x } else { x.gather(&picked) };
-    let products = (values * x).repeat(places.len());
+    let products = (values * x).repeat(entries.len());
     Ok(Sym::flat(
         Dims::leaf(Leaf::Vector(rows)),
         products.scatter(&row_of, rows),
@@ -482,12 +482,12 @@ fn csr_to_dense(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
         rows,
         cols,
         values,
-        places,
+        entries,
     } = sparse(cx, args)?;
-    if places.is_empty() {
+    if entries.is_empty() {
         return Ok(cx.matrix(cx.tape.vector(&vec![0.0; rows * cols]), rows, cols));
     }
-    let index: Vec<u32> = places.iter().map(|(i, j)| (j * rows + i) as u32).collect();
+    let index: Vec<u32> = entries.iter().map(|(i, j)| (j * rows + i) as u32).collect();
     Ok(cx.matrix(values.scatter(&index, rows * cols), rows, cols))
 }
 

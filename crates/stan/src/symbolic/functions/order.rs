@@ -47,10 +47,10 @@ fn permutation<'g>(cx: &Cx<'g>, x: E<'g>, n: usize, descending: bool) -> FnResul
     let before = columns.lt(rows) + columns.eq(rows) * cx.tape.vector(&earlier);
     let ones = cx.tape.vector(&vec![1.0; n]);
     let ranks = before.matmul(ones, n, n, 1);
-    let places: Vec<f64> = (0..n * n).map(|at| (at % n) as f64).collect();
+    let positions: Vec<f64> = (0..n * n).map(|at| (at % n) as f64).collect();
     Ok(ranks
         .gather(&index(|at, n| at / n))
-        .eq(cx.tape.vector(&places)))
+        .eq(cx.tape.vector(&positions)))
 }
 
 fn sort(cx: &Cx<'_>, x: &Sym, descending: bool) -> FnResult<Sym> {

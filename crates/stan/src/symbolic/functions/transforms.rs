@@ -209,9 +209,9 @@ fn freed<'g>(
         Transform::SumToZero if cols == 1 => contrasts(x),
         Transform::SumToZero => {
             // In matrices the first row and column stand last in the basis.
-            let place = |i: usize, n: usize| (i + n - 1) % n;
+            let position = |i: usize, n: usize| (i + n - 1) % n;
             let index: Vec<u32> = (0..rows * cols)
-                .map(|at| (place(at / rows, cols) * rows + place(at % rows, rows)) as u32)
+                .map(|at| (position(at / rows, cols) * rows + position(at % rows, rows)) as u32)
                 .collect();
             let left = contrasts(x.gather(&index));
             left.matmul(basis(cx.tape, cols), rows - 1, cols, cols - 1)
@@ -227,11 +227,11 @@ fn freed<'g>(
 
 /// Rows of the lower triangle with the logarithms of the diagonal.
 fn triangle(l: E<'_>, rows: usize, cols: usize) -> E<'_> {
-    let places: Vec<(usize, usize)> = (0..rows)
+    let positions: Vec<(usize, usize)> = (0..rows)
         .flat_map(|i| (0..cols.min(i + 1)).map(move |j| (i, j)))
         .collect();
-    let index: Vec<u32> = places.iter().map(|(i, j)| (j * rows + i) as u32).collect();
-    let parts: Vec<E<'_>> = places
+    let index: Vec<u32> = positions.iter().map(|(i, j)| (j * rows + i) as u32).collect();
+    let parts: Vec<E<'_>> = positions
         .iter()
         .zip(&index)
         .map(|((i, j), at)| {

@@ -196,14 +196,14 @@ impl Index {
                 step
             }
         };
-        let told = step.is_some();
+        let is_given = step.is_some();
         let step = step.unwrap_or(if smallest.is_finite() {
             whole(smallest)
         } else {
             1.0
         });
         let found = (to - from) / step + 1.5;
-        if !told && found > LINE.max(SPARSE * rows.len() as f64) {
+        if !is_given && found > LINE.max(SPARSE * rows.len() as f64) {
             return Err(format!(
                 "`{column}` has values between {from} and {to} that are as close as {step:.3e}: {found:.0} evenly spaced nodes for {} \
                  rows; round the column, or set `step`",
@@ -235,7 +235,7 @@ impl Index {
 
     /// The node of each of some rows; for groups that were not there when the model was made a number of their own, the same
     /// for rows of the same group.
-    pub(super) fn places(
+    pub(super) fn positions(
         &self,
         source: &dyn Source,
         rows: &[usize],
@@ -243,20 +243,20 @@ impl Index {
         let found = self.find(source, rows)?;
         let unknown: Vec<usize> = (0..rows.len()).filter(|i| found[*i].is_none()).collect();
         let (Self::Groups { column, .. }, false) = (self, unknown.is_empty()) else {
-            let places = found.into_iter().enumerate();
-            return Ok(places.map(|(i, node)| node.ok_or(i)).collect());
+            let positions = found.into_iter().enumerate();
+            return Ok(positions.map(|(i, node)| node.ok_or(i)).collect());
         };
         let own: Vec<usize> = unknown.iter().map(|i| rows[*i]).collect();
         let words = complete_words(source, column, &own)?;
         let mut names = words.clone();
         names.sort();
         names.dedup();
-        let mut places: Vec<Result<usize, usize>> =
+        let mut positions: Vec<Result<usize, usize>> =
             found.into_iter().map(|node| node.ok_or(0)).collect();
         for (i, word) in unknown.iter().zip(&words) {
-            places[*i] = Err(names.binary_search(word).unwrap_or_default());
+            positions[*i] = Err(names.binary_search(word).unwrap_or_default());
         }
-        Ok(places)
+        Ok(positions)
     }
 
     /// The node of each of some rows; `None` for a group that was not there when the model was made.
@@ -272,7 +272,7 @@ impl Index {
                 .map(|row| match row < nodes {
                     true => Ok(Some(*row)),
                     false => Err(format!(
-                        "row {} has no node: the field has {nodes}, one a row; name a column with `on=` to place rows",
+                        "row {} has no node: the field has {nodes}, one a row; name a column with `on=` that gives the node of each row",
                         row + 1
                     )),
                 })
@@ -286,9 +286,9 @@ impl Index {
                 let numbers = complete(source, column, rows)?;
                 (numbers.iter().zip(rows))
                     .map(|(x, row)| {
-                        let place = (x - from) / step;
-                        let node = place.round();
-                        if (place - node).abs() > 1e-6 * node.abs().max(1.0) {
+                        let position = (x - from) / step;
+                        let node = position.round();
+                        if (position - node).abs() > 1e-6 * node.abs().max(1.0) {
                             Err(format!(
                                 "row {} has `{column}` = {x}, which is none of the evenly spaced nodes {from}, {}, …; round the \
                                  column, or set `step`",
