@@ -11,7 +11,7 @@ use jensen::stan::{Build, Model};
 use jensen::{Problem, time_density};
 use serde::Deserialize;
 
-/// What a peer needs for one model.
+/// The input of a peer for one model.
 #[derive(Deserialize)]
 struct Peer {
     seconds_per_gradient: f64,

@@ -131,7 +131,7 @@ impl Approximation {
         }
     }
 
-    /// The approximation as safetensors bytes, with what it was fitted to in the header.
+    /// The approximation as safetensors bytes. The header names the model and data.
     pub fn encode(&self, identity: &Identity) -> Vec<u8> {
         Checkpoint::of_result(identity.clone(), self.save()).encode()
     }

@@ -1,12 +1,12 @@
 //! Stochastic-gradient variational inference: estimator × family × optimiser, with averaged iterates
 //! and a stopping rule in nats.
 //!
-//! Iterations come in windows. The average of a window's iterates is the candidate; it is compared
-//! with the best candidate so far on matched fresh draws. When a window brings no more than the
-//! tolerance, the step size is halved; when that happens twice, a second-order polish on draws of its
-//! own ([`crate::certify`]) judges how much is really left. Only if that is within the tolerance, with
-//! one standard error, has the fit converged: slow progress alone proves nothing. Families that no such polish can fit, as
-//! flows, have converged where smaller and smaller steps bring nothing; what their draws are worth their weights say.
+//! Iterations come in windows. The average of a window's iterates is the candidate; it is compared with the best
+//! candidate so far on matched fresh draws. If a segment gains no more than the tolerance, the step size is halved.
+//! After two halvings, a second-order polish on separate draws ([`crate::certify`]) estimates the remaining gain. The
+//! fit has converged only if that gain is within the tolerance, with one standard error. Slow progress alone proves
+//! nothing. Families that cannot be polished, such as flows, have converged when ever smaller steps gain nothing. Their
+//! importance weights tell how good the draws are.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ impl Default for BbviSettings {
 }
 
 impl BbviSettings {
-    /// What flows are fitted with: large batches, and small steps, which networks take.
+    /// The settings for flows: large batches and the small steps that networks need.
     pub fn of_flows() -> Self {
         Self {
             optimiser: Optimiser {
@@ -143,7 +143,7 @@ pub struct BbviState {
     optimiser: OptimiserState,
     /// Multiplies the step size; a power of one half.
     scale: f64,
-    /// Halvings since the last certificate.
+    /// Number of halvings since the last certificate.
     halvings: u64,
     /// Certificates that found more.
     failed: u64,

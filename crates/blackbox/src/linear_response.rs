@@ -1,12 +1,11 @@
-//! Covariances by linear response: what a mean-field fit knows of the posterior's spread.
+//! Covariances by linear response: the posterior spread that a mean-field fit implies.
 //!
-//! A mean-field Gaussian has the right means far more often than the right variances: at its optimum
-//! `σᵢ⁻² = −E ∂ᵢᵢ log p`, the inverse variance of coordinate i with all others *held fixed*, which is too
-//! small where coordinates are correlated. But its means move when the posterior is perturbed, and for the
-//! exact posterior that movement *is* the covariance: tilting `log p(z)` by `tᵀz` changes the mean by
-//! `Cov(z) t`. Linear response takes the derivative of the fitted mean for the exact one. With
-//! `F(ω) = −E log p(T(ω, ε)) − H(ω)` the negated bound, `ω = (μ, λ)`, `λ = log σ`, the tilted optimum solves
-//! `∇F(ω) = (t, 0)`, hence
+//! A mean-field Gaussian has the right means far more often than the right variances: at its optimum `σᵢ⁻² = −E ∂ᵢᵢ log
+//! p`, the inverse variance of coordinate i with all others *held fixed*, which is too small where coordinates are
+//! correlated. But its means move when the posterior is perturbed, and for the exact posterior that movement *is* the
+//! covariance: tilting `log p(z)` by `tᵀz` changes the mean by `Cov(z) t`. Linear response uses the derivative of the
+//! fitted mean instead of the exact one. With `F(ω) = −E log p(T(ω, ε)) − H(ω)` the negated bound, `ω = (μ, λ)`, `λ =
+//! log σ`, the tilted optimum solves `∇F(ω) = (t, 0)`, and therefore
 //!
 //! ```text
 //! Σ = ∂μ/∂t = [ (∇²F)⁻¹ ]_μμ = ( F_μμ − F_μλ F_λλ⁻¹ F_λμ )⁻¹ .
@@ -21,16 +20,15 @@
 //! * Σ is the finite difference of optima of tilted densities.
 //! * Σ does not depend on the units of the coordinates.
 //!
-//! F is the average over fixed draws with matched moments, minimised on them first: derivatives of an optimum
-//! are taken at that optimum. Up to [`LinearResponseSettings::dense_limit`] coordinates the 2d × 2d Hessian is
-//! formed by Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws, and the result is a
-//! full-rank Gaussian. Beyond, or where coordinates are chosen, one conjugate-gradient solve a chosen coordinate
-//! is made, without ever forming a matrix; the result is the mean-field Gaussian with the covariance of the
-//! chosen coordinates exchanged, which is a low-rank Gaussian. Draws of either give standard deviations and
-//! quantiles of constrained and generated quantities, curvature of the transforms included, where the delta
-//! method would linearise them.
+//! F is the average over fixed draws with matched moments, minimised on them first: derivatives of an optimum are taken
+//! at that optimum. Up to [`LinearResponseSettings::dense_limit`] coordinates the 2d × 2d Hessian is formed by
+//! Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws, and the result is a full-rank Gaussian.
+//! Beyond, or where coordinates are chosen, one conjugate-gradient solve a chosen coordinate is made, without ever
+//! forming a matrix; the result is the mean-field Gaussian with the covariance of the chosen coordinates exchanged,
+//! which is a low-rank Gaussian. Draws of either give standard deviations and quantiles of constrained and generated
+//! quantities that include the curvature of the transforms, which the delta method would linearise.
 //!
-//! Σ is first order in the perturbation, so it corrects neither a wrong mean nor a missed mode.
+//! Σ is first order in the perturbation, so it corrects neither a wrong mean nor an unfound mode.
 
 use std::fmt;
 
@@ -89,11 +87,11 @@ pub struct LinearResponse {
     pub calls: Calls,
 }
 
-/// Why there is no response.
+/// The reason why there is no response.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum LinearResponseError {
-    /// All of so many coordinates were wanted that the Hessian is not formed.
+    /// All of too many coordinates were requested to form the Hessian.
     TooMany {
         /// The dimension.
         dim: usize,
@@ -104,7 +102,7 @@ pub enum LinearResponseError {
     NoSuchCoordinate(usize),
     /// The fit is not near an optimum of the bound on fixed draws.
     NoOptimum,
-    /// The bound curves upwards at the optimum, so that it is none.
+    /// The bound curves upwards at the optimum, so it is not a maximum.
     NotConcave,
 }
 
@@ -129,11 +127,11 @@ impl fmt::Display for LinearResponseError {
 
 impl std::error::Error for LinearResponseError {}
 
-/// Keeps the draws apart from those of certificates, which share their purpose.
+/// Separates the draws from those of certificates, which have the same purpose.
 const STREAM: u64 = 0x4c52 << 32;
 
-/// Nats that the bound may lose by linear response, beyond its noise. Where the posterior is nearly Gaussian it
-/// gains; where it is not, the first order may overshoot, and overdispersed draws have a good k̂.
+/// Nats that the bound may lose by linear response, beyond its noise. It improves the bound if the posterior is nearly
+/// Gaussian. Otherwise the first order may overshoot, and overdispersed draws have a good k̂.
 const LOSS: f64 = 0.1;
 
 /// Newton iterations towards the optimum of the fixed draws.
@@ -155,7 +153,7 @@ pub fn linear_response<D: TwiceDifferentiable>(
     respond_erased(&ErasedDensity::new(density), omega, source, settings)
 }
 
-/// What [`linear_response`] does, compiled once for all densities.
+/// The body of [`linear_response`], compiled once for all densities.
 fn respond_erased(
     density: &ErasedDensity<'_>,
     omega: &[f64],
@@ -268,8 +266,8 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         v.iter_mut().zip(&self.sd).for_each(|(x, s)| *x *= s);
     }
 
-    /// The covariance of the coordinates from the whole Hessian. With log standard deviations before means, the
-    /// last block of the Cholesky factor is that of the Schur complement.
+    /// The covariance of the coordinates from the whole Hessian. With log standard deviations before means, the last
+    /// block of the Cholesky factor is the factor of the Schur complement.
     fn dense(&mut self, coordinates: &[usize]) -> Result<Vec<f64>, LinearResponseError> {
         let d = self.dim();
         let n = 2 * d;
@@ -389,11 +387,11 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
 }
 
 impl Fit {
-    /// Takes the linear response at the mean-field result as a further family, evaluates it on fresh draws, and
-    /// chooses it: whoever asks for these covariances wants them. Where they lower the bound clearly a warning says
-    /// so. Without a response the fit stays as it is, with a warning that says why. Neither is trusted.
+    /// Takes the linear response at the mean-field result as a further family, evaluates it on fresh draws, and chooses
+    /// it, because the caller asked for these covariances. A warning reports if they lower the bound clearly. Without a
+    /// response the fit is unchanged, and a warning says why. Neither is trusted.
     ///
-    /// Does nothing to a fit without a mean-field result.
+    /// A fit without a mean-field result is unchanged.
     pub fn respond<D: TwiceDifferentiable>(
         &mut self,
         density: &D,

@@ -8,12 +8,13 @@ use crate::calls::Calls;
 use crate::family::Conditional;
 use crate::reduce::{axpy, dot};
 
-/// Most steps of a search, and parts of a step that are tried.
+/// Largest number of steps of a search, and of fractions tried per step.
 const STEPS: usize = 60;
 const SHORTER: f64 = 0.3;
 const SHORTEST: f64 = 1e-6;
 
-/// Newton decrement in nats, twice the distance from the mode, at which it is found: the rest is as good as quadratic.
+/// Newton decrement in nats, twice the distance from the mode, at which the mode is found: the objective is quadratic
+/// from there on, for practical purposes.
 const FOUND: f64 = 1e-6;
 
 /// Coordinates times lanes of one call to the density.
@@ -25,7 +26,7 @@ const LANES: usize = 256;
 /// A mode of the local parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct LocalMode {
-    /// Where it is, in the order of elimination.
+    /// The present point, in the order of elimination.
     pub at: Vec<f64>,
     /// Cholesky factor of the negated Hessian there, at the family's nonzeros.
     pub factor: Vec<f64>,
@@ -58,7 +59,7 @@ struct NewtonStep {
 pub(crate) struct Climber<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: &'a Conditional,
-    /// Directions whose products show the local parameters' Hessian.
+    /// Directions whose products determine the local parameters' Hessian.
     directions: Vec<f64>,
     lanes: usize,
     workspace: D::Workspace,
@@ -81,7 +82,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// The modes at points of the global parameters, each searched from its own beginning; `None` where none is found.
+    /// The modes at points of the global parameters, each searched from its own beginning; `None` if no mode is found.
     pub(crate) fn modes(&mut self, starts: Vec<(Vec<f64>, Vec<f64>)>) -> Vec<Option<LocalMode>> {
         let mut climbs: Vec<Climb> = starts
             .into_iter()
@@ -119,7 +120,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         climbs.into_iter().map(end).collect()
     }
 
-    /// One evaluation of each, and new steps where it was good.
+    /// Evaluates each search once, and computes new steps for those that improved.
     fn advance(&mut self, climbs: &mut [&mut Climb]) {
         let (dim, lanes) = (self.density.dim(), climbs.len());
         let (globals, locals) = (self.family.globals(), self.family.locals());

@@ -1,12 +1,12 @@
 //! Mixtures by adaptive importance sampling.
 //!
-//! Each round draws from the present mixture, half of the draws with the tails of a t distribution, weighs them by the
-//! density, and makes weights, means and covariances those of the weighted draws, shared among components in proportion to
-//! their densities: a step of expectation maximisation on KL(p‖q), which covers what it sees (Cappé, Douc, Guillin, Marin
-//! and Robert 2008). While there are slots left, a component is added where the weights are largest, with the covariance of
-//! the draws around (Raftery and Bao 2010, section 3.2). A mixture is judged by the draws of the next round, which it has
-//! not been fitted to: by the share of them that the weights leave, measured by the entropy of the weights. The best of all
-//! rounds is the answer.
+//! Each iteration draws from the present mixture, half of the draws with the tails of a t distribution, weights the
+//! draws by the density, and sets weights, means and covariances to those of the weighted draws, shared among
+//! components in proportion to their densities. This is a step of expectation maximisation on KL(p‖q), which covers the
+//! mass that it sees (Cappé, Douc, Guillin, Marin and Robert 2008). While slots are left, a component is added at the
+//! largest weights, with the covariance of the draws around (Raftery and Bao 2010, section 3.2). A mixture is judged by
+//! the draws of the next round, which it has not been fitted to: by the share of them that the weights leave, measured
+//! by the entropy of the weights. The best of all rounds is the answer.
 
 use std::sync::Arc;
 
@@ -53,11 +53,12 @@ const LARGEST: usize = 128;
 /// Degrees of freedom of the tails.
 const FREEDOM: usize = 5;
 
-/// Relative rise of the share of draws left that is progress, and rounds without it that end the fit.
+/// Relative rise of the share of effective draws that counts as progress, and number of iterations without progress
+/// that end the fit.
 const RISE: f64 = 0.01;
 const PATIENCE: u64 = 6;
 
-/// Weighted draws a coordinate that count as much as what a covariance was before.
+/// Number of weighted draws per coordinate at which the new covariance has the same weight as the old one.
 const INERTIA: f64 = 2.0;
 
 /// The share of the draws around a new component that its covariance is made of.
@@ -175,11 +176,11 @@ struct Round {
     log_p: Vec<f64>,
     /// `log p − log q` under the mixture itself.
     plain: Vec<f64>,
-    /// Normalised weights under what was drawn from, smoothed.
+    /// Normalised and smoothed weights with respect to the sampling distribution.
     weights: Vec<f64>,
     /// Share of the draws that these leave.
     share: f64,
-    /// What each component has of each draw, `components × lanes`.
+    /// Responsibility of each component for each draw, `components × lanes`.
     shares: Vec<f64>,
 }
 
@@ -188,7 +189,7 @@ impl Round {
         Lanes::new(&self.z, self.z.len() / self.lanes, self.lanes)
     }
 
-    /// The bound from the draws of the mixture itself, those without the tails.
+    /// The bound from the draws of the mixture itself, without the heavy-tailed half.
     fn bound(&self) -> Estimate {
         let own = &self.plain[..self.lanes / 2];
         let finite: Vec<f64> = own.iter().copied().filter(|w| w.is_finite()).collect();
@@ -352,7 +353,8 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
     }
 }
 
-/// A component with the moments of draws of these weights; its covariance moves as far as there are effective draws.
+/// A component with the moments of draws of these weights. Its covariance moves in proportion to the number of
+/// effective draws.
 fn refitted(part: &Component, own: &[f64], z: Lanes<'_>, seen: f64) -> Option<Component> {
     let (dim, total) = (z.rows(), sum(own));
     let mean: Vec<f64> = (0..dim).map(|i| dot(own, z.row(i)) / total).collect();

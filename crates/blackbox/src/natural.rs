@@ -1,17 +1,18 @@
 //! Natural-gradient steps with second derivatives.
 //!
-//! The best Gaussian's precision is `−E ∇²log p`, and its mean has `E ∇log p = 0`, both under itself (Opper and Archambeau
-//! 2009). Each iteration takes fresh draws, averages gradients and Hessians over them and goes there, or part of the way
-//! where the bound on the same draws would fall. A full step is a Newton step in natural parameters (Khan and Rue 2023,
-//! *The Bayesian learning rule*, section 3). Averages of Hessians have far less noise than the gradients of reparameterised
-//! draws with respect to a covariance, so that a few hundred draws do where there are thousands of parameters.
+//! The best Gaussian's precision is `−E ∇²log p`, and its mean has `E ∇log p = 0`, both under itself (Opper and
+//! Archambeau 2009). Each iteration takes fresh draws, averages gradients and Hessians over them, and takes the full
+//! step, or part of it if the bound on the same draws would fall. A full step is a Newton step in natural parameters
+//! (Khan and Rue 2023, *The Bayesian learning rule*, section 3). Averages of Hessians have far less noise than
+//! gradients of reparameterised draws with respect to a covariance, so a few hundred draws suffice for thousands of
+//! parameters.
 //!
-//! What a full step would gain, by the quadratic model, is estimated on draws that the present member has not seen; noise
-//! makes it larger. Steps whose gains fall by a rate r leave `gain / (1 − r)` in all, and where that is within the tolerance
-//! these steps have converged, and Newton rounds on fixed draws see to the rest. Where gains hardly fall, the noise of the
-//! averages is what is left, and the next iterations take twice as many draws; where they hardly fall with as many as there may
-//! be, steps of this kind are too short, as where a scale's precision depends on what it is the scale of, and those rounds, which
-//! know that, take over.
+//! The gain of a full step, by the quadratic model, is estimated on draws that the present member has not seen. Noise
+//! makes the estimate larger. Steps whose gains fall by a rate r leave `gain / (1 − r)` in all. If that is within the
+//! tolerance, these steps have converged, and Newton's method on fixed draws does the rest. If the gains hardly fall,
+//! the noise of the averages dominates, and the next iterations take twice as many draws. If they hardly fall with the
+//! largest number of draws, these steps are too short, as when a scale's precision depends on the values that it
+//! scales. Newton's method on fixed draws models that dependence and takes over.
 
 use std::sync::Arc;
 
@@ -34,7 +35,8 @@ pub struct NaturalSettings {
     pub tolerance: Option<f64>,
     /// Draws of the first iteration.
     pub first_draws: usize,
-    /// Largest number of draws of an iteration; lowered as those of the Newton rounds are, to bound memory.
+    /// Largest number of draws of an iteration. It is lowered in the same way as for Newton's method on fixed draws, to
+    /// bound memory.
     pub max_draws: usize,
     /// Largest number of iterations.
     pub max_iterations: u64,
@@ -72,7 +74,7 @@ const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 const HESSIAN_LANES: usize = 1 << 15;
 const HESSIAN_DRAWS: usize = 16;
 
-/// A step that leaves more than this share of the last one's gain has met the noise of the averages.
+/// A step that leaves more than this share of the last gain is dominated by the noise of the averages.
 const PROGRESS: f64 = 0.6;
 
 /// Rates of convergence are taken to be no nearer to 1.
@@ -125,9 +127,10 @@ impl Fitting for NaturalSettings {
         }))
     }
 
-    /// Where no step improves the bound, and everywhere that fixed draws are enough for a covariance: along a direction in which
-    /// mean and covariance move together the bound may be fifty times flatter than at a fixed covariance, and what a step gains there
-    /// is lost in the noise. Two scales of a walk of 60 steps were 2 sd off, and .04 nats short of the best where .005 were promised.
+    /// Used if no step improves the bound, and everywhere if fixed draws suffice for a covariance: along a direction in
+    /// which mean and covariance move together, the bound may be fifty times flatter than at a fixed covariance, and
+    /// the gain of a step there is lost in the noise. Two scales of a walk of 60 steps were 2 sd off, and .04 nats
+    /// short of the best where .005 were promised.
     fn hands_over(&self, status: &Status, dim: usize) -> bool {
         match status {
             Status::Stalled { .. } => true,
@@ -141,12 +144,12 @@ impl Fitting for NaturalSettings {
 struct Natural<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
-    /// Directions whose Hessian products the family asks for, `d × columns`.
+    /// Directions whose Hessian products the family needs, `d × columns`.
     directions: Vec<f64>,
     source: NoiseSource,
     settings: NaturalSettings,
     start: Vec<f64>,
-    /// Keeps the draws of one fit apart from those of another with the same seed.
+    /// Separates the draws of one fit from those of another with the same seed.
     stream: u64,
 }
 
@@ -155,7 +158,7 @@ struct Natural<'a, D: TwiceDifferentiable> {
 pub struct NaturalState {
     omega: Vec<f64>,
     lanes: usize,
-    /// What the last full step was to gain; infinite where there was none.
+    /// Predicted gain of the last full step; infinite before the first one.
     gain: f64,
     calls: Calls,
 }

@@ -1,13 +1,14 @@
-//! Laplace's method nested: local parameters given global ones, then the global parameters (Rue, Martino and Chopin, *Approximate Bayesian inference for
-//! latent Gaussian models by using integrated nested Laplace approximations*, 2009, section 3; for any density whose pattern has
-//! global parameters).
+//! Nested Laplace approximation: local parameters given global ones, then the global parameters (Rue, Martino and
+//! Chopin, *Approximate Bayesian inference for latent Gaussian models by using integrated nested Laplace
+//! approximations*, 2009, section 3), for any density whose pattern has global parameters.
 //!
-//! At a point of the global parameters the local parameters' mode and the Hessian there give the log mass over the local parameters by Laplace's method, which
-//! where these are Gaussian is exact. Newton steps with differences climb to the mode of that mass, which a funnel has where
-//! its density has none. From there rounds of points are drawn from the global parameters' Gaussian, widened; their masses are weights by
-//! which its mean and covariance become those of the mass; and when these stand still, means, log scales and regressions of
-//! the local parameters at the points of the last round, by least squares on the family's features, are the answer. Nothing is random
-//! but the points, whose first two moments are exact.
+//! At given global parameters, the mode of the local parameters and the Hessian there yield the log mass over the local
+//! parameters by Laplace's method. This is exact if the local parameters are Gaussian. Newton steps with differences
+//! climb to the mode of that mass. It has one even for a funnel, whose density has none. From there the method
+//! repeatedly draws points from the widened Gaussian of the global parameters. Their masses are weights, which give the
+//! Gaussian the mean and covariance of the mass. When these no longer move, the result is the least-squares fit of the
+//! local parameters' means, log scales and regressions at the last points, on the family's features. Only the points
+//! are random, and their first two moments are exact.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
@@ -26,7 +27,7 @@ use crate::reduce::{axpy, dot};
 /// Settings of the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NestedSettings {
-    /// What another step to the global parameters' mode may gain where it is found, in nats.
+    /// Predicted gain in nats at which the mode of the global parameters is found.
     pub tolerance: f64,
     /// Points of the global parameters of a round.
     pub points: usize,
@@ -54,10 +55,10 @@ const LONGEST: f64 = 2.0;
 const DIFFERENCE: f64 = 0.3;
 const DIFFERENCES: (f64, f64) = (1e-4, 0.3);
 
-/// Standard deviations of the points, in those of the global parameters.
+/// Ratio of the points' standard deviations to those of the global parameters.
 const WIDER: f64 = 1.3;
 
-/// Rounds of points at most, and the move of the mean in standard deviations at which they stand still.
+/// Largest number of iterations, and the move of the mean in standard deviations below which they have converged.
 const ROUNDS: u64 = 4;
 const STILL: f64 = 0.1;
 
@@ -124,7 +125,7 @@ struct Nested<'a, D: TwiceDifferentiable> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NestedState {
     omega: Vec<f64>,
-    /// Where the global parameters are, and the local parameters' mode there.
+    /// The present global parameters, and the local parameters' mode there.
     globals: Vec<f64>,
     locals: Vec<f64>,
     /// Steps of differences.
@@ -154,7 +155,7 @@ struct Quadratic {
     hessian: Vec<f64>,
 }
 
-/// Points of the global parameters with what was found there.
+/// Points of the global parameters with their results.
 struct Points {
     /// Coordinates of each in the global parameters' Gaussian.
     x: Vec<Vec<f64>>,
@@ -169,7 +170,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         self.family.globals().len()
     }
 
-    /// The mass at the stencil around the global parameters; `None` where it is not to be had.
+    /// The mass at the stencil around the global parameters; `None` if it cannot be computed.
     fn quadratic(
         &self,
         climber: &mut Climber<'_, D>,
@@ -229,7 +230,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         })
     }
 
-    /// A step towards the global parameters' mode, and how that ended where it did.
+    /// A step towards the mode of the global parameters, and the result of the search if it has ended.
     fn climb(
         &self,
         state: &mut NestedState,
@@ -383,8 +384,8 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         Some((globals, product(&state.factor, &inner, k), moved))
     }
 
-    /// ω with the local parameters' weights by least squares at the points, whose coordinates are in the Gaussian `before`, for global parameters of
-    /// the Gaussian (`globals`, `factor`).
+    /// ω with the local parameters' weights by least squares at the points, whose coordinates refer to the Gaussian
+    /// `before`, for global parameters of the Gaussian (`globals`, `factor`).
     fn fitted(
         &self,
         before: &NestedState,
@@ -430,7 +431,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         Some(self.family.member(globals, factor, &weights))
     }
 
-    /// One round of points, and whether it was the last.
+    /// One iteration over a set of points, and whether it was the last.
     fn round(
         &self,
         state: &mut NestedState,
@@ -452,7 +453,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
     }
 }
 
-/// What each point adds to a weight for a unit of what is fitted by least squares, from the features there.
+/// The least-squares weight of each point, from the features there.
 fn shares(rows: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let f = rows[0].len();
     let mut gram = vec![0.0; f * f];

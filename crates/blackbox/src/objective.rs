@@ -23,7 +23,7 @@ pub struct Objective<'a, D: TwiceDifferentiable> {
     directions: Vec<f64>,
     products: Vec<f64>,
     values: Vec<f64>,
-    /// Where `grad` was evaluated, so that linearising there need not repeat it.
+    /// The ω at which `grad` was evaluated, so that linearising there does not repeat it.
     at: Vec<f64>,
     calls: Calls,
     /// Scratch of [`negated_hessian`](Self::negated_hessian).
@@ -71,7 +71,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         self.lanes
     }
 
-    /// Evaluations since the last call of this.
+    /// Returns and resets the number of evaluations.
     pub fn take_calls(&mut self) -> Calls {
         std::mem::take(&mut self.calls)
     }
@@ -137,9 +137,9 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         }
     }
 
-    /// Draws and gradients at ω, made again if the last evaluation was elsewhere. That is not counted
-    /// as calls, which must not depend on what happens to be in memory (a resumed run starts with
-    /// nothing); [`charge`](Self::charge) counts it.
+    /// Draws and gradients at ω, recomputed if the last evaluation was at another ω. The recomputation does not count
+    /// as calls, because the count must not depend on what is in memory; a resumed run starts with nothing.
+    /// [`charge`](Self::charge) counts it.
     fn visit(&mut self, omega: &[f64]) {
         if self.at != omega {
             let calls = self.calls;

@@ -179,9 +179,8 @@ impl Optimiser {
 }
 
 jensen_math::simd_fn! {
-    /// `omega += gamma · direction`, with iteration t for the bias correction. Plain loops, one a rule,
-    /// become vector code at the level's instructions; nothing is fused, so all levels give the same
-    /// bits.
+    /// `omega += gamma · direction`, with iteration t for the bias correction. Plain loops, one per rule, become vector
+    /// code at the level's instructions. Nothing is fused, so all levels give the same bits.
     fn move_parameters, move_parameters_fn = <V>(rule: (Rule, f64, i32), gradient: &[f64], state: &mut OptimiserState, omega: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         let (rule, gamma, t) = rule;

@@ -5,8 +5,8 @@
 //!
 //! * *naive* (closed-form entropy): `Jᵀ ∇log p(z) + ∇H(ω)` (Kingma and Welling 2014, Kucukelbir et
 //!   al. 2017);
-//! * *sticking the landing*: `Jᵀ (∇log p(z) − ∇log q(z))`, the path derivative alone, whose variance
-//!   is zero where q = p (Roeder, Wu and Duvenaud 2017).
+//! * *sticking the landing*: `Jᵀ (∇log p(z) − ∇log q(z))`, the path derivative alone, which has zero variance if q = p
+//!   (Roeder, Wu and Duvenaud 2017).
 
 use std::fmt;
 use std::str::FromStr;
@@ -61,7 +61,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of what nobody has estimated.
+    /// An estimate that has not been made.
     pub(crate) const UNKNOWN: Self = Self {
         mean: f64::NAN,
         standard_error: f64::NAN,
@@ -81,7 +81,7 @@ impl Estimate {
 pub struct Stream {
     /// The seed's streams.
     pub source: NoiseSource,
-    /// What the draws are for.
+    /// The purpose of the draws.
     pub purpose: NoisePurpose,
     /// The iteration.
     pub iteration: u64,
@@ -133,7 +133,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         }
     }
 
-    /// What an evaluation takes of each draw, where the density knows it.
+    /// The cost of an evaluation per draw, if the density knows it.
     pub(crate) fn work(&self) -> Option<u64> {
         self.density.work()
     }
@@ -143,7 +143,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         &self.family
     }
 
-    /// Evaluations since the last call of this.
+    /// Returns and resets the number of evaluations.
     pub fn take_calls(&mut self) -> Calls {
         std::mem::take(&mut self.calls)
     }
@@ -160,7 +160,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         self.family.transform(omega, noise, z);
     }
 
-    /// The draws that were evaluated last, so many of them.
+    /// The draws of the last evaluation.
     pub(crate) fn draws(&self, lanes: usize) -> Lanes<'_> {
         Lanes::new(&self.z, self.family.dim(), lanes)
     }
@@ -175,8 +175,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         values
     }
 
-    /// `log p − log q` of the draws of `noise` at `omega`: the log importance weights, whose mean
-    /// estimates the bound.
+    /// `log p − log q` of the draws of `noise` at `omega`: the log importance weights, whose mean estimates the bound.
     pub fn log_weights(&mut self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         let mut weights = self.log_density(omega, noise);
         let mut log_q = vec![0.0; noise.lanes()];
@@ -211,8 +210,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         (Estimate::of(&kept), noise.lanes() - kept.len())
     }
 
-    /// The *sum* over lanes of the gradient estimator into `out`, without the entropy's gradient;
-    /// returns the number of lanes in it. Lanes whose value or gradient is not finite are left out.
+    /// The *sum* over lanes of the gradient estimator into `out`, without the entropy's gradient; returns the number of
+    /// lanes in it. Lanes with a non-finite value or gradient are left out.
     fn pull_sum(
         &mut self,
         estimator: Estimator,
@@ -317,8 +316,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         })
     }
 
-    /// The gradient of the bound, averaged over the lanes that count; returns how many do. With none,
-    /// `out` holds the entropy's part alone (or nothing, for sticking the landing).
+    /// The gradient of the bound, averaged over the lanes that count; returns how many do. Without any, `out` is the
+    /// entropy's part alone (or zero, for sticking the landing).
     pub fn gradient(
         &mut self,
         estimator: Estimator,

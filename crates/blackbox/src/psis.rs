@@ -14,8 +14,8 @@ use crate::reduce::sum;
 pub struct Psis {
     /// Normalised smoothed log weights, in the order given.
     pub log_weights: Vec<f64>,
-    /// Shape k̂ of the fitted tail; infinite when fewer than five weights stand above the cutoff, so
-    /// that there is no tail to fit.
+    /// Shape k̂ of the fitted tail; infinite when fewer than five weights exceed the cutoff, so that no tail can be
+    /// fitted.
     pub khat: f64,
 }
 
@@ -26,7 +26,7 @@ pub fn khat_threshold(draws: usize) -> f64 {
 
 /// Smooths `log_weights` (NaN counts as −∞). `relative_efficiency` is 1 for independent draws.
 ///
-/// Without any finite weight, the weights are returned as they are with an infinite k̂.
+/// Without any finite weight, the weights are returned unchanged with an infinite k̂.
 pub fn psis(log_weights: &[f64], relative_efficiency: f64) -> Psis {
     let mut x = log_weights.to_vec();
     let Some(tail) = Tail::of(&mut x, relative_efficiency) else {
@@ -83,7 +83,7 @@ pub fn tail_index(draws: &[f64], relative_efficiency: f64) -> Option<f64> {
     shapes.filter(|shape| shape.is_finite()).reduce(f64::max)
 }
 
-/// The standard error of a tail index k̂ of so many effective draws, `(1 + k̂) / √m` where m are in the tail.
+/// The standard error of a tail index k̂ from this number of effective draws, `(1 + k̂) / √m` with m draws in the tail.
 pub fn tail_index_error(khat: f64, effective: f64) -> f64 {
     let tail = tail_length(effective as usize, 1.0).max(1) as f64;
     (1.0 + khat) / tail.sqrt()
@@ -127,8 +127,8 @@ impl Tail {
         Some(Self { cutoff, order })
     }
 
-    /// Shape and scale; an infinite shape where fewer than five weights leave nothing to fit, or where a quarter of them is
-    /// zero beside the largest.
+    /// Shape and scale. The shape is infinite if fewer than five weights remain to fit, or if a quarter of them is zero
+    /// relative to the largest.
     fn fit(&self, x: &[f64]) -> (f64, f64) {
         if self.order.len() <= 4 {
             return (f64::INFINITY, 0.0);

@@ -1,7 +1,7 @@
 //! A density that is not evaluated any more once a step is in vain.
 //!
-//! A density may end an evaluation itself when the time is up, and leave NaN: then the interrupt is asked again, so that no
-//! step goes on with what was left out.
+//! A density may end an evaluation itself when the time is up, and leave NaN. The interrupt is then checked again, so
+//! that no step uses the incomplete result.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(crate) struct Watched<'a, D> {
 }
 
 impl<D> Watched<'_, D> {
-    /// Tells the interrupt that an evaluation may have been ended.
+    /// Tells the interrupt that an evaluation may have been cut short.
     fn heed(&self, out: &[f64]) {
         if out.iter().any(|x| x.is_nan()) {
             self.interrupt.is_over();

@@ -395,7 +395,7 @@ pub struct DensityArgs {
     pub build: BuildFlags,
 }
 
-/// What every command that builds a model takes.
+/// Common arguments of commands that build a model.
 #[derive(Args)]
 pub struct BuildFlags {
     /// Look for included files here (repeatable)

@@ -57,11 +57,11 @@ fn is_data(path: &Path) -> bool {
     ending.is_some_and(|ending| DATA.contains(&ending.to_ascii_lowercase().as_str()))
 }
 
-/// Why a program is not called correct.
+/// The reason why a program is rejected.
 enum Wrong {
     /// A file cannot be read.
     File(Failure),
-    /// The program, or what it makes of its data, as the line about it says; diagnostics have been said.
+    /// The program, or its compiled form for its data; diagnostics have been printed.
     Program(String),
 }
 
@@ -110,7 +110,7 @@ fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, 
     })
 }
 
-/// What is said of the program alone. Where data are given they decide what is computed, and no made-up ones are tried.
+/// The messages about the program alone. Given data determine the evaluation, and no made-up data are tried.
 fn diagnosed(source: &Source, has_data: bool) -> Checked {
     let mut checked = stan::check(&source.text, &source.model, &source.includes);
     if let Some(program) = &checked.program {
@@ -125,7 +125,7 @@ fn diagnosed(source: &Source, has_data: bool) -> Checked {
     checked
 }
 
-/// Compiles a program with its data as a fit does; what the user should know of it.
+/// Compiles a program with its data as a fit does, and prints notes for the user.
 fn compiled(source: Source) -> Result<Vec<String>, Failure> {
     let request = FitRequest::default();
     let halt = limits::halt(request.max_seconds, request.memory_limit());

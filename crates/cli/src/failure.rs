@@ -57,7 +57,7 @@ impl Failure {
         Self::usage(error.to_string())
     }
 
-    /// What a command prints that was asked for JSON and has no result.
+    /// The JSON output of a command without a result.
     pub fn to_json(&self) -> String {
         let object = serde_json::json!({
             "status": "failed",
@@ -144,7 +144,7 @@ pub fn remark(text: &str) {
     remark_coloured(&harmless(text));
 }
 
-/// As [`remark`], of a text whose colours are the command's own.
+/// As [`remark`], for a text that contains the command's own colours.
 pub fn remark_coloured(text: &str) {
     // Nobody is left to tell when standard error is closed.
     let _ = writeln!(std::io::stderr(), "{}", text.trim_end());

@@ -18,11 +18,11 @@ use crate::table;
 use crate::terminal::{Say, Setting, check_out, conclude, start_threads};
 use crate::verbose;
 
-/// A run as it is about to start.
+/// A run that is about to start.
 struct Plan {
     source: Source,
     request: FitRequest,
-    /// What is stored of a run that goes on.
+    /// The stored part of a continued run.
     stored: Option<Stored>,
     results: ResultFolder,
 }
@@ -127,7 +127,7 @@ fn new(args: &FitArgs) -> Result<Plan, Failure> {
     })
 }
 
-/// A stored run that goes on.
+/// A stored run to continue.
 fn again(args: &FitArgs, path: &Path) -> Result<Plan, Failure> {
     folder::check_in_place(args.out.as_deref(), path)?;
     let (folder, stored) = Stored::open(path)?;

@@ -19,7 +19,7 @@ use crate::terminal::{STOP, catch_interrupts};
 /// Stacks, for the interpreter of programs: only touched pages take memory.
 const STACK: usize = 256 << 20;
 
-/// What a limit on seconds that is passed leaves to a fit that ends by it, for its draws.
+/// Time after a time limit for a fit to make its draws.
 const GRACE: Duration = Duration::from_millis(700);
 
 /// Runs the command.
@@ -86,7 +86,7 @@ pub fn progress(quiet: bool, length: usize, done: usize) -> ProgressBar {
     bar
 }
 
-/// Fits the pending tasks with this number of workers; rows come as they are finished.
+/// Fits the pending tasks with this number of workers; rows arrive as they finish.
 pub fn work(
     fits: &Fits,
     tasks: &[Task],

@@ -33,7 +33,7 @@ const OPTIONAL: [Optional; 8] = optional! {
     "reproduce": "reproduce",
 };
 
-/// What the help says of the commands that are not there.
+/// The part of the help about absent commands.
 pub fn help() -> String {
     let names: Vec<&str> = absent().map(|optional| optional.command).collect();
     if names.is_empty() {
@@ -45,7 +45,7 @@ pub fn help() -> String {
     )
 }
 
-/// Says why a command line is not understood, or the help that it asks for, and gives the exit code.
+/// Reports why a command line is rejected, or prints the requested help, and returns the exit code.
 pub fn refuse(error: Error) -> u8 {
     let explained = explained(error);
     let text = explained.to_string();
@@ -82,7 +82,7 @@ fn explained(error: Error) -> Error {
     error
 }
 
-/// What should have been there, in words of users, where the library's are those of its parsers.
+/// The expected argument, in words of users instead of the parser's.
 fn number(complaint: &str) -> Option<&'static str> {
     match complaint {
         "invalid digit found in string" => Some("a whole number"),

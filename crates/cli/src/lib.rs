@@ -72,11 +72,11 @@ pub use crate::fault::Memory;
 use crate::args::{Command, CompletionsArgs, Line};
 use crate::failure::{CommandResult, Exit, Failure};
 
-/// Stack of the thread that does everything: deeply nested programs are refused by count, not by
-/// overflow, and only touched pages take memory.
+/// Stack of the main thread: deeply nested programs are rejected by count, not by overflow, and only touched pages use
+/// memory.
 const STACK: usize = 512 << 20;
 
-/// The command line as it is declared.
+/// The declared command line.
 pub fn command() -> clap::Command {
     help::flowing(Line::command())
 }
@@ -88,8 +88,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     guarded(move || called(arguments))
 }
 
-/// The exit code of `work`, on a thread with room for it whatever the main thread has (`ulimit -s`); a panic has been said by
-/// its hook.
+/// The exit code of `work`, on a thread with enough stack whatever the main thread has (`ulimit -s`); its hook has
+/// reported a panic.
 fn guarded(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     let worker = std::thread::Builder::new()
         .name("jensen".into())
@@ -109,7 +109,7 @@ fn guarded(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     }
 }
 
-/// The exit code of a line of the shell, whose failure is said here, also on standard output to who reads JSON there.
+/// The exit code of a command line. Reports a failure, also on standard output if JSON was requested.
 fn called(arguments: Vec<OsString>) -> u8 {
     let read = command().try_get_matches_from(arguments);
     let read = read.and_then(|all| Ok((wants_json(&all), Line::from_arg_matches(&all)?)));
@@ -174,7 +174,7 @@ fn run(command: Command) -> CommandResult {
     }
 }
 
-/// Prints what completes commands.
+/// Prints shell completions.
 fn completions(args: &CompletionsArgs) -> CommandResult {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Line::command(), "jensen", &mut script);

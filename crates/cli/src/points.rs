@@ -81,7 +81,7 @@ pub enum FactorsCommand {
     Fit(Box<TableFit<FactorsRequest>>),
 }
 
-/// Reads a table whose rows are points.
+/// Reads a table with points as rows.
 fn read(method: &PointRequest, data: &Path) -> Result<Points, Error> {
     // Wrong flags are said before anything is read or written.
     method.settings()?;
@@ -132,7 +132,7 @@ pub fn factors(command: FactorsCommand) -> CommandResult {
     run(*args, FACTORS, |r| r.data.as_deref(), points, fit_factors)
 }
 
-/// Fits what `fit` does of what `read` makes of the file that `data` finds in the request.
+/// Runs `fit` on the output of `read` for the file that `data` finds in the request.
 pub(crate) fn run<R: Args + Serialize + DeserializeOwned, D>(
     args: TableFit<R>,
     command: &str,

@@ -1,4 +1,4 @@
-//! Where records and tables go: pictures, NPY and CSV files, standard output.
+//! Destinations of records and tables: pictures, NPY and CSV files, standard output.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -18,7 +18,7 @@ pub enum Destination<'a> {
 }
 
 impl<'a> Destination<'a> {
-    /// The destinations that `--out` names; standard output when there are none.
+    /// The destinations in `--out`; by default standard output.
     pub fn all(paths: &'a [std::path::PathBuf]) -> Result<Vec<Self>, Failure> {
         if paths.is_empty() {
             return Ok(vec![Self::Standard]);
@@ -39,7 +39,7 @@ impl<'a> Destination<'a> {
     }
 }
 
-/// Writes rows that `fill` hands over, to a file all or nothing, or to standard output.
+/// Writes the rows from `fill`, to a file all or nothing, or to standard output.
 pub fn write_rows<T: Number>(
     destination: &Destination<'_>,
     rows: usize,
@@ -67,7 +67,7 @@ pub fn write_rows<T: Number>(
     }
 }
 
-/// Why there is no picture.
+/// The reason why there is no picture.
 pub fn no_picture(path: &Path, why: &str) -> Failure {
     Failure::usage(format!(
         "cannot draw `{}`: {why}; name a file that ends in .npy or .csv",

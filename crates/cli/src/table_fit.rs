@@ -1,4 +1,4 @@
-//! What fits of one table have in common on the command line: where the run is kept, what is printed, how it goes on.
+//! Common flags of fits of one table: the run's folder, the output, and resuming.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ pub struct TableFit<R: Args> {
     quiet: bool,
 }
 
-/// A run that is to be made: the flags over those of the folder, and where its results go.
+/// A run to be made: the flags over those of the folder, and the destination of its results.
 pub struct Asked<R> {
     pub request: R,
     pub results: ResultFolder,
@@ -44,7 +44,7 @@ pub struct Asked<R> {
 }
 
 impl<R: Args + Serialize + DeserializeOwned> TableFit<R> {
-    /// Starts the threads, and opens the folder of a run that goes on.
+    /// Starts the threads, and opens the folder of a continued run.
     pub fn asked(self, command: &str) -> Result<Asked<R>, Failure> {
         start_threads(self.threads)?;
         let say = Say {

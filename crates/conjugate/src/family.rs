@@ -1,8 +1,8 @@
 //! Exponential families of globals, in natural parameters.
 //!
 //! A family has densities h(β) exp(λ·t(β) − a(λ)). One table of facts a family: the length of λ, the log normaliser a,
-//! the expectation parameters `E[t]` = ∇a, and draws. The divergence of two members follows from those,
-//! KL(λ ‖ α) = (λ − α)·∇a(λ) − a(λ) + a(α), and so does every global step: λ is the prior's plus statistics.
+//! the expectation parameters `E[t]` = ∇a, and draws. The divergence of two members follows from those, KL(λ ‖ α) = (λ
+//! − α)·∇a(λ) − a(λ) + a(α), and so does every global step: λ is that of the prior plus statistics.
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::dense;
@@ -281,7 +281,7 @@ impl Default for Blocks {
 }
 
 impl Blocks {
-    /// Adds a block and returns where it starts.
+    /// Adds a block and returns its offset.
     ///
     /// # Panics
     /// When `prior` has not the length of the family's parameters: a model's bug.

@@ -36,7 +36,7 @@ pub fn floor(temper: &Temper, pass: f64) -> f64 {
     }
 }
 
-/// Whether nothing is scheduled any more: a temperature has reached its last value, or a cooling is over.
+/// Whether the schedule is over: a temperature has reached its last value, or a cooling has ended.
 pub fn settled(temper: &Temper, pass: f64) -> bool {
     match temper {
         Temper::None => true,

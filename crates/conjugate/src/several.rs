@@ -1,6 +1,6 @@
-//! Several fits in one run, of which the best is kept: starts of a model, or models with several numbers of parts.
+//! Several fits in one run, of which the best is kept: starts of a model, or models with several numbers of components.
 //!
-//! The candidates are fitted one after the other, each for at most so many iterations, under one control: budgets, trace,
+//! The candidates are fitted in sequence, each for a limited number of iterations, under one control: budgets, trace,
 //! checkpoints and interruption are those of a single run.
 
 use jensen_run::{
@@ -13,23 +13,24 @@ use crate::fit::{ModelFit, identity};
 use crate::model::ConjugateModel;
 use crate::pointwise::{NormaliserTable, Pointwise, VectorGlobals, untempered_bound};
 
-/// A fit that takes part.
+/// One of the fits.
 pub struct Candidate<'a, M> {
     /// The model.
     pub model: &'a M,
     /// How it is fitted, with its own seed.
     pub settings: DriverSettings,
-    /// What is added to its bound where candidates are compared, in nats.
+    /// The addition to its bound in comparisons of candidates, in nats.
     ///
-    /// A mixture of K components has K! posterior modes that differ by the components' names alone. q is at one of
-    /// them, and log K! is what the others add to the evidence (Bishop, *Pattern Recognition and Machine Learning*, 2006, 10.2.4).
+    /// A mixture of K components has K! posterior modes that differ only by the components' labels. q is at one of
+    /// them, and log K! is the contribution of the others to the evidence (Bishop, *Pattern Recognition and Machine
+    /// Learning*, 2006, 10.2.4).
     pub credit: f64,
 }
 
 /// How a candidate ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
-    /// Its untempered bound in nats; absent where it has none.
+    /// Its bound at T = 1 in nats; absent if it has none.
     pub elbo: Option<f64>,
     /// Iterations that it took.
     pub iterations: u64,
@@ -42,7 +43,7 @@ pub struct Ended {
 pub struct BestFit {
     /// The fit.
     pub fit: ModelFit,
-    /// Which candidate it is.
+    /// The index of the candidate.
     pub chosen: usize,
     /// How the candidates ended, in their order; fewer where the run was stopped.
     pub ended: Vec<Ended>,
@@ -225,7 +226,7 @@ impl<M: ConjugateModel> Algorithm for Several<'_, M> {
     }
 }
 
-/// What a checkpoint of such a run must agree with: all models and seeds.
+/// The identity that a checkpoint of such a run must match: all models and seeds.
 ///
 /// # Panics
 /// Without a candidate.

@@ -1,4 +1,4 @@
-//! Which regions border on which: graphs of areal data.
+//! Neighbouring regions: graphs of areal data.
 //!
 //! Three formats, distinguished by their content:
 //!
@@ -102,7 +102,7 @@ impl Adjacency {
 /// Nodes that a list of edges may leave alone: a graph of more is a mistake in a number.
 const MOST_ALONE: usize = 10_000_000;
 
-/// A number in the file and where it stands.
+/// A number in the file and its position.
 #[derive(Clone, Copy)]
 struct Token {
     value: usize,

@@ -82,7 +82,7 @@ fn create_temporary(folder: &Path, name: &std::ffi::OsStr) -> io::Result<(Tempor
     }
 }
 
-/// Removes the temporary files that killed runs left in a folder, which nobody else may be writing to.
+/// Removes the temporary files that killed runs left in a folder; no other process may be writing to it.
 ///
 /// # Errors
 /// The folder cannot be read, or a file not be removed.
@@ -116,7 +116,7 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Other systems do not let a folder be opened as a file; the rename itself is as durable as they make it.
+/// Other systems do not allow a folder to be opened as a file; the rename itself is as durable as they make it.
 #[cfg(not(unix))]
 pub(crate) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())

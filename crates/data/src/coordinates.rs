@@ -8,7 +8,7 @@ use crate::draws::{DrawsVariable, is_storable_name};
 use crate::error::DataError;
 use crate::lookup::similar_name;
 
-/// Dimensions of variables and the labels of dimensions: what ArviZ calls `dims` and `coords`.
+/// Dimensions of variables and the labels of dimensions: `dims` and `coords` in ArviZ.
 ///
 /// A dimension without a name is `name_dim_0`, `name_dim_1`, …, as ArviZ counts them. One without labels has 0, 1, ….
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ impl Labels {
     }
 }
 
-/// What such a file looks like, for messages.
+/// The format of such a file, for messages.
 const FORM: &str = "expected an object such as {\"coords\": {\"school\": [\"Choate\", \"Deerfield\"]}, \"dims\": {\"theta\": [\"school\"]}}";
 
 impl Coordinates {
@@ -112,8 +112,8 @@ impl Coordinates {
         }
     }
 
-    /// The names of a variable's dimensions. A name that would come twice, or mean the draws, is passed over, and so are names
-    /// of another number of dimensions.
+    /// The names of a variable's dimensions. A name that would be duplicated, or that denotes the draws, is ignored,
+    /// and so are names for a different number of dimensions.
     pub fn names(&self, variable: &str, sizes: usize) -> Vec<String> {
         let given = self.dims.get(variable).filter(|dims| dims.len() == sizes);
         let mut names: Vec<String> = Vec::with_capacity(sizes);
@@ -127,7 +127,7 @@ impl Coordinates {
     }
 
     /// The scalars of a variable by the labels of its dimensions, `theta[Choate]`, in the order of
-    /// [`DrawsVariable::display_names`]; none where no dimension has labels.
+    /// [`DrawsVariable::display_names`]; none if no dimension has labels.
     pub fn labelled(&self, variable: &DrawsVariable) -> Option<Vec<String>> {
         let names = self.names(&variable.name, variable.shape.len());
         let sizes = names.iter().zip(&variable.shape);
@@ -145,8 +145,8 @@ impl Coordinates {
         })
     }
 
-    /// Whether all that is named is there, by the shapes of what is written; `declared` has the dimensions of everything that
-    /// the model declares, written or not.
+    /// Whether all named dimensions exist, by the shapes of the written variables; `declared` has the dimensions of
+    /// everything that the model declares, written or not.
     ///
     /// # Errors
     /// Dimensions are given of an unknown variable, or too many or too few of them; labels are given of an unknown dimension,

@@ -26,7 +26,7 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
     parser.document()
 }
 
-/// The text of a data set, which [`parse`] reads back as it is.
+/// The text of a data set, which [`parse`] reads back exactly.
 pub(crate) fn write(data: &DataSet) -> String {
     let mut text = String::from("{");
     for (i, (name, value)) in data.iter().enumerate() {
@@ -86,7 +86,7 @@ enum Step {
     Slot(usize),
 }
 
-/// A number as it was written.
+/// A number as written.
 enum Number {
     Int(i64),
     Real(f64),
@@ -100,11 +100,11 @@ enum Leaves {
     Tuple(Vec<Builder>),
 }
 
-/// A value under construction. For the slot of a tuple inside an array, one builder collects the slot of all tuples.
+/// A value under construction. For the slot of a tuple in an array, one builder collects the slot of all tuples.
 struct Builder {
     /// Length of the lists at each level, once one of them has been closed.
     dims: Vec<Option<usize>>,
-    /// The level at which numbers or tuples stand.
+    /// The level of numbers or tuples.
     leaf_level: Option<usize>,
     leaves: Leaves,
 }
@@ -401,7 +401,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Records that leaves stand at `level`, or says that they stood elsewhere before.
+    /// Records that leaves are at `level`, or reports that they were elsewhere before.
     fn enter_leaf(
         &self,
         builder: &mut Builder,
@@ -507,7 +507,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A non-finite number, or the error for what is no number at all.
+    /// A non-finite number, or the error for text that is not a number.
     #[cold]
     fn special(&mut self, start: usize) -> Result<Number, DataError> {
         self.cursor.pos = start;

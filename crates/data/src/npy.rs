@@ -18,7 +18,7 @@ pub struct Array {
     pub data: Vec<f64>,
 }
 
-/// What a problem with a file is called.
+/// The name of a file in error messages.
 fn damaged(label: &str, what: &str) -> DataError {
     DataError::invalid(format!(
         "{label}: not a NumPy file that can be read: {what}"
@@ -56,14 +56,14 @@ pub fn parse(bytes: &[u8], label: &str) -> Result<Array, DataError> {
     })
 }
 
-/// Columns that one task takes out of a row-major matrix: eight numbers make a line of the cache.
+/// Columns that one task copies from a row-major matrix: eight numbers make a cache line.
 const TOGETHER: usize = 8;
 
 /// The columns of a vector (called `name`) or a matrix (`name1`, `name2`, …) in an NPY file.
 ///
 /// # Errors
-/// When the bytes are no such file, are cut short, or hold something else than numbers; when the array has more than two
-/// dimensions or none.
+/// When the bytes are no such file, are truncated, or contain values other than numbers; when the array has more than
+/// two dimensions or none.
 pub fn columns(bytes: &[u8], name: &str, label: &str) -> Result<Vec<Column>, DataError> {
     let (header, fortran) = header(bytes, label)?;
     let Header { shape, element, .. } = &header;
@@ -116,7 +116,7 @@ pub fn columns(bytes: &[u8], name: &str, label: &str) -> Result<Vec<Column>, Dat
     Ok(named.collect())
 }
 
-/// Shape, element type and offset of the elements of an NPY array, which are all there, and whether they stand in
+/// Shape, element type and offset of the elements of an NPY array, all of which are present, and whether they are in
 /// Fortran order.
 pub(crate) fn header(bytes: &[u8], label: &str) -> Result<(Header, bool), DataError> {
     let fail = |what: &str| damaged(label, what);
@@ -169,7 +169,7 @@ pub(crate) fn header(bytes: &[u8], label: &str) -> Result<(Header, bool), DataEr
     ))
 }
 
-/// What follows `'key':` in a header.
+/// The value of `'key':` in a header.
 fn entry<'h>(header: &'h str, key: &str) -> Option<&'h str> {
     let at = header.find(&format!("'{key}'"))?;
     Some(
@@ -240,7 +240,7 @@ pub fn npz_columns(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> 
 /// An array of an archive: its name and its NPY file.
 type Member<'a> = (String, Cow<'a, [u8]>);
 
-/// The names and NPY files of an NPZ archive; those that are stored as they are stay where they are.
+/// The names and NPY files of an NPZ archive; uncompressed ones are not copied.
 fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataError> {
     let fail = |what: &str| damaged(label, what);
     let cut = || damaged(label, "its directory is cut short");
@@ -308,7 +308,7 @@ fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataErro
     Ok(members)
 }
 
-/// Sizes of 4 GiB and more stand in an extra field, in this order, those alone that do not fit.
+/// Sizes of 4 GiB and more are in an extra field, in this order, and only those that do not fit.
 fn large_sizes(bytes: &[u8], extra: usize, length: usize, sizes: [&mut usize; 3]) -> Option<()> {
     const TOO_LARGE: usize = 0xffff_ffff;
     let mut at = extra;

@@ -1,4 +1,5 @@
-//! The R dump format of older Stan interfaces: assignments of numbers, vectors and arrays, and of what is computed of them.
+//! The R dump format of older Stan interfaces: assignments of numbers, vectors and arrays, and of expressions over
+//! them.
 //!
 //! ```text
 //! N <- 3
@@ -10,8 +11,8 @@
 //! Z <- matrix(rep(0, 6), nrow = 2)
 //! ```
 //!
-//! Expressions are those of `expression`; a statement whose value is none of numbers (a string, a list, a function of R)
-//! makes its variable one that cannot be used, and no other.
+//! Expressions are those of `expression`. A statement whose value is not numeric (a string, a list, a function of R)
+//! makes only its own variable unusable.
 //!
 //! R stores arrays with the first index running fastest; values are returned in the row-major order of
 //! [`Value`]. A literal is an integer when it has neither decimal point nor exponent, or ends in `L`.
@@ -149,9 +150,9 @@ fn to_row_major<T: Copy>(column_major: &[T], shape: &[usize]) -> Vec<T> {
 struct Parser<'a> {
     cursor: Cursor<'a>,
     variable: String,
-    /// Elements that ranges and lengths have asked for so far.
+    /// Number of elements requested by ranges and lengths so far.
     generated: u64,
-    /// What has been assigned.
+    /// The assigned variables.
     data: DataSet,
 }
 
@@ -421,7 +422,7 @@ impl<'a> Parser<'a> {
         &self.cursor.text[start..self.cursor.pos]
     }
 
-    /// Consumes `name(` if it comes next.
+    /// Consumes `name(` if it is next.
     fn call(&mut self, name: &str) -> bool {
         let start = self.cursor.pos;
         if self.cursor.eat_word(name) {
@@ -434,8 +435,8 @@ impl<'a> Parser<'a> {
         false
     }
 
-    /// Past what is left of a statement: to its line's end outside of all brackets and strings; `false` where the file ends
-    /// within one.
+    /// Skips the rest of a statement: to the end of its line outside of all brackets and strings; `false` where the
+    /// file ends within one.
     fn skip_statement(&mut self) -> bool {
         let mut open = 0usize;
         while let Some(b) = self.cursor.peek() {

@@ -34,7 +34,7 @@ pub enum Artefact {
     Checkpoint,
     /// Refined draws on the unconstrained scale.
     Refined,
-    /// What the files were when they were written, [`crate::Digests`].
+    /// The digests of the files when they were written, [`crate::Digests`].
     Digests,
 }
 
@@ -66,10 +66,10 @@ struct Marker {
     version: String,
 }
 
-/// Where a finished fit is kept while a new run is made in its folder.
+/// Folder of a finished fit while a new run uses its place.
 const EARLIER: &str = ".earlier";
 
-/// Moves those of the files that are there.
+/// Moves the existing files.
 fn move_files(names: &[String], from: &Path, to: &Path) -> Result<(), DataError> {
     for name in names {
         let path = from.join(name);
@@ -91,8 +91,8 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Takes a folder for a run of `command` (such as `fit`): creates it with its parents, takes an empty one, or
-    /// takes one that an earlier run of the same command wrote (whose files stay until replaced or [`RunDir::clear`]ed).
+    /// Locks a folder for a run of `command` (such as `fit`): creates it with its parents, uses an empty one, or uses
+    /// one that an earlier run of the same command wrote (whose files stay until replaced or [`RunDir::clear`]ed).
     /// Refuses a file and a folder with other people's files in it.
     pub fn create(path: &Path, command: &str) -> Result<Self, DataError> {
         if path.exists() && !path.is_dir() {
@@ -185,12 +185,12 @@ impl RunDir {
         &self.path
     }
 
-    /// The command whose results the folder holds.
+    /// The command that wrote the results in the folder.
     pub fn command(&self) -> &str {
         &self.command
     }
 
-    /// Where an artefact is or will be.
+    /// The path of an artefact, which may not exist yet.
     pub fn artefact(&self, artefact: Artefact) -> PathBuf {
         self.path.join(artefact.file_name())
     }
@@ -216,11 +216,11 @@ impl RunDir {
         Ok(())
     }
 
-    /// Makes room for a new run. A finished fit is put aside within the folder, until [`RunDir::forget_earlier`], and comes
-    /// back with [`RunDir::bring_back`]; what a run left that did not finish is removed.
+    /// Prepares the folder for a new run. A finished fit is moved aside within the folder until
+    /// [`RunDir::forget_earlier`], and [`RunDir::bring_back`] restores it; files of an unfinished run are removed.
     ///
     /// # Errors
-    /// A file cannot be moved or removed: then the finished fit is where it was.
+    /// A file cannot be moved or removed: the finished fit is then where it was.
     pub fn make_room(&self) -> Result<(), DataError> {
         let names = Digests::names(self).filter(|_| self.has(Artefact::Fit));
         let Some(mut names) = names else {
@@ -246,7 +246,7 @@ impl RunDir {
         moved
     }
 
-    /// Brings back the fit that was put aside, in place of what a failed run left.
+    /// Restores the fit that was moved aside, instead of the files of a failed run.
     ///
     /// # Errors
     /// A file cannot be moved or removed.
@@ -268,7 +268,7 @@ impl RunDir {
         self.forget_earlier()
     }
 
-    /// Removes the fit that was put aside, if there is one.
+    /// Removes the fit that was moved aside, if there is one.
     ///
     /// # Errors
     /// It cannot be removed.
@@ -294,12 +294,13 @@ impl RunDir {
     }
 }
 
-/// A folder held for one run: until this is dropped, or the process ends in whatever way.
+/// A folder locked for one run, until this is dropped or the process ends.
 #[derive(Debug)]
 pub struct Claim(Option<File>);
 
 impl Claim {
-    /// Holds a folder, which is made where there is none. What cannot be one is left to [`RunDir::create`] to refuse.
+    /// Locks a folder, and creates it if necessary. Paths that cannot be a folder are left to [`RunDir::create`] to
+    /// reject.
     ///
     /// # Errors
     /// Another run holds it, of this process or of another.

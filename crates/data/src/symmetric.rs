@@ -7,7 +7,7 @@
 //! - **triplets**: row, column and value a line, apart by commas or blanks; a header is skipped. Rows and columns are numbered from
 //!   0 where a 0 occurs and from 1 otherwise, and the largest number is the size.
 //!
-//! A file that holds one triangle alone stands for both.
+//! A file with only one triangle represents both.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub struct Symmetric {
     pub entries: Vec<(usize, usize, f64)>,
 }
 
-/// An entry as it stands in the file.
+/// An entry of the file.
 struct Entry {
     row: usize,
     column: usize,
@@ -36,14 +36,14 @@ struct Entry {
 /// Rows that may have no entry: a matrix of more is a mistake in a number.
 const MOST_EMPTY: usize = 10_000_000;
 
-/// Difference of mirrored entries that counts as rounding, relatively.
+/// Relative difference of mirrored entries that counts as rounding.
 const ROUNDING: f64 = 1e-10;
 
 impl Symmetric {
     /// Reads a matrix.
     ///
     /// # Errors
-    /// The file cannot be read, or what [`parse`](Self::parse) refuses.
+    /// The file cannot be read, or the errors of [`parse`](Self::parse).
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::parse(&read_bytes(path)?, &path.display().to_string())
     }

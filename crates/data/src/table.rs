@@ -13,7 +13,7 @@ use crate::error::{DataError, ParseError};
 use crate::files::{self, HELD, bytes_in_words, held};
 use crate::{npy, table_csv};
 
-/// What a column holds.
+/// The content of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cells {
     /// Numbers; NaN where a value is missing.
@@ -36,7 +36,7 @@ impl Cells {
         self.len() == 0
     }
 
-    /// Rows whose value is missing, counted from 0.
+    /// Rows with a missing value, counted from 0.
     pub fn missing(&self) -> Vec<usize> {
         (0..self.len()).filter(|i| self.is_missing(*i)).collect()
     }
@@ -57,9 +57,9 @@ pub struct Column {
     pub name: String,
     /// Its cells.
     pub cells: Cells,
-    /// For words read from a file: where the first cell stands that is no number.
+    /// For words read from a file: the location of the first cell that is not a number.
     pub(crate) first_word: Option<Box<ParseError>>,
-    /// For a column read from a file with a cell that has no value: what there is to say where none may be missing.
+    /// For a column read from a file with an empty cell: the message if none may be missing.
     pub(crate) first_gap: Option<DataError>,
 }
 
@@ -85,7 +85,7 @@ impl Column {
         }
     }
 
-    /// Where the first word of a column of words stands.
+    /// The location of the first word of a column of words.
     pub(crate) fn no_numbers(&self) -> DataError {
         if let Some(location) = &self.first_word {
             return DataError::Parse(location.clone());
@@ -134,7 +134,7 @@ impl Column {
         }
     }
 
-    /// For every row the index of its value among `levels`, `None` where it is missing.
+    /// For every row the index of its value among `levels`, `None` if it is missing.
     ///
     /// # Errors
     /// When a value is not among them.
@@ -189,7 +189,7 @@ pub struct Table {
     /// The file, or the caller's label.
     source: String,
     columns: Vec<Column>,
-    /// Of the columns, by name.
+    /// The columns by name.
     positions: HashMap<String, usize>,
     rows: usize,
 }
@@ -236,10 +236,10 @@ impl Table {
         Self::read_within(path, HELD)
     }
 
-    /// [`read`](Self::read) where no more than so many bytes may be decompressed.
+    /// [`read`](Self::read) with a limit on decompressed bytes.
     ///
     /// # Errors
-    /// As [`read`](Self::read), and when there are more.
+    /// The errors of [`read`](Self::read), and a file beyond the limit.
     pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
         Self::parse(
             &Bytes::read_within(path, most)?,
@@ -247,7 +247,7 @@ impl Table {
         )
     }
 
-    /// A table from the (decompressed) bytes of a file; `label` is its name, whose ending tells the format.
+    /// A table from the (decompressed) bytes of a file; `label` is its name, whose ending determines the format.
     ///
     /// # Errors
     /// When the bytes do not follow the format.
@@ -280,8 +280,8 @@ impl Table {
         Self::new(label, npy::npz_columns(bytes, label)?)
     }
 
-    /// The columns of a Parquet file: numbers, truth values as 0 and 1, words; a list of numbers a row `x` gives `x1`, `x2`, ….
-    /// What is null is missing.
+    /// The columns of a Parquet file: numbers, truth values as 0 and 1, words; a list of numbers a row `x` gives `x1`,
+    /// `x2`, …. Null values are missing.
     ///
     /// # Errors
     /// When the bytes are no Parquet file, a column has something else, lists differ in length, or this build has no reader.
@@ -368,7 +368,7 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     read_bytes_within(path, HELD)
 }
 
-/// [`read_bytes`] with another limit on what is decompressed.
+/// [`read_bytes`] with another limit on decompressed bytes.
 ///
 /// # Errors
 /// As [`read_bytes`].

@@ -12,21 +12,21 @@ use crate::error::DataError;
 use crate::source::Cursor;
 use crate::table::{Cells, Column, Table};
 
-/// Words that stand for a missing value, whatever their case.
+/// Words that represent a missing value, in any case.
 pub const MISSING: [&str; 6] = ["na", "n/a", "nan", "null", ".", "?"];
 
 /// The message about a cell without a value in a column that needs one in every row.
 const NO_VALUE: &str = "a value in every row, and there is none here: leave such rows out, or give the missing values \
                         parameters of their own";
 
-/// Locations in the file that are kept, each found by reading the text before it: of the other columns of a table with more,
+/// Largest number of stored locations in the file, each found by reading the text before it; for further columns,
 /// messages name no line.
 const REPORTED: usize = 100;
 
 /// Whether the first row names the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Header {
-    /// It does when none of its cells is a number or missing.
+    /// It has a header if none of its cells is a number or missing.
     #[default]
     Auto,
     /// It does.
@@ -35,8 +35,8 @@ pub enum Header {
     No,
 }
 
-/// A word as a cell of a table of commas, in quotes where it needs them. Characters that would steer who shows it are written
-/// out, and a word that a spreadsheet would take for a formula begins with an apostrophe, as spreadsheets write such words.
+/// A word as a cell of a table of commas, in quotes where it needs them. Control characters are escaped, and a word
+/// that a spreadsheet would read as a formula begins with an apostrophe, as spreadsheets write such words.
 pub fn quoted(word: &str) -> String {
     let word = harmless(word);
     let formula = word.starts_with(['=', '@', '+', '-']) && !is_number(&word);
@@ -325,7 +325,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Where the cells of a record begin, and whether it ends within quotes.
+/// The starts of a record's cells, and whether it ends within quotes.
 struct RawCells {
     starts: Vec<usize>,
     quoted: bool,

@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use crate::error::DataError;
 
 /// Appends JSON objects, one a line. Lines are buffered until [`TraceWriter::flush`], which a run calls with every
-/// checkpoint: after a kill the file may hold more lines than the checkpoint knows (and a last one cut short), and
-/// [`TraceWriter::resume`] drops those. Dropping the writer flushes too, without saying whether that worked.
+/// checkpoint. After a kill the file may have more lines than the checkpoint (and a truncated last one), and
+/// [`TraceWriter::resume`] removes those. Dropping the writer flushes too, without saying whether that worked.
 #[derive(Debug)]
 pub struct TraceWriter {
     path: PathBuf,
@@ -101,7 +101,7 @@ impl TraceWriter {
             .map_err(|e| DataError::io("write", &self.path, &e))
     }
 
-    /// Lines written so far, those kept by `resume` included. A checkpoint stores this number.
+    /// Lines written so far, including those kept by `resume`. A checkpoint stores this number.
     pub fn lines(&self) -> u64 {
         self.lines
     }

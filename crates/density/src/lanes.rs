@@ -36,7 +36,7 @@ impl<'a> Lanes<'a> {
         self.lanes
     }
 
-    /// All elements, row after row.
+    /// All elements, row by row.
     pub fn as_slice(&self) -> &'a [f64] {
         self.data
     }
@@ -74,7 +74,7 @@ impl<'a> LanesMut<'a> {
         self.lanes
     }
 
-    /// All elements, row after row.
+    /// All elements, row by row.
     pub fn as_mut_slice(&mut self) -> &mut [f64] {
         self.data
     }

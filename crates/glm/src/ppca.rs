@@ -43,7 +43,7 @@ struct Posterior {
     inverse: Vec<f64>,
 }
 
-/// Groups are divided into so many parts, whatever the number of threads.
+/// Number of parts of the groups, independent of the number of threads.
 const PARTS: usize = 8;
 
 impl Ppca {

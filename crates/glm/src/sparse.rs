@@ -97,10 +97,10 @@ impl SparseRow for Bytes<'_> {
     }
 }
 
-/// How many rows ahead of their use entries are asked for.
+/// Number of rows by which prefetching is ahead.
 const AHEAD: usize = 6;
 
-/// Runs code on the row `n`, whatever its entries are.
+/// Runs code on the row `n` for any kind of entries.
 macro_rules! with_row {
     ($sparse:expr, $n:expr, $row:ident => $body:expr) => {{
         let range = $sparse.starts[$n as usize]..$sparse.starts[$n as usize + 1];
@@ -163,8 +163,7 @@ impl Sparse {
         })
     }
 
-    /// Whole rows of bytes (an image's pixels), read as `byte · scale`, of which all but the zeros are
-    /// kept, in three bytes each.
+    /// Whole rows of bytes (an image's pixels), read as `byte · scale`; nonzero ones are stored in three bytes each.
     ///
     /// # Errors
     /// When the bytes do not fill whole rows, or there are more than 65 536 columns.
@@ -323,7 +322,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Vectors of the next block when so many are left to cover: up to four, and never one alone after others.
+/// Number of vectors of the next block, given the number left: up to four, and never a single one after others.
 #[inline(always)]
 fn block(left: usize) -> usize {
     match left {
@@ -333,8 +332,8 @@ fn block(left: usize) -> usize {
     }
 }
 
-/// Where the vectors of a block begin. The last vector of a row ends with it, and may overlap the one before it,
-/// which is of the same block.
+/// The offsets of a block's vectors. The last vector of a row ends with it, and may overlap the one before it, which is
+/// of the same block.
 #[inline(always)]
 fn starts<const C: usize>(first: usize, width: usize) -> [usize; C] {
     let mut starts = [0; C];

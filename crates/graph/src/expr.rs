@@ -5,8 +5,8 @@
 //! Constraint helpers ([`Expr::positive`], [`Expr::interval`], …) return the constrained value and
 //! add the log-Jacobian of the transform to the density.
 //!
-//! Mistakes (lengths that do not agree, an index out of range) do not panic where they are made: the
-//! first one is kept with its location in the source, and [`Builder::try_density`] returns it.
+//! Errors (mismatched lengths, an index out of range) do not panic immediately: the first one is kept with its location
+//! in the source, and [`Builder::try_density`] returns it.
 //!
 //! ```
 //! use jensen_density::{Lanes, LanesMut, LogDensity};
@@ -110,7 +110,7 @@ pub struct RecordIndices<'b> {
     least: u32,
 }
 
-/// What can stand where an expression is expected: an [`Expr`] or a number.
+/// Types that can be used as an expression: an [`Expr`] or a number.
 pub trait Operand<'b> {
     /// The value as an expression of `builder`.
     fn expr(self, builder: &'b Builder) -> Expr<'b>;
@@ -323,7 +323,7 @@ impl Builder {
         Ok(GraphDensity::new(&self.try_graph(log_density)?, execution))
     }
 
-    /// [`try_density`](Self::try_density) for programs whose expressions are known to be right.
+    /// [`try_density`](Self::try_density) for programs whose expressions are known to be correct.
     ///
     /// # Panics
     /// When `try_density` returns an error, with its message.
@@ -342,7 +342,7 @@ impl Builder {
         }
     }
 
-    /// Keeps the first mistake; the value stands in for the one that could not be made.
+    /// Keeps the first error, and returns a placeholder for the value.
     #[track_caller]
     fn fail(&self, message: String) -> Expr<'_> {
         let location = Location::caller();
@@ -352,8 +352,8 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Makes nodes whose site is the caller's location in its source, so that the copies of an
-    /// expression that a loop makes are recognised.
+    /// Sets the site of new nodes to the caller's location in its source, so that the copies of an expression in a loop
+    /// are recognised.
     #[track_caller]
     fn emit(
         &self,
@@ -469,7 +469,7 @@ impl<'b> Expr<'b> {
         self.gather(&range.collect::<Vec<usize>>())
     }
 
-    /// The elements at `indices`, from zero, as often as they are named.
+    /// The elements at `indices`, from zero, with repetitions.
     #[track_caller]
     pub fn gather(self, indices: &[usize]) -> Expr<'b> {
         self.fixed(|graph, x| {
@@ -485,7 +485,7 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// For each record, the element that its index names.
+    /// For each record, the element at its index.
     #[track_caller]
     pub fn gather_record(self, indices: RecordIndices<'b>) -> Expr<'b> {
         if !std::ptr::eq(indices.builder, self.builder) {

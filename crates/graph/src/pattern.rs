@@ -1,4 +1,4 @@
-//! Which mixed second derivatives of a log density vanish.
+//! The mixed second derivatives of a log density that vanish.
 //!
 //! The gradient's elements are followed back to the coordinates that they are computed from: where element i is not
 //! computed from coordinate j, the derivative by both is zero everywhere. Sets of coordinates are interned, as most of the
@@ -19,8 +19,8 @@ const MOST: usize = 1 << 24;
 /// An interned set; 0 is the empty one.
 type SetId = u32;
 
-/// The pattern of a graph whose first input is the draw and whose second output is the gradient; `None` where there is
-/// a record axis, or too much depends on too much.
+/// The pattern of a graph whose first input is the draw and whose second output is the gradient; `None` if there is a
+/// record axis, or too many elements depend on too many.
 pub(crate) fn pattern(graph: &Graph) -> Option<Arc<Pattern>> {
     if graph.record_count().is_some() {
         return None;
@@ -230,7 +230,7 @@ struct Sets {
     joined: usize,
     /// Scratch: which coordinates a union has.
     marked: Vec<bool>,
-    /// Scratch: which sets a union has seen.
+    /// Scratch: the sets that a union has visited.
     seen: Vec<u32>,
     round: u32,
 }
@@ -249,7 +249,7 @@ impl Sets {
         }
     }
 
-    /// Whether no pattern is made of them: from then on nothing is joined.
+    /// Whether the pattern is given up: from then on no sets are joined.
     fn are_too_many(&self) -> bool {
         self.joined > MOST
     }
@@ -380,7 +380,7 @@ mod tests {
         assert!(pattern(&graph).is_none());
     }
 
-    /// A million entries, each of the product of a row and a column: they are not walked through one by one.
+    /// A million entries, each the product of a row and a column; the pass does not visit them one by one.
     #[test]
     fn a_product_of_large_matrices_takes_no_time() {
         let rows = 1000_u32;

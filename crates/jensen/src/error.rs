@@ -11,7 +11,7 @@ use crate::stan::ModelError;
 
 /// Everything that ends a fit without a result. A fit that is not trusted is no error.
 ///
-/// Variants that hold another crate's error display it as it is, and pass on its [source](std::error::Error::source).
+/// Variants with another crate's error display it unchanged, and pass on its [source](std::error::Error::source).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -23,16 +23,16 @@ pub enum Error {
     Fit(FitError),
     /// No starting point has a finite density, with the model's own words for why.
     NoStart(String),
-    /// Records cannot be fitted by minibatches as asked.
+    /// Records cannot be fitted by minibatches as requested.
     Records(RecordError),
     /// A latent Gaussian model, or its fit.
     #[cfg(feature = "latent")]
     Latent(jensen_latent::Error),
-    /// It would take more memory than allowed.
+    /// More memory is needed than allowed.
     Memory {
         /// The task.
         what: String,
-        /// Bytes it would take.
+        /// Needed bytes.
         needed: u64,
         /// Bytes allowed.
         limit: u64,
@@ -147,7 +147,7 @@ impl From<jensen_latent::Error> for Error {
 }
 
 impl From<RunError> for Error {
-    /// A run that cannot be resumed was asked for with the wrong settings.
+    /// The wrong settings were given for a run that cannot be resumed.
     fn from(error: RunError) -> Self {
         Self::setting(error)
     }

@@ -43,9 +43,9 @@ pub struct Options {
     pub resample: bool,
     /// Threads that compute the constrained values of draws; the problem sets the threads of its density.
     pub threads: usize,
-    /// Bytes that the fit may take.
+    /// Largest number of bytes of the fit.
     pub memory_limit: u64,
-    /// Where the covariances of the draws come from.
+    /// The source of the covariances of the draws.
     pub covariance: Covariance,
 }
 
@@ -113,7 +113,7 @@ impl Options {
         self
     }
 
-    /// The bytes that the fit may take (8 GiB).
+    /// Largest number of bytes of the fit (8 GiB).
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = bytes;
         self
@@ -136,7 +136,8 @@ pub struct Fitted {
     /// A summary of every reported scalar, in the order of the columns: from refined draws, from weighted draws of the
     /// approximation, or from the sample.
     pub(crate) summaries: Vec<ParameterSummary>,
-    /// The first quantity whose distribution the reported draws of the approximation miss, even with weights.
+    /// The first quantity whose distribution the reported draws of the approximation do not represent, even with
+    /// weights.
     moved: Option<String>,
     /// Estimates of the ELBO along the run, including the part before a resume.
     pub history: Vec<HistoryPoint>,
@@ -192,7 +193,7 @@ impl Fitted {
         verdict
     }
 
-    /// The first parameter whose draws have no finite mean or standard deviation, without a tail index as the reason.
+    /// The first parameter whose draws have no finite mean or standard deviation, unless a tail index explains it.
     fn beyond_numbers(&self) -> Option<&str> {
         if self.sample.table.is_empty() {
             return None;

@@ -19,7 +19,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Checks a program and binds its data, as a fit would.
+    /// Checks a program and binds its data, as for a fit.
     ///
     /// # Errors
     /// [`Error::Model`] with diagnostics.

@@ -18,7 +18,7 @@ use crate::{Fitted, Predictive};
 /// Points of one stage that summaries and reports keep.
 const POINTS: usize = 400;
 
-/// Scalars whose draws a report gets; it draws fewer and says so.
+/// Largest number of scalars whose draws a report receives; it shows fewer and says so.
 const MARGINALS: usize = 400;
 
 /// Quantities that a sentence names beside the first.
@@ -460,7 +460,7 @@ fn by_stage(history: &[HistoryPoint]) -> Vec<&[HistoryPoint]> {
     history.chunk_by(|a, b| a.stage == b.stage).collect()
 }
 
-/// At most [`POINTS`] evenly spread points of every stage, first and last among them.
+/// At most [`POINTS`] evenly spaced points of every stage, including the first and the last.
 fn thinned(history: &[HistoryPoint]) -> Vec<&HistoryPoint> {
     let mut kept = Vec::new();
     for stage in by_stage(history) {

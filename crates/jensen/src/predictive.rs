@@ -18,10 +18,10 @@ use crate::stan::column_major;
 /// Replicated data sets that are looked at.
 const REPLICATES: usize = 400;
 
-/// Observations that are looked at, evenly spread where there are more.
+/// Largest number of examined observations, evenly spaced if there are more.
 const OBSERVATIONS: usize = 20_000;
 
-/// Observations drawn one by one.
+/// Largest number of observations drawn separately.
 const DRAWN: usize = 400;
 
 /// Observations that are left out one at a time; `jensen compare` does so with any number.
@@ -46,7 +46,8 @@ pub struct Predictive {
 }
 
 impl Predictive {
-    /// Of the draws of a fit to `data`; `weighted` where the draws are an approximation's, so that their importance weights count.
+    /// From the draws of a fit to `data`; `weighted` where the draws are an approximation's, so that their importance
+    /// weights count.
     pub fn of(sample: &Sample, data: &DataSet, weighted: bool) -> Self {
         let mut found = Self::default();
         let mut first = 0;

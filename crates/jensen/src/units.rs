@@ -35,7 +35,7 @@ struct Kept {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Left {
     column: usize,
-    /// The position among the kept columns of that of which this is a copy, and by how much it changes for a unit of that.
+    /// Its index among the kept columns of the original, and its change per unit of the original.
     copy_of: Option<(usize, f64)>,
     level: f64,
 }
@@ -47,16 +47,16 @@ pub struct Units {
     left: Vec<Left>,
 }
 
-/// A column whose deviations from its mean are not this many roundings of its largest number is constant. Numbers that were computed
-/// have a few; a column a million standard deviations from 0 has more than 10⁹.
+/// A column is constant if its deviations from its mean are below this number of roundings of its largest value.
+/// Numbers that were computed have a few; a column a million standard deviations from 0 has more than 10⁹.
 const ROUNDINGS: f64 = 64.0;
 
-/// Two columns that nowhere differ by more than this share of their standard deviation are one: a ten-millionth of it says
-/// nothing of rows but how they were rounded.
+/// Two columns are equal if they differ nowhere by more than this share of their standard deviation: a ten-millionth of
+/// it reflects only rounding.
 const SAME: f64 = 1e-7;
 
 impl Units {
-    /// Units in which `width` columns are as they are.
+    /// Units that leave `width` columns unchanged.
     pub fn as_they_are(width: usize) -> Self {
         let kept = |column| Kept {
             column,
@@ -69,7 +69,7 @@ impl Units {
         }
     }
 
-    /// Those of columns of these moments, which may be of rows that nobody has together; copies are not looked for.
+    /// The units of columns with these moments, which may come from rows in several places; copies are not detected.
     ///
     /// # Errors
     /// All columns are constant.
@@ -107,7 +107,7 @@ impl Units {
         Ok(units)
     }
 
-    /// Those of rows of `width` numbers, of which NaN are missing.
+    /// The units of rows of `width` numbers; NaN are missing.
     ///
     /// # Errors
     /// All columns are constant.
@@ -115,7 +115,7 @@ impl Units {
         Self::of_some(width, rows, asked, &vec![true; width])
     }
 
-    /// The same where some columns hold no real numbers, and stay as they are.
+    /// The same if some columns contain no real numbers, and stay unchanged.
     ///
     /// # Errors
     /// All columns are constant.
@@ -144,7 +144,7 @@ impl Units {
         Ok(units)
     }
 
-    /// Leaves columns out that are others in other units, and knows them by the columns of those.
+    /// Omits columns that are copies of others in other units, and predicts them from those.
     fn look_for_copies(&mut self, moments: &[ColumnMoments], rows: &[f64]) {
         for (copy, original, sign) in copies(moments, &self.kept, rows) {
             let (from, to) = (&moments[original], &moments[copy]);
@@ -179,7 +179,7 @@ impl Units {
         self.kept.len()
     }
 
-    /// Whether nothing is changed.
+    /// Whether the units change nothing.
     pub fn change_nothing(&self) -> bool {
         self.left.is_empty() && self.kept.iter().all(|k| k.centre == 0.0 && k.scale == 1.0)
     }
@@ -248,7 +248,8 @@ impl Units {
         rows.flat_map(|row| self.back(&wide(row))).collect()
     }
 
-    /// The derivatives of the data's columns by the columns in these units: the index of a kept column, and the slope.
+    /// The derivatives of the data's columns with respect to the columns in these units: the index of a kept column,
+    /// and the slope.
     fn slopes(&self) -> Vec<Option<(usize, f64)>> {
         let mut slopes = vec![None; self.columns()];
         for (position, kept) in self.kept.iter().enumerate() {
@@ -330,7 +331,8 @@ struct Shifted<'a> {
     fields: &'a [&'a str],
 }
 
-/// Runs in units of its own under `control`, whose observer sees the bounds, and further `fields` that are bounds, with `by` nats added.
+/// Runs in standardised units under `control`. Its observer receives the bounds, and further `fields` that are bounds,
+/// with `by` nats added.
 pub fn shifted<T>(
     control: Control<'_>,
     by: f64,

@@ -22,12 +22,12 @@ pub enum PriorDensity {
         /// The power.
         power: f64,
     },
-    /// Of a correlation: exponential in √(−log(1 − ρ²)), either sign alike.
+    /// For a correlation: exponential in √(−log(1 − ρ²)), with equal mass for either sign.
     Correlation {
         /// The rate.
         rate: f64,
     },
-    /// Of a share: exponential in a distance that is known by a curve.
+    /// For a share: exponential in a distance that is tabulated.
     Share {
         /// The rate.
         rate: f64,
@@ -72,7 +72,7 @@ pub enum Tail {
         /// ½ of a variance, −½ of a precision, 1 of a scale.
         power: f64,
     },
-    /// P(length < U) = α in so many dimensions.
+    /// P(length < U) = α in this number of dimensions.
     Length {
         /// The number of dimensions.
         dimensions: f64,

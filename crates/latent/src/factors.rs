@@ -52,7 +52,7 @@ pub struct FactorSettings {
     pub tolerance: f64,
     /// Seed of the first loadings.
     pub seed: u64,
-    /// Names of the likelihood's parameters that stay as they are; the others are learned from there.
+    /// Names of the likelihood's fixed parameters; the others are learned from their starting values.
     pub fixed: Vec<String>,
 }
 
@@ -173,7 +173,7 @@ struct Em<'a> {
     rows_of: Vec<Vec<usize>>,
     /// The entries of every column.
     entries: Vec<Observations>,
-    /// Their sites, at the parameters of the moment.
+    /// Their sites, at the present parameters.
     sites: Vec<Sites>,
 }
 
@@ -569,12 +569,12 @@ fn least_variance(model: &FactorModel) -> f64 {
     NO_NOISE * variances.sum::<f64>() / model.table.cols as f64
 }
 
-/// Columns whose principal components are taken at most: their eigenvectors take a second.
+/// Largest number of columns for which principal components are computed; their eigenvectors take a second.
 const WIDEST: usize = 200;
 
-/// The start of a model with normal noise: loadings with intercepts, K + 1 numbers a column, and the variance of the noise by
-/// principal components, which of a complete table are the maximum of the likelihood (Tipping and Bishop 1999). Missing entries
-/// stand at the means of their columns.
+/// The start of a model with normal noise: loadings with intercepts, K + 1 numbers a column, and the variance of the
+/// noise by principal components, which of a complete table are the maximum of the likelihood (Tipping and Bishop
+/// 1999). Missing entries are set to the means of their columns.
 fn principal(model: &FactorModel) -> Option<(Vec<f64>, f64)> {
     let (table, k) = (&model.table, model.factors);
     let (n, d) = (table.rows, table.cols);

@@ -1,10 +1,11 @@
-//! Hyperparameters integrated over: their posterior around its mode, and fits at points that stand for it.
+//! Integration over hyperparameters: their posterior around its mode, and fits at the points of the integration rule.
 //!
-//! The posterior of the hyperparameters x (in unconstrained coordinates) is proportional to e^h with h the bound and the log priors.
-//! With the Hessian at the mode, `x = mode + V Λ^(−½) z` makes it about standard normal in z. Up to two hyperparameters are taken
-//! on the grid of whole z where h has fallen by less than a few nats; three to eight at the points of a central composite design,
-//! stretched along each axis and direction as far as h falls slowly (Rue, Martino and Chopin 2009, section 6.5; Martins, Simpson,
-//! Lindgren and Rue 2013). What is asked of the latent variables is a mixture over the points.
+//! The posterior of the hyperparameters x (in unconstrained coordinates) is proportional to e^h with h the bound and
+//! the log priors. With the Hessian at the mode, `x = mode + V Λ^(−½) z` makes it about standard normal in z. Up to two
+//! hyperparameters are taken on the grid of whole z where h has fallen by less than a few nats; three to eight at the
+//! points of a central composite design, stretched along each axis and direction as far as h falls slowly (Rue, Martino
+//! and Chopin 2009, section 6.5; Martins, Simpson, Lindgren and Rue 2013). The posterior of the latent variables is a
+//! mixture over the points.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,16 +18,16 @@ use crate::learn::{Surface, Watch};
 use crate::marginal::{WeightedNodes, Marginal};
 use crate::{Dense, Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Warm};
 
-/// Nats below the mode at which the grid ends: what lies beyond is half a per cent of a normal distribution.
+/// Nats below the mode at which the grid ends; a normal distribution has half a per cent of its mass beyond.
 const FALL: f64 = 5.0;
 
-/// Most points of a grid.
+/// Largest number of points of a grid.
 const MOST: usize = 150;
 
 /// Hyperparameters that are taken on a grid.
 const GRID: usize = 2;
 
-/// Most hyperparameters that are integrated over.
+/// Largest number of hyperparameters for integration.
 const LARGEST: usize = 8;
 
 /// The radius of a design's points, in roots of their dimension: INLA's.
@@ -35,17 +36,17 @@ const RADIUS: f64 = 1.1;
 /// The half-distance of the points from which second derivatives are taken, in logarithms.
 const APART: f64 = 0.1;
 
-/// Least reach on a side of an axis, and that where there is no fit.
+/// Smallest extent on a side of an axis, and the extent if there is no fit.
 const NARROW: f64 = 0.3;
 
-/// Most steps on a side of an axis: four and a quarter standard deviations.
+/// Largest number of steps on a side of an axis: four and a quarter standard deviations.
 const FARTHEST: usize = 3;
 
-/// Curvature below which a direction counts as level: its standard deviation is five, in logarithms.
+/// Curvature below which a direction is treated as flat: its standard deviation is five, in logarithms.
 const LEVEL: f64 = 0.04;
 
-/// About how many fits stand for the posterior of so many hyperparameters: at the whole coordinates where a normal distribution has
-/// fallen by less than the grid's end, or at those of a design.
+/// Approximate number of fits for the posterior of this number of hyperparameters: at the integer coordinates at which
+/// a normal distribution is within the grid, or at those of a design.
 pub fn points(dimensions: usize) -> usize {
     let reach = (2.0 * FALL).sqrt() as i32;
     let within = |a: i32, b: i32| f64::from(a * a + b * b) <= 2.0 * FALL;
@@ -77,7 +78,7 @@ pub struct Point {
 /// The posterior of hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Integrated {
-    /// Points that stand for it; shares add up to 1.
+    /// The points of the integration rule; their weights add up to 1.
     pub points: Vec<Point>,
     /// log ∫ e^bound p(θ) dθ in nats.
     pub evidence: f64,
@@ -87,10 +88,10 @@ pub struct Integrated {
     pub marginals: Vec<Marginal>,
 }
 
-/// Why hyperparameters were not integrated over.
+/// The reason why hyperparameters were not integrated over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// There are more than can be.
+    /// There are too many.
     Many(usize),
     /// The time was over, or the run was cancelled.
     Stopped,
@@ -117,17 +118,17 @@ impl Frame {
     }
 }
 
-/// A fit at a point, with the logarithm of what the point stands for.
+/// A fit at a point, with the log weight of the point.
 struct Visited {
     x: Vec<f64>,
     fit: Fit,
     log_weight: f64,
 }
 
-/// Explores the posterior of hyperparameters around what was learned with their priors.
+/// Explores the posterior of hyperparameters around the mode found with their priors.
 ///
 /// # Errors
-/// What [`fit`](crate::fit) refuses at the mode.
+/// The errors of [`fit`](crate::fit) at the mode.
 pub fn integrate(
     prior: &dyn Prior,
     model: &LatentModel,
@@ -187,7 +188,7 @@ pub fn integrate(
     }))
 }
 
-/// Standard coordinates at the mode, by differences of gradients; `None` where it was stopped.
+/// Standard coordinates at the mode, by differences of gradients; `None` if it was stopped.
 pub(crate) fn frame(
     surface: &Surface<'_>,
     mode: &[f64],
@@ -225,7 +226,7 @@ pub(crate) fn frame(
     }))
 }
 
-/// What was found around the mode.
+/// The results around the mode.
 struct Explored {
     visited: Vec<Visited>,
     /// The logarithm of the sum of weights.
@@ -241,7 +242,7 @@ fn log_sum(weights: impl Iterator<Item = f64>) -> f64 {
     jensen_math::special::log_sum_exp_slice(&all)
 }
 
-/// The grid of whole coordinates, from the mode outwards; points where there is no fit are passed over.
+/// The grid of integer coordinates, from the mode outwards; points without a fit are skipped.
 fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Explored> {
     let n = frame.mode.len();
     let mut found: BTreeMap<Vec<i32>, Visited> = BTreeMap::new();
@@ -339,8 +340,8 @@ struct Axis {
     curve: Curve,
 }
 
-/// Goes along an axis on either side, by steps on which a normal distribution falls by one nat and then by more, to the end; `None` where
-/// it was stopped.
+/// Goes along an axis on either side, by steps on which a normal distribution falls by one nat and then by more, to the
+/// end; `None` if it was stopped.
 fn axis(surface: &Surface<'_>, frame: &Frame, k: usize, warm: &Warm, top: f64) -> Option<Axis> {
     let step = 2f64.sqrt();
     let mut stretch = [NARROW; 2];

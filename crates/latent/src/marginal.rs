@@ -1,9 +1,9 @@
 //! Marginal posteriors of hyperparameters, by interpolation of the log posterior around its mode.
 //!
-//! Of one hyperparameter the log posterior is a cubic spline through the points of its grid, straight beyond its ends; the points of a grid
-//! of two stand for themselves. Around a design the log posterior is a sum of functions of one standard coordinate each (Martins, Simpson,
-//! Lindgren and Rue 2013), each such a spline along its axis. Nodes that are spread by these densities then stand for the posterior: a
-//! hyperparameter is a linear function of the coordinates.
+//! For one hyperparameter the log posterior is a cubic spline through the points of its grid, linear beyond its ends;
+//! for two, the points of the grid are used directly. Around a design the log posterior is a sum of functions of one
+//! standard coordinate each (Martins, Simpson, Lindgren and Rue 2013), each such a spline along its axis. Nodes with
+//! these densities then represent the posterior: a hyperparameter is a linear function of the coordinates.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub(crate) struct WeightedNodes {
 }
 
 impl WeightedNodes {
-    /// From logarithms of densities.
+    /// From log densities.
     fn new(nodes: Vec<Vec<f64>>, logs: &[f64], spacing: f64) -> Self {
         let total = jensen_math::special::log_sum_exp_slice(logs);
         Self {
@@ -44,7 +44,7 @@ impl WeightedNodes {
         }
     }
 
-    /// From the log posterior at whole coordinates: along one a spline, of several the points themselves.
+    /// From the log posterior at integer coordinates: a spline for one coordinate, the points themselves for several.
     pub(crate) fn of_grid(values: &BTreeMap<Vec<i32>, f64>) -> Self {
         let line: Option<Vec<(i32, f64)>> = values
             .iter()
@@ -66,7 +66,7 @@ impl WeightedNodes {
         Self::new(nodes, &logs, FINE)
     }
 
-    /// From the log posterior along each axis, as if the others had no part in it.
+    /// From the log posterior along each axis, as if it were additive.
     pub(crate) fn of_axes(axes: &[Curve]) -> Self {
         const STEP: f64 = 0.05;
         // Nodes and shares below them, axis by axis.
@@ -111,7 +111,7 @@ impl WeightedNodes {
     }
 }
 
-/// Where a tabulated distribution reaches a share.
+/// The quantile of a tabulated distribution.
 fn inverse(table: &[(f64, f64)], share: f64) -> f64 {
     let above = table.partition_point(|(_, below)| *below < share);
     if above == 0 || above == table.len() {
@@ -154,8 +154,8 @@ pub struct Marginal {
 }
 
 impl Marginal {
-    /// Of a coordinate with these values at the nodes of a weighted_nodes: normal kernels between them, drawn together so that mean and
-    /// variance stay.
+    /// The marginal of a coordinate with these values at the weighted nodes: normal kernels between them, shrunk
+    /// towards the mean so that mean and variance are preserved.
     pub(crate) fn new(weighted_nodes: &WeightedNodes, values: Vec<f64>, range: Range) -> Self {
         let weights = weighted_nodes.weights.clone();
         let mean = dot(&weights, &values);

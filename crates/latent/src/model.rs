@@ -68,7 +68,7 @@ impl LatentModel {
         }
     }
 
-    /// Looks for what no solver could use.
+    /// Checks for errors that no solver could handle.
     ///
     /// # Errors
     /// Sizes that disagree, numbers that are not finite, responses outside the likelihood's domain, a bound that is
@@ -106,7 +106,7 @@ impl LatentModel {
         Ok(())
     }
 
-    /// That the bound is not offered, and what is.
+    /// The error that the bound is not available, with the available ones.
     pub(crate) fn bound_refused(&self) -> Error {
         let offered: Vec<_> = self.likelihood.bounds().iter().map(|b| b.name()).collect();
         Error::Unsupported(format!(

@@ -13,13 +13,13 @@ use crate::{Covariance, Dense, Design, Error, LatentModel, Query, Warm};
 
 /// The posterior mean and variance of new linear predictors (without offset), one each.
 ///
-/// For new latent variables z* with `K* = Cov(z*, z)`: mean `E z* − K* Wᵀα` and variance
-/// `Var z* − diag K* Wᵀ (Λ⁻¹ + WΣWᵀ)⁻¹ W K*ᵀ`; for rows w of another design `wᵀm` and `wᵀVw`. `solution` is
-/// [`Fit::warm`](crate::Fit::warm) of a fit of `model`. The cost is one factorisation and, for a dense prior, N² operations a
-/// new location; under a sparse precision one solve for a row whose latent variables are not neighbours, else none.
+/// For new latent variables z* with `K* = Cov(z*, z)`: mean `E z* − K* Wᵀα` and variance `Var z* − diag K* Wᵀ (Λ⁻¹ +
+/// WΣWᵀ)⁻¹ W K*ᵀ`; for rows w of another design `wᵀm` and `wᵀVw`. `solution` is [`Fit::warm`](crate::Fit::warm) of a
+/// fit of `model`. The cost is one factorisation and, for a dense prior, N² operations per new location; under a sparse
+/// precision, one solve per row whose latent variables are not neighbours.
 ///
 /// # Errors
-/// Sizes that disagree, new latent variables under a sparse precision, or a prior that a fit would refuse too.
+/// Mismatched sizes, new latent variables under a sparse precision, or a prior that a fit would reject, too.
 pub fn predict(
     model: &LatentModel,
     solution: &Warm,
@@ -53,13 +53,13 @@ pub fn predict(
 
 /// Joint draws of new linear predictors (without offset) from the posterior: draw after draw, each one number a location.
 ///
-/// New latent variables need their prior covariance with each other, `joint`. A draw is a function of the seed and its number,
-/// and those of `numbers` are drawn;
-/// the cost is that of [`predict`] and, for K new latent variables or locations under a dense prior, one factorisation of a K × K
-/// matrix and K² operations a draw; under a sparse precision half a solve a draw.
+/// New latent variables need their prior covariance with each other, `joint`. A draw is a function of the seed and its
+/// number; the draws in `numbers` are made. The cost is that of [`predict`] and, for K new latent variables or
+/// locations under a dense prior, one factorisation of a K × K matrix and K² operations per draw; under a sparse
+/// precision, half a solve per draw.
 ///
 /// # Errors
-/// As for [`predict`], and where `joint` is missing or of another size.
+/// As for [`predict`], and if `joint` is missing or has another size.
 pub fn draw(
     model: &LatentModel,
     solution: &Warm,

@@ -1,12 +1,12 @@
-//! What a prior is to a solver, and how hyperparameters reach it.
+//! The interface between priors, solvers and hyperparameters.
 //!
-//! A solver sees a prior at fixed hyperparameters as a [`Structure`]: a Gaussian on L latent variables
-//! z ~ N(μ, Σ) given by a covariance, by variances or by a sparse precision. Observations see z through
-//! a [`Design`] W: the linear predictor is η = offset + W z.
+//! A solver receives a prior at fixed hyperparameters as a [`Structure`]: a Gaussian on L latent variables z ~ N(μ, Σ)
+//! given by a covariance, by variances or by a sparse precision. Observations depend on z through a [`Design`] W: the
+//! linear predictor is η = offset + W z.
 //!
-//! Hyperparameters are the business of a [`Prior`]: it makes the structure at θ, and turns the solver's
-//! [`Sensitivity`] — the derivative of the bound by μ and by Σ or its inverse, at the solved dual, where
-//! by the envelope theorem α and λ count as constants — into the derivative by θ.
+//! A [`Prior`] owns the hyperparameters: it makes the structure at θ, and converts the solver's [`Sensitivity`] — the
+//! derivative of the bound with respect to μ and to Σ or its inverse, at the dual optimum, where by the envelope
+//! theorem α and λ are constants — to the derivative with respect to θ.
 
 use std::sync::Arc;
 
@@ -35,8 +35,8 @@ pub struct Precision {
     /// `(2π)^(−(L−r)/2) |Q|₊^½ exp(−½ (z−μ)ᵀQ(z−μ))`, flat along the null space, with the product of the
     /// non-zero eigenvalues |Q|₊.
     pub null_space: Option<Dense>,
-    /// log |Q|₊ where the prior knows it (it is `(L − r) log τ + const` for a structure matrix times τ);
-    /// otherwise the solver factorises Q for it.
+    /// log |Q|₊ if the prior knows it (it is `(L − r) log τ + const` for a structure matrix times τ); otherwise the
+    /// solver factorises Q for it.
     pub log_determinant: Option<f64>,
 }
 
@@ -75,7 +75,7 @@ pub enum Design {
     Sparse(Sparse),
 }
 
-/// Derivative of the bound by what a [`Structure`] holds, at the solved dual.
+/// Derivative of the bound with respect to the content of a [`Structure`], at the dual optimum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitivity {
     /// dBound/dμ = −Wᵀα, length L.
@@ -108,7 +108,7 @@ pub enum CovarianceSensitivity {
 /// The range of a hyperparameter, and with it the coordinate in which learning moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Range {
-    /// Any real number; moves as it is.
+    /// Any real number; unconstrained already.
     Real,
     /// Positive; moves by its logarithm.
     Positive,
@@ -176,7 +176,7 @@ pub trait Prior: Sync {
     fn gradient(&self, theta: &[f64], at: &Structure, sensitivity: &Sensitivity) -> Vec<f64>;
 }
 
-/// Where to predict the linear predictor, as the prior sees it.
+/// The query of a prediction, for the prior.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Query {
     /// New latent variables z* of the same Gaussian process.
@@ -188,6 +188,6 @@ pub enum Query {
         /// E z*.
         mean: Vec<f64>,
     },
-    /// Linear combinations of the latent variables at hand.
+    /// Linear combinations of the existing latent variables.
     Rows(Design),
 }

@@ -25,7 +25,7 @@ fn store<V: F64x8>(v: V, a: &mut [f64], k: usize) {
     unsafe { v.store(eight.as_mut_ptr()) }
 }
 
-/// Adds the rest of `Σ a b` from `done` on to partial sums, and those up.
+/// Adds the rest of `Σ a b` from `done` on to partial sums, and returns their total.
 #[inline(always)]
 fn finish<V: F64x8>(partial: V, a: &[f64], b: &[f64], done: usize) -> f64 {
     let mut partial = partial.to_array();

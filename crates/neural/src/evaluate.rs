@@ -1,4 +1,4 @@
-//! The bound of records that training has not seen.
+//! The bound of records outside of the training data.
 
 use jensen_graph::{SingleProgram, SingleWorkspace, Unsupported};
 use jensen_math::rng::{Purpose, fill_normals};

@@ -1,8 +1,8 @@
 //! Stan programs in a browser: the checker, fits and reports of the library, behind functions that WebAssembly exports.
 //!
-//! Texts go in and out as JSON. [`check()`] says what is wrong with a program and its data while they are typed, [`fit`] carries a
-//! fit out as `jensen fit` does, with the same flags, and gives its report, its summary and its draws. `cargo xtask playground` makes a page of it,
-//! whose sources are in `docs/playground`.
+//! Texts go in and out as JSON. [`check()`] reports the errors of a program and its data during typing. [`fit`] runs a
+//! fit like `jensen fit`, with the same flags, and returns its report, its summary and its draws. `cargo xtask
+//! playground` builds a page from it; the sources of the page are in `docs/playground`.
 
 #![cfg_attr(
     not(test),
@@ -34,16 +34,16 @@ const PATIENCE: f64 = 2.0;
 /// Seconds between two words about a run.
 const PERIOD: f64 = 0.1;
 
-/// Bytes that a page may take: WebAssembly has 4 GiB of addresses.
+/// Largest memory of a page in bytes: WebAssembly has 4 GiB of addresses.
 const MEMORY: u64 = 2 << 30;
 
-/// What is to be checked or fitted.
+/// The program and data to check or fit.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
     /// The program.
     pub program: String,
-    /// Its data; JSON where they begin with `{`, else a table in CSV. None where there is only space.
+    /// Its data; JSON where they begin with `{`, else a table in CSV. `None` if there is only space.
     #[serde(default)]
     pub data: String,
     /// Flags of `jensen fit` by their names.
@@ -120,8 +120,9 @@ fn diagnostic_json(diagnostic: &Diagnostic, checked: &Checked, program: &str) ->
     })
 }
 
-/// What is wrong with a program, and with its data once the program is right: `{diagnostics, data, variables}`. `data` is a text
-/// with what is wrong with them, or null; `variables` are the names of what would be fitted and reported, with their shapes, where nothing is wrong.
+/// The errors of a program, and of its data once the program is correct: `{diagnostics, data, variables}`. `data` is a
+/// text with the errors of the data, or null; `variables` are the names of the fitted and reported variables, with
+/// their shapes, if there are no errors.
 pub fn check(task: &Task, clock: Arc<dyn Fn() -> f64 + Send + Sync>) -> Value {
     let checked = jensen::stan::check(&task.program, PROGRAM, &NoIncludes);
     let diagnostics: Vec<Value> = (checked.diagnostics.iter())
@@ -144,10 +145,10 @@ pub fn check(task: &Task, clock: Arc<dyn Fn() -> f64 + Send + Sync>) -> Value {
     json!({ "diagnostics": diagnostics, "data": wrong, "variables": variables })
 }
 
-/// Why a check of the data ended early.
+/// The reason why a check of the data ended early.
 const TOO_LONG: &str = "this takes longer than a look while typing may";
 
-/// Tells where a run stands, now and then.
+/// Reports the state of a run from time to time.
 struct Teller<'a> {
     clock: &'a dyn Clock,
     tell: &'a mut dyn FnMut(Value),
@@ -175,8 +176,9 @@ impl Observer for Teller<'_> {
     }
 }
 
-/// A fit, as `jensen fit` makes it on one thread: `{trusted, summary, report, draws, remarks}`, or `{error}` where there is none.
-/// `summary` is `fit.json`, `report` is the page, `draws` are a table in CSV. `tell` hears where the run stands, with `{stage, iteration, bound, error}`.
+/// A fit, as `jensen fit` makes it on one thread: `{trusted, summary, report, draws, remarks}`, or `{error}` without a
+/// result. `summary` is `fit.json`, `report` is the page, `draws` are a table in CSV. `tell` receives the state of the
+/// run, as `{stage, iteration, bound, error}`.
 pub fn fit(task: &Task, clock: &dyn Clock, tell: &mut dyn FnMut(Value)) -> Value {
     carried_out(task, clock, tell).unwrap_or_else(|error| json!({ "error": error.to_string() }))
 }

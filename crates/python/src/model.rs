@@ -24,7 +24,7 @@ use crate::error::{StanError, raise};
 use crate::program::{Reported, reported};
 use crate::watch::supervised;
 
-/// Checks a program without data: what it remarks on, and the names and types of the data it declares.
+/// Checks a program without data. Returns its remarks, and the names and types of the declared data.
 #[pyfunction]
 pub fn check(
     py: Python<'_>,
@@ -60,7 +60,7 @@ enum Lowered {
     Records(Box<RecordModel>),
 }
 
-/// Computes with the density of all data, or of prior and the given records, each of which then counts for several.
+/// Evaluates the density of all data, or of the prior and the given records, weighted to represent all.
 macro_rules! with_density {
     ($bound:expr, $records:expr, |$density:ident| $work:expr) => {
         match (&$bound.inner, $records) {
@@ -315,8 +315,8 @@ impl BoundModel {
         products.into_pyarray(py).reshape([rows, dim])
     }
 
-    /// Constrained values at unconstrained points, one a row; the generated quantities of row i are those of draw i of the
-    /// seed.
+    /// Constrained values at unconstrained points, one per row; the generated quantities of row i are those of draw i
+    /// of the seed.
     fn constrain<'py>(
         &self,
         py: Python<'py>,

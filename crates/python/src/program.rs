@@ -31,10 +31,10 @@ pub struct Program {
     threads: Option<usize>,
 }
 
-/// The program of a regression, what is to be known of its rows, and its priors.
+/// The program of a regression, notes on its rows, and its priors.
 type Written = (Program, Vec<String>, Vec<(String, String, bool)>);
 
-/// What is asked for, from JSON with the names of the command's flags.
+/// A request from JSON with the names of the command's flags.
 pub fn read_request(text: &str) -> PyResult<FitRequest> {
     data::read_request("a setting of jensen.fit", text)
 }
@@ -98,7 +98,7 @@ impl Program {
         Ok((Self { inner, threads }, kept.notes, kept.priors))
     }
 
-    /// Opens the folder of an earlier fit: its program, compiled, with its settings under those given.
+    /// Opens the folder of an earlier fit: its program, compiled, with the given settings over its own.
     #[staticmethod]
     fn stored(
         py: Python<'_>,
@@ -120,7 +120,7 @@ impl Program {
         })
     }
 
-    /// What the program has to say before it is fitted.
+    /// Messages of the program before it is fitted.
     fn remarks(&self) -> Vec<String> {
         self.inner.remarks()
     }
@@ -244,7 +244,8 @@ pub fn reported(variable: &Variable) -> Reported {
     )
 }
 
-/// What Stan CSV has besides the draws: the row of the mean, the comments above the header, and the step-size scale.
+/// The content of Stan CSV besides the draws: the row of the mean, the comments above the header, and the step-size
+/// scale.
 type Besides<'py> = (Option<Bound<'py, PyArray1<f64>>>, String, f64);
 
 fn besides<'py>(py: Python<'py>, table: &DrawsTable, comments: StanCsvComments) -> Besides<'py> {
@@ -252,7 +253,7 @@ fn besides<'py>(py: Python<'py>, table: &DrawsTable, comments: StanCsvComments) 
     (mean, comments.above, comments.eta)
 }
 
-/// The draws of a file `draws.csv`, and what it has besides.
+/// The draws of a file `draws.csv`, and its other content.
 #[pyfunction]
 pub fn read_draws(py: Python<'_>, path: PathBuf) -> PyResult<(Drawn<'_>, Besides<'_>)> {
     let read = py.detach(|| read_draws_csv(&path));
@@ -335,7 +336,7 @@ impl Fitted {
         self.fitted.sample.variables.iter().map(reported).collect()
     }
 
-    /// The labels of dimensions, and the dimensions of parameters and data by name; of a density in Python nothing is known.
+    /// The labels of dimensions, and the dimensions of parameters and data by name; empty for a density in Python.
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Named<'py>> {
         match &self.program {
             Some(program) => labels(py, program),
@@ -348,7 +349,7 @@ impl Fitted {
         arrays(py, &self.fitted.sample.table)
     }
 
-    /// What Stan CSV has besides the draws.
+    /// The content of Stan CSV besides the draws.
     fn besides<'py>(&self, py: Python<'py>) -> Besides<'py> {
         let comments = self.fitted.csv_comments(&self.about);
         besides(py, &self.fitted.sample.table, comments)
@@ -403,8 +404,8 @@ impl Fitted {
     }
 }
 
-/// What a program reports of given draws, which have its parameters by name: variables, draws, how many draws the program
-/// does not take, and why not the first of these.
+/// The values that a program reports for given draws, which contain its parameters by name: variables, draws, the
+/// number of rejected draws, and the reason of the first one.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 #[pyo3(signature = (name, text, include, data, data_file, variables, draws, log_p, log_q, save, seed, threads))]

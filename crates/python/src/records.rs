@@ -23,7 +23,7 @@ use crate::watch::{Eyes, supervised};
 /// Shards that a process keeps compiled, each with two blocks of its records.
 const KEPT: usize = 8;
 
-/// A shard, compiled once for a process while it is among the last that were asked for.
+/// A shard, compiled once per process while it is among the most recent ones.
 fn shard(program: &str, path: PathBuf, digest: &str) -> Result<Arc<BlockModel>, Error> {
     type Kept = Vec<((String, PathBuf, String), Arc<BlockModel>)>;
     static KEPT_HERE: Mutex<Kept> = Mutex::new(Vec::new());
@@ -43,7 +43,7 @@ fn shard(program: &str, path: PathBuf, digest: &str) -> Result<Arc<BlockModel>, 
     Ok(found)
 }
 
-/// The step of a shard: what is asked of a share of its records.
+/// The step of a shard for a share of its records.
 #[pyfunction]
 pub fn record_step<'py>(
     py: Python<'py>,
@@ -61,11 +61,12 @@ pub fn record_step<'py>(
 
 /// Shards that a function of Python has evaluated.
 pub(crate) struct Elsewhere {
-    /// What a shard needs beside its file.
+    /// The input of a shard beside its file.
     pub program: String,
-    /// Of the program, what all are asked, and a list of shards, each its number, file, digest and share, to their parts.
+    /// From the program, the common request, and a list of shards, each with number, file, digest and share, to their
+    /// parts.
     pub solve: Arc<Py<PyAny>>,
-    /// What the function raised.
+    /// The exception of the function.
     pub raised: Arc<Mutex<Option<PyErr>>>,
 }
 

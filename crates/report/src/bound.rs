@@ -85,8 +85,8 @@ fn lay_out(stages: &[Stage]) -> Vec<Laid<'_>> {
     laid
 }
 
-/// Where a picture of the whole run ends below, so that a steep start does not flatten what comes after it; and how many
-/// estimates that leaves out.
+/// The lower end of a plot of the whole run, chosen so that a steep start does not flatten the rest; and the number of
+/// estimates below it.
 fn start_below(stages: &[Laid<'_>]) -> (f64, usize) {
     // What every stage came to, and how the last one went on.
     let best = stages.iter().map(|(_, points)| {
@@ -116,14 +116,14 @@ fn whole(stages: &[Laid<'_>], floor: f64) -> Chart {
     chart(&shown.collect::<Vec<_>>(), floor)
 }
 
-/// The second half of the last stage, scaled to what happens there.
+/// The second half of the last stage, scaled to its range.
 fn second_half(stages: &[Laid<'_>]) -> Chart {
     let last = stages.iter().enumerate().next_back();
     let shown = last.map(|(i, (_, points))| (i, &points[points.len() / 2..]));
     chart(&shown.into_iter().collect::<Vec<_>>(), f64::NEG_INFINITY)
 }
 
-/// Parts of the run with the numbers of their stages, above `floor`. Dashed lines stand where one stage follows another.
+/// Parts of the run with the numbers of their stages, above `floor`. Dashed lines separate the stages.
 fn chart(shown: &[(usize, &[TracePoint])], floor: f64) -> Chart {
     let spread = |p: &TracePoint| if p.se.is_finite() { 2.0 * p.se } else { 0.0 };
     let ends = |p: &TracePoint| (p.elbo - spread(p), p.elbo + spread(p));

@@ -12,7 +12,7 @@ use crate::text::{self, escape};
 const MARGINALS: usize = 24;
 /// Rows of the parameter table; the rest is in `fit.json`.
 const TABLE_ROWS: usize = 500;
-/// Rows that are seen without a filter.
+/// Number of rows visible without a filter.
 const FILTERED: usize = 8;
 /// Variables with a forest plot, and elements in each.
 const FORESTS: usize = 8;
@@ -31,7 +31,7 @@ pub(crate) fn put(page: &mut Page, posterior: &Posterior) {
     correlations(page, &posterior.marginals);
 }
 
-/// What is no prediction or density of a single record: sections of their own say what those say.
+/// Omits predictions and densities of single records, which have their own sections.
 fn shown(posterior: &Posterior) -> Posterior {
     let explained = |name: &str| {
         let stem = name.split('[').next().unwrap_or(name);

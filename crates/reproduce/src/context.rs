@@ -1,4 +1,4 @@
-//! What a part sees: data, scale, and where its rows, figures and intermediate results go.
+//! The environment of a part: data, scale, and the destination of rows, figures and intermediate results.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -23,20 +23,20 @@ pub(crate) const KEPT: &str = "kept";
 /// Folder of files that parts make and may use again.
 pub(crate) const SCRATCH: &str = "scratch";
 
-/// What a reproduction is asked for.
+/// The settings of a reproduction.
 #[derive(Debug, Clone)]
 pub struct Setup<'a> {
     /// Folder of the data.
     pub data: PathBuf,
-    /// Folder of the results; made where there is none.
+    /// Folder of the results; created if necessary.
     pub out: PathBuf,
-    /// A corpus that the user brings, for the parts that take one.
+    /// A corpus from the user, for the parts that take one.
     pub corpus: Option<PathBuf>,
     /// How much is run.
     pub scale: Scale,
-    /// Parts to run; all where it is empty.
+    /// Parts to run; all by default.
     pub only: Vec<String>,
-    /// Keep what `out` holds: rows of this scale, and intermediate results, are not made again.
+    /// Keep the content of `out`: rows of this scale, and intermediate results, are not computed again.
     pub resume: bool,
     /// Threads of the pool that it runs in.
     pub threads: usize,
@@ -140,12 +140,12 @@ impl<'a> Context<'a> {
         Ok(folder.join(name))
     }
 
-    /// Tells the user where the run stands: one line.
+    /// Reports the state of the run to the user: one line.
     pub fn say(&mut self, line: impl Display) {
         (self.say)(&line.to_string());
     }
 
-    /// Ends the run where the user asked for it. To be called between steps that take seconds.
+    /// Ends the run if the user asked for it. Call it between steps that take seconds.
     ///
     /// # Errors
     /// [`Failure::Stopped`] then.
@@ -153,7 +153,7 @@ impl<'a> Context<'a> {
         stopped(self.setup)
     }
 
-    /// Measures a row and writes `results.json`; a resumed run that has the row returns it as it is.
+    /// Measures a row and writes `results.json`; a resumed run returns an existing row.
     ///
     /// # Errors
     /// Those of `measure`; [`Failure::Stopped`] before it when the user interrupted; and when the file
@@ -183,9 +183,9 @@ impl<'a> Context<'a> {
         Ok(row)
     }
 
-    /// An intermediate result such as a trace behind several rows and a figure: computed once and stored in
-    /// the folder `kept`; a resumed run reads it back. `name` may hold slashes and is unique within the
-    /// experiment. Numbers must be finite: JSON knows no others.
+    /// An intermediate result such as a trace behind several rows and a figure: computed once and stored in the folder
+    /// `kept`; a resumed run reads it back. `name` may hold slashes and is unique within the experiment. Numbers must
+    /// be finite: JSON supports no others.
     ///
     /// # Errors
     /// As [`Context::row`].
@@ -203,8 +203,8 @@ impl<'a> Context<'a> {
         write_kept(self.setup, &path, value)
     }
 
-    /// [`Context::keep`] for many results that do not depend on each other, computed in parallel and returned
-    /// in the order of `items`. Each is stored as soon as it is there.
+    /// [`Context::keep`] for many results that do not depend on each other, computed in parallel and returned in the
+    /// order of `items`. Each is stored as soon as it exists.
     ///
     /// # Errors
     /// The first of `compute`; [`Failure::Stopped`] between two items when the user interrupted.
@@ -261,7 +261,7 @@ impl<'a> Context<'a> {
         self.write()
     }
 
-    /// Takes back what [`Context::not_run`] said.
+    /// Withdraws [`Context::not_run`].
     pub(crate) fn now_run(&mut self, what: &str) -> Result<(), Failure> {
         self.results.remove(what, self.setup.scale);
         self.write()
@@ -296,7 +296,7 @@ fn kept_path(folder: &RunDir, name: &str) -> PathBuf {
     folder.path().join(KEPT).join(format!("{file}.json"))
 }
 
-/// What a run at the same scale kept, when this one resumes it.
+/// The intermediate results of a run at the same scale, if this one resumes it.
 fn read_kept<T: DeserializeOwned>(setup: &Setup<'_>, path: &Path) -> Result<Option<T>, Failure> {
     if !setup.resume {
         return Ok(None);

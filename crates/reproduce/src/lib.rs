@@ -1,9 +1,8 @@
 //! Tables and figures of the papers behind Jensen, from real data.
 //!
-//! An [`Experiment`] is a paper's; its [`Piece`]s are its figures and tables. [`run`] runs them with a
-//! [`Context`], which knows the data and the scale and puts on disk what is found: `results.json` with one
-//! [`ResultRow`] a measured figure, written anew after every row, and pictures as SVG and PNG. A run that was
-//! stopped goes on where it was.
+//! An [`Experiment`] is a paper's; its [`Piece`]s are its figures and tables. [`run`] runs them with a [`Context`],
+//! which has the data and the scale and writes the results: `results.json` with one [`ResultRow`] a measured figure,
+//! written anew after every row, and pictures as SVG and PNG. A stopped run continues at the same point.
 //!
 //! | file | subject |
 //! | --- | --- |

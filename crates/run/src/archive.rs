@@ -26,7 +26,7 @@ pub struct Archive {
     pub(crate) scalars: Map<String, Value>,
 }
 
-/// An archive does not hold what a state needs.
+/// An archive lacks data that a state needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveError(pub String);
 

@@ -1,4 +1,4 @@
-//! What is said to the author of a program, and how it is shown.
+//! Messages to the author of a program, and their rendering.
 
 use std::fmt;
 
@@ -93,7 +93,7 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// Stable kind.
     pub code: Code,
-    /// What is wrong, in one sentence without full stop.
+    /// The problem, in one sentence without a full stop.
     pub message: String,
     /// Where.
     pub primary: Label,
@@ -101,7 +101,7 @@ pub struct Diagnostic {
     pub secondary: Vec<Label>,
     /// Facts: expected and found types, available signatures.
     pub notes: Vec<String>,
-    /// What to do about it.
+    /// The remedy.
     pub help: Vec<String>,
 }
 
@@ -130,7 +130,7 @@ impl Diagnostic {
         }
     }
 
-    /// With words at the caret.
+    /// With a text at the caret.
     pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
         self.primary.text = text.into();
         self
@@ -176,11 +176,11 @@ impl fmt::Display for Diagnostic {
 /// Diagnostics shown in full; the others are counted.
 const SHOWN: usize = 50;
 
-/// The diagnostics as text with source excerpts, in the order given, one blank line between. Beyond fifty, the rest is
-/// counted.
+/// The diagnostics as text with source excerpts, in the order given, one blank line between. Beyond fifty, only the
+/// number of further diagnostics is shown.
 ///
-/// With `colour`, ANSI escape sequences. Tabs and control characters of the source are shown as the renderer replaces
-/// them; the text never contains a raw escape from the source.
+/// With `colour`, the text has ANSI escape sequences. Tabs and control characters of the source are shown as the
+/// renderer replaces them; the text never contains a raw escape from the source.
 pub fn render(diagnostics: &[Diagnostic], files: &[SourceFile], colour: bool) -> String {
     let renderer = if colour {
         Renderer::styled()

@@ -1,4 +1,4 @@
-//! What a program reports of draws, many at a time: over the graph where the program has one, else one by one.
+//! The reported values of draws, many at a time: over the graph if the program has one, otherwise one by one.
 
 use std::sync::OnceLock;
 
@@ -45,7 +45,7 @@ struct Programs {
 }
 
 impl Outputs {
-    /// The outputs of a program; the graph is made when draws are first asked for.
+    /// The outputs of a program. The graph is built when draws are first requested.
     pub fn new(bound: BoundModel, simd: Simd) -> Self {
         Self {
             bound,
@@ -59,8 +59,8 @@ impl Outputs {
         &self.bound
     }
 
-    /// The values at each draw, as [`Posterior::constrain_all`] takes them, by the graph alone: `None` where that asks the
-    /// interpreter.
+    /// The values at each draw, as for [`Posterior::constrain_all`], by the graph alone: `None` if the interpreter is
+    /// needed.
     pub fn by_graph(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
         let dim = self.bound.unconstrained_dim();
         let Some(programs) = self.programs() else {
@@ -122,7 +122,7 @@ impl Programs {
         }
     }
 
-    /// The values at each of at most [`block`](Self::block) draws; `None` where the interpreter is to be asked.
+    /// The values at each of at most [`block`](Self::block) draws; `None` if the interpreter is needed.
     fn run(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
         let (count, dim) = (keys.len(), points.len() / keys.len());
         let lanes = count.next_multiple_of(LANES);
@@ -204,7 +204,8 @@ fn put(inputs: &mut [Vec<f64>], to: Numbers, lanes: usize, lane: usize, numbers:
 }
 
 impl LibraryCall {
-    /// What the function draws with the arguments at `computed` positions, in storage order; `None` if it refuses them.
+    /// The draws of the function with the arguments at `computed` positions, in storage order; `None` if it refuses
+    /// them.
     fn numbers(&self, draws: &mut Draws, computed: impl Fn(usize) -> f64) -> Option<Vec<f64>> {
         if self.taken.is_some_and(|at| computed(at) == 0.0) {
             return Some(vec![0.0; self.to.len]);

@@ -36,8 +36,8 @@ pub fn show_tokens(source: &str, name: &str, includes: &dyn IncludeResolver) -> 
     out
 }
 
-/// The syntax tree of a source text as Stan code with one statement a line and all parentheses written. What could not
-/// be parsed is shown as `<error>`.
+/// The syntax tree of a source text as Stan code with one statement a line and all parentheses written. Code that could
+/// not be parsed is shown as `<error>`.
 pub fn show_tree(source: &str, name: &str, includes: &dyn IncludeResolver) -> String {
     let lexed = lex(source, name, includes);
     let (tree, _) = parse(&lexed.tokens, &lexed.files, false);

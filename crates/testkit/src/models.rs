@@ -228,8 +228,7 @@ impl ScalarModel for LogisticRegression {
     }
 }
 
-/// Normal regression with flat priors on the coefficients and on log σ (the last coordinate); rows
-/// of `x` are records.
+/// Normal regression with flat priors on the coefficients and on log σ (the last coordinate); rows of `x` are records.
 #[derive(Clone, Debug)]
 pub struct LinearRegression {
     /// Records × coefficients, row-major.

@@ -1,20 +1,21 @@
 //! Conditionally structured Gaussians: ω = (mean and lower factor of the global parameters, then a row of weights for each mean of a local parameter and
 //! each entry of the local parameters' factor).
 //!
-//! Global parameters are the coordinates with many second-order neighbours, as scales and locations of hierarchies and of series have;
-//! they get any covariance, `z_h = μ + A x`. Given them the local parameters are Gaussian (Tan, Bhaskaran and Nott, *Conditionally
-//! structured variational Gaussian approximation with importance weights*, Statistics and Computing 30, 2020): with ε standard
-//! normal, from the last in the order of elimination up,
+//! Global parameters are the coordinates with many second-order neighbours, as scales and locations of hierarchies and
+//! of series have; they get any covariance, `z_h = μ + A x`. Given the global parameters, the local parameters are
+//! Gaussian (Tan, Bhaskaran and Nott, *Conditionally structured variational Gaussian approximation with importance
+//! weights*, Statistics and Computing 30, 2020): with ε standard normal, from the last in the order of elimination up,
 //!
 //! ```text
 //! z_j = m_j + y_j,    y_j = e^(−a_j) ε_j − Σ_i r_ij y_i    (i after j, at the entries of a sparse Cholesky factor),
 //! ```
 //!
-//! so that the precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse where the density has no second
-//! derivative. Means, logarithms of scales and regressions each are a weighted sum of features of x: 1, `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`,
-//! which is x nearly as far as a normal goes, so that a scale follows a funnel into its neck, and products of
-//! `s(x) = x / √(1 + x²/c²)`, which bend near the middle. Of regressions s takes the place of h: one beyond 1 in size would
-//! explode along a chain. All are bounded, so that far out in a long tail of a global parameter the local parameters stay what they were at its beginning.
+//! so that the precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse where the density has no
+//! second derivative. Means, logarithms of scales and regressions each are a weighted sum of features of x: 1, `h(x) =
+//! x / (1 + (x/d)¹⁶)^(1/16)`, which equals x over almost the whole range of a normal, so that a scale follows a funnel
+//! into its neck, and products of `s(x) = x / √(1 + x²/c²)`, which are curved near the middle. In regressions s
+//! replaces h, because a coefficient beyond 1 in size would explode along a chain. All features are bounded, so that
+//! far out in a long tail of a global parameter the local parameters stay as they were at its beginning.
 //!
 //! The Jacobian is triangular, so that the density is exact, and moments of the features are integrals over one normal.
 
@@ -42,12 +43,12 @@ pub struct Conditional {
     locals: Vec<usize>,
     features: Features,
     symbolic: Arc<Symbolic>,
-    /// Which of the local parameters' directions show their Hessian, and the pattern of that.
+    /// The directions of the local parameters that determine their Hessian, and its pattern.
     colouring: Arc<Colouring>,
     pattern: Option<Arc<Pattern>>,
 }
 
-/// Of a block of lanes: what was computed on the way to the draws.
+/// Intermediate results of a block of lanes.
 #[derive(Default)]
 struct Pass {
     x: Vec<LaneRow>,
@@ -62,7 +63,7 @@ struct Pass {
 #[derive(Default)]
 pub(crate) struct Passes {
     blocks: Vec<Pass>,
-    /// Rows of a block that is not whole: those that are read, and those that are written.
+    /// Buffers for an incomplete block: rows to read and rows to write.
     given: Vec<LaneRow>,
     made: Vec<LaneRow>,
 }
@@ -105,8 +106,8 @@ impl Conditional {
         }
     }
 
-    /// Whether a density of this space has global parameters, no more than this family takes, and given them a factor of at most so many
-    /// nonzeros.
+    /// Whether a density on this space has global parameters, at most as many as this family takes, and given them a
+    /// factor with at most this number of nonzeros.
     pub fn suits(space: &Space, most: usize) -> bool {
         let Some(pattern) = space.pattern.as_deref() else {
             return false;
@@ -140,7 +141,7 @@ impl Conditional {
         &self.symbolic
     }
 
-    /// Directions, `dim × columns`, whose Hessian products show the local parameters' part of the Hessian.
+    /// Directions, `dim × columns`, whose Hessian products determine the local parameters' part of the Hessian.
     pub(crate) fn local_directions(&self) -> Vec<f64> {
         let own = self.colouring.directions();
         let columns = own.len().checked_div(self.locals.len()).unwrap_or(0);
@@ -166,7 +167,7 @@ impl Conditional {
             .gathered(&self.colouring, self.pattern.as_deref(), &own)
     }
 
-    /// Where the weights begin, those of the means first, then those of the nonzeros.
+    /// Offset of the weights: first those of the means, then those of the nonzeros.
     fn start(&self) -> usize {
         let k = self.globals.len();
         k + k * (k + 1) / 2
@@ -232,7 +233,7 @@ impl Conditional {
         each.collect()
     }
 
-    /// Rows of a block of lanes, the last lanes zero where there are no more.
+    /// Rows of a block of lanes; missing lanes at the end are zero.
     fn block(rows: Lanes<'_>, which: impl Iterator<Item = usize>, first: usize) -> Vec<LaneRow> {
         let width = WIDTH.min(rows.lanes() - first);
         let row = |i| {
@@ -262,7 +263,7 @@ impl Conditional {
         }
     }
 
-    /// Writes the row of a block where its lanes are, as far as there are any.
+    /// Writes the row of a block to its lanes that exist.
     fn write(row: &LaneRow, first: usize, out: &mut [f64]) {
         let width = WIDTH.min(out.len() - first);
         out[first..first + width].copy_from_slice(&row[..width]);
@@ -339,8 +340,8 @@ impl Conditional {
         out
     }
 
-    /// Derivatives by a block's noise, global parameters then local parameters, from those by the draws, of which global parameters and local parameters stand in the order
-    /// given; with those of the log Jacobian where `stretched`.
+    /// Derivatives with respect to a block's noise, global parameters first, from derivatives with respect to the
+    /// draws, whose global and local parameters are in the given order. Includes the log Jacobian if `stretched`.
     fn pulled(
         &self,
         omega: &[f64],
@@ -386,7 +387,7 @@ impl Conditional {
         out
     }
 
-    /// The draws of noise, and what [`pull_density`](Self::pull_density) needs of the way to them.
+    /// The draws for given noise, and the intermediate results that [`pull_density`](Self::pull_density) needs.
     pub(crate) fn passes(
         &self,
         omega: &[f64],
@@ -605,7 +606,8 @@ impl Family for Conditional {
         }
         out
     }
-    /// Of the local parameters, the variance of their means, and the mean of their variances over the global parameters.
+    /// For local parameters, the sum of the variance of their means and the mean of their variances over the global
+    /// parameters.
     fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
         let nodes = nodes(self.globals.len());
         let each: Vec<Vec<f64>> = nodes
@@ -736,7 +738,8 @@ impl Family for Conditional {
             *out -= log_det;
         }
     }
-    /// With `g = ∇_z log q`, `−ε − ∇_ε log |∂z/∂ε| = (∂z/∂ε)ᵀ g`: of the local parameters `g = −L ε`, then the global parameters.
+    /// With `g = ∇_z log q`, `−ε − ∇_ε log |∂z/∂ε| = (∂z/∂ε)ᵀ g`: for local parameters `g = −L ε`, then the global
+    /// parameters follow.
     fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
         let (k, stretch) = (self.globals.len(), self.stretch(omega));
         let blocks = Self::blocks(noise.lanes(), |first| {
@@ -789,7 +792,8 @@ impl Family for Conditional {
         });
         self.arrange(blocks, &mut out);
     }
-    /// The Fisher information where the global parameters are at their mean, without what couples features, or regressions of one column.
+    /// The Fisher information at the mean of the global parameters, without terms that couple features or regressions
+    /// of one column.
     fn precondition(
         &self,
         omega: &[f64],

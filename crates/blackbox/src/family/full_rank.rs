@@ -37,7 +37,7 @@ impl FullRank {
         omega
     }
 
-    /// Where row i of L begins in ω.
+    /// Offset of row i of L in ω.
     fn row(&self, i: usize) -> usize {
         self.dim + i * (i + 1) / 2
     }
@@ -85,7 +85,7 @@ impl FullRank {
 /// Largest number of fixed-point iterations of [`FullRank::enrich`].
 const ITERATIONS: usize = 12;
 
-/// An iteration that brings fewer nats is the last.
+/// An iteration that gains fewer nats is the last.
 const ENOUGH: f64 = 0.2;
 
 /// Lanes of Hessian-vector products of one iteration, about.
@@ -139,8 +139,8 @@ impl Family for FullRank {
     fn uses_curvature(&self) -> bool {
         false
     }
-    /// Fixed-point iterations of full-rank inference, `Σ⁻¹ ← −E ∇²log p`, `μ ← μ + Σ E ∇log p` under the
-    /// present member (Opper and Archambeau 2009), damped where the bound on fixed draws would fall.
+    /// Fixed-point iterations of full-rank inference, `Σ⁻¹ ← −E ∇²log p`, `μ ← μ + Σ E ∇log p` under the present member
+    /// (Opper and Archambeau 2009), damped if the bound on fixed draws would fall.
     fn enrich(
         &self,
         mean: &[f64],

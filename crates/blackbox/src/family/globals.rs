@@ -1,5 +1,5 @@
-//! What local parameters given global ones are made of: which coordinates are global parameters, the features of their points, and sums of features over blocks
-//! of lanes.
+//! Building blocks of local parameters given global ones: the choice of global parameters, the features of their
+//! values, and sums of features over blocks of lanes.
 
 use jensen_density::{Lanes, LanesMut, Pattern};
 use jensen_math::simd::{F64x8, LANES, Simd};
@@ -9,24 +9,26 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{dot, sum};
 use crate::sparse::Symbolic;
 
-/// Coordinates with so many times more neighbours than the median are global parameters, and the most of them there may be.
+/// Ratio to the median number of neighbours beyond which a coordinate is a global parameter, and the largest number of
+/// global parameters.
 const MANY: usize = 3;
 pub(crate) const MOST_GLOBALS: usize = 24;
 
-/// Most global parameters of which products of two are features; of more, squares alone.
+/// Largest number of global parameters for which products of two are features; with more, only squares are.
 const PAIRED: usize = 4;
 
-/// Standard deviations at which s saturates, and those at which h does. What local parameters are near the middle of a global parameter tells little of what
-/// they are far out in a long tail of it, as of a group's scale towards nothing: with x itself instead of h chains
-/// took up to nine times as many gradients to come back from there (`models/electric_pairs`; of `models/stochastic_volatility` fewer).
+/// Standard deviations at which s saturates, and at which h saturates. The local parameters near the middle of a global
+/// parameter say little about their behaviour far out in its long tail, as when a group's scale approaches zero. With x
+/// itself instead of h, chains took up to nine times as many gradients to return from there (`models/electric_pairs`;
+/// fewer on `models/stochastic_volatility`).
 const SATURATION: f64 = 3.0;
 const HOLD: f64 = 4.0;
 
 /// Lanes worked on together.
 pub(crate) const WIDTH: usize = 32;
 
-/// Most global parameters over which variances of local parameters are averaged by the trapezoidal rule, with nodes at whole numbers up to so far out;
-/// of more, at so many points that are always the same.
+/// Largest number of global parameters over which variances of local parameters are averaged by the trapezoidal rule,
+/// with nodes at whole numbers within a fixed distance. With more, the average is over this number of fixed points.
 const LATTICE: usize = 3;
 const FAR: i32 = 5;
 const POINTS: usize = 512;
@@ -52,7 +54,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The lanes from `first` on; in `room`, with zeros for lanes that are none, where there are fewer than a block has.
+    /// The lanes from `first` on, copied to `room` and padded with zeros if there is less than a block.
     pub(crate) fn of(rows: Lanes<'a>, first: usize, room: &'a mut Vec<LaneRow>) -> Self {
         let lanes = rows.lanes();
         if first + WIDTH <= lanes {
@@ -96,7 +98,7 @@ impl<'a> RowsMut<'a> {
         }
     }
 
-    /// The lanes from `first` on, of which there are as many as a block has.
+    /// A full block of lanes from `first` on.
     pub(super) fn of(rows: &'a mut LanesMut<'_>, first: usize) -> Self {
         let stride = rows.lanes();
         Self {
@@ -113,7 +115,7 @@ impl<'a> RowsMut<'a> {
     }
 }
 
-/// Where rows of local parameters stand in a matrix, in the order of elimination.
+/// Row numbers of the local parameters in a matrix, in the order of elimination.
 #[derive(Clone, Copy)]
 pub(super) enum Order<'a> {
     /// One after another from a row on.
@@ -146,7 +148,7 @@ pub(crate) struct Featured {
     pub bounded: Vec<LaneRow>,
 }
 
-/// What means, scales and regressions depend on.
+/// The features that means, scales and regressions depend on.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Features {
     globals: usize,
@@ -180,7 +182,7 @@ impl Features {
         1 + self.globals + self.products.len()
     }
 
-    /// Indices of those, the constant aside, that are of certain global parameters alone.
+    /// Indices of the features, the constant aside, that depend only on certain global parameters.
     pub(crate) fn among(&self, known: impl Fn(usize) -> bool) -> Vec<usize> {
         let each = (0..self.globals).map(|k| (k, k));
         let each = each.chain(self.products.iter().copied()).zip(1..);
@@ -201,7 +203,7 @@ impl Features {
             .collect()
     }
 
-    /// The values of which regressions are sums.
+    /// The values whose sums are the regressions.
     pub(crate) fn bounded_at(&self, x: &[f64]) -> Vec<f64> {
         let mut out = self.at(x);
         for (feature, x) in out[1..].iter_mut().zip(x) {
@@ -228,8 +230,8 @@ impl Features {
         out
     }
 
-    /// `out += ` derivatives by x, from those by the features; what regressions are sums of comes together with the others but
-    /// for s itself.
+    /// `out += ` derivatives with respect to x, from those with respect to the features. The features of regressions
+    /// share those of the others except s itself.
     pub(crate) fn pull(&self, x: &[LaneRow], by: &Featured, out: &mut [LaneRow]) {
         for (((out, plain), bounded), x) in (out.iter_mut().zip(&by.plain[1..]))
             .zip(&by.bounded[1..])
@@ -262,7 +264,7 @@ impl Features {
         out
     }
 
-    /// Their variances: no two are correlated.
+    /// Their variances; all pairs are uncorrelated.
     pub(super) fn variances(&self) -> Vec<f64> {
         let [second, fourth, of_held] = self.moments;
         let mut out = vec![of_held; self.count()];
@@ -407,7 +409,7 @@ pub(crate) fn spread_all(thetas: &[f64], adjoints: &[LaneRow], out: &mut [LaneRo
     spread_kernel(Simd::detect(), thetas, adjoints, out);
 }
 
-/// From the last local up: `scale = e^(−a)`, y, and the draws `m + y` in their rows of `z`.
+/// From the last local parameter up: `scale = e^(−a)`, y, and the draws `m + y` in their rows of `z`.
 #[expect(
     clippy::too_many_arguments,
     reason = "what is read and what is written"
@@ -438,8 +440,9 @@ pub(super) fn solve(
     );
 }
 
-/// From the derivatives by the draws of local parameters in their rows of `grad` those by the noise, into rows of `out` from `from` on;
-/// `by_feature` grows by those by the features.
+/// From the derivatives with respect to the draws of the local parameters in their rows of `grad`, computes those with
+/// respect to the noise, in rows of `out` from `from` on. Adds derivatives with respect to the features to
+/// `by_feature`.
 #[expect(
     clippy::too_many_arguments,
     reason = "all that was computed on the way there"
@@ -531,7 +534,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Points of so many standard normals, with weights that add up to 1.
+/// Nodes for this number of standard normals, with weights that add up to 1.
 pub(super) fn nodes(k: usize) -> Vec<(Vec<f64>, f64)> {
     if k > LATTICE {
         let source = NoiseSource::new(0, Simd::Scalar);

@@ -1,8 +1,8 @@
 //! Mixtures of Gaussians: ω = (weights, then for every component its mean and lower factor packed by rows).
 //!
-//! A first row of the noise chooses the component, the others give the draw within it. The choice has no derivative, so that no
-//! gradient by the parameters leads to the best bound; members are found by the moments of weighted draws instead, see
-//! `moments`. Components of weight zero are slots that are not taken.
+//! A first row of the noise chooses the component, the others give the draw within it. The choice of a component has no
+//! derivative, so gradients with respect to the parameters do not lead to the best bound. Members are found from the
+//! moments of weighted draws instead; see `moments`. Components of weight zero are slots that are not taken.
 
 use jensen_density::{Lanes, LanesMut};
 use jensen_math::simd::Simd;
@@ -56,7 +56,7 @@ impl Component {
 }
 
 impl Mixture {
-    /// The family on ℝᵈ with so many components at most.
+    /// The family on ℝᵈ with at most this number of components.
     pub fn new(dim: usize, components: usize) -> Self {
         Self { dim, components }
     }
@@ -66,7 +66,7 @@ impl Mixture {
         self.components
     }
 
-    /// The components that ω holds, those without weight included.
+    /// The components in ω, including those without weight.
     pub(crate) fn parts(&self, omega: &[f64]) -> Vec<Component> {
         let (weights, rest) = omega.split_at(self.components);
         let single = FullRank::new(self.dim);
@@ -85,7 +85,7 @@ impl Mixture {
         parts.collect()
     }
 
-    /// ω of the components, whose weights need not add up to one; slots that are left have none.
+    /// ω of the components. Their weights need not add up to one; unused slots have weight zero.
     ///
     /// # Panics
     /// When there are none or too many: a caller's bug.
@@ -130,7 +130,8 @@ impl Mixture {
         (mean, covariance)
     }
 
-    /// Log of weight times density of every component at draws, `components × lanes`, and where a component stands.
+    /// Log of weight times density of every component at draws, `components × lanes`, and the standardised draws of
+    /// each component.
     fn terms(&self, parts: &[Component], z: Lanes<'_>) -> (Vec<f64>, Vec<Vec<f64>>) {
         let lanes = z.lanes();
         let mut terms = vec![f64::NEG_INFINITY; parts.len() * lanes];

@@ -23,20 +23,20 @@ use jensen_math::constants::HALF_LOG_TWO_PI;
 pub struct Sparse {
     pattern: Option<Arc<Pattern>>,
     symbolic: Arc<Symbolic>,
-    /// Directions whose Hessian products show the precision.
+    /// Directions whose Hessian products determine the precision.
     colouring: Arc<Colouring>,
-    /// What [`Family::precondition`] needs, of the last ω.
+    /// The quantities that [`Family::precondition`] needs, at the last ω.
     metric: Arc<Mutex<Option<Metric>>>,
 }
 
-/// Most entries of a factor that are counted.
+/// Largest number of entries of a factor.
 const LARGEST: usize = 1 << 27;
 
 /// Columns with more nonzeros are preconditioned by their diagonal.
 const WIDEST: usize = 32;
 
 impl Sparse {
-    /// The family on a space, whose pattern is that of its precision; every nonzero where it tells none.
+    /// The family on a space. Its pattern is that of the precision; without a known pattern it is dense.
     pub fn new(space: Space) -> Self {
         let (symbolic, colouring) = match &space.pattern {
             Some(pattern) => (
@@ -53,7 +53,7 @@ impl Sparse {
         }
     }
 
-    /// Entries of the factor on a space, if no more than `most`; `None` where it tells no pattern.
+    /// Entries of the factor on a space, if at most `most`. `None` if the pattern is unknown.
     pub fn nonzeros(space: &Space, most: usize) -> Option<usize> {
         let symbolic = Symbolic::new(space.pattern.as_deref()?, most)?;
         Some(symbolic.nonzeros())
@@ -100,7 +100,7 @@ impl Sparse {
         -sum(&logs)
     }
 
-    /// Rows in the order of elimination, from those of coordinates.
+    /// Permutes rows from coordinate order to the order of elimination.
     fn ordered(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = Vec::with_capacity(x.len());
         for j in 0..self.dim() {
@@ -110,7 +110,7 @@ impl Sparse {
         out
     }
 
-    /// Rows of coordinates, from those in the order of elimination.
+    /// Permutes rows from the order of elimination to coordinate order.
     fn placed(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; x.len()];
         for (j, row) in x.chunks(lanes.max(1)).enumerate() {
@@ -165,12 +165,12 @@ impl Sparse {
     }
 }
 
-/// The Fisher information at ω. In the moving frame `L (I + X)` it is the identity for X and 1 more for its diagonal, so
-/// that it falls apart into the columns of dL: with the rows S of column j, `Σ[S, S] + e eᵀ / L²ⱼⱼ`.
+/// The Fisher information at ω. In the moving frame `L (I + X)` it is the identity for X, plus 1 on its diagonal, so it
+/// decouples into the columns of dL: with the rows S of column j, `Σ[S, S] + e eᵀ / L²ⱼⱼ`.
 #[derive(Debug)]
 struct Metric {
     omega: Vec<f64>,
-    /// Of each column: a lower Cholesky factor, or its diagonal alone where there are too many rows.
+    /// For each column, a lower Cholesky factor, or only its diagonal if there are too many rows.
     blocks: Vec<Vec<f64>>,
 }
 
@@ -262,7 +262,7 @@ impl Family for Sparse {
     fn directions(&self) -> Option<Vec<f64>> {
         Some(self.colouring.directions())
     }
-    /// With `Λ* = −E ∇²log p`, made definite: `½ (gᵀ Λ*⁻¹ g + tr(Λ* Σ) − d + log det Λ − log det Λ*)`.
+    /// With `Λ* = −E ∇²log p`, made positive definite: `½ (gᵀ Λ*⁻¹ g + tr(Λ* Σ) − d + log det Λ − log det Λ*)`.
     fn natural(&self, omega: &[f64], gradient: &[f64], products: &[f64]) -> Option<NaturalTarget> {
         let dim = self.dim();
         let factor = self.factor(omega);

@@ -9,12 +9,12 @@ use super::RecordError;
 
 /// The minibatches of N records: every epoch visits every record once, in an order of its own.
 ///
-/// There are ⌈N/B⌉ batches whose sizes differ by one at most, so that no batch is a small rest with
-/// a large weight; none has more than B records. The order depends on the seed and the epoch alone.
+/// There are ⌈N/B⌉ batches with sizes that differ by at most one, so that no batch is a small remainder with a large
+/// weight. None has more than B records. The order depends on the seed and the epoch alone.
 ///
-/// Where data come in blocks ([`in_blocks`](Self::in_blocks)), an epoch takes the blocks one after the other, in an order of its
-/// own, and the records of a block in an order of their own. Over these orders every record is as likely as any other to be
-/// in a batch, so that gradients stay unbiased; but a batch is one of its block, and varies as much more as blocks differ.
+/// If data come in blocks ([`in_blocks`](Self::in_blocks)), an epoch visits the blocks in a random order and the
+/// records of each block in a random order. Over these orders every record is as likely as any other to be in a batch,
+/// so that gradients stay unbiased; but a batch is one of its block, and varies as much more as blocks differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batches {
     seed: u64,
@@ -46,7 +46,7 @@ impl Batches {
         })
     }
 
-    /// The same that go block by block, where there are blocks.
+    /// The same batches in block order, if there are blocks.
     pub fn in_blocks(self, blocks: Option<&[u32]>) -> Self {
         Self {
             blocks: blocks.unwrap_or_default().into(),
@@ -93,7 +93,7 @@ impl Batches {
     }
 }
 
-/// The order at hand, made again when epoch or block change: scratch, not state.
+/// The present order, recomputed when epoch or block change: scratch, not state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     epoch: Option<u64>,
@@ -103,7 +103,7 @@ pub(crate) struct Order {
     /// The position of a block in the sequence, and the order of its records.
     block: Option<usize>,
     order: Vec<u32>,
-    /// The batch that was asked for last.
+    /// The last requested batch.
     iteration: Option<u64>,
     batch: Vec<u32>,
 }

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How the gradient of the bound is estimated from a minibatch. All are unbiased; what each controls
-/// is said in [`Gradients`](super::Gradients).
+/// How the gradient of the bound is estimated from a minibatch. All are unbiased. [`Gradients`](super::Gradients)
+/// documents the noise that each controls.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordEstimator {
@@ -34,9 +34,8 @@ pub enum RecordEstimator {
     JointPaper,
     /// The joint control variate with one anchor for all records, as in SVRG.
     JointSvrg,
-    /// The joint control variate with the likelihood itself for its approximation: the draw is
-    /// integrated out, and a SAGA table of expectations is left. For likelihoods of one linear
-    /// predictor and mean-field families.
+    /// The joint control variate with the likelihood itself for its approximation: the draw is integrated out, and a
+    /// SAGA table of expectations is left. For likelihoods of one linear predictor and mean-field families.
     JointExact,
 }
 
@@ -112,12 +111,12 @@ impl RecordEstimator {
         }
     }
 
-    /// Whether an expansion at what is remembered of a record is subtracted.
+    /// Whether an expansion at the stored point of a record is subtracted.
     pub(crate) fn expands_stored(self) -> bool {
         matches!(self, Self::Joint | Self::JointMean | Self::JointSvrg)
     }
 
-    /// Whether every record's own last mean is remembered, by what of it the model needs.
+    /// Whether the last mean of every record is stored, as far as the model needs it.
     pub(crate) fn remembers_means(self) -> bool {
         matches!(self, Self::Joint | Self::JointMean)
     }

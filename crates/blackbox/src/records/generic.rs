@@ -13,8 +13,8 @@ use crate::noise::NoiseSource;
 use crate::optimiser::{Optimiser, OptimiserState};
 use crate::reduce::axpy;
 
-/// An objective `f(w) = Eₙ E_ε f(w; n, ε)` to be made small, n uniform over N records, ε standard
-/// normal and each record's own, with an approximation f̃ whose expectation over ε is known.
+/// An objective `f(w) = Eₙ E_ε f(w; n, ε)` to be minimised, with n uniform over N records and independent standard
+/// normal ε for each record, and an approximation f̃ whose expectation over ε is known.
 ///
 /// Noise of a batch is `batch × noise_dim`, row after row. Everything is added to its output with the
 /// factor `scale`.
@@ -61,7 +61,7 @@ pub struct GenericSettings {
     pub batch: usize,
     /// Epochs with the naive estimator first, at least 1 for `joint`.
     pub warm_up: u64,
-    /// Bytes that the snapshots may take.
+    /// Largest number of bytes for the snapshots.
     pub memory_limit: Option<u64>,
 }
 
@@ -106,7 +106,7 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
     /// A run from `start`.
     ///
     /// # Errors
-    /// When batch, warm-up or estimator do not suit, or the snapshots would exceed the memory limit.
+    /// When batch, warm-up or estimator do not fit together, or the snapshots would exceed the memory limit.
     pub fn new(
         objective: &'a O,
         seed: u64,
@@ -202,7 +202,7 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
         table.complete = true;
     }
 
-    /// Adds the control variate to the gradient; returns what the visit changes in G.
+    /// Adds the control variate to the gradient and returns the change of G by the visit.
     fn control(
         &self,
         state: &GenericState,

@@ -31,22 +31,22 @@ pub struct MinibatchSettings {
     pub batch: usize,
     /// Draws an iteration.
     pub draws: usize,
-    /// Epochs with the naive estimator before one with a memory takes over; its table is filled in
-    /// the last of them. At least 1.
+    /// Epochs with the naive estimator before an estimator with a table takes over. The table is filled in the last of
+    /// them. At least 1.
     pub warm_up: u64,
     /// Iterations between two anchors of `joint-svrg`; an epoch when `None`.
     pub refresh: Option<u64>,
     /// When to compare the average of the iterates with the best so far, and perhaps to stop.
     pub judge: Option<Judge>,
-    /// Whether and how to trace the variance of gradients: that of every estimator that suits the
-    /// records, each with a table of its own along the same iterates. Tables cost an evaluation an
-    /// iteration and memory; neither counts as oracle calls.
+    /// Whether and how to trace the variance of gradients: that of every estimator that suits the records, each with a
+    /// table of its own along the same iterates. Tables cost an evaluation per iteration and memory; neither counts as
+    /// oracle calls.
     pub variance: Option<VarianceSettings>,
-    /// Bytes that table, optimiser and scratch memory may take.
+    /// Largest number of bytes for table, optimiser and scratch memory.
     pub memory_limit: Option<u64>,
 }
 
-/// The stopping rule: windows of iterations whose averages are compared on matched draws.
+/// The stopping rule: segments of iterations whose averages are compared on matched draws.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judge {
     /// Iterations of a window; the default is the fewest whole epochs of at least 500 iterations that
@@ -56,8 +56,7 @@ pub struct Judge {
     pub draws: usize,
     /// Tolerance in nats.
     pub tolerance: f64,
-    /// Whether a second-order polish must find no more than the tolerance. It costs many passes over
-    /// all records.
+    /// Whether a second-order polish must find no more gain than the tolerance. It costs many passes over all records.
     pub certify: bool,
 }
 
@@ -160,13 +159,12 @@ const PATIENCE: u64 = 4;
 
 /// The algorithm; its output is ω.
 ///
-/// Iteration t takes batch `(t − 1) mod ⌈N/B⌉` of a freshly shuffled epoch and `draws` draws, both
-/// functions of (seed, t). An iteration whose gradient is not finite is skipped and counted.
+/// Iteration t uses batch `(t − 1) mod ⌈N/B⌉` of a freshly shuffled epoch and `draws` draws, both functions of (seed,
+/// t). An iteration with a non-finite gradient is skipped and counted.
 ///
-/// With a [`Judge`], the average of a window's iterates is compared with the best so far; a window
-/// that gains no more than the tolerance halves the step size. After three such windows in a row a
-/// second-order polish on all records says how much is left, if asked for, and the fit has converged
-/// only where that is within the tolerance.
+/// With a [`Judge`], the average of a segment's iterates is compared with the best so far. A segment that gains no more
+/// than the tolerance halves the step size. After three such segments in a row, a second-order polish on all records
+/// estimates the remaining gain, if requested, and the fit has converged only if that gain is within the tolerance.
 pub struct Minibatch<'a, D: RecordDensity> {
     density: &'a D,
     all: AllRecords<&'a D>,
@@ -176,12 +174,12 @@ pub struct Minibatch<'a, D: RecordDensity> {
     footprint: Footprint,
     start: Vec<f64>,
     gradients: Gradients<'a, D>,
-    /// Whose variance is traced beside the fit's own estimator; all of them remember.
+    /// Estimators whose variance is traced beside the fit's own; all of them have tables.
     watched: Vec<RecordEstimator>,
     order: Order,
     noise: Vec<f64>,
     gradient: Vec<f64>,
-    /// The estimates of those that are watched.
+    /// The estimates of the traced estimators.
     unused: Vec<f64>,
 }
 
@@ -200,7 +198,7 @@ pub struct MinibatchState {
     best: Vec<f64>,
     /// Multiplies the step size; a power of one half.
     scale: f64,
-    /// Windows without gain since the last certificate.
+    /// Segments without gain since the last certificate.
     still: u64,
     /// Certificates that found more.
     failed: u64,
@@ -212,7 +210,7 @@ pub struct MinibatchState {
 }
 
 impl MethodState for MinibatchState {
-    /// The best average, once there is one; else the iterate.
+    /// The best average if there is one, otherwise the iterate.
     fn omega(&self) -> &[f64] {
         if self.best.is_empty() {
             &self.omega
@@ -246,8 +244,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
     /// A fit of `family` from `start`, with memory admitted first.
     ///
     /// # Errors
-    /// When batch, draws, warm-up or estimator do not suit the records, or the memory would exceed
-    /// the limit.
+    /// When batch, draws, warm-up or estimator do not fit the records, or the memory would exceed the limit.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -302,7 +299,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         })
     }
 
-    /// The same with the given kernels; without it with the best that the machine has.
+    /// The same with the given kernels instead of the fastest ones of this machine.
     pub fn with_simd(self, simd: Simd) -> Self {
         Self {
             gradients: self.gradients.with_simd(simd),

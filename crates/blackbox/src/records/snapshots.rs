@@ -18,7 +18,7 @@ pub(super) struct Snapshots {
     second: Vec<f64>,
 }
 
-/// A snapshot's coordinates where they belong; the others are zero, and nothing depends on them.
+/// Scatters a snapshot to its coordinates. The others are zero and have no influence.
 fn spread(slot: &Slot, dim: usize) -> Vec<f64> {
     let mut out = vec![0.0; dim];
     for (&i, v) in slot.coordinates.iter().zip(&slot.values) {
@@ -28,7 +28,7 @@ fn spread(slot: &Slot, dim: usize) -> Vec<f64> {
 }
 
 impl<D: RecordDensity> Gradients<'_, D> {
-    /// Adds the batch's part to `gradient` and `correction`; writes `change` if asked for.
+    /// Adds the batch's part to `gradient` and `correction`, and writes `change` if requested.
     pub(super) fn add_batch(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
         let estimator = request.estimator;
@@ -105,7 +105,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
         self.take_out_slots(request, table);
     }
 
-    /// Takes the batch's entries of `joint`'s table out again, whose sum holds them.
+    /// Subtracts the batch's entries of `joint`'s table, which are part of its sum.
     fn take_out_slots(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
         let weight = self.density.records() as f64 / batch.len() as f64;

@@ -29,9 +29,9 @@ pub struct VarianceSettings {
 pub struct Variances {
     /// `V_{B,ε}[g]`.
     pub total: Estimate,
-    /// `V_B[E_ε g]`: what remains when the draws are integrated out.
+    /// `V_B[E_ε g]`: the variance after integrating out the draws.
     pub subsampling: Estimate,
-    /// `V_ε[E_B g]`: what remains when all records are used. Exact over the records.
+    /// `V_ε[E_B g]`: the variance after using all records. Exact over the records.
     pub monte_carlo: Estimate,
 }
 
@@ -42,12 +42,12 @@ const NOISE: rng::Purpose = rng::Purpose::new("blackbox")
     .fold("records")
     .fold("variance noise");
 
-/// Where [`variances`] looks, and how hard.
+/// The point at which [`variances`] measures, and its sample sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct EvaluationPoint<'r> {
     /// ω.
     pub omega: &'r [f64],
-    /// The table, which stays as it is.
+    /// The table, which is not changed.
     pub table: &'r Table,
     /// The sizes of batches.
     pub batches: &'r Batches,
@@ -61,11 +61,11 @@ pub struct EvaluationPoint<'r> {
 
 /// Analyses one estimator at one iterate with its table frozen.
 ///
-/// The total is the unbiased variance over independent pairs (B, ε). For the subsampling part every
-/// batch meets two independent pairs of antithetic draws, whose covariance over the batches has the
-/// variance of the conditional expectation as its expectation: no inner integral need converge. The
-/// Monte-Carlo part takes all records as the batch. Batches are uniformly random subsets of the first
-/// batch's size. Costs `5·samples` batches and `samples` passes over all records.
+/// The total is the unbiased variance over independent pairs (B, ε). For the subsampling part, every batch is evaluated
+/// at two independent pairs of antithetic draws. Their covariance over the batches has the variance of the conditional
+/// expectation as its expectation, so no inner integral needs to converge. The Monte-Carlo part uses all records as the
+/// batch. Batches are uniformly random subsets of the first batch's size. Costs `5·samples` batches and `samples`
+/// passes over all records.
 pub fn variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     estimator: RecordEstimator,
@@ -171,7 +171,7 @@ fn covariance(a: &[Vec<f64>], b: &[Vec<f64>]) -> Estimate {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Watch {
     pub(super) table: Table,
-    /// Whether nothing was rejected in the present epoch.
+    /// Whether no draw was rejected in the present epoch.
     pub(super) clean: bool,
 }
 
@@ -223,8 +223,8 @@ pub(super) fn watched<D: RecordDensity>(
     out
 }
 
-/// Adds the variances of all estimators that have what they need to a trace line: `own` is the fit's
-/// with its table, `others` are those that are watched.
+/// Adds the variances of all estimators with a complete table to a trace line: `own` is the fit's estimator with its
+/// table, `others` are the traced ones.
 pub(super) fn trace_variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     own: (RecordEstimator, &Table),

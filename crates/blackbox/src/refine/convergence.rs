@@ -1,7 +1,7 @@
 //! Whether chains from elsewhere come to where refined draws are.
 //!
-//! The bound of a simple family has optima where the posterior has none: from such a point Hamiltonian transitions run
-//! downhill to the draws, and from a mode of the posterior they do not.
+//! The bound of a simple family has optima where the posterior has none. From such a point Hamiltonian transitions run
+//! to the draws; from a mode of the posterior they do not.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -21,10 +21,11 @@ use crate::noise::NoiseSource;
 const CHAINS: usize = 8;
 const TRANSITIONS: usize = 128;
 
-/// Share of the draws within whose distance from their mean a chain must end, in coordinates in which they have unit variances.
+/// Quantile of the draws' distances from their mean within which a chain must end, in coordinates with unit variances.
 const WITHIN: f64 = 0.999;
 
-/// Those of `points` from which all chains come to the draws, and what that took. Numbers are keyed by iterations after `iteration`.
+/// The points from which all chains reach the draws, and the cost of the check. Numbers are keyed by iterations after
+/// `iteration`.
 pub(super) fn convergence<D: LogDensity>(
     density: &D,
     draws: &Draws,

@@ -13,15 +13,15 @@ use super::transport::TransportMap;
 use crate::calls::Calls;
 use crate::oracle::Estimate;
 
-/// Where a refinement is.
+/// The stage of a refinement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Phase {
-    /// On the way to the posterior.
+    /// Moving to the posterior.
     Temper,
-    /// At the posterior, choosing a step size.
+    /// At the posterior: choosing a step size.
     Settle,
-    /// At the posterior, recording.
+    /// At the posterior: recording.
     Draw,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Recording {
     pub x: Vec<f64>,
     /// Their log densities, without the map's Jacobian.
     pub log_p: Vec<f64>,
-    /// Their squared distances from the approximation's mean where it is standard normal.
+    /// Their squared distances from the approximation's mean, in coordinates in which it is standard normal.
     pub squares: Vec<f64>,
 }
 
@@ -75,12 +75,12 @@ impl Recording {
 pub struct RefineState {
     pub(super) ensemble: Ensemble,
     pub(super) phase: Phase,
-    /// Which coordinates follow the circles of a standard normal.
+    /// The coordinates that are integrated along the circles of a standard normal.
     pub(super) circles: Vec<bool>,
     pub(super) particles: Particles,
     /// Positions at the beginning of the temperature.
     pub(super) anchor: Vec<f64>,
-    /// What the particles have shown beyond the approximation's own map.
+    /// The transport map learned from the particles, beyond the approximation's own map.
     pub(super) shown: Shown,
     pub(super) log_size: f64,
     pub(super) length: f64,
@@ -105,7 +105,7 @@ pub struct RefineState {
     pub(super) converged_from: Vec<Vec<f64>>,
     /// Whether it was looked for separated tail modes.
     pub(super) tails_probed: bool,
-    /// Why it cannot go on.
+    /// The reason why it cannot continue.
     pub(super) failure: Option<String>,
 }
 

@@ -41,7 +41,7 @@ impl Particles {
         }
     }
 
-    /// Overwrites particles by those of another set of particles: pairs (to, from).
+    /// Overwrites particles by those of another set: pairs (to, from).
     pub(super) fn replace(&mut self, other: &Self, pairs: &[(usize, usize)]) {
         let (lanes, others) = (self.lanes(), other.lanes());
         if pairs.is_empty() {
@@ -110,7 +110,7 @@ pub(super) fn gather(x: &[f64], lanes: usize, from: &[usize]) -> Vec<f64> {
 pub(super) struct Target<'a, D: LogDensity> {
     density: &'a D,
     pub(super) map: Map,
-    /// Scratch memory of each part of the lanes that moves by itself.
+    /// Scratch memory of each part of the lanes that moves independently.
     workspaces: Vec<Scratch<D>>,
     calls: Calls,
 }
@@ -149,12 +149,12 @@ impl<'a, D: LogDensity> Target<'a, D> {
         self.calls.gradients += gradients as u64;
     }
 
-    /// Evaluations since the last call of this.
+    /// Returns and resets the number of evaluations.
     pub(super) fn take_calls(&mut self) -> Calls {
         std::mem::take(&mut self.calls)
     }
 
-    /// Evaluators for so many parts of up to `lanes` particles.
+    /// Evaluators for this number of parts with up to `lanes` particles.
     pub(super) fn evaluators(&mut self, parts: usize, lanes: usize) -> Vec<Evaluator<'_, D>> {
         while self.workspaces.len() < parts {
             self.workspaces.push(Scratch {
@@ -196,7 +196,7 @@ pub(super) struct Evaluator<'t, D: LogDensity> {
 }
 
 impl<D: LogDensity> Evaluator<'_, D> {
-    /// Makes values and gradients those of the particles's positions.
+    /// Computes values and gradients at the positions of the particles.
     pub(super) fn evaluate(&mut self, particles: &mut Particles) {
         let (dim, lanes) = (self.density.dim(), particles.lanes());
         let Scratch {

@@ -1,4 +1,5 @@
-//! From the widened approximation to the posterior by small changes of the target (Del Moral, Doucet and Jasra 2006).
+//! From the widened approximation to the posterior through small changes of the target (Del Moral, Doucet and Jasra
+//! 2006).
 
 use jensen_math::special::log_sum_exp_slice;
 
@@ -12,7 +13,7 @@ const SHARE: f64 = 0.6;
 /// Bisections by which the next temperature is found.
 const BISECTIONS: usize = 50;
 
-/// `log p − log t` of particles: what a unit of inverse temperature multiplies their weight by.
+/// `log p − log t` of particles: the change of their log weight per unit of inverse temperature.
 pub(super) fn log_ratios(dim: usize, log_p: &[f64], squares: &[f64]) -> Vec<f64> {
     let base = base_log_density(dim, squares);
     log_p.iter().zip(base).map(|(p, b)| p - b).collect()
@@ -26,7 +27,7 @@ fn share(ratios: &[f64], change: f64) -> f64 {
     log_share.exp() / ratios.len() as f64
 }
 
-/// The next inverse temperature, and the share of the particles that is left of those with a finite density.
+/// The next inverse temperature, and the effective share of the particles with a finite density.
 pub(super) fn next_beta(beta: f64, ratios: &[f64]) -> (f64, f64) {
     let possible: Vec<f64> = ratios.iter().copied().filter(|r| r.is_finite()).collect();
     let whole = 1.0 - beta;

@@ -1,4 +1,5 @@
-//! What is not affine about what particles have shown: monotone tail transforms of single coordinates, and global parameters that hang on others.
+//! The non-affine part of the transport map: monotone tail transforms of single coordinates, and global parameters that
+//! depend on others.
 
 use rayon::prelude::*;
 
@@ -13,7 +14,7 @@ const LOOKED_AT: usize = 4096;
 const LONG: f64 = 4.0;
 const LOCALS: usize = 8;
 
-/// Tail transforms of some rows of a matrix, of which the first may then hang on each other, and others on those.
+/// Tail transforms of some rows of a matrix. The first of these may then depend on each other, and others on those.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct TransportMap {
     tails: Tails,
@@ -36,7 +37,7 @@ impl Way {
     }
 }
 
-/// Draws of a row of sets of particles (`size` numbers each, `lanes` to a row), of many every so many.
+/// Draws of a row of sets of particles (`size` numbers each, `lanes` per row), thinned if there are many.
 fn draws_of(x: &[f64], (size, lanes): (usize, usize), row: usize) -> Vec<f64> {
     let every = (x.len() / size * lanes).div_ceil(LOOKED_AT);
     let rows = x
@@ -45,7 +46,7 @@ fn draws_of(x: &[f64], (size, lanes): (usize, usize), row: usize) -> Vec<f64> {
     rows.flatten().step_by(every).copied().collect()
 }
 
-/// Of the rows after the global parameters those with the longest tails, by their fourth moments.
+/// The rows after the global parameters with the longest tails, by their fourth moments.
 fn long_tailed(x: &[f64], (size, lanes): (usize, usize), globals: usize) -> Vec<usize> {
     let kurtosis = |row: usize| {
         let draws = draws_of(x, (size, lanes), row);
@@ -63,7 +64,7 @@ fn long_tailed(x: &[f64], (size, lanes): (usize, usize), globals: usize) -> Vec<
 }
 
 impl TransportMap {
-    /// Those of the first rows of sets of particles, as many as there are centres, each around its own.
+    /// The tail transforms of the first rows of sets of particles, as many as there are centres, each around its own.
     pub(super) fn of_rows(x: &[f64], shape: (usize, usize), centres: &[f64]) -> Self {
         let tails = Tails::of(centres, |i| draws_of(x, shape, i));
         Self {
@@ -72,8 +73,9 @@ impl TransportMap {
         }
     }
 
-    /// Those of the global parameters, the first `globals` rows of sets of particles that tell as much as `effective` independent ones, and of local parameters whose tails are
-    /// long; without a number only of global parameters by themselves.
+    /// The tail transforms of the global parameters, the first `globals` rows of sets of particles equivalent to
+    /// `effective` independent ones, and of local parameters with long tails. Without `effective`, only of the global
+    /// parameters, each independently.
     pub(super) fn of_globals(
         x: &[f64],
         shape: (usize, usize),
@@ -148,7 +150,8 @@ impl TransportMap {
         }
     }
 
-    /// Derivatives by what was transformed, with those of the log Jacobian, from those by what it became.
+    /// Derivatives with respect to the inputs, including those of the log Jacobian, from derivatives with respect to
+    /// the outputs.
     pub(super) fn pull(&self, way: &mut Way, grad: &mut [f64], lanes: usize) {
         let Some(triangle) = &self.triangle else {
             self.tails.pull(&way.slopes, grad, lanes);
@@ -164,7 +167,8 @@ impl TransportMap {
             .for_each(|(g, by)| *g += by);
     }
 
-    /// As plain numbers, for checkpoints: of single rows, and of those that hang on global parameters with their number and that of global parameters before.
+    /// All numbers in lists, for checkpoints: single rows, and rows that depend on global parameters, with their number
+    /// and that of the global parameters before.
     pub(super) fn to_numbers(&self) -> [Vec<f64>; 2] {
         let of_globals = self.triangle.as_ref().map_or_else(Vec::new, |triangle| {
             let mut numbers = vec![triangle.order().len() as f64, triangle.globals() as f64];
@@ -174,7 +178,7 @@ impl TransportMap {
         [self.tails.to_numbers(), of_globals]
     }
 
-    /// The inverse of [`Self::to_numbers`] for up to `rows` rows; `None` where there are other numbers or rows.
+    /// The inverse of [`Self::to_numbers`] for up to `rows` rows; `None` if the numbers or rows do not match.
     pub(super) fn from_numbers([tails, globals]: [&[f64]; 2], rows: usize) -> Option<Self> {
         let triangle = match globals {
             [] => None,
@@ -240,8 +244,8 @@ mod tests {
         }
     }
 
-    /// A level whose spread hangs on a persistence, and whose square a third global parameter follows: what is left are normals that tell nothing
-    /// of each other's squares, and with what was shown draws are placed and brought back.
+    /// A level whose spread depends on a persistence, and a third global parameter that follows its square. The map
+    /// leaves normals with independent squares, and its inverse recovers the draws.
     #[test]
     fn what_hangs_on_another_global_is_set_free() {
         let size = 3 * LANES;

@@ -1,8 +1,8 @@
 //! Global parameters given the global parameters before them, and local parameters given all global parameters where an approximation has not found how.
 //!
-//! A level's spread hangs on the persistence of what it is the level of, a scale on another: no tail transform of single coordinates takes
-//! that away. In an order in which every global parameter comes after those that tell its spread, with features φ of the ones before (bounded, as
-//! those of local parameters given global ones),
+//! The spread of a level depends on its persistence, and one scale depends on another. A tail transform of single
+//! coordinates cannot remove that. The global parameters are ordered such that each comes after those that determine
+//! its spread. With features φ of the preceding ones (bounded, as those of the conditionally structured Gaussian),
 //!
 //! ```text
 //! v_k = m_k · φ(u) + exp(s_k · φ(u)) w_k,    w_k = f_k(u_k), the tail transform of the global parameter by itself,
@@ -28,10 +28,10 @@ const LONGEST: f64 = 0.5;
 /// Means and log spreads of rows given the global parameters before them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Triangle {
-    /// Rows of the global parameters, each after those on which it hangs, and then of local parameters.
+    /// Rows of the global parameters, each after those on which it depends, and then of local parameters.
     order: Vec<usize>,
     features: Features,
-    /// What features take for the middle of each global parameter, and for its spread.
+    /// The middle of each global parameter, and its spread, for features.
     centre: Vec<f64>,
     unit: Vec<f64>,
     /// Weights of features, for each of the rows in their order.
@@ -39,11 +39,12 @@ pub(super) struct Triangle {
     spreads: Vec<f64>,
 }
 
-/// What was computed on the way through the map, in memory that lasts from one use to the next.
+/// Intermediate results of the map, in reusable memory.
 #[derive(Default)]
 pub(super) struct Passage(Vec<Block>);
 
-/// Of a block of lanes: where features were looked at, those, `exp(s)` and `exp(s) w` of every global parameter, and the sum of all s.
+/// For a block of lanes: the inputs of the features, the features, `exp(s)` and `exp(s) w` of every global parameter,
+/// and the sum of all s.
 #[derive(Default)]
 struct Block {
     x: Vec<LaneRow>,
@@ -73,7 +74,7 @@ struct Link {
 }
 
 impl Triangle {
-    /// The map of rows, so many global parameters first, of which none hangs on another yet.
+    /// The map of rows, the global parameters first, without dependence on others.
     pub(super) fn new(order: Vec<usize>, globals: usize) -> Self {
         let features = Features::new(globals);
         let weights = vec![0.0; order.len() * features.count()];
@@ -87,7 +88,7 @@ impl Triangle {
         }
     }
 
-    /// An order in which global parameters come before those whose spreads go with them, by draws of each.
+    /// An order in which global parameters come before those whose spreads depend on them, estimated from draws.
     pub(super) fn order_of(draws: &[Vec<f64>]) -> Vec<usize> {
         let scores = |values: Vec<f64>| -> Vec<f64> {
             let (mean, _) = mean_se(&values);
@@ -123,13 +124,14 @@ impl Triangle {
         self.unit.len()
     }
 
-    /// Whether no global parameter hangs on another.
+    /// Whether no global parameter depends on another.
     pub(super) fn is_identity(&self) -> bool {
         self.means.iter().chain(&self.spreads).all(|w| *w == 0.0)
     }
 
-    /// Makes the row at a position of the order hang on the global parameters before it as `draws` of it do at positions `u` of all global parameters, of which only
-    /// the ones before are looked at and which tell as much as `effective` independent ones; `draws` becomes what is left of it.
+    /// Fits the dependence of the row at a position of the order on the preceding global parameters, from its `draws`
+    /// at the values `u` of all global parameters, which are equivalent to `effective` independent ones. `draws`
+    /// becomes the residual.
     pub(super) fn link(&mut self, position: usize, u: &[Vec<f64>], draws: &mut [f64], effective: f64) {
         let before = self.order[..position.min(self.globals())].to_vec();
         let known = self.features.among(|k| before.contains(&k));
@@ -158,7 +160,7 @@ impl Triangle {
         }
     }
 
-    /// Where features take the middle of a global parameter to be, and its spread.
+    /// The middle of a global parameter, and its spread, for features.
     pub(super) fn see(&mut self, global: usize, u: &[f64]) {
         let (mean, error) = mean_se(u);
         let unit = error * (u.len() as f64).sqrt();
@@ -168,7 +170,7 @@ impl Triangle {
         }
     }
 
-    /// What `u` (a lane of all global parameters) tells of the mean and the log spread of the row at a position of the order.
+    /// The mean and the log spread of the row at a position of the order, given `u` (a lane of all global parameters).
     pub(super) fn of(&self, position: usize, u: &[f64]) -> [f64; 2] {
         let x: Vec<f64> = (u.iter().zip(&self.centre).zip(&self.unit))
             .map(|((u, centre), unit)| (u - centre) / unit)
@@ -195,7 +197,7 @@ impl Triangle {
         }
     }
 
-    /// Makes rows that are transformed by themselves hang on the points looked at.
+    /// Applies the dependence of transformed rows on the preceding ones.
     pub(super) fn go(&self, rows: &mut [f64], lanes: usize, passage: &mut Passage) {
         let count = self.order.len();
         let mut means = vec![[0.0; WIDTH]; count];
@@ -222,8 +224,8 @@ impl Triangle {
         }
     }
 
-    /// Makes derivatives by global parameters those by what they were transformed to by themselves, and adds those by the positions to `by_position`, the log
-    /// Jacobian's included.
+    /// Converts derivatives with respect to global parameters to derivatives with respect to their transformed values,
+    /// and adds those that act through the dependence to `by_position`, including the log Jacobian's.
     pub(super) fn pull(
         &self,
         passage: &Passage,
@@ -262,7 +264,7 @@ impl Triangle {
         }
     }
 
-    /// As plain numbers, for checkpoints.
+    /// All numbers in one list, for checkpoints.
     pub(super) fn to_numbers(&self) -> Vec<f64> {
         let order: Vec<f64> = self.order.iter().map(|k| *k as f64).collect();
         [&order, &self.centre, &self.unit, &self.means, &self.spreads]
@@ -272,8 +274,8 @@ impl Triangle {
             .collect()
     }
 
-    /// The inverse of [`Self::to_numbers`] for so many rows, so many of them global parameters, among up to `rows`; `None` where those are of
-    /// something else.
+    /// The inverse of [`Self::to_numbers`] for given numbers of rows and global parameters, among up to `rows`. `None`
+    /// if the numbers do not match.
     pub(super) fn from_numbers(
         numbers: &[f64],
         (own, globals): (usize, usize),
@@ -311,8 +313,8 @@ impl Triangle {
 }
 
 impl Link {
-    /// The weights of columns of features, of which the first is constant, for the mean and the log spread of draws, which become
-    /// what is left of them; `None` where they explain no more than chance does.
+    /// The weights of columns of features, the first of which is constant, for the mean and the log spread of draws.
+    /// The draws become residuals. `None` if they explain no more than chance does.
     fn of(columns: &[Vec<f64>], draws: &mut [f64], effective: f64) -> Option<Self> {
         let (p, n) = (columns.len(), draws.len() as f64);
         let mut gram: Vec<f64> = columns
@@ -395,7 +397,7 @@ impl Link {
     }
 }
 
-/// How much of what was explained is kept where chance explains so much; nothing where it is not worth it.
+/// The shrinkage of the explained part, given the part that chance explains; zero if it is not worth keeping.
 fn shrunk(explained: f64, chance: f64) -> f64 {
     match explained - chance > WORTH {
         true => 1.0 - chance / explained,

@@ -4,8 +4,8 @@ use super::symbolic::Symbolic;
 use crate::reduce::axpy;
 
 impl Symbolic {
-    /// The lower Cholesky factor of the symmetric matrix whose lower triangle stands at the nonzeros; `None` where it is
-    /// not positive definite. Column by column, each taking what those before it give.
+    /// The lower Cholesky factor of the symmetric matrix with this lower triangle at the nonzeros. `None` if it is not
+    /// positive definite. Left-looking: each column uses the columns before it.
     pub(crate) fn cholesky(&self, matrix: &[f64]) -> Option<Vec<f64>> {
         const NONE: u32 = u32::MAX;
         let dim = self.dim();
@@ -108,7 +108,7 @@ impl Symbolic {
         out
     }
 
-    /// The elements of `(L Lᵀ)⁻¹` at the nonzeros (Takahashi, Fagan and Chen 1973), from the last column up.
+    /// The elements of `(L Lᵀ)⁻¹` at the nonzeros (Takahashi, Fagan and Chen 1973), from the last column backwards.
     pub(crate) fn selected_inverse(&self, factor: &[f64]) -> Vec<f64> {
         const NONE: u32 = u32::MAX;
         let mut inverse = vec![0.0; self.nonzeros()];

@@ -1,4 +1,4 @@
-//! Where the Cholesky factor of a matrix of a pattern is not zero.
+//! The nonzeros of the Cholesky factor of a matrix with a given pattern.
 
 use jensen_density::Pattern;
 
@@ -15,8 +15,8 @@ pub(crate) struct Symbolic {
 }
 
 impl Symbolic {
-    /// The factor of matrices of this pattern, in an order that keeps it sparse; `None` as soon as it has more than
-    /// `most` nonzeros.
+    /// The factor of matrices of this pattern, in an order that keeps it sparse; `None` if it has more than `most`
+    /// nonzeros.
     pub(crate) fn new(pattern: &Pattern, most: usize) -> Option<Self> {
         let dim = pattern.dim();
         let order = minimum_degree(pattern);
@@ -138,7 +138,7 @@ impl Symbolic {
 mod tests {
     use super::*;
 
-    /// A chain fills nothing, whatever the order of its coordinates; a ring fills one nonzero a column.
+    /// A chain has no fill-in in any order of its coordinates; a ring has one nonzero per column.
     #[test]
     fn chains_and_rings_stay_sparse() {
         let n = 50u32;

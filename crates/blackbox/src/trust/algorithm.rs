@@ -25,7 +25,7 @@ use super::stopping::{PATIENCE, is_near, judge};
 use super::subproblem::{Effort, Solution, krylov};
 use super::subsampled::{Choose, Layout, StreamPosition, Subsampled};
 
-/// Iterations for which a Hessian serves while ω stays where it is.
+/// Number of iterations for which a Hessian is reused while ω does not move.
 const USES: u64 = 2;
 
 /// Length of a step for which a good Hessian predicts well, and the share of its prediction that must come true.
@@ -38,15 +38,15 @@ const BOOST: usize = 32;
 /// Predicted gain in nats above which a model need only point the way: its Hessian is drawn from few draws.
 const FAR: f64 = 10.0;
 
-/// Largest number of draws of a gradient or an assessment there: in the tails of a density Inequality 11 asks for any
-/// number of them, while a wrong step costs little.
+/// Largest number of draws of a gradient or an assessment there. In the tails of a density Inequality 11 may require
+/// any number of them, while a wrong step costs little.
 const FAR_DRAWS: usize = 1024;
 
-/// Least share of what a noisy gradient promises that is asked of a step.
+/// Smallest share of a noisy gradient's prediction that a step must achieve.
 const LEAST_PROMISE: f64 = 1e-3;
 
-/// Standard error of the bound, in units of what a step promised, at which the present scales reach too far into the
-/// tails even near an optimum.
+/// Standard error of the bound, relative to the predicted gain of a step, beyond which the present scales reach too far
+/// into the tails even near an optimum.
 const WILD: f64 = 10.0;
 
 /// Largest number of draws on which narrower scales are tried.
@@ -62,7 +62,7 @@ pub struct Trust<'a, D: TwiceDifferentiable> {
     source: NoiseSource,
     settings: TrustSettings,
     start: Vec<f64>,
-    /// Keeps the draws of one fit apart from those of another with the same seed.
+    /// Separates the draws of one fit from those of another with the same seed.
     stream: u64,
     gradients: Gradients<'a, D>,
     oracle: Oracle<'a, D>,
@@ -96,7 +96,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// Tells `records` which draws come next, before every evaluation.
+    /// Announces the next draws to `records` before every evaluation.
     fn telling(mut self, records: &'a dyn Choose) -> Self {
         self.records = Some(records);
         self.gradients.records = Some(records);
@@ -235,7 +235,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         solution
     }
 
-    /// The step of the model whose Hessian is the negated metric, where no Hessian is finite.
+    /// The step of the model with the negated metric as its Hessian, if no Hessian is finite.
     fn steepest(&self, state: &TrustState, g: &[f64]) -> Solution {
         let mut step = vec![0.0; g.len()];
         self.family.precondition(&state.omega, None, g, &mut step);
@@ -300,8 +300,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         Step::finish(record, Status::Diverged { at, reason })
     }
 
-    /// Assesses the step on fresh draws where it is worth that or may be the last, and takes it where it keeps its
-    /// promise.
+    /// Assesses the step on fresh draws if it promises enough or may be the last, and takes it if it achieves its
+    /// prediction.
     fn attempt(&mut self, state: &mut TrustState, proposal: &Proposal, iteration: u64) -> Trial {
         let settings = self.settings;
         let tolerance = settings.tolerance(self.family.dim());
@@ -425,9 +425,9 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// Where a few draws in the tails, which a gradient rarely meets, decide the bound, no model of it points the way
-    /// and every step is a matter of luck. After a step that brought no clear gain the scales are therefore halved for
-    /// as long as that makes the bound better and clearer, on draws of that step.
+    /// If a few draws in the tails, which a gradient rarely contains, dominate the bound, no model of it gives a
+    /// direction, and every step is a matter of luck. After a step that brought no clear gain the scales are therefore
+    /// halved for as long as that makes the bound better and clearer, on draws of that step.
     fn retreat(&mut self, state: &mut TrustState, found: &Assessment, promised: f64, key: u64) {
         let noise = found.before.standard_error;
         let wild = noise > WILD * promised.max(1.0);
@@ -482,7 +482,7 @@ fn weigh_hessian(state: &mut TrustState, proposal: &Proposal, trial: &Trial) -> 
     contradicted
 }
 
-/// What an iteration knows before its step is tried.
+/// The state of an iteration before its step is tried.
 struct Proposal {
     gradient: Gradient,
     solution: Solution,
@@ -492,7 +492,7 @@ struct Proposal {
     noise: f64,
     /// Standard error of the predicted improvement.
     deviation: f64,
-    /// The predicted improvement, less what noise in the gradient promises.
+    /// The predicted improvement minus the part that noise in the gradient causes.
     promised: f64,
 }
 
@@ -514,14 +514,14 @@ impl Proposal {
     }
 }
 
-/// What came of trying it.
+/// The outcome of trying it.
 struct Trial {
-    /// The change of the bound, where it was assessed.
+    /// The change of the bound, if it was assessed.
     found: Option<Assessment>,
     /// Draws that Inequalities 11 and 13 ask of an assessment.
     required: Option<f64>,
     accepted: bool,
-    /// Whether no more than the tolerance is promised.
+    /// Whether the predicted gain is within the tolerance.
     near: bool,
     /// δₖ⁻.
     small: f64,
@@ -546,7 +546,7 @@ impl Trial {
 }
 
 impl<'a, R: RecordDensity> Trust<'a, Subsampled<R>> {
-    /// A fit to records, of which every pair of draws sees a minibatch.
+    /// A fit to records in which every pair of draws uses a minibatch.
     pub fn on_records(
         density: &'a Subsampled<R>,
         family: Arc<dyn Family>,

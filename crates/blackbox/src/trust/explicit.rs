@@ -6,14 +6,13 @@
 //! * `E Hᵢⱼ σⱼεⱼ` between mean i and log scale j, dense;
 //! * `E σᵢεᵢ Hᵢⱼ σⱼεⱼ + δᵢⱼ E σᵢεᵢgᵢ` for the log scales, with `E σᵢεᵢgᵢ = σᵢ² E Hᵢᵢ` (Price's identity).
 //!
-//! Mirrored draws make the estimate of the middle block free of the even part of H, and the last is taken
-//! relative to the first (`E εᵢεⱼ Hᵢⱼ = δᵢⱼ E Hᵢᵢ + Cov(εᵢεⱼ, Hᵢⱼ)`), so that both are exact for Gaussian targets
-//! from any number of draws. What is left of their noise would lead steps astray, as the maximiser of a model
-//! seeks out where its errors promise most: in the solution the middle block and these covariances, both 0 for a
-//! Gaussian, are shrunk by the positive part of James and Stein's factor, `1 − noise²/size²`, with the noise from
-//! the scatter of pairs. All of it takes d products a draw. That beats conjugate gradients, whose products
-//! with few draws are noisy in the last block and which need more of them the more collinear a posterior is, as
-//! long as d products and factors of 2d × 2d are affordable.
+//! Mirrored draws remove the even part of H from the estimate of the middle block, and the last block is relative to
+//! the first (`E εᵢεⱼ Hᵢⱼ = δᵢⱼ E Hᵢᵢ + Cov(εᵢεⱼ, Hᵢⱼ)`), so both are exact for Gaussian targets with any number of
+//! draws. The remaining noise would mislead steps, because the maximiser of a model seeks its most optimistic errors.
+//! In the solution the middle block and these covariances, both 0 for a Gaussian, are shrunk by the positive part of
+//! James and Stein's factor, `1 − noise²/size²`, with the noise from the scatter of pairs. This takes d products per
+//! draw. It is faster than conjugate gradients as long as d products and factors of 2d × 2d are affordable: with few
+//! draws their products are noisy in the last block, and they need more of them the more collinear a posterior is.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_run::{Archive, ArchiveError, Snapshot};
@@ -56,7 +55,7 @@ struct Sums {
     square: Vec<f64>,
     /// Sums of squares and products: of `cross`, of `logs`, of `logs` with εᵢεⱼ, of that.
     squares: [Vec<f64>; 4],
-    /// Pairs whose products are finite.
+    /// Number of pairs with finite products.
     kept: usize,
 }
 
@@ -77,8 +76,8 @@ impl Sums {
         }
     }
 
-    /// Adds the pair at noise `e`, whose Hessians stand side by side in the columns of `product` from `first` on,
-    /// unless they are not finite.
+    /// Adds the pair at noise `e`, whose Hessians are adjacent in the columns of `product` from `first` on, unless they
+    /// are not finite.
     fn add(&mut self, product: &[f64], first: usize, sd: &[f64], e: &[f64]) {
         let dim = sd.len();
         let rows = || product.chunks(product.len() / dim);
@@ -108,7 +107,7 @@ impl Sums {
         }
     }
 
-    /// The blocks with their noise; `None` when no pair was kept.
+    /// The blocks with their noise; `None` if no pair was added.
     fn average(self, sd: &[f64]) -> Option<Explicit> {
         let Self {
             mut found,

@@ -1,13 +1,13 @@
 //! Stochastic gradients with the jackknife estimate of their noise.
 //!
-//! Draws come in mirrored pairs (z and its reflection at the mean), which are independent of each other,
-//! and pairs in [`GROUPS`] groups. From the groups' gradients the delete-one-group jackknife (Efron and
-//! Stein 1981) estimates the noise: the variance of the mean is `Σₖ ‖g₍₋ₖ₎ − g‖² (K − 1)/K`, which
-//! bounds the variance of its norm, as a norm changes by no more than its argument.
+//! Draws come in mirrored pairs (z and its reflection at the mean), which are independent of each other, and pairs in
+//! [`GROUPS`] groups. From the groups' gradients, the delete-one-group jackknife (Efron and Stein 1981) estimates the
+//! noise: the variance of the mean is `Σₖ ‖g₍₋ₖ₎ − g‖² (K − 1)/K`, which bounds the variance of its norm, because a
+//! norm changes by no more than its argument.
 //!
-//! A linear control variate takes out what a quadratic log density explains: `Jᵀ A (z − μ)` has a known
-//! mean for any fixed matrix A. With an explicit Hessian, A is its averaged estimate from other draws; else
-//! `A (z − μ)` is ∇log q(z), as in sticking the landing. Its coefficient is regressed over the groups.
+//! A linear control variate removes the quadratic part of the log density: `Jᵀ A (z − μ)` has a known mean for any
+//! fixed matrix A. With an explicit Hessian, A is its averaged estimate from other draws; otherwise `A (z − μ)` is ∇log
+//! q(z), as in sticking the landing. Its coefficient is regressed over the groups.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 
@@ -39,8 +39,8 @@ pub(crate) struct Gradient {
 }
 
 impl Gradient {
-    /// The mean of groups, of which none counts for more than [`LONGEST`] times the median group: where a few draws
-    /// in the tails are all that the plain mean knows of, it is no direction to go.
+    /// The mean of groups, where none has more weight than [`LONGEST`] times the median group. If a few draws in the
+    /// tails dominate the plain mean, it is not a useful direction.
     pub(crate) fn clipped(
         mut groups: Vec<Vec<f64>>,
         dropped: usize,

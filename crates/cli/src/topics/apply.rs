@@ -1,4 +1,4 @@
-//! What a fitted folder is good for: `jensen topics predict`, `evaluate` and `show`.
+//! The uses of a fitted folder: `jensen topics predict`, `evaluate` and `show`.
 
 use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn is_corpus(path: &Path) -> bool {
     Corpus::is_corpus(path)
 }
 
-/// The only input, where it is a corpus; it must be in the words of the model.
+/// The only input, if it is a corpus; it must have the words of the model.
 fn corpus(inputs: &[PathBuf], model: &TopicModel) -> Result<Option<Corpus>, Failure> {
     if !inputs.iter().any(|path| is_corpus(path)) {
         return Ok(None);
@@ -109,7 +109,7 @@ pub fn predict(args: &PredictArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Why a prediction ends early.
+/// The reason why a prediction ends early.
 enum Stop {
     Input(Failure),
     Output(std::io::Error),

@@ -59,7 +59,7 @@ impl From<FormatName> for Format {
     }
 }
 
-/// What makes a document of plain text.
+/// The unit of a document in plain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum UnitName {
     /// Every line
@@ -228,7 +228,7 @@ pub struct BuildArgs {
 }
 
 impl BuildArgs {
-    /// What is asked for.
+    /// The requested settings.
     pub fn request(&self) -> CorpusRequest {
         CorpusRequest {
             inputs: self.inputs.clone(),
@@ -286,7 +286,7 @@ pub struct FitArgs {
     pub force: bool,
 }
 
-/// What is no part of a run's settings.
+/// Flags that are not settings of a run.
 #[derive(Args)]
 pub struct RunFlags {
     /// Threads [default: all of the machine]

@@ -18,7 +18,7 @@ use super::progress::Line;
 use crate::failure::{CommandResult, Failure};
 use crate::terminal::{Setting, check_out, conclude, start_threads, verdict};
 
-/// A run as it is about to start.
+/// A run that is about to start.
 struct Plan {
     corpus: Corpus,
     run: TopicsRun,
@@ -30,7 +30,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Of a corpus that is kept as `path`.
+    /// For a corpus stored as `path`.
     fn new(corpus: Corpus, path: PathBuf, flags: TopicsRequest, begun: Instant) -> Self {
         Self {
             run: TopicsRun {

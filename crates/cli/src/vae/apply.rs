@@ -1,4 +1,4 @@
-//! What a fitted folder is good for: `jensen vae sample`, `encode`, `reconstruct` and `evaluate`.
+//! The uses of a fitted folder: `jensen vae sample`, `encode`, `reconstruct` and `evaluate`.
 
 use std::path::Path;
 
@@ -81,7 +81,7 @@ fn draw(
     write_atomic_bytes(path, &image.to_png()).map_err(Failure::output)
 }
 
-/// Takes records of the networks as they come.
+/// Receives records of the networks in sequence.
 type Taking<'a> = &'a mut dyn FnMut(&[f32]) -> std::io::Result<()>;
 
 /// Writes `count` records of the networks from `fill`, in the units of the data.
@@ -204,7 +204,7 @@ pub fn reconstruct(args: &ApplyArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// An estimate with its errors under `name`, and `more` beside them; null where none was made.
+/// An estimate with its errors under `name`, and `more` beside them; null if there is none.
 fn fields(name: &str, estimate: &Option<LogMarginal>, more: Value) -> Value {
     let Some(estimate) = estimate else {
         return Value::Null;

@@ -5,9 +5,10 @@
 //! al. 2016, supplement B.2; its Eq. 19 prints n_v in the exponent, but the model has one assignment a token). A factor
 //! common to all topics cancels: t_k ∝ exp(τ ψ(γ_k)) needs one digamma and one exponential a topic.
 //!
-//! Topics that a document does not use end at γ_k = α, where t_k, relative to the largest, is below the smallest number of
-//! single precision for small α. They can never come back, as the updates multiply by t_k; so the rows are packed to the other topics as soon
-//! as half of them are gone. This changes no result and makes most iterations cheap.
+//! Topics that a document does not use end at γ_k = α, where t_k, relative to the largest, is below the smallest number
+//! of single precision for small α. They can never return, because the updates multiply by t_k, so the rows are packed
+//! to the remaining topics as soon as half of them have vanished. This changes no result and makes most iterations
+//! cheap.
 
 use jensen_math::simd::Simd;
 use jensen_math::special;
@@ -18,7 +19,7 @@ use super::kernel::{WIDTH, padded};
 use super::powers::{Grid, Knots, PowerTable};
 use super::settings::{Inference, LdaSettings, LearnAlpha, LocalRule};
 
-/// What all local steps of a model share.
+/// The common input of all local steps of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spec {
     pub simd: Simd,
@@ -80,7 +81,7 @@ pub(crate) struct Rows<'a> {
     pub maxima: &'a [f32],
 }
 
-/// What a local temperature needs.
+/// The input of local temperatures.
 #[derive(Clone, Copy)]
 pub(crate) struct LocalHeat<'a> {
     /// The inverse temperatures to choose from.
@@ -95,7 +96,7 @@ pub(crate) struct LocalHeat<'a> {
     pub base: &'a [f32; WIDTH],
 }
 
-/// What a local step found.
+/// The result of a local step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Found {
     /// τ in use at the end.
@@ -106,12 +107,12 @@ pub(crate) struct Found {
     pub sweeps: usize,
     /// Whether the rule was met.
     pub converged: bool,
-    /// E_q[log p(w, z | θ, β)] of a document with a temperature of its own, when asked for.
+    /// E_q[log p(w, z | θ, β)] of a document with its own temperature, if requested.
     pub energy: f64,
-    /// E_q[log p(z | θ)] of a document without one, when the energy is asked for: words are added up by the batch.
+    /// E_q[log p(z | θ)] of a document without one, if the energy is requested: the batch adds up the words.
     pub topic_energy: f64,
-    /// The document's share of the bound at temperature 1/τ, when asked for:
-    /// τ E log p(w, z | θ, β) + H(z) − KL(q(θ) ‖ p(θ)).
+    /// The document's share of the bound at temperature 1/τ, if requested: τ E log p(w, z | θ, β) + H(z) − KL(q(θ) ‖
+    /// p(θ)).
     pub bound: f64,
 }
 
@@ -140,16 +141,17 @@ pub(crate) struct Solver {
 
 /// Weights of words that no live topic explains end here, so that sums of them stay finite.
 const LARGEST_WEIGHT: f32 = 1e33;
-/// Rounds of sweeps with a local temperature inferred after each but the last.
+/// Number of blocks of sweeps, with a local temperature inferred after each except the last.
 const HEAT_ROUNDS: usize = 4;
-/// Sweeps in a round that is not the last.
+/// Sweeps of a block that is not the last.
 const SWEEPS_A_ROUND: usize = 8;
-/// The smallest inverse temperature of a document: below it padding would wake up, and the document has no say anyway.
+/// The smallest inverse temperature of a document: below it padding would contribute, and the document has no influence
+/// anyway.
 const SMALLEST_INVERSE: f64 = 1e-3;
-/// A local temperature is settled when it moves by less than this.
+/// A local temperature has converged when it moves by less than this.
 const HEAT_TOLERANCE: f64 = 0.01;
 
-/// Sweeps of collapsed inference over all topics, before those are left out that a document does not use.
+/// Sweeps of collapsed inference over all topics, before topics that a document does not use are omitted.
 const WHOLE_SWEEPS: usize = 2;
 /// The share of a document's tokens that the topics may hold together that are left out.
 const UNUSED_SHARE: f64 = 0.1;
@@ -262,7 +264,7 @@ impl Solver {
         self.keep(&kept, old, new, least);
     }
 
-    /// Keeps these columns of what is of the document, with so much γ in the padding.
+    /// Keeps these columns of the document's state, with this total γ in the padding.
     fn keep(&mut self, kept: &[usize], old: usize, new: usize, padding: f32) {
         let least = self.alpha.iter().copied().fold(f32::INFINITY, f32::min);
         squeeze(&mut self.t, kept, old, new, 0.0);
@@ -384,7 +386,7 @@ impl Solver {
         found
     }
 
-    /// Keeps the topics that hold more than so many tokens, where that halves the columns.
+    /// Keeps the topics with more than this number of tokens, if that halves the number of columns.
     fn pack_collapsed(
         &mut self,
         spec: &Spec,
@@ -417,9 +419,9 @@ impl Solver {
         self.keep(&kept, old, new, 0.0);
     }
 
-    /// Writes E[log θ_k] of the columns beyond that of a document without words: ψ(γ_k) − ψ(α_k), and returns
-    /// ψ(Σγ) − ψ(Σα). Where inference is collapsed, expected counts stand for counts, most of which are 0, and ψ bends so
-    /// sharply there that their expectation counts them as many small ones: then it is P(n > 0) [ψ(α + E[n | n > 0]) − ψ(α)]
+    /// Writes E[log θ_k] of the columns beyond that of a document without words: ψ(γ_k) − ψ(α_k), and returns ψ(Σγ) −
+    /// ψ(Σα). With collapsed inference, expected counts replace counts, most of which are 0, where ψ is so strongly
+    /// curved that it would treat them as many small ones. The exact form is P(n > 0) [ψ(α + E[n | n > 0]) − ψ(α)]
     /// (Teh, Newman and Welling 2007, Section 3).
     pub fn excess(&self, spec: &Spec, prior: &Prior, found: &Found, out: &mut Vec<f32>) -> f64 {
         out.resize(self.stride, 0.0);
@@ -659,7 +661,7 @@ impl Solver {
     }
 }
 
-/// What to compute beside the expected counts.
+/// The quantities to compute beside the expected counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Want {
     /// [`Found::energy`].

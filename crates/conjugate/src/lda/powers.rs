@@ -1,4 +1,4 @@
-//! Σ_v E[β_kv^s] for every topic: what local temperatures need of λ.
+//! Σ_v E[β_kv^s] for every topic: the terms of λ that local temperatures need.
 //!
 //! E[β_kv^s] = f_s(λ_kv) / f_s(Σ_v λ_kv) with f_s(x) = Γ(x + s) / Γ(x). Evaluating it for V terms, K topics and a hundred
 //! s would cost more than a pass over the data, but it is smooth in both λ and s:
@@ -51,15 +51,15 @@ pub(crate) fn nodes() -> &'static [f32; WIDTH] {
     NODES.get_or_init(|| std::array::from_fn(|j| ((j * j) as f64 / 225.0) as f32))
 }
 
-/// A grid of inverse temperatures with the weights that take values at the nodes to it, padded to whole vectors: cubic in
-/// √s, in which the nodes are evenly spaced, exact at the nodes.
+/// A grid of inverse temperatures with the interpolation weights from the nodes, padded to whole vectors: cubic in √s,
+/// in which the nodes are evenly spaced, and exact at the nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
-    /// The inverse temperatures as they were given.
+    /// The given inverse temperatures.
     given: InverseTemperatures,
     /// The same, with zeros in the padding.
     pub inverse: Vec<f32>,
-    /// log π, and a huge negative number for none and in the padding.
+    /// log π, and a very negative number for zero and in the padding.
     pub log_prior: Vec<f32>,
     /// A row over the grid for every node.
     pub weights: Vec<f32>,

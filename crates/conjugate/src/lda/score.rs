@@ -1,7 +1,7 @@
-//! How well topics predict words that they have not seen.
+//! The predictive quality of topics on words that they have not seen.
 //!
-//! What is found in a held-out document depends on the topics, the seed and the document's number alone, so that documents may
-//! be scored in any division: in pieces of this process, or by whoever makes the local steps of the shards.
+//! The score of a held-out document depends only on the topics, the seed and the document's number, so documents may be
+//! scored in any division: in parts by this process, or by the shards.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
@@ -36,16 +36,17 @@ pub struct Completion {
     pub skipped: u64,
 }
 
-/// What a held-out document's words have.
+/// The counts of a held-out document.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Score {
     /// Log predictive probability of the scored words, in nats.
     pub log_probability: f64,
-    /// How many were scored: none of a document that cannot be split.
+    /// Number of scored documents; a document that cannot be split does not count.
     pub words: f64,
 }
 
-/// Documents whose words' rows are made together: a row of many words is made once, and memory stays small.
+/// Number of documents whose words' rows are computed together: a row of many words is computed once, and memory stays
+/// small.
 const TOGETHER: usize = 1024;
 
 /// Documents that are solved one after the other.
@@ -57,7 +58,7 @@ impl Completion {
         (-self.log_predictive).exp()
     }
 
-    /// Of the scores of all documents, in their order.
+    /// From the scores of all documents, in their order.
     pub(crate) fn of(scores: &[Score]) -> Self {
         let words: f64 = scores.iter().map(|s| s.words).sum();
         let total: f64 = scores.iter().map(|s| s.log_probability).sum();
@@ -106,7 +107,7 @@ pub(crate) fn here(
     scores(&ask.spec, ask.globals, lambda, seed, &piece)
 }
 
-/// What held-out documents are solved with.
+/// The input for solving held-out documents.
 pub(crate) fn spec(inference: Inference, topics: usize, simd: Simd) -> Spec {
     Spec {
         simd,
@@ -120,7 +121,7 @@ pub(crate) fn spec(inference: Inference, topics: usize, simd: Simd) -> Spec {
 /// Held-out documents that are neighbours.
 #[derive(Clone, Copy)]
 pub struct Piece<'a> {
-    /// Whose documents they are.
+    /// The source of the documents.
     pub documents: &'a dyn Documents,
     /// The first of them there.
     pub first: usize,

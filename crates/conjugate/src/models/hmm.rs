@@ -9,11 +9,11 @@ use crate::model::{ConjugateModel, Local};
 use crate::models::mixture::{Components, seeded};
 use crate::plain::{Plain, all_the_first, alone};
 
-/// Sequences explained by K hidden states, each of which emits rows as a mixture's component does; Dirichlet priors on the first
-/// state and on each row of the transition matrix.
+/// Sequences explained by K hidden states, each of which emits rows like a mixture's component; Dirichlet priors on the
+/// first state and on each row of the transition matrix.
 pub struct HiddenMarkov<C> {
     emissions: C,
-    /// Where each sequence starts among the rows, and the end of the last.
+    /// The start of each sequence among the rows, and the end of the last.
     starts: Vec<usize>,
     k: usize,
     width: usize,
@@ -199,8 +199,8 @@ impl<C: Components> HiddenMarkov<C> {
             .collect()
     }
 
-    /// The path of states with the largest q of a sequence, by Viterbi's algorithm; q is proportional to the exponential of the
-    /// expected log density, whose parameters `expected` are.
+    /// The path of states with the largest q of a sequence, by Viterbi's algorithm. q is proportional to the
+    /// exponential of the expected log density with parameters `expected`.
     pub fn path(&self, expected: &[f64], point: usize) -> Vec<usize> {
         let k = self.k;
         let (first, last) = (self.starts[point], self.starts[point + 1]);
@@ -298,7 +298,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         self.emissions.lean()
     }
 
-    /// Emissions alone: states that emit alike are one, whatever their transitions.
+    /// Compares only emissions: states with equal emissions are one, whatever their transitions.
     fn parts(&self) -> Vec<Range<usize>> {
         let start = |i: usize| self.k + self.k * self.k + i * self.width;
         (0..self.k).map(|i| start(i)..start(i + 1)).collect()

@@ -16,7 +16,7 @@ const SCHEMA: &str = "message rows {
     OPTIONAL GROUP e (LIST) { REPEATED GROUP list { OPTIONAL FLOAT element; } }
     REQUIRED INT64 f (UINT_64); REQUIRED INT32 g (DATE); }";
 
-/// What the rows of a row group have.
+/// The content of a row group.
 struct Group {
     b: Vec<Option<f64>>,
     words: Vec<&'static str>,

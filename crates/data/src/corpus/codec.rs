@@ -1,10 +1,10 @@
 //! One document as bytes.
 //!
 //! A document is its pairs of term and count, by ascending term. Numbers are variable-length: seven bits a byte, lowest
-//! first, the highest bit says that more follow. A document is the number of bytes that follow, the number of pairs, and
-//! for each pair the distance `d` from the term expected next (the first term, or the one after the last), as
-//! `2 d` where the count is 1 and as `2 d + 1` followed by the count minus 2 where it is larger. Terms are numbered from
-//! the most common one, so that most pairs take one or two bytes.
+//! first, the highest bit says that more follow. A document is its number of bytes, the number of pairs, and for each
+//! pair the distance `d` from the next expected term (the first term, or the one after the last), as `2 d` if the count
+//! is 1 and otherwise as `2 d + 1` followed by the count minus 2. Terms are numbered from the most common one, so that
+//! most pairs take one or two bytes.
 
 /// Bytes that no document has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

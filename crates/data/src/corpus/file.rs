@@ -18,11 +18,11 @@ const CHECKED: usize = 256;
 /// Bytes hashed before their pages are given back.
 const HASHED: usize = 16 << 20;
 
-/// Documents read before the pages of the file are given back to the system: the memory of a run does not grow with its
-/// corpus, and what is still needed comes back from the system's cache.
+/// Documents read before the pages of the file are released: the memory of a run does not grow with its corpus, and
+/// pages that are needed again come from the system's cache.
 const READ_BEFORE_RELEASE: usize = 1 << 15;
 
-/// The documents that a model learns from, or those that it is judged by.
+/// The training documents of a model, or the held-out ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
     /// For training.
@@ -60,8 +60,8 @@ pub struct CorpusFile {
 
 impl CorpusFile {
     /// Opens a corpus and reads it once from beginning to end: its digest and every document are checked, so that
-    /// reading a document later cannot fail. Where others change the file while it is open ([`super::build()`] never does:
-    /// it replaces the old file by a new one), [`check_unchanged`](Self::check_unchanged) tells.
+    /// reading a document later cannot fail. If another process changes the file while it is open ([`super::build()`]
+    /// never does: it replaces the old file by a new one), [`check_unchanged`](Self::check_unchanged) reports it.
     ///
     /// # Errors
     /// When the file is no corpus, of another version, cut short or damaged.
@@ -177,7 +177,7 @@ impl CorpusFile {
         codec::decode(bytes, self.words.len() as u32, visit).ok()
     }
 
-    /// Where a block begins.
+    /// The offset of a block.
     fn start(&self, part: Split, block: usize) -> usize {
         let at = self.tail.parts[part as usize].index as usize + 8 * block;
         let mut bytes = [0; 8];
@@ -185,7 +185,7 @@ impl CorpusFile {
         usize::try_from(u64::from_le_bytes(bytes)).unwrap_or(usize::MAX)
     }
 
-    /// Refuses what was read from a corpus that was changed meanwhile.
+    /// Rejects results of a corpus that was changed in the meantime.
     ///
     /// # Errors
     /// It was.
@@ -241,7 +241,7 @@ impl CorpusFile {
     /// Reads a document. Costs up to [`block`](Self::block) steps over neighbours besides the document itself.
     ///
     /// # Panics
-    /// When there is no such document: a caller's bug.
+    /// When there is no such document, which is a bug of the caller.
     pub fn read(&self, part: Split, index: usize, document: &mut Document) {
         document.terms.clear();
         document.counts.clear();
@@ -254,7 +254,7 @@ impl CorpusFile {
     /// Calls `visit` with the terms of a document, ascending, and their counts. Costs as much as [`read`](Self::read).
     ///
     /// # Panics
-    /// When there is no such document: a caller's bug.
+    /// When there is no such document, which is a bug of the caller.
     pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
         assert!(
             index < self.documents(part),

@@ -9,13 +9,13 @@ use super::bags::{BagReader, Bags, read_vocabulary};
 use super::compressed::{self, bare_name, read_error};
 use crate::error::DataError;
 
-/// Documents of a chunk, the unit of work: fixed, so that nothing depends on the number of threads.
+/// Documents of a chunk, the unit of work. It is fixed, so results do not depend on the number of threads.
 pub(crate) const CHUNK_DOCUMENTS: usize = 4096;
 
 /// Bytes after which a chunk of text is full.
 const CHUNK_BYTES: usize = 8 << 20;
 
-/// Most bytes of one document.
+/// Largest number of bytes of one document.
 const DOCUMENT_BYTES: usize = 256 << 20;
 
 /// How documents are written down.
@@ -43,7 +43,7 @@ impl Format {
         !matches!(self, Self::Jsonl | Self::Parquet | Self::Text)
     }
 
-    /// The format that a file's name suggests; plain text where it says nothing.
+    /// The format that a file's name suggests; plain text by default.
     fn of(path: &Path) -> Self {
         let name = bare_name(path).to_lowercase();
         let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -63,7 +63,7 @@ impl Format {
     }
 }
 
-/// What makes a document of plain text.
+/// The unit of a document in plain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DocumentUnit {
@@ -73,7 +73,7 @@ pub enum DocumentUnit {
     File,
 }
 
-/// How to read inputs; what is absent is found out from their names.
+/// How to read inputs; absent settings are inferred from their names.
 #[derive(Clone, Debug)]
 pub struct SourceSettings {
     /// Format of all files.
@@ -144,8 +144,8 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Finds out what there is to read: files in the given order; the files of a folder, and of the folders in it, by
-    /// name, hidden ones left out.
+    /// Lists the files to read: files in the given order, and the files of a folder and its subfolders by name, without
+    /// hidden ones.
     ///
     /// # Errors
     /// When a file is not there or not of a known kind, when text and bags are mixed, or when bags come without words.
@@ -203,7 +203,7 @@ impl Sources {
         })
     }
 
-    /// What was given to be read, for messages and records.
+    /// The given inputs, for messages and records.
     pub fn names(&self) -> Vec<String> {
         self.names.clone()
     }
@@ -274,13 +274,13 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), DataError> {
     Ok(())
 }
 
-/// Documents of text as they are in the files, one after another.
+/// Documents as text in sequence.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     pub bytes: Vec<u8>,
-    /// Where each document ends in `bytes`.
+    /// The end of each document in `bytes`.
     pub ends: Vec<usize>,
-    /// Where each document stands: file and line.
+    /// The location of each document: file and line.
     pub locations: Vec<(u32, u64)>,
 }
 
@@ -432,7 +432,7 @@ impl Reader<'_> {
     }
 }
 
-/// Appends what comes before `end` (or all the rest) to `out`; false at the end of the file.
+/// Appends the bytes before `end` (or all remaining ones) to `out`; false at the end of the file.
 fn take(
     file: &mut (dyn BufRead + Send),
     end: Option<u8>,

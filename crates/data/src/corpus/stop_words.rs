@@ -1,4 +1,4 @@
-//! Words that say nothing about a subject.
+//! Words without information about a subject.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -19,17 +19,17 @@ pub struct NewDocument {
     pub number: u64,
     /// Its name, where the inputs give one.
     pub id: Option<String>,
-    /// Its words in the vocabulary; empty when it has none.
+    /// Its words in the vocabulary; empty if it has none.
     pub document: Document,
     /// Occurrences of words that are not in the vocabulary.
     pub unknown: u64,
 }
 
 /// Calls `visit` with chunks of documents in order, in the given words; their number is bounded and does not depend on
-/// threads. All documents are handed over, those without a known word and those that are no text without words.
+/// threads. Visits all documents; those without a known word, or that are not text, have no words.
 ///
 /// # Errors
-/// When an input cannot be read or is damaged, or what `visit` says.
+/// When an input cannot be read or is damaged, or an error of `visit`.
 pub fn stream<E: From<DataError>>(
     sources: &Sources,
     words: &[String],
@@ -122,7 +122,7 @@ enum Written<'t> {
     List(Vec<String>),
 }
 
-/// What the bytes of a document are.
+/// The format of a document's bytes.
 pub(crate) enum Text<'t> {
     Words(Found<'t>),
     NotUtf8,
@@ -169,7 +169,7 @@ impl<'a> Extract<'a> {
         })
     }
 
-    /// Calls `visit` with every word of a document in order: those of a list as they are.
+    /// Calls `visit` with every word of a document in order; words of a list are passed unchanged.
     pub fn words(&self, found: &Found<'_>, scratch: &mut String, mut visit: impl FnMut(&str)) {
         match &found.written {
             Written::Text(text) => self.tokeniser.words(text, scratch, visit),
@@ -184,7 +184,7 @@ struct Fields<'f> {
     id: Option<&'f str>,
 }
 
-/// A string, or a list of strings; anything else is nothing.
+/// A string, or a list of strings; other values are empty.
 struct MaybeWords;
 
 impl<'de> DeserializeSeed<'de> for MaybeWords {

@@ -1,4 +1,4 @@
-//! Which words make the vocabulary.
+//! The choice of the vocabulary.
 
 use std::fmt;
 use std::str::FromStr;
@@ -43,21 +43,22 @@ impl fmt::Display for Frequency {
     }
 }
 
-/// What a word must be like to be in the vocabulary.
+/// The conditions on a word of the vocabulary.
 #[derive(Clone, Debug)]
 pub struct VocabularySettings {
-    /// It is in at least so many documents.
+    /// It occurs in at least this number of documents.
     pub min_df: Frequency,
-    /// It is in at most so many documents.
+    /// It occurs in at most this number of documents.
     pub max_df: Frequency,
-    /// It is among so many words that are in most documents; ties go by the alphabet.
+    /// It is among this number of words that occur in most documents; ties are broken alphabetically.
     pub max_terms: Option<usize>,
-    /// It is none of these.
+    /// It is none of these words.
     pub stop_words: StopWords,
 }
 
 impl VocabularySettings {
-    /// For text: words in ten documents or more and in a tenth of them or fewer, 14 000 words, no function words.
+    /// For text: words in ten documents or more and in a tenth of them or fewer, at most 14 000 words, no function
+    /// words.
     pub fn text() -> Self {
         Self {
             min_df: Frequency::Documents(10),
@@ -67,7 +68,7 @@ impl VocabularySettings {
         }
     }
 
-    /// For words that are counted already: all of them.
+    /// For counted words: all of them.
     pub fn bags() -> Self {
         Self {
             min_df: Frequency::Documents(1),
@@ -78,7 +79,7 @@ impl VocabularySettings {
     }
 }
 
-/// Chooses words: their indices in `words`, those in most documents first, ties by the alphabet.
+/// Chooses words: their indices in `words`, by falling number of documents, with ties in alphabetical order.
 ///
 /// # Errors
 /// When no word is left, with the reason.

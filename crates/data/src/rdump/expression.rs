@@ -107,7 +107,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// `a:b`, whose ends are signed.
+    /// `a:b` with signed ends.
     fn range(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let at = self.cursor.pos;
         let first = self.signed(nesting)?;
@@ -177,7 +177,7 @@ impl Parser<'_> {
         self.arithmetic(at, b'^', &base, &power)
     }
 
-    /// The operator of these that comes next, consumed with the space around it.
+    /// The next operator if it is one of these, consumed with the space around it.
     fn operator(&mut self, operators: &[u8]) -> Option<u8> {
         self.skip_space();
         let found = self.cursor.peek().filter(|b| operators.contains(b))?;
@@ -244,7 +244,7 @@ impl Parser<'_> {
         None
     }
 
-    /// What stands between the brackets of a call.
+    /// The arguments between the brackets of a call.
     fn arguments(&mut self, nesting: usize) -> Result<Arguments, DataError> {
         let mut found = Arguments {
             placed: Vec::new(),
@@ -350,7 +350,7 @@ impl Parser<'_> {
         })
     }
 
-    /// As many numbers as `dims` say, from the beginning again where there are fewer.
+    /// As many numbers as `dims` requires, repeated from the beginning if there are fewer.
     fn filled(&mut self, at: usize, x: &Vector, dims: Vec<usize>) -> Result<Vector, DataError> {
         let length = checked_len(&dims).filter(|n| *n == 0 || x.len() > 0);
         let Some(length) = length else {

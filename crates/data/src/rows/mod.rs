@@ -1,7 +1,7 @@
-//! Rows of numbers of one width, read in any order: what networks learn from.
+//! Rows of numbers with one width, read in any order: the data of networks.
 //!
-//! IDX and NPY files are mapped into memory, so that they may be larger than it; what has to be decoded first
-//! (compressed files, CSV, MAT, pictures) is held.
+//! IDX and NPY files are mapped into memory, so they may be larger than memory; files that need decoding (compressed
+//! files, CSV, MAT, pictures) are read completely.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -29,8 +29,8 @@ pub use write::{Number, RowFormat, RowWriter};
 
 /// Rows of numbers, every one finite.
 ///
-/// Unsigned bytes are grey levels and come out divided by 255, unless no byte is above 1: then they are truth values and
-/// stay. Other numbers stay as they are.
+/// Unsigned bytes are grey levels and come out divided by 255, unless no byte is above 1: then they are truth values
+/// and stay. Other numbers are unchanged.
 pub struct Rows {
     source: String,
     extents: Vec<usize>,
@@ -65,10 +65,10 @@ impl Rows {
         Self::open_within(path, HELD)
     }
 
-    /// [`open`](Self::open) where no more than so many bytes may be decompressed.
+    /// [`open`](Self::open) with a limit on decompressed bytes.
     ///
     /// # Errors
-    /// As [`open`](Self::open), and when there are more.
+    /// The errors of [`open`](Self::open), and a file beyond the limit.
     pub fn open_within(path: &Path, most: u64) -> Result<Self, DataError> {
         let label = path.display().to_string();
         if path.is_dir() {
@@ -103,7 +103,7 @@ impl Rows {
         Self::new(label, shape, element, storage, start)
     }
 
-    /// The rows of a table, all of whose columns are numbers.
+    /// The rows of a table of numeric columns.
     ///
     /// # Errors
     /// When a column is not of numbers, or a value is missing.
@@ -218,7 +218,7 @@ impl Rows {
         self.range
     }
 
-    /// Bytes that are held in memory: none of a mapped file.
+    /// Bytes in memory: none for a mapped file.
     pub fn held_bytes(&self) -> usize {
         match &self.storage {
             Bytes::Mapped(_) => 0,
@@ -226,7 +226,7 @@ impl Rows {
         }
     }
 
-    /// Refuses what was read from a file that was changed meanwhile.
+    /// Rejects results of a file that was changed in the meantime.
     ///
     /// # Errors
     /// It was.
@@ -242,7 +242,7 @@ impl Rows {
     /// Reads a row, rounded to single precision.
     ///
     /// # Panics
-    /// When there is no such row, or `out` is not as wide as one.
+    /// When there is no such row, or `out` does not have its width.
     pub fn read(&self, row: usize, out: &mut [f32]) {
         let width = self.width();
         assert!(row < self.rows && out.len() == width);
@@ -264,7 +264,7 @@ impl Rows {
 }
 
 impl Rows {
-    /// Reads a row as exactly as it is stored.
+    /// Reads a row at its stored precision.
     ///
     /// # Panics
     /// As [`read`](Self::read).

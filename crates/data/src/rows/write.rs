@@ -16,7 +16,7 @@ pub enum RowFormat {
 }
 
 impl RowFormat {
-    /// The format that the name of a file asks for: `.npy` or `.csv`.
+    /// The format that a file's name requests: `.npy` or `.csv`.
     pub fn of_name(name: &str) -> Option<Self> {
         let ending = name.rsplit_once('.')?.1.to_lowercase();
         match ending.as_str() {
@@ -55,7 +55,7 @@ impl Number for f64 {
     }
 }
 
-/// Writes rows as they come; their number is said in advance.
+/// Writes a stream of rows; their number is given in advance.
 pub struct RowWriter<'w, T = f32> {
     out: &'w mut dyn Write,
     format: RowFormat,

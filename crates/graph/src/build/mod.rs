@@ -60,7 +60,7 @@ impl Graph {
     /// A record column of `width` numbers for each record.
     ///
     /// # Panics
-    /// When the numbers are not those of whole records, or an empty `width`.
+    /// When the numbers do not fill whole records, or `width` is zero.
     pub fn record(&mut self, values: &[f64], width: usize) -> NodeId {
         assert!(
             width > 0 && values.len().is_multiple_of(width),

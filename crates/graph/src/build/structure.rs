@@ -394,8 +394,8 @@ impl Graph {
         self.structural(op, &[a], Shape::fixed(n * (3 * n + 2)))
     }
 
-    /// The hypergeometric function of `above` numerators, `below` denominators and the argument, which stand in one vector;
-    /// or its derivatives of this order.
+    /// The hypergeometric function of `above` numerators, `below` denominators and the argument, concatenated in one
+    /// vector; or its derivatives of this order.
     pub fn hypergeometric(
         &mut self,
         x: NodeId,

@@ -1,9 +1,9 @@
-//! Elements that scatter each by itself: θ = μ + (σ/σ₀)^(1−λ) (θ̃ − λ μ).
+//! Elements that scatter independently: θ = μ + (σ/σ₀)^(1−λ) (θ̃ − λ μ).
 
 use super::{Group, Power, Taken, Way};
 use crate::ir::{Graph, NodeId};
 
-/// The coordinates of a group that have a power, and what stands in their place; `None` where none has. `own` are all coordinates.
+/// The coordinates of a group that have a power, and their replacements; `None` if none has. `own` are all coordinates.
 pub(super) fn replace(
     group: &Group,
     taken: &Taken,

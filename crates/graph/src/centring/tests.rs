@@ -174,7 +174,7 @@ fn derivatives_of_the_new_density_are_its_differences() {
     }
 }
 
-/// log τ, and three z ~ N(0, 1) of which τ z are seen: at the power 0 those are coordinates.
+/// log τ, and three z ~ N(0, 1) with observed τ z: at the power 0 those are coordinates.
 #[test]
 fn what_is_non_centred_by_hand_can_be_centred() {
     let mut g = Graph::new();
@@ -281,12 +281,12 @@ fn chains_and_loops_are_left_out() {
 const ELEMENTS: usize = 6;
 const APART: f64 = 0.4;
 
-/// What is seen of each element, and the standard deviation of its error; the last is not seen.
+/// The observation of each element, and the standard deviation of its error; the last has none.
 const SEEN: [(f64, f64); ELEMENTS - 1] =
     [(0.3, 0.5), (-1.0, 0.2), (2.0, 1.0), (0.1, 0.05), (0.7, 3.0)];
 
-/// Coordinates: m, log ℓ, and a vector f ~ N(m, K), K an exponential kernel of length ℓ, elements of which are seen,
-/// with errors that are so many times those of [`SEEN`].
+/// Coordinates: m, log ℓ, and a vector f ~ N(m, K), K an exponential kernel of length ℓ, with observations of elements
+/// whose errors are a multiple of those of [`SEEN`].
 fn process(blur: f64) -> (Graph, Vec<Scattered>) {
     let mut g = Graph::new();
     let z = g.input(ELEMENTS + 2);

@@ -1,9 +1,10 @@
 //! Straight code over rows of lanes: the body of a solver, taken apart into numbers.
 //!
-//! A [`Program`](super::Program) is made for kernels over many rows, and one of its instructions on a single row of 64 lanes costs
-//! several times the eight vectors that it computes. Bodies have a dozen instructions of one row each and run tens of thousands of
-//! times a second. So here one function runs all of them, its operands are rows at known positions, and what is computed
-//! last goes into the caller's rows: a right-hand side of ten operations takes a third of the time.
+//! A [`Program`](super::Program) is made for kernels over many rows, and one of its instructions on a single row of 64
+//! lanes costs several times the eight vectors that it computes. Bodies have a dozen instructions of one row each and
+//! run tens of thousands of times a second. So here one function runs all of them, its operands are rows at known
+//! positions, and the last result goes directly to the caller's rows: a right-hand side of ten operations takes a third
+//! of the time.
 
 use std::collections::HashMap;
 
@@ -21,8 +22,8 @@ const CONSTANTS: u32 = 0;
 const REGISTERS: u32 = 1;
 const INPUTS: u32 = 2;
 
-/// Most inputs and outputs of a body: a clock, and states, parameters and weights of two copies; the derivatives by
-/// states and parameters of both.
+/// Largest number of inputs and outputs of a body: time, and states, parameters and weights of two copies; the
+/// derivatives with respect to states and parameters of both.
 const MOST_INPUTS: usize = 7;
 const MOST_OUTPUTS: usize = 4;
 const OUTPUTS: u32 = INPUTS + MOST_INPUTS as u32;
@@ -35,7 +36,7 @@ struct RowAddress {
     row: u32,
 }
 
-/// What an instruction does: what bodies are made of within the code itself, everything else by its kernel.
+/// The code of an instruction: common operations within the interpreter itself, others by their kernel.
 #[derive(Clone, Copy)]
 enum Work {
     Copy,
@@ -63,7 +64,7 @@ struct Instruction {
     args: [RowAddress; 3],
 }
 
-/// Where a region begins, and how many numbers its rows are apart.
+/// The start of a region, and the distance of its rows in numbers.
 #[derive(Clone, Copy)]
 struct Region {
     base: *mut f64,
@@ -146,8 +147,8 @@ jensen_math::simd_fn! {
 }
 
 impl Bytecode {
-    /// The code of a graph in which every value is one number, but for inputs, whose elements are read; its outputs are the
-    /// elements of `outputs` outputs, one after another. `None` where it has other operations.
+    /// The code of a graph in which every value is one number, except inputs, whose elements are read. Its outputs are
+    /// the concatenated elements of `outputs` outputs. `None` if it has other operations.
     pub fn new(graph: &Graph, outputs: Vec<usize>, simd: Simd) -> Option<Self> {
         let inputs: Vec<usize> = graph.inputs().iter().map(|input| input.len).collect();
         if inputs.len() > MOST_INPUTS || outputs.len() > MOST_OUTPUTS {
@@ -248,7 +249,7 @@ struct Writer<'a> {
     simd: Simd,
     code: Vec<Instruction>,
     constants: Vec<f64>,
-    /// Registers in all, and those that are free.
+    /// Registers in total, and the free ones.
     registers: u32,
     free: Vec<u32>,
     /// Where values stand.
@@ -259,7 +260,7 @@ struct Writer<'a> {
     merged: Vec<bool>,
 }
 
-/// The product that an addition or subtraction is computed with: what it becomes, and the other operand.
+/// The product that is merged with an addition or subtraction: the merged operation, and the other operand.
 fn merging(op: ElemOp, which: usize) -> Option<Work> {
     match (op, which) {
         (ElemOp::Add, _) => Some(Work::Fma),
@@ -366,7 +367,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// How a node is computed, of which others.
+    /// The operation of a node, and its arguments.
     fn task(&mut self, id: NodeId, op: ElemOp, own: &HashMap<NodeId, RowAddress>) -> (Work, Vec<NodeId>) {
         let graph = self.graph;
         let args = graph.args(id);

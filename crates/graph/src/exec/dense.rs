@@ -306,7 +306,7 @@ unsafe fn lane_values(operand: &Operand, splat: bool, len: usize, lane: usize) -
         .collect()
 }
 
-/// Rows of an operand one after another, of one lane where it is splat; and how many lanes.
+/// Rows of an operand in sequence, of one lane if it is splat, and the number of lanes.
 unsafe fn rows(
     operand: &Operand,
     splat: bool,

@@ -4,8 +4,8 @@
 //! over the elements in tiles that stay in L1, with intermediates in tile registers, sums and
 //! scatters accumulated on the fly and gathered operands read through their index lists.
 //!
-//! *Memory.* Values that outlive their kernel get a slot of rows in an arena, reused once dead; the
-//! arena times one block of lanes is all the memory an evaluation takes.
+//! *Memory.* Values that outlive their kernel get a slot of rows in an arena, reused when they are dead. The arena
+//! times one block of lanes is all the memory of an evaluation.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ use crate::exec::stages::{DenseNodes, Kernels, Role, Stages};
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::Op;
 
-/// Where an operand lives.
+/// The location of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Region {
     /// A slot of the arena (during planning), then rows of the arena.
@@ -56,7 +56,7 @@ impl Arg {
     }
 }
 
-/// Where a fused instruction writes.
+/// The destination of a fused instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     Register(u32),
@@ -242,7 +242,7 @@ pub(crate) enum Step {
     },
     /// A pass of a solver.
     Solver {
-        /// Which of the plan's calls.
+        /// The index of the plan's call.
         call: usize,
         slot: u32,
         offset: usize,
@@ -256,7 +256,7 @@ pub(crate) enum Step {
 /// A compiled graph, except for lane count and data binding.
 pub(crate) struct Plan {
     pub steps: Vec<Step>,
-    /// Constants and, behind them, room for the shared values that a binding computes.
+    /// Constants, followed by memory for the shared values that a binding computes.
     pub constants: Vec<f64>,
     /// Shared values: node, offset in the pool, elements at full capacity.
     pub shared: Vec<(NodeId, usize, usize)>,
@@ -266,7 +266,7 @@ pub(crate) struct Plan {
     /// The solvers, in the order of their steps.
     pub calls: Vec<Call>,
     pub outputs: Vec<(Arg, Shape)>,
-    /// Whether kernels take products with long matrices.
+    /// Whether kernels include products with long matrices.
     pub streams: bool,
     /// Instructions, for reports.
     pub instructions: usize,
@@ -579,8 +579,8 @@ impl Planner<'_> {
         self.args_of.insert(id, rows);
     }
 
-    /// Has backward passes use what forward passes of the same arguments computed. Arguments are distinguished by their offsets
-    /// before rows are shared among values.
+    /// Lets backward passes use the intermediate results of forward passes with the same arguments. Arguments are
+    /// distinguished by their offsets before rows are shared among values.
     fn share_memos(&mut self) {
         let solvers: Vec<(usize, Vec<Arg>)> = self
             .steps

@@ -23,7 +23,7 @@ const CACHE_TARGET: usize = 640 * 1024;
 /// The widest block of lanes.
 const WIDEST: usize = 256;
 
-/// A tile where its rows meet those of a matrix: more of them share what is read and written for every column.
+/// A tile of its rows and those of a matrix: more rows share the loads and stores of every column.
 const TILE_OF_PRODUCTS: usize = 1024;
 
 /// The widest block of lanes there.
@@ -34,8 +34,8 @@ const WIDEST_SOLVED: usize = 64;
 
 /// A planned graph with its record data bound: immutable while it runs, so that threads share it.
 ///
-/// Binding another batch of records ([`Program::bind`]) only gathers data; nothing is rebuilt. Clones
-/// share graph and plan, and each has a batch of its own.
+/// Binding another batch of records ([`Program::bind`]) only gathers data; the plan stays the same. Clones share graph
+/// and plan, and each has a batch of its own.
 #[derive(Clone)]
 pub struct Program {
     graph: Arc<Graph>,
@@ -207,7 +207,7 @@ impl Program {
             .map(|(slot, input)| (slot, input.len))
     }
 
-    /// Scratch memory for this program; solvers that run in it are `rough` or as exact as they say.
+    /// Scratch memory for this program; its solvers are `rough` or as precise as requested.
     pub fn arena(&self, rough: bool) -> Arena {
         Arena {
             rows: vec![0.0; self.plan.arena_rows * self.block],
@@ -321,8 +321,8 @@ impl Program {
     }
 }
 
-/// Whole vectors of lanes, so many that the live rows stay in L2, but not so few that instructions
-/// cost more than the work they dispatch.
+/// Whole vectors of lanes: few enough that the live rows stay in L2, but not so few that instructions cost more than
+/// the work they dispatch.
 fn block_lanes(plan: &Plan, graph: &Graph) -> usize {
     let inputs: usize = graph.inputs().iter().map(|input| input.len).sum();
     let rows = plan.arena_rows + inputs + 1;
@@ -498,7 +498,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Where an instruction writes the rows from `first` on.
+    /// The address to which an instruction writes the rows from `first` on.
     #[inline]
     unsafe fn target(&self, target: &Target, first: usize) -> *mut f64 {
         // SAFETY: registers and rows are inside the memory that `Program::run` made this runner of.

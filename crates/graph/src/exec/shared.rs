@@ -1,9 +1,8 @@
-//! Graphs with shared inputs: values that all lanes have in common (weights), whose gradients are
-//! sums over the lanes.
+//! Graphs with shared inputs: values common to all lanes (weights), whose gradients are sums over the lanes.
 //!
-//! An evaluation has three parts: shared values that lanes read, computed once; the lanes, block
-//! after block; and what follows from sums over lanes, computed once. Sums over lanes add block
-//! after block in a fixed order, so that their bits do not depend on the machine's threads.
+//! An evaluation has three parts: shared values that lanes read, computed once; the lanes, block by block; and values
+//! that depend on sums over lanes, computed once. Sums over lanes add block after block in a fixed order, so that their
+//! bits do not depend on the machine's threads.
 
 use jensen_math::simd::{LANES, Simd};
 use jensen_math::sum::pairwise_sum;

@@ -1,8 +1,8 @@
 //! Eigenvalues and eigenvectors of complex matrices: slow values, and derivative rules as graph expressions.
 //!
-//! With W = V⁻¹ and M = W dA V, dλ = diag M and dV = V (K + D), where Kᵢⱼ = Mᵢⱼ / (λⱼ − λᵢ) off the diagonal, and the diagonal D
-//! keeps each vector's length and its chosen component real. What is infinite counts as 0: vectors of one eigenvalue may turn
-//! into each other, which no function of the space that they span can see.
+//! With W = V⁻¹ and M = W dA V, dλ = diag M and dV = V (K + D), where Kᵢⱼ = Mᵢⱼ / (λⱼ − λᵢ) off the diagonal, and the
+//! diagonal D preserves each vector's length and its real component. Infinite terms count as 0: vectors of one
+//! eigenvalue may rotate into each other, which does not affect functions of the space that they span.
 
 use jensen_math::complex::{self, Complex64};
 
@@ -38,7 +38,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Two parts that stand one behind the other.
+    /// Two concatenated parts.
     fn of(g: &mut Graph, both: NodeId, start: usize, len: usize) -> Self {
         Self {
             re: g.slice(both, start, len),
@@ -70,7 +70,7 @@ impl Parts {
         }
     }
 
-    /// The product of two matrices, each of them as it is or transposed without conjugation.
+    /// The product of two matrices, each unchanged or transposed without conjugation.
     fn product(self, g: &mut Graph, other: Self, n: usize, transposed: [bool; 2]) -> Self {
         let n = n as u32;
         let dims = MatMul {
@@ -98,7 +98,7 @@ impl Parts {
     }
 }
 
-/// What both rules need.
+/// The common inputs of both rules.
 struct Spectrum {
     vectors: Parts,
     /// V⁻¹

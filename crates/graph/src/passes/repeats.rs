@@ -1,8 +1,8 @@
 //! Elements of a sum that are the same are computed once: records that repeat.
 //!
-//! The elements of a vector that operations make of tables, of picks from other vectors and of products with the rows of
-//! a table are known to be equal where all of these agree. A sum over such a vector becomes the weighted sum over those
-//! that differ, where these are few.
+//! The elements of a vector that operations make of tables, of picks from other vectors and of products with the rows
+//! of a table are known to be equal where all of these agree. A sum over such a vector becomes the weighted sum over
+//! its distinct elements, if these are few.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{MatMul, Op};
 use crate::passes::compact::import;
 
-/// Shorter sums stay as they are.
+/// Shorter sums are unchanged.
 const SHORT: usize = 16;
 
-/// So many elements are looked at before all of them.
+/// Number of elements that are examined before all of them.
 const SAMPLE: usize = 512;
 
 /// Operations of one sum that are looked through.
@@ -54,7 +54,7 @@ struct Region {
     nodes: Vec<NodeId>,
 }
 
-/// The elements that differ, by the position of the first, with how often each comes.
+/// The distinct elements, by the position of the first, with their multiplicities.
 struct Once {
     nodes: Vec<NodeId>,
     positions: Vec<usize>,

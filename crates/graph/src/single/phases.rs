@@ -1,5 +1,5 @@
-//! The phases of an evaluation: shared values that lanes read, the lanes, and what follows from sums over them; and
-//! where the values live that outlive a phase.
+//! The phases of an evaluation: shared values that lanes read, the lanes, and values that depend on sums over them; and
+//! the locations of values that outlive a phase.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::single::Unsupported;
 use crate::single::plan::{Location, Region};
 use crate::single::sums::SumPlan;
 
-/// Which phase makes a value.
+/// The phase that computes a value.
 pub(super) struct Phases<'a> {
     graph: &'a Graph,
     /// Whether a value is, or depends on, a sum over lanes.
@@ -35,7 +35,7 @@ impl<'a> Phases<'a> {
         Ok(Self { graph, after_sum })
     }
 
-    /// Constants and inputs, which nothing computes.
+    /// Constants and inputs, which are not computed.
     pub(super) fn leaf(&self, id: NodeId) -> bool {
         matches!(self.graph.op(id), Op::Const(_) | Op::Input(_))
     }
@@ -89,7 +89,7 @@ impl<'a> Phases<'a> {
         outputs.filter(is_late).collect()
     }
 
-    /// Which values the late outputs follow from.
+    /// The values that the late outputs depend on.
     pub(super) fn followed(&self, late: &[NodeId]) -> Vec<bool> {
         let graph = self.graph;
         let mut followed = vec![false; graph.len()];
@@ -110,7 +110,7 @@ impl<'a> Phases<'a> {
     }
 }
 
-/// Where values live, and how much memory those need that outlive a phase.
+/// The locations of values, and the memory of those that outlive a phase.
 #[derive(Default)]
 pub(super) struct Layout {
     pub(super) locations: HashMap<NodeId, Location>,
@@ -118,7 +118,7 @@ pub(super) struct Layout {
     pub(super) pool: Vec<f32>,
     /// Elements of computed shared values.
     pub(super) shared_len: usize,
-    /// Elements kept for every lane.
+    /// Elements stored for every lane.
     pub(super) kept_len: usize,
 }
 

@@ -18,7 +18,7 @@ use crate::single::kernels::{MapKernel, map_kernel};
 /// Elements of one tile register.
 pub(super) const TILE: usize = 1024;
 
-/// Where a value lives.
+/// The region of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Region {
     /// Constants.
@@ -29,7 +29,7 @@ pub(super) enum Region {
     LaneInput(u32),
     /// A shared value that an evaluation computes.
     Shared,
-    /// A value kept for all lanes, at `offset` times the number of lanes.
+    /// A value stored for all lanes, at `offset` times the number of lanes.
     Kept,
     /// A value of one block, in slot `offset` while planning, then at `offset` times its lanes.
     Block,
@@ -37,8 +37,8 @@ pub(super) enum Region {
     Register,
 }
 
-/// A value, or elements of one, in memory: element i of lane l stands `l * stride + i` elements
-/// after the value's first (`i = 0` throughout for a uniform one).
+/// A value, or elements of one, in memory: element i of lane l is `l * stride + i` elements after the value's first (`i
+/// = 0` throughout for a uniform one).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Location {
     pub region: Region,
@@ -143,12 +143,12 @@ pub(super) struct Plan {
     pub registers: usize,
 }
 
-/// What a plan is made from.
+/// The input of a plan.
 pub(super) struct Planner<'a> {
     graph: &'a Graph,
     simd: Simd,
     stages: Stages,
-    /// Where values live; grows while planning.
+    /// The locations of values; grows during planning.
     locations: &'a mut HashMap<NodeId, Location>,
     slots: Vec<Slot>,
     steps: Vec<Step>,
@@ -335,7 +335,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// The operations of a kernel with what they read, products merged with the one addition that uses them.
+    /// The operations of a kernel with their operands, and products merged with the one addition that uses them.
     fn merged(&self, draft: &KernelDraft, inside: &HashMap<NodeId, u32>) -> Vec<Map> {
         let graph = self.graph;
         let sole = |id: NodeId| {
@@ -370,7 +370,7 @@ impl<'a> Planner<'a> {
         maps
     }
 
-    /// Locations of the operands from memory. They come before the kernel: reading one may add a step.
+    /// Locations of the operands from memory. They precede the kernel, because reading one may add a step.
     fn read(
         &mut self,
         maps: &[Map],
@@ -390,7 +390,7 @@ impl<'a> Planner<'a> {
         Ok(read)
     }
 
-    /// Instructions of operations and sums; values that nothing outside reads live in registers.
+    /// Instructions of operations and sums; values without outside users stay in registers.
     fn instructions(
         &mut self,
         maps: &[Map],

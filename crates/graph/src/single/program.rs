@@ -25,7 +25,7 @@ pub struct SingleProgram {
     lanes: Plan,
     after: Plan,
     pub(super) sums: Vec<LaneSum>,
-    /// Elements kept for every lane.
+    /// Elements stored for every lane.
     kept_len: usize,
     /// Elements of computed shared values.
     shared_len: usize,

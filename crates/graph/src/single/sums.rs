@@ -11,8 +11,8 @@ use crate::single::plan::{Location, Region};
 use crate::single::product::{View, multiply};
 use crate::single::program::{Memory, SingleProgram, SingleWorkspace};
 
-/// Elements of a tile of a sum: few enough that what is done with it next finds it in L2, enough
-/// that rearranging the left factor of its product is a small part of the work.
+/// Elements of a tile of a sum: few enough to stay in L2 for the next use, and enough that rearranging the left factor
+/// of its product is a small part of the work.
 const TILE_ELEMENTS: usize = 1 << 13;
 
 /// Consecutive elements of an output that is a sum over lanes.
@@ -30,7 +30,7 @@ pub struct Tile {
 pub(super) enum Term {
     /// The value itself.
     Plain(NodeId),
-    /// A product whose contracted extent runs over the lanes too.
+    /// A product whose contracted extent includes the lanes.
     Outer(NodeId, NodeId, MatMul),
 }
 
@@ -246,10 +246,9 @@ impl SingleProgram {
             .find(|sum| sum.target == *location && location.region == Region::Shared)
     }
 
-    /// After [`run_lanes`](Self::run_lanes) with the same inputs: computes the tiles of the outputs
-    /// that lanes share, and calls `consume(part, tile, values)` for each with its element of
-    /// `parts`, while the tile is in cache. Shared inputs are not read and may be empty, so that
-    /// `consume` can change what they were taken from.
+    /// After [`run_lanes`](Self::run_lanes) with the same inputs: computes the tiles of the outputs that lanes share,
+    /// and calls `consume(part, tile, values)` for each with its element of `parts`, while the tile is in cache. Shared
+    /// inputs are not read and may be empty, so that `consume` can change their source.
     ///
     /// # Panics
     /// When inputs do not fit, or the number of parts is not that of the tiles.

@@ -65,7 +65,7 @@ pub fn ranks(sample: &Sample, truth: &[(String, f64)]) -> Vec<(String, u32)> {
 /// The distribution of the test statistics under uniform ranks.
 pub struct Null {
     count: usize,
-    /// For every rank but the last, the two-sided tail of each number of ranks up to it.
+    /// For every rank but the last, the two-sided tail probability of the number of ranks up to it.
     tails: Vec<Vec<f64>>,
     /// The smallest tail of sets of uniform ranks, sorted.
     smallest: Vec<f64>,
@@ -137,7 +137,7 @@ impl Null {
         }
     }
 
-    /// The lowest and highest share of ranks up to each but the last, in an envelope that uniform ranks leave anywhere with a
+    /// The lowest and highest share of ranks up to each but the last, in an envelope that uniform ranks leave with a
     /// probability of one in twenty.
     pub fn envelope(&self) -> Vec<(f64, f64)> {
         let least = self.smallest[self.smallest.len() / 20];

@@ -28,7 +28,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the folder, which is made where there is none. The rows of an earlier start are kept.
+    /// Opens the folder, and creates it if necessary. The rows of earlier runs are kept.
     ///
     /// # Errors
     /// It holds something else, rows of other fits, or cannot be written.

@@ -51,7 +51,7 @@ pub struct Fits {
 pub struct Given {
     /// Its name in the table.
     pub name: String,
-    /// Its text where it is no file of this name: Stan JSON.
+    /// The text itself, if it is not the name of a file: Stan JSON.
     pub text: Option<String>,
 }
 
@@ -64,7 +64,7 @@ pub struct Task {
     pub digest: String,
     /// Its seed.
     pub seed: u64,
-    /// The simulated parameters: scalars by name, whose ranks among the draws become part of the row.
+    /// The simulated parameters: scalars by name. The row then has their ranks among the draws.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub truth: Vec<(String, f64)>,
 }
@@ -85,7 +85,7 @@ impl Given {
     /// Reads the data.
     ///
     /// # Errors
-    /// There is no such file.
+    /// The file does not exist.
     fn read(&self) -> Result<DataFile, Error> {
         match &self.text {
             None => Ok(DataFile::read(self.name.as_ref())?),
@@ -115,7 +115,7 @@ fn hex(bytes: &[u8]) -> String {
 /// The tasks of data sets and seeds: all seeds of the first data set, then of the next.
 ///
 /// # Errors
-/// There is none, or two are the same.
+/// There is none, or two are equal.
 pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
     if data.is_empty() || seeds.is_empty() {
         return Err(Error::setting(
@@ -167,7 +167,7 @@ impl Fits {
     /// Fits of a program as a request says; included files are looked up in `folders`.
     ///
     /// # Errors
-    /// A setting that cannot be, and a program that is wrong whatever its data.
+    /// An invalid setting, or a program that is wrong for any data.
     pub fn new(
         model: &str,
         text: &str,

@@ -32,7 +32,7 @@ pub struct FitRow {
     pub message: String,
     /// Name, mean and standard deviation of every scalar.
     pub parameters: Vec<(String, Option<f64>, Option<f64>)>,
-    /// Of simulated data: the rank of every scalar that they were simulated with among the draws.
+    /// For simulated data: the rank of every simulated scalar among the draws.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<(String, u32)>,
 }
@@ -87,7 +87,7 @@ impl FitRow {
         }
     }
 
-    /// Whether nothing speaks against the fit.
+    /// Whether the fit is trusted.
     pub fn is_trusted(&self) -> bool {
         self.verdict == "trusted"
     }

@@ -23,7 +23,7 @@ const LAYOUT: u64 = 1;
 /// Refuses to move a run to another folder.
 ///
 /// # Errors
-/// `out` is another folder than that of the run.
+/// `out` is not the folder of the run.
 pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
     match out {
         Some(out) if out.canonicalize().ok() != resumed.canonicalize().ok() => Err(Error::Setting(
@@ -52,7 +52,7 @@ pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
     Ok(folder)
 }
 
-/// Opens the folder of an earlier run of `command`, whose files are as they were written.
+/// Opens the folder of an earlier run of `command` after checking the digests of its files.
 ///
 /// # Errors
 /// It is no folder of that command, or a file of it was changed.
@@ -127,16 +127,16 @@ pub fn bad_approximation(folder: &RunDir, error: impl Display) -> Error {
     Error::Input(format!("`{}`: {error}", path.display()))
 }
 
-/// Where a run goes on: its last checkpoint, and the trace lines before it.
+/// The state from which a run continues: its last checkpoint, and the trace lines before it.
 pub(super) struct Position {
-    /// The checkpoint, with the identity of the run that goes on.
+    /// The checkpoint, with the identity of the continuing run.
     pub(super) checkpoint: Checkpoint,
     /// The lines.
     pub(super) records: Vec<Record>,
 }
 
-/// Where a stored run goes on, if a checkpoint was written; one of another run is refused unless forced, budgets set
-/// aside. Nothing in the folder is touched, so that a refused resume leaves it as it was.
+/// The state from which a stored run continues, if a checkpoint exists. A checkpoint of another run is rejected unless
+/// forced; budgets may differ. The folder is not changed, so a rejected resume leaves it as it was.
 pub(super) fn position<S: Job>(
     folder: &RunDir,
     job: &S,

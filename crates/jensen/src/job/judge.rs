@@ -18,7 +18,7 @@ pub enum Work {
     UntilItConverges,
     /// The method's verdict determines the end.
     Judged,
-    /// So many iterations, which is all that was asked for; a stopping rule may end them early.
+    /// The planned number of iterations, all of which were requested; a stopping rule may end them early.
     Planned {
         /// The last of them.
         iterations: u64,
@@ -75,7 +75,7 @@ pub struct Evidence {
     pub work: Work,
     /// The advice for a bad status; the status' own advice if absent.
     pub advice: Option<&'static str>,
-    /// The temperature at the end, 1 where there is none.
+    /// The temperature at the end, 1 without tempering.
     pub temperature: f64,
     /// The advice for a run that ended at a temperature above 1.
     pub cooling: String,
@@ -88,7 +88,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Of a run that ended so, with nothing else to say.
+    /// For a run with this end and no further evidence.
     pub fn new(status: Status, work: Work) -> Self {
         Self {
             status,
@@ -124,7 +124,7 @@ impl Evidence {
 /// The common fields of every `fit.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// Version of the file's layout; 0 of files that were written before it was kept.
+    /// Version of the file's layout; 0 for files written before it was stored.
     #[serde(default)]
     pub format: u32,
     /// How the run ended, with advice.
@@ -132,8 +132,8 @@ pub struct Judgement {
     /// A stopping rule holds.
     #[serde(default)]
     pub converged: bool,
-    /// The run converged or made all that was planned, at the model's own temperature, no worse than the plain model that everyone would
-    /// try first, and nothing else speaks against its result.
+    /// The run converged or completed its plan, at temperature 1, no worse than a plain model as a baseline, and there
+    /// is no other reason against its result.
     #[serde(default)]
     pub trusted: bool,
     /// The reasons not to trust the result, then notes.

@@ -38,7 +38,7 @@ pub use judge::{Baseline, Evidence, Judgement, Work};
 /// Seconds between checkpoints unless said otherwise.
 pub const CHECKPOINT_EVERY: f64 = 30.0;
 
-/// Bytes that a fit may take unless said otherwise.
+/// Default limit on the bytes of a fit.
 pub const MEMORY_LIMIT: u64 = 8 << 30;
 
 /// Something that can be fitted.
@@ -77,7 +77,7 @@ pub trait Job {
         &[]
     }
 
-    /// The memory that it takes.
+    /// Its memory.
     fn need(&self) -> Need;
 
     /// How long a run may be.
@@ -98,7 +98,7 @@ pub trait Job {
     /// Runs, and evaluates the result.
     ///
     /// # Errors
-    /// There is no result; a result that is not to be trusted is no error.
+    /// There is no result. An untrusted result is not an error.
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<Self::Output>, Error>;
 
     /// Refuses a result of files that others changed during the run.
@@ -120,7 +120,7 @@ pub trait Job {
     /// The result in numbers.
     fn summary(&self, made: &Finished<Self>, judged: Judgement) -> Self::Summary;
 
-    /// The files of the result besides `fit.json`, the most important first; only called if there is a folder. The
+    /// The files of the result besides `fit.json`, the most important first; called only if there is a folder. The
     /// summary may get the time that they took.
     fn files<'a>(
         &'a self,
@@ -156,9 +156,9 @@ pub struct Done<S: Job> {
     pub made: Finished<S>,
     /// `fit.json`.
     pub summary: S::Summary,
-    /// Nothing speaks against the result.
+    /// The result is trusted.
     pub trusted: bool,
-    /// Where everything was written.
+    /// The folder of the written files.
     pub folder: Option<PathBuf>,
 }
 
@@ -195,11 +195,11 @@ impl Need {
 pub enum ResultFolder {
     /// No results are kept.
     None,
-    /// To a folder that a new run takes.
+    /// In a new folder.
     New(PathBuf),
-    /// To a folder that is already taken for a new run.
+    /// In a folder that is already locked for a new run.
     Taken(RunDir),
-    /// To the folder of a stored run, which goes on; with `force` although something differs.
+    /// In the folder of a stored run, which continues; with `force` even if something differs.
     Resumed {
         /// The folder.
         folder: RunDir,
@@ -244,7 +244,7 @@ impl Around<'_> {
     }
 }
 
-/// A file to be written, all or nothing.
+/// A file to write, all or nothing.
 pub struct File<'a> {
     name: String,
     write: Writer<'a>,
@@ -287,7 +287,7 @@ impl<'a> File<'a> {
 /// A summary as `fit.json` has it: indented JSON with a line end. Numbers that are not finite are `null`.
 ///
 /// # Errors
-/// It has a map whose keys are no strings.
+/// It contains a map whose keys are not strings.
 pub fn to_json(summary: &impl Serialize) -> Result<String, Error> {
     let text = serde_json::to_string_pretty(summary);
     text.map(|text| text + "\n").map_err(Error::output)
@@ -319,9 +319,9 @@ fn write_results(
 /// Runs a fit job: checks its memory, takes or opens the folder and locks it, stores the request, runs with trace and
 /// checkpoints, judges, and writes the results.
 ///
-/// A new run touches its folder only when the fit job is known to fit into memory, and a stored one only when it is known
-/// to be the same run. Files are written in an order in which each survives the failure of the next, and a file that
-/// cannot be written keeps no other from being written but `fit.json`: who sees that finds everything else beside it.
+/// A new run touches its folder only when the fit job is known to fit into memory, and a stored one only when it is
+/// known to be the same run. Files are written in an order in which each survives the failure of the next. A file that
+/// cannot be written prevents only `fit.json`, so a complete `fit.json` implies that all other files exist.
 ///
 /// # Errors
 /// [`Error::Memory`]; [`Error::Output`] where the folder cannot be written or another run holds it; [`Error::Setting`]
@@ -356,7 +356,7 @@ pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Erro
     done
 }
 
-/// As [`carry_out`], in a folder that is held: that of a stored run, gone on with by force or not, or of a new one.
+/// As [`carry_out`], in a locked folder: that of a stored run, continued by force or not, or of a new one.
 fn carry_out_in<S: Job>(
     mut job: S,
     folder: Option<&RunDir>,

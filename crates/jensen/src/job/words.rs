@@ -9,7 +9,7 @@ use crate::Error;
 /// An instruction set by name; the machine's best unless given.
 ///
 /// # Errors
-/// There is no such set, or the machine lacks it.
+/// There is no such instruction set, or the machine lacks it.
 pub fn simd(name: Option<&str>) -> Result<Simd, Error> {
     let parsed = name.unwrap_or("auto").parse::<Simd>();
     parsed.map_err(|error| Error::Setting(format!("--simd: {error}")))
@@ -42,7 +42,7 @@ pub fn thread_count(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Threads that may be asked for.
+/// Largest number of threads.
 pub const MOST_THREADS: usize = 1024;
 
 /// Reads a positive number.

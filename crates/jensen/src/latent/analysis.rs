@@ -34,7 +34,7 @@ const LOADINGS: &str = "loadings.csv";
 const SCORES: &str = "scores.csv";
 const COMPLETED: &str = "completed.csv";
 
-/// What a factor analysis is given; absent settings have defaults.
+/// The settings of a factor analysis, with their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -85,7 +85,7 @@ pub struct AnalysisData {
 }
 
 impl AnalysisData {
-    /// Reads a table of numbers, of which some may be missing.
+    /// Reads a table of numbers with missing cells.
     ///
     /// # Errors
     /// It cannot be read, is empty, or a column holds words.
@@ -93,7 +93,7 @@ impl AnalysisData {
         Self::of_table(&Table::read(path)?)
     }
 
-    /// A table of numbers, of which some may be missing.
+    /// A table of numbers with missing cells.
     ///
     /// # Errors
     /// It is empty, or a column holds words.

@@ -29,7 +29,7 @@ pub struct LatentRun {
     pub flags: LatentRequest,
 }
 
-/// A table as it was read.
+/// A table as read.
 pub struct LatentData {
     /// Its name.
     pub name: String,

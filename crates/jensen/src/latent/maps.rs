@@ -10,7 +10,7 @@ use super::{Known, TableModel};
 /// Bands cover 95 % of a normal distribution.
 const BAND: f64 = 1.96;
 
-/// Most bars of a plot of effects.
+/// Largest number of bars of a plot of effects.
 const BARS: usize = 80;
 
 /// A figure and its caption.
@@ -232,8 +232,8 @@ fn regions(
     ]
 }
 
-/// Positions for the nodes of a graph: each at the mean of its neighbours, as far as two directions that are neither level nor
-/// alike allow — the two smoothest eigenvectors of the random walk, by orthogonal iteration.
+/// Positions for the nodes of a graph: each near the mean of its neighbours, by the two smoothest non-constant
+/// eigenvectors of the random walk, from orthogonal iteration.
 fn layout(graph: &Graph) -> Vec<(f64, f64)> {
     let n = graph.nodes();
     let degree: Vec<f64> = (0..n)

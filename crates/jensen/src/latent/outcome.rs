@@ -15,14 +15,14 @@ const NODES: usize = 64;
 /// Groups of a calibration plot.
 const GROUPS: usize = 10;
 
-/// Observations of some rows as a fitted model sees them.
+/// Observations of some rows under a fitted model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictedRows {
     /// Mean and variance of every linear predictor, row by row.
     pub predictor: Vec<(f64, f64)>,
     /// Linear predictors of a row.
     pub times: usize,
-    /// Mean of the observation: a probability, an expected count, a mean. Of multinomial rows one a category.
+    /// Mean of the observation: a probability, an expected count, a mean. One per category for multinomial rows.
     pub mean: Vec<Vec<f64>>,
     /// The 5 % and 95 % quantiles of that mean under the posterior; NaN for multinomial rows.
     pub interval: Vec<(f64, f64)>,
@@ -32,7 +32,7 @@ pub struct PredictedRows {
     pub response: Vec<f64>,
     /// Numbers of trials.
     pub trials: Vec<f64>,
-    /// Log predictive density of each response in nats; NaN where it is unknown.
+    /// Log predictive density of each response in nats; NaN if unknown.
     pub log_density: Vec<f64>,
 }
 
@@ -112,8 +112,8 @@ impl PredictedRows {
 }
 
 /// The predictive distribution of observations whose linear predictors are these mixtures; the linear predictors of a
-/// multinomial row count as independent. Quantiles of the observation come from a normal linear predictor with the
-/// mixture's mean and variance, at the parts' mean parameters.
+/// multinomial row are treated as independent. Quantiles of the observation come from a normal linear predictor with
+/// the mixture's mean and variance, at the parts' mean parameters.
 pub fn outcome(model: &TableModel, parts: &[Part], at: &Rows) -> PredictedRows {
     let likelihood = mean_likelihood(parts);
     let times = likelihood.predictors().max(1);
@@ -206,7 +206,7 @@ pub(super) fn mean_likelihood(parts: &[Part]) -> Likelihood {
     likelihood.with_values(&values)
 }
 
-/// The outcome of the rows that a model was fitted to, whose linear predictors are these.
+/// The outcome of the fitted rows, with these linear predictors.
 pub fn fitted(model: &TableModel, predictors: &[Part]) -> PredictedRows {
     outcome(model, predictors, model.observed())
 }

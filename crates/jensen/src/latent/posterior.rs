@@ -13,7 +13,7 @@ pub struct Part {
     pub weight: f64,
     /// The likelihood with its parameters there.
     pub likelihood: Likelihood,
-    /// Means and variances of what is asked for.
+    /// Means and variances of the requested quantities.
     pub moments: Vec<(f64, f64)>,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn quantile(parts: &[Part], at: usize, p: f64) -> f64 {
     mixture_quantile(&weights, &means, &sds, p)
 }
 
-/// What a fit says of its latent variables and linear predictors.
+/// The posterior of latent variables and linear predictors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
     /// Latent variables.
@@ -78,11 +78,11 @@ impl Known {
     }
 }
 
-/// The linear predictors of rows of another table, offsets and effects of rows and groups unknown so far included, and what the
-/// rows observe.
+/// The linear predictors of rows of another table, with offsets and effects of rows and groups not seen by the fit, and
+/// the observations of the rows.
 ///
 /// # Errors
-/// What [`jensen_latent::predict`] refuses, and a row outside of the prior.
+/// The errors of [`jensen_latent::predict`], and a row outside of the prior.
 pub fn posterior_at(
     model: &TableModel,
     stored: &Stored,

@@ -1,4 +1,4 @@
-//! What the user asks for, in words.
+//! The user's request, as text.
 
 use jensen_latent::prior::{Distribution, Spec};
 use jensen_latent::{PriorDensity, Likelihood, SiteBound, Size};
@@ -15,7 +15,7 @@ pub struct LatentRequest {
     pub likelihood: String,
     /// The bound; the likelihood's first where absent.
     pub bound: Option<String>,
-    /// The column that is modelled; the last where absent.
+    /// The response column; the last by default.
     pub response: Option<String>,
     /// The column of exposures.
     pub exposure: Option<String>,
@@ -23,7 +23,7 @@ pub struct LatentRequest {
     pub trials: Option<String>,
     /// The column that is added to the linear predictor.
     pub offset: Option<String>,
-    /// Whether responses and columns are taken as they are, not measured by their means and standard deviations.
+    /// Whether responses and columns are used without centring and scaling.
     #[serde(default)]
     pub unscaled: bool,
 }
@@ -32,7 +32,7 @@ impl LatentRequest {
     /// The bound, or the likelihood's own first.
     ///
     /// # Errors
-    /// There is no such bound, or it is not offered for the likelihood.
+    /// There is no such bound, or it is not available for the likelihood.
     pub fn bound(&self, likelihood: Likelihood) -> Result<SiteBound, Error> {
         let offered = likelihood.bounds();
         let Some(name) = &self.bound else {
@@ -80,14 +80,14 @@ impl LatentRequest {
     }
 }
 
-/// A likelihood as it was written, in the units of the table's response.
+/// A parsed likelihood, in the units of the table's response.
 #[derive(Clone, Debug)]
 pub(super) struct Parsed {
-    /// With the given values, others at their usual ones.
+    /// With the given values, and defaults for the others.
     pub(super) likelihood: Likelihood,
-    /// Which parameters are learnt.
+    /// The parameters that are learnt.
     pub(super) free: Vec<bool>,
-    /// Which have a given value.
+    /// The parameters with a given value.
     given: Vec<bool>,
     /// Priors that were given.
     priors: Vec<Option<Distribution>>,

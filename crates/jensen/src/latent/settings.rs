@@ -1,4 +1,4 @@
-//! What a fit is given, with its defaults.
+//! The settings of a fit, with their defaults.
 
 use jensen_latent::{Settings, Solver};
 use jensen_run::Budget;
@@ -24,7 +24,7 @@ fn likelihood_help() -> String {
     )
 }
 
-/// What a fit is given; absent settings have defaults.
+/// The settings of a fit, with their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -167,7 +167,7 @@ impl LatentRequest {
         }
     }
 
-    /// Settings that would be ignored are mistakes.
+    /// Settings that would be ignored are errors.
     ///
     /// # Errors
     /// There is one.

@@ -1,4 +1,4 @@
-//! Tables whose columns are of several kinds.
+//! Tables with columns of several kinds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -79,7 +79,7 @@ impl TryFrom<String> for ColumnKind {
     }
 }
 
-/// What a component or a state has of a column.
+/// The distribution of a column in a component or a state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ColumnPart {
     /// The column.
@@ -112,7 +112,7 @@ pub enum ColumnDistribution {
     },
     /// Categories.
     Categorical {
-        /// Their numbers in the table.
+        /// Their indices in the table.
         categories: Vec<f64>,
         /// Their probabilities.
         probabilities: Vec<f64>,
@@ -140,17 +140,17 @@ impl ColumnDistribution {
     }
 }
 
-/// The columns of a table by their kinds, as they were learned from.
+/// The columns of a table by their kinds, as in the training table.
 pub(super) struct Kinds {
     /// The kind of every column of the data.
     kinds: Vec<Kind>,
-    /// The units of its columns, of which those that hold no real numbers are as they are.
+    /// The units of its columns; columns without real numbers are unchanged.
     pub(super) units: Units,
     /// The categories of each categorical column, ascending.
     pub(super) levels: Vec<Vec<f64>>,
 }
 
-/// Most categories of a column: identifiers are none.
+/// Largest number of categories of a column; identifiers are not categories.
 const LEVELS: usize = 1000;
 
 impl Kinds {
@@ -159,7 +159,7 @@ impl Kinds {
         !columns.is_empty() || matches!(kind, Kind::Poisson | Kind::Categorical)
     }
 
-    /// Those of rows to learn from: of `kind` unless said otherwise of a column.
+    /// The columns of training rows: of `kind` unless a column states another.
     ///
     /// # Errors
     /// There is no such column, or it cannot be of its kind.
@@ -194,7 +194,7 @@ impl Kinds {
         })
     }
 
-    /// Those of a fit, from what is stored of it.
+    /// The columns of a stored fit.
     ///
     /// # Errors
     /// There is no such column.
@@ -212,7 +212,7 @@ impl Kinds {
         })
     }
 
-    /// The columns that stay, by kind: where they stand among all of the data, and among those that stay.
+    /// The kept columns by kind: their indices among all columns of the data, and among the kept ones.
     fn positions(&self, kind: Kind) -> Vec<(usize, usize)> {
         let all: Vec<usize> = (0..self.kinds.len()).collect();
         let kept = self.units.of_kept(&all).into_iter().enumerate();
@@ -301,7 +301,7 @@ impl Kinds {
         Ok(SeveralKinds::new(all))
     }
 
-    /// What natural parameters of a component say of the columns of the data, in their order.
+    /// The distributions of the data's columns under a component's natural parameters, in order.
     pub(super) fn described(
         &self,
         names: &[String],

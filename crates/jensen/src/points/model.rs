@@ -18,7 +18,7 @@ use crate::units::Units;
 /// Name of the algorithm in the file's header.
 const ALGORITHM: &str = "mixture";
 
-/// A mixture as it was learned from points, for new ones.
+/// A learned mixture, applied to new points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixtureModel {
     /// The kind of components.

@@ -21,15 +21,15 @@ pub struct FitJob<'a, P, R> {
     pub problem: &'a P,
     /// How.
     pub options: &'a Options,
-    /// What was asked for, as `run.json` keeps it.
+    /// The request, as in `run.json`.
     pub request: R,
-    /// Copies of what the problem was made from: file names and contents.
+    /// Copies of the problem's sources: file names and contents.
     pub inputs: Vec<(&'static str, &'a [u8])>,
     /// How long the run may be.
     pub budget: Budget,
     /// Whether it can be gone on with. Without checkpoints it begins anew instead.
     pub resumable: bool,
-    /// What the report says besides.
+    /// The additional content of the report.
     pub about: About,
     /// The data, for readers of the draws.
     pub data: &'a DataSet,
@@ -37,7 +37,7 @@ pub struct FitJob<'a, P, R> {
     pub coordinates: Coordinates,
 }
 
-/// What the records of a fit say.
+/// The results of a fit's records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FitCourse {
     history: Vec<HistoryPoint>,

@@ -1,4 +1,4 @@
-//! What the folder of a fit keeps of its inputs: what resuming and more draws need.
+//! The inputs that the folder of a fit stores, for resuming and more draws.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,9 +23,9 @@ pub struct Stored {
     pub includes: BTreeMap<String, String>,
     /// The data's name and format.
     pub data: Option<(String, DataFormat)>,
-    /// What was asked for, with the instruction set resolved.
+    /// The request, with the instruction set resolved.
     pub flags: FitRequest,
-    /// Where the run starts.
+    /// The start of the run.
     pub init: Init,
     /// How the groups of the program are taken; null where that is not chosen yet. Runs of earlier versions took all as the
     /// program has them.
@@ -42,7 +42,7 @@ fn as_they_are() -> Option<Centring> {
 }
 
 impl Stored {
-    /// A run that is to be stored.
+    /// A run to be stored.
     pub(super) fn of(
         source: &Source,
         request: &FitRequest,

@@ -13,7 +13,7 @@ use crate::Error;
 /// Bytes of the numbers of a block.
 pub(crate) const BLOCK: usize = 32 << 20;
 
-/// The same of a block of a shard, of which a worker may hold several.
+/// The same for a block of a shard, of which a worker may hold several.
 pub(crate) const SHARD: usize = 8 << 20;
 
 /// Stretches of a block, at the least: a block has rows of several locations of the files, so that it differs little from the
@@ -34,7 +34,7 @@ pub struct RecordTable {
 
 #[cfg(feature = "parquet")]
 impl RecordTable {
-    /// The files that paths name, those of folders among them.
+    /// The named files, including those in named folders.
     ///
     /// # Errors
     /// There are none.
@@ -42,10 +42,11 @@ impl RecordTable {
         Ok(jensen_data::columns::parquet_files(paths)?)
     }
 
-    /// Opens files, and those of folders, for these variables, in so many blocks or in blocks of about so many bytes.
+    /// Opens files, and those of folders, for these variables, in this number of blocks or in blocks of about this
+    /// number of bytes.
     ///
     /// # Errors
-    /// They cannot be read, differ in their columns, lack one, or have more rows than can be counted.
+    /// They cannot be read, have different columns, lack one, or have too many rows to count.
     pub fn open(
         paths: &[PathBuf],
         data: &[RecordData],
@@ -168,7 +169,7 @@ pub enum RecordTable {}
 
 #[cfg(not(feature = "parquet"))]
 impl RecordTable {
-    /// Says that there is no reader.
+    /// The error that this build has no reader.
     ///
     /// # Errors
     /// Always.
@@ -176,7 +177,7 @@ impl RecordTable {
         Self::open(paths, &[], BLOCK, None).map(|never| match never {})
     }
 
-    /// Says that there is no reader.
+    /// The error that this build has no reader.
     ///
     /// # Errors
     /// Always.

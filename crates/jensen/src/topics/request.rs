@@ -93,7 +93,7 @@ impl TopicsRequest {
     /// The instruction set.
     ///
     /// # Errors
-    /// There is no such set.
+    /// There is no such instruction set.
     pub fn simd(&self) -> Result<Simd, Error> {
         words::simd(self.simd.as_deref())
     }
@@ -184,8 +184,8 @@ const ALPHA: f64 = 5.0;
 const MOST_ALPHA: f64 = 0.1;
 /// … η this over K …
 const ETA: f64 = 5.0;
-/// … and at most this: what it adds to a topic must be little beside the topic's words, which are fewer the more topics there
-/// are. Of 20 000 abstracts and 500 topics 0.05 loses 0.05 nats a word …
+/// … and at most this: the addition to a topic must be small relative to the topic's words, and there are fewer of
+/// those the more topics there are. On 20 000 abstracts with 500 topics, 0.05 loses 0.05 nats per word …
 const MOST_ETA: f64 = 0.05;
 /// … the delay of the step sizes …
 const TAU: f64 = 64.0;

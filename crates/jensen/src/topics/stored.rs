@@ -24,11 +24,11 @@ const DOCUMENTS: &str = "documents.corpus";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopicsRun {
-    /// Where the corpus is; of an update, inside the folder.
+    /// Location of the corpus; for an update, inside the folder.
     pub corpus: PathBuf,
     /// Its digest.
     pub digest: String,
-    /// The run goes on from stored topics.
+    /// The run continues from stored topics.
     pub update: bool,
     /// The request, with the instruction set resolved.
     pub flags: TopicsRequest,
@@ -38,7 +38,7 @@ impl TopicsRun {
     /// Opens the corpus of the run.
     ///
     /// # Errors
-    /// It is not where it was, or damaged.
+    /// It was moved or damaged.
     pub fn open_corpus(&self, folder: &RunDir) -> Result<Corpus, Error> {
         let path = if self.update {
             folder.path().join(&self.corpus)
@@ -81,7 +81,7 @@ pub fn summary(run: &RunDir) -> Result<TopicsSummary, Error> {
         .map_err(|error| Error::Input(format!("`{}` is damaged: {error}", path.display())))
 }
 
-/// Where the corpus of an update goes: within its folder, and from here.
+/// Location of the corpus of an update, relative to its folder and absolute.
 pub fn update_corpus(folder: &RunDir) -> (PathBuf, PathBuf) {
     (DOCUMENTS.into(), folder.path().join(DOCUMENTS))
 }

@@ -96,7 +96,7 @@ fn along(curves: &VaeCurves) -> Vec<(Figure, String)> {
     figures
 }
 
-/// The pictures that there are.
+/// The available pictures.
 fn shown(pictures: &Pictures) -> Vec<(Figure, String)> {
     let shown = [
         (
@@ -119,7 +119,7 @@ fn shown(pictures: &Pictures) -> Vec<(Figure, String)> {
         .collect()
 }
 
-/// The page. `data` names the records, `settings` are listed as they are.
+/// The page. `data` names the records, `settings` are listed verbatim.
 pub fn report_page(
     summary: &VaeSummary,
     curves: &VaeCurves,

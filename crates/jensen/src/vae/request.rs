@@ -119,7 +119,7 @@ impl VaeRequest {
     /// The instruction set.
     ///
     /// # Errors
-    /// There is no such set.
+    /// There is no such instruction set.
     pub fn simd(&self) -> Result<Simd, Error> {
         words::simd(self.simd.as_deref())
     }
@@ -129,7 +129,7 @@ impl VaeRequest {
         self.method.as_deref() == Some("wake-sleep")
     }
 
-    /// What wake-sleep would ignore is a mistake.
+    /// Settings that wake-sleep would ignore are errors.
     fn refuse_foreign(&self) -> Result<(), Error> {
         let given = [
             ("--estimator", self.estimator.is_some()),
@@ -159,7 +159,7 @@ impl VaeRequest {
     /// The distribution of the data, which are images with pixels between 0 and 1 or not.
     ///
     /// # Errors
-    /// One that cannot be, or that `--standardise` does nothing for.
+    /// An invalid decoder, or one that `--standardise` does not affect.
     pub fn likelihood(&self, unit: bool) -> Result<Likelihood, Error> {
         let asked = self
             .decoder

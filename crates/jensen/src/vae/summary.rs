@@ -28,7 +28,7 @@ pub struct HistoryPoint {
 }
 
 /// A fit in numbers. Field names and meanings are stable; fields may be added at the end. Numbers that are not finite,
-/// or that were not asked for, are `null`.
+/// or that were not requested, are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VaeSummary {
     /// Status and verdict; `converged` if early stopping ended the run.
@@ -75,7 +75,7 @@ pub struct VaeSummary {
     pub weights: usize,
     /// The decoder's weights have a posterior.
     pub full_vb: bool,
-    /// Where the time went.
+    /// Seconds by stage.
     pub seconds: VaeSeconds,
     /// Seed of the run.
     pub seed: u64,

@@ -33,7 +33,8 @@ pub(super) static ROW: LikelihoodRow = LikelihoodRow {
 };
 
 impl Likelihood {
-    /// y ∈ {0, …, categories − 1} with log odds η_k against the last category: categories − 1 linear predictors an observation.
+    /// y ∈ {0, …, categories − 1} with log odds η_k against the last category: categories − 1 linear predictors per
+    /// observation.
     pub fn multinomial(categories: usize) -> Self {
         Self::of(&ROW, &[]).with_categories(categories)
     }

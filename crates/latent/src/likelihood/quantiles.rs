@@ -11,7 +11,7 @@ const REACH: f64 = 6.25;
 /// Cells of the reach in which the rise of a distribution function is looked for.
 const CELLS: usize = 16;
 
-/// A distance from its ends below which a distribution function counts as level.
+/// Distance from its ends within which a distribution function counts as constant.
 const LEVEL: f64 = 1e-11;
 
 /// Halvings of the cells in which the rise begins and ends.
@@ -23,7 +23,7 @@ const PANELS: usize = 6;
 /// Relative width at which the search for a quantile ends.
 const CLOSE: f64 = 1e-9;
 
-/// The distribution of an observation whose linear predictor is normal, which is what is known of it after a fit.
+/// The distribution of an observation with a normal linear predictor, which is its posterior predictive distribution.
 #[derive(Clone, Debug)]
 pub struct Predictive {
     likelihood: Likelihood,
@@ -33,8 +33,8 @@ pub struct Predictive {
 }
 
 impl Likelihood {
-    /// P(Y ≤ y | η) of an observation of this size; NaN for binary responses and categories, whose probabilities are their
-    /// [`mean`](Self::mean).
+    /// P(Y ≤ y | η) of an observation of this size; NaN for binary responses and categories, whose probabilities are
+    /// their [`mean`](Self::mean).
     pub fn distribution(self, eta: f64, y: f64, size: f64) -> f64 {
         let whole = matches!(self.response(), Response::Count | Response::Trials);
         if self.has_quantiles() && y < 0.0 && self.response() != Response::Number {
@@ -121,7 +121,7 @@ impl Predictive {
         high
     }
 
-    /// The quantile of a number: a bracket, then the secant with the kept end's value halved (Illinois).
+    /// The quantile of a number: a bracket, then the secant method with the retained end's value halved (Illinois).
     fn between(&self, p: f64) -> f64 {
         let excess = |y: f64| self.distribution(y) - p;
         let positive = self.likelihood.response() == Response::Positive;
@@ -173,8 +173,8 @@ impl Predictive {
 
 /// The expectation of a monotone function of a standard normal number.
 ///
-/// Where it is level it is its value times a probability. What is left is where it rises or falls, which for large counts is a
-/// small part of the whole, and there it is smooth.
+/// In constant parts the integral is the value times a probability. The remaining part, where the function rises or
+/// falls, is small for large counts, and the function is smooth there.
 fn averaged(f: impl Fn(f64) -> f64) -> f64 {
     let cell = 2.0 * REACH / CELLS as f64;
     let position = |k: usize| -REACH + cell * k as f64;

@@ -1,4 +1,4 @@
-//! Returns whose variance is e^η.
+//! Returns with variance e^η.
 
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::phi;

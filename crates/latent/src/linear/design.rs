@@ -1,4 +1,4 @@
-//! Products with the design matrix, whatever its form.
+//! Products with the design matrix in any form.
 
 use rayon::prelude::*;
 

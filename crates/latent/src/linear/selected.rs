@@ -11,7 +11,7 @@ use faer::sparse::linalg::cholesky::supernodal::SymbolicSupernodalCholesky;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-/// Where the supernodes stand in the elimination tree; made once a pattern.
+/// The positions of the supernodes in the elimination tree, computed once per pattern.
 pub(crate) struct Order {
     /// Supernodes by depth, roots first.
     levels: Vec<Vec<usize>>,
@@ -90,7 +90,7 @@ impl Order {
         z
     }
 
-    /// The values of one supernode from those nearer the root.
+    /// The values of one supernode from those nearer to the root.
     fn supernode(
         &self,
         symbolic: &SymbolicSupernodalCholesky<usize>,
@@ -216,7 +216,7 @@ impl Order {
     }
 }
 
-/// The square block at the head of `out`, whose columns have `height` elements: `(+)= scale · aᵀ b`.
+/// The leading square block of `out`, whose columns have `height` elements: `(+)= scale · aᵀ b`.
 fn transposed_product(
     a: MatRef<'_, f64>,
     b: MatRef<'_, f64>,

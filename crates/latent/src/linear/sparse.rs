@@ -36,7 +36,7 @@ pub(crate) fn diagonal(variances: &[f64]) -> Precision {
     }
 }
 
-/// What one predictor adds to A, and what of A⁻¹ makes its variance.
+/// The contribution of one predictor to A, and the elements of A⁻¹ in its variance.
 struct Terms {
     /// Predictor n owns the terms `start[n]..start[n + 1]`.
     start: Vec<usize>,
@@ -44,7 +44,7 @@ struct Terms {
     entry: Vec<usize>,
     /// `w_i w_j`.
     product: Vec<f64>,
-    /// The same, twice off the diagonal: an entry stands for its mirror image too.
+    /// The same, doubled off the diagonal, because an entry represents its mirror image, too.
     both: Vec<f64>,
 }
 
@@ -150,7 +150,7 @@ impl SparseField {
         }
     }
 
-    /// Factorises Q, grounded where it is intrinsic.
+    /// Factorises Q, grounded if it is intrinsic.
     fn factor_prior(&mut self) -> Result<(), Error> {
         self.values.copy_from_slice(&self.base);
         let grounded = |l: usize| self.ground.contains(&l);
@@ -172,7 +172,7 @@ impl SparseField {
         })
     }
 
-    /// Factorises what stands in `values`.
+    /// Factorises the matrix in `values`.
     fn factor_values(&mut self) -> Option<()> {
         self.inverse = None;
         let n = self.col_start.len() - 1;
@@ -253,7 +253,7 @@ impl SparseField {
             .collect()
     }
 
-    /// A⁻¹ b in place, for whatever is factorised.
+    /// A⁻¹ b in place, for the present factorisation.
     pub(crate) fn solve_latent(&self, b: &mut [f64]) {
         let n = b.len();
         let par = Par::Seq;
@@ -266,8 +266,8 @@ impl SparseField {
         );
     }
 
-    /// `L⁻ᵀ x` in the order of the latent variables, for what is factorised as LLᵀ: of independent standard normal x a draw with
-    /// precision A.
+    /// `L⁻ᵀ x` in the order of the latent variables, for the present factorisation LLᵀ: for independent standard normal
+    /// x, a draw with precision A.
     pub(crate) fn half_solve(&self, x: &[f64]) -> Vec<f64> {
         let s = self.supernodes();
         let mut y = x.to_vec();
@@ -295,8 +295,8 @@ impl SparseField {
         }
     }
 
-    /// Variances `w A⁻¹ wᵀ` for rows of another design: from the selected inverse where it holds what a row needs, else by
-    /// a solve a row.
+    /// Variances `w A⁻¹ wᵀ` for rows of another design: from the selected inverse if it contains the needed elements,
+    /// otherwise by a solve per row.
     pub(crate) fn variances_of(&mut self, rows: &Design) -> Vec<f64> {
         self.invert();
         let latents = self.col_start.len() - 1;
@@ -365,7 +365,7 @@ impl SparseField {
         b
     }
 
-    /// `−½ (m−μ)(m−μ)ᵀ − ½ V + ½ Q⁻` on the pattern of Q, the last term where the prior did not give its determinant.
+    /// `−½ (m−μ)(m−μ)ᵀ − ½ V + ½ Q⁻` on the pattern of Q, with the last term if the prior did not give its determinant.
     pub(crate) fn sensitivity(
         &mut self,
         model: &LatentModel,
@@ -481,7 +481,7 @@ fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Term
     (col_start, row, base, terms)
 }
 
-/// Bytes that a fit under a sparse precision takes beside its model, by the factor's non-zeros, fill-in included.
+/// Bytes of a fit under a sparse precision in addition to its model, from the factor's nonzeros including fill-in.
 ///
 /// Counted are the pattern while it is made, A and the factor by their values and positions, the selected inverse with the parts of
 /// the level that is being computed, the terms of predictors, and the vectors of a solver.
@@ -521,7 +521,7 @@ fn symbolic_factor(col_start: &[usize], row: &[usize]) -> Result<SymbolicCholesk
     })
 }
 
-/// Where the factor keeps every entry of A's lower triangle.
+/// Positions in the factor of the entries of A's lower triangle.
 fn positions(
     symbolic: &SymbolicCholesky<usize>,
     supernodes: &SymbolicSupernodalCholesky<usize>,

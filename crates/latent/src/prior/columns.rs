@@ -1,4 +1,4 @@
-//! Columns as a model measures them: from their means, in standard deviations, without those that say nothing.
+//! Columns in the units of a model: centred, in standard deviations, without redundant ones.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use super::term::Builder;
 const SAME: f64 = 1e-9;
 
 impl Builder<'_, '_> {
-    /// The covariates of `fixed`. Left out, with a note, are columns that are constant where there is a level that says the same,
-    /// and those that are others over again.
+    /// The covariates of `fixed`. Constant columns are omitted, with a note, if the model has a level, and so are
+    /// copies of other columns.
     pub(super) fn effects(&self, notes: &mut Vec<String>) -> Result<Vec<Covariate>, SpecError> {
         let known = self.known;
         let words = known.words();
@@ -57,7 +57,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// A covariate as the model measures it; `None` for one that says nothing beside the model's level.
+    /// A covariate as the model measures it; `None` for a column that is redundant given the model's level.
     fn measure(&self, covariate: Covariate) -> Result<Option<Covariate>, String> {
         let units = self.units;
         let spread = |centred| covariate.measured(self.source, self.rows, centred);
@@ -153,9 +153,10 @@ impl Builder<'_, '_> {
         .collect()
     }
 
-    /// Lengthscales of a stationary kernel on these inputs, which are measured as they want. They start at the spread of the
-    /// inputs: one for all at the root of the summed variances, with `ard` one a column at its standard deviation times the root
-    /// of their number. One for several columns, of which the user gives none, counts each column's standard deviations.
+    /// Lengthscales of a stationary kernel on these inputs. They start at the spread of the inputs: a common one at the
+    /// root of the summed variances; with `ard`, one per column at its standard deviation times the root of their
+    /// number. A common one for several columns, if the user gives none, is in units of each column's standard
+    /// deviation.
     pub(super) fn lengthscales(
         &self,
         inputs: &mut [Covariate],

@@ -10,9 +10,9 @@ use crate::{Dense, Sparse};
 /// Columns that have no other part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
-    /// Numeric ones: inputs of a Gaussian process that names none.
+    /// Numeric columns: inputs of a Gaussian process that names none.
     pub columns: Vec<String>,
-    /// Those of words, which are no inputs.
+    /// Columns of words, which are not inputs.
     pub words: Vec<String>,
 }
 
@@ -24,7 +24,7 @@ pub trait Source {
     /// The numbers of a column, NaN where one is missing.
     ///
     /// # Errors
-    /// There is no such column or it holds words.
+    /// There is no such column, or it contains words.
     fn numbers(&self, column: &str) -> Result<Cow<'_, [f64]>, String>;
 
     /// The values of a column as words, `None` where one is missing.
@@ -67,7 +67,7 @@ pub trait Source {
     fn mask(&self, file: &str, rows: usize, columns: usize) -> Result<Vec<bool>, String>;
 }
 
-/// The numbers of a column in some rows, none missing.
+/// The numbers of a column in some rows, without missing values.
 pub(super) fn complete(
     source: &dyn Source,
     column: &str,
@@ -95,7 +95,7 @@ fn present(all: &[f64], column: &str, rows: &[usize]) -> Result<(), String> {
     ))
 }
 
-/// The words of a column in some rows, none missing.
+/// The words of a column in some rows, without missing values.
 pub(super) fn complete_words(
     source: &dyn Source,
     column: &str,
@@ -114,7 +114,7 @@ pub(super) fn complete_words(
         .collect()
 }
 
-/// Where the latent variables of a part stand, and how rows name them.
+/// The locations of the latent variables of a part, and how rows refer to them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {
     /// Row i is node i.
@@ -166,8 +166,8 @@ const LINE: f64 = 100_000.0;
 const SPARSE: f64 = 30.0;
 
 impl Index {
-    /// Evenly spaced nodes under the values of a column: from the least to the greatest by the smallest distance between two
-    /// values, each of which may be given instead.
+    /// Evenly spaced nodes for the values of a column: from the smallest to the largest by the smallest distance
+    /// between two values, each of which may be given instead.
     pub(super) fn line(
         source: &dyn Source,
         column: &str,
@@ -375,7 +375,7 @@ fn whole_numbers(source: &dyn Source, column: &str, rows: &[usize]) -> Result<Ve
 /// How a model measures the table that it is made on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Units {
-    /// What a response of 1 is in the table's units.
+    /// The response in the table's units that equals 1 in the model.
     pub response: f64,
     /// Whether columns are divided by their standard deviations.
     pub scaled: bool,
@@ -402,9 +402,9 @@ pub struct Covariate {
     pub column: String,
     /// The level.
     pub level: Option<String>,
-    /// What the model calls 0.
+    /// The value that the model calls 0.
     pub centre: f64,
-    /// What the model calls 1, from there.
+    /// The distance from there to the value that the model calls 1.
     pub scale: f64,
 }
 
@@ -419,8 +419,8 @@ impl Covariate {
         }
     }
 
-    /// Centre and root mean square from there, as `units` want them, of the values in some rows; `None` where all are alike
-    /// but for rounding, or zero where nothing is taken off.
+    /// Centre and root mean square from there, as `units` want them, of the values in some rows; `None` if all are
+    /// equal up to rounding, or zero without centring.
     pub(super) fn measured(
         &self,
         source: &dyn Source,

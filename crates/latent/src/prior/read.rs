@@ -1,5 +1,5 @@
 //! How rows of a table read the latent variables of a prior's parts: coordinates for covariance functions, designs for
-//! variables that stand side by side.
+//! concatenated variables.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub enum Reader {
     Common,
     /// By coordinates.
     Inputs(Vec<Covariate>),
-    /// By the row of a matrix R whose RRᵀ is the covariance.
+    /// By the row of a matrix R with RRᵀ the covariance.
     Given {
         /// Which row.
         index: Index,
@@ -28,14 +28,14 @@ pub enum Reader {
     },
 }
 
-/// A part of the prior as reports see it.
+/// A part of the prior in reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
     /// `icar`, `fixed`, ….
     pub name: String,
     /// How rows read it.
     pub reader: Reader,
-    /// Its latent variables; empty where it is a term of a process.
+    /// Its latent variables; empty if it is a term of a process.
     pub latents: std::ops::Range<usize>,
 }
 
@@ -81,8 +81,8 @@ pub(super) fn coordinates(
 /// The new variables of a row: pieces by number, and a number within the piece.
 pub(super) type New = Vec<(usize, usize)>;
 
-/// The design of rows over the pieces' latent variables; for each row the pieces (by number) whose variable is a new one, with
-/// a number of that variable that rows of one new group share.
+/// The design of rows over the pieces' latent variables; and for each row the pieces (by number) with a new variable,
+/// and a number of that variable that rows of one new group share.
 pub(super) fn design(
     pieces: &[Piece],
     source: &dyn Source,

@@ -15,7 +15,7 @@ pub struct Setting {
     pub range: Range,
     /// Its prior, on this scale.
     pub density: PriorDensity,
-    /// What a value of 1 is in the table's units.
+    /// The value in the table's units that equals 1 in the model.
     pub unit: f64,
 }
 
@@ -33,7 +33,7 @@ impl Setting {
     }
 }
 
-/// The free settings as a solver of hyperparameters sees them.
+/// The free settings, for a solver of hyperparameters.
 pub fn parameters(settings: &[Setting]) -> Vec<Parameter> {
     settings
         .iter()
@@ -47,7 +47,7 @@ pub fn parameters(settings: &[Setting]) -> Vec<Parameter> {
         .collect()
 }
 
-/// All values: θ where free, else what is fixed.
+/// All values: θ if free, otherwise the fixed value.
 ///
 /// # Errors
 /// θ has another length, or a value is out of its range.
@@ -87,7 +87,7 @@ pub fn values(settings: &[Setting], theta: &[f64]) -> Result<Vec<f64>, Error> {
     Ok(all)
 }
 
-/// Of one number a setting, those of the free settings.
+/// Selects those of the free settings from one number per setting.
 pub fn free_only(settings: &[Setting], all: &[f64]) -> Vec<f64> {
     settings
         .iter()

@@ -1,4 +1,4 @@
-//! From one term of a specification and the table it speaks of to a part of the prior.
+//! From one term of a specification and its table to a part of the prior.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub(super) struct Builder<'a, 's> {
     pub(super) process: bool,
     pub(super) later_factor: bool,
     pub(super) units: Units,
-    /// Whether the sum has a level, beside which a constant column says nothing.
+    /// Whether the sum has a level, which makes a constant column redundant.
     pub(super) level: bool,
 }
 
@@ -193,7 +193,8 @@ impl Builder<'_, '_> {
         Ok((reader, body))
     }
 
-    /// A setting as the constructors of fields take it: the field gets a start, and what is free is settled after.
+    /// A setting for the constructors of fields: the field receives a starting value, and later code decides which
+    /// settings are free.
     fn with_settings(&self, mut field: Field, names: &[&str]) -> Result<Field, SpecError> {
         for (i, name) in names.iter().enumerate() {
             let stated = self.setting(name, Some(field.settings()[i].value))?;

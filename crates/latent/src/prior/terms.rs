@@ -1,4 +1,4 @@
-//! Priors written as text: the table of words, what they take and where their hyperparameters start.
+//! Priors as text: the table of words, with arguments and starting values of their hyperparameters.
 
 use std::ops::Range as Span;
 
@@ -31,15 +31,15 @@ pub struct Hyper {
     pub name: &'static str,
     /// What is allowed.
     pub range: Range,
-    /// Where it stands or starts when it is not given; `None`: chosen by the data.
+    /// Its value or starting value by default; `None`: chosen by the data.
     pub start: Option<f64>,
     /// Whether it is learnt when it is not given.
     pub learnt: bool,
     /// The power of the response's unit that it is measured in.
     pub power: f64,
-    /// What its penalised-complexity prior is defined by; `None` where the field knows.
+    /// The quantity that defines its penalised-complexity prior; `None` if the field defines it.
     pub tail: Option<Tail>,
-    /// That prior unless the user says otherwise: a position, for lengths in units of the start, and a probability.
+    /// Its default prior: a threshold, for lengths relative to the starting value, and a probability.
     pub usual: (f64, f64),
 }
 
@@ -47,7 +47,8 @@ pub struct Hyper {
 /// Modeling with INLA*, 2018).
 pub const DEVIATION: (f64, f64) = (3.0, 0.01);
 
-/// A length of a tenth of the inputs' spread has a twentieth: below it there is seldom anything that differs from noise.
+/// A length of a tenth of the inputs' spread has probability one twentieth: below it there is seldom anything that
+/// differs from noise.
 const SHORT: (f64, f64) = (0.1, 0.05);
 
 const fn positive(name: &'static str, start: Option<f64>, power: f64) -> Hyper {
@@ -80,7 +81,7 @@ const EFFECT: Hyper = Hyper {
     learnt: false,
     ..positive("variance", Some(6.25), 2.0)
 };
-/// A level is given room, not shrunk, unless that is asked for.
+/// A level has a wide prior without shrinkage, unless requested.
 const ROOM: Hyper = Hyper {
     learnt: false,
     ..positive("variance", Some(1000.0), 2.0)
@@ -209,7 +210,7 @@ pub const TERMS: [Term; 12] = [
     },
 ];
 
-/// A call whose words are known.
+/// A call with known words.
 pub struct Known<'s> {
     /// The whole text.
     text: &'s str,
@@ -219,7 +220,7 @@ pub struct Known<'s> {
     pub term: &'static Term,
 }
 
-/// The name closest to what was written, if it is close.
+/// The name closest to the given word, if it is close.
 fn near<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let shared = |name: &str| {
         word.chars()
@@ -365,7 +366,7 @@ impl<'s> Known<'s> {
     /// A finite number.
     ///
     /// # Errors
-    /// The word is none.
+    /// The word is unknown.
     pub fn number(&self, word: &Word) -> Result<f64, SpecError> {
         match word.text.parse::<f64>() {
             Ok(x) if x.is_finite() => Ok(x),
@@ -379,7 +380,7 @@ impl<'s> Known<'s> {
     /// A number given for a key.
     ///
     /// # Errors
-    /// The word is none.
+    /// The word is unknown.
     pub fn number_of(&self, key: &str) -> Result<Option<f64>, SpecError> {
         self.one(key)?.map(|word| self.number(word)).transpose()
     }
@@ -387,7 +388,7 @@ impl<'s> Known<'s> {
     /// A whole number of at least 1.
     ///
     /// # Errors
-    /// The word is none.
+    /// The word is unknown.
     pub fn count(&self, word: &Word) -> Result<usize, SpecError> {
         match word.text.parse::<usize>() {
             Ok(n @ 1..=1_000_000_000) => Ok(n),
@@ -418,7 +419,8 @@ impl<'s> Known<'s> {
         Distribution::of(named).map_err(|(word, message)| self.error(&word.span, message))
     }
 
-    /// A hyperparameter: what is given, else its row's start, else `from_data`, in units of `unit`.
+    /// A hyperparameter: the given value, otherwise its row's starting value, otherwise `from_data`, in units of
+    /// `unit`.
     ///
     /// # Errors
     /// The value is no number or out of its range.

@@ -1,11 +1,12 @@
 //! The expectation of multinomial-logit likelihoods, by contrasts.
 //!
-//! With K categories, the last one the reference with η_K = 0, the curvature of `g = log Σ_k e^(η_k)` is
-//! `diag p − ppᵀ = Σ_{j<k≤K} p_j p_k (e_j − e_k)(e_j − e_k)ᵀ`: a sum over *contrasts* η_j − η_k of pairs of categories with weights
-//! that are not negative. So the optimal Gaussian posterior (Opper and Archambeau 2009), whose precision is `Σ⁻¹ + Wᵀ E[∇²g] W`, has
-//! `diag λ` with `λ_jk = E[p_j p_k]` once there is a linear predictor a contrast, K(K−1)/2 of them an observation. Their variances hold
-//! the covariance of an observation's predictors, `2 Cov(η_j, η_k) = v_j + v_k − v_jk`, and `2 ∂f/∂v_jk = E[p_j p_k]` (Price), the
-//! same relation that scalar sites have. α stands with the contrasts against the reference, `α_k = E[p_k] − [y = k]`.
+//! With K categories, the last one the reference with η_K = 0, the curvature of `g = log Σ_k e^(η_k)` is `diag p − ppᵀ
+//! = Σ_{j<k≤K} p_j p_k (e_j − e_k)(e_j − e_k)ᵀ`: a sum over *contrasts* η_j − η_k of pairs of categories with
+//! non-negative weights. So the optimal Gaussian posterior (Opper and Archambeau 2009), with precision `Σ⁻¹ + Wᵀ E[∇²g]
+//! W`, has `diag λ` with `λ_jk = E[p_j p_k]` if there is a linear predictor per contrast, K(K−1)/2 of them per
+//! observation. Their variances contain the covariance of an observation's predictors, `2 Cov(η_j, η_k) = v_j + v_k −
+//! v_jk`, and `2 ∂f/∂v_jk = E[p_j p_k]` (Price), the same relation as for scalar sites. α belongs to the contrasts
+//! against the reference, `α_k = E[p_k] − [y = k]`.
 //!
 //! The expectation over K − 1 dimensions is the product of trapezoid rules for up to three, and for more the mean over points that
 //! are spread evenly and symmetrically with the right second moments.
@@ -26,11 +27,11 @@ use crate::linear::design::to_sparse_transposed;
 use crate::linear::kernels::cholesky;
 use crate::{Dense, Design, LatentModel, Likelihood, SiteBound, Sparse, Warm, lattice};
 
-/// Dimensions up to which expectations are taken on a grid. With three of about unit variance it is good to 1e-7 nats, where the
-/// mean over a point set of 2048 points was off by 3e-4.
+/// Dimensions up to which expectations are taken on a grid. With three of about unit variance its error is 1e-7 nats;
+/// the mean over 2048 points had 3e-4.
 const GRID: usize = 3;
 
-/// Points of the mean in more dimensions, and four times as many to see its error.
+/// Points of the mean in more dimensions, and four times as many to estimate its error.
 const POINTS: usize = 8192;
 
 /// Number of contrasts among `size` predictors and the reference.
@@ -38,7 +39,7 @@ pub(crate) fn count(size: usize) -> usize {
     size * (size + 1) / 2
 }
 
-/// The pairs of predictors beyond those against the reference, in the order of their contrasts.
+/// The pairs of predictors other than those against the reference, in the order of their contrasts.
 fn pairs(size: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..size).flat_map(move |j| (j + 1..size).map(move |k| (j, k)))
 }
@@ -86,7 +87,7 @@ impl Potentials for Contrasts {
         out
     }
 
-    /// Of a contrast alone nothing can be said.
+    /// A contrast alone has no likelihood.
     fn value(&self, _: &Quadrature, _: usize, _: f64, _: f64) -> Value {
         Value {
             f: f64::NAN,
@@ -95,7 +96,7 @@ impl Potentials for Contrasts {
         }
     }
 
-    /// Where two of the exponentials cancel.
+    /// The case in which two of the exponentials cancel.
     fn width(&self, _: usize) -> f64 {
         std::f64::consts::PI
     }
@@ -144,7 +145,7 @@ impl<'a> Joint<'a> {
     }
 }
 
-/// The Cholesky factor, row by row, of a covariance given by its lower triangle; what rounding leaves below 0 counts as 0.
+/// The Cholesky factor, row by row, of a covariance given by its lower triangle; negative rounding errors count as 0.
 fn root(mut a: Vec<f64>, n: usize) -> Vec<f64> {
     for j in 0..n {
         let own: f64 = (0..j).map(|l| a[j * n + l].powi(2)).sum();
@@ -309,12 +310,12 @@ simd_fn! {
     }
 }
 
-/// Points that stand for a standard normal distribution: with each its opposite, and with unit second moments, so that cubic
-/// polynomials are averaged exactly.
+/// Points that represent a standard normal distribution: symmetric, with unit second moments, so that cubic polynomials
+/// are averaged exactly.
 #[derive(Debug)]
 struct PointSet {
     points: usize,
-    /// Coordinate i of point n stands at `i · points + n`.
+    /// Coordinate i of point n is at `i · points + n`.
     coordinates: Vec<f64>,
 }
 
@@ -423,7 +424,7 @@ pub(crate) fn warm_with_contrasts<'a>(model: &LatentModel, warm: &'a Warm) -> Co
     }
 }
 
-/// A fit's point as one of [`with_contrasts`]' model, whatever its own bound: λ of contrasts that it knows nothing of is 0.
+/// A fit's point for the model of [`with_contrasts`], whatever its own bound: λ of unknown contrasts is 0.
 pub(crate) fn spread_over_contrasts(model: &LatentModel, warm: &Warm) -> Warm {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return warm.clone();

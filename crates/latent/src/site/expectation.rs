@@ -31,7 +31,7 @@ pub(crate) trait Potential: Clone + Debug + Send + Sync {
     fn width(&self) -> f64;
 }
 
-/// The potentials of all observations, of whatever kind.
+/// The potentials of all observations of any kind.
 pub(crate) trait Potentials: Debug + Send + Sync {
     /// The expectation of each with its derivatives by m and v; all slices have the same length.
     fn values(&self, rule: &Quadrature, m: &[f64], v: &[f64]) -> Vec<Value>;
@@ -42,7 +42,7 @@ pub(crate) trait Potentials: Debug + Send + Sync {
     /// How far from the real line potential `n` is analytic.
     fn width(&self, n: usize) -> f64;
 
-    /// Nats by which a value may be at odds with what its derivatives promise, over all potentials.
+    /// Nats by which a value may differ from its prediction by the derivatives, over all potentials.
     fn discord(&self) -> f64 {
         0.0
     }
@@ -120,7 +120,7 @@ pub(crate) struct Quadrature {
     given: Option<Nodes>,
     /// Trapezoid rules, made when first wanted.
     levels: Vec<OnceLock<Nodes>>,
-    /// Twice as many nodes as the spread needs, to see the error of others.
+    /// Twice as many nodes as the spread needs, to estimate the error of others.
     pub(crate) finer: bool,
 }
 
@@ -168,14 +168,14 @@ impl Quadrature {
     }
 }
 
-/// Nats by which the sum of expectations at these marginals is uncertain: what twice as many nodes make of it.
+/// Nats by which the sum of expectations at these marginals is uncertain: its change with twice as many nodes.
 pub(crate) fn error(sites: &dyn Potentials, rule: &Quadrature, m: &[f64], v: &[f64]) -> f64 {
     let own = sites.values(rule, m, v);
     let finer = sites.values(&Quadrature::by_spread(true), m, v);
     sum(own.len(), |n| (own[n].f - finer[n].f).abs())
 }
 
-/// The first level whose step is short enough.
+/// The first level with a short enough step.
 fn level(width: f64, sd: f64) -> usize {
     // Short of the singularity itself, near which derivatives grow.
     let a = (0.9 * width / sd).min(2.0 * std::f64::consts::PI / STEP);

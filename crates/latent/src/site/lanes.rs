@@ -1,7 +1,7 @@
 //! Logistic sites eight at a time: the functions of `convex` over stretches of sites.
 //!
-//! Eight neighbours that are logistic under one bound share a vector; others, and what is left at the end, are taken one
-//! by one by [`Convex`]'s own functions, of which these are the same formulas.
+//! Eight neighbouring logistic sites with one bound share a vector. Other sites and the remainder are evaluated one by
+//! one with [`Convex`]'s own functions, which have the same formulas.
 
 use jensen_math::simd::{F64x8, LANES};
 use jensen_math::simd_fn;

@@ -19,7 +19,8 @@ impl Multinomial {
         f64::from(self.category == k)
     }
 
-    /// p_k for k < K, then p_K. The observed category's is one less what the others have, which keeps small complements.
+    /// p_k for k < K, then p_K. The observed category's is one minus those of the others, which preserves small
+    /// complements.
     fn probabilities(&self, alpha: &[f64]) -> Vec<f64> {
         let mut p: Vec<f64> = alpha
             .iter()

@@ -23,7 +23,7 @@ use crate::{Error, LatentModel};
 pub(crate) enum DualSites {
     Scalar(Vec<Convex>),
     Vector(Vec<Multinomial>),
-    /// Those of the user.
+    /// The sites of the user.
     Given(Vec<Box<dyn Site>>),
 }
 
@@ -96,7 +96,7 @@ impl Sites {
         }
     }
 
-    /// E h(η_n) for another function by the same rule, where it is quadrature; else NaN.
+    /// E h(η_n) for another function by the same rule, if it is quadrature; otherwise NaN.
     pub(crate) fn expectation(&self, n: usize, m: f64, v: f64, h: &dyn Fn(f64) -> f64) -> f64 {
         match self {
             Self::Expected(potentials, rule) => rule.expectation(potentials.width(n), m, v, h),
@@ -104,7 +104,7 @@ impl Sites {
         }
     }
 
-    /// Nats by which the sum of the sites is uncertain at these marginals; 0 where nothing is approximated.
+    /// Nats by which the sum of the sites is uncertain at these marginals; 0 without approximations.
     pub(crate) fn error(&self, m: &[f64], v: &[f64]) -> f64 {
         match self {
             Self::Expected(potentials, rule) => error(potentials.as_ref(), rule, m, v),
@@ -112,7 +112,7 @@ impl Sites {
         }
     }
 
-    /// Nats by which the sum of the sites may be at odds with what their derivatives promise, beyond rounding.
+    /// Nats by which the sum of the sites may differ from its prediction by the derivatives, beyond rounding.
     pub(crate) fn discord(&self) -> f64 {
         match self {
             Self::Expected(potentials, _) => potentials.discord(),
@@ -120,8 +120,8 @@ impl Sites {
         }
     }
 
-    /// Natural parameters (b, λ) from which the fixed point can start: for a convex dual those of one step of the data's own
-    /// guess, else of the prior mean.
+    /// Natural parameters (b, λ) to start the fixed point: for a convex dual those of one step from the data's own
+    /// guess, otherwise of the prior mean.
     pub(crate) fn guess(&self, centre: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let n = centre.len();
         match self {

@@ -1,11 +1,11 @@
 //! Radau IIA steps over lanes.
 //!
 //! The stages `Zᵢ = h Σ aᵢⱼ f(y + Zⱼ)` of a step are found by simplified Newton iterations with the Jacobian at its
-//! start, split by the eigenvalues of A⁻¹ into systems of the size of the states, as in RADAU5 (Hairer and Wanner, IV.8). They
-//! begin at the polynomial of the step before, continued (IV.8, "starting values").
+//! start, split by the eigenvalues of A⁻¹ into systems of the size of the states, as in RADAU5 (Hairer and Wanner,
+//! IV.8). They begin at the extrapolated polynomial of the previous step (IV.8, "starting values").
 //!
-//! The estimated error has the order of the stages plus one, the step one of up to twice the stages. So, as in their code
-//! RADAU, what the estimate is compared with is a tenth of the tolerance to the power of the ratio of the two orders: at
+//! The estimated error has the order of the stages plus one, the step one of up to twice the stages. So, as in their
+//! code RADAU, the estimate is compared with a tenth of the tolerance to the power of the ratio of the two orders: at
 //! 1e-8 and five stages 1.6e-6.
 //!
 //! Tangents of the stages, and their adjoint, solve a linear system with the *exact* Jacobians of the stages, which are
@@ -13,9 +13,10 @@
 //! matrix is triangular in the copies, which are solved one after another; products with the derivatives of the rates are
 //! needed once for each copy. The way back has the stages of the way there.
 //!
-//! Equations `F(t, y, y′) = 0` are solved by the same stages; what is different for them stands in `implicit`.
+//! Equations `F(t, y, y′) = 0` are solved by the same stages; the differences are in `implicit`.
 //!
-//! All of it is done in rows of lanes; an iteration goes on until its last lane is done, and leaves lanes alone that are.
+//! All computations use rows of lanes; an iteration continues until its last lane has converged, and does not change
+//! converged lanes.
 
 use super::collocation::Collocation;
 use super::explicit::{add_where, worst};
@@ -31,7 +32,7 @@ const ITERATIONS: usize = 14;
 /// Iterations for tangents and adjoints, which converge at the same rate but to rounding.
 const REFINEMENTS: usize = 60;
 
-/// From so many Newton iterations on, steps do not grow.
+/// From this number of Newton iterations on, steps do not grow.
 const SLOW: usize = 8;
 
 /// Newton's method ends where the error that it leaves is this much of the tolerance.
@@ -46,7 +47,7 @@ pub(super) struct Radau<'a> {
     pub(super) simd: Simd,
     /// For each eigenvalue λ the factors of `λ/h − J`.
     factors: Vec<Factors>,
-    /// 1/h of each slot, and 0 where there is no step.
+    /// 1/h of each slot, and 0 without a step.
     pub(super) per: Vec<f64>,
     /// The Jacobian at the start of the step.
     pub(super) jacobian: Vec<f64>,
@@ -173,7 +174,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// What the estimated error is compared with, in units of the tolerance.
+    /// The limit of the estimated error, in units of the tolerance.
     fn allowed(&self) -> f64 {
         let stages = self.method.stages as f64;
         let relative = self.ode.relative;
@@ -215,7 +216,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Solves with the matrix of Newton's method, or with its transpose, what stands in `change`.
+    /// Solves with the matrix of Newton's method, or with its transpose, for the right-hand side in `change`.
     fn precondition(&mut self, transposed: bool) {
         let (method, simd) = (self.method, self.simd);
         let size = self.change.len() / method.stages;
@@ -296,8 +297,8 @@ impl<'a> Radau<'a> {
         self.at_stages = at_stages;
     }
 
-    /// `change = base − A⁻¹ x / h`, or with the transpose of A⁻¹: stages of rows of `stride`, of which those of one copy
-    /// count, which `x` begins with.
+    /// `change = base − A⁻¹ x / h`, or with the transpose of A⁻¹, for stages of rows of `stride`; only those of one
+    /// copy, with which `x` begins, are used.
     fn residual(&mut self, base: &[f64], x: &[f64], stride: usize, transposed: bool) {
         let (s, simd) = (self.method.stages, self.simd);
         let size = self.ode.states * self.per.len();
@@ -314,7 +315,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Where the stages may be: on the polynomial of the step before, continued.
+    /// The predicted stages: on the extrapolated polynomial of the previous step.
     fn guess(&mut self, front: &Front, z: &mut [f64]) {
         let (s, lanes) = (self.method.stages, front.lanes);
         let size = front.states.len();
@@ -344,7 +345,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Newton's method for the stages of the first copy: how many iterations each slot took, none where they did not
+    /// Newton's method for the stages of the first copy: the number of iterations of each slot, `None` if they did not
     /// converge.
     fn newton(
         &mut self,

@@ -15,16 +15,16 @@ use crate::error::raise;
 use crate::records::Elsewhere;
 use crate::watch::{Eyes, supervised};
 
-/// Bytes of rows that a process keeps from step to step; the shard of the last step stays whatever it takes.
+/// Bytes of rows that a process keeps between steps; the shard of the last step always stays.
 const KEPT: usize = 2 << 30;
 
 /// A shard by its settings, file and digest.
 type Key = (String, PathBuf, String);
 
-/// The shards that this process has read, the last used last.
+/// The shards that this process has read, the most recent last.
 static READ: Mutex<Vec<(Key, Arc<PointShard>)>> = Mutex::new(Vec::new());
 
-/// The step of a shard: what is asked of a share of its rows.
+/// The step of a shard for a share of its rows.
 #[pyfunction]
 pub fn point_step<'py>(
     py: Python<'py>,

@@ -61,7 +61,7 @@ impl Chart {
         }
     }
 
-    /// Leaves out the legend, which otherwise stands below the axes when some series has a name.
+    /// Omits the legend, which is otherwise below the axes if some series has a name.
     pub fn without_legend(self) -> Self {
         Self {
             legend: false,
@@ -69,7 +69,7 @@ impl Chart {
         }
     }
 
-    /// Names that the legend shows, each once, with its first series that has points; and the lines that it takes.
+    /// Names in the legend, each once, with its first series that has points; and the number of its lines.
     fn entries(&self) -> (Vec<(usize, &Series)>, Vec<Vec<usize>>) {
         let mut entries: Vec<(usize, &Series)> = Vec::new();
         if self.legend {
@@ -137,7 +137,7 @@ fn entry_width(series: &Series) -> f64 {
     28.0 + text_width(&series.name, 12.0) + 18.0
 }
 
-/// Title, axes, ticks, labels, and grid lines where asked for.
+/// Title, axes, ticks, labels, and grid lines if requested.
 pub(super) fn frame(
     scene: &mut Scene,
     title: &str,
@@ -310,7 +310,7 @@ impl Series {
         }
     }
 
-    /// Lets what is below shine through: 1 is opaque.
+    /// Makes the series transparent: 1 is opaque.
     pub fn opacity(self, opacity: f64) -> Self {
         Self { opacity, ..self }
     }
@@ -388,7 +388,7 @@ impl Series {
         }
     }
 
-    /// What the legend shows, 22 pixels wide.
+    /// The sample in the legend, 22 pixels wide.
     fn sample(&self, scene: &mut Scene, index: usize, (x, y): (f64, f64)) {
         if self.mark != Mark::Points {
             scene.line(vec![(x, y), (x + 22.0, y)], self.stroke(index));

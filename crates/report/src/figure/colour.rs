@@ -1,10 +1,10 @@
-//! Colours by what they stand for: each has one for paper and light screens and one for dark screens.
+//! Colours by their meaning: each has a value for paper and light screens and one for dark screens.
 
 use std::fmt::Write;
 
 use super::scene::Colour;
 
-/// What something is painted with.
+/// The colour of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tint {
     /// Text and axes.
@@ -17,7 +17,7 @@ pub(crate) enum Tint {
     Card,
     /// The series of this number; they repeat.
     Series(usize),
-    /// As it should be.
+    /// Satisfactory.
     Good,
     /// Usable with care.
     Fair,
@@ -66,7 +66,7 @@ impl Tint {
         })
     }
 
-    /// The tint so that what is below shines through: 1 is opaque.
+    /// The tint with transparency: 1 is opaque.
     pub fn faint(self, opacity: f64) -> Colour {
         Colour::from(self).with_opacity(opacity)
     }
@@ -79,12 +79,12 @@ impl Tint {
         }
     }
 
-    /// As SVG writes it in a file.
+    /// As SVG in a file.
     pub fn hex(self) -> String {
         hex(self.rgb())
     }
 
-    /// As a page writes it, whose style sheet knows the ground.
+    /// As in a page, whose style sheet knows the background.
     pub fn css(self) -> String {
         match self.row() {
             Some((name, ..)) => format!("var(--{name})"),
@@ -129,7 +129,7 @@ const VIRIDIS: [[u8; 3]; 11] = [
     [253, 231, 37],
 ];
 
-/// The colour of a share between 0 and 1; what is outside takes that of the nearer end, NaN is grey.
+/// The colour of a share between 0 and 1; values outside take that of the nearer end, NaN is grey.
 pub(super) fn of_share(share: f64) -> [u8; 3] {
     if share.is_nan() {
         return [0xbb, 0xbb, 0xbb];

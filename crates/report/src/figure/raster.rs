@@ -13,7 +13,7 @@ use super::scene::{Anchor, Colour, DASH, Scene, Shape, Stroke, font, glyph, text
 /// Pixels of the PNG for one of the scene.
 const ZOOM: f32 = 2.0;
 
-/// Most pixels along a side: larger scenes are drawn smaller.
+/// Largest number of pixels along a side: larger scenes are scaled down.
 const LARGEST: f64 = 12_000.0;
 
 /// The bytes of the file.
@@ -129,7 +129,7 @@ fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
     }
 }
 
-/// A path through finite points; none through fewer than two.
+/// A path through finite points; `None` with fewer than two.
 fn outline(points: &[(f64, f64)], close: bool) -> Option<Path> {
     let mut path = PathBuilder::new();
     let mut finite = points
@@ -203,7 +203,7 @@ fn letters(text: &str, size: f64) -> Option<Path> {
     pen.path.finish()
 }
 
-/// Turns outlines of a font, whose y grows upwards, into those of a scene.
+/// Converts outlines of a font, whose y grows upwards, to those of a scene.
 struct Letters {
     path: PathBuilder,
     scale: f64,

@@ -99,7 +99,7 @@ pub(super) fn sparkline(draws: &[f64]) -> Scene {
     scene
 }
 
-/// Where a density stands, and whether it has an axis.
+/// The position of a density, and whether it has an axis.
 struct Frame {
     left: f64,
     right: f64,

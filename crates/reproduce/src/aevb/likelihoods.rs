@@ -1,4 +1,4 @@
-//! Figure 3: the marginal likelihood against samples seen, for few and many training images.
+//! Figure 3: the marginal likelihood against samples, for few and many training images.
 
 use jensen::math::simd::Simd;
 use jensen::report::figure::{Axis, Chart, Figure, Series};
@@ -18,7 +18,7 @@ const HIDDEN: usize = 100;
 /// Minibatches of an iteration.
 const MINIBATCHES: u64 = 50;
 
-/// Samples seen, marginal likelihood of training and of test images with their standard errors.
+/// Number of samples, marginal likelihood of training and of test images with their standard errors.
 type Score = [f64; 5];
 
 /// Both panels.

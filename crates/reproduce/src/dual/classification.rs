@@ -45,7 +45,7 @@ const GP_SOLVERS: [Solver; 4] = [
     Solver::Opper,
     Solver::Coordinate,
 ];
-/// Those that serve every design.
+/// The solvers that support every design.
 pub(super) const SOLVERS: [Solver; 3] = [Solver::Dual, Solver::Primal, Solver::Opper];
 
 pub(super) fn gp(context: &mut Context<'_>) -> Result<(), Failure> {
@@ -118,7 +118,7 @@ fn standardised(table: &Table, response: usize, positive: &str) -> Result<Table,
     numbers(table.source(), columns)
 }
 
-/// A prior of fixed effects of all columns but the last.
+/// A prior of fixed effects of all columns except the last.
 fn all_columns(table: &Table, variance: f64) -> String {
     let names: Vec<&str> = table.names();
     let inputs = names[..names.len() - 1].join(", ");

@@ -28,7 +28,7 @@ fn learnt_prior(context: &mut Context<'_>, case: &Case, free: &str) -> Result<Ve
     )
 }
 
-/// What makes the intrinsic fields proper for the comparison of solvers.
+/// The addition that makes the intrinsic fields proper for the comparison of solvers.
 const PROPER: f64 = 1e-3;
 
 pub(super) fn fields(context: &mut Context<'_>) -> Result<(), Failure> {

@@ -44,7 +44,7 @@ pub(super) struct Case {
     pub(super) proper: f64,
 }
 
-/// What a solver did.
+/// The result of a solver.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Run {
     solver: String,
@@ -134,7 +134,7 @@ fn solve(
     solved_since(context, epoch, &model, solver, max_seconds)
 }
 
-/// The same of a model that is at hand.
+/// The same for an existing model.
 pub(super) fn solved(
     context: &Context<'_>,
     model: &LatentModel,
@@ -204,7 +204,7 @@ const REPEATS: usize = 10;
 /// Seconds after which a solver is not run again.
 const SHORT: f64 = 2.0;
 
-/// One solver on one case, kept for a resumed run.
+/// One solver on one case, stored for a resumed run.
 fn race(
     context: &mut Context<'_>,
     case: &Case,

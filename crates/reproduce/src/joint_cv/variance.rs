@@ -1,4 +1,4 @@
-//! Table 1 and Figures 1 and 2: where the noise of gradients comes from.
+//! Table 1 and Figures 1 and 2: the sources of gradient noise.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ struct Point {
     iteration: u64,
     /// Total, subsampling, Monte Carlo.
     naive: [Figures; 3],
-    /// Estimators with a control variate, in the order asked for.
+    /// Estimators with a control variate, in the requested order.
     totals: Vec<Figures>,
 }
 

@@ -14,7 +14,7 @@ use crate::source::Span;
 use crate::spelling;
 use crate::syntax::ast;
 
-/// Signatures shown for a call that matches none.
+/// Number of signatures shown for a call that matches none.
 const SHOWN: usize = 5;
 
 /// A function that could be meant.
@@ -31,7 +31,7 @@ enum Resolution {
     None,
 }
 
-/// How a call by name is to be read: `foo_lupdf` is `foo_lpdf` without its constants.
+/// The reading of a call by name: `foo_lupdf` is `foo_lpdf` without its constants.
 fn normalised(name: &str) -> Option<String> {
     let stem = |suffix| name.strip_suffix(suffix);
     stem("_lupdf")
@@ -71,8 +71,8 @@ fn resolve(candidates: &[Candidate], args: &[(Type, Level)]) -> Resolution {
     }
 }
 
-/// The level that counts of the last argument. Settings of Laplace's approximation are data, but for where its search begins,
-/// which stands first in the same tuple.
+/// The level of the last argument. Settings of Laplace's approximation are data, except the start of the search, which
+/// is first in the same tuple.
 fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     match &arg.kind {
         ExprKind::TupleLit(parts)
@@ -85,8 +85,8 @@ fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     }
 }
 
-/// The level that counts of further arguments of a function that stand behind it as a tuple: that of those which it takes as
-/// data, where they are written one by one.
+/// The level of further arguments that a function takes as a tuple: that of those that it takes as data when they are
+/// written separately.
 fn level_of_rest(function: &FunctionType, arg: &Expr) -> Level {
     let ExprKind::TupleLit(parts) = &arg.kind else {
         return arg.level;
@@ -115,7 +115,7 @@ fn cost(ty: &FunctionType, args: &[(Type, Level)]) -> Option<u32> {
     Some(sum)
 }
 
-/// What is wrong with a call of this signature. Behind `~` the first argument is the variate, which stands in front.
+/// The error of a call of this signature. Behind `~` the variate is the first argument, written in front.
 fn mismatch(ty: &FunctionType, args: &[(Type, Level)], behind_tilde: bool) -> String {
     let before = usize::from(behind_tilde);
     if ty.params.len() != args.len() {
@@ -143,7 +143,7 @@ fn mismatch(ty: &FunctionType, args: &[(Type, Level)], behind_tilde: bool) -> St
     String::new()
 }
 
-/// A signature as it is called: behind `~` with the variate in front.
+/// A signature as it is called; behind `~` the variate is in front.
 fn called(name: &str, ty: &FunctionType, behind_tilde: bool) -> String {
     let Some((variate, rest)) = ty.params.split_first().filter(|_| behind_tilde) else {
         return format!("{name}{ty}");
@@ -152,7 +152,7 @@ fn called(name: &str, ty: &FunctionType, behind_tilde: bool) -> String {
     format!("{} ~ {name}({})", variate.ty, rest.join(", "))
 }
 
-/// Advice about a variate that is to be whole, and is not.
+/// Advice about a variate that must be integer.
 fn counts_advice(candidates: &[Candidate], args: &[(Type, Level)]) -> Option<String> {
     let (found, _) = args.first()?;
     let whole = |c: &Candidate| c.ty.params.first().is_some_and(|p| p.ty.is_discrete());
@@ -267,7 +267,7 @@ impl Checker {
             .collect()
     }
 
-    /// The best candidate, or a report that says why there is none.
+    /// The best candidate, or a report of the reason why there is none.
     pub(super) fn choose(
         &mut self,
         name: &str,
@@ -609,7 +609,7 @@ fn is_function(ty: &Type) -> bool {
     matches!(ty, Type::Function(_))
 }
 
-/// Whether a function can stand where one of type `want` is asked for.
+/// Whether a function can be passed for an argument of type `want`.
 fn accepts(have: &FunctionType, want: &FunctionType) -> bool {
     have.result == want.result
         && have.params.len() == want.params.len()
@@ -620,7 +620,7 @@ fn accepts(have: &FunctionType, want: &FunctionType) -> bool {
         })
 }
 
-/// Every way to take one of each list.
+/// All combinations of one element per list.
 fn combinations(passed: &[(bool, Vec<Candidate>, Span)]) -> Vec<Vec<Candidate>> {
     let mut out: Vec<Vec<Candidate>> = vec![Vec::new()];
     for (_, candidates, _) in passed {

@@ -64,7 +64,7 @@ fn always_returns(statements: &[ast::Stmt]) -> bool {
     statements.last().is_some_and(returns)
 }
 
-/// As in Stan, loops count as running at least once, and one that nothing ends as never passed.
+/// As in Stan, loops are assumed to run at least once, and a loop without an exit is never passed.
 fn returns(statement: &ast::Stmt) -> bool {
     match &statement.kind {
         StmtKind::Return(_) | StmtKind::Reject(_) | StmtKind::FatalError(_) => true,

@@ -14,7 +14,7 @@ use crate::spelling;
 use crate::syntax::ast::{self, InfixOp};
 
 impl Checker {
-    /// Statements of one scope; those in error are left out.
+    /// Statements of one scope, without erroneous ones.
     pub(super) fn statements(&mut self, statements: &[ast::Stmt]) -> Vec<Stmt> {
         let mut out = Vec::with_capacity(statements.len());
         let mut left: Option<Span> = None;
@@ -419,7 +419,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// In `(a, b) = …`, no variable twice.
+    /// In `(a, b) = …`, no variable may occur twice.
     fn distinct(&mut self, target: &LValue, assigned: &mut Vec<VariablePart>) -> Checking<()> {
         match target {
             LValue::Tuple(parts) => parts
@@ -468,7 +468,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// A statement of a distribution that takes functions, as its density is called.
+    /// A statement of a distribution that takes functions, as a call of its density.
     fn as_call(
         &self,
         variate: &ast::Expr,

@@ -256,13 +256,13 @@ fn neg_binomial_tails(n: f64, shape: f64, p: f64) -> Tails {
     Tails::new(ln_inc_beta(shape, n + 1.0, p))
 }
 
-/// Both tails; those of outcomes below the least one are −∞ and 0.
+/// Both tails; −∞ and 0 for outcomes below the smallest one.
 fn none_below<'g>(n: E<'g>, least: f64, tails: (E<'g>, E<'g>)) -> (E<'g>, E<'g>) {
     among(n.lt(n.num(least)), n.num(0.0), tails)
 }
 
-/// Whether the bound is the number 0, below and at which only the mass at 0 counts: the bound of counts that are seen only
-/// where there are any, `T[1, ]`, for which no incomplete function is needed.
+/// Whether the bound is the number 0, at which only the mass at 0 matters. This is the bound of zero-truncated counts,
+/// `T[1, ]`, which needs no incomplete function.
 fn is_zero(n: E<'_>) -> bool {
     n.scalar() == Some(0.0)
 }

@@ -346,8 +346,8 @@ fn inverse_gamma_tails(shape: f64, scale: f64, y: f64) -> Tails {
     Tails::new(ln_gamma_pq(shape, scale / y)).swap()
 }
 
-/// Both tails of the gamma distribution at `scaled(y)`; only positive outcomes are scaled. Those of a reciprocal
-/// change places.
+/// Both tails of the gamma distribution at `scaled(y)`; only positive outcomes are scaled. The tails of a reciprocal
+/// are exchanged.
 fn gamma_tails<'g>(
     shape: E<'g>,
     y: E<'g>,
@@ -366,7 +366,7 @@ fn gamma_tails<'g>(
     })
 }
 
-/// Outcomes that are not positive have log density −∞; a stand-in keeps the formula finite for them.
+/// Outcomes that are not positive have log density −∞; the formula receives a finite substitute for them.
 fn support<'g>(d: &mut DensityBuilder<'g>, y: E<'g>) {
     if !known::range(y).positive() {
         let bad = y.le(d.num(0.0));

@@ -174,7 +174,7 @@ fn lower_arguments<'g, 'a>(w: &Whole<'g, 'a>) -> FnResult<(Vec<f64>, &'a Sym, &'
 
 type OrderedTerm<'g, 'f> = &'f dyn Fn((Option<E<'g>>, Option<E<'g>>), E<'g>) -> E<'g>;
 
-/// The sum over outcomes, those of one category at once.
+/// The sum over outcomes, with all outcomes of a category together.
 fn ordered_terms<'g>(
     w: &Whole<'g, '_>,
     k: &[f64],

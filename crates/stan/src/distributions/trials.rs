@@ -25,7 +25,7 @@ const TRIALS: &str = "the population size parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
-/// Draws without replacement that are made one by one; more of them by rejection.
+/// Number of draws without replacement that are made one by one; with more, rejection sampling is used.
 const ONE_BY_ONE: f64 = 1000.0;
 
 /// The rows.
@@ -254,7 +254,7 @@ fn summed_tails(n: f64, first: f64, last: f64, mass: impl Fn(f64) -> f64) -> Tai
     }
 }
 
-/// Known successes and trials; no more successes than trials.
+/// Known successes and trials, with no more successes than trials.
 fn successes(d: &DensityBuilder<'_>) -> FnResult<(Vec<f64>, Vec<f64>)> {
     let (y, n) = (known_ints(d, 0)?, known_ints(d, 1)?);
     let at = |x: &[f64], i: usize| if x.len() == 1 { x[0] } else { x[i] };
@@ -415,7 +415,7 @@ fn lower_binomial_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     Ok(among(y.lt(zero), n.le(y), tails))
 }
 
-/// Both tails where neither all outcomes lie above nor all below.
+/// Both tails, unless all outcomes are above or all below.
 pub fn among<'g>(none: E<'g>, all: E<'g>, (lower, upper): (E<'g>, E<'g>)) -> (E<'g>, E<'g>) {
     let (zero, never) = (none.num(0.0), none.num(f64::NEG_INFINITY));
     (
@@ -424,7 +424,7 @@ pub fn among<'g>(none: E<'g>, all: E<'g>, (lower, upper): (E<'g>, E<'g>)) -> (E<
     )
 }
 
-/// The log of the sum of the first so many terms that `counts` has, at least of one.
+/// The log of the sum of the first `counts` terms, at least one.
 pub fn log_sum_of_first<'g>(counts: E<'g>, term: impl Fn(f64) -> E<'g>) -> FnResult<E<'g>> {
     let known = counts.data().unwrap_or_default();
     let most = known.iter().copied().fold(1.0, f64::max);

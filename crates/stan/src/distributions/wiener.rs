@@ -26,13 +26,14 @@ use crate::value::error::{FnError, FnResult};
 const STARTS: usize = 16;
 const TIMES: usize = 64;
 
-/// Below, where densities fall by e⁻⁴⁰ against the end of a range of times, nothing counts.
+/// Below this, where densities have decreased by e⁻⁴⁰ relative to the end of a range of times, contributions are
+/// negligible.
 const FALL: f64 = 80.0;
 
-/// Beyond so many squared separations, densities have fallen by e⁻⁴⁹.
+/// Number of squared separations beyond which densities have decreased by e⁻⁴⁹.
 const BEYOND: f64 = 10.0;
 
-/// What is computed of the time.
+/// The function of the time to compute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
     Density,
@@ -58,7 +59,7 @@ pub const LOWERED: &[(&str, WholeFormula)] = &[
     ("wiener_lccdf_unnorm", |whole| add_total(whole, Of::Above)),
 ];
 
-/// The log density of outcomes whose parameters vary: more arguments than those of `wiener`.
+/// The log density of outcomes with varying parameters, which has more arguments than `wiener`.
 ///
 /// # Errors
 /// When an argument is outside its domain, or sizes do not match.
@@ -170,14 +171,14 @@ fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
     drift - 2.0 * alpha.ln() - 0.5 * stretch.ln() + log_wiener(t / (alpha * alpha), from)
 }
 
-/// A range of times before the outcome, and what its times count.
+/// A range of times before the outcome, and the weight of its times.
 #[derive(Clone, Copy)]
 enum Range {
     /// The outcome alone.
     Point,
-    /// All until the earliest decision.
+    /// All times until the earliest decision.
     Before,
-    /// Those that the nondecision time covers: of the density, and of both tails.
+    /// The times that the nondecision time covers, for the density and for both tails.
     Within,
     /// All beyond.
     Beyond,

@@ -257,7 +257,7 @@ fn linspaced(args: &[&Value]) -> FnResult<Vec<f64>> {
         .collect())
 }
 
-/// As Stan: the step is rounded down, so that all steps are equal where they can be.
+/// As in Stan, the step is rounded down, so that all steps are equal if possible.
 fn linspaced_int(args: &[&Value]) -> FnResult<Value> {
     let n = count(args[0], "linspaced_int_array: size")?;
     let (low, high) = (i64::from(args[1].int()?), i64::from(args[2].int()?));

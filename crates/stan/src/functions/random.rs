@@ -5,7 +5,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::program::Span;
 
-/// What random numbers are for.
+/// The purpose of random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RandomUse {
     /// Transformed data.
@@ -14,13 +14,13 @@ pub enum RandomUse {
     GeneratedQuantities,
 }
 
-/// An address that an evaluation comes to once: a piece of the program, with the iterations of the loops and the calls of
-/// functions around it.
+/// The address of a random choice (Wingate, Stuhlmüller and Goodman 2011): an expression of the program, with the
+/// enclosing iterations and function calls. An evaluation reaches it once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Address(u64);
 
 impl Address {
-    /// Iteration `iteration` of a loop here, or what else is counted.
+    /// The address within iteration `iteration` of a loop, or another counter.
     pub fn iteration(self, iteration: u64) -> Address {
         // The finaliser of SplitMix64 (Steele, Lea and Flood 2014), which leaves no two numbers alike.
         let mut x = self
@@ -32,15 +32,15 @@ impl Address {
         Address(x ^ (x >> 31))
     }
 
-    /// What stands at `span`, within this address.
+    /// The address of `span` within this one.
     pub fn at(self, span: Span) -> Address {
         let file = self.iteration(u64::from(span.file.0));
         file.iteration(u64::from(span.start) << 32 | u64::from(span.end))
     }
 }
 
-/// Random numbers that depend on (seed, purpose, index) and on the address in the program that asks for them: what one
-/// call takes changes nothing for the others, so that they may be computed in any order, and whether a draw comes by.
+/// Random numbers that depend on (seed, purpose, index) and on the address of their call. A call does not change the
+/// numbers of others, so calls may be computed in any order, or skipped for a draw.
 #[derive(Clone, Debug)]
 pub struct Draws {
     stream: Stream,

@@ -1,5 +1,5 @@
-//! What the solvers of the library are called, where their arguments stand, and what their settings mean: the same for
-//! both evaluators. Positions count the arguments behind the function that is passed.
+//! Names, positions of arguments and settings of the solvers of the library, for both evaluators. Positions count the
+//! arguments behind the function that is passed.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use jensen_math::solvers::{Method, Ode, Root};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// What a solver's name stands for.
+/// The solver that a name denotes.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
     /// `ode_…` and `integrate_ode_…`
@@ -30,7 +30,7 @@ enum Settings {
     Default,
     /// Relative tolerance, absolute tolerance and limit on steps, from this position on.
     Three(usize),
-    /// As `ode_adjoint_tol_ctl` has them, from this position on.
+    /// As in `ode_adjoint_tol_ctl`, from this position on.
     Adjoint(usize),
 }
 
@@ -41,9 +41,9 @@ pub struct OdeForm {
     settings: Settings,
     tolerance: f64,
     max_steps: u64,
-    /// Arguments of the right-hand side stand from here on.
+    /// Position of the first argument of the right-hand side.
     pub rest: usize,
-    /// How many there are, if not all that follow.
+    /// Number of arguments, if not all that follow.
     pub count: Option<usize>,
     /// States are an `array[] real`, not a `vector`.
     pub arrays: bool,
@@ -54,7 +54,7 @@ pub struct OdeForm {
 #[derive(Clone, Copy, Debug)]
 pub struct DaeForm {
     ode: OdeForm,
-    /// Arguments of the residuals stand from here on.
+    /// Position of the first argument of the residuals.
     pub rest: usize,
 }
 
@@ -62,14 +62,14 @@ pub struct DaeForm {
 #[derive(Clone, Copy, Debug)]
 pub struct RootForm {
     settings: Settings,
-    /// Arguments of the system stand from here on.
+    /// Position of the first argument of the system.
     pub rest: usize,
-    /// How many there are, if not all that follow.
+    /// Number of arguments, if not all that follow.
     pub count: Option<usize>,
 }
 
 impl Form {
-    /// The form of a function with so many arguments behind the function passed; none if it is no solver.
+    /// The form of a function with this number of arguments after the passed function; `None` if it is no solver.
     pub fn of(name: &str, arguments: usize) -> Option<Form> {
         match name {
             "integrate_1d" => return Some(Form::Integral),
@@ -105,7 +105,7 @@ impl RootForm {
         }
     }
 
-    /// The system with its settings, `value(position)` giving those.
+    /// The system with its settings, which `value(position)` returns.
     ///
     /// # Errors
     /// When a setting is out of its domain.
@@ -159,7 +159,7 @@ impl DaeForm {
         DaeForm { ode, rest }
     }
 
-    /// The problem with its settings, `value(position)` giving those, of residuals with so many parameters.
+    /// The problem with its settings, which `value(position)` returns, and residuals with this number of parameters.
     ///
     /// # Errors
     /// When a setting is out of its domain, or states and derivatives are not as many.
@@ -182,10 +182,10 @@ impl DaeForm {
     }
 }
 
-/// Whether what a differential-algebraic equation begins with is finite, in Stan's words.
+/// Whether the initial values of a differential-algebraic equation are finite, with Stan's message.
 ///
 /// # Errors
-/// With the first number that is not.
+/// With the first number that is not finite.
 pub fn check_start(name: &str, what: &str, values: &[f64]) -> FnResult<()> {
     match values.iter().position(|y| !y.is_finite()) {
         Some(i) => Err(FnError::domain(format!(
@@ -232,7 +232,7 @@ impl OdeForm {
         })
     }
 
-    /// The problem with its settings, `value(position)` giving those.
+    /// The problem with its settings, which `value(position)` returns.
     ///
     /// # Errors
     /// When a setting is out of its domain.
@@ -316,7 +316,7 @@ fn steps(name: &str, x: f64) -> FnResult<u64> {
 /// Whether times are finite and in order.
 ///
 /// # Errors
-/// With the first that is not.
+/// With the first value that is not finite.
 pub fn check_times(name: &str, start: f64, times: &[f64]) -> FnResult<()> {
     let mut before = start;
     for (i, time) in times.iter().enumerate() {

@@ -9,7 +9,7 @@ use crate::value::error::{ErrorKind, Eval, EvalError};
 use crate::value::sized::Sized;
 use crate::value::{Mat, Value};
 
-/// A named input before the program says what it should be: a rectangular array of numbers, or of tuples.
+/// A named input before the program declares its type: a rectangular array of numbers or tuples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input<'a> {
     /// Lengths from the outermost list inwards; empty for a scalar. A matrix is a list of rows, a complex number a
@@ -22,16 +22,16 @@ pub struct Input<'a> {
 /// Elements of an [`Input`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Elements<'a> {
-    /// All written as integers (also: no elements at all).
+    /// All numbers are written as integers; also an empty array.
     Ints(&'a [i64]),
-    /// At least one written otherwise.
+    /// At least one number is not written as an integer.
     Reals(&'a [f64]),
     /// Components of a tuple; for an array of tuples each holds that component of all, its shape preceded by the
     /// array's.
     Tuple(Vec<Input<'a>>),
 }
 
-/// Where the values of the data block come from.
+/// The source of the values of the data block.
 pub trait DataSource {
     /// The value of that name.
     fn get(&self, name: &str) -> Option<Input<'_>>;
@@ -41,12 +41,13 @@ pub trait DataSource {
         Vec::new()
     }
 
-    /// Rows of the table whose columns the values are: a size that such columns have need not be among them.
+    /// Number of rows of the table whose columns are the values. Sizes of its columns need not be given.
     fn rows(&self) -> Option<usize> {
         None
     }
 
-    /// Where a word stands, when the numbers of that name only count words: they are indices and nothing to compute with.
+    /// Location of a word, if the numbers of that name are codes of words: they are valid indices but not numbers to
+    /// compute with.
     fn words(&self, _name: &str) -> Option<String> {
         None
     }
@@ -65,7 +66,8 @@ impl DataSource for NoData {
 /// Binds every declaration of the data block, in order: sizes, presence, shape, type, constraints.
 ///
 /// # Errors
-/// Of kind [`ErrorKind::Data`] at the declaration's name, in one line naming variable, expected and found.
+/// Of kind [`ErrorKind::Data`] at the declaration's name, in one line with the variable, and the expected and found
+/// types.
 pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
     let program = machine.program;
     for decl in &program.data {
@@ -122,7 +124,7 @@ fn length_of_columns(program: &Program, decl: &Decl, data: &dyn DataSource) -> O
     is_length.then_some(rows)
 }
 
-/// Names in the data that no declaration asks for, or the one among them that was meant.
+/// Names in the data that no declaration uses, or the one among them that was probably meant.
 fn advice(program: &Program, missing: &str, names: Vec<&str>) -> String {
     /// Names that are listed.
     const SHOWN: usize = 6;

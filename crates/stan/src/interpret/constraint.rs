@@ -12,7 +12,7 @@ impl Machine<'_> {
     /// The constraint with its bounds evaluated.
     ///
     /// # Errors
-    /// Whatever ends the evaluation of a bound.
+    /// Any error of evaluating a bound.
     pub fn transform(&mut self, constraint: &Constraint) -> Eval<Transform> {
         Ok(match constraint {
             Constraint::None => Transform::Identity,
@@ -42,7 +42,7 @@ impl Machine<'_> {
     /// Whether `value` satisfies the constraint of its declaration.
     ///
     /// # Errors
-    /// Of kind `kind` at `span`, naming variable, expected and found, when it does not.
+    /// Of kind `kind` at `span`, with the variable, and the expected and found values, if it is violated.
     pub fn check_declared(
         &mut self,
         decl: &Decl,
@@ -119,7 +119,7 @@ impl Machine<'_> {
     /// The type of a declaration with its sizes evaluated.
     ///
     /// # Errors
-    /// When a size is negative, the value would not fit the memory limit, or no value of these sizes satisfies the
+    /// When a size is negative, the value would exceed the memory limit, or no value of these sizes satisfies the
     /// constraint.
     pub fn resolve(&mut self, decl: &Decl) -> Eval<Sized> {
         let var = self.program.var(decl.var);

@@ -20,7 +20,7 @@ impl Machine<'_> {
     /// The value of an expression.
     ///
     /// # Errors
-    /// Whatever ends the evaluation, with the innermost expression concerned.
+    /// Any error of the evaluation, at the innermost expression.
     pub fn eval(&mut self, expr: &Expr) -> Eval<Operand> {
         // The cheap leaves stay outside the depth guard.
         match &expr.kind {
@@ -180,8 +180,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Calls a function with evaluated arguments. With `drop`, a density loses the terms that only depend on arguments
-    /// whose expressions are of level data.
+    /// Calls a function with evaluated arguments. With `drop`, a density omits terms that depend only on arguments of
+    /// level data.
     pub(super) fn apply(
         &mut self,
         callee: Callee,

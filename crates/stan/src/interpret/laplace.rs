@@ -1,5 +1,5 @@
-//! Laplace's approximation of latent Gaussian models whose functions are interpreted: derivatives by the latent variables are
-//! central differences of the eighth order.
+//! Laplace's approximation of latent Gaussian models with interpreted functions. Derivatives with respect to the latent
+//! variables are central differences of eighth order.
 
 use jensen_math::dense;
 use jensen_math::solvers::{Point, System};
@@ -23,7 +23,7 @@ const CENTRE: f64 = -205.0 / 72.0;
 /// A step in scales of the posterior: truncation and rounding both leave ten digits there.
 const STEP: f64 = 0.02;
 
-/// Where the likelihood of a call is evaluated.
+/// The point at which the likelihood of a call is evaluated.
 enum Observations<'a> {
     /// The function passed, and its arguments behind θ.
     Passed(&'a FunRef, Vec<Operand>),
@@ -63,7 +63,7 @@ impl Latent<'_, '_> {
         value.real().map_err(at)
     }
 
-    /// The log density of the observations; NaN where it rejects or is not finite.
+    /// The log density of the observations; NaN if it rejects or is not finite.
     fn value(&mut self, theta: &[f64]) -> f64 {
         if self.error.is_some() {
             return f64::NAN;

@@ -10,7 +10,7 @@ use crate::value::error::{Eval, FnError, Halt, Limits};
 /// Values of the variables, by [`VarId`]; `None` where the declaration was not met yet.
 pub type Slots = Vec<Option<Arc<Value>>>;
 
-/// Receives what `print` says, one line at a time.
+/// Receives the output of `print`, one line at a time.
 pub type Sink<'s> = dyn FnMut(&str) + 's;
 
 /// Evaluates expressions and statements of one program; see [`Machine::new`].
@@ -19,7 +19,7 @@ pub struct Machine<'m> {
     pub(super) locals: &'m [Vec<VarId>],
     pub(super) limits: Limits,
     pub(super) halt: Halt,
-    /// Work since it was last asked whether to go on.
+    /// Work since the last check of the interrupt.
     work: u64,
     /// Values of the variables.
     pub slots: Slots,
@@ -32,7 +32,7 @@ pub struct Machine<'m> {
     pub drop_constants: bool,
     /// Random numbers, where the program may draw them.
     pub rng: Option<Draws>,
-    /// Where it is, for the random numbers.
+    /// The present address, for random numbers.
     pub(super) address: Address,
     pub(super) steps: u64,
     pub(super) depth: u32,
@@ -43,8 +43,9 @@ pub struct Machine<'m> {
 const ASK_EVERY: u64 = 4096;
 
 impl<'m> Machine<'m> {
-    /// A machine for `program` with the variables in `slots`. `locals` are the program's [`function_locals`](crate::program::function_locals); constants
-    /// are kept, Jacobians counted, and there are no random numbers, until the fields say otherwise.
+    /// A machine for `program` with the variables in `slots`. `locals` are the program's
+    /// [`function_locals`](crate::program::function_locals). By default, constants and Jacobians are included and there
+    /// are no random numbers; the fields change that.
     pub fn new(
         program: &'m Program,
         locals: &'m [Vec<VarId>],
@@ -75,7 +76,7 @@ impl<'m> Machine<'m> {
         Self { halt, ..self }
     }
 
-    /// Counts work, such as the elements that are gone through, and asks now and then whether to go on.
+    /// Counts work, such as visited elements, and occasionally checks the interrupt.
     pub(super) fn work(&mut self, amount: usize, span: Span) -> Eval<()> {
         self.work = self.work.saturating_add(amount as u64);
         if self.work >= ASK_EVERY {

@@ -15,10 +15,10 @@ use crate::value::error::{Eval, FnError};
 use crate::value::index::{self, Step};
 use crate::value::{Operand, Value};
 
-/// Most bytes of one message.
+/// Largest number of bytes of one message.
 const MESSAGE: usize = 1 << 20;
 
-/// A message that ends in `…` where it would be longer than [`MESSAGE`].
+/// A message, truncated with `…` if it is longer than [`MESSAGE`].
 #[derive(Default)]
 struct Short(String);
 
@@ -49,12 +49,12 @@ impl Machine<'_> {
     /// Runs statements; declarations stay.
     ///
     /// # Errors
-    /// Whatever ends the evaluation.
+    /// Any error of the evaluation.
     pub fn run(&mut self, stmts: &[Stmt]) -> Eval<()> {
         self.exec_all(stmts).map(|_| ())
     }
 
-    /// Runs a function's body and gives what it returns.
+    /// Runs a function's body and returns its value.
     pub(super) fn run_body(&mut self, stmts: &[Stmt]) -> Eval<Option<Value>> {
         Ok(match self.exec_all(stmts)? {
             Flow::Return(value) => value,
@@ -168,7 +168,7 @@ impl Machine<'_> {
         Ok(Flow::Next)
     }
 
-    /// The iterations of a loop, until there is none.
+    /// Runs a loop until it has no further iteration.
     fn iterations(
         &mut self,
         mut iteration: impl FnMut(&mut Self, u64) -> Eval<Option<Flow>>,
@@ -189,7 +189,7 @@ impl Machine<'_> {
         Ok(Flow::Next)
     }
 
-    /// An iteration with the next value of the loop variable, if there is one.
+    /// Runs an iteration with the next value of the loop variable, if there is one.
     fn with_each(&mut self, var: VarId, value: Option<Value>, body: &Stmt) -> Eval<Option<Flow>> {
         let Some(value) = value else {
             return Ok(None);

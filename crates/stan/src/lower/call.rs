@@ -141,7 +141,7 @@ impl Lower<'_, '_> {
         })
     }
 
-    /// A library function of values some of which are not known.
+    /// A library function of values that are not all known.
     pub(super) fn built(
         &mut self,
         id: BuiltinId,

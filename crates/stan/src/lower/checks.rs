@@ -102,7 +102,7 @@ struct Extents<'c, 'g> {
 }
 
 impl<'g> Extents<'_, 'g> {
-    /// Where `e` is not 0 up to rounding.
+    /// Nonzero where `e` is not 0 up to rounding.
     fn far(&self, e: E<'g>) -> E<'g> {
         self.cx.num(1e-8).lt(e.abs()).sum()
     }

@@ -19,7 +19,7 @@ use crate::value::ops;
 /// Indices, and where one of them differs from draw to draw, its position and value.
 type Indices<'g> = (Vec<Idx>, Option<(usize, E<'g>)>);
 
-/// Elements of which an index that differs from draw to draw may choose: all of them are computed.
+/// Largest number of elements that an index may choose from if it differs between draws: all of them are computed.
 const MOST_CHOICES: usize = 256;
 
 impl<'g> Lower<'_, 'g> {
@@ -192,7 +192,7 @@ impl<'g> Lower<'_, 'g> {
         .map_err(|e| e.at(expr.span))
     }
 
-    /// The values of indices. Among what is reported of a draw, one may differ from draw to draw: its position and value.
+    /// The values of indices. In reported values, one index may differ between draws: its position and value.
     fn indices_of_draw(&mut self, indices: &[Index]) -> Eval<Indices<'g>> {
         if self.random.is_none() {
             return Ok((self.indices(indices)?, None));
@@ -214,7 +214,7 @@ impl<'g> Lower<'_, 'g> {
         Ok((idx, drawn))
     }
 
-    /// What stands at index `k`, the one at position `at` of the indices: each of them computed, one chosen.
+    /// The value at index `k`, the one at position `at` of the indices: every candidate is computed, and one chosen.
     fn chosen(
         &self,
         value: &Sym,

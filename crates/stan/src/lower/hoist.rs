@@ -1,7 +1,7 @@
 //! Products with one row of the data in a loop over the rows: `X[n] * beta`.
 //!
-//! Unrolled, each iteration would be a dot product of its own. Instead the product with all rows is made once, one dense
-//! product, and each iteration takes its element.
+//! In an unrolled loop, each iteration would be a separate dot product. Instead the product with all rows is computed
+//! once, as one dense product, and each iteration uses its element.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::symbolic::value::{Dims, Leaf, Sym, e_cell};
 use crate::value::Value;
 use crate::value::error::Eval;
 
-/// Shorter rows are written out, which joins with what stands around the product.
+/// Shorter rows are expanded, so that they can be merged with the surrounding expression.
 const LONG: usize = 9;
 
 /// How many earlier products are looked through.

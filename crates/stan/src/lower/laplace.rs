@@ -1,12 +1,12 @@
-//! Laplace's approximation of latent Gaussian models: the mode is `θ = K a` where `f(a) = a − ∂ll(K a)` is zero, and the rest is
-//! operations on it, with derivatives of the likelihood that are graphs too.
+//! Laplace's approximation of latent Gaussian models: the mode is `θ = K a` with `f(a) = a − ∂ll(K a)` zero. The rest
+//! are operations on it, with derivatives of the likelihood that are graphs, too.
 //!
-//! The search is Newton's on `ll(K a) − ½ aᵀ K a`; a is as large as the derivatives of the likelihood are, whatever the scale of
-//! K. The root has its derivatives from two steps `a ← a − J⁻¹ f(a)` of the chord method behind the search, in which only f
-//! depends on parameters: the root found and the inverse of the Jacobian there are numbers. Of a function whose first k
-//! derivatives at the current parameters are right such a step makes one of which k + 1 are: where parameters move by h, the
-//! new error is `(I − J⁻¹ ∂f) e`, with a first factor of order h. So values, gradients and Hessian-vector products are exact,
-//! and neither the n² parameters of the search nor its equations need derivatives of their own.
+//! The search is Newton's method on `ll(K a) − ½ aᵀ K a`; a has the size of the likelihood's derivatives, whatever the
+//! scale of K. The root has its derivatives from two chord steps `a ← a − J⁻¹ f(a)` after the search, in which only f
+//! depends on parameters; the root and the inverse of the Jacobian there are constants. If the first k derivatives of a
+//! function at the current parameters are right, such a step makes the first k + 1 right: if parameters move by h, the
+//! new error is `(I − J⁻¹ ∂f) e`, with a first factor of order h. So values, gradients and Hessian-vector products are
+//! exact, and neither the n² parameters of the search nor its equations need derivatives.
 
 use jensen_graph::{Graph, NodeId, Op, SolverKind, evaluate, passes};
 
@@ -22,7 +22,7 @@ use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::Value;
 use crate::value::error::{Eval, FnError};
 
-/// What a likelihood is evaluated with.
+/// The input of a likelihood.
 struct Observed<'a> {
     name: &'static str,
     likelihood: Likelihood,
@@ -107,7 +107,7 @@ impl<'g> Lower<'_, 'g> {
         self.marginal(&observed, found, start, covariance.e(tape).map_err(at)?)
     }
 
-    /// Where the search begins, and its settings.
+    /// The start of the search, and its settings.
     fn laplace_settings(
         &mut self,
         (name, call): (&'static str, &LaplaceCall<'_>),
@@ -182,7 +182,7 @@ impl<'g> Lower<'_, 'g> {
         value.e(tape).map_err(at)
     }
 
-    /// The likelihood with its [derivatives], which must be such as the approximation takes, over a clock, θ and `all` parameters.
+    /// The likelihood with its [derivatives], which must have a supported form, over time, θ and `all` parameters.
     fn derivatives(&mut self, observed: &Observed<'_>, all: usize, block: usize) -> Eval<Graph> {
         let n = observed.n;
         let likelihood = self.body([0, n, all], |lower, [_, theta, p]| {
@@ -312,8 +312,8 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// `a − ∂ll(K a)`, NaN where the likelihood is not finite, its Jacobian and the objective, over the inputs of the likelihood's
-/// derivatives with a for θ; K stands behind the first `m` parameters unless it is known.
+/// `a − ∂ll(K a)`, NaN where the likelihood is not finite, its Jacobian and the objective, over the inputs of the
+/// likelihood's derivatives with a for θ; K follows the first `m` parameters unless it is known.
 fn equations(
     derivatives: &Graph,
     (n, m, block): (usize, usize, usize),
@@ -376,10 +376,10 @@ fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     passes::compact(&graph)
 }
 
-/// Whether the Hessian is seen to have more than its blocks: times a vector it is another than the blocks are, at a point where it
-/// is finite.
+/// Whether the Hessian has entries outside of its blocks: its product with a vector differs from that of the blocks, at
+/// a point where it is finite.
 fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
-    /// What is more than rounding, beside the terms of a sum.
+    /// Size beyond rounding, relative to the terms of a sum.
     const TOLERANCE: f64 = 1e-6;
     let numbers = |count: usize, shift: f64| -> Vec<f64> {
         (0..count).map(|i| (1.7 * i as f64 + shift).sin()).collect()

@@ -1,8 +1,8 @@
 //! Random numbers of generated quantities.
 //!
-//! A graph draws none: they come in as inputs. Where a formula makes them of standard numbers, these are drawn before
-//! anything is computed; other calls of the library wait for their arguments, and what depends on their numbers waits
-//! for them, stage after stage.
+//! A graph draws no random numbers: they are inputs. If a formula computes them from standard numbers, these are drawn
+//! in advance. Other calls of the library wait for their arguments, and expressions that depend on their numbers wait
+//! for them, stage by stage.
 
 use jensen_graph::{NodeId, Op};
 
@@ -17,7 +17,7 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::sized::Sized;
 
-/// Stages before lowering gives up: each computes anew what earlier ones have computed.
+/// Largest number of stages; each recomputes the results of earlier ones.
 const MOST_STAGES: usize = 8;
 
 /// Numbers of the first input; later ones have more.
@@ -41,7 +41,7 @@ pub struct Numbers {
     pub input: usize,
     /// The first number.
     pub first: usize,
-    /// How many there are.
+    /// Their number.
     pub len: usize,
 }
 
@@ -66,7 +66,7 @@ pub struct StandardCall {
     pub address: Address,
     /// Of which distribution.
     pub of: Standard,
-    /// Where the numbers go.
+    /// The destination of the numbers.
     pub to: Numbers,
 }
 
@@ -79,9 +79,9 @@ pub struct LibraryCall {
     pub function: BuiltinId,
     /// Its arguments.
     pub args: Vec<Argument>,
-    /// Which number of the stage is 0 for draws that do not come by.
+    /// The number of the stage that is 0 for draws that skip the call.
     pub taken: Option<usize>,
-    /// Where the numbers go.
+    /// The destination of the numbers.
     pub to: Numbers,
 }
 
@@ -254,7 +254,7 @@ impl Lower<'_, '_> {
     }
 }
 
-/// A random number, and where it must not be drawn.
+/// A random number, and the condition under which it must not be drawn.
 type Made<'g> = (E<'g>, Option<E<'g>>);
 
 /// A random number from a standard one.
@@ -265,7 +265,7 @@ struct Formula {
     formula: for<'g> fn(&Cx<'g>, &[E<'g>], E<'g>) -> Made<'g>,
 }
 
-/// The functions whose numbers are a formula of standard ones, as their rows in `distributions` compute them.
+/// The functions whose numbers are a formula of standard ones, as in their rows in `distributions`.
 fn standard(name: &str) -> Option<Formula> {
     let each = |of, formula| Formula {
         of,
@@ -315,7 +315,7 @@ fn standard(name: &str) -> Option<Formula> {
     })
 }
 
-/// The category in whose interval of the running sums of `weights` a uniform number lies.
+/// The category in whose interval of the cumulative sums of `weights` a uniform number lies.
 fn category<'g>(weights: E<'g>, u: E<'g>) -> E<'g> {
     match weights.len() {
         0 | 1 => weights.num(1.0),
@@ -327,7 +327,7 @@ fn not_positive<'g>(cx: &Cx<'g>, x: E<'g>) -> E<'g> {
     cx.num(0.0).lt(x).not()
 }
 
-/// The arguments; `None` where one is neither a scalar nor has `len` elements, if that is given.
+/// The arguments; `None` if one is neither a scalar nor has `len` elements, if that is given.
 fn arguments<'g>(tape: &'g Tape, args: &[Sym], len: Option<usize>) -> FnResult<Option<Vec<E<'g>>>> {
     let e: Vec<E<'g>> = args
         .iter()
@@ -337,7 +337,7 @@ fn arguments<'g>(tape: &'g Tape, args: &[Sym], len: Option<usize>) -> FnResult<O
     Ok(e.iter().all(fits).then_some(e))
 }
 
-/// The extents of what a function draws.
+/// The extents of a function's draw.
 fn dims_of_result(id: BuiltinId, args: &[Sym], result: &Type) -> FnResult<Dims> {
     let name = id.name();
     let array = |n: usize| Dims {

@@ -1,5 +1,5 @@
-//! Solvers: the function passed becomes a graph of its own, lowered once, whose parameters are what the call passes on that
-//! depends on parameters. Data become constants in it.
+//! Solvers: the passed function becomes a separate graph, lowered once. Its parameters are the arguments of the call
+//! that depend on parameters. Data become constants in it.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -115,7 +115,7 @@ pub(super) fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
 }
 
 impl<'p, 'g> Lower<'p, 'g> {
-    /// The value of a solver's call; `args` stand behind the function.
+    /// The value of a solver's call; `args` follow the function.
     pub(super) fn solver(
         &mut self,
         expr: &Expr,
@@ -459,13 +459,13 @@ impl<'p, 'g> Lower<'p, 'g> {
 
 /// A node of a quadrature in the terms of an integrand.
 struct QuadratureNode<'h> {
-    /// Where the integrand is evaluated: inside the limits.
+    /// The point at which the integrand is evaluated: inside the limits.
     x: E<'h>,
     /// Its signed distance to the nearer limit; no number where one is infinite.
     distance: E<'h>,
     /// What it counts.
     counts: E<'h>,
-    /// Not 0 where the node stands between the limits, and is not rounded onto one.
+    /// Nonzero where the node is between the limits, and is not rounded onto one.
     within: E<'h>,
 }
 

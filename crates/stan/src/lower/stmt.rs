@@ -30,7 +30,7 @@ pub(super) enum Flow {
     Return(Option<Sym>),
 }
 
-/// Bytes that a number of a value takes at least.
+/// Smallest number of bytes of a number.
 const BYTES: usize = 16;
 
 impl<'g> Lower<'_, 'g> {
@@ -409,7 +409,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// A size, of which there are `outer` copies.
+    /// A size with `outer` copies.
     fn extent(&mut self, size: &Expr, outer: f64, name: &str) -> Eval<usize> {
         let n = self.int(size)?;
         let count = usize::try_from(n).map_err(|_| {

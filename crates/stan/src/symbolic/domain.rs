@@ -1,11 +1,11 @@
-//! What arguments of functions and distributions must be: one wording for a mistake, whether a value is known when it is found or
-//! the draw is rejected for it.
+//! Domains of the arguments of functions and distributions, with one wording for errors of known values and for
+//! rejected draws.
 
 use super::known;
 use super::tape::E;
 use crate::value::error::{FnError, FnResult};
 
-/// What an argument of a density must be.
+/// The domain of an argument of a density.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Domain {
     /// Anything but NaN.
@@ -79,7 +79,7 @@ pub fn check(function: &str, what: &str, domain: Domain, x: &[f64]) -> FnResult<
     Ok(())
 }
 
-/// [`check`] of what is known of `e`; whether all of it is known.
+/// [`check`] for the known elements of `e`. Returns whether all are known.
 fn check_known(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<bool> {
     if e.is_record() {
         let Some(visited) = e.visited() else {
@@ -100,7 +100,8 @@ fn check_known(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult
     }
 }
 
-/// The domain check of an argument outside whose domain the formula itself is NaN: no draw needs to be rejected.
+/// The domain check of an argument for which the formula itself is NaN outside of the domain: no draw needs to be
+/// rejected.
 ///
 /// # Errors
 /// When a known value is outside.

@@ -13,7 +13,7 @@ use crate::value::index::{self, Idx, IndexError};
 pub enum Pos {
     /// A single one.
     One(usize),
-    /// From one to before another.
+    /// From the first index to before the second.
     Span(usize, usize),
     /// One by one.
     List(Vec<usize>),

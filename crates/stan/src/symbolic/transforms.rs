@@ -1,7 +1,7 @@
 //! The constraining transforms over the graph: from coordinates to constrained values, with the log-Jacobian.
 //!
-//! The maps are those of [`crate::transform`], written so that whole arrays are one operation where elements are
-//! transformed alone, and so that logarithms of scales stay at hand (`log(exp z)` is `z` again).
+//! The maps are those of [`crate::transform`], written so that whole arrays are one operation if elements are
+//! transformed separately, and so that logarithms of scales stay available (`log(exp z)` is `z` again).
 
 use crate::symbolic::domain::{Domain, check_values};
 use crate::symbolic::known::{Fact, note};
@@ -13,15 +13,15 @@ use crate::value::error::{FnError, FnResult};
 /// One bound: a scalar, or one for each element.
 #[derive(Clone, Copy, Debug)]
 pub enum Bound<'g> {
-    /// Nowhere finite: as if there were none.
+    /// Finite nowhere, which equals no bound.
     None,
-    /// Finite everywhere, or not known.
+    /// Finite everywhere, or unknown.
     All(E<'g>),
     /// Known, finite where the second value is 1.
     Some(E<'g>, E<'g>),
 }
 
-/// What a container is constrained to, element by element.
+/// The constraint of a container, element by element.
 #[derive(Clone, Copy, Debug)]
 pub enum Bounds<'g> {
     /// Between a lower and an upper bound.
@@ -30,7 +30,7 @@ pub enum Bounds<'g> {
     Scaled(Bound<'g>, Bound<'g>),
 }
 
-/// A bound of a variable with these extents, which is none where it equals `infinity`.
+/// A bound of a variable with these extents; elements equal to `infinity` are unbounded.
 ///
 /// # Errors
 /// When it has another shape, or is not a number.
@@ -120,7 +120,7 @@ pub fn elementwise<'g>(
     })
 }
 
-/// Coordinates of elements that are constrained one by one.
+/// Coordinates of elements that are constrained separately.
 pub fn elementwise_free<'g>(x: E<'g>, bounds: Bounds<'g>) -> E<'g> {
     let (finite, split) = (x.num(1.0), |bound: Bound<'g>| match bound {
         Bound::None => (x.num(0.0), x.num(0.0)),
@@ -151,7 +151,7 @@ fn one_sided<'g>(z: E<'g>, bound: Bound<'g>, upper: bool) -> (E<'g>, E<'g>) {
     }
 }
 
-/// Bounds of which some are infinite.
+/// Bounds with some infinite elements.
 fn two_sided<'g>(z: E<'g>, a: Bound<'g>, b: Bound<'g>) -> (E<'g>, E<'g>) {
     let one = z.num(1.0);
     let split = |bound: Bound<'g>| match bound {
@@ -380,7 +380,7 @@ const MASKED: usize = 16;
 /// by column with the Jacobian of the whole matrix.
 ///
 /// With v = log(1 − tanh² z), element (i, j) is tanh z · exp(½ Σ v over the earlier partial correlations of its row),
-/// and the diagonal is that without the first factor; so the diagonal's logarithms are sums of v.
+/// and the diagonal is that without the first factor, so its logarithms are sums of v.
 fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<Cell>, E<'g>) {
     let zero = tape.constant(0.0);
     if k == 1 {

@@ -1,4 +1,4 @@
-//! Symbolic values: what an expression is when some of it depends on parameters.
+//! Symbolic values: the value of an expression that may depend on parameters.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use crate::value::{Mat, Value};
 /// unrolled loop, so that the copies of the loop body stay recognisable.
 pub const SHORT: usize = 16;
 
-/// What stands below the array dimensions of a container of reals.
+/// The shape below the array dimensions of a container of reals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaf {
     /// `real`
@@ -56,7 +56,7 @@ impl Leaf {
 pub struct Dims {
     /// Array dimensions, outermost first.
     pub array: Vec<usize>,
-    /// What the array holds.
+    /// The elements of the array.
     pub leaf: Leaf,
 }
 
@@ -215,7 +215,7 @@ pub struct Flat {
 }
 
 impl Flat {
-    /// The elements, one by one; changes the representation.
+    /// The elements, separately; changes the representation.
     pub fn table(&mut self) -> &mut Vec<Cell> {
         if let Store::Node(id) = self.store {
             let cells = (0..self.dims.size())
@@ -262,7 +262,7 @@ pub enum Sym {
     Tuple(Rc<Vec<Sym>>),
     /// A complex number or container, by its real and imaginary parts.
     Complex(Rc<[Sym; 2]>),
-    /// A container over the records: itself with one record, whose elements are values of each record.
+    /// A container over the records: the same container for one record, whose elements are values of each record.
     Records(Rc<Sym>),
     /// A container that the iterations of a loop write to while they are taken together.
     Overlay(Rc<Overlay>),
@@ -479,7 +479,7 @@ impl Sym {
         })
     }
 
-    /// All elements, one by one.
+    /// All elements, separately.
     ///
     /// # Errors
     /// For complex numbers and tuples.
@@ -522,8 +522,8 @@ impl Sym {
         })
     }
 
-    /// Whether its elements should be handled one by one: short, and stored so or inside an unrolled loop; or values of
-    /// each record.
+    /// Whether its elements should be handled separately: it is short, and stored that way or inside an unrolled loop;
+    /// or it has values of each record.
     pub fn is_short_table(&self, tape: &Tape) -> bool {
         match self {
             Sym::Flat(flat) => {
@@ -534,7 +534,7 @@ impl Sym {
         }
     }
 
-    /// A container over the records with one record in its place; any other value as it is.
+    /// One record of a container over the records; any other value unchanged.
     pub fn one_record(&self) -> Sym {
         match self {
             Sym::Records(one) => (**one).clone(),

@@ -263,8 +263,8 @@ fn rotate(m: &mut Matrix, p: usize, q: usize, c: f64, s: f64) {
     }
 }
 
-/// Householder QR: so many columns of the orthogonal factor, and the upper one of the shape of `a`, diagonal not negative, as
-/// Stan signs them.
+/// Householder QR: this number of columns of the orthogonal factor, and the upper factor with the shape of `a` and a
+/// non-negative diagonal, as in Stan.
 pub fn qr(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     let (m, n) = (a.rows(), a.cols());
     let (mut q, mut r) = match m.min(n) >= LARGE {
@@ -330,8 +330,8 @@ fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
 }
 
 /// Singular values, descending, with `U` (rows × k) and `V` (columns × k), k the smaller extent, by one-sided Jacobi
-/// rotations where k is small. The sign of each pair of vectors is such that the largest component of both is positive. The
-/// vectors of singular values 0 are NaN on the longer side where k is small, and some that complete the others where it is large.
+/// rotations where k is small. The sign of each pair of vectors is such that the largest component of both is positive.
+/// The vectors of singular values 0 are NaN on the longer side for small k; for large k they complete the others.
 pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     if a.rows() < a.cols() {
         let (u, s, v) = svd(&a.transpose());

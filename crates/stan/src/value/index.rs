@@ -10,7 +10,7 @@ use crate::value::{Mat, Value};
 pub enum Idx {
     /// The whole dimension.
     All,
-    /// One position; its dimension goes away.
+    /// One position; its dimension is dropped.
     One(i32),
     /// Positions in this order.
     Many(Vec<i32>),
@@ -22,12 +22,12 @@ pub enum Idx {
     Between(i32, i32),
 }
 
-/// Why a part cannot be read or written.
+/// The reason why a part cannot be read or written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum IndexError {
     /// A position outside its dimension.
     OutOfBounds {
-        /// Number of the index among those written, from 1.
+        /// Number of the index in the source, from 1.
         position: usize,
         /// The offending index.
         index: i32,
@@ -36,7 +36,7 @@ pub enum IndexError {
     },
     /// The value assigned has another shape than the part.
     Shape {
-        /// What the part is.
+        /// The kind of the part.
         expected: String,
         /// What was assigned.
         found: String,
@@ -140,8 +140,8 @@ fn pick<T: Copy>(x: &[T], pos: &Pos) -> Vec<T> {
     }
 }
 
-/// The part of `value` that `idx` names. `ty`, the type of that part, tells what an empty array is one of; without it
-/// an empty array is a [`Value::Array`].
+/// The part of `value` that `idx` names. `ty`, the type of that part, gives the element type of an empty array; without
+/// it an empty array is a [`Value::Array`].
 ///
 /// # Errors
 /// When an index is out of bounds.

@@ -1,4 +1,4 @@
-//! Values of the language, and what both evaluators do with them.
+//! Values of the language, and operations of both evaluators on them.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -301,7 +301,7 @@ impl Value {
         matches!(self, Int(_) | Real(_) | Complex(_))
     }
 
-    /// Extents, array dimensions first; as Stan's `dims`, what stands below an empty array is not seen.
+    /// Extents, array dimensions first; as in Stan's `dims`, dimensions below an empty array are not visible.
     pub fn dims(&self) -> Vec<usize> {
         let mut dims = Vec::new();
         let mut value = self;
@@ -423,7 +423,7 @@ impl Value {
         })
     }
 
-    /// Whether a complex number stands inside.
+    /// Whether it contains a complex number.
     pub fn has_complex(&self) -> bool {
         match self {
             Complex(_) | ComplexVector(_) | ComplexRowVector(_) | ComplexMatrix(_) => true,
@@ -501,8 +501,8 @@ impl Value {
         }
     }
 
-    /// Whether both have the same shape, so that one may be assigned to the other. What is below an empty array of
-    /// arrays counts as equal.
+    /// Whether both have the same shape, so that one may be assigned to the other. Dimensions below an empty array of
+    /// arrays count as equal.
     pub fn same_shape(&self, other: &Value) -> bool {
         match (self, other) {
             (Array(a), Array(b)) | (Tuple(a), Tuple(b)) => {
@@ -536,7 +536,7 @@ fn list<T>(
 }
 
 impl fmt::Display for Value {
-    /// As `print` shows it: six significant digits, `[a,b]` for every container, rows of a matrix in brackets.
+    /// The format of `print`: six significant digits, `[a,b]` for every container, rows of a matrix in brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let complex = |f: &mut fmt::Formatter<'_>, z: Complex64| {
             write!(f, "({},{})", significant(z.re), significant(z.im))
@@ -594,7 +594,7 @@ pub fn significant(x: f64) -> String {
     }
 }
 
-/// A value at hand: made by an expression, or shared with a variable.
+/// A value: computed by an expression, or shared with a variable.
 #[derive(Clone, Debug)]
 pub enum Operand {
     /// Made for this use.

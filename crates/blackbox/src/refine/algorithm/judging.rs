@@ -1,4 +1,4 @@
-//! Whether the draws of a stationary phase that is over are the posterior's, and what comes after it.
+//! Decides whether the draws of a finished stationary phase are draws of the posterior, and what follows.
 
 use jensen_density::LogDensity;
 use jensen_run::{Evidence, Status};
@@ -13,24 +13,25 @@ use crate::refine::mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, chance, dri
 use crate::refine::state::{Phase, Recording, RefineState};
 use crate::refine::tail_probes::{CHAINS, tail_modes};
 
-/// Relative standard error of a global parameter's standard deviation beyond which a stationary phase goes on once where it may. In a series of volatilities of a
-/// thousand times, 700 effective draws left the sd of the level, whose tails are those of a persistence near 1, at 0.201 with one
-/// seed of the chains and at 0.224 with another.
+/// Relative standard error of a global parameter's standard deviation beyond which a mixed stationary phase is extended
+/// once, if the budget allows. For a stochastic volatility series of length 1000, 700 effective draws left the sd of
+/// the level, which has the tails of a persistence near 1, at 0.201 with one seed of the chains and at 0.224 with
+/// another.
 const VAGUE: f64 = 0.04;
 
 /// Largest spread of the populations' log evidence, in nats, and share of transitions without a step size small
 /// enough, of draws that are trusted.
 const LIMITS: (f64, f64) = (0.5, 0.01);
 
-/// What speaks against draws that have mixed where separated tail modes are found and not explored.
+/// The reason to reject mixed draws if separated tail modes are found and not explored.
 const TAIL_MODE: &str = "chains that were moved into a tail stay there, so the draws miss a part of the posterior, and the gradient \
                      budget is too small to sample it";
 
 impl<D: LogDensity> Refine<'_, D> {
     /// Judges a stationary phase that is over, and ends or begins the next one.
     ///
-    /// Where its draws are too few alone, those of the stationary phase before are judged with them: they are draws of the same
-    /// posterior, and their drift is judged too.
+    /// If a phase has too few draws alone, the draws of the previous phase are added. They have the same target, and
+    /// their drift is checked too.
     pub(super) fn judge(&mut self, state: &mut RefineState, iteration: u64) -> Option<Status> {
         let lanes = state.particles.lanes();
         let both = (state.kept > 0).then(|| state.recording.clone());
@@ -135,7 +136,7 @@ impl<D: LogDensity> Refine<'_, D> {
         state.particles = self.target.at(x);
     }
 
-    /// Lets a stationary phase that is over take as many transitions again, as it is.
+    /// Extends a finished stationary phase by as many transitions again, without other changes.
     fn go_on(&self, state: &mut RefineState) {
         let stationary_phase = state.stationary_phases.last_mut().expect("a stationary phase is over");
         stationary_phase.transitions *= 2;
@@ -146,9 +147,9 @@ impl<D: LogDensity> Refine<'_, D> {
             .thin(state.every / before, state.particles.lanes());
     }
 
-    /// The largest relative standard error of a standard deviation of global parameters, where the map has some: those have tails on which
-    /// everything else hangs, and effective draws that are enough for a normal leave a tenth of their sd to chance. Of the
-    /// logarithm of a scale it is the scale's: that may be near zero as often as it likes.
+    /// The largest relative standard error of a global parameter's standard deviation, if the map has global
+    /// parameters. All else depends on their tails, and an ESS that suffices for a normal leaves 10 % error in their
+    /// sd. For the logarithm of a scale, the sd of the scale is used, because the scale itself may often be near zero.
     fn vagueness(&self, state: &RefineState) -> f64 {
         let globals = self.base.globals();
         if globals.is_empty() {
@@ -172,7 +173,8 @@ impl<D: LogDensity> Refine<'_, D> {
         globals.iter().map(error).fold(0.0, f64::max)
     }
 
-    /// Writes what the recording says into the present stationary phase; what speaks against its draws.
+    /// Writes the diagnostics of the recording into the present stationary phase, and returns the reasons against its
+    /// draws.
     fn weigh(&self, state: &mut RefineState) -> Vec<String> {
         let mixing = mixing_of(self.ensemble(), self.target.dim(), &state.recording);
         let evidence = self.evidence(state);
@@ -199,7 +201,7 @@ pub(super) fn judged(state: &RefineState) -> Option<Mixing> {
         .map(|stationary_phase| stationary_phase.mixing)
 }
 
-/// The end of a refinement whose draws have mixed.
+/// Ends a refinement whose draws have mixed.
 fn have_mixed(Mixing { rhat, ess, .. }: Mixing) -> Status {
     Status::Converged {
         evidence: Evidence {
@@ -213,7 +215,7 @@ fn have_mixed(Mixing { rhat, ess, .. }: Mixing) -> Status {
     }
 }
 
-/// Whether twice as many draws would be enough.
+/// Whether twice as many draws would suffice.
 pub(super) fn nearly(mixing: &Mixing) -> bool {
     mixing.rhat - 1.0 <= 2.0 * (RHAT_LIMIT - 1.0) && mixing.ess >= 0.5 * ESS_LIMIT
 }
@@ -239,14 +241,14 @@ pub(super) fn quantities(dim: usize) -> usize {
 }
 
 impl RefineState {
-    /// How well the last finished stationary phase has mixed.
+    /// The mixing of the last finished stationary phase.
     pub(super) fn mixing(&self) -> Mixing {
         self.stationary_phases
             .last()
             .map_or(Mixing::UNKNOWN, |stationary_phase| stationary_phase.mixing)
     }
 
-    /// The log evidence as of the last finished stationary phase.
+    /// The log evidence of the last finished stationary phase.
     pub(super) fn evidence(&self) -> Estimate {
         self.stationary_phases
             .last()
@@ -255,7 +257,7 @@ impl RefineState {
             })
     }
 
-    /// What speaks against the draws; empty where they have mixed.
+    /// The reasons against the draws; empty if they have mixed.
     pub(super) fn reasons(&self) -> Vec<String> {
         if let Some(failure) = &self.failure {
             return vec![failure.clone()];

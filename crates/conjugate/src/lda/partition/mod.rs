@@ -29,9 +29,9 @@
 //! log C ≥ Σ_k (log M(n̂_k) − λ_k n̂_k) + D log E_θ[(Σ_k e^{λ_k} θ_k^s)^N].
 //! ```
 //!
-//! The best n̂ are the counts that documents have under the weights e^λ, which is where the sum concentrates: what the
-//! bound misses is the spread about them, a logarithm for each topic beside a sum over tokens. [`log_partition`] maximises it
-//! over patterns of m topics in use with one count and the others with another.
+//! The best n̂ are the counts of documents under the weights e^λ, where the sum concentrates. The bound misses only the
+//! spread about them, a logarithm per topic beside a sum over tokens. [`log_partition`] maximises it over patterns of m
+//! topics in use with one count and the others with another.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -87,7 +87,7 @@ pub fn log_partition(prior: &Sizes, inverse: &[f64]) -> Partition {
     Partition { log_c, lower }
 }
 
-/// Steps towards the best counts of a pattern; a step that gains nothing ends them.
+/// Largest number of steps towards the best counts of a pattern; a step without gain is the last.
 const STEPS: usize = 20;
 
 /// The largest bound over patterns of topics, in nats.
@@ -144,7 +144,7 @@ fn confined(prior: &Sizes, used: usize, s: f64) -> f64 {
     prior.documents * theta + used as f64 * log_moment(prior.terms, prior.eta, tokens, s)
 }
 
-/// The bound at these counts of two kinds of topics, so many of each, and the counts that documents have under its weights.
+/// The bound at these counts for two kinds of topics with these numbers, and the counts of documents under its weights.
 fn loosened(prior: &Sizes, topics: [usize; 2], counts: [f64; 2], s: f64) -> (f64, [f64; 2]) {
     let lines = counts.map(|count| tangent(prior.terms, prior.eta, count, s));
     let groups = [(topics[0], lines[0].1), (topics[1], lines[1].1)];

@@ -101,8 +101,8 @@ impl<T: Number> Parameters<T> {
     }
 }
 
-/// A Taylor series at distance `x`, from its first two coefficients and `next(k, before, last)`, which makes the one of order
-/// k + 2 of the two before; with the largest term over the sum. Nothing where it does not converge.
+/// A Taylor series at distance `x`, from its first two coefficients and `next(k, before, last)`, which makes the one of
+/// order k + 2 of the two before; with the largest term over the sum. `None` if it does not converge.
 fn taylor<T: Number>(
     head: [Jet<T, 3>; 2],
     x: T,

@@ -1,10 +1,10 @@
 //! The iterations of a loop taken together: the body is lowered once, each scalar of it one vector over the iterations.
 //!
-//! While the body is lowered its values are columns, one value for each iteration, as those of exchangeable records are: data
-//! are picked by the iteration, conditions on data mask. Then every column that is needed becomes a plain vector ([`plain`]),
-//! and the graph is that of the program written with vectors. Where an iteration needs what an earlier one has computed, or
-//! anything else has no such form, what was done is forgotten and the loop is unrolled, which also finds the iteration that a
-//! mistake belongs to.
+//! While the body is lowered its values are columns with one value per iteration, as for exchangeable records: data are
+//! selected by the iteration, and conditions on data become masks. Then every needed column becomes a plain vector
+//! ([`plain`]), and the graph is that of a vectorised program. If an iteration needs a result of an earlier one, or has
+//! no vectorised form, the work is discarded and the loop is unrolled, which also finds the iteration that causes an
+//! error.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -36,13 +36,13 @@ use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 /// Loops of fewer iterations are unrolled.
 const FEW: usize = 48;
 
-/// Inner loops of at most so many iterations are unrolled within the iterations of the outer one.
+/// Largest number of iterations of inner loops that are unrolled within the iterations of the outer one.
 const SHORT: usize = 48;
 
-/// Most iterations that are taken together.
+/// Largest number of iterations that are vectorised together.
 const MOST: usize = 1 << 30;
 
-/// The iterations at hand.
+/// The present iterations.
 pub(super) struct Iterations<'g> {
     count: usize,
     /// Columns as plain vectors.
@@ -53,9 +53,9 @@ pub(super) struct Iterations<'g> {
     exits: usize,
     /// Terms of the log density that are sums over iterations already.
     finished: Vec<E<'g>>,
-    /// Elements of containers that were looked at before they were written: where, and what stands for them.
+    /// Elements of containers that were read before they were written: their positions and placeholders.
     reads: Vec<(VarId, Rc<[u32]>, NodeId)>,
-    /// Which iterations these are.
+    /// The identity of the iterations.
     level: u32,
 }
 
@@ -73,28 +73,28 @@ impl Iterations<'_> {
     }
 }
 
-/// Loops whose iterations are taken together.
+/// Loops whose iterations are vectorised.
 #[derive(Default)]
 pub(super) struct Turning<'g> {
-    /// Those at hand, outermost first.
+    /// The present ones, outermost first.
     iterations: Vec<Iterations<'g>>,
-    /// How many there have been.
+    /// Their number so far.
     levels: u32,
-    /// Whether columns have been made.
+    /// Whether columns have been created.
     pub(super) turned: bool,
-    /// Loops that need their iterations one by one, by the location of their body, with the reason.
+    /// Loops that have to be unrolled, by the location of their body, with the reason.
     apart: HashMap<usize, Box<EvalError>>,
-    /// Nodes that stand for what an iteration before has left in a variable.
+    /// Nodes that represent a variable's value after the previous iteration.
     stand_ins: BTreeMap<NodeId, VarId>,
-    /// What iterations did to containers of the surroundings.
+    /// Effects of the iterations on surrounding containers.
     log: Vec<Logged>,
-    /// What these held before.
+    /// Their values before.
     befores: BTreeMap<VarId, Sym>,
-    /// The elements at hand of slices.
+    /// The present elements of slices.
     slices: ragged::Slices,
 }
 
-/// All that is put back where iterations cannot be taken together.
+/// The state to restore if iterations cannot be vectorised.
 struct Before {
     slots: Vec<Option<Sym>>,
     terms: usize,
@@ -116,7 +116,7 @@ impl<'g> Lower<'_, 'g> {
         !self.turning.iterations.is_empty()
     }
 
-    /// A loop over `values` with its iterations together; `None` where they must be taken one by one. `element` gives the loop
+    /// A loop over `values` with its iterations together; `None` if they must be unrolled. `element` gives the loop
     /// variable from the column of its values.
     pub(super) fn together(
         &mut self,
@@ -162,7 +162,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Why the iterations of the loop with this body are taken one by one, where that has been found.
+    /// The reason why the iterations of the loop with this body are unrolled, if known.
     pub(super) fn taken_apart(&self, body: &Stmt) -> Option<EvalError> {
         let key = std::ptr::from_ref(body) as usize;
         let why = self.turning.apart.get(&key)?;
@@ -223,7 +223,7 @@ impl<'g> Lower<'_, 'g> {
         self.turning.iterations.push(iterations);
     }
 
-    /// The number of iterations at hand.
+    /// The number of present iterations.
     pub(super) fn iteration_count(&self) -> usize {
         self.turning
             .iterations
@@ -262,7 +262,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Statements of the body; what follows a `continue` under a condition is for the other iterations.
+    /// Statements of the body. Code after a conditional `continue` applies to the other iterations.
     fn iteration_of(&mut self, stmts: &[Stmt]) -> Eval<()> {
         for (i, stmt) in stmts.iter().enumerate() {
             if let StmtKind::If {
@@ -319,7 +319,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// Turns what the body did into vectors; what variables of the surroundings hold after the loop.
+    /// Vectorises the effects of the body, and sets the variables of the surroundings to their values after the loop.
     fn settle(
         &mut self,
         carried: &overlay::Carried,
@@ -420,7 +420,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Whether a pending return or a mask stands between here and the iterations.
+    /// Whether there is a pending return or a mask between the present code and the iterations.
     fn masked(&self) -> bool {
         self.turning.iterations.last().is_none_or(|iterations| {
             self.tape.taken.get() != iterations.taken || self.exits.len() > iterations.exits
@@ -428,7 +428,7 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// Whether a branch ends with `continue` whatever happens.
+/// Whether a branch always ends with `continue`.
 fn ends(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Continue => true,
@@ -449,7 +449,7 @@ pub(super) fn continues(stmt: &Stmt) -> bool {
     }
 }
 
-/// Whether a statement may leave what surrounds it otherwise than by its end.
+/// Whether a statement may leave its surroundings other than by completing.
 fn returns(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Return(_) | StmtKind::Break => true,

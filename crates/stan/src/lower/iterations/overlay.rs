@@ -1,9 +1,9 @@
 //! Variables of the surroundings that iterations write to.
 //!
-//! A scalar is a stand-in for what the iteration before left in it: after the loop it has grown by a sum, or holds what the
-//! last iteration computed without it. A container is an overlay: the positions that iterations name, with their values. Positions that no
-//! two iterations share stand for themselves, before and after; positions that iterations share may only grow. Everything else is
-//! carried from iteration to iteration.
+//! A scalar is a placeholder for its value after the previous iteration. After the loop it has grown by a sum, or has
+//! the value of the last iteration, computed without it. A container is an overlay: the positions that iterations name,
+//! with their values. Positions that no two iterations share represent themselves, before and after; shared positions
+//! may only grow. Everything else is carried from iteration to iteration.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -23,10 +23,10 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Cell, Dims, Sym, cell_e, e_cell};
 use crate::value::error::{Eval, FnError, FnResult};
 
-/// Most elements that iterations write to one by one.
+/// Largest number of elements that iterations write individually.
 const MOST_CELLS: usize = 4096;
 
-/// Most positions that iterations name, over all iterations and elements.
+/// Largest number of positions that iterations access, over all iterations and elements.
 const MOST_POSITIONS: usize = 200_000_000;
 
 /// The part of a container that indices name.
@@ -35,7 +35,7 @@ pub(super) struct Part {
     pub cells: Vec<At>,
 }
 
-/// What one level of iterations did to a container.
+/// The effects of one level of iterations on a container.
 pub(super) struct Logged {
     var: VarId,
     /// Of which iterations.
@@ -62,48 +62,48 @@ enum Did {
     Read,
     /// A plain vector over the iterations, or the last iteration's value.
     Wrote(NodeId),
-    /// Zeros but for what is added.
+    /// Zeros, except for the added values.
     Added(NodeId),
 }
 
 /// A scalar of the surroundings that iterations changed.
 pub(super) struct Changed<'g> {
     pub(super) var: VarId,
-    /// What it was, if it has grown.
+    /// Its previous value, if it has grown.
     pub(super) before: Option<Sym>,
-    /// What each iteration adds, or sets it to.
+    /// The value that each iteration adds or assigns.
     pub(super) by: E<'g>,
 }
 
-/// Variables of the surroundings that the body assigns to, with what stands for them.
+/// Variables of the surroundings that the body assigns to, with their placeholders.
 pub(super) struct Carried {
     scalars: Vec<(VarId, Sym, NodeId)>,
-    /// With what was written before.
+    /// Including the previously written elements.
     overlays: Vec<(VarId, Written)>,
-    /// Counters, with what they hold after all iterations.
+    /// Counters, with their values after all iterations.
     counters: Vec<(VarId, i32)>,
 }
 
 impl Carried {
-    /// What counters hold after the iterations.
+    /// The values of counters after the iterations.
     pub(super) fn counted(&self) -> Vec<(VarId, Sym)> {
         let all = self.counters.iter();
         all.map(|(var, end)| (*var, Sym::Int(*end))).collect()
     }
 }
 
-/// A counter: an `int` that only data move on, at the start of each iteration and after the last.
+/// A counter: an `int` that changes only by data, at the start of each iteration and after the last.
 struct Counter {
     var: VarId,
     starts: Vec<f64>,
     end: i32,
 }
 
-/// What was written to a container, and where.
+/// The elements written to a container, and their positions.
 type Written = Rc<Vec<(At, Cell)>>;
 
 impl<'g> Lower<'_, 'g> {
-    /// A node that stands for values that are not known yet.
+    /// A node that represents values that are not known yet.
     fn opaque(&mut self, var: VarId, len: usize) -> NodeId {
         // A number that no other stand-in has.
         let number = self.turning.stand_ins.len() as f64 + 0.5;
@@ -115,7 +115,7 @@ impl<'g> Lower<'_, 'g> {
         id
     }
 
-    /// Puts stand-ins in place of the variables that the body may assign to.
+    /// Replaces the variables that the body may assign to by placeholders.
     pub(super) fn stand_in(
         &mut self,
         body: &Stmt,
@@ -312,7 +312,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// What stands at a position.
+    /// The value at a position.
     fn cell_at(&mut self, overlay: &Overlay, at: &At) -> Cell {
         if let Some((_, cell)) = overlay.entries.iter().rev().find(|(other, _)| other == at) {
             return *cell;
@@ -408,7 +408,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// What an overlay holds after a branch.
+    /// The state of an overlay after a branch.
     pub(in crate::lower) fn merge_overlays(
         &mut self,
         c: E<'g>,
@@ -443,7 +443,7 @@ impl<'g> Lower<'_, 'g> {
         })))
     }
 
-    /// What stands for an element that has not been written.
+    /// The placeholder of an element that has not been written.
     fn stand_in_at(&self, overlay: &Overlay, at: &At) -> E<'g> {
         let tape = self.tape;
         match at {
@@ -452,7 +452,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Positions that iterations do not share stand for what they held before.
+    /// Positions that iterations do not share represent their previous values.
     pub(super) fn resolve_reads(&mut self) -> FnResult<()> {
         let (reads, level) = match self.turning.iterations.last_mut() {
             Some(iterations) => (std::mem::take(&mut iterations.reads), iterations.level),
@@ -483,7 +483,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// What the iterations did to scalars of the surroundings.
+    /// The effects of the iterations on surrounding scalars.
     pub(super) fn scalars_after(&mut self, carried: &Carried) -> FnResult<Vec<Changed<'g>>> {
         let tape = self.tape;
         let mut after = Vec::new();
@@ -505,7 +505,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(after)
     }
 
-    /// The value of a scalar that iterations changed, of what it grew by or was set to over all iterations.
+    /// The value of a scalar that iterations changed, from its increments or assignments over all iterations.
     pub(super) fn changed(&self, changed: &Changed<'g>, all: E<'g>) -> FnResult<(VarId, Sym)> {
         let value = match &changed.before {
             Some(before) => before.e(self.tape)? + all,
@@ -515,7 +515,7 @@ impl<'g> Lower<'_, 'g> {
         Ok((changed.var, Sym::from(value).of(ty)))
     }
 
-    /// Notes what the iterations did to containers of the surroundings; the nodes that it depends on.
+    /// Records the effects of the iterations on surrounding containers. Returns the nodes that they depend on.
     pub(super) fn log_writes(&mut self, carried: &Carried) -> FnResult<Vec<NodeId>> {
         let tape = self.tape;
         let level = self
@@ -587,7 +587,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(now)
     }
 
-    /// What containers of the surroundings hold after all iterations.
+    /// The values of surrounding containers after all iterations.
     pub(super) fn written(&mut self, carried: &Carried) -> FnResult<Vec<(VarId, Sym)>> {
         let log = std::mem::take(&mut self.turning.log);
         let befores = std::mem::take(&mut self.turning.befores);
@@ -649,7 +649,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(whole)
     }
 
-    /// Whether nothing depends on what an iteration before has left.
+    /// Whether nothing depends on the result of a previous iteration.
     pub(super) fn no_stand_ins(&self, roots: &[NodeId]) -> FnResult<()> {
         let Some(first) = self.turning.stand_ins.keys().min() else {
             return Ok(());
@@ -677,7 +677,7 @@ fn carried_over(what: &str) -> FnError {
     ))
 }
 
-/// Whether no position comes twice.
+/// Whether no position occurs twice.
 fn injective(positions: &[u32], size: usize) -> bool {
     let mut seen = vec![false; size];
     positions
@@ -685,7 +685,7 @@ fn injective(positions: &[u32], size: usize) -> bool {
         .all(|o| !std::mem::replace(&mut seen[*o as usize], true))
 }
 
-/// Whether no position is written in two ways, or looked at by other iterations than those that write it.
+/// Whether every position is written in one way and read only by the iterations that write it.
 fn apart(log: &[&Logged], size: usize) -> bool {
     let kind = |logged: &Logged| matches!(logged.did, Did::Added(_));
     let same = |a: &Logged, b: &Logged| {

@@ -1,5 +1,5 @@
-//! Slices whose length differs from iteration to iteration, `segment(y, first[g], size[g])` or `y[first[g] : last[g]]`, and what is
-//! summed over them: densities of numbers, sums and products. An element of a slice is an iteration of its own.
+//! Slices whose length differs between iterations, `segment(y, first[g], size[g])` or `y[first[g] : last[g]]`, and sums
+//! over them: densities of numbers, sums and products. An element of a slice is an iteration of its own.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::{Eval, FnError, FnResult};
 
-/// The positions, from 1, of the elements at hand of each slice, by the position of its expression.
+/// The positions, from 1, of the present elements of each slice, by the location of its expression.
 pub(super) type Slices = HashMap<usize, Sym>;
 
 fn key(expr: &Expr) -> usize {
@@ -122,7 +122,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(sum.map(Sym::from))
     }
 
-    /// What an element adds.
+    /// The value that an element adds.
     fn of_element(
         &mut self,
         id: BuiltinId,
@@ -185,7 +185,7 @@ impl<'g> Lower<'_, 'g> {
         Ok((owner, positions))
     }
 
-    /// The element at hand of a slice.
+    /// The present element of a slice.
     pub(in crate::lower) fn slice_element(&mut self, expr: &Expr) -> Option<Eval<Sym>> {
         let at = self.turning.slices.get(&key(expr))?.clone();
         let base = slice(expr)?.base;
@@ -206,7 +206,7 @@ impl<'g> Lower<'_, 'g> {
         Some(picked.map_err(|e| e.at(expr.span)))
     }
 
-    /// Whether elements of an expression are what it is of elements of the slices in it.
+    /// Whether an expression applies element by element to the slices in it.
     fn by_element<'p>(&mut self, expr: &'p Expr, slices: &mut Vec<Slice<'p>>) -> bool {
         if let Some(slice) = slice(expr) {
             slices.push(slice);

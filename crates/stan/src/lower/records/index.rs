@@ -1,4 +1,4 @@
-//! Parts of containers over the records, and elements picked by what a record says.
+//! Parts of containers over the records, and elements selected by a value of each record.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -127,7 +127,7 @@ impl<'g> Lower<'_, 'g> {
             .collect()
     }
 
-    /// Whether an index over the records names the record at hand, or all records.
+    /// Whether an index over the records names the present record, or all records.
     fn position(&self, given: &Given) -> (bool, bool) {
         match given {
             Given::One(i) => (self.is_own_index(i), false),
@@ -208,7 +208,7 @@ impl<'g> Lower<'_, 'g> {
         ))
     }
 
-    /// Each record's own part of a value that all of them share, or of a value of the record at hand.
+    /// The part of a shared value, or of a value of the present record, that belongs to each record.
     pub(in crate::lower) fn picked(&mut self, value: &Sym, given: &[Given]) -> FnResult<Sym> {
         let dims = value.dims()?;
         let positions = self.record_positions(&dims, given)?;
@@ -239,7 +239,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// Extents of the part that indices name; its offsets, and what each iteration adds to them.
+    /// Extents of the part that indices select, its offsets, and the increments of each iteration to them.
     pub(in crate::lower) fn positions(
         &mut self,
         dims: &Dims,
@@ -289,7 +289,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(positions)
     }
 
-    /// What each record says is its position in a dimension.
+    /// The position of each record in a dimension.
     pub(in crate::lower) fn own_positions(
         &self,
         index: &Sym,
@@ -374,7 +374,7 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// Offsets that all records share, in storage order of the part, and what each record adds to them.
+/// Offsets that all records share, in storage order of the part, and the increments of each record.
 fn positions_of(dims: &Dims, positions: &[RecordPos]) -> (Vec<usize>, Vec<u32>) {
     let strides = dims.strides();
     let depth = dims.array.len();

@@ -1,10 +1,10 @@
 //! The axis of exchangeable records: a program lowered once for all its records, with prior and likelihood apart.
 //!
-//! Containers whose leading extent is the number of records become [`Sym::Records`]: the same container with one record
-//! in place of all, whose elements are columns, one value for each record. What works on one record works on all; the
-//! body of a loop over the records is lowered once; densities and sums become sums over the records. Whatever takes the
-//! records together in another way is refused with its location. At the end the log density is linear in its sums over
-//! records, which are the likelihood; all the rest is the prior.
+//! Containers whose leading extent is the number of records become [`Sym::Records`]: the same container for one record,
+//! whose elements are columns with one value per record. Operations on one record apply to all. The body of a loop over
+//! the records is lowered once, and densities and sums become sums over the records. Any other operation across records
+//! is rejected with its location. At the end the log density is linear in its sums over records, which are the
+//! likelihood; the remainder is the prior.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -40,7 +40,8 @@ use crate::value::sized::Sized;
 /// The log density of a program over exchangeable records.
 #[derive(Clone, Debug)]
 pub struct LoweredRecords {
-    /// Input 0 are the unconstrained coordinates, output 0 is what no record owns: NaN where the program rejects.
+    /// Input 0 has the unconstrained coordinates, output 0 is the part that no record owns: NaN where the program
+    /// rejects.
     pub prior: Graph,
     /// The log likelihood summed over a batch of records, in the same form.
     pub likelihood: Graph,
@@ -56,7 +57,7 @@ pub struct LoweredRecords {
 pub(super) struct Axis {
     /// The variable that counts the records.
     var: VarId,
-    /// How many there are.
+    /// Their number.
     count: usize,
     /// The number of records in a batch.
     size: NodeId,
@@ -67,7 +68,7 @@ pub(super) struct Axis {
     inner: Vec<VarId>,
     /// Inside a loop over the records.
     inside: bool,
-    /// The records are some of more: nothing may be made of all of them.
+    /// The records are a part of all records: no value may depend on all of them.
     block: bool,
 }
 
@@ -76,7 +77,7 @@ pub(super) struct Axis {
 pub struct RecordData {
     /// Its name.
     pub name: String,
-    /// The `int` variable that is its next size, where there is one.
+    /// The `int` variable that is its next size, if there is one.
     pub length: Option<String>,
 }
 
@@ -96,10 +97,10 @@ pub fn record_data(program: &Program, count: &str) -> Vec<RecordData> {
     data.collect()
 }
 
-/// Lowers a program whose `int` data variable `name` counts exchangeable records: prior and likelihood apart.
+/// Lowers a program whose `int` data variable `name` counts exchangeable records, with prior and likelihood separated.
 ///
 /// # Errors
-/// As [`super::lower`]; with [`ErrorKind::Records`] when `name` counts no records, or the log density is no sum over
+/// As [`super::lower`]; with [`ErrorKind::Records`] when `name` counts no records, or the log density is not a sum over
 /// them.
 pub fn lower_records(
     bound: &BoundModel,
@@ -109,8 +110,8 @@ pub fn lower_records(
     with_stack(|| lower_here(bound, options, name, None))
 }
 
-/// The same for a block of more records than are bound, whose numbers (from 1) are those given. What is made of any block is
-/// what these records have in the whole: whatever would look at all records at once is refused.
+/// The same for a block of more records than are bound, with the given numbers (from 1). The result for any block
+/// equals that of these records in the whole. Anything that would read all records at once is rejected.
 ///
 /// # Errors
 /// As [`lower_records`].
@@ -160,7 +161,7 @@ fn lower_here(
     })
 }
 
-/// Refuses what reads data of the records outside the model block, where all of them would have to be at hand.
+/// Rejects reads of record data outside the model block, which would need all of them.
 fn refuse_elsewhere(program: &Program, name: &str) -> Result<(), LowerError> {
     let data = record_data(program, name);
     let blocks = [
@@ -423,7 +424,7 @@ impl<'g> Lower<'_, 'g> {
         self.fault(span)
     }
 
-    /// Whether a value is one for each record, or depends on how many there are.
+    /// Whether a value differs between records, or depends on their number.
     pub(super) fn differs_by_record(&mut self, value: &Sym) -> bool {
         match (value, &mut self.axis) {
             (Sym::Scalar(id), Some(axis)) => {
@@ -445,7 +446,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// What `body` adds to the log density for each record, summed over the records.
+    /// The increment of the log density by `body` for each record, summed over the records.
     pub(super) fn terms_of_records(
         &mut self,
         span: Span,
@@ -488,7 +489,7 @@ impl<'g> Lower<'_, 'g> {
         self.axis.as_ref().is_some_and(|axis| axis.index == id)
     }
 
-    /// A declared type whose leading extent is the number of records, with that extent 1.
+    /// A declared type with the number of records as its leading extent, with that extent set to 1.
     pub(super) fn record_type(&mut self, ty: &SizedType, name: &str) -> Eval<Option<Sized>> {
         if self.axis.is_none() {
             return Ok(None);
@@ -629,7 +630,7 @@ fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
     Some(Sym::Records(Rc::new(Sym::cells(one, cells))))
 }
 
-/// The numbers of all records of a container over them, as a known value, if they are known and all at hand.
+/// The numbers of all records of a container over them, as a known value, if all are known and present.
 fn all_records(tape: &Tape, one: &Sym, axis: &Axis) -> Option<Value> {
     if axis.block {
         return None;

@@ -214,7 +214,7 @@ fn phi_approx(x: E<'_>) -> E<'_> {
 }
 
 fn inv_cloglog(x: E<'_>) -> E<'_> {
-    /// From here on 1 − exp(−eˣ) is 1, while eˣ, a factor of the slope, goes on to overflow.
+    /// From here on 1 − exp(−eˣ) is 1, while eˣ, a factor of the slope, would overflow.
     const FULL: f64 = 8.0;
     let x = x.lt(x.num(FULL)).select(x, x.num(FULL));
     -(-x.exp()).expm1()
@@ -229,8 +229,8 @@ pub fn logit(x: E<'_>) -> E<'_> {
 /// Below, the first term of the series of an incomplete gamma function is all of it.
 const TINY: f64 = 1e-30;
 
-/// One of the regularised incomplete gamma functions from its logarithm, `op`. That has no slope at 0 and none far out:
-/// there, `near` makes it of the first term of P's series, xᵃ / Γ(a + 1), and it is a constant where it is flat.
+/// One of the regularised incomplete gamma functions from its logarithm, `op`. It has no slope at 0 and none far out.
+/// There, `near` substitutes the first term of P's series, xᵃ / Γ(a + 1), and a constant in the flat part.
 fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<'g> {
     let (zero, one) = (x.num(0.0), x.num(1.0));
     let tiny = zero.le(x) * x.lt(x.num(TINY));

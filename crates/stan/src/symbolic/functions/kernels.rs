@@ -58,8 +58,8 @@ fn positive(cx: &Cx<'_>, what: &str, x: E<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// A kernel of the scaled squared distance: arguments x, magnitude, length scale (one, or one for each coordinate);
-/// or x₁, x₂, magnitude, length scale. The diagonal is the squared magnitude, without distances whose root has no
+/// A kernel of the scaled squared distance: arguments x, magnitude, length scale (one, or one for each coordinate); or
+/// x₁, x₂, magnitude, length scale. The diagonal is the squared magnitude, without distances, because their root has no
 /// derivative at 0.
 fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> FnResult<Sym> {
     let cross = args.len() == 4;

@@ -260,7 +260,7 @@ pub fn multiply(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
 }
 
 /// Σ aᵢ bᵢ without the terms that vanish by the structure of a matrix, which zeros of the data are not: `structure`
-/// says of which factors zeros are.
+/// says which factors have zeros.
 fn sparse_dot<'g>(cx: &Cx<'g>, pairs: &[(E<'g>, E<'g>)], structure: (bool, bool)) -> E<'g> {
     let zero = |e: &E<'g>| e.scalar() == Some(0.0);
     let terms: Vec<E<'g>> = pairs
@@ -491,7 +491,7 @@ fn csr_to_dense(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(cx.matrix(values.scatter(&index, rows * cols), rows, cols))
 }
 
-/// Values, columns and row starts of a matrix; what depends on parameters counts as not 0.
+/// Values, columns and row starts of a matrix; elements that depend on parameters count as nonzero.
 fn csr_extract(cx: &Cx<'_>, x: &Sym) -> FnResult<[Sym; 3]> {
     let (rows, cols) = cx.extents(x)?;
     let all = x.to_cells(cx.tape)?;

@@ -180,7 +180,7 @@ pub fn row_vector(cx: &Cx<'_>, parts: &[Sym], matrix: bool) -> FnResult<Sym> {
     Ok(Sym::cells(Dims::leaf(Leaf::Matrix(rows, cols)), cells))
 }
 
-/// `c ? a : b` for values of one shape, element by element; equal elements stay as they are.
+/// `c ? a : b` for values of one shape, element by element; equal elements are not changed.
 ///
 /// # Errors
 /// When the shapes differ.

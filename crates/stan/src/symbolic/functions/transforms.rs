@@ -10,7 +10,7 @@ use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::transform::{Limit, Transform};
 use crate::value::error::FnResult;
 
-/// Which of the three functions of a transform is called.
+/// The called function among the three of a transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// `_constrain`, and `_jacobian`, which adds the log-Jacobian to the log density.
@@ -33,7 +33,7 @@ pub fn named(name: &str) -> Option<(&'static str, Direction)> {
     })
 }
 
-/// Names with the transforms of whole values; those of single elements have bounds among their arguments.
+/// Names of the transforms of whole values. Those of single elements have bounds among their arguments.
 const NAMES: &[(&str, Transform)] = &[
     ("lower_bound", Transform::Lower(Limit::All(0.0))),
     ("upper_bound", Transform::Upper(Limit::All(0.0))),
@@ -130,7 +130,7 @@ fn each_element<'g>(
     Ok((Sym::flat(dims.clone(), y.repeat(dims.size())), jacobian))
 }
 
-/// Extents of a constrained value whose coordinates have these, with the value and the log-Jacobian.
+/// Extents of a constrained value from those of its coordinates, with the value and the log-Jacobian.
 fn constrained<'g>(
     cx: &Cx<'g>,
     transform: &Transform,
@@ -165,7 +165,8 @@ fn constrained<'g>(
     Ok((to, value, jacobian))
 }
 
-/// Coordinates of a constrained value, with their extents; draws that violate the constraint have none or are NaN.
+/// Coordinates of a constrained value, with their extents. For draws that violate the constraint they are undefined or
+/// NaN.
 fn freed<'g>(
     cx: &Cx<'g>,
     transform: &Transform,

@@ -1,7 +1,7 @@
 //! Tokens to a syntax tree, by recursive descent.
 //!
-//! Always returns a tree: a statement that cannot be parsed is reported, replaced by an error node, and parsing goes
-//! on after it. Nesting is bounded, so that this and every later walk may recurse.
+//! Always returns a tree: a statement that cannot be parsed is reported and replaced by an error node, and parsing
+//! continues after it. Nesting is bounded, so that this and every later walk may recurse.
 
 mod expr;
 mod stmt;
@@ -23,8 +23,8 @@ const MAX_ERRORS: usize = 30;
 pub(crate) struct Failed;
 type Parsed<T> = Result<T, Failed>;
 
-/// Parses a token list that ends with [`TokenKind::Eof`]: a program, or with `functions` what stands in its block of
-/// functions, as files `*.stanfunctions` do.
+/// Parses a token list that ends with [`TokenKind::Eof`]: a program or, with `functions`, the content of its block of
+/// functions, as in `*.stanfunctions` files.
 pub fn parse(
     tokens: &[Token],
     files: &[SourceFile],
@@ -66,7 +66,7 @@ impl<'a> Parser<'a> {
         self.tokens[self.at].span
     }
 
-    /// Where the last consumed token stands.
+    /// The end of the last consumed token.
     fn last_span(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].span
     }
@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
         self.unexpected(&format!("the name of {what}"))
     }
 
-    /// The identifier that the caller has seen.
+    /// The present identifier.
     fn ident(&mut self) -> Ident {
         let span = self.bump().span;
         Ident {
