@@ -11,10 +11,9 @@
 //! * Every 100 iterations the bound is estimated from 100 draws, and its relative change
 //!   `|(previous − present)/present|` enters a window of `max(0.1 K/100, 2)` values for K allowed
 //!   iterations. The run ends when the mean or the (upper) median of the window falls below 0.01.
-//! * Draws at which the density or its gradient is not finite are replaced by further draws; as many
-//!   replaced as wanted (of a gradient: ten times as many) ends the run as diverged. (Stan rejects on
-//!   exceptions and non-finite gradients; here a non-finite value rejects too, as its gradient is
-//!   unspecified.)
+//! * Draws with a non-finite density or gradient are replaced by further draws. If as many are replaced as requested
+//!   (for a gradient: ten times as many), the run ends as diverged. (Stan rejects on exceptions and non-finite
+//!   gradients; here a non-finite value is rejected, too, because its gradient is unspecified.)
 //!
 //! The relative rule is Stan's own and often stops early; [`AdviStop::Nats`] replaces it by one in
 //! nats. Random numbers differ from Stan's, so runs agree in distribution only.
@@ -52,7 +51,7 @@ pub enum AdviStop {
 /// Settings, with Stan's names and defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AdviSettings {
-    /// Draws of a gradient.
+    /// Number of draws per gradient.
     pub grad_samples: usize,
     /// Draws of an estimate of the bound.
     pub elbo_samples: usize,

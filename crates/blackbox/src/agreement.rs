@@ -1,6 +1,6 @@
-//! How far importance weights move the moments of an approximation.
+//! The distance by which importance weights move the moments of an approximation.
 //!
-//! A k̂ below its limit says that weights can be used, not that draws can be used without them: a mean field of
+//! A k̂ below its limit says that weights are usable, not that draws are usable without them: a mean field of
 //! correlated parameters, or a Gaussian on the log of a scale, passes with standard deviations that are a third too
 //! small. So the evaluation also estimates each coordinate's mean and standard deviation under the posterior, by
 //! self-normalised importance sampling with the same draws and weights, and compares them with those of the plain
@@ -65,7 +65,7 @@ impl Difference {
     }
 }
 
-/// How far importance weights move the moments of an approximation, at the worst coordinates.
+/// The distance by which importance weights move the moments of an approximation, at the worst coordinates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
     /// Difference of means, in standard deviations.
@@ -86,7 +86,7 @@ impl Agreement {
         self.mean.largest() <= MEAN_LIMIT && self.sd.largest() <= SD_LIMIT
     }
 
-    /// Whether more draws could tell.
+    /// Whether more draws could decide.
     pub(crate) fn is_open(&self) -> bool {
         let clearly_bad = |d: &Difference, limit| d.largest() > limit && !d.is_open(limit);
         !self.is_good() && !clearly_bad(&self.mean, MEAN_LIMIT) && !clearly_bad(&self.sd, SD_LIMIT)
@@ -102,7 +102,7 @@ impl Agreement {
         [a, b, c, d, e, f, g, h]
     }
 
-    /// How many numbers that are.
+    /// The number of values.
     pub(crate) const NUMBERS: usize = 8;
 
     /// The inverse of [`Self::to_numbers`].
@@ -283,8 +283,8 @@ impl Moments {
         Agreement { mean, sd }
     }
 
-    /// Differences of mean and log standard deviation of a quantity, weighted minus plain, without one of the blocks: that
-    /// of the mean in standard deviations.
+    /// Differences of mean and log standard deviation of a quantity, weighted minus plain, without one of the blocks;
+    /// the difference of means is in standard deviations.
     fn differences(&self, d: usize, scales: &[f64], left_out: Option<usize>) -> [f64; 2] {
         let (mut weighted, mut plain) = ([0.0; 3], [0.0; 3]);
         let blocks = self.blocks.iter().zip(&self.sums[d]);

@@ -105,8 +105,7 @@ impl Approximation {
         self.family.entropy(&self.omega)
     }
 
-    /// Draws `0..count` of a seed: draw i depends on the seed and i alone, so that fewer draws are a
-    /// prefix of more.
+    /// Draws `0..count` of a seed. Draw i depends only on the seed and i, so fewer draws are a prefix of more.
     pub fn draws(&self, count: usize, source: NoiseSource) -> Draws {
         self.draws_from(0, count, source)
     }
@@ -136,7 +135,7 @@ impl Approximation {
         Checkpoint::of_result(identity.clone(), self.save()).encode()
     }
 
-    /// Reads bytes that [`encode`](Self::encode) made, and the identity stored with them.
+    /// Reads the output of [`encode`](Self::encode), and the identity stored with it.
     ///
     /// # Errors
     /// When the bytes are damaged, of another format version or hold something else.

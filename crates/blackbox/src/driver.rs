@@ -1,11 +1,11 @@
 //! The policy that joins starts, methods and families into one algorithm.
 //!
-//! Stages: starts (not for methods that do without), the first family, and under [`FamilyChoice::Auto`] a richer one
-//! where the first one's importance weights have too heavy a tail, or move a mean or a spread. With a hundred
-//! coordinates or more and few global parameters, that family is first the conditionally structured Gaussian. It
-//! usually takes less time than others and is the best start for a refinement, unless it ends far from the posterior. A
-//! family is fitted by the methods of its [plan](Method::plan), each taking over where the one before gave up. All
-//! stages are steps of one [`Algorithm`], so budgets, traces and checkpoints apply across stages.
+//! Stages: starts (except for methods without them), the first family, and under [`FamilyChoice::Auto`] a richer one if
+//! the first one's importance weights have too heavy a tail, or move a mean or a spread. With a hundred coordinates or
+//! more and few global parameters, that family is first the conditionally structured Gaussian. It usually takes less
+//! time than others and is the best start for a refinement, unless it ends far from the posterior. A family is fitted
+//! by the methods of its [plan](Method::plan), each of which takes over when the previous one gives up. All stages are
+//! steps of one [`Algorithm`], so budgets, traces and checkpoints apply across stages.
 //!
 //! Minibatch methods follow the same sequence. Their starts, and the point where a richer family begins, come from a
 //! sample of the records if there are many; see [`Prepared`].
@@ -38,7 +38,7 @@ const FULL_RANK_LIMIT: usize = 400;
 /// Smallest dimension at which it is the one of sparse precision.
 const SPARSE_FROM: usize = 100;
 
-/// Smallest dimension at which local parameters given global ones come first, where the density has global parameters.
+/// Smallest dimension at which the conditionally structured Gaussian comes first, if the density has global parameters.
 /// Below this dimension, starts cost seconds at most and find modes that a single start misses.
 pub const CONDITIONAL_FROM: usize = 500;
 
@@ -64,8 +64,8 @@ const PREVIEW: usize = 512;
 const ABANDON_KHAT: f64 = 1.0;
 const FAR: f64 = 1.0;
 
-/// Nats from the posterior within which local parameters given global ones are a good beginning of a refinement: within 3 of a dozen hierarchies and
-/// series of a hundred to a thousand coordinates, and far beyond where they do not suit.
+/// Divergence in nats within which the conditionally structured Gaussian is a good start for a refinement: within 3 for
+/// a dozen hierarchies and series of a hundred to a thousand coordinates, and far beyond if it does not suit.
 const NEAR: f64 = 5.0;
 
 /// One family's end.
@@ -83,7 +83,7 @@ pub struct FamilyResult {
     pub polish: Option<Estimate>,
     /// Number of coordinates.
     pub dim: usize,
-    /// A coordinate along which the density does not fall off, as where the posterior is improper.
+    /// A coordinate along which the density does not decrease, as in an improper posterior.
     pub flat: Option<usize>,
     /// A coordinate, standardised by the approximation, that has more variance beyond the reach of the draws than is
     /// allowed, and its ratio of variances.
@@ -182,7 +182,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Whether the first method can begin at all.
+    /// Whether the first method can begin.
     ///
     /// # Errors
     /// When its settings do not suit the density.
@@ -347,7 +347,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Whether local parameters given global ones come before the richer family.
+    /// Whether the conditionally structured Gaussian comes before the richer family.
     fn bends(&self) -> bool {
         self.settings.is_policy()
             && self.records.is_none()
@@ -587,7 +587,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         upon.expect("a family that begins at a Gaussian stands upon it")
     }
 
-    /// Means and log standard deviations where starts found modes that are no relabelling of the best.
+    /// Means and log standard deviations where starts found modes that are not a relabelling of the best.
     fn other_modes(&self, starts: &[StartOutcome]) -> Vec<(Vec<f64>, Vec<f64>)> {
         let modes = modes_of(starts);
         let variables = &self.settings.variables;
@@ -753,7 +753,7 @@ fn has_few_globals(density: &impl LogDensity) -> bool {
     Conditional::suits(&Space::of(density), most)
 }
 
-/// How a family ends that is left for a richer one.
+/// The status of a family that is abandoned for a richer one.
 fn left_behind(at: u64) -> Status {
     Status::Stalled {
         at,
@@ -767,7 +767,7 @@ fn mean_len(start: &StartOutcome) -> usize {
     start.omega.len() / 2
 }
 
-/// A method that cannot begin, as the end of a run.
+/// The end of a run whose method cannot begin.
 fn refused(error: FitError) -> Status {
     Status::Diverged {
         at: 0,
@@ -775,8 +775,8 @@ fn refused(error: FitError) -> Status {
     }
 }
 
-/// Nats by which a mixture may be below another answer: a mode of a hundredth of the mass is worth a hundredth of a nat, and
-/// may be most of a standard deviation.
+/// Nats by which a mixture may be below another result: a mode with a hundredth of the mass is worth a hundredth of a
+/// nat, and may contribute most of a standard deviation.
 const OF_A_MODE: f64 = 0.1;
 
 /// The result to report: first a converged one whose draws can be used, then the one with the highest bound.

@@ -81,7 +81,7 @@ pub enum RecordError {
         needed: u64,
         /// Bytes that are allowed.
         limit: u64,
-        /// Bytes that the SVRG form needs, where that is the way out.
+        /// Bytes that the SVRG form needs, if that is the way out.
         svrg: Option<u64>,
     },
     /// No draws, a weight outside its interval and the like.

@@ -42,7 +42,7 @@ pub struct Evaluation {
     pub khat: f64,
     /// The k̂ above which this many draws do not support the approximation.
     pub khat_threshold: f64,
-    /// How far the weights move means and standard deviations.
+    /// The distance by which the weights move means and standard deviations.
     pub agreement: Agreement,
     /// Number of draws.
     pub draws: usize,
@@ -53,7 +53,7 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Whether more draws than may be left out lie outside the support, or any is NaN.
+    /// Whether too many draws are outside of the support, or any is NaN.
     pub fn is_holey(&self) -> bool {
         self.rejected > 0 || self.impossible as f64 > OUTSIDE * self.draws as f64
     }
@@ -87,7 +87,7 @@ const MORE: [usize; 4] = [2, 4, 8, 32];
 const CLEAR: f64 = 3.0;
 const FAR_BELOW: f64 = 0.35;
 
-/// How far from its threshold k̂ may be that one more time as many draws tell which side it is on.
+/// Distance of k̂ from its threshold within which twice as many draws can decide its side.
 const NEAR: f64 = 0.1;
 
 /// Largest dimension at which the last factor applies.
@@ -260,8 +260,7 @@ fn in_doubt(evaluation: &Evaluation) -> bool {
     !clearly_good && !clearly_bad
 }
 
-/// The bound from mirrored pairs of log weights side by side; weights that are not finite are left out
-/// with their mirror images.
+/// The bound from mirrored pairs of adjacent log weights; non-finite weights are omitted with their mirror images.
 pub(crate) fn log_weights_of(weights: &[f64]) -> Estimate {
     let pairs: Vec<f64> = weights
         .chunks(2)
@@ -303,8 +302,8 @@ pub fn summarize(weights: &[f64], agreement: Agreement) -> Evaluation {
     }
 }
 
-/// The importance-weighted bound with `k` draws a group, `E log (1/k) Σ w` (Burda, Grosse and
-/// Salakhutdinov 2016), averaged over the whole groups in `log_weights`.
+/// The importance-weighted bound with `k` draws per group, `E log (1/k) Σ w` (Burda, Grosse and Salakhutdinov 2016),
+/// averaged over the whole groups in `log_weights`.
 pub fn importance_weighted_bound(log_weights: &[f64], k: usize) -> Estimate {
     let groups: Vec<f64> = log_weights
         .chunks_exact(k.max(1))
@@ -313,8 +312,8 @@ pub fn importance_weighted_bound(log_weights: &[f64], k: usize) -> Estimate {
     Estimate::of(&groups)
 }
 
-/// Indices of `n` draws taken with replacement in proportion to normalised log weights (sampling
-/// importance resampling). Index i depends on the seed and i alone.
+/// Indices of `n` draws taken with replacement in proportion to normalised log weights (sampling importance
+/// resampling). Index i depends only on the seed and i.
 pub fn resample(log_weights: &[f64], n: usize, source: NoiseSource) -> Vec<usize> {
     let mut cumulative = Vec::with_capacity(log_weights.len());
     let mut total = 0.0;

@@ -38,9 +38,9 @@ pub struct Fit {
     pub status: Status,
     /// How the whole run ended, its refinement included.
     pub ended: Status,
-    /// Every start's end; empty where the method begins without them.
+    /// Every start's end; empty if the method begins without them.
     pub starts: Vec<StartOutcome>,
-    /// Draws of the posterior itself, where the fit was refined.
+    /// Draws of the posterior, if the fit was refined.
     pub refined: Option<Refined>,
     /// The equivalence of the modes that the starts found, under symmetries.
     labellings: Labellings,
@@ -154,9 +154,9 @@ impl Fit {
             .collect()
     }
 
-    /// The number of modes that exchanging elements of arrays makes of the one that was fitted, itself included, as far as
-    /// starts have shown: all of the same mass, so that one of them says everything. The log evidence of the whole posterior
-    /// is that of one plus the logarithm of their number.
+    /// The number of modes that exchanging elements of arrays generates from the fitted one, including itself, as far
+    /// as starts have shown. All have the same mass, so one of them represents all. The log evidence of the whole
+    /// posterior is that of one mode plus the logarithm of their number.
     pub fn labellings(&self) -> usize {
         self.labellings.count
     }
@@ -191,8 +191,8 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
 /// be trusted is returned with its reasons.
 ///
 /// # Errors
-/// When there is nothing to fit, a setting is out of range, no starting point can be evaluated, or a
-/// checkpoint does not belong to this run.
+/// When there are no parameters, a setting is out of range, no starting point can be evaluated, or a checkpoint does
+/// not belong to this run.
 ///
 /// # Examples
 /// A density written by hand; without second derivatives of its own it borrows them from
@@ -243,8 +243,8 @@ pub fn fit<D: TwiceDifferentiable>(
     fit_reporting(density, settings, subject, control, &|_| true)
 }
 
-/// The same, where something is computed from draws of the approximation: `reported` says whether that can be taken
-/// from them too, by their weights. If the approximation alone cannot be trusted, it is refined.
+/// The same, where something is computed from draws of the approximation: `reported` says whether the reported values
+/// can be computed from them, too, by their weights. If the approximation alone cannot be trusted, it is refined.
 ///
 /// # Errors
 /// As [`fit`].

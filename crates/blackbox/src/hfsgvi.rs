@@ -29,7 +29,7 @@ use crate::trust::{BLOCK_LANES, Gradients, Sample, assess};
 /// Settings of [`Hfsgvi`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HfsgviSettings {
-    /// Draws of a gradient.
+    /// Number of draws per gradient.
     pub gradient_draws: usize,
     /// Draws of Hessian-vector products.
     pub hessian_draws: usize,

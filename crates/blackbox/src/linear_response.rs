@@ -15,18 +15,18 @@
 //! draws, with conjugate gradients: Giordano, Ingram and Broderick, *Black Box Variational Inference with a
 //! Deterministic Objective*, JMLR 25, 2024.) Properties, each of them a test:
 //!
-//! * For a Gaussian posterior Σ is its covariance, whatever the correlations: `F_μλ = 0` there, on draws with
-//!   mirror images even exactly.
+//! * For a Gaussian posterior Σ is its exact covariance, with any correlations: `F_μλ = 0` there, on draws with mirror
+//!   images even exactly.
 //! * Σ is the finite difference of optima of tilted densities.
 //! * Σ does not depend on the units of the coordinates.
 //!
 //! F is the average over fixed draws with matched moments, minimised on them first: derivatives of an optimum are taken
 //! at that optimum. Up to [`LinearResponseSettings::dense_limit`] coordinates the 2d × 2d Hessian is formed by
 //! Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws, and the result is a full-rank Gaussian.
-//! Beyond, or where coordinates are chosen, one conjugate-gradient solve a chosen coordinate is made, without ever
-//! forming a matrix; the result is the mean-field Gaussian with the covariance of the chosen coordinates exchanged,
-//! which is a low-rank Gaussian. Draws of either give standard deviations and quantiles of constrained and generated
-//! quantities that include the curvature of the transforms, which the delta method would linearise.
+//! Beyond that dimension, or for chosen coordinates, one conjugate-gradient solve per chosen coordinate is made,
+//! without forming a matrix. The result is the mean-field Gaussian with the covariance of the chosen coordinates
+//! replaced, which is a low-rank Gaussian. Draws of either give standard deviations and quantiles of constrained and
+//! generated quantities that include the curvature of the transforms, which the delta method would linearise.
 //!
 //! Σ is first order in the perturbation, so it corrects neither a wrong mean nor an unfound mode.
 
@@ -76,10 +76,10 @@ impl Default for LinearResponseSettings {
 /// Covariances at a mean-field optimum.
 #[derive(Clone, Debug)]
 pub struct LinearResponse {
-    /// A Gaussian with the means of the optimum and these covariances: full-rank when all coordinates were
-    /// wanted, else low-rank, where the coordinates not wanted keep their mean-field variances.
+    /// A Gaussian with the means of the optimum and these covariances: full-rank for all coordinates, otherwise
+    /// low-rank, with the mean-field variances of the other coordinates.
     pub approximation: Approximation,
-    /// The coordinates wanted, in their order.
+    /// The requested coordinates, in order.
     pub coordinates: Vec<usize>,
     /// Their covariance, row-major.
     pub covariance: Vec<f64>,
@@ -143,7 +143,7 @@ const POLISH: usize = 60;
 /// See [`LinearResponseError`].
 ///
 /// # Panics
-/// When `omega` is not of a mean-field Gaussian of the density's dimension: a caller's bug.
+/// When `omega` does not belong to a mean-field Gaussian of the density's dimension, which is a bug of the caller.
 pub fn linear_response<D: TwiceDifferentiable>(
     density: &D,
     omega: &[f64],
@@ -296,7 +296,7 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         Ok(pairs.map(|(i, j)| dot(row(i), row(j))).collect())
     }
 
-    /// The same by one solve a coordinate.
+    /// The same by one solve per coordinate.
     fn matrix_free(&mut self, coordinates: &[usize]) -> Result<Vec<f64>, LinearResponseError> {
         let n = coordinates.len();
         let mut covariance = vec![0.0; n * n];

@@ -1,4 +1,5 @@
-//! Modes of a density's local parameters where its global parameters are given, at many points of the global parameters at a time.
+//! Modes of a density's local parameters given its global parameters, at many points of the global parameters at a
+//! time.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_math::constants::HALF_LOG_TWO_PI;
@@ -40,7 +41,7 @@ struct Climb {
     at: Vec<f64>,
     value: f64,
     step: Vec<f64>,
-    /// `gᵀ H⁻¹ g` where the step begins.
+    /// `gᵀ H⁻¹ g` at the beginning of the step.
     decrement: f64,
     share: f64,
     factor: Vec<f64>,
@@ -48,7 +49,7 @@ struct Climb {
     over: Option<bool>,
 }
 
-/// A step from where a search is.
+/// A step of a search from its present point.
 struct NewtonStep {
     factor: Vec<f64>,
     step: Vec<f64>,
@@ -241,7 +242,7 @@ fn half_log_det(family: &Conditional, factor: &[f64]) -> f64 {
         .sum()
 }
 
-/// A Cholesky factor of the matrix, made definite by adding to its diagonal.
+/// A Cholesky factor of the matrix, made positive definite by adding to its diagonal.
 fn definite(family: &Conditional, matrix: &[f64]) -> Option<Vec<f64>> {
     let symbolic = family.symbolic();
     let diagonal: Vec<usize> = (0..symbolic.dim()).map(|j| symbolic.diagonal(j)).collect();

@@ -35,7 +35,7 @@ pub struct Beginning<'a, D: TwiceDifferentiable> {
     pub family: Arc<dyn Family>,
     /// The random numbers.
     pub source: NoiseSource,
-    /// Where it begins. After a resume that is where the stage stood, which no step depends on.
+    /// Where it begins. After a resume that is the beginning of the stage, which no step depends on.
     pub omega: Vec<f64>,
     /// Keeps the draws of the fit's families apart: 0 for the first.
     pub stream: u64,
@@ -65,7 +65,7 @@ pub trait MethodSettings: Copy {
     /// The name in traces and checkpoints.
     const NAME: &'static str;
 
-    /// Whether several starts come first; else it begins at the initial point with unit scales.
+    /// Whether several starts come first; otherwise it begins at the initial point with unit scales.
     const STARTS: bool = true;
 
     /// Checks ranges.
@@ -87,7 +87,7 @@ pub trait MethodSettings: Copy {
         smoothness == Smoothness::Twice
     }
 
-    /// The methods that fit a family, each taking over where the one before [hands over](Fitting::hands_over).
+    /// The methods that fit a family, each of which takes over when the previous one [hands over](Fitting::hands_over).
     fn plan(&self, kind: FamilyKind) -> Vec<Method>;
 }
 

@@ -31,7 +31,8 @@ use crate::saa::{SaaSettings, averages, within_memory};
 /// Settings of the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NaturalSettings {
-    /// Largest estimated distance from the best bound of the family, in nats; `None` is that of the Newton rounds.
+    /// Largest estimated distance from the best bound of the family, in nats; `None` is that of Newton's method on
+    /// fixed draws.
     pub tolerance: Option<f64>,
     /// Draws of the first iteration.
     pub first_draws: usize,
@@ -54,7 +55,7 @@ impl Default for NaturalSettings {
 }
 
 impl NaturalSettings {
-    /// The Newton rounds that go on from where these steps end.
+    /// Newton's method on fixed draws, which continues from the end of these steps.
     fn rounds(&self) -> SaaSettings {
         SaaSettings {
             tolerance: self.tolerance,
@@ -67,7 +68,7 @@ impl NaturalSettings {
     }
 }
 
-/// Parts of a step that are tried one after the other.
+/// Fractions of a step that are tried in sequence.
 const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 
 /// Lanes of Hessian-vector products of one iteration, at most, and draws that they are of, at least.
@@ -96,7 +97,7 @@ impl MethodSettings for NaturalSettings {
         self.max_draws(dim)
     }
 
-    /// Newton rounds on fixed draws go on where these steps end.
+    /// Newton's method on fixed draws continues from the end of these steps.
     fn plan(&self, kind: FamilyKind) -> Vec<Method> {
         [vec![(*self).into()], self.rounds().plan(kind)].concat()
     }
@@ -130,7 +131,7 @@ impl Fitting for NaturalSettings {
     /// Used if no step improves the bound, and everywhere if fixed draws suffice for a covariance: along a direction in
     /// which mean and covariance move together, the bound may be fifty times flatter than at a fixed covariance, and
     /// the gain of a step there is lost in the noise. Two scales of a walk of 60 steps were 2 sd off, and .04 nats
-    /// short of the best where .005 were promised.
+    /// below the best although .005 were promised.
     fn hands_over(&self, status: &Status, dim: usize) -> bool {
         match status {
             Status::Stalled { .. } => true,
@@ -174,7 +175,7 @@ impl MethodState for NaturalState {
 }
 
 impl<D: TwiceDifferentiable> Natural<'_, D> {
-    /// Twice as many draws from now on; the end where there cannot be more.
+    /// Doubles the number of draws, or ends the fit at the largest number.
     fn more_draws(&self, state: &mut NaturalState, iteration: u64, gain: f64) -> Option<Status> {
         let most = self.settings.max_draws(self.family.dim());
         if state.lanes < most {

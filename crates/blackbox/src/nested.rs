@@ -29,7 +29,7 @@ use crate::reduce::{axpy, dot};
 pub struct NestedSettings {
     /// Predicted gain in nats at which the mode of the global parameters is found.
     pub tolerance: f64,
-    /// Points of the global parameters of a round.
+    /// Number of points of the global parameters per iteration.
     pub points: usize,
     /// Largest number of iterations.
     pub max_iterations: u64,
@@ -45,7 +45,7 @@ impl Default for NestedSettings {
     }
 }
 
-/// Parts of a step that are tried together.
+/// Fractions of a step that are tried together.
 const SHARES: [f64; 5] = [1.0, 0.5, 0.25, 0.1, 0.02];
 
 /// Longest step in a coordinate.
@@ -160,7 +160,7 @@ struct Points {
     /// Coordinates of each in the global parameters' Gaussian.
     x: Vec<Vec<f64>>,
     modes: Vec<LocalMode>,
-    /// Normalised weights of the global parameters' mass, smoothed, and the share of the points that they leave.
+    /// Normalised and smoothed weights of the global parameters' mass, and the effective share of the points.
     weights: Vec<f64>,
     share: f64,
 }

@@ -5,8 +5,8 @@
 //! Conjugate gradients stop inside when the residual is small, on the boundary, or at negative curvature, which they
 //! follow to the boundary (Conn, Gould and Toint, *Trust-Region Methods*, 2000, algorithm 7.5.1, whose recurrences give
 //! P-norms without P). A step is accepted if the objective falls by at least a tenth of the model's prediction. A trial
-//! with a non-finite objective is rejected. The minimisers for smaller radii lie on the way that conjugate gradients
-//! took, so that the trials after a rejection cost an evaluation each and no products.
+//! with a non-finite objective is rejected. The minimisers for smaller radii are on the path of the conjugate
+//! gradients, so the trials after a rejection cost one evaluation each and no products.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Archive, ArchiveError, Snapshot};
@@ -45,7 +45,7 @@ pub struct Newton {
     slow: bool,
 }
 
-/// How much one iteration may spend.
+/// The budget of one iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// Relative accuracy of the conjugate gradients, in the metric of the preconditioner.
@@ -241,7 +241,7 @@ struct Leg {
 }
 
 impl Leg {
-    /// How far along p the boundary is.
+    /// The length along p to the boundary.
     fn room(&self, radius: f64) -> f64 {
         // The positive root of ‖s + τp‖² = δ².
         let room = (radius * radius - self.ss).max(0.0);
@@ -271,7 +271,7 @@ impl Way {
         self.legs.len() as u64
     }
 
-    /// Its end, the minimiser for the radius that it was made for.
+    /// Its end, the minimiser for the radius of that run.
     fn end(&self) -> Solution {
         let last = self.legs.last();
         Solution {

@@ -13,7 +13,7 @@ pub enum NoisePurpose {
     Draws,
     /// Random starting points and the draws on which they are compared.
     Start,
-    /// The fixed draws of a sample-average round.
+    /// The fixed draws of a stage of the sample-average approximation.
     Sample,
     /// Stochastic gradients.
     Gradient,
@@ -31,15 +31,15 @@ pub enum NoisePurpose {
     Resample,
     /// Draws of Hessian-vector products.
     Curvature,
-    /// Draws by which a step is assessed.
+    /// Draws that assess a step.
     Change,
-    /// Particles of a refinement: where they start, and which go on.
+    /// Particles of a refinement: their starts, and the resampling.
     Particle,
     /// Momenta, step sizes and acceptances of the chains.
     Momentum,
     /// Draws on which a family is evaluated before it is fitted.
     Preview,
-    /// Draws from which coordinates are moved far away.
+    /// Draws whose coordinates are moved far away.
     Far,
     /// Points at which symmetries are looked for.
     Symmetry,
@@ -119,7 +119,7 @@ impl NoiseSource {
         );
     }
 
-    /// Uniform numbers in (0, 1), one a row, for one lane.
+    /// Uniform numbers in (0, 1), one per row, for one lane.
     pub fn uniforms(&self, purpose: NoisePurpose, iteration: u64, lane: u64, out: &mut [f64]) {
         let (simd, key, rows) = (self.simd, purpose.key(), out.len());
         rng::fill_uniforms(simd, self.seed, key, iteration, lane, rows, 1, out);

@@ -9,9 +9,8 @@ use crate::dense::cholesky;
 use crate::family::{Curvature, Family};
 use crate::reduce::{axpy, sum};
 
-/// `F(ω) = −(1/M) Σ_l log p(T(ω, ε_l)) − H(ω)` for M fixed noise lanes, with gradient and
-/// Hessian-vector products. Smaller is better. F is +∞ where any lane's density is not finite, so that
-/// a minimiser never moves there.
+/// `F(ω) = −(1/M) Σ_l log p(T(ω, ε_l)) − H(ω)` for M fixed noise lanes, with gradient and Hessian-vector products.
+/// Smaller is better. F is +∞ if any lane's density is not finite, so a minimiser never moves there.
 pub struct Objective<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -184,8 +183,8 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         out.iter_mut().for_each(|x| *x = -*x);
     }
 
-    /// A positive definite estimate of `−E ∇²log p` from `draws` of the lanes at `omega`, made
-    /// definite by adding multiples of the inverse variances. Costs `draws × d` lanes of products.
+    /// A positive definite estimate of `−E ∇²log p` from `draws` of the lanes at `omega`, by adding multiples of the
+    /// inverse variances. Costs `draws × d` lanes of products.
     pub fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature> {
         let hessian = self.negated_hessian(omega, draws);
         let dim = self.family.dim();

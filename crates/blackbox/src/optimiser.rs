@@ -1,4 +1,4 @@
-//! First-order optimisers as values: they turn a gradient of the bound into an upward step.
+//! First-order optimisers as values: they convert a gradient of the bound to an upward step.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub enum Schedule {
     /// Always the same.
     Constant,
-    /// `(1 + t/delay)^(−power)`; Robbins and Monro ask for a power in (½, 1].
+    /// `(1 + t/delay)^(−power)`; Robbins and Monro require a power in (½, 1].
     Power {
         /// Iterations until the fall is felt.
         delay: f64,

@@ -20,7 +20,7 @@ use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::mean_se;
 
-/// How a stochastic gradient is made.
+/// The gradient estimator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Estimator {
@@ -103,10 +103,10 @@ impl Stream {
     }
 }
 
-/// Replaced draws of a gradient, per draw wanted, that end it, as in Stan.
+/// Number of replaced draws, per requested draw of a gradient, that ends it, as in Stan.
 const RETRIES: usize = 10;
 
-/// Evaluates a density at the draws of a family; one call to the density a batch.
+/// Evaluates a density at the draws of a family, with one call to the density per batch.
 pub struct Oracle<'a, D: LogDensity> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -197,8 +197,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         difference
     }
 
-    /// The difference of the bounds `L(to) − L(from)` on the same noise; lanes that are not finite on
-    /// either side are left out, and counted.
+    /// The difference of the bounds `L(to) − L(from)` on the same noise; lanes that are not finite on either side are
+    /// omitted and counted.
     pub fn matched_difference(
         &mut self,
         from: &[f64],
@@ -255,8 +255,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         count
     }
 
-    /// The naive gradient of the bound from exactly `draws` draws of a stream, as Stan makes it: a
-    /// draw that is not finite is replaced by the next of the stream.
+    /// The naive gradient of the bound from exactly `draws` draws of a stream, as in Stan: a draw that is not finite is
+    /// replaced by the next of the stream.
     ///
     /// # Errors
     /// The number of replaced draws, when it reaches ten times `draws`.
@@ -285,8 +285,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         Ok(())
     }
 
-    /// The bound from exactly `draws` draws of a stream as Stan estimates it: mean log density plus
-    /// entropy, draws that are not finite replaced by the next of the stream.
+    /// The bound from exactly `draws` draws of a stream as in Stan: mean log density plus entropy, with non-finite
+    /// draws replaced by the next of the stream.
     ///
     /// # Errors
     /// The number of replaced draws, when it reaches `draws`.

@@ -1,9 +1,9 @@
 //! Pareto-smoothed importance sampling, number for number as ArviZ's `psislw`.
 //!
-//! The largest weights are replaced by order statistics of a generalised Pareto distribution fitted
-//! to them; its shape k̂ says how many moments the weights have. Vehtari, Simpson, Gelman, Yao and
-//! Gabry, *Pareto smoothed importance sampling*, JMLR 25(72), 2024; the fit is Zhang and Stephens'
-//! (Technometrics 51, 2009) with the weak prior of the former.
+//! The largest weights are replaced by order statistics of a generalised Pareto distribution fitted to them; its shape
+//! k̂ determines the number of finite moments of the weights. Vehtari, Simpson, Gelman, Yao and Gabry, *Pareto smoothed
+//! importance sampling*, JMLR 25(72), 2024; the fit is Zhang and Stephens' (Technometrics 51, 2009) with the weak prior
+//! of the former.
 
 use jensen_math::special::log_sum_exp_slice;
 
@@ -51,7 +51,7 @@ pub fn psis(log_weights: &[f64], relative_efficiency: f64) -> Psis {
     }
 }
 
-/// The k̂ of [`psis`] alone, which the tail decides.
+/// The k̂ of [`psis`], which depends only on the tail.
 pub(crate) fn khat(log_weights: &[f64], relative_efficiency: f64) -> f64 {
     let mut x = log_weights.to_vec();
     Tail::of(&mut x, relative_efficiency).map_or(f64::INFINITY, |tail| tail.fit(&x).0)
@@ -61,8 +61,8 @@ pub(crate) fn khat(log_weights: &[f64], relative_efficiency: f64) -> f64 {
 /// heavier of their two tails, so that moments from the order 1/k̂ on do not exist. `pareto_khat` of the R package posterior
 /// (Vehtari et al. 2024, section 3.2), whose tails are as long as those of [`psis`].
 ///
-/// `None` where a draw is not finite, or where neither tail has five draws beyond a threshold that is reached: then the quantity
-/// is bounded, or the draws are too few to tell.
+/// `None` if a draw is not finite, or neither tail has five draws beyond a threshold: the quantity is then bounded, or
+/// the draws are too few.
 pub fn tail_index(draws: &[f64], relative_efficiency: f64) -> Option<f64> {
     let size = draws.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
     if !draws.iter().all(|x| x.is_finite()) || size == 0.0 {

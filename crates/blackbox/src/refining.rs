@@ -95,7 +95,7 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         }
     }
 
-    /// Begins refining a fit that ended with `status`; `None` where that is not wanted or cannot start.
+    /// Begins refining a fit that ended with `status`; `None` if that is not wanted or cannot start.
     fn begin(&mut self, fitted: &DriverState, status: &Status, at: u64) -> Option<Begun> {
         let output = self.driver.output(fitted);
         if !self.wanted(&output, status) {

@@ -42,7 +42,7 @@ pub struct SaaSettings {
     /// Largest number of draws of a stage, doubled once if that suffices. It is lowered (to 256 at least) if
     /// coordinates times draws would exceed 2²³, to bound memory.
     pub max_draws: usize,
-    /// Largest number of Hessian-vector products on all draws of a round, in all rounds together.
+    /// Largest number of Hessian-vector products on all draws of a stage, in all stages together.
     pub max_products: u64,
 }
 
@@ -101,7 +101,7 @@ impl SaaSettings {
     }
 }
 
-/// Draws of the first round for every row of a covariance, and the most of them.
+/// Number of draws of the first stage per row of a covariance, and its largest value.
 const DRAWS_A_ROW: usize = 4;
 const MOST_FIRST: usize = 2048;
 
@@ -187,9 +187,9 @@ pub struct SaaState {
     lanes: usize,
     /// Whether the present round solves its Newton systems accurately.
     fine: bool,
-    /// Log densities of the lanes where the round began.
+    /// Log densities of the lanes at the beginning of the stage.
     entry_lanes: Vec<f64>,
-    /// Objective where the round began.
+    /// Objective at the beginning of the stage.
     entry: f64,
     /// Last estimate of the distance from the optimum, and its standard error.
     gap: [f64; 2],
@@ -204,7 +204,7 @@ pub struct SaaState {
 /// a few, from a bad start some tens.
 const ROUND_ITERATIONS: u64 = 100;
 
-/// How a stalled run says that second derivatives mislead.
+/// The message of a stalled run that second derivatives mislead.
 const KINK: &str =
     "second derivatives do not predict the bound on fixed draws, as for a density with kinks";
 
@@ -252,8 +252,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
         objective
     }
 
-    /// A state at `omega` on the draws of `round`; draws beyond the density's support are met by
-    /// shrinking the spread.
+    /// A state at `omega` on the draws of `round`. If draws fall outside of the support, the spread is shrunk.
     fn begin(&mut self, omega: &[f64], round: u64, lanes: usize, calls: Calls) -> Option<SaaState> {
         let family = self.family.clone();
         let mut factor = 1.0;

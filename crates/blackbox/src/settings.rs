@@ -83,8 +83,8 @@ pub enum FamilyChoice {
     /// From 500 dimensions on, the conditionally structured Gaussian if a few coordinates are neighbours of most others
     /// ([`begins_conditional`](crate::begins_conditional)). Else mean-field first; when its k̂ is too large, sparse,
     /// full-rank (up to 400 dimensions) or low-rank, started from it; when that is no good either, from 100 dimensions
-    /// on local parameters given global ones; where starts find other modes that are no relabelling, a mixture (up to
-    /// 64 dimensions). All are reported.
+    /// on local parameters given global ones; where starts find other modes that are not a relabelling, a mixture (up
+    /// to 64 dimensions). All are reported.
     Auto,
     /// This one.
     Only(FamilyKind),
@@ -107,7 +107,7 @@ pub struct Settings {
     /// The refinement to draws of the posterior.
     #[serde(default, skip_serializing_if = "RefineSettings::is_default")]
     pub refine: RefineSettings,
-    /// Fresh draws of the final bound and of k̂; 8 or 32 times as many where k̂ is in doubt.
+    /// Fresh draws of the final bound and of k̂; 8 or 32 times as many while k̂ is in doubt.
     pub evaluation_draws: usize,
     /// Largest number of bytes of a method's tables of records. No result depends on it.
     #[serde(skip)]

@@ -1,8 +1,8 @@
 //! A robust start: several short fits from different points, the best kept.
 //!
 //! Every start is a mean-field fit on the same few draws, so the outcomes compare exactly. A start uses even fewer
-//! draws for most of its path. It ends early if it reaches an optimum that an earlier one found. Its spread begins
-//! where the density's own curvature puts it (at most 1), so raw scales cannot throw the first draws out of range.
+//! draws for most of its path. It ends early if it reaches an optimum that an earlier one found. Its initial spread
+//! comes from the density's own curvature (at most 1), so raw scales cannot throw the first draws out of range.
 //! Starting from a bound rather than a mode matters: in a centred hierarchy the density has no finite mode, the bound
 //! has an optimum. Starts that end in different, comparably good optima reveal several modes.
 //!
@@ -49,10 +49,10 @@ const TOLERANCE: f64 = 0.1;
 pub struct StartSettings {
     /// Where to begin.
     pub init: Init,
-    /// Number of starts; `None` is 9 up to 16 dimensions (27 where they disagree), 5 up to 64 (15 where they do), 3
-    /// beyond (9 where they do, up to 256), and up to 64 dimensions four more 10 to 100 away from the origin in every
-    /// coordinate. A given point is one start. `Some(0)` makes no starts: the method begins at the initial point with
-    /// unit scales, as ADVI and HFSGVI always do.
+    /// Number of starts; `None` is 9 up to 16 dimensions (27 if they disagree), 5 up to 64 (15 if they do), 3 beyond (9
+    /// if they do, up to 256), and up to 64 dimensions four more at 10 to 100 from the origin in every coordinate. A
+    /// given point is one start. `Some(0)` makes no starts: the method begins at the initial point with unit scales, as
+    /// ADVI and HFSGVI always do.
     pub starts: Option<usize>,
     /// Draws on which starts are compared.
     pub draws: usize,
@@ -118,9 +118,9 @@ impl StartSettings {
 const BEHIND: f64 = 20.0;
 const PATIENCE: u64 = 5;
 
-/// Predicted nats, beside the size of the bound, at which a start that is stuck is where the density has no digits
-/// left: two logarithms of gamma functions of 1e85 have a difference of noise, which may well be higher than any bound,
-/// and derivatives of 1e70. Such a bound is not finite.
+/// Predicted gain in nats, relative to the size of the bound, at which a stuck start is considered to be where the
+/// density has no digits left: the difference of two log gamma functions of 1e85 is noise, which may exceed any bound,
+/// with derivatives of 1e70. Such a bound is not finite.
 const ABSURD: f64 = 1e6;
 
 impl StartsState {
@@ -135,7 +135,7 @@ impl StartsState {
         bounds.fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// The end of a start that is where another has ended.
+    /// The end of a start at the optimum of another.
     fn known(&self, found: &StartOutcome) -> Option<StartOutcome> {
         let known = (self.outcomes.iter()).find(|known| known.is_found_by(found))?;
         Some(StartOutcome {
@@ -163,11 +163,11 @@ struct Running {
     index: u64,
     /// Its iterations in this stage.
     taken: u64,
-    /// The last of them that left it behind.
+    /// The last of them in which it was behind.
     behind: u64,
 }
 
-/// How far a start is.
+/// The state of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Stage {
@@ -250,7 +250,7 @@ pub struct Starts<'a, D: TwiceDifferentiable> {
     points: Points,
     settings: StartSettings,
     objective: Objective<'a, D>,
-    /// The same on fewer draws, one for each that may be on its way.
+    /// The same on fewer draws, one for each running start.
     scouts: Vec<Objective<'a, D>>,
     /// After it ends, no further start is made, because the density is no longer evaluated.
     interrupt: Option<&'a Interrupt<'a>>,
@@ -262,7 +262,7 @@ pub struct StartsState {
     outcomes: Vec<StartOutcome>,
     /// The running starts, by slot.
     wave: Vec<Option<Running>>,
-    /// The lowest index that was not begun.
+    /// The lowest index not yet begun.
     next: u64,
     calls: Calls,
 }
@@ -297,7 +297,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
-    /// The same, for a run that may be stopped in the middle of a step.
+    /// The same, for a run that may be interrupted within a step.
     pub fn heeding(self, interrupt: &'a Interrupt<'a>) -> Self {
         Self {
             interrupt: Some(interrupt),

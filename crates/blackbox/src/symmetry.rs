@@ -39,7 +39,7 @@ const ROUNDING: f64 = 1e-8;
 /// Dimension beyond which symmetries are not searched.
 const LARGEST: usize = 4096;
 
-/// Labellings beyond which they are not counted.
+/// Number of labellings beyond which they are not counted.
 pub(crate) const MOST: usize = 50_000;
 
 /// The number of equal modes, and the found modes among them.

@@ -13,7 +13,7 @@ use crate::reduce::dot;
 use crate::refine::Refined;
 use crate::starts::{OtherMode, StartOutcome, best_start, scattered};
 
-/// A larger bound in size leaves less than a thousandth of a nat to differences.
+/// For a bound of larger size, differences have fewer than three correct decimals.
 const LARGEST_BOUND: f64 = 1e12;
 
 /// Largest standard error of the bound in nats. Four thousand draws with usable weights estimate it to a tenth.
@@ -120,15 +120,15 @@ fn explored(refined: &Refined, optimum: &OtherMode) -> bool {
     visited(refined, optimum) || is_amid(&refined.draws, &optimum.mean)
 }
 
-/// Standard deviations of refined draws, in all coordinates together, within which an optimum lies amid them: a mean field
-/// on a ridge is so narrow that its bound has several optima where the posterior has one, and a mode that chains have not
-/// been to is further from them.
+/// Largest Mahalanobis distance, over all coordinates, of an optimum that is covered by refined draws: a mean field on
+/// a ridge is so narrow that its bound has several optima where the posterior has one, and an unvisited mode is further
+/// from the draws.
 const AMID: f64 = 3.0;
 
-/// Fewest draws a coordinate from which that distance can be estimated.
+/// Fewest draws per coordinate from which that distance can be estimated.
 const TELLING: usize = 4;
 
-/// Whether an optimum lies amid draws, by its Mahalanobis distance from their mean.
+/// Whether draws cover an optimum, by its Mahalanobis distance from their mean.
 fn is_amid(draws: &Draws, optimum: &[f64]) -> bool {
     let (dim, count) = (draws.dim, draws.count);
     if count < TELLING * dim {
@@ -153,7 +153,7 @@ fn is_amid(draws: &Draws, optimum: &[f64]) -> bool {
     })
 }
 
-/// The share of the mass that the bounds of two modes give the other one.
+/// The share of the mass of the other mode, from the bounds of two modes.
 fn promised(mode: &OtherMode) -> f64 {
     1.0 / (1.0 + mode.below.exp())
 }
@@ -295,7 +295,7 @@ fn no_end(result: &FamilyResult) -> Option<Reason> {
     })
 }
 
-/// Nats by which optima differ that are as high as each other.
+/// Difference in nats within which optima count as equally high.
 const LEVEL: f64 = 0.005;
 
 /// Modes that the fit does not cover, of which the highest is reported.
@@ -330,7 +330,7 @@ fn other_modes<'a>(
     })
 }
 
-/// The poorer optima where they are many.
+/// The poorer optima, if there are many.
 fn poorer_optima(starts: &[StartOutcome]) -> Vec<OtherMode> {
     if starts.is_empty() {
         return Vec::new();

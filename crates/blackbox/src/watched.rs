@@ -1,4 +1,4 @@
-//! A density that is not evaluated any more once a step is in vain.
+//! A density that stops evaluating once a step is interrupted.
 //!
 //! A density may end an evaluation itself when the time is up, and leave NaN. The interrupt is then checked again, so
 //! that no step uses the incomplete result.
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jensen_density::{ErasedRecords, Lanes, LanesMut, LogDensity, Pattern, TwiceDifferentiable};
 use jensen_run::Interrupt;
 
-/// Evaluates a density until an [`Interrupt`] says that the step is over; values are `NaN` from then on.
+/// Evaluates a density until an [`Interrupt`] ends the step; values are `NaN` from then on.
 pub(crate) struct Watched<'a, D> {
     pub density: &'a D,
     pub interrupt: &'a Interrupt<'a>,

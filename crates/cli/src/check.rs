@@ -13,7 +13,7 @@ use crate::args::CheckArgs;
 use crate::failure::{CommandResult, Exit, Failure, harmless, print, remark, remark_coloured};
 use crate::limits;
 
-/// Endings of files that are no programs.
+/// Endings of files that are not programs.
 const DATA: [&str; 7] = ["json", "csv", "tsv", "r", "rdump", "dump", "parquet"];
 
 /// Runs the command: diagnostics on standard error, one line a program on standard output.

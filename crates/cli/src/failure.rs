@@ -125,7 +125,7 @@ pub fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
     );
 }
 
-/// Writes to standard output. A reader that went away (`jensen … | head`) is no failure.
+/// Writes to standard output. A reader that went away (`jensen … | head`) is not a failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out
@@ -139,7 +139,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Says something on standard error that is no failure.
+/// Says something on standard error that is not a failure.
 pub fn remark(text: &str) {
     remark_coloured(&harmless(text));
 }

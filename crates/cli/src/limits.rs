@@ -12,7 +12,7 @@ use crate::terminal::STOP;
 /// Time after an exceeded limit: a run that ends by it still makes its draws, an infinite loop does not.
 const GRACE: Duration = Duration::from_millis(700);
 
-/// A limit on time that is counted anew for building and for the run.
+/// A limit on time that is counted again for building and for the run.
 struct Watch {
     begun: Instant,
     /// The time at which the end or Ctrl-C was first noticed.

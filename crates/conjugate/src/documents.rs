@@ -82,7 +82,7 @@ pub trait Documents: Sync {
     }
 }
 
-/// Documents in memory, one after the other.
+/// Documents in memory, in sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryDocuments {
     terms: usize,
@@ -171,7 +171,7 @@ impl Documents for MemoryDocuments {
     }
 }
 
-/// The documents `start..end` of a corpus as a corpus of their own: a held-out split.
+/// The documents `start..end` of a corpus as a separate corpus: a held-out split.
 pub struct DocumentRange<'a> {
     documents: &'a dyn Documents,
     start: usize,
@@ -233,7 +233,7 @@ const BLOCKS_MIXED: usize = 64;
 /// word a block and not a word a point. With blocks of one point and at most 64 of them, or with `block = 1` in
 /// general, it is a uniformly random permutation.
 ///
-/// The order is a function of (seed, pass, len, block) alone.
+/// The order is a function of (seed, pass, len, block).
 #[derive(Clone, Debug)]
 pub struct Order {
     seed: u64,

@@ -9,7 +9,7 @@ use jensen_run::{Record, Snapshot};
 
 use crate::temper::InverseTemperatures;
 
-/// How the likelihood of the points of a batch is weighed.
+/// The weights of the likelihood of the points of a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Heat<'a, T> {
     /// One inverse temperature for all.

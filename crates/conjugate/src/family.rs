@@ -24,8 +24,8 @@ pub enum ExponentialFamily {
         /// Number of rates.
         n: usize,
     },
-    /// A mean μ and a precision τ in each of `dim` dimensions, independent of each other. Four numbers a dimension:
-    /// t = (τμ, −½τμ², −τ, log τ), λ = (κm, κ, b + ½κm², a − ½) for τ ~ Gamma(a, b), μ | τ ~ N(m, 1/(κτ)).
+    /// A mean μ and a precision τ in each of `dim` dimensions, independent of each other. Four numbers per dimension: t
+    /// = (τμ, −½τμ², −τ, log τ), λ = (κm, κ, b + ½κm², a − ½) for τ ~ Gamma(a, b), μ | τ ~ N(m, 1/(κτ)).
     NormalGamma {
         /// Number of dimensions.
         dim: usize,
@@ -63,7 +63,7 @@ impl ExponentialFamily {
         self.len() == 0
     }
 
-    /// a(λ) and ∇a(λ) = `E[t]`, the latter written to `out`; a is NaN where λ lies outside of the family.
+    /// a(λ) and ∇a(λ) = `E[t]`, the latter written to `out`; a is NaN if λ is outside of the family.
     pub fn moments(self, lambda: &[f64], out: &mut [f64]) -> f64 {
         match self {
             Self::Dirichlet { .. } => {

@@ -20,7 +20,7 @@ pub struct ModelFit {
     pub gain: Option<f64>,
     /// Pairs of components that became equal: see [`twins`].
     pub twins: Vec<(usize, usize)>,
-    /// Points that were learned from, counted again in every pass.
+    /// Training points, counted again in every pass.
     pub points: u64,
     /// Points without content that were skipped.
     pub skipped: u64,

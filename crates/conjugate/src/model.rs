@@ -21,9 +21,9 @@ pub struct Local {
     pub energy: f64,
     /// H(q(z_i)), in nats.
     pub entropy: f64,
-    /// Inner iterations, where the local step iterates.
+    /// Inner iterations, if the local step iterates.
     pub sweeps: u32,
-    /// Whether an iterated local step met its rule.
+    /// Whether an iterated local step satisfied its rule.
     pub converged: bool,
 }
 
@@ -49,7 +49,7 @@ pub trait ConjugateModel: Sync {
     /// Number of data points.
     fn points(&self) -> usize;
 
-    /// The size of a point on which its normaliser depends (tokens, steps of a sequence); 1 where all points are alike.
+    /// The size of a point on which its normaliser depends (tokens, steps of a sequence); 1 if all points are alike.
     fn size(&self, point: usize) -> f64 {
         let _ = point;
         1.0
@@ -78,7 +78,7 @@ pub trait ConjugateModel: Sync {
     /// The largest share of the random start in the statistics of a hot iteration of a cooling policy, which prevents
     /// components from merging for good; see [`driver`](crate::driver).
     ///
-    /// A tenth is enough for parts that come apart by themselves at some temperature above 1.
+    /// A tenth suffices for components that separate by themselves at some temperature above 1.
     fn lean(&self) -> f64 {
         0.1
     }
@@ -137,12 +137,13 @@ pub trait ConjugateModel: Sync {
 
 /// Two parts are twins when their distributions are closer than this share of their numbers, in nats.
 ///
-/// Parts of equal data are at distance 0, and where one has twice the data of the other, at an eighth of a nat a
+/// Components with equal data are at distance 0, and if one has twice the data of the other, at an eighth of a nat per
 /// number. Components that distinguish points, even if only by noise, differ by about a nat per number, and by more
 /// with more points.
 const TWINS: f64 = 0.25;
 
-/// Pairs of parts that a fit made the same, each part beside the first like it. Parts that hold no data are no twins.
+/// Pairs of components that became equal, each component beside the first like it. Parts that hold no data are not
+/// twins.
 ///
 /// The distance is the symmetric Kullback–Leibler divergence of their distributions, (λᵢ − λⱼ)·(E tᵢ − E tⱼ), which does not
 /// depend on the origin and the units of the data.

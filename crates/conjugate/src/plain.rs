@@ -19,7 +19,7 @@ pub struct Plain {
 /// Largest number of steps; one suffices unless values are missing, which take a few.
 const STEPS: usize = 100;
 
-/// The bound of a model of one part.
+/// The bound of a model with one component.
 pub(crate) fn alone<M: ConjugateModel>(model: &M) -> f64 {
     let mut engine = Pointwise::new(model);
     let mut globals = engine.start(0);

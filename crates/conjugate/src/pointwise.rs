@@ -432,9 +432,8 @@ fn bounds_at<M: ConjugateModel>(model: &M, expected: &[f64], memory: &[f64]) -> 
         .collect()
 }
 
-/// How well q(β) predicts the points of a model that it was not fitted to: the mean over points of
-/// E_q[log p(x, z | β)] + H(q(z)) at T = 1, a lower bound of the log predictive density in nats a point, with its standard
-/// error.
+/// The predictive quality of q(β) on points that it was not fitted to: the mean over points of E_q[log p(x, z | β)] +
+/// H(q(z)) at T = 1, a lower bound of the log predictive density in nats per point, with its standard error.
 pub fn heldout<M: ConjugateModel>(model: &M, lambda: &[f64]) -> (f64, f64) {
     let moments = Moments::of(&point_bounds(model, lambda, &[]));
     (moments.mean(), moments.standard_error())
@@ -445,7 +444,7 @@ pub fn heldout<M: ConjugateModel>(model: &M, lambda: &[f64]) -> (f64, f64) {
 /// Iterated local steps have local optima; each point takes the better of a fresh start and a continuation from its
 /// last visit.
 ///
-/// NaN where the points are elsewhere and could not be reached.
+/// NaN if the points are elsewhere and could not be reached.
 pub fn untempered_bound<M: ConjugateModel>(model: &M, globals: &VectorGlobals) -> f64 {
     let expected = model.blocks().expectations(&globals.lambda);
     let points = match model.elsewhere() {

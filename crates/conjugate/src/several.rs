@@ -45,7 +45,7 @@ pub struct BestFit {
     pub fit: ModelFit,
     /// The index of the candidate.
     pub chosen: usize,
-    /// How the candidates ended, in their order; fewer where the run was stopped.
+    /// The results of the candidates, in order; fewer if the run was stopped.
     pub ended: Vec<Ended>,
 }
 
@@ -117,7 +117,7 @@ impl Snapshot for SeveralState {
     }
 }
 
-/// Fits candidates one after the other.
+/// Fits candidates in sequence.
 struct Several<'a, M: ConjugateModel> {
     candidates: &'a [Candidate<'a, M>],
     /// Iterations of each at most.

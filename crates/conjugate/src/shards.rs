@@ -62,7 +62,7 @@ impl Part {
     /// Reads the output of [`write`](Self::write).
     ///
     /// # Errors
-    /// It is no part.
+    /// It is not a part.
     pub fn read(read: &mut Reader<'_>) -> Result<Self, String> {
         Ok(Self {
             sums: Sums::read(read)?,
@@ -103,7 +103,7 @@ fn expected<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<Vec<f6
 }
 
 /// The work of a shard: the local steps of the points of a share, for the output of [`Ask::write`]. The same arguments
-/// give the same bits anywhere.
+/// give the same bits on any machine.
 ///
 /// # Errors
 /// It is not such, or of another model.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// The grid of temperatures of global variational tempering.
 ///
-/// Stochastic fits begin with r uniform over it, as the paper's do. Batch ascent forgets its random start only with
-/// soft assignments, so it begins at the hottest temperature, as a schedule from there would.
+/// Stochastic fits begin with r uniform over it, as in the paper. Batch ascent forgets its random start only with soft
+/// assignments, so it begins at the hottest temperature, as a schedule from there would.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GlobalTempering {
     /// Number M of temperatures, at least 2.
@@ -85,7 +85,7 @@ pub struct LocalTempering {
     /// Number M of inverse temperatures, evenly spaced in [0, 1] with both ends; at least 2.
     pub temperatures: usize,
     /// a and b of the prior Beta(a, b) of a continuous 1/T, both at least 1. Its integrals use the trapezoidal rule
-    /// with the M inverse temperatures as nodes. Without it 1/T is one of the M, as likely as any other.
+    /// with the M inverse temperatures as nodes. Without it 1/T is one of the M, with equal probabilities.
     #[serde(default)]
     pub beta: Option<(f64, f64)>,
     /// The expected log normalisers are recomputed when the sum of step sizes since the last time reaches this, as a
@@ -107,8 +107,8 @@ impl Default for LocalTempering {
     }
 }
 
-/// The smallest inverse temperature that is allowed after `pass` passes of a cooling of `passes`: from `coldest` at the
-/// start it rises linearly to 1; 0 without a cooling.
+/// The smallest allowed inverse temperature after `pass` passes of a cooling of `passes`: from `coldest` at the start
+/// it rises linearly to 1; 0 without a cooling.
 ///
 /// Inferred temperatures converge to values that the model prefers, which need not be 1. The cooling removes the hot
 /// end of the grid bit by bit, so whatever was inferred, the last stage is plain inference of the model itself.
@@ -183,7 +183,8 @@ impl Temper {
         matches!(self, Self::Global(global) if global.start == HeatStart::Both)
     }
 
-    /// Passes (iterations of batch ascent) from which on the temperature is 1, of a policy that heats and prescribes so.
+    /// Passes (iterations of batch ascent) from which on the temperature is 1, for a policy that heats and prescribes
+    /// it.
     pub fn cooled_after(&self) -> Option<f64> {
         match self {
             Self::None => None,
@@ -198,7 +199,7 @@ impl Temper {
         }
     }
 
-    /// The flags that end a fit at temperature 1 where one of this policy ended hot.
+    /// The flags that end a fit at temperature 1 if one with this policy ended hot.
     pub fn remedy(&self, length: &Length) -> String {
         let Length {
             planned,
@@ -456,7 +457,7 @@ pub struct InverseTemperatures {
 }
 
 impl InverseTemperatures {
-    /// The prior mean: where a point begins that has not been looked at.
+    /// The prior mean: the initial temperature of an unvisited point.
     pub fn mean(&self) -> f64 {
         let total = special::log_sum_exp_slice(&self.log_prior);
         let pairs = self.log_prior.iter().zip(&self.values);
@@ -465,8 +466,8 @@ impl InverseTemperatures {
 }
 
 impl LocalTempering {
-    /// The inverse temperatures of the grid and their prior: all alike, or the weights of the trapezoidal rule times
-    /// the density of the beta prior.
+    /// The inverse temperatures of the grid and their prior: equal weights, or the weights of the trapezoidal rule
+    /// times the density of the beta prior.
     pub fn grid(&self) -> InverseTemperatures {
         let last = self.temperatures.max(2) - 1;
         let values: Vec<f64> = (0..=last).map(|m| m as f64 / last as f64).collect();

@@ -4,9 +4,9 @@
 //!
 //! - **INLA**: the number of nodes, then for every node its number, how many neighbours it has, and their numbers;
 //! - **BUGS**: JSON with `num` (neighbours of each node) and `adj` (their numbers, one node after the other);
-//! - **edge list**: two numbers a line, apart by a comma or blanks; a header is skipped.
+//! - **edge list**: two numbers per line, apart by a comma or blanks; a header is skipped.
 //!
-//! Nodes are numbered from 0 or from 1; the file tells which by whether a 0 occurs.
+//! Nodes are numbered from 0 or from 1; it is 0 if a 0 occurs in the file.
 
 use std::path::Path;
 
@@ -99,7 +99,7 @@ impl Adjacency {
     }
 }
 
-/// Nodes that a list of edges may leave alone: a graph of more is a mistake in a number.
+/// Largest number of isolated nodes in a list of edges; more means a wrong number.
 const MOST_ALONE: usize = 10_000_000;
 
 /// A number in the file and its position.
@@ -110,7 +110,7 @@ struct Token {
     line: usize,
 }
 
-/// The numbers of a file, comments left out.
+/// The numbers of a file, without comments.
 fn tokens(cursor: &Cursor<'_>) -> Result<Vec<Token>, DataError> {
     let mut tokens = Vec::new();
     let mut start = cursor.pos;

@@ -98,7 +98,7 @@ pub(crate) fn sweep(folder: &Path) -> Result<(), DataError> {
     Ok(())
 }
 
-/// Whether a name is one that [`create_temporary`] gives.
+/// Whether a name comes from [`create_temporary`].
 fn is_temporary(name: &str) -> bool {
     let counted = name
         .strip_prefix('.')

@@ -73,8 +73,8 @@ impl Deref for Bytes {
 }
 
 /// A file that is mapped. Other processes may write to it, which cannot be prevented: every reader calls
-/// [`Mapped::check_unchanged`] before it uses the results. A file that is cut short raises a signal where its missing
-/// pages are read, which the command turns into an error.
+/// [`Mapped::check_unchanged`] before it uses the results. A truncated file raises a signal when its missing pages are
+/// read, which the command converts to an error.
 #[derive(Debug)]
 pub struct Mapped {
     map: Mmap,

@@ -14,7 +14,7 @@ use crate::lookup::similar_name;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Coordinates {
-    /// The names of a variable's dimensions, the first one first; null for one without a name.
+    /// The names of a variable's dimensions in order; null for one without a name.
     #[serde(default)]
     pub dims: BTreeMap<String, Vec<Option<String>>>,
     /// The labels along a dimension, by its name.

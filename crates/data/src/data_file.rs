@@ -36,7 +36,7 @@ impl DataFile {
     /// among the first characters means an R dump, and anything else is a table.
     ///
     /// # Errors
-    /// When it cannot be read, or its name says that it is something else.
+    /// When it cannot be read, or its name has another extension.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::read_within(path, HELD)
     }
@@ -92,7 +92,7 @@ impl DataFile {
         self.parse_apart()?.whole()
     }
 
-    /// The same, with values that are no data (strings, missing values) set apart: [`DataSet::refusal`] has them.
+    /// The same, with values that are not data (strings, missing values) set apart: [`DataSet::refusal`] has them.
     ///
     /// # Errors
     /// If the file does not follow its format.
@@ -133,7 +133,7 @@ impl DataFile {
     }
 }
 
-/// Whether the beginning of a text assigns to variables, as an R dump does.
+/// Whether a text begins with an assignment, as an R dump does.
 fn assigns(bytes: &[u8]) -> bool {
     let beginning = &bytes[..bytes.len().min(4096)];
     beginning.windows(2).any(|pair| pair == b"<-")

@@ -170,7 +170,7 @@ impl DataSet {
         rdump::parse(bytes, label)?.whole()
     }
 
-    /// The data, where every value of the file is one.
+    /// The data, if all values of the file are.
     pub(crate) fn whole(mut self) -> Result<Self, DataError> {
         match self.refused.pop_first() {
             Some((_, error)) => Err(error),
@@ -194,9 +194,10 @@ impl DataSet {
         self.index.contains_key(name) || self.refused.contains_key(name)
     }
 
-    /// The columns of a table in CSV or text; `label` names it in errors. A column of whole numbers is an array of them, one
-    /// of other numbers an array of reals. Words are numbered from 1 in the order of the
-    /// alphabet, and [`words`](Self::words) has their columns; a column of numbers and words is [refused](Self::refusal), as is one with a cell that has no value.
+    /// The columns of a table in CSV or text; `label` names it in errors. A column of whole numbers is an array of
+    /// them, one of other numbers an array of reals. Words are numbered from 1 in alphabetical order, and
+    /// [`words`](Self::words) lists their columns. A column of numbers and words is [refused](Self::refusal), as is one
+    /// with an empty cell.
     pub fn from_csv(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::from_csv_like(bytes, label, &BTreeMap::new())
     }

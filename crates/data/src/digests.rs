@@ -57,7 +57,7 @@ impl Digests {
         write_atomic_bytes(&path, format!("{text}\n").as_bytes())
     }
 
-    /// The names of the files of a folder, where its digests can be read.
+    /// The names of the files in a folder, if its digests can be read.
     pub(crate) fn names(folder: &RunDir) -> Option<Vec<String>> {
         let bytes = fs::read(folder.artefact(Artefact::Digests)).ok()?;
         let stored: Stored = serde_json::from_slice(&bytes).ok()?;
@@ -97,7 +97,7 @@ impl Digests {
     /// which detect damage but not an archive of another fit. None if there was none.
     ///
     /// # Errors
-    /// It cannot be read, is gone, or is another one.
+    /// It cannot be read, is missing, or is another file.
     pub fn archive(folder: &RunDir, artefact: Artefact) -> Result<Option<Vec<u8>>, DataError> {
         let path = folder.artefact(artefact);
         let noted = Self::read(folder)?.and_then(|all| all.0.get(artefact.file_name()).cloned());

@@ -26,7 +26,7 @@ impl DrawsVariable {
         self.shape.iter().product()
     }
 
-    /// Whether a variable of size zero, which the writers leave out.
+    /// Whether a variable has size zero, so that the writers omit it.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -76,7 +76,7 @@ pub(crate) fn is_storable_name(name: &str) -> bool {
 
 /// Draws from an approximation, with the data needed to judge them.
 ///
-/// `draws` holds one row a draw; a row holds the variables one after another, and a variable its scalars in
+/// `draws` holds one row per draw; a row holds the variables in sequence, and a variable its scalars in
 /// **column-major** order (first index fastest), as the columns of CmdStan's CSV do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DrawsTable {

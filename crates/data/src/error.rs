@@ -24,7 +24,7 @@ pub enum DataError {
     Missing {
         /// The requested variable.
         name: String,
-        /// The type the model declares, when the caller said so.
+        /// The type that the model declares, if the caller gave it.
         expected: String,
         /// The most similar name in the data, if one is close.
         suggestion: Option<String>,

@@ -12,7 +12,7 @@ pub const HELD: u64 = 1 << 30;
 /// The bytes of a file.
 ///
 /// # Errors
-/// When it cannot be read, or is a pipe or a device that gives more than a gibibyte.
+/// When it cannot be read, or is a pipe or a device with more than a gibibyte.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     read_bytes_within(path, HELD)
 }
@@ -20,7 +20,7 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
 /// The bytes of a file, with a limit, and at most a gibibyte from a pipe or a device.
 ///
 /// # Errors
-/// When it cannot be read, or gives more.
+/// When it cannot be read, or is longer.
 pub fn read_bytes_within(path: &Path, most: u64) -> Result<Vec<u8>, DataError> {
     let failed = |e| DataError::io("read", path, &e);
     let mut file = File::open(path).map_err(failed)?;
@@ -87,10 +87,10 @@ pub fn read_text(path: &Path) -> Result<String, DataError> {
 }
 
 /// The text of the file `name` in the first of the folders that has it; after resolving links, no file may be outside
-/// of its folder. `None` where no folder has it.
+/// of its folder. `None` if no folder has it.
 ///
 /// # Errors
-/// When it leads out of a folder, or cannot be read.
+/// When it is outside of the folder, or cannot be read.
 pub fn read_within(folders: &[PathBuf], name: &str) -> Result<Option<String>, DataError> {
     for folder in folders {
         let (Ok(root), Ok(file)) = (folder.canonicalize(), folder.join(name).canonicalize()) else {
@@ -123,7 +123,7 @@ pub fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, DataError> {
 /// Creates a folder and its parents, if they do not exist.
 ///
 /// # Errors
-/// When it cannot be made.
+/// When it cannot be created.
 pub fn create_folder(path: &Path) -> Result<(), DataError> {
     fs::create_dir_all(path).map_err(|e| DataError::io("create the folder", path, &e))
 }

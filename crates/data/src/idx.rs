@@ -37,7 +37,7 @@ impl Idx {
 /// Reads an IDX file, decompressed first where its name ends in `.gz`.
 ///
 /// # Errors
-/// When it cannot be read or is no IDX file of the size that it states.
+/// When it cannot be read or is not an IDX file of the size that it states.
 pub fn read_idx(path: &Path) -> Result<Idx, DataError> {
     parse_idx(&read_bytes(path)?, &path.display().to_string())
 }

@@ -1,8 +1,9 @@
 //! Stan JSON: one object whose members are the data variables.
 //!
-//! Numbers are scalars, nested lists are arrays, vectors and matrices (row by row), objects with the keys `"1"`, `"2"`, …
-//! are tuples, and a complex number is a pair `[re, im]`. Non-finite numbers are written as CmdStan accepts them: bare or
-//! quoted `NaN`, `Inf`, `Infinity` with an optional sign, in any case when quoted. Strings, booleans and null are no data.
+//! Numbers are scalars, nested lists are arrays, vectors and matrices (row by row), objects with the keys `"1"`, `"2"`,
+//! … are tuples, and a complex number is a pair `[re, im]`. Non-finite numbers are written as CmdStan accepts them:
+//! bare or quoted `NaN`, `Inf`, `Infinity` with an optional sign, in any case when quoted. Strings, booleans and null
+//! are not data.
 //!
 //! The parser fills flat vectors as it reads; there is no intermediate tree, so its cost is that of converting the
 //! numbers. Nesting is bounded, so hostile input cannot exhaust the stack.

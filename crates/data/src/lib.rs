@@ -18,7 +18,7 @@
 //! | errors | [`error`] |
 //!
 //! Arrays read from data files are in row-major order (the order of the nested JSON lists, last index fastest); draws
-//! are in the column-major order of CmdStan's CSV columns (first index fastest). Each type says so again.
+//! are in the column-major order of CmdStan's CSV columns (first index fastest). Each type documents its own order.
 
 #![cfg_attr(
     not(test),

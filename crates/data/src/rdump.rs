@@ -23,7 +23,8 @@ use crate::dataset::{DataSet, Elements, Value, checked_len};
 use crate::error::DataError;
 use crate::source::{Cursor, is_name_byte};
 
-/// Elements that all ranges and `numeric(n)` of a file may ask for together: few characters must not fill the memory.
+/// Largest number of elements that all ranges and `numeric(n)` of a file may request together: a few characters must
+/// not fill the memory.
 const MAX_GENERATED: u64 = 1 << 25;
 
 /// `c(…)` and `structure(…)` inside one another.
@@ -435,8 +436,8 @@ impl<'a> Parser<'a> {
         false
     }
 
-    /// Skips the rest of a statement: to the end of its line outside of all brackets and strings; `false` where the
-    /// file ends within one.
+    /// Skips the rest of a statement: to the end of its line outside of all brackets and strings; `false` if the file
+    /// ends within one.
     fn skip_statement(&mut self) -> bool {
         let mut open = 0usize;
         while let Some(b) = self.cursor.peek() {

@@ -16,7 +16,7 @@ const LAYOUT: u32 = 1;
 /// The files a fit may leave in its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Artefact {
-    /// Marks the folder as Jensen's and says which command wrote it.
+    /// Marks the folder as Jensen's and names the command that wrote it.
     Marker,
     /// The summary, [`crate::FitSummary`].
     Fit,
@@ -24,7 +24,7 @@ pub enum Artefact {
     DrawsCsv,
     /// Posterior draws as NetCDF-4 for ArviZ.
     DrawsNetcdf,
-    /// One JSON object an iteration.
+    /// One JSON object per iteration.
     Trace,
     /// The HTML report.
     Report,
@@ -175,7 +175,7 @@ impl RunDir {
         })
     }
 
-    /// Removes the temporary files of killed runs. Only whoever holds the folder may, by a [`Claim`].
+    /// Removes the temporary files of killed runs. Only the holder of the folder's [`Claim`] may do this.
     pub fn sweep(&self) -> Result<(), DataError> {
         sweep(&self.path)
     }
@@ -200,7 +200,7 @@ impl RunDir {
         self.artefact(artefact).is_file()
     }
 
-    /// The artefacts that are there, in the order of [`Artefact::ALL`], the marker left out.
+    /// The existing artefacts, in the order of [`Artefact::ALL`], without the marker.
     pub fn artefacts(&self) -> Vec<PathBuf> {
         let listed = Artefact::ALL
             .iter()
@@ -208,7 +208,7 @@ impl RunDir {
         listed.map(|(a, _)| self.artefact(*a)).collect()
     }
 
-    /// Removes the artefacts of an earlier run, so that no file of an interrupted run is taken for a new one's.
+    /// Removes the artefacts of an earlier run, so that no file of an interrupted run is mistaken for a new one's.
     pub fn clear(&self) -> Result<(), DataError> {
         for path in self.artefacts() {
             fs::remove_file(&path).map_err(|e| DataError::io("remove", &path, &e))?;
@@ -282,7 +282,7 @@ impl RunDir {
         }
     }
 
-    /// Removes one artefact if it is there (the checkpoint of a run that has finished).
+    /// Removes one artefact if it exists (the checkpoint of a finished run).
     pub fn remove(&self, artefact: Artefact) -> Result<(), DataError> {
         let path = self.artefact(artefact);
         match fs::remove_file(&path) {

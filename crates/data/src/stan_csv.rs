@@ -1,8 +1,8 @@
 //! `draws.csv`: Stan CSV in the layout of CmdStan's variational method.
 //!
-//! Comment lines with the settings, a header `lp__,log_p__,log_g__,…`, two comment lines with the step size, a first row
-//! with the mean, one row a draw. As in CmdStan `lp__` is zero, and so are all three in the row of the mean. Numbers are
-//! the shortest text that reads back to the same bits; non-finite ones are `nan`, `inf`, `-inf`.
+//! Comment lines with the settings, a header `lp__,log_p__,log_g__,…`, two comment lines with the step size, a first
+//! row with the mean, one row per draw. As in CmdStan `lp__` is zero, and so are all three in the row of the mean.
+//! Numbers are the shortest text that reads back to the same bits; non-finite ones are `nan`, `inf`, `-inf`.
 //!
 //! The comments that readers use, according to their sources:
 //!
@@ -84,7 +84,7 @@ pub struct StanCsvComments {
     pub eta: f64,
 }
 
-/// The line below the header, after which comes the scale.
+/// The line below the header, followed by the scale.
 const ADAPTED: &str = "# Stepsize adaptation complete.";
 
 /// Columns that every file begins with.
@@ -135,7 +135,7 @@ impl StanCsvHeader {
     }
 }
 
-/// The name that Stan's compiler gives a program: readers name files after it, so it must be no path.
+/// The name that Stan's compiler gives a program. Readers name files after it, so it must not contain a path.
 fn model_name(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = name.strip_suffix(".stan").unwrap_or(name);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::atomic::write_atomic_bytes;
 use crate::error::DataError;
 
-/// Version of `fit.json`, of every command: names and meanings of fields stay, fields may be added.
+/// Version of `fit.json` for every command: names and meanings of fields are stable, and fields may be added.
 pub const FIT_FORMAT: u32 = 1;
 
 /// A fit in numbers. Field names and meanings are stable; fields may be added at the end. Non-finite numbers are
@@ -21,7 +21,7 @@ pub struct FitSummary {
     pub format: u32,
     /// How the run ended, with advice.
     pub status: String,
-    /// The optimiser's word: its stopping rule was met.
+    /// The optimiser's stopping rule was satisfied.
     pub converged: bool,
     /// The draws can be trusted, by their importance weights, or because they were refined and have mixed.
     pub trusted: bool,
@@ -36,7 +36,7 @@ pub struct FitSummary {
     pub khat: f64,
     /// Iterations taken.
     pub iterations: u64,
-    /// Minibatches evaluated: 256 gradients, 85 Hessian-vector products (counted twice) or 256 values make one.
+    /// Minibatches evaluated: One is 256 gradients, 85 Hessian-vector products (counted twice) or 256 values.
     pub oracle_calls: u64,
     /// Seconds by stage.
     pub seconds: Seconds,
@@ -67,7 +67,7 @@ pub struct FitSummary {
     /// itself; omitted if there is one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub labellings: u64,
-    /// The refinement, where there was one.
+    /// The refinement, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refinement: Option<RefinementSummary>,
 }
@@ -84,9 +84,9 @@ fn is_one(count: &u64) -> bool {
 /// The result of a refinement from the approximation to draws of the posterior.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RefinementSummary {
-    /// Whether its draws have mixed, so that draws and summaries are theirs.
+    /// Whether its draws have mixed, so that draws and summaries come from it.
     pub used: bool,
-    /// Log evidence in nats, of the region reached; up to a constant where the density drops constants.
+    /// Log evidence in nats of the visited region; up to a constant if the density drops constants.
     #[serde(deserialize_with = "null_is_nan")]
     pub log_evidence: f64,
     /// Its standard error.
@@ -106,7 +106,7 @@ pub struct RefinementSummary {
     pub ess: f64,
     /// Number of refined draws.
     pub draws: u64,
-    /// Gradients that it took, one a draw.
+    /// Gradients that it took, one per draw.
     pub gradients: u64,
 }
 
@@ -126,7 +126,7 @@ pub struct Seconds {
 pub struct ParameterSummary {
     /// Name with subscripts: `theta[1]`.
     pub name: String,
-    /// The same with the labels of its dimensions, where they have some: `theta[Choate]`.
+    /// The same with the labels of its dimensions, if they have some: `theta[Choate]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Mean; `null` if the draws' tails do not determine it.
@@ -157,8 +157,8 @@ pub struct ParameterSummary {
     /// The summary of the same draws without weights, if this one is weighted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain: Option<PlainSummary>,
-    /// Tail index k̂ of the heavier of the draws' two tails; absent where they end at a bound or are few. Moments from the
-    /// order 1/k̂ on do not exist.
+    /// Tail index k̂ of the heavier of the draws' two tails; absent if they are bounded or few. Moments from the order
+    /// 1/k̂ on do not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail_khat: Option<f64>,
     /// The reason why mean or standard deviation are `null`, if it is the tails.

@@ -1,11 +1,11 @@
-//! Sparse symmetric matrices: precisions that were made elsewhere.
+//! Sparse symmetric matrices from files, such as precisions.
 //!
 //! Two formats, distinguished by their first line:
 //!
 //! - **Matrix Market**: `%%MatrixMarket matrix coordinate real general|symmetric` (or `integer`), the size, then an entry a line,
 //!   numbered from 1, as R's `writeMM` and SciPy's `mmwrite` write it;
-//! - **triplets**: row, column and value a line, apart by commas or blanks; a header is skipped. Rows and columns are numbered from
-//!   0 where a 0 occurs and from 1 otherwise, and the largest number is the size.
+//! - **triplets**: row, column and value per line, apart by commas or blanks; a header is skipped. Rows and columns are
+//!   numbered from 0 if a 0 occurs, otherwise from 1, and the largest number is the size.
 //!
 //! A file with only one triangle represents both.
 
@@ -66,7 +66,7 @@ impl Symmetric {
     }
 }
 
-/// Words of the lines that say something, with their locations.
+/// Words of the lines with content, with their locations.
 fn lines<'t>(cursor: &Cursor<'t>) -> impl Iterator<Item = (usize, Vec<(usize, &'t str)>)> {
     let mut start = cursor.pos;
     let text = cursor.text;
@@ -208,7 +208,7 @@ fn triplets(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> {
     Ok((size, entries))
 }
 
-/// Both triangles, where the file may hold one.
+/// Both triangles of a file that may have only one.
 fn mirrored(cursor: &Cursor<'_>, size: usize, all: Vec<Entry>) -> Result<Symmetric, DataError> {
     if size == 0 {
         return Err(cursor.error(0, "the matrix has no entries"));

@@ -1,4 +1,4 @@
-//! Tables of named columns: data of models that are no programs.
+//! Tables of named columns: data of models that are not programs.
 //!
 //! A table comes from CSV or text ([`crate::table_csv`]), from NPY and NPZ files ([`crate::npy`]), or from Parquet files in
 //! builds with the feature `parquet`.
@@ -18,7 +18,7 @@ use crate::{npy, table_csv};
 pub enum Cells {
     /// Numbers; NaN where a value is missing.
     Numbers(Vec<f64>),
-    /// Words; `None` where a value is missing. A column holds words when a cell that is not missing is no number.
+    /// Words; `None` if a value is missing. A column holds words when a cell that is not missing is not a number.
     Words(Vec<Option<String>>),
 }
 
@@ -77,7 +77,7 @@ impl Column {
     /// The numbers of the column, NaN where a value is missing.
     ///
     /// # Errors
-    /// When a cell is no number; the message points at the first one.
+    /// When a cell is not a number; the message points at the first one.
     pub fn numbers(&self) -> Result<&[f64], DataError> {
         match &self.cells {
             Cells::Numbers(x) => Ok(x),
@@ -116,7 +116,7 @@ impl Column {
         }
     }
 
-    /// The distinct values in their order (numbers by size, words as the alphabet), missing ones left out.
+    /// The distinct values in order (numbers by size, words alphabetically), without missing ones.
     pub fn levels(&self) -> Vec<String> {
         match &self.cells {
             Cells::Numbers(x) => {
@@ -267,7 +267,7 @@ impl Table {
     /// A matrix in NPY format; its columns are called `V1`, `V2`, ….
     ///
     /// # Errors
-    /// When the bytes are no NPY file of numbers with one or two dimensions.
+    /// When the bytes are not an NPY file of numbers with one or two dimensions.
     pub fn from_npy(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::new(label, npy::columns(bytes, "V", label)?)
     }
@@ -275,16 +275,17 @@ impl Table {
     /// The arrays of an NPZ file: a vector is a column of its name, a matrix `x` gives `x1`, `x2`, ….
     ///
     /// # Errors
-    /// When the bytes are no NPZ file, or the arrays differ in their number of rows.
+    /// When the bytes are not an NPZ file, or the arrays differ in their number of rows.
     pub fn from_npz(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::new(label, npy::npz_columns(bytes, label)?)
     }
 
-    /// The columns of a Parquet file: numbers, truth values as 0 and 1, words; a list of numbers a row `x` gives `x1`,
-    /// `x2`, …. Null values are missing.
+    /// The columns of a Parquet file: numbers, truth values as 0 and 1, words; a list of numbers per row `x` gives
+    /// `x1`, `x2`, …. Null values are missing.
     ///
     /// # Errors
-    /// When the bytes are no Parquet file, a column has something else, lists differ in length, or this build has no reader.
+    /// When the bytes are not a Parquet file, a column has something else, lists differ in length, or this build has no
+    /// reader.
     pub fn from_parquet(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::new(label, parquet_columns(bytes, label)?)
     }

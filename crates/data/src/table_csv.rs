@@ -35,8 +35,8 @@ pub enum Header {
     No,
 }
 
-/// A word as a cell of a table of commas, in quotes where it needs them. Control characters are escaped, and a word
-/// that a spreadsheet would read as a formula begins with an apostrophe, as spreadsheets write such words.
+/// A word as a cell of a CSV table, quoted if necessary. Control characters are escaped, and a word that a spreadsheet
+/// would read as a formula begins with an apostrophe, as spreadsheets write such words.
 pub fn quoted(word: &str) -> String {
     let word = harmless(word);
     let formula = word.starts_with(['=', '@', '+', '-']) && !is_number(&word);
@@ -53,7 +53,7 @@ pub fn quoted(word: &str) -> String {
 /// Reads a table from text.
 ///
 /// # Errors
-/// When the bytes are no UTF-8 text, a row has another number of cells than the first, a quote is not closed, or two
+/// When the bytes are not a UTF-8 text, a row has another number of cells than the first, a quote is not closed, or two
 /// columns share a name; the message points at the location.
 pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataError> {
     let text = Cursor::text_of(bytes, label)?;

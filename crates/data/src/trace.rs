@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::DataError;
 
-/// Appends JSON objects, one a line. Lines are buffered until [`TraceWriter::flush`], which a run calls with every
+/// Appends JSON objects, one per line. Lines are buffered until [`TraceWriter::flush`], which a run calls with every
 /// checkpoint. After a kill the file may have more lines than the checkpoint (and a truncated last one), and
 /// [`TraceWriter::resume`] removes those. Dropping the writer flushes too, without saying whether that worked.
 #[derive(Debug)]
@@ -112,8 +112,8 @@ impl TraceWriter {
     }
 }
 
-/// Reads a trace back. A last line without line end (a run was killed while writing it) is left out; any other line
-/// that is no such object is an error with its number.
+/// Reads a trace back. An incomplete last line (a run was killed while writing it) is ignored; any other line that is
+/// not such an object is an error with its number.
 pub fn read_trace<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, DataError> {
     let text = std::fs::read_to_string(path).map_err(|e| DataError::io("read", path, &e))?;
     let complete = text.rfind('\n').map_or("", |end| &text[..end]);

@@ -126,8 +126,8 @@ pub trait Posterior: Sync {
     /// When the model rejects the point; `out` is then unchanged.
     fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError>;
 
-    /// The values that [`constrain`](Self::constrain) appends, for a draw per key; `points` has their points one after
-    /// another. The result is the same up to rounding, and does not depend on which draws are requested together.
+    /// The values that [`constrain`](Self::constrain) appends, for a draw per key; `points` has their points in
+    /// sequence. The result is the same up to rounding, and does not depend on which draws are requested together.
     fn constrain_all(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Constrained> {
         let dim = points.len().checked_div(keys.len()).unwrap_or(0);
         let one = |(i, key): (usize, &DrawKey)| {

@@ -127,8 +127,8 @@ pub trait RecordDensity: Sync {
     /// *adds* `Σ_g Σ_{n ∈ g} ∇ log p(xₙ | z_g)` to `grad` and `Σ_g Σ_{n ∈ g} ∇² log p(xₙ | z_g) v` to `product` (d
     /// each). Metadata of a table of parameters.
     ///
-    /// The default makes one call a group in the batch layout; a model that can share work between
-    /// groups overrides it.
+    /// The default makes one call per group in the batch layout; a model that can share work between groups overrides
+    /// it.
     fn grouped(
         &self,
         ws: &mut Self::Workspace,

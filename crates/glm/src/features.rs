@@ -10,7 +10,7 @@ use crate::{ShapeError, Sparse};
 pub enum Features {
     /// Every column in every row.
     Dense(Dense),
-    /// Few columns a row.
+    /// Few columns per row.
     Sparse(Sparse),
 }
 
@@ -75,8 +75,8 @@ impl Dense {
         })
     }
 
-    /// Rows of bytes (an image's pixels), read as `(byte − shift) · scale` with one shift and scale a
-    /// column: an eighth of the memory of doubles.
+    /// Rows of bytes (an image's pixels), read as `(byte − shift) · scale` with one shift and scale per column: an
+    /// eighth of the memory of doubles.
     ///
     /// # Errors
     /// When the bytes do not fill whole rows, or shift or scale have another length than a row.

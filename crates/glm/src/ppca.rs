@@ -86,7 +86,7 @@ impl Ppca {
         out
     }
 
-    /// `None` where M is not positive definite, which rounding alone can bring about.
+    /// `None` if M is not positive definite, which rounding alone can bring about.
     fn posterior(&self, w: &[f64]) -> Option<Posterior> {
         let k = self.components;
         let mut m = self.inner(w, w, self.p());

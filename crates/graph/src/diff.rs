@@ -20,8 +20,8 @@ struct Adjoint {
 }
 
 impl Graph {
-    /// The gradient of the scalar `output` with respect to `wrt`, one value a node, each of the
-    /// shape of its node. For a shared node the gradient is the sum over lanes.
+    /// The gradient of the scalar `output` with respect to `wrt`, one value per node, each of the shape of its node.
+    /// For a shared node the gradient is the sum over lanes.
     ///
     /// # Panics
     /// When `output` is not a scalar.
@@ -213,8 +213,8 @@ impl Graph {
         });
     }
 
-    /// The derivative of `outputs` along a direction: `seeds` gives a tangent (of the node's shape)
-    /// for some nodes. `None` where the derivative is zero.
+    /// The derivative of `outputs` along a direction: `seeds` gives a tangent (of the node's shape) for some nodes.
+    /// `None` if the derivative is zero.
     pub fn tangent(
         &mut self,
         outputs: &[NodeId],

@@ -172,8 +172,8 @@ impl Builder {
         self.data(values).reshape(rows, cols)
     }
 
-    /// A column of data along the record axis, one number a record. All columns must have the same
-    /// number of records; a batch of them is bound with [`GraphDensity::bind_records`].
+    /// A column of data along the record axis, one number per record. All columns must have the same number of records;
+    /// a batch of them is bound with [`GraphDensity::bind_records`].
     #[track_caller]
     pub fn record(&self, values: &[f64]) -> Expr<'_> {
         if let Err(message) = self.check_records(values.len()) {
@@ -183,7 +183,7 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Columns of data along the record axis: `width` numbers a record, record after record.
+    /// Columns of data along the record axis: `width` numbers per record, record after record.
     #[track_caller]
     pub fn record_matrix(&self, values: &[f64], width: usize) -> RecordMatrix<'_> {
         if width > 0 && !values.len().is_multiple_of(width) {
@@ -238,7 +238,7 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// The values one after another.
+    /// The values in sequence.
     #[track_caller]
     pub fn concat(&self, parts: &[Expr<'_>]) -> Expr<'_> {
         if parts.iter().any(|part| part.shape().record) {

@@ -12,8 +12,8 @@ use jensen_density::Pattern;
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
 
-/// Members of sets that may be looked at while they are joined, some tenths of a second; beyond it most pairs are taken to
-/// have a derivative. It is no limit on time, as families depend on it.
+/// Members of sets that may be looked at while they are joined, some tenths of a second; beyond it most pairs are taken
+/// to have a derivative. It is not a limit on time, as families depend on it.
 const MOST: usize = 1 << 24;
 
 /// An interned set; 0 is the empty one.

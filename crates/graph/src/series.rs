@@ -12,7 +12,7 @@ use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op};
 use crate::passes::{compact, import, optimise, transplant};
 
-/// Fewest elements that follow others: less is no series.
+/// Fewest elements that follow others: less is not a series.
 const FEWEST: usize = 8;
 
 /// An element of a series.

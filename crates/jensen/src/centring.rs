@@ -168,7 +168,7 @@ impl Centring {
 
 impl Model {
     /// The centring that mean fields fitted under `control` suggest; empty if the program has no group, or none that
-    /// benefits. `None` where a fit was stopped before it had an answer.
+    /// benefits. `None` if a fit was stopped before it had an answer.
     ///
     /// The second fit uses the suggestion of the first, because a mean field sees little of a funnel in the program's
     /// form.
@@ -218,7 +218,7 @@ impl Model {
 
     /// The centring that replaces shocks by series, if a fit with these settings then begins with the conditionally
     /// structured Gaussian and finds a mode for it. In the original program every element depends on all shocks before
-    /// it. No centring otherwise; `None` where that was stopped before it is known.
+    /// it. No centring otherwise; `None` if that was stopped before it is known.
     fn choose_series(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
         let none = Centring::default();
         if self.series().is_none() || self.graph_density().dim() < CONDITIONAL_FROM {
@@ -250,7 +250,7 @@ impl Model {
         }
     }
 
-    /// The model over the coordinates of `centring`. Compiles the density anew.
+    /// The model over the coordinates of `centring`. Compiles the density again.
     ///
     /// # Errors
     /// The centring is of another program.

@@ -9,7 +9,7 @@ use jensen_run::RunError;
 
 use crate::stan::ModelError;
 
-/// Everything that ends a fit without a result. A fit that is not trusted is no error.
+/// Everything that ends a fit without a result. A fit that is not trusted is not an error.
 ///
 /// Variants with another crate's error display it unchanged, and pass on its [source](std::error::Error::source).
 #[derive(Clone, Debug)]

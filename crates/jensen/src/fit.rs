@@ -219,8 +219,8 @@ impl Fitted {
         self.fit.approximation()
     }
 
-    /// The refined draws on the unconstrained scale as safetensors bytes, where they have mixed: `z` of
-    /// `coordinates × draws`, `log_p`, and the approximation's `log_q`.
+    /// The refined draws on the unconstrained scale as safetensors bytes, if they have mixed: `z` of `coordinates ×
+    /// draws`, `log_p`, and the approximation's `log_q`.
     pub fn encode_refined(&self) -> Option<Vec<u8>> {
         let refined = self.fit.refined.as_ref().filter(|r| r.mixed())?;
         Some(refined.encode(&self.identity))

@@ -363,7 +363,7 @@ impl Fitted {
         }
     }
 
-    /// Stages of the fit on the way to the draws, where that was more than one family: each with its bound and its k̂.
+    /// Stages of the fit on the way to the draws, if that was more than one family: each with its bound and its k̂.
     fn tried(&self) -> Option<Exhibit> {
         let refined = self.refined();
         if self.fit.families.len() + usize::from(refined.is_some()) < 2 {

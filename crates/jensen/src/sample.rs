@@ -318,7 +318,7 @@ fn summaries_of_refined<P: Problem>(
     })
 }
 
-/// Unconstrained draws, one after another, with their log densities.
+/// Unconstrained draws, in sequence, with their log densities.
 struct Pool {
     dim: usize,
     /// The mean of the distribution of the draws.

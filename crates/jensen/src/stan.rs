@@ -113,7 +113,7 @@ pub enum ModelErrorKind {
     Unsupported,
     /// A limit on time, depth or memory.
     Limit,
-    /// The log density is no sum over exchangeable records.
+    /// The log density is not a sum over exchangeable records.
     Records,
 }
 

@@ -64,7 +64,7 @@ pub enum PriorDensity {
     },
 }
 
-/// How a penalised-complexity prior of a hyperparameter is defined by a tail (U, α).
+/// The tail (U, α) that defines a penalised-complexity prior of a hyperparameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tail {
     /// P(σ > U) = α for the standard deviation σ = value^power.
@@ -149,7 +149,7 @@ impl PriorDensity {
         }
     }
 
-    /// The density of a value in units of `unit`, where this is that of the value itself.
+    /// The density of a value in units of `unit`, from the density of the value itself.
     #[must_use]
     pub fn in_units(self, unit: f64) -> Self {
         match self {

@@ -1,12 +1,12 @@
 //! Exponential-family factor analysis with missing entries, by variational EM over the loadings.
 //!
-//! Row n of a table has scores z_n ~ N(0, I) of K factors, and entry (n, i) the linear predictor `w_iᵀz_n + b_i`. The E-step fits
-//! each row's latent Gaussian model (the dual in as many variables as the row has entries); the M-step maximises
-//! `−Σ f(w_iᵀm_n + b_i, w_iᵀV_n w_i) − ½ ridge |w_i|²` over each column's (w_i, b_i) by Newton steps with the curvature
-//! `Σ 2 ∂f/∂v ([m_n; 1][m_n; 1]ᵀ + V_n)`, halved while the objective would fall. Neither step lowers
-//! `Σ bound_n − ½ ridge Σ |w_i|²`. Parameters of the likelihood that are not fixed are maximised over as well, one after the
-//! other; with a normal likelihood and its variance learnt the model is probabilistic principal components (Tipping and Bishop 1999)
-//! with loadings that the ridge holds.
+//! Row n of a table has scores z_n ~ N(0, I) of K factors, and entry (n, i) the linear predictor `w_iᵀz_n + b_i`. The
+//! E-step fits each row's latent Gaussian model (the dual in as many variables as the row has entries); the M-step
+//! maximises `−Σ f(w_iᵀm_n + b_i, w_iᵀV_n w_i) − ½ ridge |w_i|²` over each column's (w_i, b_i) by Newton steps with the
+//! curvature `Σ 2 ∂f/∂v ([m_n; 1][m_n; 1]ᵀ + V_n)`, halved while the objective would fall. Neither step lowers `Σ
+//! bound_n − ½ ridge Σ |w_i|²`. Parameters of the likelihood that are not fixed are maximised over as well, in
+//! sequence; with a normal likelihood and its variance learnt the model is probabilistic principal components (Tipping
+//! and Bishop 1999) with loadings that the ridge holds.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub struct FactorSettings {
 }
 
 impl Default for FactorSettings {
-    /// A ridge of 0.01, to 1e-4 nats an iteration.
+    /// A ridge of 0.01, to 1e-4 nats per iteration.
     fn default() -> Self {
         Self {
             fit: Settings::default(),
@@ -74,7 +74,7 @@ impl Default for FactorSettings {
 pub struct FactorFit {
     /// w, D × K.
     pub loadings: Dense,
-    /// b, one a column.
+    /// b, one per column.
     pub intercepts: Vec<f64>,
     /// Posterior means of the scores, N × K.
     pub scores: Dense,
@@ -230,8 +230,8 @@ impl Em<'_> {
             .unzip()
     }
 
-    /// The M-step of the likelihood's parameters: each that is not fixed moves to where the derivative of `Σ f` by its logarithm
-    /// vanishes, or as far towards it as lowers the sum.
+    /// The M-step of the likelihood's parameters: each free one moves to the zero of the derivative of `Σ f` with
+    /// respect to its logarithm, or as far towards it as lowers the sum.
     fn learn(&mut self, rows: &[RowPosterior], state: &mut State) -> Result<(), Error> {
         let width = self.width();
         let marginals: Vec<(Vec<f64>, Vec<f64>)> = (0..self.model.table.cols)
@@ -552,8 +552,8 @@ impl Algorithm for Em<'_> {
     }
 }
 
-/// Normal noise is at least this share of the columns' mean variance, five digits away from every number: the likelihood of factors that
-/// reproduce their rows has no bound, and a fit that ends there says so.
+/// Normal noise is at least this share of the columns' mean variance, five digits above rounding: the likelihood is
+/// unbounded for factors that reproduce their rows, and a fit that ends there reports it.
 pub const NO_NOISE: f64 = 1e-10;
 
 /// The least variance that is learnt.
@@ -572,8 +572,8 @@ fn least_variance(model: &FactorModel) -> f64 {
 /// Largest number of columns for which principal components are computed; their eigenvectors take a second.
 const WIDEST: usize = 200;
 
-/// The start of a model with normal noise: loadings with intercepts, K + 1 numbers a column, and the variance of the
-/// noise by principal components, which of a complete table are the maximum of the likelihood (Tipping and Bishop
+/// The start of a model with normal noise: loadings with intercepts, K + 1 numbers per column, and the variance of the
+/// noise by principal components, which for a complete table are the maximum of the likelihood (Tipping and Bishop
 /// 1999). Missing entries are set to the means of their columns.
 fn principal(model: &FactorModel) -> Option<(Vec<f64>, f64)> {
     let (table, k) = (&model.table, model.factors);

@@ -89,16 +89,15 @@ pub struct Warm {
 pub struct Fit {
     /// The maximised lower bound on log p(y), in nats, with all constants.
     pub bound: f64,
-    /// Dual minus primal objective in nats: how much `bound` could still rise. `None` where the bound has no convex
-    /// dual.
+    /// Dual minus primal objective in nats: how much `bound` could still rise. `None` if the bound has no convex dual.
     pub gap: Option<f64>,
     /// m, one a latent variable.
     pub mean: Vec<f64>,
     /// diag V, one a latent variable.
     pub variance: Vec<f64>,
-    /// offset + W m, one a predictor.
+    /// offset + W m, one per predictor.
     pub predictor_mean: Vec<f64>,
-    /// diag W V Wᵀ, one a predictor.
+    /// diag W V Wᵀ, one per predictor.
     pub predictor_variance: Vec<f64>,
     /// α, one per predictor. If the exact expectation couples the predictors of an observation, one per pair of its
     /// categories, those against the reference first.

@@ -82,7 +82,7 @@ pub struct Integrated {
     pub points: Vec<Point>,
     /// log ∫ e^bound p(θ) dθ in nats.
     pub evidence: f64,
-    /// How far another rule over the same points has it.
+    /// The value by another rule over the same points.
     pub error: f64,
     /// The marginal of each hyperparameter.
     pub marginals: Vec<Marginal>,
@@ -231,7 +231,7 @@ struct Explored {
     visited: Vec<Visited>,
     /// The logarithm of the sum of weights.
     log_sum: f64,
-    /// How far another rule over the same points has it.
+    /// The value by another rule over the same points.
     error: f64,
     weighted_nodes: WeightedNodes,
 }
@@ -308,8 +308,8 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
     })
 }
 
-/// Signs of the corners of a cube, or of a fraction of them in which no two pairs of coordinates go together (resolution V; Box
-/// and Hunter 1961).
+/// Signs of the corners of a cube, or of a fraction of them in which no two pairs of coordinates are confounded
+/// (resolution V; Box and Hunter 1961).
 fn corners(n: usize) -> Vec<Vec<f64>> {
     // The last coordinates are products of earlier ones.
     let products: &[&[usize]] = match n {
@@ -335,7 +335,7 @@ fn corners(n: usize) -> Vec<Vec<f64>> {
 
 /// The log posterior along one axis.
 struct Axis {
-    /// How far it reaches on either side, in standard deviations.
+    /// Its extent on either side, in standard deviations.
     stretch: [f64; 2],
     curve: Curve,
 }

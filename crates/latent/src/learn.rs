@@ -80,7 +80,7 @@ pub struct Learned {
     pub(crate) until: f64,
 }
 
-/// Largest move of a coordinate in one step: a factor e² of a positive parameter.
+/// Largest move of a coordinate in one step: a factor e² for a positive parameter.
 const LARGEST: f64 = 2.0;
 
 /// The state of the search.
@@ -310,7 +310,7 @@ impl<'a> Surface<'a> {
         Ok(Some((fit, objective)))
     }
 
-    /// The objective at x with its gradient; `None` where the fit was stopped.
+    /// The objective at x with its gradient; `None` if the fit was stopped.
     pub(crate) fn evaluate(
         &self,
         x: &[f64],
@@ -657,8 +657,9 @@ fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
 /// Learns the hyperparameters of a prior, and those of the likelihood that the settings name, by maximising the bound,
 /// plus the log priors if they apply.
 ///
-/// `model` gives everything but the prior's structure, whose position `prior` takes. One step of the run is one accepted step of
-/// the search; the trace holds the bound, the number of the start and the gain that the next step is estimated to bring.
+/// `model` gives everything but the prior's structure, whose position `prior` takes. One step of the run is one
+/// accepted step of the search. The trace has the bound, the number of the start and the estimated gain of the next
+/// step.
 ///
 /// # Errors
 /// The errors of [`fit`] at the first start, or a checkpoint of another run.

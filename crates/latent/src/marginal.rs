@@ -13,7 +13,7 @@ use crate::density::Curve;
 use crate::linear::kernels::dot;
 use crate::{Range, lattice};
 
-/// Distance of the nodes between the points of a grid.
+/// Spacing of the nodes between the points of a grid.
 const FINE: f64 = 0.25;
 
 /// Standard coordinates beyond the outermost points that nodes may have.
@@ -178,7 +178,8 @@ impl Marginal {
             .outward(mixture_quantile(&self.weights, &self.centres, &sds, p))
     }
 
-    /// The mean on the natural scale, and the standard deviation, of the middle 99.9 %: a precision, say, may have neither beyond.
+    /// The mean on the natural scale, and the standard deviation, of the middle 99.9 %, because a precision, for
+    /// example, may have neither beyond.
     pub fn moments(&self) -> (f64, f64) {
         const OUT: f64 = 0.0005;
         let mut order: Vec<usize> = (0..self.centres.len()).collect();

@@ -51,7 +51,8 @@ pub fn predict(
         .collect())
 }
 
-/// Joint draws of new linear predictors (without offset) from the posterior: draw after draw, each one number a location.
+/// Joint draws of new linear predictors (without offset) from the posterior: draw after draw, each one number per
+/// location.
 ///
 /// New latent variables need their prior covariance with each other, `joint`. A draw is a function of the seed and its
 /// number; the draws in `numbers` are made. The cost is that of [`predict`] and, for K new latent variables or
@@ -313,7 +314,7 @@ fn cross_variance(
     }
 }
 
-/// `W* Σ` and `diag W* Σ W*ᵀ` of a prior that is no precision.
+/// `W* Σ` and `diag W* Σ W*ᵀ` of a prior that is not a precision.
 fn rows_as_cross(model: &LatentModel, rows: &Design) -> (Dense, Vec<f64>) {
     let elsewhere = LatentModel {
         design: rows.clone(),

@@ -46,7 +46,7 @@ impl Readout {
     }
 }
 
-/// Mean and variance of every latent variable of a fit of `model` as the map has it.
+/// Mean and variance of every latent variable of a fit of `model` after the map.
 ///
 /// Without shifts this costs nothing; with them, one factorisation and a solve per shift.
 ///

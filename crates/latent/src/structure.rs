@@ -69,7 +69,7 @@ pub enum Design {
     Identity,
     /// Predictor n is latent variable `index[n]` (repeated measurements, groups, unobserved cells).
     Select(Vec<usize>),
-    /// A dense N × L matrix, shared by whoever reads it.
+    /// A shared dense N × L matrix.
     Dense(Arc<Dense>),
     /// A sparse N × L matrix.
     Sparse(Sparse),
@@ -80,7 +80,7 @@ pub enum Design {
 pub struct Sensitivity {
     /// dBound/dμ = −Wᵀα, length L.
     pub mean: Vec<f64>,
-    /// By the covariance, in the form in which the structure gives it.
+    /// With respect to the covariance, in the form of the structure.
     pub covariance: CovarianceSensitivity,
     /// By the parameters of the likelihood, in the order of
     /// [`Likelihood::parameters`](crate::Likelihood::parameters).
@@ -105,7 +105,7 @@ pub enum CovarianceSensitivity {
     },
 }
 
-/// The range of a hyperparameter, and with it the coordinate in which learning moves.
+/// The range of a hyperparameter, which determines its unconstrained coordinate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Range {
     /// Any real number; unconstrained already.
@@ -172,7 +172,7 @@ pub trait Prior: Sync {
     /// θ is out of range or gives no valid prior.
     fn structure(&self, theta: &[f64]) -> Result<Structure, Error>;
 
-    /// dBound/dθ from the derivative by the structure that [`structure`](Self::structure) made at θ.
+    /// dBound/dθ from the derivative with respect to the structure that [`structure`](Self::structure) made at θ.
     fn gradient(&self, theta: &[f64], at: &Structure, sensitivity: &Sensitivity) -> Vec<f64>;
 }
 

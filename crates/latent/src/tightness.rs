@@ -1,6 +1,6 @@
 //! The distance of a fit's bound from the expectation that it replaces, and its effect on the posterior.
 //!
-//! A bound that is loose is as easily maximised as a tight one, and its posterior looks as certain: the log bound of a
+//! A loose bound is as easily maximised as a tight one, and its posterior looks as certain: the log bound of a
 //! multinomial likelihood gives standard deviations of a half to a third of the right ones. The expectation itself is
 //! therefore computed at the optimum, and natural-gradient steps from there on the exact objective show in which
 //! direction the standard deviations would move.
@@ -19,15 +19,15 @@ use crate::{Error, Fit, LatentModel, LearnSettings, Learned, Prior, Settings, Si
 /// Largest number of steps on the exact objective, which shrink like Newton's.
 const STEPS: u64 = 6;
 
-/// A change of the ratio of standard deviations by which no further step is wanted.
+/// Change of the ratio of standard deviations below which no further step is made.
 const SETTLED: f64 = 0.01;
 
 /// How tight a fit's bound is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tightness {
-    /// Nats an observation by which the bound on `E[−log p]` lies above the expectation, at the fit.
+    /// Nats per observation by which the bound on `E[−log p]` exceeds the expectation, at the fit.
     pub slack: f64,
-    /// Nats an observation by which that expectation is uncertain, by quadrature.
+    /// Uncertainty of that expectation by quadrature in nats per observation.
     pub error: f64,
     /// Ratio of the standard deviations of the linear predictors to those of the exact objective: the median.
     pub sd_ratio: f64,
@@ -58,9 +58,10 @@ impl Tightness {
     }
 }
 
-/// How tight the bound of a fit of `model` is; `None` if the expectation has a closed form and was itself maximised.
+/// The tightness of the bound of a fit of `model`; `None` if the expectation has a closed form and was itself
+/// maximised.
 ///
-/// Costs about as much as a handful of iterations of the fit.
+/// Costs about as much as a few iterations of the fit.
 ///
 /// # Errors
 /// The errors of a fit with these settings.
@@ -140,8 +141,9 @@ fn median_ratio(own: &[f64], wanted: &[f64]) -> f64 {
     ratios[ratios.len() / 2]
 }
 
-/// By how many standard deviations of its posterior a bound misplaces each hyperparameter: a Newton step towards the optimum of the exact
-/// objective from that of the bound, the prior's hyperparameters first. `None` where the objective is the exact one, or time was over.
+/// By how many standard deviations of its posterior a bound misplaces each hyperparameter: a Newton step towards the
+/// optimum of the exact objective from that of the bound, the prior's hyperparameters first. `None` if the objective is
+/// the exact one, or time was over.
 ///
 /// # Errors
 /// The errors of a fit with these settings.

@@ -10,7 +10,7 @@ const STEPS: usize = 30;
 /// Relative size of components that count as the largest, so that rounding does not choose among equal ones.
 const TIE: f64 = 1e-8;
 
-/// Eigenvalues and eigenvectors, one after the other.
+/// Eigenvalues and eigenvectors, in sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eigen {
     /// Eigenvalues by ascending real parts; of equal ones, by descending imaginary parts.
@@ -49,7 +49,7 @@ impl Eigen {
     }
 }
 
-/// Indices of the numbers by ascending real parts; where these are equal up to rounding, by descending imaginary parts.
+/// Indices of the numbers by ascending real parts; if these are equal up to rounding, by descending imaginary parts.
 fn ascending(values: &[Complex64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|i, j| values[*i].re.total_cmp(&values[*j].re));
@@ -259,7 +259,7 @@ pub fn eigen(a: &[Complex64], n: usize) -> Eigen {
     Eigen::ordered(&values, &vectors)
 }
 
-/// The eigenvectors of U T Uᴴ, one after the other.
+/// The eigenvectors of U T Uᴴ, in sequence.
 fn triangular_eigenvectors(u: &[Complex64], t: &[Complex64], n: usize) -> Vec<Complex64> {
     let at = |i: usize, j: usize| t[j * n + i];
     let scale = t.iter().map(|z| z.norm()).fold(0.0, f64::max);
@@ -353,7 +353,7 @@ pub fn eigen_hermitian(a: &[Complex64], n: usize) -> Eigen {
     found
 }
 
-/// Singular values, descending, and k pairs of singular vectors, one after the other, where k is the smaller extent.
+/// Singular values, descending, and k pairs of singular vectors, in sequence, where k is the smaller extent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Svd {
     /// Left vectors of length 1.

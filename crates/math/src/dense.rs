@@ -166,8 +166,8 @@ pub fn inverse_factor(l: &[f64], n: usize) -> Option<Vec<f64>> {
     cholesky(&inverse, n)
 }
 
-/// Eigenvalues, ascending, and eigenvectors, one after the other, of a symmetric matrix. The sign of a vector is such
-/// that its largest component is positive. Elements that are not finite give NaN.
+/// Eigenvalues, ascending, and eigenvectors, in sequence, of a symmetric matrix. The sign of a vector is such that its
+/// largest component is positive. Elements that are not finite give NaN.
 pub fn eigen_symmetric(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     let finite = a.iter().all(|x| x.is_finite());
     let found = match (finite, n >= LARGE) {

@@ -1,8 +1,8 @@
 //! Sums and products over lanes in a fixed order: eight partial sums, then a fixed tree, so that a
 //! result depends on the numbers alone.
 //!
-//! No multiply-add is fused, so every instruction set gives the same bits: the level is no argument here, and the widest
-//! one that the machine has is used.
+//! No multiply-add is fused, so every instruction set gives the same bits: the level is not an argument here, and the
+//! widest one that the machine has is used.
 
 use crate::simd::{F64x8, LANES, Simd};
 

@@ -52,7 +52,7 @@ impl std::fmt::Display for AutoencoderError {
 
 impl std::error::Error for AutoencoderError {}
 
-/// Gaussian codes of records, one after another.
+/// Gaussian codes of records, in sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Codes {
     /// Means of q(z | x), `records × latent`.
@@ -61,7 +61,7 @@ pub struct Codes {
     pub log_variance: Vec<f32>,
 }
 
-/// Draws from the generative model, one after another.
+/// Draws from the generative model, in sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
     /// Latent values, `draws × latent`.
@@ -72,7 +72,7 @@ pub struct Samples {
     pub values: Vec<f32>,
 }
 
-/// Averages of log p(x) estimates over records, nats a record.
+/// Averages of log p(x) estimates over records, nats per record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogMarginal {
     /// The mean.

@@ -40,7 +40,7 @@ pub struct BoundGraph {
 }
 
 impl BoundGraph {
-    /// The bound of `model` under the guide `encoder` with `samples ≥ 1` draws a record.
+    /// The bound of `model` under the guide `encoder` with `samples ≥ 1` draws per record.
     ///
     /// # Panics
     /// When the extents of encoder and model differ: a caller's bug.

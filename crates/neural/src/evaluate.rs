@@ -11,7 +11,7 @@ use crate::records::{Records, gather};
 /// Lanes of one evaluation.
 pub(crate) const LANES: usize = 500;
 
-/// An estimate of the lower bound, averaged over records, in nats a record.
+/// An estimate of the lower bound, averaged over records, in nats per record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BoundEstimate {
     /// `likelihood − divergence`.
@@ -59,7 +59,7 @@ pub(crate) fn normals(
 const EVALUATION: Purpose = Purpose::new("neural evaluation");
 
 impl BoundEvaluator {
-    /// An evaluator with `samples` draws a record.
+    /// An evaluator with `samples` draws per record.
     ///
     /// # Errors
     /// When the model has operations without a single-precision kernel.

@@ -1,5 +1,5 @@
-//! Amortised posteriors of densities that are no graphs: a recognition network for any model with one local latent
-//! vector a record that can tell its log density and the gradient in the latent values.
+//! Amortised posteriors of densities that are not graphs: a recognition network for any model with one local latent
+//! vector per record that can tell its log density and the gradient in the latent values.
 //!
 //! The gradient of the bound passes through the model by hand: draws z from q(z | x) go to the model, and the gradient
 //! s of log p(x, z) that comes back makes `s · z + ½ Σ log variance`, whose derivative in the network's weights is that of

@@ -28,7 +28,7 @@ pub struct MarginalSettings {
 }
 
 impl Default for MarginalSettings {
-    /// 50 draws a record from 5 chains, 4 leapfrog steps a transition.
+    /// 50 draws per record from 5 chains, 4 leapfrog steps a transition.
     fn default() -> Self {
         Self {
             chains: 5,

@@ -1,4 +1,4 @@
-//! Models with one latent vector a record, and the auto-encoder as the model that the command fits.
+//! Models with one latent vector per record, and the auto-encoder as the model that the command fits.
 
 use jensen_graph::{Graph, NodeId};
 use jensen_math::constants::LOG_TWO_PI;

@@ -98,7 +98,7 @@ struct Tile<'a> {
 /// Weights that are drawn, or whose gradients are computed, together.
 const CHUNK: usize = 2048;
 
-/// Draws of weights along training, one a minibatch.
+/// Draws of weights along training, one per minibatch.
 pub(crate) const WEIGHTS: Purpose = Purpose::new("neural posterior weights");
 
 impl Parameter {

@@ -13,7 +13,7 @@ pub const WEIGHT_DRAWS: usize = 16;
 /// Draws that bounds, means and likelihoods of records average over.
 pub(crate) const EVALUATED: Purpose = Purpose::new("neural evaluated weights");
 
-/// Draws that records are sampled with, one a record.
+/// Draws that records are sampled with, one per record.
 pub(crate) const SAMPLED: Purpose = Purpose::new("neural sampled weights");
 
 /// q(θ) of a model's weights: normal, independent. Without standard deviations every draw is the point estimate.

@@ -23,7 +23,7 @@ pub trait Records: Sync {
     }
 }
 
-/// Reads records `indices` one after another into `out`.
+/// Reads records `indices` in sequence into `out`.
 pub(crate) fn gather(
     records: &dyn Records,
     indices: impl Iterator<Item = usize>,
@@ -125,7 +125,7 @@ pub(crate) struct Minibatches<'a> {
     pub batch: usize,
     pub seed: u64,
     order: Option<(u64, Vec<usize>)>,
-    /// The records of the present minibatch, one after another.
+    /// The records of the present minibatch, in sequence.
     pub values: Vec<f32>,
 }
 

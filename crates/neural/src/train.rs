@@ -21,7 +21,7 @@ use crate::temper::Temper;
 pub struct TrainSettings {
     /// Estimator of the bound.
     pub estimator: Estimator,
-    /// Draws L of the latent values a record; the paper uses 1.
+    /// Draws L of the latent values per record; the paper uses 1.
     pub samples: usize,
     /// Records M of a minibatch; the paper uses 100.
     pub batch: usize,
@@ -150,7 +150,7 @@ pub struct Trained {
     pub log_sds: Vec<Tensor>,
     /// The mean bound of the last iteration's minibatches, nats per record.
     pub bound: Option<f64>,
-    /// The validation bound of these weights, nats a record, where training computed it.
+    /// The validation bound of these weights, nats per record, where training computed it.
     pub validation_bound: Option<f64>,
 }
 

@@ -214,7 +214,7 @@ fn carried_out(
     }))
 }
 
-/// Draws as a table in CSV, a column a scalar.
+/// Draws as a table in CSV, a column per scalar.
 fn table(draws: &DrawsTable) -> String {
     let names: Vec<String> = (draws.variables().iter())
         .flat_map(|variable| variable.display_names())

@@ -80,7 +80,7 @@ macro_rules! with_density {
     };
 }
 
-/// Points, one a row, as lanes: coordinate after coordinate.
+/// Points, one per row, as lanes: coordinate after coordinate.
 pub fn lanes_of(points: &[f64], rows: usize, dim: usize) -> Vec<f64> {
     transposed(points, rows, dim)
 }
@@ -105,7 +105,7 @@ fn transposed(matrix: &[f64], rows: usize, columns: usize) -> Vec<f64> {
     out
 }
 
-/// Values at points, and vectors at them, one a row.
+/// Values at points, and vectors at them, one per row.
 type WithVectors<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>);
 
 /// Numbers of records to learn from.
@@ -241,7 +241,7 @@ impl BoundModel {
             .collect()
     }
 
-    /// Log densities at points, one a row.
+    /// Log densities at points, one per row.
     fn log_density<'py>(
         &self,
         py: Python<'py>,
@@ -261,7 +261,7 @@ impl BoundModel {
         Ok(values.into_pyarray(py))
     }
 
-    /// Log densities and gradients at points, one a row.
+    /// Log densities and gradients at points, one per row.
     fn gradient<'py>(
         &self,
         py: Python<'py>,

@@ -286,7 +286,7 @@ fn labels<'py>(py: Python<'py>, program: &program::Program) -> PyResult<Named<'p
     Ok((coords, dims))
 }
 
-/// Writes draws as Stan CSV: variables by name and shape, one row a draw.
+/// Writes draws as Stan CSV: variables by name and shape, one row per draw.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn write_draws(

@@ -163,7 +163,7 @@ pub struct MappedTopic {
     pub share: f64,
     /// Its position; near each other are topics of the same words.
     pub position: (f64, f64),
-    /// Its most relevant words; empty where they are not shown.
+    /// Its most relevant words; empty if they are not shown.
     pub words: Vec<TopicWord>,
 }
 
@@ -190,7 +190,7 @@ pub struct Stage {
 /// The bound at one iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TracePoint {
-    /// Iteration, counted within the stage or over the whole run: stages are drawn one after another either way.
+    /// Iteration, counted within the stage or over the whole run: stages are drawn in sequence either way.
     pub iteration: u64,
     /// Wall-clock seconds since the start.
     pub seconds: f64,
@@ -223,7 +223,7 @@ pub struct Weights {
 /// The posterior of named parameters: numbers, and densities if there are draws.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Posterior {
-    /// One row a scalar parameter.
+    /// One row per scalar parameter.
     pub parameters: Vec<Parameter>,
     /// Draws of scalar parameters, most interesting first. Only some of them are drawn; the page says how many are not.
     pub marginals: Vec<Marginal>,

@@ -2,7 +2,7 @@
 //!
 //! An [`Experiment`] is a paper's; its [`Piece`]s are its figures and tables. [`run`] runs them with a [`Context`],
 //! which has the data and the scale and writes the results: `results.json` with one [`ResultRow`] a measured figure,
-//! written anew after every row, and pictures as SVG and PNG. A stopped run continues at the same point.
+//! written again after every row, and pictures as SVG and PNG. A stopped run continues at the same point.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -264,7 +264,7 @@ fn panel(
     chart
 }
 
-/// Final bounds of a method, one a seed.
+/// Final bounds of a method, one per seed.
 fn ends(race: &Race, method: Method) -> Vec<f64> {
     race.of(method).iter().map(|path| path.end()).collect()
 }

@@ -77,8 +77,7 @@ impl Archive {
     /// Stores a counter, flag, word or other JSON value.
     ///
     /// # Panics
-    /// When the value does not serialise to JSON (a map with keys that are no strings): a caller's
-    /// bug.
+    /// When the value does not serialise to JSON (a map with keys that are not strings): a caller's bug.
     pub fn set(&mut self, name: &str, value: impl Serialize) {
         let value = serde_json::to_value(value).expect("a plain value");
         self.scalars.insert(name.to_owned(), value);

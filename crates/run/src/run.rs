@@ -36,7 +36,7 @@ impl Budget {
         self.left().is_some_and(|left| left <= 0.0)
     }
 
-    /// Seconds that are left then, where they are limited.
+    /// Seconds that are left then, if they are limited.
     pub fn left(&self) -> Option<f64> {
         self.max_seconds.map(|limit| limit - self.spent)
     }

@@ -1,4 +1,4 @@
-//! One line an iteration.
+//! One line per iteration.
 
 use std::collections::BTreeMap;
 

@@ -82,11 +82,11 @@ impl Code {
 pub struct Label {
     /// The location.
     pub span: Span,
-    /// The words; may be empty.
+    /// The text; may be empty.
     pub text: String,
 }
 
-/// One thing to tell.
+/// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Error or warning.
@@ -173,7 +173,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Diagnostics shown in full; the others are counted.
+/// Largest number of diagnostics shown in full; the others are counted.
 const SHOWN: usize = 50;
 
 /// The diagnostics as text with source excerpts, in the order given, one blank line between. Beyond fifty, only the

@@ -25,8 +25,8 @@ use crate::value::sized::Sized;
 /// Numbers of all draws that are computed together, at the most.
 const TOGETHER: usize = 1 << 20;
 
-/// A program with its data as the source of reported values. Draws that the graph rejects, or for which it has no finite
-/// value, are the interpreter's, which says why.
+/// A program with its data as the source of reported values. Draws that the graph rejects, or for which it has no
+/// finite value, are left to the interpreter, which finds the reason.
 pub struct Outputs {
     bound: BoundModel,
     simd: Simd,
@@ -184,7 +184,7 @@ impl Programs {
     }
 }
 
-/// Output `which` of a run, row after row.
+/// Output `which` of a run, row by row.
 fn results(program: &Program, inputs: &[Vec<f64>], which: usize, lanes: usize) -> Vec<f64> {
     let views: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
     let mut arena = program.arena(false);

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use crate::syntax::lexer::{IncludeResolver, lex};
 use crate::syntax::parser::parse;
 
-/// The tokens of a source text, one a line: position, kind, text.
+/// The tokens of a source text, one per line: position, kind, text.
 pub fn show_tokens(source: &str, name: &str, includes: &dyn IncludeResolver) -> String {
     let lexed = lex(source, name, includes);
     let mut out = String::new();
@@ -36,8 +36,8 @@ pub fn show_tokens(source: &str, name: &str, includes: &dyn IncludeResolver) -> 
     out
 }
 
-/// The syntax tree of a source text as Stan code with one statement a line and all parentheses written. Code that could
-/// not be parsed is shown as `<error>`.
+/// The syntax tree of a source text as Stan code with one statement per line and all parentheses. Code that could not
+/// be parsed is shown as `<error>`.
 pub fn show_tree(source: &str, name: &str, includes: &dyn IncludeResolver) -> String {
     let lexed = lex(source, name, includes);
     let (tree, _) = parse(&lexed.tokens, &lexed.files, false);

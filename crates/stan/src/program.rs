@@ -158,7 +158,7 @@ pub struct FunRef {
 /// What is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Callee {
-    /// A function of the Stan library; the argument types tell which of its signatures.
+    /// A function of the Stan library; the argument types determine the signature.
     Builtin(BuiltinId),
     /// A function of the `functions` block; overloads have an id each.
     User(FunId),
@@ -365,7 +365,7 @@ pub struct Decl {
     pub init: Option<Expr>,
 }
 
-/// A type with size expressions (`int`, evaluated when the declaration is met).
+/// A type with size expressions (`int`, evaluated when the declaration is executed).
 #[derive(Clone, Debug, PartialEq)]
 pub enum SizedType {
     /// `int`
@@ -635,8 +635,8 @@ impl Program {
         }
     }
 
-    /// Whether data of this declaration are the length of a variable of the data block that is known by its name: the
-    /// rows of a table, where that variable is one of its columns.
+    /// Whether data of this declaration are the length of a variable of the data block with a given name: the rows of a
+    /// table, if that variable is one of its columns.
     pub fn is_length(&self, decl: &Decl, known: impl Fn(&str) -> bool) -> bool {
         let sized = |other: &Decl| match &other.ty {
             SizedType::Vector(n) | SizedType::RowVector(n) | SizedType::Array(n, _) => {

@@ -10,12 +10,12 @@
 //! z_j = m_j + y_j,    y_j = e^(−a_j) ε_j − Σ_i r_ij y_i    (i after j, at the entries of a sparse Cholesky factor),
 //! ```
 //!
-//! so that the precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse where the density has no
-//! second derivative. Means, logarithms of scales and regressions each are a weighted sum of features of x: 1, `h(x) =
-//! x / (1 + (x/d)¹⁶)^(1/16)`, which equals x over almost the whole range of a normal, so that a scale follows a funnel
-//! into its neck, and products of `s(x) = x / √(1 + x²/c²)`, which are curved near the middle. In regressions s
-//! replaces h, because a coefficient beyond 1 in size would explode along a chain. All features are bounded, so that
-//! far out in a long tail of a global parameter the local parameters stay as they were at its beginning.
+//! so the precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse if the density has no second
+//! derivative. Means, logarithms of scales and regressions each are a weighted sum of features of x: 1, `h(x) = x / (1
+//! + (x/d)¹⁶)^(1/16)`, which equals x over almost the whole range of a normal, so that a scale follows a funnel into
+//! its neck, and products of `s(x) = x / √(1 + x²/c²)`, which are curved near the middle. In regressions s replaces h,
+//! because a coefficient beyond 1 in size would explode along a chain. All features are bounded, so that far out in a
+//! long tail of a global parameter the local parameters stay as they were at its beginning.
 //!
 //! The Jacobian is triangular, so that the density is exact, and moments of the features are integrals over one normal.
 
@@ -72,7 +72,7 @@ impl Conditional {
     /// Lanes that are worked on together.
     pub(crate) const BLOCK: usize = WIDTH;
 
-    /// The family on a space; where that tells no pattern, or one without global parameters, all coordinates are local parameters.
+    /// The family on a space. Without a known pattern or global parameters, all coordinates are local parameters.
     pub fn new(space: Space) -> Self {
         let mut globals = space.pattern.as_deref().map_or_else(Vec::new, globals_of);
         globals.truncate(MOST_GLOBALS);
@@ -517,7 +517,7 @@ impl Conditional {
         }
     }
 
-    /// The local parameters' factor where the global parameters are at x.
+    /// The local parameters' factor, given the global parameters at x.
     fn factor_at(&self, omega: &[f64], x: &[f64]) -> Vec<f64> {
         let (f, nonzeros) = (self.features.count(), self.weights(omega).nonzeros);
         let (plain, bounded) = (self.features.at(x), self.features.bounded_at(x));

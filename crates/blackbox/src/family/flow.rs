@@ -8,8 +8,9 @@
 //! u²)`, and their last layer begins at zero, so that the flow begins at the Gaussian; log scales are bounded by
 //! [`STEEPEST`].
 //!
-//! The density at a draw takes one pass, and so does its gradient by the draw, which gradients that stick the landing need: a
-//! layer's `∇ log q` follows from the one before by one product with the transposed derivative of its network.
+//! The density at a draw takes one pass, and so does its gradient with respect to the draw, which the
+//! sticking-the-landing gradient needs: a layer's `∇ log q` follows from the previous one by one product with the
+//! transposed derivative of its network.
 
 use jensen_density::{Lanes, LanesMut};
 use jensen_math::constants::HALF_LOG_TWO_PI;
@@ -21,7 +22,7 @@ use crate::dense::{cholesky, solve_lower_lanes, solve_lower_transposed_lanes};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{axpy, combine, dot, mean_se, sum};
 
-/// Largest size of a layer's log scales.
+/// Largest absolute value of a layer's log scales.
 const STEEPEST: f64 = 2.0;
 
 /// Lanes worked on together.
@@ -30,7 +31,7 @@ const BLOCK: usize = 256;
 /// Fewest and most hidden units of a layer; between them it is twice the dimension.
 const HIDDEN: (usize, usize) = (8, 64);
 
-/// Draws by which moments and entropy are estimated; they are the same for all.
+/// Number of draws for moments and entropy; they are the same for all.
 const MOMENT_DRAWS: usize = 4096;
 
 /// A flow with this number of coupling layers.
@@ -297,7 +298,7 @@ impl Flow {
         (x, passes, stretched)
     }
 
-    /// Works on blocks of lanes, over threads, and puts the rows that each gives together.
+    /// Processes blocks of lanes in parallel, and concatenates the resulting rows.
     fn blocks<T: Send>(
         lanes: usize,
         work: impl Fn(usize, usize) -> T + Sync,

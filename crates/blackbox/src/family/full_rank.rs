@@ -1,8 +1,8 @@
 //! The full-rank Gaussian: ω = (μ, L packed by rows), `z = μ + L ε`.
 //!
-//! As in Stan, L is lower triangular and otherwise free: with the diagonal itself (not its logarithm)
-//! as parameter, the bound of a log-concave density is concave in ω. A negative diagonal entry is the
-//! same distribution as a positive one.
+//! As in Stan, L is lower triangular and otherwise unconstrained: with the diagonal itself (not its logarithm) as
+//! parameter, the bound of a log-concave density is concave in ω. A negative diagonal entry is the same distribution as
+//! a positive one.
 
 use jensen_density::{Lanes, LanesMut};
 
@@ -13,7 +13,7 @@ use crate::noise::NoiseSource;
 use crate::reduce::{axpy, combine, dot, dots, sum};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
-/// Lanes worked on together, so that the noise of all rows stays in the second-level cache.
+/// Number of lanes per block, so that the noise of all rows stays in the second-level cache.
 const BLOCK: usize = 256;
 
 /// Gaussians with any covariance, d + d(d + 1)/2 parameters.

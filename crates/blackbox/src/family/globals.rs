@@ -141,7 +141,8 @@ pub(super) struct Weights<'a> {
     pub nonzeros: &'a [f64],
 }
 
-/// A number of every feature, or a derivative by it, in the lanes of a block: for means and scales, and for regressions.
+/// A value of every feature, or a derivative with respect to it, in the lanes of a block: for means and scales, and for
+/// regressions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Featured {
     pub plain: Vec<LaneRow>,
@@ -293,7 +294,7 @@ fn saturated(x: f64) -> (f64, f64) {
     (x * r, r * r * r)
 }
 
-/// The global parameters of a pattern: coordinates with [`MANY`] times as many neighbours as the median.
+/// The global parameters of a pattern: coordinates with more than [`MANY`] times the median number of neighbours.
 pub(super) fn globals_of(pattern: &Pattern) -> Vec<usize> {
     let degree = |i: &usize| pattern.neighbours(*i).len();
     let mut degrees: Vec<usize> = (0..pattern.dim()).map(|i| degree(&i)).collect();

@@ -14,7 +14,7 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{dot, mean_se};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
-/// Draws by which the entropy is estimated; they are the same for all.
+/// Number of draws for the entropy; they are the same for all.
 const ENTROPY_DRAWS: usize = 4096;
 
 /// Mixtures of up to `components` Gaussians of any covariance.
@@ -88,7 +88,7 @@ impl Mixture {
     /// ω of the components. Their weights need not add up to one; unused slots have weight zero.
     ///
     /// # Panics
-    /// When there are none or too many: a caller's bug.
+    /// When there are none or too many, which is a bug of the caller.
     pub(crate) fn assemble(&self, parts: &[Component]) -> Vec<f64> {
         assert!(!parts.is_empty() && parts.len() <= self.components);
         let total: f64 = parts.iter().map(|part| part.weight).sum();

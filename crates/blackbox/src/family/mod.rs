@@ -9,7 +9,7 @@
 //!   density multiplies, [`Family::pull`] returns, [`Family::pull_second`] adds the curvature of T,
 //!   [`Family::add_entropy_hvp`] that of the entropy.
 //!
-//! The next family is one file and one line of the list below.
+//! A new family is one file and one line of the list below.
 //!
 //! Sums over lanes have a fixed order; results do not depend on threads.
 
@@ -177,7 +177,7 @@ families! {
         /// Number of factors.
         rank
     } => "lowrank",
-    /// A precision that is sparse where the density has no mixed second derivatives.
+    /// A precision that is sparse if the density lacks mixed second derivatives.
     Sparse => "sparse",
     /// A sparse precision of local parameters. Their means, scales and regressions depend on global parameters.
     Conditional => "conditional",
@@ -275,8 +275,8 @@ pub trait Family: fmt::Debug + Send + Sync {
         0.0
     }
 
-    /// Mean and lower factor of a Gaussian close to the member, by which a refinement is preconditioned, for families that
-    /// are no affine maps of their noise.
+    /// Mean and lower factor of a Gaussian close to the member, by which a refinement is preconditioned, for families
+    /// that are not affine maps of their noise.
     fn gaussian(&self, omega: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
         let _ = omega;
         None
@@ -287,7 +287,7 @@ pub trait Family: fmt::Debug + Send + Sync {
         0
     }
 
-    /// Whether [`precondition`](Self::precondition) makes use of a curvature.
+    /// Whether [`precondition`](Self::precondition) uses a curvature.
     fn uses_curvature(&self) -> bool {
         true
     }

@@ -1,10 +1,10 @@
 //! The Gaussian of sparse precision: ω = (μ, L by columns), `z = μ + L⁻ᵀ ε` with precision `L Lᵀ`.
 //!
-//! The best Gaussian's precision is the average negated Hessian (Opper and Archambeau 2009), so that it has no element
-//! where the density has no second derivative: with L where the Cholesky factor of that pattern has nonzeros, the family
-//! holds the best Gaussian of all, at a cost that is linear in the dimension for hierarchies and chains (Tan and Nott
-//! 2018, who fix the pattern by hand). The order of elimination is one that keeps L sparse; rows of L and of the noise are
-//! in it, means and draws in the density's.
+//! The precision of the best Gaussian is the average negated Hessian (Opper and Archambeau 2009), so it has no element
+//! where the density has no second derivative. With L at the nonzeros of that pattern's Cholesky factor, the family
+//! contains the best of all Gaussians, at a cost that is linear in the dimension for hierarchies and chains (Tan and
+//! Nott 2018, who fix the pattern by hand). The order of elimination keeps L sparse. Rows of L and of the noise are in
+//! that order, means and draws in the density's.
 
 use std::sync::{Arc, Mutex};
 
@@ -59,7 +59,7 @@ impl Sparse {
         Some(symbolic.nonzeros())
     }
 
-    /// Number of parameters on a space; where the factor is too large to be looked at, that of a full one.
+    /// Number of parameters on a space; if the factor is too large to examine, that of a full one.
     pub(super) fn parameters_on(space: &Space) -> usize {
         let full = space.dim.saturating_mul(space.dim + 1) / 2;
         space.dim + Self::nonzeros(space, LARGEST).unwrap_or(full)
@@ -148,7 +148,7 @@ impl Sparse {
         }
     }
 
-    /// A Cholesky factor of the matrix, made definite by adding multiples of `ridge` to its diagonal.
+    /// A Cholesky factor of the matrix, made positive definite by adding multiples of `ridge` to its diagonal.
     fn definite(&self, matrix: &[f64], ridge: &[f64]) -> Option<Vec<f64>> {
         let mut share = 0.0;
         for _ in 0..12 {

@@ -293,7 +293,7 @@ fn a_lane_does_not_depend_on_its_batch() {
     }
 }
 
-/// Families that are no affine maps of their noise.
+/// Families that are not affine maps of their noise.
 fn curved() -> Vec<Arc<dyn Family>> {
     [
         FamilyKind::Mixture { components: 3 },

@@ -10,11 +10,11 @@ use super::RecordError;
 /// The minibatches of N records: every epoch visits every record once, in an order of its own.
 ///
 /// There are ⌈N/B⌉ batches with sizes that differ by at most one, so that no batch is a small remainder with a large
-/// weight. None has more than B records. The order depends on the seed and the epoch alone.
+/// weight. None has more than B records. The order depends only on the seed and the epoch.
 ///
 /// If data come in blocks ([`in_blocks`](Self::in_blocks)), an epoch visits the blocks in a random order and the
-/// records of each block in a random order. Over these orders every record is as likely as any other to be in a batch,
-/// so that gradients stay unbiased; but a batch is one of its block, and varies as much more as blocks differ.
+/// records of each block in a random order. Over these orders every record is equally likely to be in a batch, so
+/// gradients stay unbiased. But a batch comes from one block, so it varies more if blocks differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batches {
     seed: u64,
@@ -97,7 +97,7 @@ impl Batches {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     epoch: Option<u64>,
-    /// The epoch's blocks in their order, and where each begins in the epoch; one of all records without blocks.
+    /// The epoch's blocks in order, and the offset of each in the epoch; a single one of all records without blocks.
     sequence: Vec<u32>,
     starts: Vec<usize>,
     /// The position of a block in the sequence, and the order of its records.

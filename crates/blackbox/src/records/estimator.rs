@@ -27,15 +27,15 @@ pub enum RecordEstimator {
     },
     /// The joint control variate (Wang, Geffner and Domke 2024), with SAGA's table.
     Joint,
-    /// The joint control variate for the mean alone, as in the paper: the spread's gradient is `naive`'s.
+    /// The joint control variate only for the mean, as in the paper: the spread's gradient is `naive`'s.
     JointMean,
-    /// The joint control variate as printed: for the mean alone, with the spreads of a record's last visit and the prior in the
-    /// table.
+    /// The joint control variate as printed: only for the mean, with the spreads of a record's last visit and the prior
+    /// in the table.
     JointPaper,
     /// The joint control variate with one anchor for all records, as in SVRG.
     JointSvrg,
-    /// The joint control variate with the likelihood itself for its approximation: the draw is integrated out, and a
-    /// SAGA table of expectations is left. For likelihoods of one linear predictor and mean-field families.
+    /// The joint control variate with the likelihood itself as its approximation: the draw is integrated out, and a
+    /// SAGA table of expectations remains. For likelihoods of one linear predictor and mean-field families.
     JointExact,
 }
 

@@ -35,7 +35,7 @@ impl Expected {
 }
 
 impl<D: RecordDensity> Gradients<'_, D> {
-    /// [`Gradients::evaluate`] for `joint-exact`. `false` where the model offers no expectations, too.
+    /// [`Gradients::evaluate`] for `joint-exact`. `false` also if the model offers no expectations.
     pub(super) fn evaluate_expectations(
         &mut self,
         request: &GradientRequest<'_>,

@@ -16,8 +16,7 @@ use crate::reduce::axpy;
 /// An objective `f(w) = Eₙ E_ε f(w; n, ε)` to be minimised, with n uniform over N records and independent standard
 /// normal ε for each record, and an approximation f̃ whose expectation over ε is known.
 ///
-/// Noise of a batch is `batch × noise_dim`, row after row. Everything is added to its output with the
-/// factor `scale`.
+/// Noise of a batch is `batch × noise_dim`, row by row. Everything is added to its output with the factor `scale`.
 pub trait DoublyStochastic: Sync {
     /// The number of parameters.
     fn parameters(&self) -> usize;

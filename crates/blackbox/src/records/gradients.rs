@@ -42,12 +42,12 @@ use crate::reduce::axpy;
 /// * The expansion of a record is displaced by the present δ, not by the spread stored with μⁿ: `E_ε[∇ℓₙ(μⁿ) + ∇²ℓₙ(μⁿ)
 ///   δ] = ∇ℓₙ(μⁿ)` for any δ of mean zero. No spread needs to be stored, the expansion is closer to the function that
 ///   it replaces, and any family of the form `z = μ + δ(ε)` is supported, including full rank and low rank.
-/// * The paper controls the gradient of the mean alone, because the expectation of the expansion for the spread needs
-///   the diagonal of the Hessian. Its first-order part, c, has mean zero over the records at any draw, so it serves the
-///   spread as well. If the diagonal is available (one linear predictor, a mean-field family: `diag ∇²ℓₙ(μⁿ) = Aₙ²
-///   ℓₙ''`) the second-order part serves it, too: `joint` and `joint-svrg` add `σ² ⊙ Σₘ diag ∇²ℓₘ(μᵐ) − δ ⊙ b ∇²ℓₙ(μⁿ)
-///   δ` to the part for log σ. Elsewhere noise of second order in δ is left there, which no batch averages out.
-///   `joint-mean` leaves the spread alone, as the paper does.
+/// * The paper controls only the gradient of the mean, because the expectation of the expansion for the spread needs
+///   the diagonal of the Hessian. Its first-order part, c, has mean zero over the records at any draw, so it applies to
+///   the spread as well. If the diagonal is available (one linear predictor, a mean-field family: `diag ∇²ℓₙ(μⁿ) = Aₙ²
+///   ℓₙ''`) the second-order part applies to it, too: `joint` and `joint-svrg` add `σ² ⊙ Σₘ diag ∇²ℓₘ(μᵐ) − δ ⊙ b
+///   ∇²ℓₙ(μⁿ) δ` to the part for log σ. Otherwise noise of second order in δ remains, which no batch averages out.
+///   `joint-mean` does not change the spread, as in the paper.
 ///
 /// * `joint-svrg` takes the odd part of the gradient around its anchor instead of the paper's Hessian-vector product,
 ///   which is its first order. The odd part has mean zero over any symmetric noise, however far the draw. With one draw
@@ -57,14 +57,14 @@ use crate::reduce::axpy;
 /// `joint-exact` is `joint` with the likelihood itself as its approximation. If the likelihood has one linear
 /// predictor, ηₙ is normal under a mean-field q with mean `Aₙμ` and variance `Aₙ²σ²`, and the expectation that the
 /// approximation needs in closed form is one-dimensional: `∇_μ E[ℓₙ] = Aₙᵀ E[ℓₙ']`, `∇_{log σ} E[ℓₙ] = σ² ⊙ Aₙ²ᵀ
-/// E[ℓₙ'']`. The draws of the batch cancel, and a SAGA table of the two expectations is left; the prior is still
+/// E[ℓₙ'']`. The draws of the batch cancel, and a SAGA table of the two expectations remains; the prior is still
 /// sampled, with its expansion.
 ///
 /// `joint-paper` has none of these differences; see `literal`.
 ///
-/// With several draws, m is that of their mean displacement. The prior's expansion, too, is for the mean alone, except
-/// in c: the noise of its curvature in the spread, −σ²(ε² − 1) a coordinate of a standard normal prior, is not
-/// multiplied by N/B and is left.
+/// With several draws, m is that of their mean displacement. The prior's expansion, too, applies only to the mean,
+/// except in c: the noise of its curvature in the spread, −σ²(ε² − 1) per coordinate of a standard normal prior, is not
+/// multiplied by N/B and remains.
 ///
 /// Cost of an iteration, in gradients of a batch: naive 1; cv 1 and a Hessian-vector product; joint 3 and a product;
 /// joint-svrg 4 in one call, of which a linear predictor saves all but one forward pass and two or three backward
@@ -115,7 +115,7 @@ pub struct GradientRequest<'r> {
 
 const NOISE: rng::Purpose = rng::Purpose::new("blackbox").fold("records").fold("noise");
 
-/// Standard normals of a source for an iteration, `rows × draws`: draw s depends on (seed, iteration, s) alone.
+/// Standard normals of a source for an iteration, `rows × draws`: draw s depends only on (seed, iteration, s).
 pub(crate) fn fill_noise(
     source: NoiseSource,
     purpose: rng::Purpose,
@@ -205,8 +205,7 @@ pub(super) fn all_finite(x: &[f64]) -> bool {
 }
 
 impl<'a, D: RecordDensity> Gradients<'a, D> {
-    /// Gradients for members of `family` from `draws` draws an iteration and batches of up to `batch`
-    /// records.
+    /// Gradients for members of `family` from `draws` draws per iteration and batches of up to `batch` records.
     pub fn new(density: &'a D, family: Arc<dyn Family>, draws: usize, batch: usize) -> Self {
         let d = density.dim();
         Self {
@@ -252,7 +251,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         std::mem::take(&mut self.calls)
     }
 
-    /// The memory that `estimator` begins with.
+    /// The initial memory of `estimator`.
     pub fn table(&self, estimator: RecordEstimator) -> Table {
         let (d, n) = (self.density.dim(), self.density.records());
         let linear = self.density.linear().map(|linear| linear.width());
@@ -307,7 +306,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         self.draws == 1 && self.family.is_factorised()
     }
 
-    /// Writes the estimate into `out` (one number a parameter, upwards). `false` when the density, a gradient or a
+    /// Writes the estimate into `out` (one number per parameter, upwards). `false` when the density, a gradient or a
     /// product at a draw is not finite: then `out` must not be used and the table not be renewed. An estimator with an
     /// incomplete table is `naive`. `joint-exact` integrates the draw out even then.
     pub fn evaluate(&mut self, request: &GradientRequest<'_>, table: &Table, out: &mut [f64]) -> bool {

@@ -33,8 +33,8 @@ impl Footprint {
 
 /// The largest memory of a fit with `estimator`, excluding the model's own.
 ///
-/// Linear predictors are remembered as K numbers a record, expectations as two. Any other model keeps one mean a live slot
-/// (all of ω for `inc` and `ens`), `2⌈N/B⌉ − 1` of them, or only the coordinates that a batch touches.
+/// Linear predictors are remembered as K numbers per record, expectations as two. Any other model keeps one mean a live
+/// slot (all of ω for `inc` and `ens`), `2⌈N/B⌉ − 1` of them, or only the coordinates that a batch touches.
 pub fn footprint<D: RecordDensity>(
     density: &D,
     family: &dyn Family,
@@ -69,7 +69,7 @@ pub fn footprint<D: RecordDensity>(
     }
 }
 
-/// The average number of coordinates that a batch touches, where these are few.
+/// The average number of coordinates that a batch touches, if these are few.
 fn touched<D: RecordDensity>(density: &D, batches: &Batches) -> Option<u64> {
     let order = batches.order(0);
     let probes = PROBES.min(batches.per_epoch());

@@ -49,8 +49,8 @@ pub struct MinibatchSettings {
 /// The stopping rule: segments of iterations whose averages are compared on matched draws.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judge {
-    /// Iterations of a window; the default is the fewest whole epochs of at least 500 iterations that
-    /// cost no less than judging them.
+    /// Iterations of a segment; by default the fewest whole epochs of at least 500 iterations that cost no less than
+    /// judging them.
     pub window: Option<u64>,
     /// Draws of a comparison, each over all records.
     pub draws: usize,
@@ -145,7 +145,7 @@ impl Fitting for MinibatchSettings {
     }
 }
 
-/// Iterations of a window, at least.
+/// Smallest number of iterations of a segment.
 const WINDOW: u64 = 500;
 
 /// Rejected iterations in a row after which a run has diverged.

@@ -75,12 +75,12 @@ struct Parts<'l> {
     estimator: RecordEstimator,
     /// Whether the expansion at the stored entries is subtracted. The table is then complete.
     joint: bool,
-    /// Whether it is subtracted from the gradient of the mean alone, in the column of `control`.
+    /// Whether it is subtracted only from the gradient of the mean, in the column of `control`.
     mean_alone: bool,
-    /// The view that gives a diagonal, where the table keeps one. Every draw's column then carries its own
-    /// expansion, which serves the spread as well.
+    /// The view that gives a diagonal, where the table keeps one. Every draw's column then carries its own expansion,
+    /// which applies to the spread as well.
     view: Option<&'l dyn LinkExpectations>,
-    /// Whether the expansion along the mean displacement has a column of its own, for the mean alone.
+    /// Whether the expansion along the mean displacement has its own column, only for the mean.
     control: bool,
     /// Whether to renew the table's entries.
     visit: bool,

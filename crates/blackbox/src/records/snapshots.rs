@@ -1,4 +1,4 @@
-//! Minibatch gradients of models that are no linear predictors, and the incremental table.
+//! Minibatch gradients of models that are not linear predictors, and the incremental table.
 
 use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
 

@@ -1,7 +1,7 @@
 //! The tables of estimators, from earlier iterations.
 //!
-//! No form stores N × D numbers. A linear predictor is remembered by its values ηₙ, K a record: the stored mean enters
-//! the expansion through them alone. Any other model shares one snapshot among the records of an iteration; with
+//! No form stores N × D numbers. A linear predictor is stored by its values ηₙ, K per record: the stored mean enters
+//! the expansion only through them. Any other model shares one snapshot among the records of an iteration; with
 //! reshuffled epochs at most `2⌈N/B⌉ − 1` snapshots are alive. If a batch touches few coordinates, a snapshot stores
 //! only those. If the draw is integrated out, two expectations per record are stored. The table also has the sum of the
 //! entries, and the sum of the Hessians' diagonals if it corrects the spread.
@@ -11,7 +11,7 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 /// Parameters at the iteration in which some records were last visited.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Slot {
-    /// How many records refer to it.
+    /// The number of records that refer to it.
     users: u32,
     /// The stored coordinates in ascending order; empty for all.
     pub(crate) coordinates: Vec<u32>,
@@ -22,7 +22,7 @@ pub(crate) struct Slot {
 /// A snapshot for each live iteration, and each record's snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Slots {
-    /// Whether snapshots hold all of ω, or its mean alone.
+    /// Whether snapshots store all of ω, or only its mean.
     whole: bool,
     of_record: Vec<u32>,
     slots: Vec<Slot>,
@@ -56,8 +56,8 @@ impl Slots {
         &self.slots[slot as usize]
     }
 
-    /// The records of `records` by snapshot: `(slot, records)` pairs, slots ascending, records in
-    /// their order. Records never visited are left out.
+    /// The records of `records` by snapshot: `(slot, records)` pairs, slots ascending, records in their order. Records
+    /// never visited are omitted.
     pub(crate) fn group(&self, records: impl Iterator<Item = u32>) -> Groups {
         let mut pairs: Vec<(u32, u32)> = records
             .map(|n| (self.of_record[n as usize], n))

@@ -19,7 +19,7 @@ use crate::reduce::{axpy, dot};
 pub struct VarianceSettings {
     /// Iterations between two analyses.
     pub every: u64,
-    /// Pairs of a batch and a draw for each figure.
+    /// Number of pairs of a batch and a draw for each figure.
     pub samples: usize,
 }
 

@@ -97,7 +97,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         self.settings.ensemble
     }
 
-    /// Gradients that may be taken: twice as many where a stationary phase has nearly mixed, which one more then does.
+    /// Budget of gradients: twice as many if a stationary phase has nearly mixed, so that one more can finish.
     fn limit(&self, state: &RefineState) -> u64 {
         let dim = self.target.dim();
         let mut limit = self.settings.limit(dim, self.target.work());
@@ -169,7 +169,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         self.is_large(LARGEST_STEP).then(widest)
     }
 
-    /// Chooses the next temperature and resamples. `false` where a population died.
+    /// Chooses the next temperature and resamples. `false` if a population died.
     fn heat_up(&self, state: &mut RefineState, iteration: u64) -> bool {
         let lanes = state.particles.lanes();
         let squares = Map::squares(&state.particles.x, lanes);
@@ -456,12 +456,12 @@ pub(super) fn leapfrog_step(dim: usize) -> f64 {
     1.2 * (dim as f64).powf(-0.25)
 }
 
-/// Steers the step size towards the acceptance wanted.
+/// Steers the step size towards the target acceptance.
 fn steer(state: &mut RefineState, moved: Moved, gain: f64) {
     state.log_size = steered(state.log_size, moved, gain);
 }
 
-/// A step size that is nearer to the acceptance wanted.
+/// A step size closer to the target acceptance.
 pub(super) fn steered(log_size: f64, moved: Moved, gain: f64) -> f64 {
     (log_size + gain * (moved.acceptance - ACCEPTANCE)).min(LARGEST_STEP.ln())
 }

@@ -1,4 +1,4 @@
-//! Whether chains from elsewhere come to where refined draws are.
+//! Whether chains from elsewhere reach the region of the refined draws.
 //!
 //! The bound of a simple family has optima where the posterior has none. From such a point Hamiltonian transitions run
 //! to the draws; from a mode of the posterior they do not.

@@ -22,7 +22,7 @@ const ITERATIONS: usize = 200;
 /// terms that underflowed to zero remain negligible.
 const FAR: f64 = 30.0;
 
-/// `r` of particles at one temperature, any number of sets of particles one after another; −∞ where the density is zero.
+/// `r` of particles at one temperature, any number of sets of particles in sequence; −∞ where the density is zero.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RatioSet {
     pub beta: f64,

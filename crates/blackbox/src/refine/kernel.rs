@@ -3,8 +3,8 @@
 //! All lanes take the same number of [steps], so that every step is one call to the density. Step sizes differ from
 //! lane to lane by up to a quarter, which breaks periods. A lane whose energy varies by more than [`WANDER`] nats along
 //! its trajectory is restarted with steps four times smaller and more of them, up to [`LEVELS`] times. Only such lanes
-//! pay for it. The level reached is a function of position and momentum, so that the map to the trajectory's end with
-//! momentum turned round preserves the target if it is proposed only where the way back reaches the same level: no
+//! pay for it. The level reached is a function of position and momentum, so the map to the trajectory's end with
+//! reversed momentum preserves the target if it is proposed only if the reverse trajectory reaches the same level: no
 //! coarser trajectory from the end may be good. (The step size is chosen as by Bou-Rabee, Carpenter and Marsden, *GIST:
 //! Gibbs self-tuning for locally adaptive Hamiltonian Monte Carlo*, 2024, with a choice that has no randomness of its
 //! own.) In the neck of a funnel small steps are taken, elsewhere large ones, and detailed balance holds exactly.
@@ -56,7 +56,7 @@ pub(super) struct Stride<'s> {
 /// The result of a transition.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Moved {
-    /// Mean acceptance probability of the largest steps, by which their size is chosen.
+    /// Target mean acceptance probability of the largest steps, which determines their size.
     pub acceptance: f64,
     /// Lanes that moved.
     pub moved: usize,
@@ -72,7 +72,7 @@ struct Arrival {
     momentum: Vec<f64>,
     /// Energy at the end minus energy at the start.
     error: Vec<f64>,
-    /// Largest minus smallest energy along the way; infinite where that was too large.
+    /// Largest minus smallest energy along the trajectory; infinite if that was too large.
     wander: Vec<f64>,
     /// Whether it ended outside the support.
     outside: Vec<bool>,
@@ -233,7 +233,7 @@ fn own_or<'g>(slope: &'g [f64], grad: &'g [f64]) -> &'g [f64] {
     if slope.is_empty() { grad } else { slope }
 }
 
-/// The trajectories of a part of the lanes, one after another's step.
+/// The trajectories of a part of the lanes, step by step.
 fn part<D: LogDensity>(
     target: &mut Evaluator<'_, D>,
     start: &Particles,

@@ -1,13 +1,13 @@
 //! Leaps: proposals from anywhere, over all scales at once.
 //!
-//! Hamiltonian transitions go where the density leads them. Between a spike and a slab a thousand times as wide, or
-//! from the middle of a Cauchy distribution to its ends, it leads nowhere, and particles that all began in the one
-//! agree without the other. At the posterior, some particles are therefore also offered an independent proposal: in a
-//! uniform direction on the sphere, at a distance whose logarithm is uniform over twelve powers of ten, or distributed
-//! like the distances of the particles. Proposals alternate between all coordinates together and one of them alone.
-//! Metropolis and Hastings' rule for independent proposals (Tierney 1994, section 2.3.3) keeps the posterior exactly. A
-//! part of the posterior with mass w that such a proposal hits with probability π is entered about once in `1/π` offers
-//! and left as rarely as its mass requires, whatever lies between.
+//! Hamiltonian transitions follow the density. Between a spike and a slab a thousand times as wide, or from the middle
+//! of a Cauchy distribution to its tails, there is nothing to follow, and particles that all began in the one agree
+//! without the other. At the posterior, some particles are therefore also offered an independent proposal: in a uniform
+//! direction on the sphere, at a distance whose logarithm is uniform over twelve powers of ten, or distributed like the
+//! distances of the particles. Proposals alternate between all coordinates together and one of them alone. Metropolis
+//! and Hastings' rule for independent proposals (Tierney 1994, section 2.3.3) keeps the posterior exactly. A part of
+//! the posterior with mass w that such a proposal hits with probability π is entered about once in `1/π` offers and
+//! left as rarely as its mass requires, whatever lies between.
 //!
 //! The same proposals, from the approximation alone, reveal what its importance weights cannot: the variance beyond the
 //! reach of its draws ([`beyond`]).
@@ -28,9 +28,8 @@ use crate::noise::{NoisePurpose, NoiseSource};
 const EVERY: usize = 4;
 
 /// Natural logarithms of the distances, in standard deviations, over which proposals are uniform: from a ten-thousandth
-/// to a hundred million, which is far enough from a spike of a millionth to all of a unit normal, and near enough from
-/// a normal to a spike that a Gaussian does not fit before it. Each power of ten has a twelfth of half of the
-/// proposals.
+/// to a hundred million, far enough from a spike of a millionth to all of a unit normal, and near enough from a normal
+/// to any spike that a Gaussian would not fit first. Each power of ten has a twelfth of half of the proposals.
 const RANGE: (f64, f64) = (-9.3, 18.5);
 
 /// The same if evaluations far out may take a thousand times as long, as with a solver: no further than the particles'
@@ -40,7 +39,7 @@ const NEAR: (f64, f64) = (-9.3, 1.8);
 /// Steps of the distribution of distances that particles have shown.
 const STEPS: usize = 16;
 
-/// Least width of one, so that it has a density.
+/// Smallest width of an interval, so that it has a density.
 const NARROW: f64 = 1e-3;
 
 /// A distribution of log distances: half of it uniform on a range, and half in [`STEPS`] intervals of equal mass
@@ -188,8 +187,8 @@ const NUMBERS: usize = 1 << 20;
 const BLOCK: usize = 64;
 const UNKNOWN: usize = 256;
 
-/// The largest share of a coordinate's variance that an approximation may leave beyond its reach: with it a standard deviation
-/// moves as far as weights may move it.
+/// The largest share of a coordinate's variance beyond the reach of an approximation: it moves a standard deviation as
+/// far as weights may move it.
 const SHARE: f64 = 2.0 * SD_LIMIT;
 
 /// A coordinate with more variance beyond the reach of an approximation's draws than is allowed, and the ratio to its

@@ -72,8 +72,8 @@ impl Placed {
 }
 
 impl Map {
-    /// The map under which the approximation is standard normal; of one that is no affine map of its noise, that of a
-    /// Gaussian close to it.
+    /// The map under which the approximation is standard normal; for families that are not affine maps of their noise,
+    /// that of a Gaussian close to it.
     pub(super) fn of(approximation: &Approximation) -> Self {
         let (dim, omega) = (approximation.dim(), approximation.omega());
         let root = match approximation.kind() {
@@ -166,7 +166,7 @@ impl Map {
         }
     }
 
-    /// Lanes that it works on together: of fewer, vectors of lanes stay empty.
+    /// Number of lanes processed together: with fewer, vectors of lanes stay empty.
     pub(super) fn block(&self) -> usize {
         match self.structured {
             Some(_) => Conditional::BLOCK,

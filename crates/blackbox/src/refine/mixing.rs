@@ -37,7 +37,7 @@ impl Ensemble {
         self.populations * self.chains
     }
 
-    /// How well one quantity's draws have mixed; draws of a whole number of times.
+    /// The mixing of one quantity's draws, at an integer number of times.
     ///
     /// A quantity that is the same in all draws has mixed. One that is not finite somewhere has not.
     pub fn judge(&self, draws: &[f64]) -> Mixing {
@@ -120,7 +120,7 @@ impl Ensemble {
         0.5 * self.judge(&squares).mcse() / variance
     }
 
-    /// The worse of a quantity and its squared distance from its mean, so that spreads have mixed too.
+    /// The worse of a quantity and its squared distance from its mean, so that spreads have to mix, too.
     pub fn judge_with_spread(&self, draws: &[f64]) -> Mixing {
         self.worst_with_spread(draws, 1.0)
     }

@@ -6,13 +6,13 @@
 //! have mixed. Only its start and its coordinates are variational. It measures the approximation by the evidence:
 //! `KL(q‖p) = log Z − ELBO`.
 //!
-//! Stationary phases of 16, 32, 64, … transitions follow each other; each chooses coordinates and step size from the
-//! one before, keeps them while it records, and is judged alone and then with the stationary phase before. In the first
-//! one, the chains of a population start at one particle that is far from the others, so nested R̂ shows how much they
-//! depend on it. A stationary phase that has mixed ends the refinement, unless chains that are then moved far into a
-//! tail stay there. In that case the phase is repeated with them. If the remaining budget of gradients allows less than
-//! half of such a phase, the refinement ends with reasons against its draws. The cost is the stated limit in gradients
-//! at most, twice that where a stationary phase has nearly mixed, and usually a tenth of it.
+//! Stationary phases of 16, 32, 64, … transitions follow each other. Each chooses coordinates and step size from the
+//! previous one, keeps them while it records, and is judged alone and then together with the previous phase. In the
+//! first one, the chains of a population start at one particle that is far from the others, so nested R̂ shows how much
+//! they depend on it. A stationary phase that has mixed ends the refinement, unless chains that are then moved far into
+//! a tail stay there. In that case the phase is repeated with them. If the remaining budget of gradients allows less
+//! than half of such a phase, the refinement ends with reasons against its draws. The cost is the stated limit in
+//! gradients at most, twice that where a stationary phase has nearly mixed, and usually a tenth of it.
 //!
 //! | file | subject |
 //! | --- | --- |

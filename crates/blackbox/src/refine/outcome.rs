@@ -13,7 +13,7 @@ use crate::oracle::Estimate;
 pub struct TemperatureStep {
     /// Inverse temperature.
     pub beta: f64,
-    /// Share of the particles that the weights of the change to it left.
+    /// Effective share of the particles under the weights of the change to it.
     pub share: f64,
     /// Mean acceptance of the transitions at it.
     pub acceptance: f64,
@@ -72,7 +72,7 @@ pub struct Refined {
     pub stationary_phases: Vec<StationaryPhase>,
     /// Evaluations.
     pub calls: Calls,
-    /// Other optima of the bound from which chains have come to the draws: the posterior has no mode there.
+    /// Other optima of the bound from which chains have reached the draws: the posterior has no mode there.
     pub converged_from: Vec<Vec<f64>>,
     /// The reasons against the draws, one sentence each without its full stop; empty if they have mixed.
     pub reasons: Vec<String>,
@@ -88,7 +88,7 @@ pub struct RefinedDraws {
 }
 
 impl RefinedDraws {
-    /// Reads bytes that [`Refined::encode`] made, and the identity stored with them.
+    /// Reads the output of [`Refined::encode`], and the identity stored with it.
     ///
     /// # Errors
     /// When the bytes are damaged, of another format version or hold something else.

@@ -36,7 +36,7 @@ pub struct RefineSettings {
 /// Coordinates beyond which the limit on gradients falls.
 const SCALED: u64 = 100;
 
-/// Elementary operations that the limit on gradients allows where that is more, and how many times more at most.
+/// Number of elementary operations that the budget of gradients allows if that is more, and the largest ratio.
 const WORK: u64 = 16_000_000_000;
 const CHEAP: u64 = 5;
 
@@ -66,8 +66,8 @@ impl RefineSettings {
     }
 
     /// Number of gradients beyond which a refinement of `dim` coordinates begins no further stationary phase, given
-    /// `work`, the elementary operations of a gradient, if known. Two million of a hundred coordinates are ten seconds
-    /// to a minute, of twenty coordinates with few data a second: of such there may be five times as many.
+    /// `work`, the elementary operations of a gradient, if known. Two million gradients of a hundred coordinates take
+    /// ten seconds to a minute, of twenty coordinates with few data a second: the latter may have five times as many.
     pub fn limit(&self, dim: usize, work: Option<u64>) -> u64 {
         let limit = self.max_gradients * SCALED / SCALED.max(dim as u64);
         // The map between coordinates takes a product with a matrix.
@@ -82,7 +82,7 @@ impl RefineSettings {
         (self.max_gradients as f64 / 12.0 * (dim as f64 / SCALED as f64).powf(0.25)) as u64
     }
 
-    /// Whether these are the defaults, which are not written: runs stored before there was refinement stay the same.
+    /// Whether these are the defaults, which are not written, so that runs stored without refinement stay the same.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }

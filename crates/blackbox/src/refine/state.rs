@@ -38,7 +38,7 @@ impl Phase {
 /// Recorded draws of a stationary phase.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Recording {
-    /// Sets of particles, one after another.
+    /// Sets of particles, in sequence.
     pub x: Vec<f64>,
     /// Their log densities, without the map's Jacobian.
     pub log_p: Vec<f64>,
@@ -92,7 +92,7 @@ pub struct RefineState {
     pub(super) recording: Recording,
     /// Transitions between recorded draws.
     pub(super) every: usize,
-    /// Times in the recording that the stationary phase before left.
+    /// Number of times in the recording from the previous stationary phase.
     pub(super) kept: usize,
     /// Distances that leaps of the stationary phase are by.
     pub(super) distances: Vec<f64>,
@@ -101,7 +101,7 @@ pub struct RefineState {
     /// Gradients before the stationary phase.
     pub(super) calls_before: u64,
     pub(super) calls: Calls,
-    /// Optima from which chains have come to the draws.
+    /// Optima from which chains have reached the draws.
     pub(super) converged_from: Vec<Vec<f64>>,
     /// Whether it was looked for separated tail modes.
     pub(super) tails_probed: bool,

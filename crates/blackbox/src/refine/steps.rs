@@ -44,7 +44,7 @@ pub(super) fn begin(
     begin_kernel(Simd::detect(), circles, x, momentum, grad, &half, along);
 }
 
-/// The other half at the positions where the step ends, and the squared lengths of the momenta.
+/// The other half at the positions at the end of the step, and the squared lengths of the momenta.
 pub(super) fn end(
     circles: &[bool],
     x: &[f64],

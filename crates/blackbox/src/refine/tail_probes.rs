@@ -1,7 +1,8 @@
-//! Whether the posterior has separated tail modes: regions far out, of appreciable mass, in which chains have hardly been.
+//! Whether the posterior has separated tail modes: regions far out, with appreciable mass, that chains have rarely
+//! visited.
 //!
-//! The logarithm of a scale may have its mode where the data speak of it, and beside that a separated tail mode, nearly
-//! flat and tens of standard deviations long, where they do not: a precision under the prior gamma(0.001, 0.001) has.
+//! The logarithm of a scale may have its mode where the data determine it, and beside that a separated tail mode,
+//! nearly flat and tens of standard deviations long: this happens for a precision under the prior gamma(0.001, 0.001).
 //! Chains go from one to the other once in some hundred transitions, and agree long before a separated tail mode has
 //! its share of them. After draws have mixed, a few chains are therefore moved out along a coordinate, by transitions
 //! of `p(z) exp(3 min(u, 8))` with u the coordinate in standard deviations from its median, and then released. From
@@ -27,10 +28,10 @@ const MOST: usize = 8;
 /// Mean of `max(u, 0)⁴` below which a tail is too short for a separated tail mode; a normal has 1.5.
 const SHORT: f64 = 1.0;
 
-/// Distance of a normal's quartiles from each other, in standard deviations.
+/// Distance between a normal's quartiles, in standard deviations.
 const QUARTILES: f64 = 1.349;
 
-/// Chains of a direction.
+/// Number of chains per direction.
 pub(super) const CHAINS: usize = 16;
 
 /// Transitions out, and largest number of transitions back.
@@ -177,7 +178,7 @@ pub(super) fn tail_modes<D: LogDensity>(
     (tail_modes.collect(), calls)
 }
 
-/// One tail probe of chains from `x`: where they are in the end, if at least half of them have not been back.
+/// One tail probe of chains from `x`: their final positions, if at least half of them have not returned.
 fn tail_probe<D: LogDensity>(
     (density, map): (&D, &Map),
     x: Vec<f64>,

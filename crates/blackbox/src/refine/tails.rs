@@ -12,8 +12,8 @@ use rayon::prelude::*;
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 
-/// Share of a coordinate's variance that a tail transform has to explain beyond a straight line: a skewness of four tenths has it, and of two
-/// hundred independent normals the noise does not.
+/// Share of a coordinate's variance that a tail transform has to explain beyond a straight line: a skewness of 0.4 has
+/// it, and the noise of two hundred independent normals does not.
 const WORTH: f64 = 0.01;
 
 /// Least slope in the middle, in standard deviations.
@@ -154,8 +154,8 @@ impl Tail {
         u
     }
 
-    /// The tail transform that brings normal quantiles nearest to those of draws in the least-squares sense. `None`
-    /// where a straight line is nearly as near.
+    /// The tail transform that brings normal quantiles nearest to those of draws in the least-squares sense. `None` if
+    /// a straight line is nearly as near.
     pub(super) fn of(draws: &mut [f64]) -> Option<Self> {
         draws.sort_unstable_by(f64::total_cmp);
         let [quarter, middle, other] = [0.25, 0.5, 0.75].map(|p| quantile(draws, p));
@@ -259,7 +259,7 @@ impl Tails {
         }
     }
 
-    /// Takes the tail transforms away.
+    /// Removes the tail transforms.
     pub(super) fn invert(&self, rows: &mut [f64], lanes: usize) {
         for (i, tail) in &self.0 {
             let row = &mut rows[i * lanes..(i + 1) * lanes];
@@ -318,7 +318,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Coefficients of some of the terms by least squares, the others zero, and the mean square that is left.
+/// Coefficients of some of the terms by least squares, with the others zero, and the residual mean square.
 fn fitted(moments: &[[f64; 5]; 5], which: &[usize]) -> Option<([f64; 4], f64)> {
     let n = which.len();
     let matrix: Vec<f64> = (which.iter())

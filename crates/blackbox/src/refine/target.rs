@@ -15,7 +15,7 @@ use crate::noise::{NoisePurpose, NoiseSource};
 /// Degrees of freedom of the base.
 const FREEDOM: usize = 5;
 
-/// Particles: where they are, with the log density (its Jacobian included) and its gradient there.
+/// Particles: their positions, with the log density (including its Jacobian) and its gradient there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Particles {
     /// `dim × lanes`.
@@ -74,7 +74,7 @@ impl Particles {
     }
 }
 
-/// Matrices of as many rows, each with its number of lanes, side by side.
+/// Matrices with the same number of rows, each with its own number of lanes, side by side.
 pub(super) fn beside<'c>(parts: impl Iterator<Item = (&'c [f64], usize)>) -> Vec<f64> {
     let mut parts: Vec<_> = parts.map(|(x, lanes)| x.chunks(lanes)).collect();
     let mut out = Vec::new();
@@ -115,7 +115,7 @@ pub(super) struct Target<'a, D: LogDensity> {
     calls: Calls,
 }
 
-/// Scratch memory of a part: that of the density, its gradients, and where the map puts particles.
+/// Scratch memory of a part: that of the density, its gradients, and the images of particles under the map.
 struct Scratch<D: LogDensity> {
     workspace: D::Workspace,
     grad: Vec<f64>,
@@ -277,7 +277,7 @@ pub(super) fn base_log_density(dim: usize, squares: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The tempered log density of every particle, and its gradient into `slope`, which stays empty at the posterior itself.
+/// The tempered log density of every particle, and its gradient into `slope`, which stays empty at the posterior.
 pub(super) fn tempered(beta: f64, particles: &Particles, slope: &mut Vec<f64>) -> Vec<f64> {
     let lanes = particles.lanes();
     if beta == 1.0 {

@@ -7,7 +7,7 @@ use super::mixing::Ensemble;
 use super::target::base_log_density;
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Share of the particles that the weights of one change of temperature leave.
+/// Effective share of the particles after one change of temperature.
 const SHARE: f64 = 0.6;
 
 /// Bisections by which the next temperature is found.
@@ -19,7 +19,7 @@ pub(super) fn log_ratios(dim: usize, log_p: &[f64], squares: &[f64]) -> Vec<f64>
     log_p.iter().zip(base).map(|(p, b)| p - b).collect()
 }
 
-/// Share of the particles that weights `ratio^change` leave.
+/// Effective share of the particles under weights `ratio^change`.
 fn share(ratios: &[f64], change: f64) -> f64 {
     let weights: Vec<f64> = ratios.iter().map(|r| change * r).collect();
     let squares: Vec<f64> = weights.iter().map(|w| 2.0 * w).collect();
@@ -48,7 +48,7 @@ pub(super) fn next_beta(beta: f64, ratios: &[f64]) -> (f64, f64) {
 }
 
 /// The particles after a change of temperature: for each lane the lane that it continues (systematic resampling within
-/// populations). `None` where a population has no particle of positive weight left.
+/// populations). `None` if a population has no particle of positive weight left.
 pub(super) fn resample(
     ensemble: Ensemble,
     ratios: &[f64],
@@ -78,7 +78,7 @@ pub(super) fn resample(
     Some(ancestors)
 }
 
-/// How much of their positions at `anchor` the particles still remember: the largest correlation over coordinates.
+/// The correlation of particles with their positions at `anchor`: the largest over coordinates.
 pub(super) fn memory(anchor: &[f64], now: &[f64], lanes: usize) -> f64 {
     let correlation = |(a, b): (&[f64], &[f64])| {
         let n = lanes as f64;

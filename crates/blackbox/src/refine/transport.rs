@@ -10,7 +10,8 @@ use crate::reduce::{dot, mean_se, sum};
 /// Draws that are looked at.
 const LOOKED_AT: usize = 4096;
 
-/// Fourth moment, of a variance of one, beyond which a local parameter's tails are long (a normal's is 3), and most local parameters that are transformed.
+/// Fourth moment, at unit variance, beyond which a local parameter's tails are long (a normal has 3), and largest
+/// number of transformed local parameters.
 const LONG: f64 = 4.0;
 const LOCALS: usize = 8;
 
@@ -129,7 +130,7 @@ impl TransportMap {
         }
     }
 
-    /// Takes the tail transforms away.
+    /// Removes the tail transforms.
     pub(super) fn invert(&self, rows: &mut [f64], lanes: usize) {
         let Some(triangle) = &self.triangle else {
             self.tails.invert(rows, lanes);

@@ -8,8 +8,9 @@
 //! v_k = m_k · φ(u) + exp(s_k · φ(u)) w_k,    w_k = f_k(u_k), the tail transform of the global parameter by itself,
 //! ```
 //!
-//! is a triangular map (Parno and Marzouk, *Transport map accelerated Markov chain Monte Carlo*, SIAM/ASA Journal on Uncertainty
-//! Quantification 6, 2018), fitted one global parameter after another: means by least squares, logarithms of spreads by the likelihood of a normal.
+//! is a triangular map (Parno and Marzouk, *Transport map accelerated Markov chain Monte Carlo*, SIAM/ASA Journal on
+//! Uncertainty Quantification 6, 2018), fitted one global parameter at a time: means by least squares, logarithms of
+//! spreads by the likelihood of a normal.
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::family::globals::{
@@ -21,7 +22,7 @@ use jensen_density::Lanes;
 /// Share of a global parameter's variance that its mean given others has to explain beyond chance, and variance of the logarithm of its spread.
 const WORTH: f64 = 0.01;
 
-/// Steps of scoring towards the logarithm of a spread, and the longest of them.
+/// Largest number of scoring steps towards the logarithm of a spread, and largest step length.
 const STEPS: usize = 12;
 const LONGEST: f64 = 0.5;
 

@@ -10,7 +10,7 @@ use crate::reduce::{axpy, dot, sum};
 /// Largest dimension at which correlations are taken into account.
 const DENSE: usize = 400;
 
-/// Share of the identity beyond which an estimate is not worth a change of coordinates.
+/// Share of the identity beyond which an estimate does not justify a change of coordinates.
 const MOSTLY_IDENTITY: f64 = 0.9;
 
 /// Largest number of directions with excess variance, number of iterations of their search, and largest number of
@@ -19,7 +19,7 @@ const DIRECTIONS: usize = 8;
 const SEARCHES: usize = 8;
 const LOOKED_AT: usize = 2048;
 
-/// Times of a set of particles that tell as much as one that is independent of all others.
+/// Number of times of a set of particles that are equivalent to an independent one.
 const MEMORY: usize = 4;
 
 /// Number of independent particles equivalent to this number of sets.
@@ -29,7 +29,7 @@ pub(super) fn effective(lanes: usize, times: usize) -> usize {
 
 /// A root of the covariance of particles (`times` sets of particles of `dim × lanes`), shrunk towards the identity by
 /// the amount that independent standard normal draws would show by chance (Ledoit and Wolf 2004, with the noise of a
-/// normal). `None` where the identity is as good, or where they have no covariance.
+/// normal). `None` if the identity is as good, or if they have no covariance.
 pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     let dim = x.len() / (lanes * times);
     let count = (lanes * times) as f64;

@@ -1,4 +1,4 @@
-//! Directions such that a symmetric matrix of a pattern can be read off its products with them.
+//! Directions from whose products a symmetric matrix with a given pattern can be read.
 
 use jensen_density::Pattern;
 

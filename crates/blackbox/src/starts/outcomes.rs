@@ -76,7 +76,7 @@ impl StartOutcome {
 pub struct OtherMode {
     /// Mean of the other optimum.
     pub mean: Vec<f64>,
-    /// How much lower its bound is, in nats (about the log of the ratio of the modes' masses).
+    /// The difference of the bounds in nats (about the log of the ratio of the modes' masses).
     pub below: f64,
     /// The coordinate in which the two differ most.
     pub coordinate: usize,

@@ -52,7 +52,7 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// How many points start `index` tries.
+    /// Number of points that start `index` tries.
     pub fn attempts(&self, index: u64) -> u64 {
         match self.init {
             Init::Point(_) => 1,

@@ -28,7 +28,7 @@ use super::subsampled::{Choose, Layout, StreamPosition, Subsampled};
 /// Number of iterations for which a Hessian is reused while ω does not move.
 const USES: u64 = 2;
 
-/// Length of a step for which a good Hessian predicts well, and the share of its prediction that must come true.
+/// Length of a step for which a good Hessian predicts well, and the share of its prediction that must be achieved.
 const BELIEVED: f64 = 1.5;
 const FAIR: f64 = 0.6;
 
@@ -164,7 +164,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// The draws of Hessian-vector products; made anew after a resume.
+    /// The draws of Hessian-vector products; made again after a resume.
     fn objective(&mut self, key: u64, draws: usize) -> &mut Objective<'a, D> {
         let cached = matches!(&self.products, Some((k, _)) if *k == key);
         if !cached {
@@ -253,7 +253,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// Draws a gradient and solves the subproblem; `None` where no draw has a finite gradient.
+    /// Draws a gradient and solves the subproblem; `None` if no draw has a finite gradient.
     fn prepare(&mut self, state: &mut TrustState, iteration: u64) -> Option<Proposal> {
         let family = self.family.clone();
         let gradient = self.gradients.estimate(
@@ -465,8 +465,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
     }
 }
 
-/// Whether a step was clearly worse than predicted where the quadratic should hold, which speaks against the Hessian:
-/// more draws of it are wanted. Far from the optimum it is as often the bound that is no quadratic.
+/// Whether a step was clearly worse than predicted in the range of the quadratic model. This is evidence against the
+/// Hessian, which then gets more draws. Far from the optimum it is as often the bound that is not a quadratic.
 fn weigh_hessian(state: &mut TrustState, proposal: &Proposal, trial: &Trial) -> bool {
     let promised = proposal.promised;
     let contradicted = proposal.solution.norm <= BELIEVED
@@ -518,7 +518,7 @@ impl Proposal {
 struct Trial {
     /// The change of the bound, if it was assessed.
     found: Option<Assessment>,
-    /// Draws that Inequalities 11 and 13 ask of an assessment.
+    /// Number of draws that Inequalities 11 and 13 require for an assessment.
     required: Option<f64>,
     accepted: bool,
     /// Whether the predicted gain is within the tolerance.

@@ -13,8 +13,8 @@ use super::subsampled::{Choose, Layout, StreamPosition};
 /// The assessment of a step on fresh draws.
 #[derive(Clone, Debug)]
 pub(crate) struct Assessment {
-    /// ℓ′, the observed change of the bound; −∞ where the density is not finite at some draw of the step's
-    /// end that is finite at its beginning.
+    /// ℓ′, the observed change of the bound; −∞ if the density is finite at the beginning of the step for some draw,
+    /// but not at its end.
     pub change: Estimate,
     /// σ², the variance of one draw's change.
     pub variance: f64,
@@ -26,13 +26,13 @@ pub(crate) struct Assessment {
     pub draws: usize,
 }
 
-/// The draws by which a step is assessed.
+/// The draws that assess a step.
 #[derive(Clone, Copy)]
 pub(crate) struct Sample<'a> {
     pub source: NoiseSource,
     /// Names the draws.
     pub key: u64,
-    /// How many at first.
+    /// The initial number.
     pub draws: usize,
     /// Goes on doubling until the standard error is no larger than this, …
     pub precision: f64,

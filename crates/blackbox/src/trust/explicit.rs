@@ -35,13 +35,13 @@ pub(crate) struct Explicit {
     cross: Vec<f64>,
     /// `σᵢσⱼ Cov(εᵢεⱼ, Hᵢⱼ)`, which is `E σᵢεᵢ Hᵢⱼ σⱼεⱼ` less `δᵢⱼ σᵢ² E Hᵢᵢ`, d × d.
     logs: Vec<f64>,
-    /// How many draws are averaged in it.
+    /// The number of averaged draws.
     weight: f64,
     /// Squared noise of `cross` and `logs`, summed over their entries, where means are in units of their scales.
     noise: [f64; 2],
 }
 
-/// How many times the draws of the newest estimate an average remembers.
+/// Ratio of the draws in an average's memory to those of the newest estimate.
 const MEMORY: f64 = 8.0;
 
 /// √½: the scale of log standard deviations in the metric of the Fisher information.
@@ -476,7 +476,7 @@ mod tests {
         assert_eq!(average.weight, 8.0 * 2048.0);
     }
 
-    /// The noise that an estimate states is that with which estimates from other draws scatter.
+    /// The stated noise of an estimate matches the scatter of estimates from other draws.
     #[test]
     fn estimates_know_their_noise() {
         let density = Chain(4);

@@ -24,7 +24,7 @@ use super::subsampled::{Choose, Layout, StreamPosition};
 /// Groups of the jackknife.
 pub(crate) const GROUPS: usize = 8;
 
-/// Largest length of a group's gradient in units of the median one.
+/// Largest length of a group's gradient relative to the median one.
 const LONGEST: f64 = 4.0;
 
 /// A stochastic gradient of the bound.
@@ -34,7 +34,7 @@ pub(crate) struct Gradient {
     pub mean: Vec<f64>,
     /// The groups' estimates.
     pub groups: Vec<Vec<f64>>,
-    /// Pairs of draws at which the density or its gradient was not finite; they are left out.
+    /// Number of pairs of draws with a non-finite density or gradient; they are omitted.
     pub dropped: usize,
 }
 

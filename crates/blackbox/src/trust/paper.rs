@@ -46,7 +46,7 @@ const USES: u64 = 2;
 /// Iterations in a row on which the stopping rule must hold.
 const QUIET: u64 = 2;
 
-/// Radius at which no step of any length is left, in units of ω.
+/// Radius at which no step has a length, in units of ω.
 const NOTHING: f64 = 1e-12;
 
 /// Settings of [`PaperTrust`].
@@ -255,7 +255,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         solution
     }
 
-    /// ℓ′ of a step, from as many draws as the inequalities ask for.
+    /// ℓ′ of a step, from as many draws as the inequalities require.
     fn assess(
         &mut self,
         state: &mut PaperTrustState,

@@ -15,7 +15,7 @@ pub struct TrustState {
     pub(super) radius: f64,
     pub(super) gradient_draws: usize,
     pub(super) change_draws: usize,
-    /// How many times its default the draws of a Hessian are.
+    /// Ratio of the draws of a Hessian to the default.
     pub(super) boost: usize,
     /// The explicit Hessian, if there is one.
     pub(super) explicit: Option<Explicit>,
@@ -43,7 +43,7 @@ pub struct TrustState {
 }
 
 impl TrustState {
-    /// The state in which a run from `omega` begins.
+    /// The initial state of a run from `omega`.
     pub(super) fn at(omega: Vec<f64>, settings: &TrustSettings) -> Self {
         Self {
             omega,

@@ -3,7 +3,7 @@
 //! A maximiser satisfies `(B + αP) s = g` with `α ≥ 0`, `B + αP` positive semidefinite and α = 0 unless s
 //! is on the boundary (the paper's Equations 44 and 45 print H for −H). Two solvers:
 //!
-//! * [`krylov`] needs products with B alone. Conjugate gradients and the Lanczos process build the same subspaces. Here
+//! * [`krylov`] needs only products with B. Conjugate gradients and the Lanczos process build the same subspaces. Here
 //!   the Lanczos vectors are stored and reorthogonalised, and one recurrence serves both. While the tridiagonal model
 //!   is positive definite with its maximiser inside the region, the iterate is that of Steihaug's and Toint's conjugate
 //!   gradients; from then on it is the maximiser of the model over the part of the subspace in the region, including
@@ -195,7 +195,7 @@ fn tridiagonal(diagonal: &[f64], beside: &[f64], length: f64, radius: f64) -> In
     }
 }
 
-/// `(B + αI)⁻¹ r` for a shift α and a vector r, or `None` where that matrix is not positive definite.
+/// `(B + αI)⁻¹ r` for a shift α and a vector r, or `None` if that matrix is not positive definite.
 pub(crate) type ShiftedSolve<'a> = dyn FnMut(f64, &[f64]) -> Option<Vec<f64>> + 'a;
 
 /// Solves `max gᵀh − ½hᵀBh, ‖h‖ ≤ radius` by the secular equation `‖(B + αI)⁻¹g‖ = radius`; `spread`

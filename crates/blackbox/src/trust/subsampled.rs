@@ -25,7 +25,7 @@ pub(crate) struct StreamPosition {
     pub layout: Layout,
 }
 
-/// How observations lie in lanes.
+/// The layout of observations in lanes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Layout {
     /// Number of neighbouring lanes per observation.
@@ -36,7 +36,7 @@ pub(crate) enum Layout {
 
 /// A density whose values depend on records drawn at random; the caller announces them.
 ///
-/// The algorithms call it before every batch; densities that depend on their argument alone need no such thing.
+/// The algorithms call it before every batch; densities that depend only on their argument do not need it.
 pub(crate) trait Choose: Sync {
     /// Sets the position of the next evaluations.
     fn choose(&self, position: StreamPosition);

@@ -131,14 +131,14 @@ struct Prediction<'a> {
 }
 
 impl Prediction<'_> {
-    /// Writes a line a document.
+    /// Writes a line per document.
     fn write(&self, args: &PredictArgs, out: &mut dyn Write) -> Result<Skipped, Stop> {
         self.visit(args, &mut |documents| {
             self.lines(documents, out).map_err(Stop::Output)
         })
     }
 
-    /// Writes all proportions, a row a document and a column a topic.
+    /// Writes all proportions, a row per document and a column per topic.
     fn matrix(
         &self,
         args: &PredictArgs,

@@ -32,7 +32,7 @@ pub enum TopicsCommand {
 /// How documents are written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatName {
-    /// One JSON object a line
+    /// One JSON object per line
     Jsonl,
     /// Parquet, if this build reads it
     Parquet,
@@ -42,7 +42,7 @@ pub enum FormatName {
     Uci,
     /// LDA-C: `pairs term:count …`
     Ldac,
-    /// Matrix Market coordinates, a row a document
+    /// Matrix Market coordinates, a row per document
     Mtx,
 }
 
@@ -118,7 +118,7 @@ pub struct InputFlags {
     /// What is a document of plain text [default: a file of a folder, a line of a file given by name]
     #[arg(long, value_enum, value_name = "line|file", help_heading = "Input")]
     pub documents: Option<UnitName>,
-    /// The words of bags, one a line [default: vocab.txt or NAME.vocab beside them]
+    /// The words of bags, one per line [default: vocab.txt or NAME.vocab beside them]
     #[arg(long, value_name = "FILE", help_heading = "Input")]
     pub vocabulary: Option<PathBuf>,
 }

@@ -29,7 +29,7 @@ pub struct LdaJob<'a> {
     pub documents: &'a dyn Documents,
     /// Documents to score by along the run; they are not learned from.
     pub heldout: Option<&'a dyn Documents>,
-    /// How many of them are scored along the run, the first ones; at its end all are.
+    /// Number of documents scored during the run, the first ones; at its end all are.
     pub scored: usize,
     /// Topics to go on from, over the same vocabulary or the beginning of it.
     pub start: Option<&'a Topics>,
@@ -62,9 +62,9 @@ pub struct LdaFit {
     pub completion: Option<Completion>,
     /// Seconds that the bound and this score took.
     pub evaluate_seconds: f64,
-    /// Documents that were learned from, counted again in every pass.
+    /// Training documents, counted again in every pass.
     pub documents: u64,
-    /// Empty documents that were skipped, counted likewise.
+    /// Skipped empty documents, counted likewise.
     pub skipped: u64,
 }
 
@@ -227,7 +227,7 @@ pub fn fit_on<'a>(
     })
 }
 
-/// The outcome of a run with its ends in a list.
+/// The outcome of a run with the list of its ends.
 fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outcome<Vec<State>> {
     Outcome {
         output: outcome.output.map(list),
@@ -262,7 +262,7 @@ fn better(
     (state, rests)
 }
 
-/// The bound of the tempered model at an end, where one temperature for all is inferred.
+/// The bound of the tempered model at an end, with one inferred temperature for all.
 fn rest(
     engine: &mut LdaEngine<'_>,
     state: &mut State,

@@ -422,8 +422,8 @@ simd32_fn! {
         }
     }
 
-    /// `out[m] += g[m] · (Γ(x + s_m) / Γ(x) − base[m])`: one topic's share of a document's tempered normaliser beyond
-    /// that of a topic without words.
+    /// `out[m] += g[m] · (Γ(x + s_m) / Γ(x) − base[m])`: the share of one topic in a document's tempered normaliser,
+    /// minus that of a topic without words.
     pub(crate) fn add_gamma_ratios<V>(x: f32, s: &[f32], base: &[f32], g: &[f32], out: &mut [f32]) {
         assert!(s.len() == out.len() && g.len() == out.len() && base.len() == out.len());
         assert!(out.len().is_multiple_of(WIDTH));
@@ -514,7 +514,8 @@ simd32_fn! {
         }
     }
 
-    /// `out += n log(1 − φ)`: of n tokens that are in a topic with probability φ each, the log probability that none is.
+    /// `out += n log(1 − φ)`: for n tokens that are in a topic with probability φ each, the log probability that none
+    /// is.
     pub(crate) fn add_log_absent<V>(phi: &[f32], count: f32, out: &mut [f32]) {
         assert!(phi.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -527,8 +528,8 @@ simd32_fn! {
         }
     }
 
-    /// `out = E[ψ(α + n) − ψ(α)]` of a count n with mean γ − α that is 0 with probability exp(out): P(n > 0) times the
-    /// difference at the mean of a count that is not 0.
+    /// `out = E[ψ(α + n) − ψ(α)]` for a count n with mean γ − α that is 0 with probability exp(out): P(n > 0) times the
+    /// difference at the mean of a nonzero count.
     pub(crate) fn collapsed_excess<V>(gamma: &[f32], alpha: &[f32], out: &mut [f32]) {
         assert!(gamma.len() == out.len() && alpha.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {

@@ -25,7 +25,7 @@ pub(crate) struct Spec {
     pub simd: Simd,
     pub topics: usize,
     pub inference: Inference,
-    /// Whether [`Part::excess`](super::shards::Part) is wanted.
+    /// Whether [`Part::excess`](super::shards::Part) is requested.
     pub learns: bool,
     pub rule: LocalRule,
 }
@@ -64,7 +64,7 @@ impl Prior {
         }
     }
 
-    /// The smallest, which all are where they are alike.
+    /// The smallest, which is the common one if all are alike.
     fn least(&self) -> f32 {
         self.alpha.last().copied().unwrap_or(1.0)
     }
@@ -105,7 +105,7 @@ pub(crate) struct Found {
     pub tokens: f64,
     /// Number of sweeps over the words.
     pub sweeps: usize,
-    /// Whether the rule was met.
+    /// Whether the stopping rule was satisfied.
     pub converged: bool,
     /// E_q[log p(w, z | θ, β)] of a document with its own temperature, if requested.
     pub energy: f64,
@@ -139,7 +139,7 @@ pub(crate) struct Solver {
     pub stride: usize,
 }
 
-/// Weights of words that no live topic explains end here, so that sums of them stay finite.
+/// Smallest weight of words that no live topic explains, so that their sums stay finite.
 const LARGEST_WEIGHT: f32 = 1e33;
 /// Number of blocks of sweeps, with a local temperature inferred after each except the last.
 const HEAT_ROUNDS: usize = 4;
@@ -153,9 +153,9 @@ const HEAT_TOLERANCE: f64 = 0.01;
 
 /// Sweeps of collapsed inference over all topics, before topics that a document does not use are omitted.
 const WHOLE_SWEEPS: usize = 2;
-/// The share of a document's tokens that the topics may hold together that are left out.
+/// Largest share of a document's tokens in all omitted topics together.
 const UNUSED_SHARE: f64 = 0.1;
-/// Columns from which leaving some out is worth it: of 100 topics it saves little, and loses 0.005 nats a word.
+/// Number of columns from which on omitting some pays: with 100 topics it saves little, and loses 0.005 nats per word.
 const PACKED_FROM: usize = 256;
 
 /// Keeps these columns of rows that are `old` wide, in rows that are `new` wide.
@@ -207,7 +207,8 @@ impl Solver {
         );
     }
 
-    /// Sweeps until the rule is met or `limit` sweeps are done; returns the number of sweeps and whether it is met.
+    /// Sweeps until the rule is satisfied or `limit` sweeps are done; returns the number of sweeps and whether it is
+    /// satisfied.
     fn sweeps(
         &mut self,
         spec: &Spec,
@@ -253,7 +254,7 @@ impl Solver {
         }
     }
 
-    /// Keeps the columns whose t is positive.
+    /// Keeps the columns with positive t.
     fn pack(&mut self, spec: &Spec, alive: usize) {
         let old = self.stride;
         let new = padded(alive).max(padded(1));
@@ -419,7 +420,7 @@ impl Solver {
         self.keep(&kept, old, new, 0.0);
     }
 
-    /// Writes E[log θ_k] of the columns beyond that of a document without words: ψ(γ_k) − ψ(α_k), and returns ψ(Σγ) −
+    /// Writes E[log θ_k] of the columns minus that of a document without words: ψ(γ_k) − ψ(α_k), and returns ψ(Σγ) −
     /// ψ(Σα). With collapsed inference, expected counts replace counts, most of which are 0, where ψ is so strongly
     /// curved that it would treat them as many small ones. The exact form is P(n > 0) [ψ(α + E[n | n > 0]) − ψ(α)]
     /// (Teh, Newman and Welling 2007, Section 3).
@@ -469,7 +470,7 @@ impl Solver {
         f64::from(kernel::digamma_difference(spec.simd, largest, total as f32))
     }
 
-    /// E_q[log p(w, z | θ, β)] at the present q; leaves the logarithms of the rows.
+    /// E_q[log p(w, z | θ, β)] at the present q; the rows then contain their logarithms.
     fn energy(
         &mut self,
         spec: &Spec,
@@ -542,9 +543,9 @@ impl Solver {
 
     /// The local step with a temperature of the document's own, inferred with the topics.
     ///
-    /// Begins with a few sweeps at `first`, whose rows `exp(first (Elogβ − m))` are given, and then alternates between
-    /// r_m ∝ exp(s_m E[log p(w, z | θ, β)] − N log Σ_k E[θ_k^s] Σ_v E[β_kv^s]) and sweeps at τ = Σ_m r_m s_m. The second
-    /// term bounds the log normaliser of the tempered likelihood of N tokens from above (Jensen); it is 0 at s = 1.
+    /// Begins with a few sweeps at `first`, with given rows `exp(first (Elogβ − m))`, and then alternates between r_m ∝
+    /// exp(s_m E[log p(w, z | θ, β)] − N log Σ_k E[θ_k^s] Σ_v E[β_kv^s]) and sweeps at τ = Σ_m r_m s_m. The second term
+    /// bounds the log normaliser of the tempered likelihood of N tokens from above (Jensen); it is 0 at s = 1.
     #[allow(clippy::too_many_arguments)]
     pub fn solve_local(
         &mut self,

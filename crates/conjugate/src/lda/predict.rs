@@ -25,7 +25,7 @@ pub struct PredictorScratch {
     expected: Vec<f32>,
 }
 
-/// Topics prepared for predictions; as much memory again as the topics.
+/// Topics prepared for predictions; they take as much memory again as the topics.
 pub struct Predictor<'a> {
     topics: &'a Topics,
     spec: Spec,

@@ -20,8 +20,8 @@ use crate::engine::{Heat, Measure};
 
 const SPLIT: Purpose = Purpose::new("split of held-out words");
 
-/// Document completion: half of a document's words, chosen by a seeded shuffle, give q(θ); the others are scored with
-/// log Σ_k `E[θ_k]` `E[β_kv]`, under the untempered model (Hoffman et al. 2013).
+/// Document completion: half of a document's words, chosen by a seeded shuffle, determine q(θ); the others are scored
+/// with log Σ_k `E[θ_k]` `E[β_kv]`, under the untempered model (Hoffman et al. 2013).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
     /// Mean log predictive probability, natural logarithm, in nats per scored word.
@@ -49,7 +49,7 @@ pub struct Score {
 /// small.
 const TOGETHER: usize = 1024;
 
-/// Documents that are solved one after the other.
+/// Documents that are solved in sequence.
 const PIECE: usize = 16;
 
 impl Completion {
@@ -78,7 +78,7 @@ impl Completion {
     }
 }
 
-/// Document completion over documents. The split of document `i` depends on the seed and `i` alone.
+/// Document completion over documents. The split of document `i` depends only on the seed and `i`.
 pub fn completion(topics: &Topics, documents: &dyn Documents, seed: u64, simd: Simd) -> Completion {
     let globals = LdaGlobals::of(topics);
     let ask = Ask {
@@ -125,13 +125,13 @@ pub struct Piece<'a> {
     pub documents: &'a dyn Documents,
     /// The first of them there.
     pub first: usize,
-    /// How many they are.
+    /// The number of documents.
     pub count: usize,
     /// The number of the first among all held-out documents.
     pub number: u64,
 }
 
-/// The scores of a piece; `lambda` has the rows of the globals.
+/// The scores of a part; `lambda` has the rows of the globals.
 pub(crate) fn scores(
     spec: &Spec,
     globals: &LdaGlobals,
@@ -175,7 +175,7 @@ pub(crate) fn scores(
     scores
 }
 
-/// Documents of a piece, [`TOGETHER`] at most from `done` on, in halves.
+/// Documents of a part, at most [`TOGETHER`] from `done` on, in halves.
 fn halves(terms: usize, seed: u64, piece: &Piece<'_>, done: usize) -> Vec<(Bag, Vec<u32>)> {
     let end = piece.count.min(done + TOGETHER);
     (done..end)

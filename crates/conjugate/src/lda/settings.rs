@@ -10,7 +10,7 @@ pub struct LocalRule {
     /// Stop when γ has moved by less than this share of the document's tokens in one iteration (sum of the absolute
     /// changes of all γ_k).
     pub tolerance: f64,
-    /// Largest number of iterations; documents that reach it are counted in the trace (`unconverged`).
+    /// Largest number of iterations; the trace counts documents that reach it (`unconverged`).
     pub max_iterations: usize,
 }
 
@@ -33,7 +33,7 @@ pub enum Inference {
     /// Stochastic collapsed variational inference of zeroth order (Foulds, Boyles, DuBois, Smyth and Welling 2013):
     /// φ_vk ∝ (α_k + n_k − φ_vk) λ_kv / Σ_v λ_kv, n_k the expected number of the document's tokens in topic k.
     /// Proportions are integrated out, so a topic's weight in a document does not vanish if it has less than a token,
-    /// as exp ψ does. Unlike the paper's, n_k leaves out the token's own share, as batch CVB0 does (Asuncion, Welling,
+    /// as exp ψ does. Unlike the paper's, n_k excludes the token's own share, as in batch CVB0 (Asuncion, Welling,
     /// Smyth and Teh 2009, Eq. 12).
     Cvb0,
 }
@@ -52,7 +52,7 @@ impl Inference {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// λ about Gamma(100, 1/100), all topics alike (Hoffman et al. 2013).
+    /// λ near Gamma(100, 1/100), for all topics alike (Hoffman et al. 2013).
     #[default]
     Random,
     /// Words of documents that are unlike each other, chosen as k-means++ chooses centres.
@@ -72,7 +72,7 @@ pub enum LearnAlpha {
     Asymmetric,
 }
 
-/// Settings of a fit of latent Dirichlet allocation; everything here influences results.
+/// Settings of latent Dirichlet allocation; all of them influence results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LdaSettings {
     /// Number K of topics, at least 1.
@@ -110,11 +110,12 @@ pub struct LdaSettings {
     /// The number of documents that the statistics represent; the number of documents read if absent. Updating old
     /// topics with new documents sets it to old and new together.
     pub population: Option<f64>,
-    /// How often a pass the held-out documents are scored; 0 scores them at the end alone.
+    /// How often a pass the held-out documents are scored; 0 scores them only at the end.
     pub evaluations_per_pass: f64,
 }
 
-/// Whether a setting that earlier versions did not have is as it was then, and so not written: their checkpoints go on.
+/// Whether a setting has the value that earlier versions implied, so that it is not written and their checkpoints can
+/// be resumed.
 fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
     *setting == T::default()
 }

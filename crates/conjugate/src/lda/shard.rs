@@ -21,7 +21,7 @@ use crate::documents::{Bag, Documents};
 use crate::engine::{Heat, Measure, Sums};
 use crate::temper::InverseTemperatures;
 
-/// Number of pieces in which the documents of a batch are solved.
+/// Number of parts in which the documents of a batch are solved.
 const PIECES: usize = 16;
 
 /// A document of the batch with the results of its local step.
@@ -113,7 +113,7 @@ impl<'a> WordRows<'a> {
         )
     }
 
-    /// Writes exp(power (E log β − m)) of a term, E β / exp(m) where inference is collapsed, and returns m.
+    /// Writes exp(power (E log β − m)) of a term, or E β / exp(m) with collapsed inference, and returns m.
     pub fn weights(&self, term: u32, power: f32, scratch: &mut Vec<f32>, out: &mut [f32]) -> f32 {
         let simd = self.spec.simd;
         if self.spec.collapsed() {
@@ -138,7 +138,7 @@ pub(crate) struct ShardSolver {
     terms: Vec<u32>,
     /// Rows for the local steps, then statistics of the same words.
     rows: Vec<f32>,
-    /// E log β − m of the batch's words, where the energy needs them.
+    /// E log β − m of the batch's words, if the energy needs them.
     logs: Vec<f32>,
     maxima: Vec<f32>,
     statistics: Vec<f32>,

@@ -158,7 +158,7 @@ pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<u
     (shares, positions.concat())
 }
 
-/// Memory of statistics that is used again: as much as λ a shard, which a system hands out page by page. It decides nothing.
+/// Reusable memory of statistics: the size of λ per shard, which the system allocates page by page. It decides nothing.
 #[derive(Default)]
 pub struct Spare(Vec<Vec<f32>>);
 
@@ -263,7 +263,7 @@ impl Part {
         Self { terms, ..self }
     }
 
-    /// How many bytes [`encode`](Self::encode) makes.
+    /// Number of bytes of [`encode`](Self::encode).
     #[must_use]
     pub fn size(&self) -> usize {
         wire::size(|out| self.write(out))
@@ -283,10 +283,10 @@ impl Part {
         out.singles(&self.statistics);
     }
 
-    /// Reads bytes that [`encode`](Self::encode) made.
+    /// Reads the output of [`encode`](Self::encode).
     ///
     /// # Errors
-    /// The bytes are no such sums.
+    /// The bytes are not such sums.
     pub fn decode(bytes: &[u8], spare: &mut Spare) -> Result<Self, String> {
         let mut read = Reader::new(bytes);
         Ok(Self {
@@ -308,7 +308,7 @@ impl Part {
 }
 
 impl Ask<'_> {
-    /// How many bytes [`encode`](Self::encode) makes.
+    /// Number of bytes of [`encode`](Self::encode).
     #[must_use]
     pub fn size(&self) -> usize {
         wire::size(|out| self.write(out))
@@ -370,8 +370,8 @@ impl Ask<'_> {
     }
 }
 
-/// How many shards a block has for so many workers, a power of two: that with which the worker who has most to do has the fewest
-/// shards, and of these the largest, as each block costs a message.
+/// Number of shards of a block for this number of workers, a power of two: the value with which the busiest worker has
+/// the fewest shards, and the largest of these, because each block costs a message.
 #[must_use]
 pub fn block_size(shards: usize, workers: usize) -> usize {
     let most = |block: usize| shards.div_ceil(block).div_ceil(workers.max(1)) * block;
@@ -382,10 +382,10 @@ pub fn block_size(shards: usize, workers: usize) -> usize {
 }
 
 /// The work of a block of shards: the sum of the parts of shares of their documents, for the output of [`Ask::encode`].
-/// The same arguments give the same bits anywhere.
+/// The same arguments give the same bits on any machine.
 ///
 /// # Errors
-/// The bytes are not such, are of another vocabulary, or ask for instructions that this machine lacks.
+/// The bytes have another format or vocabulary, or require instructions that this machine lacks.
 pub fn block_step(
     shards: &[(&dyn Documents, &[usize])],
     ask: &[u8],

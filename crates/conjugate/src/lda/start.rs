@@ -138,7 +138,7 @@ fn draw(stream: &mut Stream, weights: &[f64]) -> usize {
     position.unwrap_or(weights.len() - 1)
 }
 
-/// Neighbourhoods of the sample, one a topic, as numbers of points.
+/// Neighbourhoods of the sample, one per topic, as numbers of points.
 fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> Vec<Vec<usize>> {
     let mut stream = Stream::new(seed, CENTRES, 0, 0);
     let index = Index::of(points, terms);

@@ -13,7 +13,7 @@ pub struct Topics {
     pub terms: usize,
     /// The method of local steps, and thereby of the proportions of new documents.
     pub inference: Inference,
-    /// Dirichlet parameters of a document's topic proportions, one a topic.
+    /// Dirichlet parameters of a document's topic proportions, one per topic.
     pub alpha: Vec<f64>,
     /// Symmetric Dirichlet parameter of a topic's word proportions.
     pub eta: f64,

@@ -155,9 +155,9 @@ impl FactorialMixture {
         distance
     }
 
-    /// Draws of the prior, shortened until a point two standard deviations along a factor is halfway to it: in many dimensions
-    /// draws are far from all points, no factor is ever on, and all stay 0. A few points of little noise can still leave all
-    /// factors off.
+    /// Draws of the prior, shortened until a point two standard deviations along a factor is halfway to it. In many
+    /// dimensions draws are far from all points, so without this no factor is ever on, and all stay 0. A few points
+    /// with little noise can still turn all factors off.
     fn draws(&self, stream: &mut Stream) -> Vec<f64> {
         let (k, dim) = (self.settings.factors, self.dim);
         let deviation = self.settings.factor_variance.sqrt();
@@ -310,9 +310,9 @@ impl ConjugateModel for FactorialMixture {
         }
     }
 
-    /// The whole density is tempered, the noise's normaliser included:
-    /// Σ_k log(π^s + (1−π)^s) + ½ D ((1 − s) log(2π σ_n) − log s). The paper's supplement C leaves the normaliser untempered;
-    /// the energy and this function agree in tempering it, so that r is the same.
+    /// The whole density is tempered, the noise's normaliser included: Σ_k log(π^s + (1−π)^s) + ½ D ((1 − s) log(2π
+    /// σ_n) − log s). The paper's supplement C does not temper the normaliser; the energy and this function both do, so
+    /// r is the same.
     fn log_normaliser(&self, _t: &[f64], _size: f64, s: f64) -> f64 {
         let p = self.settings.activation;
         let switches = self.settings.factors as f64 * (p.powf(s) + (1.0 - p).powf(s)).ln();
@@ -333,7 +333,7 @@ impl ConjugateModel for FactorialMixture {
 /// tempering paper's Figure 4), none of 20 random starts found all in 120 iterations; 12 of 20 of these did.
 struct Pursuit<'a> {
     points: Vec<&'a [f64]>,
-    /// Probabilities of the factors so far, a row a factor.
+    /// Probabilities of the factors so far, a row per factor.
     on: Vec<Vec<f64>>,
     /// Products of the factors so far with the points, likewise.
     dots: Vec<Vec<f64>>,

@@ -25,8 +25,8 @@ pub struct GaussianPrior {
     pub mean_weight: f64,
     /// The variance within a component (the inverse of its expected precision) as a share of the column's variance.
     pub variance: f64,
-    /// Weight of that variance, in points: twice the shape of a gamma distribution of precisions; a Wishart distribution
-    /// has as many degrees of freedom, and one less than its dimension more.
+    /// Weight of that variance, in points: twice the shape of a gamma distribution of precisions; the degrees of
+    /// freedom of a Wishart distribution are this plus its dimension minus one.
     pub variance_weight: f64,
 }
 
@@ -107,8 +107,8 @@ impl Gaussians {
         Self { log_scales, ..self }
     }
 
-    /// The same with prior correlations of full covariance matrices as rows have them, shrunk as much as left-out rows
-    /// ask for. A conditional variance of columns is then small in the prior if it is small in the data, for any linear
+    /// The same with prior correlations of full covariance matrices estimated from rows, shrunk by leave-one-out. A
+    /// conditional variance of columns is then small in the prior if it is small in the data, for any linear
     /// combinations of columns.
     #[must_use]
     pub fn with_correlation_of(self, rows: &[f64]) -> Self {
@@ -196,7 +196,7 @@ fn split(x: &[f64]) -> (Vec<usize>, Vec<usize>) {
 }
 
 impl Gaussians {
-    /// Whether the columns of a point that are missing are tied to others.
+    /// Whether the missing columns of a point depend on others.
     fn is_tied(&self, point: usize) -> bool {
         self.covariance == Covariance::Full && self.row(point).iter().any(|x| x.is_nan())
     }
@@ -438,7 +438,7 @@ impl Components for Gaussians {
         0.9
     }
 
-    /// Precisions near 0 have more prior weight than the tempered likelihoods of many points leave integrable.
+    /// Precisions near 0 have so much prior weight that the tempered likelihoods of many points are not integrable.
     fn partition_is_finite(&self) -> bool {
         false
     }

@@ -23,7 +23,7 @@ pub struct HiddenMarkov<C> {
 /// Marginals of the last sequence.
 #[derive(Clone, Debug, Default)]
 pub struct ChainScratch {
-    /// q(z_t = k), a row a step.
+    /// q(z_t = k), a row per step.
     pub states: Vec<f64>,
     /// Σ_t q(z_t = i, z_{t+1} = j).
     pub transitions: Vec<f64>,
@@ -169,7 +169,8 @@ impl<C: Components> HiddenMarkov<C> {
         })
     }
 
-    /// How many states these natural parameters of chains with such emissions are of: λ has k + k² + k · (parameters of a state) numbers.
+    /// Number of states of chains with these natural parameters and such emissions: λ has k + k² + k · (parameters of a
+    /// state) numbers.
     pub fn states_of(emissions: &C, lambda: &[f64]) -> usize {
         let prior = emissions.prior();
         let width: usize = prior.iter().map(|(family, _)| family.len()).sum();
@@ -188,7 +189,7 @@ impl<C: Components> HiddenMarkov<C> {
         lambda[..self.k].iter().map(|x| x / total).collect()
     }
 
-    /// Expected transition probabilities, a row a state.
+    /// Expected transition probabilities, a row per state.
     pub fn transitions(&self, lambda: &[f64]) -> Vec<f64> {
         let rows = &lambda[self.k..self.k + self.k * self.k];
         rows.chunks_exact(self.k)

@@ -188,8 +188,8 @@ pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>
     (points > LOOKED_AT).then(|| (0..LOOKED_AT).map(any).collect())
 }
 
-/// Natural parameters for `k` components to start from, one after the other: the prior and an equal share of the data each, half of
-/// it made of one point and half of the average point.
+/// Initial natural parameters for `k` components: the prior and an equal share of the data each, half of it from one
+/// point and half from the average point.
 ///
 /// The first of those points is arbitrary. Each further one is drawn in proportion to how much less likely it is than
 /// the most likely point under the components before it: for Gaussians that is the start of k-means++ (Arthur and

@@ -63,7 +63,7 @@ impl Field {
         fields.collect()
     }
 
-    /// Whether two files have the same column here; whether it may be null is each file's own.
+    /// Whether the column is the same in two files; nullability may differ.
     pub fn agrees(&self, other: &Self) -> bool {
         self.name == other.name && self.kind == other.kind && self.lists == other.lists
     }
@@ -246,7 +246,7 @@ pub(super) struct Decoded {
     unsigned: bool,
 }
 
-/// The numbers of a column, row after row.
+/// The numbers of a column, row by row.
 #[derive(Default)]
 pub(super) struct Numbers {
     pub ints: Vec<i64>,
@@ -339,11 +339,11 @@ impl Decoded {
     }
 }
 
-/// The cells of a column of a table, row group after row group.
+/// The cells of a table's column, one row group at a time.
 pub(super) enum CellsOfColumn {
     Numbers(Vec<f64>),
     Words(Vec<Option<String>>),
-    /// One list a row; whether its numbers are integers.
+    /// One list per row; whether its numbers are integers.
     Lists(Numbers, bool),
 }
 
@@ -351,7 +351,7 @@ impl CellsOfColumn {
     /// No cells yet.
     ///
     /// # Errors
-    /// Lists of words are no columns.
+    /// Lists of words are not columns.
     pub fn of(field: &Field, path: &Path) -> Result<Self, DataError> {
         match (field.lists, field.is_text()) {
             (true, true) => Err(DataError::invalid(format!(

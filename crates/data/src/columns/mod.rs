@@ -5,7 +5,7 @@
 //! | files, their columns and row groups | this one |
 //! | the numbers of a column in a stretch of rows | `decode` |
 //!
-//! A column of numbers or truth values is a value a row, a column of lists of one length a vector a row; words are
+//! A column of numbers or truth values is a value per row, a column of lists of one length a vector per row; words are
 //! numbered from 1 in the order of the alphabet, as in CSV. A missing value, or one that is not a number, is rejected
 //! with its location. Pages are plain or compressed by Snappy.
 
@@ -29,13 +29,13 @@ use crate::files::list_folder;
 use crate::table::Column;
 use decode::{CellsOfColumn, Field, Numbers};
 
-/// Distinct words of a column, at the most.
+/// Largest number of distinct words of a column.
 const WORDS: usize = 1 << 20;
 
-/// Rows of a file that follow each other within one row group.
+/// Consecutive rows of a file within one row group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// The file, counted from 0.
+    /// The index of the file, from 0.
     pub file: usize,
     /// Its row group.
     pub group: usize,
@@ -57,7 +57,7 @@ pub struct RowFiles {
 struct RowFile {
     path: PathBuf,
     stamp: Stamp,
-    /// A file has one position, so that one thread reads at a time.
+    /// A file has one position, so only one thread reads at a time.
     reader: Mutex<SerializedFileReader<File>>,
     groups: Vec<usize>,
 }
@@ -412,7 +412,7 @@ impl RowFiles {
         each(decoded.map_err(|error| unreadable(&file.path, &error))?)
     }
 
-    /// The distinct words of a column in the order of the alphabet.
+    /// The distinct words of a column in alphabetical order.
     fn words_of(&self, at: usize) -> Result<&[String], DataError> {
         if let Some(words) = self.words[at].get() {
             return Ok(words);

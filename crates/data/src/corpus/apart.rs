@@ -1,4 +1,4 @@
-//! A corpus of shards that is built in pieces, by whoever has time: the same bytes as one machine makes.
+//! A corpus of shards that several workers build in parts, with the same bytes as on one machine.
 //!
 //! A piece of work is a [`Task`], which [`Workshop::step`] does wherever the files are: count the words of an input
 //! file, write its documents in the chosen words, or assemble a shard. [`build_apart`] creates the tasks and adds up
@@ -43,7 +43,7 @@ pub enum Task {
         shard: usize,
         /// The location of its documents.
         runs: Vec<Run>,
-        /// How the corpus was made, as JSON.
+        /// A record of how the corpus was made, as JSON.
         record: String,
     },
 }

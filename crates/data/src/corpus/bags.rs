@@ -46,7 +46,7 @@ impl Bags {
     }
 }
 
-/// The words that belong to bags: one a line, from the given file or from where the format has it.
+/// The words of bags: one per line, from the given file or from the format's default path.
 ///
 /// # Errors
 /// When there is no such file or it is not UTF-8.

@@ -92,7 +92,7 @@ pub struct Built {
 /// The state of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuildProgress {
-    /// 1 while words are counted, 2 while documents are written.
+    /// 1 while counting words, 2 while writing documents.
     pub pass: u8,
     /// Documents read in this pass.
     pub documents: u64,
@@ -106,7 +106,7 @@ pub struct BuildProgress {
 /// written.
 ///
 /// # Errors
-/// When an input cannot be read or is damaged, when no word or no document is left, when the file cannot be written, or
+/// When an input cannot be read or is damaged, when no word or no document remains, when the file cannot be written, or
 /// when `progress` returns false ("interrupted"). The file is written whole or not at all.
 pub fn build(
     sources: &Sources,
@@ -525,7 +525,7 @@ impl Piece {
     }
 }
 
-/// Whether a document is held out: a function of the seed and its number alone.
+/// Whether a document is held out: a function only of the seed and its number.
 fn held_out(seed: u64, number: u64, share: f64) -> bool {
     // SplitMix64's finaliser over the two numbers.
     let mix = |mut x: u64| {

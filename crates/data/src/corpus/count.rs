@@ -26,8 +26,8 @@ impl Count {
 ///
 /// The table holds one entry a distinct word. When it exceeds its limit, the rarest words are dropped until it is half
 /// as large, and the limit of what was dropped is stored as [`floor`](Self::floor): a word in no more documents than
-/// that may be missing, or undercounted by as much. Vocabularies that ask for `min_df > floor` by a wide margin do not
-/// notice. Without dropping, the floor is 0 and every count is exact.
+/// that may be missing, or undercounted by as much. Vocabularies with `min_df` well above the floor are not affected.
+/// Without dropping, the floor is 0 and every count is exact.
 #[derive(Clone, Debug)]
 pub struct WordCounts {
     table: HashMap<Box<str>, Count, FixedState>,
@@ -35,7 +35,7 @@ pub struct WordCounts {
     floor: u64,
 }
 
-/// Counts of a few documents; many of them are gathered side by side.
+/// Counts of a few documents; many of them are filled in parallel.
 #[derive(Debug, Default)]
 pub struct LocalCounts {
     table: HashMap<Box<str>, (Count, u64), FixedState>,
@@ -100,7 +100,7 @@ impl WordCounts {
         }
     }
 
-    /// Documents below or at which counts may be too low; 0 when all are exact.
+    /// Document frequency up to which counts may be too low; 0 when all are exact.
     pub fn floor(&self) -> u64 {
         self.floor
     }

@@ -64,7 +64,7 @@ impl CorpusFile {
     /// never does: it replaces the old file by a new one), [`check_unchanged`](Self::check_unchanged) reports it.
     ///
     /// # Errors
-    /// When the file is no corpus, of another version, cut short or damaged.
+    /// When the file is not a corpus, of another version, cut short or damaged.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let io = |error: std::io::Error| DataError::io("read", path, &error);
         let wrong =
@@ -133,7 +133,7 @@ impl CorpusFile {
         read.is_ok() && head == HEAD
     }
 
-    /// Whether the index and every document of a part are as promised.
+    /// Whether the index and every document of a split are valid.
     fn check(&self, part: Split) -> bool {
         let totals = &self.tail.parts[part as usize];
         let (Ok(documents), Ok(index)) = (
@@ -218,7 +218,7 @@ impl CorpusFile {
         &self.words
     }
 
-    /// How the corpus was made.
+    /// A record of how the corpus was made.
     pub fn record(&self) -> &serde_json::Value {
         &self.record
     }

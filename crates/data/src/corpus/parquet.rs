@@ -1,6 +1,6 @@
 //! Parquet files as JSON lines: an object per row, with the requested columns.
 //!
-//! Rows come one at a time, and only the columns of text and name are decoded, so that memory holds a page of each.
+//! Rows are read one at a time, and only the columns of text and name are decoded, so memory holds one page of each.
 //! Pages are plain or compressed by Snappy.
 
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ use crate::error::DataError;
 /// Opens a Parquet file; every line is a JSON object with those of these columns that exist.
 ///
 /// # Errors
-/// When the file cannot be read, is no Parquet file, or has no column `field`.
+/// When the file cannot be read, is not a Parquet file, or has no column `field`.
 pub fn open(
     path: &Path,
     field: &str,

@@ -1,4 +1,4 @@
-//! A corpus of one file, or of a folder of shards: files under one vocabulary that can be worked at apart.
+//! A corpus of one file, or of a folder of shards: files with a common vocabulary that can be processed separately.
 //!
 //! `shards.json` of the folder lists the digests of the shards; it is written last, so a folder without it is not a
 //! corpus. The documents are those of the shards in sequence.
@@ -44,7 +44,7 @@ pub fn shard_path(folder: &Path, shard: usize) -> PathBuf {
 }
 
 impl Corpus {
-    /// Opens a corpus, of one file or of a folder of shards, and reads all of it once, as [`CorpusFile::open`] says.
+    /// Opens a corpus, of one file or of a folder of shards, and reads all of it once, as [`CorpusFile::open`] does.
     ///
     /// # Errors
     /// The errors of [`CorpusFile::open`]; a shard is missing, is not the one that was built, or has another
@@ -91,7 +91,7 @@ impl Corpus {
         }
     }
 
-    /// Whether a path is that of a corpus, by its beginning.
+    /// Whether a path is a corpus, by its first bytes.
     pub fn is_corpus(path: &Path) -> bool {
         if path.is_dir() {
             path.join(LIST).is_file()
@@ -186,7 +186,7 @@ impl Corpus {
         self.shards[0].words()
     }
 
-    /// How the corpus was made.
+    /// A record of how the corpus was made.
     pub fn record(&self) -> &serde_json::Value {
         self.shards[0].record()
     }

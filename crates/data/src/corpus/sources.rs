@@ -22,7 +22,7 @@ const DOCUMENT_BYTES: usize = 256 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// One JSON object a line, the text or a list of words in one of its fields.
+    /// One JSON object per line, the text or a list of words in one of its fields.
     Jsonl,
     /// Columns of a Parquet file, the text in one of them; in builds with the feature `parquet`.
     Parquet,
@@ -32,7 +32,7 @@ pub enum Format {
     Uci,
     /// LDA-C: `pairs term:count …`, terms from 0.
     Ldac,
-    /// Matrix Market coordinates, a row a document, rows in order.
+    /// Matrix Market coordinates, a row per document, rows in order.
     #[serde(alias = "mtx")]
     MatrixMarket,
 }
@@ -82,9 +82,9 @@ pub struct SourceSettings {
     pub field: String,
     /// Field of a JSON line that names the document.
     pub id: Option<String>,
-    /// Documents of plain text; files found in folders are documents, other files hold one a line.
+    /// Documents of plain text; files found in folders are documents, other files hold one per line.
     pub unit: Option<DocumentUnit>,
-    /// The words of bags, one a line.
+    /// The words of bags, one per line.
     pub vocabulary: Option<PathBuf>,
 }
 
@@ -100,7 +100,7 @@ impl Default for SourceSettings {
     }
 }
 
-/// Documents that are left out, by reason.
+/// Omitted documents, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// Without a word of the vocabulary.
@@ -148,7 +148,7 @@ impl Sources {
     /// hidden ones.
     ///
     /// # Errors
-    /// When a file is not there or not of a known kind, when text and bags are mixed, or when bags come without words.
+    /// When a file does not exist or has an unknown format, when text and bags are mixed, or when bags lack words.
     pub fn new(paths: &[PathBuf], settings: &SourceSettings) -> Result<Self, DataError> {
         let mut inputs = Vec::new();
         for path in paths {
@@ -223,7 +223,7 @@ impl Sources {
         self.inputs.len()
     }
 
-    /// One of the files alone.
+    /// A single one of the files.
     ///
     /// # Errors
     /// There is no such file.
@@ -324,7 +324,7 @@ enum Open {
     Bags(BagReader),
 }
 
-/// Reads inputs one after another.
+/// Reads inputs in sequence.
 pub(crate) struct Reader<'a> {
     sources: &'a Sources,
     next: usize,

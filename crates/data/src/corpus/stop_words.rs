@@ -24,7 +24,7 @@ thus to together too toward towards under until up upon us ve very via was wasn 
 whenever where whereas whereby whether which while who whoever whole whom whose why will with within without won would \
 wouldn yet you your yours yourself yourselves";
 
-/// A set of words to leave out.
+/// A set of words to omit.
 #[derive(Clone, Debug, Default)]
 pub struct StopWords {
     words: HashSet<String, FixedState>,

@@ -1,4 +1,4 @@
-//! New documents, one after another, in the words of a fitted model.
+//! New documents, in sequence, in the words of a fitted model.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use crate::error::DataError;
 pub struct NewDocument {
     /// Its number in the inputs, from 1.
     pub number: u64,
-    /// Its name, where the inputs give one.
+    /// Its name, if the inputs have one.
     pub id: Option<String>,
     /// Its words in the vocabulary; empty if it has none.
     pub document: Document,
@@ -114,7 +114,7 @@ pub(crate) struct Found<'t> {
     pub id: Option<String>,
 }
 
-/// How the words of a document are written down.
+/// The representation of a document's words.
 enum Written<'t> {
     /// As text.
     Text(Cow<'t, str>),
@@ -178,7 +178,7 @@ impl<'a> Extract<'a> {
     }
 }
 
-/// Takes two fields out of a JSON object without making the others.
+/// Extracts two fields of a JSON object without parsing the others.
 struct Fields<'f> {
     text: &'f str,
     id: Option<&'f str>,

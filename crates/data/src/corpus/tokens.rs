@@ -108,7 +108,7 @@ enum Role {
     Letter,
     /// It belongs to the word before it, if there is one.
     Trailing,
-    /// It joins two parts of a word, written as this.
+    /// It joins two parts of a word, as the given character.
     Joint(char),
     /// It belongs to no word.
     Gap,
@@ -207,8 +207,8 @@ fn role(c: char, [digits, hyphens, apostrophes, symbols]: [bool; 4]) -> Role {
     }
 }
 
-/// Marks that belong to the letter before them (accents, vowel signs and viramas of Indic scripts), and the joiners that only say how
-/// letters are written.
+/// Marks that belong to the preceding letter (accents, vowel signs and viramas of Indic scripts), and joiners, which
+/// only affect how letters are written.
 fn is_mark(c: char) -> bool {
     is_combining_mark(c) || matches!(c, '\u{200c}' | '\u{200d}')
 }

@@ -59,7 +59,7 @@ impl Vector {
     }
 }
 
-/// One operation on whole numbers, where its result is one.
+/// One operation on integers, if its result is an integer.
 fn whole(op: u8, a: i64, b: i64) -> Option<i64> {
     match op {
         b'+' => a.checked_add(b),

@@ -29,8 +29,8 @@ pub use write::{Number, RowFormat, RowWriter};
 
 /// Rows of numbers, every one finite.
 ///
-/// Unsigned bytes are grey levels and come out divided by 255, unless no byte is above 1: then they are truth values
-/// and stay. Other numbers are unchanged.
+/// Unsigned bytes are grey levels and are divided by 255, unless no byte is above 1: they are then booleans and
+/// unchanged. Other numbers are unchanged.
 pub struct Rows {
     source: String,
     extents: Vec<usize>,

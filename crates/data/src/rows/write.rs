@@ -27,7 +27,7 @@ impl RowFormat {
     }
 }
 
-/// A number of a precision that rows may have: single or double.
+/// A number in one of the supported precisions, single or double.
 pub trait Number: Copy + Display + PartialOrd {
     /// NumPy's name of the type.
     const TYPE: &'static str;
@@ -102,7 +102,8 @@ impl<'w, T: Number> RowWriter<'w, T> {
         })
     }
 
-    /// Writes rows, one after another. CSV has the shortest digits that read back as the same numbers, and an empty cell for NaN.
+    /// Writes rows, in sequence. CSV has the shortest digits that read back as the same numbers, and an empty cell for
+    /// NaN.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -129,7 +130,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
     /// Writes one row behind a cell that names it, which the header has a name for, too. A NumPy array cannot hold it.
     ///
     /// # Errors
-    /// When it cannot be written, or the format is no CSV.
+    /// When it cannot be written, or the format is not a CSV.
     pub fn write_named(&mut self, name: &str, row: &[T]) -> io::Result<()> {
         if self.format != RowFormat::Csv {
             return Err(io::Error::other("rows have names in CSV alone"));

@@ -188,7 +188,7 @@ impl Graph {
         }
     }
 
-    /// The arguments one after another.
+    /// The arguments in sequence.
     pub fn concat(&mut self, parts: &[NodeId]) -> NodeId {
         let mut flat: Vec<NodeId> = Vec::with_capacity(parts.len());
         for &part in parts {

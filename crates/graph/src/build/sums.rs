@@ -7,7 +7,7 @@
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, Op, SHORTEST, streamed};
 
-/// A longer expression is no linear predictor.
+/// A longer expression is not a linear predictor.
 const MOST_TERMS: usize = 256;
 
 impl Graph {

@@ -24,7 +24,7 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// The coordinates under a node; `None` where that is too much to find out.
+    /// The coordinates under a node; `None` if that is too much to find out.
     pub(super) fn of(&mut self, node: NodeId) -> Option<BTreeSet<u32>> {
         let mut waiting = vec![node];
         while let Some(&next) = waiting.last() {

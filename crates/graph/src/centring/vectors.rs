@@ -192,7 +192,7 @@ fn lower(out: &mut Graph, factor: NodeId, n: usize) -> NodeId {
     out.scatter_add(kept, &indices, n * n)
 }
 
-/// The coordinates of a group and their replacements; `None` where one of them has no site. `own` are all coordinates.
+/// The coordinates of a group and their replacements; `None` if one of them has no site. `own` are all coordinates.
 pub(super) fn replace(
     group: &Group,
     taken: &Taken,

@@ -271,7 +271,7 @@ fn merging(op: ElemOp, which: usize) -> Option<Work> {
 }
 
 impl<'a> Writer<'a> {
-    /// Allocates leaves and counts reads; `None` where something is no number.
+    /// Allocates leaves and counts reads; `None` if something is not a number.
     fn new(graph: &'a Graph, simd: Simd) -> Option<Self> {
         let mut writer = Self {
             graph,

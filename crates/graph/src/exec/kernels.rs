@@ -182,7 +182,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Copies rows, splatting where the operand has one number a row.
+    /// Copies rows, splatting where the operand has one number per row.
     fn copy, copy_fn = <V, M: Splats>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
         // SAFETY: the planner gives an operand and a destination with that many rows and lanes.
         unsafe {

@@ -28,7 +28,7 @@ pub(crate) enum Region {
     Arena(u32),
     /// The packed lanes of an input.
     Input(u32),
-    /// Constants and shared values: one number an element.
+    /// Constants and shared values: one number per element.
     Pool,
     /// A tile register of the running kernel.
     Register(u32),
@@ -126,7 +126,7 @@ pub(crate) struct ColumnSum {
 }
 
 impl Instruction {
-    /// Calls `arg` for every operand, and `written` for the slot and offset that it writes, if that is no register.
+    /// Calls `arg` for every operand, and `written` for the slot and offset that it writes, if that is not a register.
     fn visit(&mut self, arg: &mut dyn FnMut(&mut Arg), written: &mut dyn FnMut(u32, &mut usize)) {
         let target_rows = |target: &mut Target, written: &mut dyn FnMut(u32, &mut usize)| {
             if let Target::Rows { slot, offset } = target {

@@ -93,7 +93,7 @@ impl Program {
         self.ending = ending.clone();
     }
 
-    /// Binds a batch of records: everything that the lanes share is computed anew.
+    /// Binds a batch of records: everything that the lanes share is computed again.
     ///
     /// # Panics
     /// When the batch is larger than the capacity or names a record that is not there.
@@ -460,7 +460,7 @@ impl Runner<'_> {
         self.patience.worked(cost);
     }
 
-    /// The rows of an operand, one after another.
+    /// The rows of an operand, in sequence.
     unsafe fn packed(&self, arg: &Arg, len: usize) -> Vec<f64> {
         let mut out = Vec::with_capacity(len * self.lanes);
         for i in 0..len {

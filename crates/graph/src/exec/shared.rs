@@ -54,8 +54,8 @@ impl SharedProgram {
         Self { graph, lanes, sums }
     }
 
-    /// The values of all outputs: `len` elements of a shared one, `len × lanes` of one a lane.
-    /// `inputs[slot]` is laid out likewise.
+    /// The values of all outputs: `len` elements of a shared one, `len × lanes` of one per lane. `inputs[slot]` is laid
+    /// out likewise.
     ///
     /// # Panics
     /// When an input does not have the length of its slot.

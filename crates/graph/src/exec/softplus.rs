@@ -132,7 +132,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The values of weights that are known, where they are few.
+    /// The values of weights that are known, if they are few.
     fn classes(&mut self, column: NodeId) -> Option<Classes> {
         let values = self.graph.constant_value(column)?;
         let mut weights: Vec<f64> = Vec::new();

@@ -180,7 +180,7 @@ impl<'b> RecordMatrix<'b> {
         Self { columns }
     }
 
-    /// Column `j`, one number a record.
+    /// Column `j`, one number per record.
     pub fn column(&self, j: usize) -> Option<Expr<'b>> {
         self.columns.get(j).copied()
     }

@@ -73,7 +73,7 @@ pub enum Op {
     GatherRecord(RecordId),
     /// Zeros plus every source at its indices; see [`ScatterMap`].
     Scatter(ScatterMaps),
-    /// The arguments one after another.
+    /// The arguments in sequence.
     Concat,
     /// Sum of all elements (over records too).
     Sum,
@@ -117,8 +117,8 @@ pub enum Op {
         /// Extent.
         n: u32,
     },
-    /// The eigenvalues of a symmetric `n × n` matrix, ascending, and behind them the eigenvectors, one after the other.
-    /// For a matrix that is not symmetric, the decomposition of its symmetric part.
+    /// The eigenvalues of a symmetric `n × n` matrix, ascending, and behind them the eigenvectors, in sequence. For a
+    /// matrix that is not symmetric, the decomposition of its symmetric part.
     EigenSym {
         /// Extent.
         n: u32,

@@ -8,7 +8,7 @@ use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op, streamed};
 use crate::passes::compact::{compact, import};
 
-/// The most numbers of columns that are made anew.
+/// The most numbers of columns that are made again.
 const MOST: usize = 1 << 26;
 
 /// The same outputs, such factors within the columns.

@@ -10,7 +10,7 @@ use crate::ops::{ElemOp, Op};
 pub(super) enum Data {
     /// The same for all records.
     Constant(f64),
-    /// Element `at` of `width` numbers a record, times a factor.
+    /// Element `at` of `width` numbers per record, times a factor.
     Column {
         values: Arc<[f64]>,
         width: usize,

@@ -13,7 +13,7 @@ use crate::density::{Execution, GraphDensity, GraphWorkspace};
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::Op;
 
-/// Predictors a record that the view may have: a table holds as many numbers a record.
+/// Predictors a record that the view may have: a table holds as many numbers per record.
 const WIDTH: usize = 4;
 
 /// Columns of data that the link may read.

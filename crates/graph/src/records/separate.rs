@@ -75,8 +75,8 @@ impl Separation {
         }
     }
 
-    /// A value as (the part without records, the part that is linear in sums over records); `None` where records
-    /// interact or the value is one for each record.
+    /// A value as (the part without records, the part that is linear in sums over records); `None` if records interact
+    /// or the value is one for each record.
     pub fn separate(&mut self, graph: &mut Graph, id: NodeId) -> Option<(NodeId, NodeId)> {
         match self.dependence(graph, id) {
             Dependence::Global => {

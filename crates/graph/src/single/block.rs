@@ -164,7 +164,7 @@ impl Runner<'_> {
         }
     }
 
-    /// One instruction over `n` elements that lie one after another, lanes included.
+    /// One instruction over `n` elements that lie in sequence, lanes included.
     #[inline]
     unsafe fn flat(&self, instruction: &Instruction, start: usize, n: usize) {
         let Instruction::Map {

@@ -25,7 +25,7 @@ pub(super) enum Region {
     Pool,
     /// An input with one value for all lanes.
     SharedInput(u32),
-    /// An input of `stride` elements a lane.
+    /// An input of `stride` elements per lane.
     LaneInput(u32),
     /// A shared value that an evaluation computes.
     Shared,
@@ -68,7 +68,7 @@ pub(super) enum Instruction {
 /// An operation of a kernel with the nodes that it reads.
 type Map = (NodeId, ElemOp, Vec<NodeId>);
 
-/// Whether operands and targets of operations lie in rows of `len` elements a lane, one lane after another.
+/// Whether operands and targets of operations lie in rows of `len` elements per lane, one lane after another.
 fn in_rows(instructions: &[Instruction], len: usize) -> bool {
     let row = |location: &Location| match location.region {
         Region::Register => true,
@@ -89,7 +89,7 @@ fn in_rows(instructions: &[Instruction], len: usize) -> bool {
 /// One step of a plan.
 #[derive(Clone)]
 pub(super) enum Step {
-    /// One pass over `len` elements of every lane, lanes one after another in memory when `flat`.
+    /// One pass over `len` elements of every lane, lanes in sequence in memory when `flat`.
     Fused {
         len: usize,
         flat: bool,
@@ -458,7 +458,7 @@ impl<'a> Planner<'a> {
         instructions
     }
 
-    /// A value of one element a lane, with lanes next to each other, for kernels over scalars.
+    /// A value of one element per lane, with lanes next to each other, for kernels over scalars.
     fn lane_contiguous(&mut self, location: Location, len: usize) -> Location {
         if len != 1 || location.stride <= 1 {
             return location;

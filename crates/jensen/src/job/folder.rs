@@ -55,7 +55,7 @@ pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
 /// Opens the folder of an earlier run of `command` after checking the digests of its files.
 ///
 /// # Errors
-/// It is no folder of that command, or a file of it was changed.
+/// It is not a folder of that command, or a file of it was changed.
 pub fn open(path: &Path, command: &str) -> Result<RunDir, Error> {
     let folder = RunDir::open(path)?;
     if folder.command() != command {

@@ -148,9 +148,9 @@ pub struct AnalysisSummary {
     /// Variance of the noise of each column, of normal cells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<f64>,
-    /// Loadings in the units of the data, a row a column of the table. Factors are rotated to the principal axes of the
-    /// loadings of the fitted columns, the largest first. With standardised columns, the rotation does not depend on
-    /// units.
+    /// Loadings in the units of the data, a row per column of the table. Factors are rotated to the principal axes of
+    /// the loadings of the fitted columns, the largest first. With standardised columns, the rotation does not depend
+    /// on units.
     pub loadings: Vec<Vec<f64>>,
     /// Iterations.
     pub iterations: u64,
@@ -343,7 +343,7 @@ impl AnalysisJob<'_> {
         Some(fit.likelihood.values()[0] * table.cols as f64 / all)
     }
 
-    /// Loadings in the units of the data, a row a column.
+    /// Loadings in the units of the data, a row per column.
     fn loadings(&self, fit: &FactorFit) -> Vec<Vec<f64>> {
         let factors = (0..fit.loadings.cols).map(|l| self.units.slopes_back(fit.loadings.col(l)));
         let factors: Vec<Vec<f64>> = factors.collect();

@@ -51,7 +51,7 @@ pub struct Learnt {
     pub hyper: Option<Hyperposterior>,
     /// The reason why it was not, if requested.
     pub kept: Option<Kept>,
-    /// How tight its bound is; `None` where the expectation itself was maximised in closed form.
+    /// How tight its bound is; `None` if the expectation itself was maximised in closed form.
     pub tightness: Option<Tightness>,
     /// The shift of each free hyperparameter by the bound, in standard deviations of its posterior; empty if none is
     /// learnt or the bound is exact.

@@ -48,7 +48,7 @@ pub struct Bin {
 }
 
 impl PredictedRows {
-    /// Mean log predictive density in nats an observation, where responses are known.
+    /// Mean log predictive density in nats per observation, where responses are known.
     pub fn log_predictive(&self) -> Option<f64> {
         let known: Vec<f64> = (self.log_density.iter().copied())
             .filter(|x| !x.is_nan())

@@ -76,8 +76,8 @@ impl Prior for Given {
     }
 }
 
-/// Compares a fit with the better of an intercept alone and a linear model of the columns that its prior reads; `None` where
-/// observations are categories, or no plain model can be fitted.
+/// Compares a fit with the better of an intercept alone and a linear model of the columns that its prior reads; `None`
+/// if observations are categories, or no plain model can be fitted.
 ///
 /// # Errors
 /// A column cannot be read.

@@ -109,7 +109,7 @@ pub struct LatentSummary {
     /// How far another rule of integration has it.
     #[serde(default)]
     pub evidence_error: Option<f64>,
-    /// A plain model beside the fit: nats an observation, each predicted from the others.
+    /// A plain model beside the fit: nats per observation, each predicted from the others.
     #[serde(default)]
     pub plain: Option<Comparison>,
 }

@@ -460,7 +460,7 @@ impl TableModel {
     }
 }
 
-/// One number a predictor of each row's.
+/// One number per predictor of each row's.
 fn each(list: &[f64], times: usize) -> Vec<f64> {
     let repeated = list.iter().flat_map(|x| std::iter::repeat_n(*x, times));
     repeated.collect()

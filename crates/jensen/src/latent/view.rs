@@ -31,7 +31,7 @@ pub trait Files {
 pub(super) struct View<'a> {
     pub(super) table: &'a Table,
     pub(super) files: &'a dyn Files,
-    /// Columns that are no inputs.
+    /// Columns that are not inputs.
     pub(super) taken: &'a [String],
 }
 

@@ -227,7 +227,7 @@ impl PointFiles {
         self.failure().unwrap_or_else(unknown)
     }
 
-    /// Σ T(x) of all rows, the sizes of their points, and these rows, one after the other.
+    /// Σ T(x) of all rows, the sizes of their points, and these rows, in sequence.
     fn begun(&self, wanted: &[usize], dim: usize) -> Result<Begun, Error> {
         let answers = self.ask(What::Begin, 0, Some(self.divided(wanted)), |_| {});
         let read = |read: &mut Reader<'_>| Ok((read.reals()?, read.reals()?, read.reals()?));

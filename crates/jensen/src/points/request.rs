@@ -100,7 +100,7 @@ impl PointRequest {
         }
     }
 
-    /// The settings of the driver. The budget is no part of them: a run may be resumed with a larger one.
+    /// The settings of the driver. The budget is not a part of them: a run may be resumed with a larger one.
     ///
     /// # Errors
     /// An invalid setting, or one that would be ignored.

@@ -123,7 +123,7 @@ impl PointsSummary {
 pub enum Parts {
     /// The components of a mixture, the heaviest first.
     Components(Vec<Component>),
-    /// The factors, a value a column.
+    /// The factors, a value per column.
     Factors(Vec<Vec<f64>>),
     /// The states of chains.
     Chain(Chain),

@@ -27,7 +27,7 @@ pub struct FitJob<'a, P, R> {
     pub inputs: Vec<(&'static str, &'a [u8])>,
     /// How long the run may be.
     pub budget: Budget,
-    /// Whether it can be gone on with. Without checkpoints it begins anew instead.
+    /// Whether it can be gone on with. Without checkpoints it begins again instead.
     pub resumable: bool,
     /// The additional content of the report.
     pub about: About,

@@ -68,7 +68,7 @@ impl Stored {
     /// Opens the folder of an earlier fit.
     ///
     /// # Errors
-    /// It is no such folder, or damaged.
+    /// It is not such a folder, or damaged.
     pub fn open(path: &Path) -> Result<(RunDir, Self), Error> {
         let run = folder::open(path, FIT)?;
         let stored = folder::read_request(&run)?;

@@ -268,7 +268,7 @@ impl RecordBlocks {
             .clone()
     }
 
-    /// Calls with the graph and the own numbers of the records of each block that a batch has one after the other; `false`
+    /// Calls with the graph and the own numbers of the records of each block that a batch has in sequence; `false`
     /// where data cannot be had.
     fn each(
         &self,

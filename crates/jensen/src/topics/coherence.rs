@@ -10,8 +10,8 @@ const TASK: usize = 2048;
 /// Largest number of compared words of a topic: they are the bits of a mask.
 const WORDS: usize = 64;
 
-/// How well a topic's top words go together in a corpus, by the documents that hold them: means over all pairs of words.
-/// `None` where no pair could be judged.
+/// How well a topic's top words go together in a corpus, by the documents that hold them: means over all pairs of
+/// words. `None` if no pair could be judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Coherence {
     /// Normalised pointwise mutual information, log(p(a,b) / p(a)p(b)) / −log p(a,b), from −1 (never together) over 0

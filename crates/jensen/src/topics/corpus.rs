@@ -22,7 +22,7 @@ pub struct CorpusRequest {
     pub field: Option<String>,
     /// The unit of a plain-text document. The default is a file in a folder, and a line in a file given by name.
     pub documents: Option<DocumentUnit>,
-    /// The words of bags, one a line.
+    /// The words of bags, one per line.
     pub vocabulary: Option<PathBuf>,
     /// Smallest number of documents with a word.
     #[serde(deserialize_with = "frequency")]

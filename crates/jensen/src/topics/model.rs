@@ -21,7 +21,7 @@ pub struct TopicModel {
     pub tokeniser: Tokeniser,
 }
 
-/// Bytes are no topic model.
+/// Bytes are not a topic model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TopicModelError {
     /// The bytes are not a complete, unchanged file of this program.

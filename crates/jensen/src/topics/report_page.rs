@@ -13,7 +13,7 @@ const ROWS: usize = 200;
 pub struct Curves {
     /// The temperature.
     pub temperature: Vec<(f64, f64)>,
-    /// Held-out log predictive probability, nats a word.
+    /// Held-out log predictive probability, nats per word.
     pub heldout: Vec<(f64, f64)>,
     /// The bound, nats a token.
     pub bound: Vec<(f64, f64)>,

@@ -180,7 +180,8 @@ pub(super) const COOLING: f64 = 0.5;
 
 /// Defaults of collapsed inference: α is this over K …
 const ALPHA: f64 = 5.0;
-/// … and at most this: of 3 topics of short texts α = 5/3 loses 0.14 nats a word, and of 20 topics of news a quarter 0.01 …
+/// … and at most this: of 3 topics of short texts α = 5/3 loses 0.14 nats per word, and of 20 topics of news a quarter
+/// 0.01 …
 const MOST_ALPHA: f64 = 0.1;
 /// … η this over K …
 const ETA: f64 = 5.0;
@@ -189,7 +190,7 @@ const ETA: f64 = 5.0;
 const MOST_ETA: f64 = 0.05;
 /// … the delay of the step sizes …
 const TAU: f64 = 64.0;
-/// … and passes. See the table of other programs in the book, where these are compared.
+/// … and passes. See the table of other programs in the book, if these are compared.
 const PASSES: f64 = 5.0;
 
 /// A Dirichlet parameter: a number, or one over the number of topics.

@@ -52,7 +52,7 @@ impl TopicsRun {
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// It is no such folder, or its request is damaged.
+/// It is not such a folder, or its request is damaged.
 pub fn open(path: &Path) -> Result<(RunDir, TopicsRun), Error> {
     let run = folder::open(path, COMMAND)?;
     let mut stored: TopicsRun = folder::read_request(&run)?;

@@ -50,7 +50,7 @@ pub struct TopicsSummary {
     /// Temperature at the end: the common one, or the mean over the last documents if each has its own.
     #[serde(deserialize_with = "null_is_nan")]
     pub temperature: f64,
-    /// Mean log predictive probability of a held-out word by document completion, in nats a word.
+    /// Mean log predictive probability of a held-out word by document completion, in nats per word.
     pub heldout_log_predictive: Option<f64>,
     /// Its standard error over documents.
     pub heldout_log_predictive_se: Option<f64>,
@@ -106,7 +106,7 @@ pub struct TopicsSummary {
     /// The final values of an inferred global temperature, the chosen one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rests: Vec<Rest>,
-    /// Dirichlet parameters of topic proportions by topic, where they are learned.
+    /// Dirichlet parameters of topic proportions by topic, if they are learned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learned_alpha: Vec<f64>,
 }

@@ -76,7 +76,7 @@ pub struct VaeRun {
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// It is no such folder, or its request is damaged.
+/// It is not such a folder, or its request is damaged.
 pub fn open_vae(path: &Path) -> Result<(RunDir, VaeRun), Error> {
     let run = folder::open(path, COMMAND)?;
     let stored = folder::read_request(&run)?;

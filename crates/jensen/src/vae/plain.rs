@@ -89,7 +89,8 @@ struct Factor {
 /// no bound.
 const UNIQUE: f64 = 0.005;
 
-/// Rounds of EM at most, and the gain in nats a record below which they end. A plain model is compared with, not reported.
+/// Rounds of EM at most, and the gain in nats per record below which they end. A plain model is compared with, not
+/// reported.
 const ROUNDS: usize = 200;
 const STILL: f64 = 1e-5;
 

@@ -8,7 +8,7 @@ use super::VaeSummary;
 /// The records of a run, against the number of processed records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VaeCurves {
-    /// Mean bound of minibatches, nats a record.
+    /// Mean bound of minibatches, nats per record.
     pub bound: Vec<(f64, f64)>,
     /// Bound of the validation records.
     pub validation: Vec<(f64, f64)>,

@@ -68,7 +68,7 @@ pub struct VaeRequest {
     /// Estimator of the bound: a (everything at the draws) or b (divergence in closed form) [default: b]
     #[cfg_attr(feature = "clap", arg(long, value_name = "a|b", value_parser = parse_estimator, help_heading = "Method"))]
     pub estimator: Option<String>,
-    /// Draws of the latent values a record [default: 1]
+    /// Draws of the latent values per record [default: 1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Method"))]
     pub samples: Option<u64>,
     /// Records of a minibatch [default: 100]
@@ -257,7 +257,7 @@ impl VaeRequest {
         }
     }
 
-    /// Width and height of the images, where they are given.
+    /// Width and height of the images, if they are given.
     pub fn image(&self) -> Option<(usize, usize)> {
         image(self.image.as_deref()?).ok()
     }

@@ -1,4 +1,4 @@
-//! How many of several trials.
+//! Number of successes among several trials.
 
 use jensen_math::special::{inc_beta, inv_logit, lgamma, log1p_exp};
 

@@ -61,7 +61,7 @@ pub struct Likelihood {
     row: &'static LikelihoodRow,
     /// The parameters in the row's order, then zeros.
     values: [f64; MOST],
-    /// Number of categories, the reference included; 0 where responses are no categories.
+    /// Number of categories, the reference included; 0 where responses are not categories.
     categories: usize,
 }
 
@@ -140,7 +140,7 @@ impl Likelihood {
         unit.powf(self.row.priors[k].power)
     }
 
-    /// The prior of parameter `k` unless the user says otherwise, for responses with unit variance.
+    /// The default prior of parameter `k`, for responses with unit variance.
     pub fn prior_of(self, k: usize) -> &'static PriorDensity {
         &self.row.priors[k].usual
     }
@@ -150,7 +150,7 @@ impl Likelihood {
         self.row.priors[k].tail
     }
 
-    /// Whether y − η has a law of its own, so that responses may be shifted and scaled.
+    /// Whether the distribution of y − η does not depend on η, so that responses may be shifted and scaled.
     pub fn is_location(self) -> bool {
         self.row.location
     }

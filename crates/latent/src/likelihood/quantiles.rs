@@ -5,10 +5,10 @@ use jensen_math::special::{gauss, inv_phi, phi};
 
 use super::{Likelihood, Response};
 
-/// Standard deviations to either side of a linear predictor's mean that expectations reach: 4e-10 lie beyond.
+/// Number of standard deviations on either side of a linear predictor's mean for expectations: 4e-10 lie beyond.
 const REACH: f64 = 6.25;
 
-/// Cells of the reach in which the rise of a distribution function is looked for.
+/// Number of cells in which the rise of a distribution function is searched.
 const CELLS: usize = 16;
 
 /// Distance from its ends within which a distribution function counts as constant.
@@ -44,14 +44,15 @@ impl Likelihood {
         (self.row.distribution)(&self.values, eta, y, size)
     }
 
-    /// Whether observations have quantiles that say more than their mean: all but binary ones and categories.
+    /// Whether observations have quantiles that are informative beyond their mean: all except binary ones and
+    /// categories.
     pub fn has_quantiles(self) -> bool {
         !matches!(self.response(), Response::Binary | Response::Category)
     }
 }
 
 impl Predictive {
-    /// The distribution of an observation of this size with η ~ N(mean, sd²); sd may be 0, and then it is that at a known η.
+    /// The distribution of an observation of this size with η ~ N(mean, sd²); with sd 0 it is that at a known η.
     pub fn new(likelihood: Likelihood, mean: f64, sd: f64, size: f64) -> Self {
         Self {
             likelihood,

@@ -21,7 +21,7 @@ pub(crate) struct LikelihoodRow {
     pub usual: &'static [f64],
     /// How each parameter is measured, and its prior.
     pub priors: &'static [ParameterPrior],
-    /// Whether y − η has a law of its own, so that a shift of y is one of η.
+    /// Whether the distribution of y − η does not depend on η, so that a shift of y is one of η.
     pub location: bool,
     /// The kind of a response.
     pub response: Response,
@@ -44,13 +44,13 @@ pub(crate) struct LikelihoodRow {
     pub by_parameters: fn(&[f64], &Fitted<'_>) -> Vec<f64>,
 }
 
-/// How a parameter of a likelihood is measured, and its prior.
+/// The scale of a likelihood's parameter, and its prior.
 pub(crate) struct ParameterPrior {
     /// The power of the response's unit.
     pub power: f64,
     /// The quantity that defines its penalised-complexity prior.
     pub tail: Tail,
-    /// The prior unless the user says otherwise, of a response with unit variance.
+    /// The default prior, for a response with unit variance.
     pub usual: PriorDensity,
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn parallelism(n: usize) -> Par {
 }
 
 /// Replaces the lower triangle of a symmetric matrix by its Cholesky factor; `None` when it is not positive definite.
-/// n³/3 operations. The strict upper triangle is left alone.
+/// n³/3 operations. The strict upper triangle is not changed.
 pub(crate) fn cholesky(a: &mut Dense) -> Option<()> {
     let par = parallelism(a.rows);
     let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(
@@ -192,7 +192,7 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     sum_chunks(a.len(), |range| short_dot(&a[range.clone()], &b[range]))
 }
 
-/// Vectors summed apart, so that additions need not wait for each other.
+/// Number of vectors summed separately, so that additions need not wait for each other.
 const APART: usize = 4;
 
 simd_fn! {

@@ -233,7 +233,7 @@ impl Narrow {
 /// The smallest sufficient addition to the diagonal of a singular covariance, relative to its mean variance.
 const JITTERS: [f64; 8] = [0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6];
 
-/// The lower Cholesky factor of a covariance, the strict upper triangle cleared; jitter where needed, with a note.
+/// The lower Cholesky factor of a covariance, with the strict upper triangle zero, and jitter with a note if necessary.
 pub(crate) fn root_of(sigma: &Dense, notes: &mut Vec<String>) -> Result<Dense, Error> {
     let n = sigma.rows;
     let scale = mean_variance(sigma);

@@ -1,8 +1,8 @@
 //! Selected inversion: the entries of A⁻¹ on the pattern of its Cholesky factor, after Takahashi, supernode by supernode.
 //!
 //! For a supernode with columns J, the rows P below them and the factor's blocks L_JJ and L_PJ, with Y = L_PJ L_JJ⁻¹:
-//! `Z_PJ = −Z_PP Y` and `Z_JJ = (L_JJ L_JJᵀ)⁻¹ − Yᵀ Z_PJ`. Z_PP lies in supernodes nearer the root, so supernodes of the same
-//! depth are independent and are done in parallel. Work and memory are those of the factorisation.
+//! `Z_PJ = −Z_PP Y` and `Z_JJ = (L_JJ L_JJᵀ)⁻¹ − Yᵀ Z_PJ`. Z_PP belongs to supernodes nearer to the root, so supernodes
+//! of the same depth are independent and processed in parallel. Work and memory equal those of the factorisation.
 
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_inverse::invert_lower_triangular;

@@ -483,8 +483,8 @@ fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Term
 
 /// Bytes of a fit under a sparse precision in addition to its model, from the factor's nonzeros including fill-in.
 ///
-/// Counted are the pattern while it is made, A and the factor by their values and positions, the selected inverse with the parts of
-/// the level that is being computed, the terms of predictors, and the vectors of a solver.
+/// It counts the pattern during construction, A and the factor with their values and positions, the selected inverse
+/// with the parts of the level being computed, the terms of predictors, and the vectors of a solver.
 pub(crate) fn footprint(model: &LatentModel, precision: &Precision) -> Result<u64, Error> {
     let rows = design::to_sparse_transposed(&model.design, model.prior.len());
     let (col_start, row, _, terms) = pattern(&precision.matrix, &rows);

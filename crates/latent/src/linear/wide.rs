@@ -130,8 +130,8 @@ impl Wide {
         symmetric_times(&self.covariance, x)
     }
 
-    /// Solves `(Σ̃ + ½ (S∘S)_scaled + diag d) x = r` with `slope_i slope_j S_ij²` in the middle term, at the factorised λ.
-    /// The strict upper triangle of the sum is not made.
+    /// Solves `(Σ̃ + ½ (S∘S)_scaled + diag d) x = r` with `slope_i slope_j S_ij²` in the middle term, at the factorised
+    /// λ. The strict upper triangle of the sum is not computed.
     pub(crate) fn newton(
         &mut self,
         slope: &[f64],
@@ -325,7 +325,7 @@ pub(crate) fn transpose(a: &Dense) -> Dense {
     Dense::from_fn(a.cols, a.rows, |i, j| a.get(j, i))
 }
 
-/// Variances of the latent variables under a prior that is no precision.
+/// Variances of the latent variables under a prior that is not a precision.
 pub(crate) fn prior_variances(model: &LatentModel) -> Vec<f64> {
     match &model.prior.covariance {
         Covariance::Dense(sigma) => (0..sigma.rows).map(|l| sigma.get(l, l)).collect(),
@@ -334,7 +334,7 @@ pub(crate) fn prior_variances(model: &LatentModel) -> Vec<f64> {
     }
 }
 
-/// W Σ, N × L, for a prior that is no precision.
+/// W Σ, N × L, for a prior that is not a precision.
 pub(crate) fn cross_covariance(model: &LatentModel) -> Dense {
     let w = super::design::to_dense(&model.design, model.prior.len());
     match &model.prior.covariance {

@@ -283,7 +283,7 @@ impl Assembled {
         &self.graphs
     }
 
-    /// Latent variables of a Gaussian process; 0 where the prior is sparse.
+    /// Latent variables of a Gaussian process; 0 if the prior is sparse.
     pub fn process_size(&self) -> usize {
         match &self.kind {
             Kind::Process { latent, .. } => latent.iter().max().map_or(0, |l| l + 1),
@@ -372,8 +372,8 @@ impl Assembled {
             .map_err(Error::Data)
     }
 
-    /// The prior covariance of rows of another table with each other, which joint draws of a process need; `None` where the prior
-    /// is no process.
+    /// The prior covariance of rows of another table with each other, which joint draws of a process need; `None` if
+    /// the prior is not a process.
     ///
     /// # Errors
     /// A column is missing.
@@ -420,8 +420,7 @@ impl Assembled {
     }
 }
 
-/// Effects of rows and groups that were not there when a model was made: independent of all else, with the variance of their
-/// part.
+/// Effects of rows and groups that the model has not seen: independent of all else, with the variance of their part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fresh {
     /// The effects that each row has, by number.
@@ -464,7 +463,7 @@ impl Fresh {
     }
 }
 
-/// The names of columns that a specification gives a part, so that they are no inputs of other processes.
+/// The names of columns that a specification gives a part, so that they are not inputs of other processes.
 pub fn named_columns(spec: &Spec) -> Vec<String> {
     let of_call = |call: &Call| -> Vec<String> {
         let on = call.named.iter().filter(|n| n.key.text == "on");

@@ -72,7 +72,7 @@ impl Builder<'_, '_> {
         }))
     }
 
-    /// Takes the columns out that are others over again, but for their unit, and tells their names.
+    /// Removes columns that are copies of others up to their unit, and returns their names.
     fn twins(&self, list: &mut Vec<Covariate>) -> Result<Vec<String>, String> {
         let rows = self.rows;
         // In standard deviations from the mean, and with one sign.
@@ -118,7 +118,7 @@ impl Builder<'_, '_> {
         Ok(twins)
     }
 
-    /// The inputs of a Gaussian process: named, else all that have no other part.
+    /// The inputs of a Gaussian process: named ones, otherwise all columns without another part.
     pub(super) fn inputs(&self, notes: &mut Vec<String>) -> Result<Vec<Covariate>, SpecError> {
         let known = self.known;
         let columns: Vec<String> = match known.list("on") {

@@ -8,7 +8,7 @@ use crate::density::{PriorDensity, Tail};
 pub enum Distribution {
     /// The penalised-complexity prior with this tail.
     Tail {
-        /// A large value, of a length a small one.
+        /// A large value, or for a length a small one.
         at: f64,
         /// The probability of lying beyond it.
         probability: f64,
@@ -88,7 +88,7 @@ const ROWS: [PriorRow; 6] = [
 ];
 
 impl Distribution {
-    /// The prior that an argument names; `None` where it gives a number.
+    /// The prior that an argument names; `None` if it gives a number.
     ///
     /// # Errors
     /// The word that is wrong, and why.
@@ -134,7 +134,7 @@ impl Distribution {
         Ok(Some((row.make)(&numbers)))
     }
 
-    /// The density of a hyperparameter that has such a tail, in units of `unit`.
+    /// The density of a hyperparameter with such a tail, in units of `unit`.
     pub fn density(&self, tail: Tail, unit: f64) -> PriorDensity {
         let density = match self {
             Self::Tail { at, probability } => tail.density(*at, *probability),

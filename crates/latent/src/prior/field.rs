@@ -37,7 +37,7 @@ enum FieldKind {
     Bym2 { nodes: f64, scaled: Box<Field> },
     /// Terms: the identity; the identity without both ends; the path's adjacency.
     Ar1 { nodes: f64 },
-    /// Terms: I, R, R². Eigenvalues of R where they are known.
+    /// Terms: I, R, R². Eigenvalues of R if known.
     Spde {
         nodes: f64,
         eigenvalues: Option<Vec<f64>>,
@@ -104,7 +104,7 @@ const FIRST_SHARE: f64 = -8.0;
 const SHARE_STEP: f64 = 0.5;
 const SHARES: usize = 33;
 
-/// The first of them where the divergence, which is a difference, keeps its digits.
+/// The first of them at which the divergence, which is a difference, keeps its digits.
 const SMALL_SHARES: usize = 6;
 
 /// Relative size below which the row sum of a given matrix counts as 0.
@@ -579,7 +579,7 @@ impl Field {
         self
     }
 
-    /// Whether log |Q|₊ is left to the solver.
+    /// Whether the solver computes log |Q|₊.
     pub(super) fn hides_determinant(&self) -> bool {
         matches!(
             self.family,

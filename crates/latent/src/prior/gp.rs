@@ -16,7 +16,7 @@ pub struct Factor {
     pub variance: Setting,
     /// Lengthscales: none, one, or one per coordinate.
     pub lengthscales: Vec<Setting>,
-    /// One row a latent variable, one column a coordinate.
+    /// One row a latent variable, one column per coordinate.
     pub points: Dense,
 }
 
@@ -121,7 +121,7 @@ impl GaussianProcess {
         sum
     }
 
-    /// Covariances with new points; `points` has one matrix a factor, in the order of [`factors`](Self::factors).
+    /// Covariances with new points; `points` has one matrix per factor, in the order of [`factors`](Self::factors).
     ///
     /// # Errors
     /// θ is out of its range, or the points do not have the coordinates of the latent variables'.

@@ -143,7 +143,7 @@ impl Lattice {
         })
     }
 
-    /// Number of nodes: cells that are no holes.
+    /// Number of nodes: cells that are not holes.
     pub fn nodes(&self) -> usize {
         self.cell.len()
     }

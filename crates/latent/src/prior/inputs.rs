@@ -1,4 +1,4 @@
-//! How the rows of a table find their latent variables: times, regions, cells, groups, covariates.
+//! The mapping from rows of a table to latent variables: times, regions, cells, groups, covariates.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ pub trait Source {
     /// There is no such column, or it contains words.
     fn numbers(&self, column: &str) -> Result<Cow<'_, [f64]>, String>;
 
-    /// The values of a column as words, `None` where one is missing.
+    /// The values of a column as words, `None` if one is missing.
     ///
     /// # Errors
     /// There is no such column.
@@ -133,7 +133,7 @@ pub enum Index {
         /// How many there are.
         nodes: usize,
     },
-    /// One node a distinct value of a column.
+    /// One node per distinct value of a column.
     Groups {
         /// The column.
         column: String,
@@ -149,8 +149,8 @@ pub enum Index {
         /// How many there are.
         nodes: usize,
     },
-    /// Cells of a grid, numbered row by row in one column or by row and column in two; row i is cell i where no column is
-    /// named.
+    /// Cells of a grid, numbered row by row in one column or by row and column in two; row i is cell i without a named
+    /// column.
     Cells {
         /// The columns, at most two.
         columns: Vec<String>,
@@ -161,7 +161,7 @@ pub enum Index {
     },
 }
 
-/// Nodes of a line that the smallest distance of its values may ask for, and nodes a row.
+/// Largest number of nodes of a line that the smallest distance of its values may require, and of nodes per row.
 const LINE: f64 = 100_000.0;
 const SPARSE: f64 = 30.0;
 
@@ -233,8 +233,7 @@ impl Index {
         }
     }
 
-    /// The node of each of some rows; for groups that were not there when the model was made a number of their own, the same
-    /// for rows of the same group.
+    /// The node of each of some rows; new groups have a separate number, the same for rows of the same group.
     pub(super) fn positions(
         &self,
         source: &dyn Source,
@@ -259,7 +258,7 @@ impl Index {
         Ok(positions)
     }
 
-    /// The node of each of some rows; `None` for a group that was not there when the model was made.
+    /// The node of each of some rows; `None` for a group that the model has not seen.
     pub(super) fn find(
         &self,
         source: &dyn Source,
@@ -372,14 +371,14 @@ fn whole_numbers(source: &dyn Source, column: &str, rows: &[usize]) -> Result<Ve
         .collect()
 }
 
-/// How a model measures the table that it is made on.
+/// The units of a model's table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Units {
     /// The response in the table's units that equals 1 in the model.
     pub response: f64,
     /// Whether columns are divided by their standard deviations.
     pub scaled: bool,
-    /// Whether they are counted from their means.
+    /// Whether they are centred.
     pub centred: bool,
 }
 
@@ -395,7 +394,7 @@ impl Units {
 /// Spread below which, relative to its size, a column is constant: rounding leaves a few 1e-16.
 const CONSTANT: f64 = 1e-12;
 
-/// A covariate: a numeric column, or the indicator of a level of a column of words, as the model measures it.
+/// A covariate: a numeric column, or the indicator of a level of a column of words, in the model's units.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Covariate {
     /// The column.
@@ -419,8 +418,8 @@ impl Covariate {
         }
     }
 
-    /// Centre and root mean square from there, as `units` want them, of the values in some rows; `None` if all are
-    /// equal up to rounding, or zero without centring.
+    /// Centre and root mean square from there, as `units` require, of the values in some rows; `None` if all are equal
+    /// up to rounding, or zero without centring.
     pub(super) fn measured(
         &self,
         source: &dyn Source,

@@ -133,7 +133,7 @@ struct Scaled {
 }
 
 impl Scaled {
-    /// Points of a stationary kernel, less `centre` (which costs fewer digits in inner products) and in lengthscales.
+    /// Points of a stationary kernel, minus `centre` (which preserves digits in inner products) and in lengthscales.
     fn stationary(points: &Dense, centre: &[f64], lengthscales: &[f64]) -> Self {
         let mut scaled = points.clone();
         if scaled.rows > 0 {
@@ -170,7 +170,7 @@ pub struct Kernel<'a> {
 
 impl<'a> Kernel<'a> {
     /// The kernel between `rows` and `columns`, with points as rows of the matrices; `lengthscales` has one element, or
-    /// one a coordinate.
+    /// one per coordinate.
     pub fn new(
         shape: Shape,
         variance: f64,

@@ -1,10 +1,10 @@
 //! Flat directions of intrinsic parts that the rows do not identify: a sum of two random walks has two levels and only
 //! their sum is observed, and nothing is known of the level of a region without data.
 //!
-//! The first part of a sum that has such a direction keeps it; a later one is held there, as mgcv and INLA have later
-//! terms add up to zero (Wood 2017, section 5.4.1). Held is a single node, which keeps the precision sparse: for the
-//! linear predictor, and for the evidence, any way of taking the direction out is the same where another part is flat
-//! in it. The reported posterior is shifted such that the constrained direction adds up to zero.
+//! The first part of a sum with such a direction keeps it, and a later one is constrained there, as in mgcv and INLA,
+//! where later terms add up to zero (Wood 2017, section 5.4.1). Held is a single node, which keeps the precision
+//! sparse: for the linear predictor, and for the evidence, any way of taking the direction out is the same where
+//! another part is flat in it. The reported posterior is shifted such that the constrained direction adds up to zero.
 
 use faer::Side;
 
@@ -26,12 +26,12 @@ const HELD: f64 = 1.0;
 pub struct Pin {
     /// The held nodes, one a direction.
     pub nodes: Vec<usize>,
-    /// The combinations of the part's null columns that stay flat, side by side.
+    /// The combinations of the part's null columns that stay flat, concatenated.
     pub keep: Dense,
     /// The contribution of the constrained nodes to log |Q|₊.
     pub log_determinant: f64,
-    /// A held direction that moves all linear predictors alike: its values at the nodes that are read, which add up to 1 in square, and
-    /// by how much it moves a predictor.
+    /// A constrained direction that moves all linear predictors alike: its values at the nodes that are read,
+    /// normalised to length 1, and its effect on a predictor.
     pub level: Option<(Vec<f64>, f64)>,
 }
 
@@ -127,7 +127,7 @@ pub(super) fn hold(
     Ok(())
 }
 
-/// A held direction that moves all linear predictors alike, with its values at the nodes that are read.
+/// A constrained direction that moves all linear predictors alike, with its values at the nodes that are read.
 fn constant(
     own: &[Vec<f64>],
     held: &Dense,

@@ -151,7 +151,7 @@ impl Builder<'_, '_> {
         Ok((reader, body))
     }
 
-    /// The variance of a factor: of a product's later ones it is 1 unless given.
+    /// The variance of a factor: for a product's later ones it is 1 by default.
     fn variance(&self) -> Result<Setting, SpecError> {
         // A product has the response's unit once.
         let mut variance = match self.later_factor {
@@ -164,7 +164,7 @@ impl Builder<'_, '_> {
         Ok(variance)
     }
 
-    /// Effects with a covariance that a file gives.
+    /// Effects with a covariance from a file.
     fn covariance(&self, notes: &mut Vec<String>) -> Result<(Reader, Body), SpecError> {
         let known = self.known;
         known.at_most(0)?;
@@ -299,7 +299,7 @@ impl Builder<'_, '_> {
             .map_err(|m| known.error(position, m))
     }
 
-    /// The number of the first node: as given, else 0 where a 0 occurs in the columns, else 1.
+    /// The number of the first node: as given, otherwise 0 if a 0 occurs in the columns, otherwise 1.
     fn first(&self, columns: &[String]) -> Result<usize, SpecError> {
         let known = self.known;
         if let Some(word) = known.one("first")? {
@@ -322,7 +322,7 @@ impl Builder<'_, '_> {
         Ok(usize::from(!columns.is_empty()))
     }
 
-    /// Nodes numbered in the column `on=`, else one a row.
+    /// Nodes numbered in the column `on=`, else one per row.
     fn regions(&self, nodes: usize) -> Result<Index, SpecError> {
         let index = match self.known.one("on")? {
             None => Index::Rows { nodes },

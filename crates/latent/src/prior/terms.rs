@@ -16,9 +16,9 @@ pub struct Term {
     pub usage: &'static str,
     /// What it is.
     pub meaning: &'static str,
-    /// Keys with values that are no hyperparameters.
+    /// Keys with values that are not hyperparameters.
     keys: &'static [&'static str],
-    /// Words that stand alone.
+    /// Words without a value.
     flags: &'static [&'static str],
     /// Hyperparameters.
     parameters: &'static [Hyper],
@@ -310,7 +310,7 @@ impl<'s> Known<'s> {
         )
     }
 
-    /// The positional words, flags left out.
+    /// The positional words, without flags.
     pub fn words(&self) -> Vec<&'s Word> {
         self.call
             .positional
@@ -423,7 +423,7 @@ impl<'s> Known<'s> {
     /// `unit`.
     ///
     /// # Errors
-    /// The value is no number or out of its range.
+    /// The value is not a number or out of its range.
     pub fn setting(
         &self,
         name: &str,
@@ -438,11 +438,11 @@ impl<'s> Known<'s> {
             .ok_or_else(|| self.misused(&format!("`{name}` is missing")))
     }
 
-    /// Hyperparameters of one key, one a label: a list gives each its own value, one value is for all. A value of 1 of each is
-    /// `units` in the table's units, in which values are given.
+    /// Hyperparameters of one key, one per label: a list gives each its own value, a single value applies to all. A
+    /// value of 1 of each is `units` in the table's units, in which values are given.
     ///
     /// # Errors
-    /// A value is no number or out of its range, or a list has another length.
+    /// A value is not a number or out of its range, or a list has another length.
     pub fn settings(
         &self,
         name: &str,

@@ -49,7 +49,7 @@ fn pairs(size: usize) -> impl Iterator<Item = (usize, usize)> {
 pub(crate) struct Contrasts {
     sites: Vec<Multinomial>,
     size: usize,
-    /// The point set of points, and the one with four times as many.
+    /// The point set, and one with four times as many points.
     point_sets: [OnceLock<PointSet>; 2],
 }
 
@@ -262,11 +262,11 @@ fn load<V: F64x8>(x: &[f64], at: usize) -> V {
     V::from_array(out)
 }
 
-/// Weights below this share of the largest are left out of a grid.
+/// Weights below this share of the largest are omitted from a grid.
 const LIGHT: f64 = 1e-11;
 
 simd_fn! {
-    /// Sums over a grid of trapezoid rules, one a dimension.
+    /// Sums over a grid of trapezoid rules, one per dimension.
     fn on_grid, on_grid_fn = <V>(rule: &Quadrature, at: &Joint<'_>) -> Sums {
         let size = at.mean.len();
         let mut lanes = Lanes::<V>::new(size);
@@ -364,7 +364,7 @@ fn contrasted(values: &[f64], size: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The predictors' own among values of the contrasts, where the bound couples them.
+/// The predictors' own among values of the contrasts, if the bound couples them.
 pub(crate) fn of_predictors(model: &LatentModel, values: Vec<f64>) -> Vec<f64> {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return values;
@@ -375,13 +375,13 @@ pub(crate) fn of_predictors(model: &LatentModel, values: Vec<f64>) -> Vec<f64> {
         .collect()
 }
 
-/// Number of predictors of an observation where the bound couples them so that contrasts are needed.
+/// Number of predictors of an observation if the bound couples them so that contrasts are needed.
 fn coupled(likelihood: Likelihood, bound: SiteBound) -> Option<usize> {
     let several = likelihood.predictors() > 1 && bound != SiteBound::Log;
     several.then(|| likelihood.predictors())
 }
 
-/// The model with a linear predictor a contrast, where the bound needs that.
+/// The model with a linear predictor per contrast, if the bound needs that.
 pub(crate) fn with_contrasts(model: &LatentModel) -> Cow<'_, LatentModel> {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return Cow::Borrowed(model);

@@ -13,9 +13,10 @@
 //! | quadratic | ½ a (m² + v) + b m + c | a | (α − b)²/(2a) − c |
 //! | linear | −a m + c | 0, α = −a alone | −c |
 //!
-//! with `H(p) = p log p + (1−p) log(1−p)`. The tilted row: for given α the term `½ (ω² + (1−2ω) p) v` of the conjugate at
-//! fixed ω is least at ω = p, and as the bound is convex in ω and the conjugate's objective concave in p, minimum and
-//! supremum change places. Böhning's bound touches at ψ = m, which leaves `log(1 + e^m) + v/8`. Both need no outer loop.
+//! with `H(p) = p log p + (1−p) log(1−p)`. The tilted row: for given α the term `½ (ω² + (1−2ω) p) v` of the conjugate
+//! at fixed ω is least at ω = p, and as the bound is convex in ω and the conjugate's objective concave in p, minimum
+//! and supremum change places. Böhning's bound touches at ψ = m, which gives `log(1 + e^m) + v/8`. Both need no outer
+//! loop.
 
 use jensen_math::special::{inv_logit, log1p_exp};
 
@@ -159,7 +160,7 @@ impl Convex {
         }
     }
 
-    /// The α with `φ′(α) = slope`, moved off the domain's ends by rounding alone.
+    /// The α with `φ′(α) = slope`, moved off the domain's ends only by rounding.
     fn at_slope(&self, slope: f64) -> f64 {
         match *self {
             Self::Exponential { a, rate, sign, .. } => {
@@ -302,7 +303,7 @@ impl Convex {
         }
     }
 
-    /// A rough α from the response alone, well inside the domain.
+    /// A rough α from only the response, well inside the domain.
     pub(crate) fn guess(&self) -> f64 {
         match *self {
             Self::Exponential { sign, .. } if sign > 0.0 => 0.5,

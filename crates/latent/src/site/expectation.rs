@@ -27,7 +27,7 @@ pub(crate) trait Potential: Clone + Debug + Send + Sync {
     /// The function with its first two derivatives, at eight η.
     fn at<V: F64x8>(&self, eta: V) -> (V, V, V);
 
-    /// How far from the real line the function is analytic.
+    /// The distance from the real line within which the function is analytic.
     fn width(&self) -> f64;
 }
 
@@ -36,10 +36,10 @@ pub(crate) trait Potentials: Debug + Send + Sync {
     /// The expectation of each with its derivatives by m and v; all slices have the same length.
     fn values(&self, rule: &Quadrature, m: &[f64], v: &[f64]) -> Vec<Value>;
 
-    /// The same for potential `n` alone.
+    /// The same for only potential `n`.
     fn value(&self, rule: &Quadrature, n: usize, m: f64, v: f64) -> Value;
 
-    /// How far from the real line potential `n` is analytic.
+    /// The distance from the real line within which potential `n` is analytic.
     fn width(&self, n: usize) -> f64;
 
     /// Nats by which a value may differ from its prediction by the derivatives, over all potentials.
@@ -51,7 +51,7 @@ pub(crate) trait Potentials: Debug + Send + Sync {
 /// Logarithm of the error that the step is chosen for.
 const SMALL: f64 = -25.0;
 
-/// The largest step, by which the density alone is integrated to [`SMALL`].
+/// The largest step with which the density alone is integrated to [`SMALL`].
 const STEP: f64 = 0.88;
 
 /// Standard deviations to either side, beyond which lie 2e-12 of the density.
@@ -98,7 +98,7 @@ impl Nodes {
         }
     }
 
-    /// `E (g, g′, g″)` for η ~ N(m, sd²), where `g` gives all three at eight η.
+    /// `E (g, g′, g″)` for η ~ N(m, sd²), where `g` returns all three at eight η.
     #[inline(always)]
     fn mean<V: F64x8>(&self, m: f64, sd: f64, g: impl Fn(V) -> (V, V, V)) -> (f64, f64, f64) {
         let (m, sd) = (V::splat(m), V::splat(sd));
@@ -118,7 +118,7 @@ impl Nodes {
 #[derive(Clone, Debug)]
 pub(crate) struct Quadrature {
     given: Option<Nodes>,
-    /// Trapezoid rules, made when first wanted.
+    /// Trapezoid rules, computed on first use.
     levels: Vec<OnceLock<Nodes>>,
     /// Twice as many nodes as the spread needs, to estimate the error of others.
     pub(crate) finer: bool,

@@ -1,4 +1,4 @@
-//! Sites that the user brings: f, its conjugate on a curve, and the curve's domain.
+//! User-defined sites: f, its conjugate on a curve, and the curve's domain.
 
 use std::fmt::Debug;
 
@@ -20,7 +20,7 @@ pub trait Site: Debug + Send + Sync {
     /// λ and φ = f* with two derivatives each, at an α inside the domain.
     fn curve(&self, alpha: f64) -> Curve;
 
-    /// The open interval of α where φ and φ′ are finite; its ends may be infinite.
+    /// The open interval of α in which φ and φ′ are finite; its ends may be infinite.
     fn domain(&self) -> (f64, f64);
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn guess(site: &dyn Site) -> f64 {
     site.value(0.0, 1.0).by_mean
 }
 
-/// The point of a path that leaves α, straight in φ′ for small steps and by their logarithm for large ones.
+/// The point of a path from α, straight in φ′ for small steps and in their logarithm for large ones.
 pub(crate) fn along(site: &dyn Site, alpha: f64, at: &Curve, d: f64) -> f64 {
     let step = at.phi2 * d;
     let size = step.abs();

@@ -67,7 +67,7 @@ impl Multinomial {
         self.probabilities(alpha).iter().all(|p| *p > 0.0)
     }
 
-    /// The point that `t` leads to on the path straight in φ′, which stays in the domain for ever.
+    /// The point at `t` on the path straight in φ′, which never leaves the domain.
     pub(crate) fn along(&self, alpha: &[f64], direction: &[f64], t: f64, out: &mut [f64]) {
         let p = self.probabilities(alpha);
         let last = p[self.size];
@@ -90,7 +90,7 @@ impl Multinomial {
         }
     }
 
-    /// A rough α from the category alone.
+    /// A rough α from only the category.
     pub(crate) fn guess(&self, out: &mut [f64]) {
         let total = 1.0 + 0.5 * (self.size + 1) as f64;
         for (k, out) in out.iter_mut().enumerate() {

@@ -70,7 +70,7 @@ impl Sites {
         )
     }
 
-    /// f with its derivatives, one a predictor; a vector site puts its whole f with its first.
+    /// f with its derivatives, one per predictor; a vector site puts its whole f with its first.
     pub(crate) fn values(&self, m: &[f64], v: &[f64]) -> Vec<Value> {
         match self {
             Self::Dual(sites) => sites.values(m, v),
@@ -250,8 +250,7 @@ impl DualSites {
         }
     }
 
-    /// The point that `t` leads to on the path that leaves α in a direction, straight in φ′: strictly inside the domain but
-    /// for rounding.
+    /// The point at `t` on the path from α in a direction, straight in φ′: strictly inside the domain up to rounding.
     pub(crate) fn along(
         &self,
         alpha: &[f64],
@@ -304,7 +303,7 @@ impl DualSites {
         }
     }
 
-    /// A rough α from the responses alone.
+    /// A rough α from only the responses.
     pub(crate) fn guess(&self) -> Vec<f64> {
         match self {
             Self::Scalar(sites) => sites.iter().map(Convex::guess).collect(),

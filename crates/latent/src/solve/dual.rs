@@ -206,7 +206,7 @@ pub(crate) struct Dual<'p, 'm> {
     sites: &'p DualSites,
     start: Option<(Vec<f64>, Vec<f64>)>,
     curved: bool,
-    /// log|I + ΛΣ̃| where the geometry is factorised at the state's λ.
+    /// log|I + ΛΣ̃| with the geometry factorised at the state's λ.
     factorised: Option<f64>,
     evaluations: u64,
 }
@@ -235,7 +235,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         self.problem.geometry.factor(lambda)
     }
 
-    /// Everything about the state's α; `None` where the posterior precision is not positive definite.
+    /// Everything about the state's α; `None` if the posterior precision is not positive definite.
     fn look(&mut self, state: &State) -> Option<Here> {
         let curves = self.sites.curves(&state.alpha);
         let lambda = curves.lambda();
@@ -263,7 +263,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         })
     }
 
-    /// The end, where the gap certifies it.
+    /// The end, if the gap certifies it.
     fn certify(&mut self, here: &Here) -> Option<Status> {
         (here.gap <= self.problem.settings.tolerance).then(|| {
             self.factorised = Some(here.log_determinant);
@@ -277,7 +277,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         })
     }
 
-    /// The Newton direction and Σ̃ times it; `None` where the system is not positive definite.
+    /// The Newton direction and Σ̃ times it; `None` if the system is not positive definite.
     fn direction(&mut self, state: &State, here: &Here, gradient: &[f64]) -> Option<Direction> {
         let n = gradient.len();
         let curves = &here.curves;

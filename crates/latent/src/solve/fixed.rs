@@ -25,7 +25,7 @@ pub(crate) struct State {
     lambda: Vec<f64>,
     /// Gain of the last step in nats.
     gain: f64,
-    /// Earlier points and their full steps, oldest first, (b, λ) one after the other.
+    /// Earlier points and their full steps, oldest first, (b, λ) in sequence.
     points: Vec<Vec<f64>>,
     steps: Vec<Vec<f64>>,
 }

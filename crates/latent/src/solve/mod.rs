@@ -227,7 +227,7 @@ fn solved(
     Ok(fit)
 }
 
-/// Refuses combinations that a solver does not serve.
+/// Rejects combinations that a solver does not support.
 fn serves(solver: Solver, model: &LatentModel) -> Result<(), Error> {
     let refuse = |why: &str| {
         Err(Error::Unsupported(format!(

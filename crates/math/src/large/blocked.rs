@@ -86,7 +86,7 @@ pub fn lu<T: Number>(a: &[T], n: usize) -> Lu<T> {
     }
 }
 
-/// `X ← T⁻¹ X` with a triangle of the n × n matrix `a`, for X of n rows; n² operations a column.
+/// `X ← T⁻¹ X` with a triangle of the n × n matrix `a`, for X of n rows; n² operations per column.
 pub fn solve<T: Number>(a: &[T], n: usize, which: Triangle, x: &mut [T]) {
     let a = columns(a, n, n);
     let count = x.len().checked_div(n).unwrap_or(0);

@@ -49,7 +49,7 @@ pub trait F64x8:
     + Div<Output = Self>
     + Neg<Output = Self>
 {
-    /// One truth value a lane.
+    /// One truth value per lane.
     type Mask: Copy;
 
     /// The single-precision lanes of the same instruction set.

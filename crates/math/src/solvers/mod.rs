@@ -65,7 +65,7 @@ pub trait System {
     }
 
     /// Writes the objective that the root maximises, one row, if the equations are those of a maximum and it is known;
-    /// Newton's steps lead to larger values of it, where they are not too long. `false` if there is none.
+    /// Newton's steps lead to larger values of it, if they are not too long. `false` if there is none.
     fn objective(&mut self, _at: Point<'_>, _out: &mut [f64]) -> bool {
         false
     }

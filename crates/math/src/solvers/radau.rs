@@ -9,9 +9,9 @@
 //! 1e-8 and five stages 1.6e-6.
 //!
 //! Tangents of the stages, and their adjoint, solve a linear system with the *exact* Jacobians of the stages, which are
-//! evaluated once: the factors of the step are the preconditioner of an iteration that ends at rounding. The
-//! matrix is triangular in the copies, which are solved one after another; products with the derivatives of the rates are
-//! needed once for each copy. The way back has the stages of the way there.
+//! evaluated once: the factors of the step are the preconditioner of an iteration that ends at rounding. The matrix is
+//! triangular in the copies, which are solved in sequence; products with the derivatives of the rates are needed once
+//! for each copy. The way back has the stages of the way there.
 //!
 //! Equations `F(t, y, y′) = 0` are solved by the same stages; the differences are in `implicit`.
 //!

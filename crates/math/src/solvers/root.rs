@@ -271,7 +271,7 @@ fn norm(x: &[f64]) -> f64 {
 }
 
 impl Search {
-    /// A part of Newton's step, or the dogleg step within the radius, from Newton's and, where that is too long, the
+    /// A part of Newton's step, or the dogleg step within the radius, from Newton's and, if that is too long, the
     /// column-major Jacobian.
     fn propose(&mut self, newton: Vec<f64>, jacobian: impl FnOnce() -> Vec<f64>) {
         if self.objective.is_some() && newton.iter().all(|x| x.is_finite()) {

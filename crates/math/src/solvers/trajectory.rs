@@ -37,8 +37,8 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
-    /// Forgets all steps, but not the memory that they stood in, unless that is large: asking the system for it anew took a
-    /// fifth of gradients.
+    /// Forgets all steps, but not the memory that they stood in, unless that is large: asking the system for it again
+    /// took a fifth of gradients.
     pub(super) fn begin(&mut self, lanes: usize) {
         self.fronts.clear();
         self.blocks.clear();

@@ -79,8 +79,8 @@ pub fn predict_latent<'py>(
     ))
 }
 
-/// Joint draws of the linear predictors of the rows of `at`, given the data of a fit and its posterior: a row a draw, a column a
-/// predictor of a row.
+/// Joint draws of the linear predictors of the rows of `at`, given the data of a fit and its posterior: a row per draw,
+/// a column per predictor of a row.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn draw_latent<'py>(

@@ -68,7 +68,7 @@ pub fn fit_points<'py>(
     Ok((summary, PyBytes::new(py, &kept)))
 }
 
-/// Assignments, a row a point, and bounds.
+/// Assignments, a row per point, and bounds.
 type Seen<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
 
 /// Assignments of the rows of `x` under a stored fit, a row each (responsibilities, probabilities of factors to be on,

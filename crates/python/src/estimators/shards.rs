@@ -93,8 +93,8 @@ pub fn shard_step<'py>(
 /// Held-out documents of a shard: its number, its digest, the first of them, how many, and the first's number among all.
 type HeldoutPiece = (usize, String, usize, usize, u64);
 
-/// The scores of pieces of held-out documents, one after the other: of each document its log probability and the number
-/// of its words. `ask` is read in place.
+/// The scores of pieces of held-out documents, in sequence: of each document its log probability and the number of its
+/// words. `ask` is read in place.
 #[pyfunction]
 pub fn heldout_step<'py>(
     py: Python<'py>,

@@ -59,7 +59,7 @@ impl Image {
         &self.pixels
     }
 
-    /// The bytes of a PNG file, one pixel a pixel.
+    /// The bytes of a PNG file, one pixel per pixel.
     pub fn to_png(&self) -> Vec<u8> {
         raster::encode_image(self)
     }

@@ -35,7 +35,7 @@ fn encode(map: &Pixmap) -> Vec<u8> {
         .expect("memory takes what is written to it")
 }
 
-/// An image in its own size: eight bits a pixel where all of it is grey, and no transparency.
+/// An image in its own size: eight bits per pixel where all of it is grey, and no transparency.
 pub(super) fn encode_image(image: &Image) -> Vec<u8> {
     let grey = image.pixels().iter().all(|[r, g, b]| r == g && g == b);
     let mut bytes = Vec::new();

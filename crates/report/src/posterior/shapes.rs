@@ -1,4 +1,4 @@
-//! Pictures of parameters that are no charts: forests, densities, the triangle of correlations.
+//! Pictures of parameters that are not charts: forests, densities, the triangle of correlations.
 
 use jensen_math::order::quantile;
 

@@ -120,7 +120,7 @@ struct Leg {
     points: Vec<[f64; 3]>,
 }
 
-/// Every panel of a set; the figure is drawn anew after each.
+/// Every panel of a set; the figure is drawn again after each.
 fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failure> {
     let extent = Extent::of(set, context);
     let mut charts: BTreeMap<usize, Chart> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Table 3: milliseconds an iteration.
+//! Table 3: milliseconds per iteration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

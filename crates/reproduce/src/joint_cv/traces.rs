@@ -81,7 +81,7 @@ const POINTS_SMALL: [u64; 2] = [40, 80];
 /// The runs of a method with one step size.
 struct Curve {
     step: f64,
-    /// The mean over seeds of the bound at each point; `None` where a run had diverged.
+    /// The mean over seeds of the bound at each point; `None` if a run had diverged.
     mean: Vec<Option<f64>>,
     /// The last bound of each seed.
     ends: Vec<Option<f64>>,

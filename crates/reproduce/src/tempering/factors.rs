@@ -39,7 +39,7 @@ const SPLIT: Purpose = Purpose::new("held-out faces");
 struct Course {
     /// The bound at T = 1, an entry a scored iteration.
     bounds: Vec<(f64, f64)>,
-    /// Held-out nats a point.
+    /// Held-out nats per point.
     heldout: Vec<(f64, f64)>,
     temperatures: Vec<(f64, f64)>,
     factors: Vec<f64>,

@@ -67,7 +67,7 @@ struct Run {
     /// The bound of the tempered model, where a global temperature is inferred.
     tempered: Option<f64>,
     tokens: f64,
-    /// (pass, nats a word).
+    /// (pass, nats per word).
     scores: Vec<(f64, f64)>,
     /// (pass, temperature).
     temperatures: Vec<(f64, f64)>,

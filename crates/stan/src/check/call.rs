@@ -1,4 +1,4 @@
-//! Calls: which function, which signature, and whether it may be called here.
+//! Calls: the choice of function and signature, and whether the call is allowed in its context.
 
 use std::borrow::Cow;
 
@@ -344,7 +344,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// Whether a function of this name may be called where we are.
+    /// Whether a function of this name may be called in the present context.
     pub(super) fn may_call(&mut self, name: &str, unnormalised: bool, span: Span) -> Checking<()> {
         let kind = self.context.function.as_ref().map(|(kind, _)| *kind);
         if unnormalised {
@@ -639,7 +639,7 @@ fn combinations(passed: &[(bool, Vec<Candidate>, Span)]) -> Vec<Vec<Candidate>> 
     out
 }
 
-/// The report of a call that fits no signature, with the closest ones.
+/// The report of a call that matches no signature, with the closest ones.
 pub(super) fn no_match(
     name: &str,
     candidates: &[Candidate],
@@ -687,7 +687,7 @@ pub(super) fn no_match(
     diagnostic
 }
 
-/// How far a call is from a signature, to show the closest first.
+/// The distance of a call from a signature, to show the closest first.
 fn badness(ty: &FunctionType, args: &[(Type, Level)]) -> usize {
     let missing = ty.params.len().abs_diff(args.len()) * 4;
     let wrong = ty

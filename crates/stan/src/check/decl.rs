@@ -253,7 +253,7 @@ impl Checker {
         })
     }
 
-    /// A bound of a variable of type `whole`: a scalar, or a value of that very type.
+    /// A bound of a variable of type `whole`: a scalar, or a value of the same type.
     fn bound(
         &mut self,
         expr: Option<&ast::Expr>,

@@ -52,7 +52,7 @@ fn same_params(a: &FunctionType, b: &FunctionType) -> bool {
     a.params.len() == b.params.len() && a.params.iter().zip(&b.params).all(|(a, b)| a.ty == b.ty)
 }
 
-/// How control leaves a statement list.
+/// The ways in which control leaves a statement list.
 fn always_returns(statements: &[ast::Stmt]) -> bool {
     for statement in statements {
         match &statement.kind {

@@ -67,7 +67,7 @@ fn name_old_syntax(source: &str, diagnostics: &mut [Diagnostic]) {
 
 /// Parses and checks a program. `name` is shown in messages; no file is opened except those from `includes`.
 ///
-/// A name that ends in `.stanfunctions` is that of a file of functions alone.
+/// A name that ends in `.stanfunctions` denotes a file that contains only functions.
 ///
 /// Any bytes are answered with a program or at least one error.
 pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checked {
@@ -229,7 +229,7 @@ impl Checker {
         }
     }
 
-    /// The expression as a value of a type it converts to.
+    /// The expression as a value of a type that it converts to.
     fn promote(&mut self, expr: Expr, ty: &Type) -> Expr {
         if expr.ty == *ty {
             return expr;
@@ -245,7 +245,7 @@ impl Checker {
             .find_map(|scope| scope.get(name).copied())
     }
 
-    /// Whether a name may be given to something new, else reported.
+    /// Whether a name may be used for a new declaration; otherwise reports it.
     fn name_allowed(&mut self, name: &ast::Ident) -> Checking<()> {
         if name.name.ends_with("__") {
             let message = format!("`{}` ends in two underscores, which is reserved", name.name);

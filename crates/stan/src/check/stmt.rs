@@ -449,7 +449,7 @@ impl Checker {
         }
     }
 
-    /// No variable that is assigned to is read by an index of the same left side.
+    /// No index on the left side may read a variable that the same left side assigns to.
     fn reads_elsewhere(&mut self, target: &LValue, span: Span) -> Checking<()> {
         let (mut assigned, mut read) = (Vec::new(), Vec::new());
         assigned_by(target, &mut assigned);

@@ -56,7 +56,7 @@ pub fn category(function: &str, n: i32, k: usize) -> FnResult<usize> {
     }
 }
 
-/// The error of an outcome that is no category.
+/// The error of an outcome that is not a category.
 pub fn no_category(function: &str, n: f64, k: f64) -> FnError {
     FnError::domain(format!(
         "{function}: the category is {n}, but must be between 1 and {k}"
@@ -117,7 +117,7 @@ fn lower_categorical(w: &mut Whole<'_, '_>) -> FnResult<()> {
 /// See its row.
 ///
 /// # Errors
-/// When sizes do not fit, or an outcome is no category.
+/// When sizes do not fit, or an outcome is not a category.
 pub fn lower_categorical_logit(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let beta = w.passed[1].sym;
     if let Some(y) = record_outcome(w, beta.dims()?.size())? {

@@ -315,7 +315,7 @@ pub fn above<'g>(
 }
 
 /// Both tails, with an upper one whose logarithm is smooth at `low`, where outcomes begin: 0 below. The slope at `low`
-/// itself is that from above.
+/// itself is the right-hand one.
 pub fn above_smoothly<'g>(y: E<'g>, low: E<'g>, upper: impl Fn(E<'g>) -> E<'g>) -> (E<'g>, E<'g>) {
     let (lower, _) = above(y, low, |y| (upper(y).log1m_exp(), y.num(0.0)));
     if low.scalar() == Some(0.0) && known::range(y).low >= 0.0 {

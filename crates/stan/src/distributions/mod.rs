@@ -73,7 +73,7 @@ pub fn multivariate() -> impl Iterator<Item = &'static Multivariate> {
     .flatten()
 }
 
-/// Functions of models that are no distributions of one argument given others.
+/// Functions of models that are not distributions of one argument given others.
 pub const FUNCTIONS: &[&[NamedBuiltin]] = &[hidden_markov::TABLE, wiener::TABLE];
 
 /// How a density or distribution function is built over the graph, if it can be.

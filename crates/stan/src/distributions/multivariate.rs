@@ -19,8 +19,8 @@ pub enum OverRecords {
     All,
 }
 
-/// The row of a distribution of whole values: all that its functions are computed from, on values and on the graph. Its
-/// functions use the shapes of their arguments; names are those of the functions.
+/// The row of a distribution of whole values: everything that its functions are computed from, on values and on the
+/// graph. Its functions use the shapes of their arguments; names are those of the functions.
 pub struct Multivariate {
     /// Name of the density: `…_lpdf` or `…_lpmf`.
     pub density: &'static str,

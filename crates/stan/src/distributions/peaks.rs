@@ -1,7 +1,7 @@
 //! Log probabilities of large counts.
 //!
-//! Written out, the terms are as large as the counts times their logarithms and leave a number of order one. Here the
-//! value is the log probability under the distribution whose mean is the count, which is known in advance, minus a
+//! In expanded form, the terms are as large as the counts times their logarithms and leave a number of order one. Here
+//! the value is the log probability under the distribution whose mean is the count, which is known in advance, minus a
 //! deviance. The deviance is a difference of the parameters from those at the peak, so nothing large cancels (Loader
 //! 2000).
 
@@ -26,7 +26,7 @@ fn log_binomial_peak(y: f64, n: f64) -> f64 {
     log_poisson_peak(y) + log_poisson_peak(n - y) - log_poisson_peak(n)
 }
 
-/// log(part/whole), where that is not far below zero from their difference `excess`.
+/// log(part/whole), if that is not far below zero from their difference `excess`.
 fn log_ratio(part: f64, whole: f64, excess: f64) -> f64 {
     if excess < -0.5 * whole {
         (part / whole).ln()
@@ -62,7 +62,7 @@ pub fn binomial(y: f64, n: f64, p: f64) -> f64 {
 /// The part for y among n at log odds η that is known in advance. Successes and failures change places where failures
 /// are fewer.
 struct Odds {
-    /// −1 where they did, else 1.
+    /// −1 if they were exchanged, otherwise 1.
     sign: f64,
     /// The smaller one of both counts.
     fewer: f64,

@@ -162,7 +162,7 @@ pub static TABLE: &[Univariate] = &[
     .lowered_tails(B, lower_von_mises_tails),
 ];
 
-/// u²/2 − u z + log Φ(z − u): below z = u the squares cancel but for −z²/2.
+/// u²/2 − u z + log Φ(z − u): below z = u the squares cancel except for −z²/2.
 fn log_tilted_phi(z: f64, u: f64) -> f64 {
     let exponent = if z < u {
         -0.5 * z * z

@@ -88,7 +88,7 @@ struct Lowering<F> {
 /// The name of the variate in messages.
 pub const VARIATE: &str = "the random variable";
 
-/// The row of a univariate distribution: all that its functions are computed from, on values and on the graph.
+/// The row of a univariate distribution: everything that its functions are computed from, on values and on the graph.
 /// Functions get the variate first, then the parameters.
 pub struct Univariate {
     /// Name without suffix.

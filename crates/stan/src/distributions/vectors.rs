@@ -515,7 +515,8 @@ const FEW_ALONE: usize = 4;
 /// Largest number of elements of vectors that are recorded as one; each such vector is factorised twice per draw.
 const LONG: usize = 400;
 
-/// Keeps for the tape how the vectors of a density scatter that are parameters: `y` and `m` are all of them, one after the other.
+/// Records on the tape how the vectors of a density that are parameters scatter: `y` and `m` are all of them, in
+/// sequence.
 fn note_scatter<'g>(w: &Whole<'g, '_>, y: E<'g>, m: E<'g>, l: E<'g>, k: usize, scale: Scale) {
     if w.passed[0].level != Level::Param {
         return;

@@ -3,10 +3,10 @@
 //! time distribution for the diffusion model with variable drift"; Henrich et al. 2024, "The seven-parameter diffusion
 //! model: an implementation in Stan").
 //!
-//! A normal drift leaves a closed form, [`log_density`]. The rest are integrals of it: over a uniform start by
-//! Gauss-Legendre, and over time, in its logarithm, likewise. A uniform nondecision time weighs the time within its range
-//! before the outcome, so that a distribution function has no integral of its own over it. Distribution functions are not
-//! divided by the probability to leave through this boundary at all.
+//! For a normal drift there is a closed form, [`log_density`]. The rest are integrals of it: over a uniform start by
+//! Gauss-Legendre, and over time, in its logarithm, likewise. A uniform nondecision time weights the times within its
+//! range before the outcome, so a distribution function has no separate integral over it. Distribution functions are
+//! not divided by the probability of leaving through this boundary at all.
 
 use jensen_graph::ElemOp;
 use jensen_math::quadrature::gauss_legendre;
@@ -89,7 +89,8 @@ fn add_total(whole: &mut Whole<'_, '_>, of: Of) -> FnResult<()> {
     Ok(())
 }
 
-/// How many arguments are the outcome and parameters; a last one may state a precision, which is always met.
+/// The number of arguments for the outcome and parameters; another one may request a precision, which is always
+/// reached.
 fn parameters(name: &str, count: usize) -> FnResult<usize> {
     match count {
         5 | 6 if name != "wiener_lpdf" => Ok(5),

@@ -398,7 +398,7 @@ fn append_col(args: &[&Value]) -> FnResult<Value> {
     }
 }
 
-/// The elements of both, one after the other, as a matrix.
+/// The elements of both, in sequence, as a matrix.
 fn joined(a: &Value, b: &Value, rows: usize, cols: usize) -> FnResult<Value> {
     if a.has_complex() || b.has_complex() {
         let data = [complexes(a)?, complexes(b)?].concat();

@@ -1,4 +1,4 @@
-//! Functions of real numbers, over containers where the language says so.
+//! Functions of real numbers, applied to containers if the language allows it.
 
 use std::f64::consts::{LN_2, PI};
 

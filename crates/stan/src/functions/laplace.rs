@@ -1,10 +1,10 @@
 //! Laplace's approximation of latent Gaussian models: names, positions of arguments and settings of its functions, for
 //! both evaluators.
 //!
-//! With `θ ~ normal(0, K)`, mode θ̂ of `ll(θ) − θᵀK⁻¹θ/2` and `W = −∂²ll` at it, the logarithm of `∫ exp(ll(θ)) p(θ) dθ`
-//! is about `ll(θ̂) − θ̂ᵀK⁻¹θ̂/2 − log |I + KW|/2` (Rasmussen and Williams 2006, equation 3.32; Margossian, Vehtari, Simpson
-//! and Agrawal 2020), and θ is about normal with mean θ̂ and covariance `(K⁻¹ + W)⁻¹`. K need not be invertible here: at
-//! the mode `θ̂ = K a` with `a = ∂ll`, so that `θ̂ᵀK⁻¹θ̂ = aᵀθ̂`.
+//! With `θ ~ normal(0, K)`, mode θ̂ of `ll(θ) − θᵀK⁻¹θ/2` and `W = −∂²ll` at it, the logarithm of `∫ exp(ll(θ)) p(θ)
+//! dθ` is about `ll(θ̂) − θ̂ᵀK⁻¹θ̂/2 − log |I + KW|/2` (Rasmussen and Williams 2006, equation 3.32; Margossian,
+//! Vehtari, Simpson and Agrawal 2020), and θ is about normal with mean θ̂ and covariance `(K⁻¹ + W)⁻¹`. K need not be
+//! invertible: at the mode `θ̂ = K a` with `a = ∂ll`, so `θ̂ᵀK⁻¹θ̂ = aᵀθ̂`.
 
 use jensen_math::solvers::Root;
 

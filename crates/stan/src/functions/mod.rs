@@ -110,7 +110,7 @@ pub enum Builtin {
     Random(fn(&mut Draws, &[&Value]) -> FnResult<Value>),
 }
 
-/// Functions that go through as many terms as one of their arguments says, and which argument that is.
+/// Functions whose number of terms is one of their arguments, and the index of that argument.
 const COUNTED: &[(&str, usize)] = &[
     ("bessel_first_kind", 0),
     ("bessel_second_kind", 0),

@@ -58,7 +58,7 @@ pub struct DaeForm {
     pub rest: usize,
 }
 
-/// A system of equations: where the search begins, settings, further arguments.
+/// A system of equations: the start of the search, settings, further arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct RootForm {
     settings: Settings,
@@ -69,7 +69,7 @@ pub struct RootForm {
 }
 
 impl Form {
-    /// The form of a function with this number of arguments after the passed function; `None` if it is no solver.
+    /// The form of a function with this number of arguments after the passed function; `None` if it is not a solver.
     pub fn of(name: &str, arguments: usize) -> Option<Form> {
         match name {
             "integrate_1d" => return Some(Form::Integral),
@@ -162,7 +162,7 @@ impl DaeForm {
     /// The problem with its settings, which `value(position)` returns, and residuals with this number of parameters.
     ///
     /// # Errors
-    /// When a setting is out of its domain, or states and derivatives are not as many.
+    /// When a setting is outside of its domain, or the numbers of states and derivatives differ.
     pub fn ode<'v>(
         &self,
         name: &str,
@@ -342,7 +342,7 @@ pub fn check_times(name: &str, start: f64, times: &[f64]) -> FnResult<()> {
     Ok(())
 }
 
-/// The tolerance of `integrate_1d`, which may be given.
+/// The tolerance of `integrate_1d`, if given.
 ///
 /// # Errors
 /// When it is not positive.

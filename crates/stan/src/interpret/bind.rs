@@ -26,8 +26,8 @@ pub enum Elements<'a> {
     Ints(&'a [i64]),
     /// At least one number is not written as an integer.
     Reals(&'a [f64]),
-    /// Components of a tuple; for an array of tuples each holds that component of all, its shape preceded by the
-    /// array's.
+    /// Components of a tuple; for an array of tuples each is that component of all, with the array's shape before its
+    /// own.
     Tuple(Vec<Input<'a>>),
 }
 
@@ -36,7 +36,7 @@ pub trait DataSource {
     /// The value of that name.
     fn get(&self, name: &str) -> Option<Input<'_>>;
 
-    /// Known names, for advice where one is missing.
+    /// Known names, for advice about missing ones.
     fn names(&self) -> Vec<&str> {
         Vec::new()
     }
@@ -117,7 +117,7 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
     Ok(())
 }
 
-/// The rows of a table, where a declaration without a column of its own is the length of one that has.
+/// The rows of a table, if a declaration without its own column is the length of one that has a column.
 fn length_of_columns(program: &Program, decl: &Decl, data: &dyn DataSource) -> Option<i32> {
     let rows = i32::try_from(data.rows()?).ok()?;
     let is_length = program.is_length(decl, |name| data.get(name).is_some());

@@ -137,7 +137,7 @@ impl Machine<'_> {
         Ok(ty)
     }
 
-    /// `outer` is the number of copies that the arrays around ask for.
+    /// `outer` is the number of copies in the arrays around it.
     fn resolve_type(&mut self, ty: &SizedType, outer: f64, name: &str) -> Eval<Sized> {
         Ok(match ty {
             SizedType::Int => Sized::Int,

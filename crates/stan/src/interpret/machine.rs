@@ -7,7 +7,7 @@ use crate::program::{Program, Span, VarId};
 use crate::value::Value;
 use crate::value::error::{Eval, FnError, Halt, Limits};
 
-/// Values of the variables, by [`VarId`]; `None` where the declaration was not met yet.
+/// Values of the variables, by [`VarId`]; `None` if the declaration has not been executed.
 pub type Slots = Vec<Option<Arc<Value>>>;
 
 /// Receives the output of `print`, one line at a time.
@@ -28,9 +28,9 @@ pub struct Machine<'m> {
     /// Whether `jacobian +=` and the log-Jacobians of the parameters count.
     pub jacobian: bool,
     /// Whether `~` and `_lupdf` drop their additive constants: the terms without an argument of level parameter. Stan
-    /// itself may drop more in the body of a function called with data for an argument that is not declared `data`.
+    /// itself may drop more in the body of a function that is called with data for an argument not declared `data`.
     pub drop_constants: bool,
-    /// Random numbers, where the program may draw them.
+    /// Random numbers, if the program may draw them.
     pub rng: Option<Draws>,
     /// The present address, for random numbers.
     pub(super) address: Address,

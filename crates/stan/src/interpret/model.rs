@@ -148,7 +148,7 @@ pub struct BoundModel {
 }
 
 impl BoundModel {
-    /// Reports only the variables that are wanted. Without generated quantities among them, these are not computed either.
+    /// Reports only the requested variables. Without generated quantities among them, these are not computed either.
     pub fn reporting(mut self, wanted: impl Fn(&Variable) -> bool) -> Self {
         self.left_out = self.all_variables().iter().map(|v| !wanted(v)).collect();
         if !self.left_out.contains(&true) {

@@ -24,7 +24,7 @@ struct Interpreted<'a, 'm> {
     implicit: bool,
     /// States are an array.
     arrays: bool,
-    /// The error that ended the evaluation. A rejection is no number to the solver, which may step around it.
+    /// The error that ended the evaluation. A rejection is not a number to the solver, which may step around it.
     error: Option<Box<EvalError>>,
 }
 
@@ -64,7 +64,7 @@ impl Interpreted<'_, '_> {
     }
 }
 
-/// The error of a function that gives another number of values than it has states.
+/// The error of a function that returns a wrong number of values for its states.
 fn wrong_size(name: &str, found: usize, expected: usize) -> FnError {
     FnError::invalid(format!(
         "{name}: the function gives {found} values for {expected} states"

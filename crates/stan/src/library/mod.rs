@@ -71,7 +71,7 @@ pub fn takes(id: BuiltinId, arguments: usize) -> bool {
     }
 }
 
-/// The error of a function that has no implementation here.
+/// The error of a function without an implementation here.
 pub fn unsupported(id: BuiltinId) -> FnError {
     FnError::unsupported(format!(
         "function `{}` is known but not supported yet by the interpreter",

@@ -238,7 +238,7 @@ impl Lower<'_, '_> {
         Ok(value)
     }
 
-    /// `reduce_sum` is one call over all its slice; solvers have a file of their own.
+    /// `reduce_sum` is one call over its whole slice; solvers have a separate file.
     fn higher_order(&mut self, expr: &Expr, id: BuiltinId, args: &[Expr]) -> Eval<Sym> {
         let name = id.name();
         let ExprKind::FunRef(function) = &args[0].kind else {

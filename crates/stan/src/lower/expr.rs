@@ -16,7 +16,7 @@ use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 use crate::value::ops;
 
-/// Indices, and where one of them differs from draw to draw, its position and value.
+/// Indices, and the position and value of one that differs between draws.
 type Indices<'g> = (Vec<Idx>, Option<(usize, E<'g>)>);
 
 /// Largest number of elements that an index may choose from if it differs between draws: all of them are computed.
@@ -285,7 +285,7 @@ impl<'g> Lower<'_, 'g> {
         value.int().map_err(|e| e.at(expr.span))
     }
 
-    /// Whether a condition holds, or the scalar that tells.
+    /// Whether a condition holds, or the scalar that decides it.
     pub(super) fn condition(&mut self, expr: &Expr) -> Eval<Condition<'g>> {
         let value = self.expr(expr)?;
         if let Some(value) = value.known() {

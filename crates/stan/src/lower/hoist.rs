@@ -15,7 +15,7 @@ use crate::value::error::Eval;
 /// Shorter rows are expanded, so that they can be merged with the surrounding expression.
 const LONG: usize = 9;
 
-/// How many earlier products are looked through.
+/// Number of earlier products that are searched.
 const RECENT: usize = 16;
 
 /// The product of all rows of a data variable with one right factor.

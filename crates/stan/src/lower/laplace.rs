@@ -301,7 +301,8 @@ impl<'g> Lower<'_, 'g> {
         Ok((found[0] - (quadratic + curved.log_abs_det(n)) * 0.5).into())
     }
 
-    /// Rejects draws where the root is no mode: `K (I − H K)`, which is congruent to `K⁻¹ − H`, must be positive definite.
+    /// Rejects draws where the root is not a mode: `K (I − H K)`, which is congruent to `K⁻¹ − H`, must be positive
+    /// definite.
     fn must_be_mode(&self, covariance: E<'g>, curved: E<'g>, n: usize) {
         let diagonal: Vec<u32> = (0..n as u32).map(|i| i * (n as u32 + 1)).collect();
         let size = covariance.gather(&diagonal).sum() * (JITTER / n as f64);
@@ -312,7 +313,7 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// `a − ∂ll(K a)`, NaN where the likelihood is not finite, its Jacobian and the objective, over the inputs of the
+/// `a − ∂ll(K a)`, NaN if the likelihood is not finite, its Jacobian and the objective, over the inputs of the
 /// likelihood's derivatives with a for θ; K follows the first `m` parameters unless it is known.
 fn equations(
     derivatives: &Graph,
@@ -356,8 +357,8 @@ fn identity(tape: &Tape, n: usize) -> E<'_> {
     tape.vector(&unit)
 }
 
-/// The likelihood, its gradient, and sums of `block` columns of its Hessian each, which do not overlap where that has
-/// blocks of this extent.
+/// The likelihood, its gradient, and sums of `block` columns of its Hessian each, which do not overlap if it has blocks
+/// of this extent.
 fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     let mut graph = likelihood.clone();
     let value = graph.outputs()[0];

@@ -2,8 +2,8 @@
 //!
 //! Lowering is an evaluation over symbolic values: expressions that depend only on data are computed as in the
 //! interpreter, all others become nodes of the graph. Loops are unrolled, functions inlined; a branch on data is taken,
-//! a branch on parameters is lowered on both sides and its results are selected. Nodes carry the source expression they
-//! come from, by which the copies of a loop body are found again and joined into vector operations.
+//! a branch on parameters is lowered on both sides and its results are selected. Nodes carry the source expression that
+//! they come from, which identifies the copies of a loop body for merging into vector operations.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -120,10 +120,10 @@ impl From<Box<EvalError>> for LowerError {
     }
 }
 
-/// Nested expressions, statements and calls before lowering gives up.
+/// Largest nesting of expressions, statements and calls.
 const DEPTH_LIMIT: u32 = 1000;
 
-/// Statements and loop iterations before lowering gives up, unless as many nodes are allowed.
+/// Largest number of statements and loop iterations, unless as many nodes are allowed.
 const STEP_LIMIT: u64 = 10_000_000;
 
 /// Steps between two questions whether to go on.
@@ -142,8 +142,8 @@ pub fn lower(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, Lower
     with_stack(|| lower_here(bound, options))
 }
 
-/// Runs `lower` on a thread of its own: recursion follows the program's nesting, and the thread has the stack for it
-/// whoever calls.
+/// Runs `lower` on a separate thread: recursion follows the program's nesting, and the thread has enough stack for any
+/// caller.
 #[cfg(not(target_family = "wasm"))]
 fn with_stack<T: Send>(
     lower: impl FnOnce() -> Result<T, LowerError> + Send,
@@ -265,7 +265,7 @@ struct Lower<'p, 'g> {
     random: Option<random::Random>,
     /// The present address, for random numbers.
     address: Address,
-    /// Mixed into the provenance of nodes: which chain of calls they come from.
+    /// Mixed into the provenance of nodes: the chain of calls that they come from.
     site_base: u32,
     depth: u32,
     steps: u64,
@@ -405,7 +405,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         }
     }
 
-    /// Nodes made from now on come from this expression.
+    /// Sets the expression of new nodes.
     fn site(&self, expr: &Expr) {
         let site = self.site_base.wrapping_mul(0x9e37_79b9) ^ (expr.id.0 + 1);
         self.tape.graph.borrow_mut().set_site(site);

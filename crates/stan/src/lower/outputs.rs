@@ -13,14 +13,14 @@ use crate::value::column_major;
 use crate::value::error::{FnError, FnResult};
 use crate::value::sized::{Part, Sized, part_of};
 
-/// Nodes of a graph of outputs before they are left to the interpreter.
+/// Largest number of nodes of a graph of outputs; beyond it the interpreter is used.
 const NODE_LIMIT: usize = 4_000_000;
 
-/// The reported values of a program with its data, as a graph and the random numbers that it is given.
+/// The reported values of a program with its data, as a graph and the random numbers that it receives.
 #[derive(Clone, Debug)]
 pub struct LoweredOutputs {
     /// Input 0 has the unconstrained coordinates, the others receive random numbers. The outputs are the arguments of
-    /// each stage; the reported values, in the order of [`BoundModel`]'s variables; a number that is not 0 where the
+    /// each stage; the reported values, in the order of [`BoundModel`]'s variables; and a number that is nonzero if the
     /// program rejects the draw.
     pub graph: Graph,
     /// Standard random numbers, drawn first.

@@ -131,7 +131,7 @@ impl Random {
         nodes.map(|id| self.levels[id.index()]).max().unwrap_or(0)
     }
 
-    /// Room for `len` numbers that come after `level` stages.
+    /// Memory for `len` numbers after `level` stages.
     fn room<'g>(&mut self, tape: &'g Tape, level: usize, len: usize) -> (Numbers, E<'g>) {
         let fits = |input: &Input| input.level == level && input.len - input.used >= len;
         let at = match self.inputs.iter().rposition(fits) {

@@ -42,7 +42,7 @@ impl Call<'_> {
     }
 }
 
-/// The parts of values that depend on parameters, as nodes one after another.
+/// The parts of values that depend on parameters, as nodes in sequence.
 pub(super) fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
     match value {
         Sym::Int(_) | Sym::Real(_) | Sym::Data(_) | Sym::Records(_) | Sym::Overlay(_) => {}
@@ -422,7 +422,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         Ok(out.into())
     }
 
-    /// The results of each job, one after another.
+    /// The results of each job, in sequence.
     fn map_rect(&mut self, call: &Call<'_>) -> Eval<Sym> {
         let at = |e: FnError| e.at(call.span);
         let [phi, theta, reals, ints] = call.values else {
@@ -461,7 +461,7 @@ impl<'p, 'g> Lower<'p, 'g> {
 struct QuadratureNode<'h> {
     /// The point at which the integrand is evaluated: inside the limits.
     x: E<'h>,
-    /// Its signed distance to the nearer limit; no number where one is infinite.
+    /// Its signed distance to the nearer limit; NaN if one is infinite.
     distance: E<'h>,
     /// What it counts.
     counts: E<'h>,

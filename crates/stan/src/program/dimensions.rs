@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{BlockKind, Decl, Expr, ExprKind, Program, SizedType, Stmt, StmtKind};
 
 impl Program {
-    /// The variables that are the declared sizes, by the declared variable: `["J", "K"]` of `matrix[J, K] x` and of
-    /// `array[J] vector[K] x`, none for a size that is any other expression, or that draws have values of.
+    /// The variables that are the declared sizes, by the declared variable: `["J", "K"]` for `matrix[J, K] x` and
+    /// `array[J] vector[K] x`; none for a size that is any other expression, or that draws have values of.
     ///
     /// For data, parameters, transformed parameters and generated quantities. Tuples and complex numbers, whose values
     /// have other dimensions than their declarations, are omitted.

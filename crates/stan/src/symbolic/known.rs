@@ -4,7 +4,7 @@ use jensen_graph::{Graph, NodeId, Op, RecordColumn, ValueRange};
 
 use crate::symbolic::tape::{E, Tape};
 
-/// How far back the analysis looks.
+/// Depth of the analysis.
 const DEPTH: u32 = 7;
 
 /// The range of all elements of a value.

@@ -1,4 +1,4 @@
-//! Containers that the iterations of a loop write to while these are taken together.
+//! Containers that the iterations of a loop write to while they are vectorised.
 
 use std::rc::Rc;
 

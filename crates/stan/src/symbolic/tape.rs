@@ -20,7 +20,7 @@ use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, RecordColumn, Scattered, S
 pub struct Tape {
     /// The graph.
     pub graph: RefCell<Graph>,
-    /// Scalars that are non-zero where the draw is rejected.
+    /// Scalars that are nonzero where the draw is rejected.
     pub guards: RefCell<Vec<NodeId>>,
     /// Inside a loop that is being unrolled: short containers are then handled element by element.
     pub unrolling: Cell<bool>,
@@ -130,7 +130,7 @@ impl Tape {
         self.e(self.taken.get()?).data()
     }
 
-    /// Notes that an operation has no form for one value a record. The result is replaced by a value of one record,
+    /// Notes that an operation has no form for one value per record. The result is replaced by a value of one record,
     /// which has no accessible elements.
     pub fn no_form(&self, what: &'static str) -> E<'_> {
         self.fault.borrow_mut().get_or_insert(what);
@@ -146,7 +146,7 @@ impl Tape {
         self.e(id)
     }
 
-    /// Values one after another.
+    /// Values in sequence.
     pub fn concat<'g>(&'g self, parts: &[E<'g>]) -> E<'g> {
         if let [one] = parts {
             return *one;

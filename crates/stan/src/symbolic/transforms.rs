@@ -17,7 +17,7 @@ pub enum Bound<'g> {
     None,
     /// Finite everywhere, or unknown.
     All(E<'g>),
-    /// Known, finite where the second value is 1.
+    /// Known, finite if the second value is 1.
     Some(E<'g>, E<'g>),
 }
 
@@ -75,10 +75,10 @@ fn location<'g>(z: E<'g>, bound: Bound<'g>, without: f64) -> E<'g> {
     }
 }
 
-/// Constrained elements and log-Jacobian where each element is transformed alone.
+/// Constrained elements and log-Jacobian if each element is transformed separately.
 ///
 /// # Errors
-/// When bounds are known not to leave anything between them, or a multiplier not to be positive.
+/// When known bounds exclude all values, or a known multiplier is not positive.
 pub fn elementwise<'g>(
     what: &'static str,
     z: E<'g>,

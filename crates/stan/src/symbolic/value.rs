@@ -12,8 +12,8 @@ use crate::symbolic::tape::{E, Tape};
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
-/// Containers of at most this many elements are handled element by element where their elements are scalars of an
-/// unrolled loop, so that the copies of the loop body stay recognisable.
+/// Containers of at most this many elements are handled element by element if their elements are scalars of an unrolled
+/// loop, so that the copies of the loop body stay recognisable.
 pub const SHORT: usize = 16;
 
 /// The shape below the array dimensions of a container of reals.
@@ -61,7 +61,7 @@ pub struct Dims {
 }
 
 impl Dims {
-    /// A value that is no array.
+    /// A value that is not an array.
     pub fn leaf(leaf: Leaf) -> Dims {
         Dims {
             array: Vec::new(),
@@ -264,7 +264,7 @@ pub enum Sym {
     Complex(Rc<[Sym; 2]>),
     /// A container over the records: the same container for one record, whose elements are values of each record.
     Records(Rc<Sym>),
-    /// A container that the iterations of a loop write to while they are taken together.
+    /// A container that the iterations of a loop write to while they are vectorised.
     Overlay(Rc<Overlay>),
 }
 
@@ -576,7 +576,7 @@ impl Sym {
         }
     }
 
-    /// A value of type `ty`: where that holds ints, numbers that the graph computed become ints again.
+    /// A value of type `ty`: if that contains ints, numbers that the graph computed become ints again.
     pub fn of(self, ty: &Type) -> Sym {
         let int = |x: f64| (x.fract() == 0.0 && x.abs() <= f64::from(i32::MAX)).then_some(x as i32);
         match &self {
@@ -647,7 +647,7 @@ pub fn e_cell(e: E<'_>) -> Cell {
     }
 }
 
-/// The node with these elements: runs of constants and of elements of one node stay together.
+/// The node with these elements: runs of constants and of elements of one node stay contiguous.
 pub fn assemble<'g>(tape: &'g Tape, cells: &[Cell]) -> E<'g> {
     let mut parts: Vec<E<'g>> = Vec::new();
     let mut at = 0;

@@ -364,7 +364,7 @@ pub struct Function {
     pub span: Span,
 }
 
-/// A program: its blocks, empty where missing.
+/// A program: its blocks, empty if missing.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct Program {

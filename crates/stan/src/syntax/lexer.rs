@@ -9,8 +9,8 @@ use crate::source::{FileId, SourceFile, Span};
 pub trait IncludeResolver {
     /// The text of an included file, or the reason why there is none.
     ///
-    /// `path` is relative, uses `/`, and never leaves the directory it is looked up in: paths that name a drive or climb
-    /// out with `..` are refused before this is called, and a `/` in front is taken off.
+    /// `path` is relative, uses `/`, and never leaves the directory in which it is looked up: paths with a drive or
+    /// `..` that leave it are rejected before this call, and a leading `/` is removed.
     fn resolve(&self, path: &str) -> Result<String, String>;
 }
 
@@ -38,7 +38,7 @@ pub struct Lexed {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Splits a program into tokens. Never fails: text that is no token is reported and omitted.
+/// Splits a program into tokens. Never fails: text that is not a token is reported and omitted.
 pub fn lex(source: &str, name: &str, includes: &dyn IncludeResolver) -> Lexed {
     let mut lexer = Lexer {
         includes,

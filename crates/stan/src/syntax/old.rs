@@ -1,5 +1,5 @@
-//! Programs in the syntax that Stan had before 2.33, written anew in today's: arrays declared as `real x[N]` and `real[] x`,
-//! `<-`, `#` comments, and functions that have another name or other ways to be called.
+//! Programs in the syntax that Stan had before 2.33, written again in today's: arrays declared as `real x[N]` and
+//! `real[] x`, `<-`, `#` comments, and functions that have another name or other ways to be called.
 //!
 //! Works on tokens, so the only types that it knows are the words that declare them. Text between tokens (blanks,
 //! comments) is preserved.
@@ -26,7 +26,7 @@ pub fn is_old(text: &str) -> bool {
     !positions.clone().any(|at| old.begins_array(at)) && positions.clone().any(|at| old.is_old_type(at))
 }
 
-/// The program in today's syntax. `known` tells names of functions of the library.
+/// The program in today's syntax. `known` says whether a name is a library function.
 pub fn modernise(text: &str, known: &dyn Fn(&str) -> bool) -> String {
     let mut old = Old::scanned(text, known);
     old.find_densities();
@@ -73,7 +73,7 @@ impl<'a> Old<'a> {
         self.kind(at) == TokenKind::Array && self.kind(at + 1) == TokenKind::LBracket
     }
 
-    /// Whether a type begins here that makes an array in the old way.
+    /// Whether a type begins here that declares an array in the old syntax.
     fn is_old_type(&self, at: usize) -> bool {
         if !self.kind(at).starts_type() || self.kind(at) == TokenKind::Array {
             return false;

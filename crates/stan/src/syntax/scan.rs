@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::token::TokenKind;
 
-/// The tokens of a text and their positions. Blanks and comments give no tokens; `None` is text that is no token: a
+/// The tokens of a text and their positions. Blanks and comments give no tokens; `None` is text that is not a token: a
 /// character, or a string that is not closed on its line.
 pub(super) fn scan(text: &str) -> impl Iterator<Item = (Option<TokenKind>, Range<usize>)> {
     let mut at = 0;

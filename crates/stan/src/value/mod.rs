@@ -268,7 +268,7 @@ impl Value {
     /// The elements of an array.
     ///
     /// # Errors
-    /// When it is no array.
+    /// When it is not an array.
     pub fn elements(&self) -> FnResult<Cow<'_, [Value]>> {
         match self {
             Array(x) => Ok(Cow::Borrowed(x)),

@@ -28,7 +28,7 @@ const TAIL_MODE: &str = "chains that were moved into a tail stay there, so the d
                      budget is too small to sample it";
 
 impl<D: LogDensity> Refine<'_, D> {
-    /// Judges a stationary phase that is over, and ends or begins the next one.
+    /// Judges a finished stationary phase, and ends the refinement or begins the next phase.
     ///
     /// If a phase has too few draws alone, the draws of the previous phase are added. They have the same target, and
     /// their drift is checked too.
@@ -188,7 +188,7 @@ impl<D: LogDensity> Refine<'_, D> {
     }
 }
 
-/// How the draws of the stationary phase that is over have mixed; the next one may have begun.
+/// The mixing of the draws of the finished stationary phase; the next one may have begun.
 pub(super) fn judged(state: &RefineState) -> Option<Mixing> {
     let before = match state.phase {
         Phase::Settle => 2,

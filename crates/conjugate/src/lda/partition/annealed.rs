@@ -11,7 +11,7 @@
 //! exactly, and (KV)^(DN) at s = 0, where all data are alike. From either end particles move to s in small steps,
 //! accumulate Σ log W_next − log W_present, and move by a sweep of Gibbs steps that draw topic and word of a token
 //! together (Neal, *Annealed importance sampling*, 2001). The mean of the exponentials is unbiased for the ratio of the
-//! sums, so that its logarithm is too small on average; that both ends agree shows that it is not by much.
+//! sums, so its logarithm is too small on average; the agreement of both ends shows that the bias is small.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special;
@@ -94,9 +94,9 @@ struct State {
     length: usize,
     /// Topic and word of each token, document after document.
     z: Vec<(usize, usize)>,
-    /// n_dk, a row a document.
+    /// n_dk, a row per document.
     of_document: Vec<u32>,
-    /// n_kv, a row a topic.
+    /// n_kv, a row per topic.
     of_topic: Vec<u32>,
     /// n_k.
     totals: Vec<u32>,

@@ -21,9 +21,9 @@
 //! function of a count, and the J-fold sum of such counts must be n.
 //!
 //! Summed over assignments, C(T) = Σ_z W(z) Π_k M(n_k(z)): W(z) is the tempered weight of the documents' proportions,
-//! M(n) = E[(Σ_v β_v^s)^n] the moment of a topic with n tokens, and n_k(z) the tokens of topic k. log M is convex, so that
-//! tokens crowd into few topics as heat grows, and an average that takes them to be spread evenly is too small. The same
-//! convexity bounds the sum: with tangents of log M at any counts n̂_k, of slopes λ_k,
+//! M(n) = E[(Σ_v β_v^s)^n] the moment of a topic with n tokens, and n_k(z) the tokens of topic k. log M is convex, so
+//! tokens crowd into few topics as the temperature rises, and an average with evenly spread tokens is too small. The
+//! same convexity bounds the sum: with tangents of log M at any counts n̂_k, of slopes λ_k,
 //!
 //! ```text
 //! log C ≥ Σ_k (log M(n̂_k) − λ_k n̂_k) + D log E_θ[(Σ_k e^{λ_k} θ_k^s)^N].
@@ -74,7 +74,7 @@ pub struct Sizes {
 /// The largest bound of the module's text, over patterns of topics, and as `lower` Jensen's bound with the averages inside
 /// the powers, N D log E[Σ_k θ_k^s h_k]. In nats.
 ///
-/// Cost: some thirty saddle points for each temperature, of a thousand summands each.
+/// Cost: some thirty saddle points per temperature, with a thousand summands each.
 pub fn log_partition(prior: &Sizes, inverse: &[f64]) -> Partition {
     let each = inverse.par_iter().map(|&s| {
         let first = log_mean(prior.topics, prior.alpha, s) + log_mean(prior.terms, prior.eta, s);
@@ -157,7 +157,7 @@ fn loosened(prior: &Sizes, topics: [usize; 2], counts: [f64; 2], s: f64) -> (f64
     (prior.documents * theta + words, next)
 }
 
-/// A line below log M of a topic that touches it near a count: its height there, and its slope.
+/// A tangent below log M of a topic near a count: its height there, and its slope.
 fn tangent(terms: usize, eta: f64, count: f64, s: f64) -> (f64, f64) {
     let at = |n: f64| log_moment(terms, eta, n, s);
     if count < SINGLE as f64 {

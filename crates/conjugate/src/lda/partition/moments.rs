@@ -16,7 +16,7 @@ pub(super) fn log_mean(categories: usize, a: f64, s: f64) -> f64 {
 pub(super) const SINGLE: usize = 256;
 /// The ratio of those steps.
 const RATIO: f64 = 1.02;
-/// Summands with a smaller logarithm, relative to the largest, are left out.
+/// Summands with a smaller logarithm, relative to the largest, are omitted.
 const NEGLIGIBLE: f64 = -60.0;
 
 /// The series g at given weights: counts m, and log Γ(a + s m) − log Γ(a) − log m! + log weight.

@@ -182,8 +182,8 @@ impl<O: Objective> Lbfgs<O> {
         best.map(|reached| (t, reached))
     }
 
-    /// The end, where no step raises the value: at the optimum to rounding the estimate of the gain is the best that is left to
-    /// say. `None` where steps without memory may still do.
+    /// The end if no step raises the value: at the optimum to rounding, the estimate of the gain is the best remaining
+    /// evidence. `None` if steps without memory may still do.
     fn stuck(&mut self, state: &State, slope: f64, iteration: u64) -> Option<Status> {
         if state.pairs.is_empty() {
             return Some(Status::Stalled {

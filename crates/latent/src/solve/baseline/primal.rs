@@ -22,7 +22,7 @@ const VAGUE: f64 = 40.0;
 pub(crate) struct Primal<'p, 'm> {
     problem: &'p mut Problem<'m>,
     sites: &'p Sites,
-    /// U, lower triangular where the regime is wide.
+    /// U, lower triangular in the wide regime.
     map: Dense,
     structure: BlockStructure,
 }

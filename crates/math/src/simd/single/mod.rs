@@ -26,7 +26,7 @@ pub trait F32x16:
     + Div<Output = Self>
     + Neg<Output = Self>
 {
-    /// One truth value a lane.
+    /// One truth value per lane.
     type Mask: Copy;
 
     /// The same number in every lane.

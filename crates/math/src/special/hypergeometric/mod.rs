@@ -197,7 +197,7 @@ impl<T: Number> Terms<T> {
     }
 }
 
-/// The terms of a series, one after the other.
+/// The terms of a series, in sequence.
 struct Ratio<'a, T> {
     a: &'a [f64],
     b: &'a [f64],

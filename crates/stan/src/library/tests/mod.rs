@@ -66,7 +66,7 @@ fn parameters(family: &Univariate) -> Vec<f64> {
     }
 }
 
-/// The largest count with a mass worth summing.
+/// The largest count with non-negligible mass.
 fn last_count(family: &str) -> i32 {
     match family {
         "bernoulli" | "bernoulli_logit" => 1,

@@ -1,4 +1,5 @@
-//! The iterations of a loop taken together: the body is lowered once, each scalar of it one vector over the iterations.
+//! The iterations of a loop vectorised: the body is lowered once, and each of its scalars is a vector over the
+//! iterations.
 //!
 //! While the body is lowered its values are columns with one value per iteration, as for exchangeable records: data are
 //! selected by the iteration, and conditions on data become masks. Then every needed column becomes a plain vector
@@ -116,7 +117,7 @@ impl<'g> Lower<'_, 'g> {
         !self.turning.iterations.is_empty()
     }
 
-    /// A loop over `values` with its iterations together; `None` if they must be unrolled. `element` gives the loop
+    /// A loop over `values` with its iterations together; `None` if they must be unrolled. `element` computes the loop
     /// variable from the column of its values.
     pub(super) fn together(
         &mut self,

@@ -29,7 +29,7 @@ const MOST_CELLS: usize = 4096;
 /// Largest number of positions that iterations access, over all iterations and elements.
 const MOST_POSITIONS: usize = 200_000_000;
 
-/// The part of a container that indices name.
+/// The part of a container that indices select.
 pub(super) struct Part {
     pub dims: Dims,
     pub cells: Vec<At>,
@@ -185,8 +185,8 @@ impl<'g> Lower<'_, 'g> {
         Ok(found)
     }
 
-    /// Variables such as `pos` in `pos = pos + size[g]`, which the statements of the body itself move on: these alone are
-    /// run iteration by iteration.
+    /// Variables such as `pos` in `pos = pos + size[g]`, which the statements of the body advance: only these are run
+    /// iteration by iteration.
     fn counters(
         &mut self,
         body: &Stmt,

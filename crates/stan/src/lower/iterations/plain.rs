@@ -7,7 +7,7 @@ use super::one_by_one;
 use crate::symbolic::tape::E;
 use crate::value::error::{FnError, FnResult};
 
-/// Terms of a sum that is looked through for products with data.
+/// Largest number of terms of a sum that is searched for products with data.
 const MOST_TERMS: usize = 512;
 
 /// A sum of columns: products of data with values that all iterations share, and the remainder.

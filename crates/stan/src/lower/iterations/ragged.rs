@@ -1,5 +1,5 @@
 //! Slices whose length differs between iterations, `segment(y, first[g], size[g])` or `y[first[g] : last[g]]`, and sums
-//! over them: densities of numbers, sums and products. An element of a slice is an iteration of its own.
+//! over them: densities of numbers, sums and products. Each element of a slice is a separate iteration.
 
 use std::collections::HashMap;
 
@@ -66,7 +66,7 @@ fn is_number(ty: &Type) -> bool {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// A function summed over slices of the iteration; `None` where no argument is made of such.
+    /// A function summed over slices of the iteration; `None` if no argument contains one.
     pub(in crate::lower) fn over_slices(
         &mut self,
         callee: Callee,

@@ -16,7 +16,8 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 
-/// Functions of each record's own part: with one record in place of all they give one record's part of the result.
+/// Functions of each record's own part: applied to one record instead of all, they give one record's part of the
+/// result.
 const BY_RECORD: &[&str] = &[
     "append_col",
     "col",
@@ -123,8 +124,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// A library function where records are among the arguments; `None` where they are not, or not in a way that
-    /// matters.
+    /// A library function where records are among the arguments; `None` if they are not, or not in a way that matters.
     pub(in crate::lower) fn call_of_records(
         &mut self,
         id: BuiltinId,

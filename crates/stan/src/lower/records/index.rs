@@ -27,7 +27,7 @@ pub(in crate::lower) enum Given {
 enum RecordPos {
     /// The same for all records.
     Fixed(Pos),
-    /// Each record's own, from 0; whether the dimension stays, as that of the records.
+    /// Each record's own position, from 0; and whether the dimension stays, as that of the records.
     Own(Vec<u32>, bool),
 }
 
@@ -81,7 +81,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The indices of an assignment's part; `over` where the variable is over the records.
+    /// The indices of an assignment's part; `over` if the variable is over the records.
     pub(in crate::lower) fn indices_of_part(
         &mut self,
         indices: &[Index],

@@ -81,7 +81,7 @@ pub struct RecordData {
     pub length: Option<String>,
 }
 
-/// The data of a program that the `int` variable `count` sizes in their leading dimension.
+/// The data of a program with leading dimension `count`, an `int` variable.
 pub fn record_data(program: &Program, count: &str) -> Vec<RecordData> {
     let name_of = |size: &Expr| match &size.kind {
         ExprKind::Var(var) => Some(program.var(*var).name.clone()),
@@ -435,7 +435,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// An error where an operation had no form for one value a record.
+    /// An error where an operation had no form for one value per record.
     pub(super) fn fault(&self, span: Span) -> Eval<()> {
         match self.tape.fault.borrow_mut().take() {
             None => Ok(()),
@@ -590,7 +590,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// A part of a variable over the records: over the records itself unless it is one record's.
+    /// A part of a variable over the records: itself over the records unless it belongs to one record.
     pub(super) fn of_records(&self, part: Sym, path: &[Step]) -> Sym {
         let single = matches!(path.first(), Some(Step::Index(idx, _)) if matches!(idx.first(), Some(Idx::One(_))));
         if single {
@@ -657,7 +657,7 @@ fn all_records(tape: &Tape, one: &Sym, axis: &Axis) -> Option<Value> {
     Some(dims.value(&numbers))
 }
 
-/// Whether a container over the records holds one number a record.
+/// Whether a container over the records holds one number per record.
 fn is_flat(one: &Sym) -> bool {
     one.dims().is_ok_and(|dims| dims.size() == 1)
 }

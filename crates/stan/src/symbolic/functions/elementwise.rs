@@ -204,7 +204,7 @@ pub fn scalars<'g>(cx: &Cx<'g>, cells: &[crate::symbolic::value::Cell]) -> Vec<E
     cells.iter().map(|c| cell_e(cx.tape, *c)).collect()
 }
 
-/// The other argument where one is not a number, as C has it for `fmax` and `fmin`.
+/// The other argument if one is not a number, as in C's `fmax` and `fmin`.
 fn unless_nan<'g>(x: E<'g>, y: E<'g>, both: E<'g>) -> E<'g> {
     x.eq(x).select(y.eq(y).select(both, x), y)
 }
@@ -243,8 +243,8 @@ fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<
     )
 }
 
-/// The regularised incomplete beta function from its logarithm, and at 0 and 1, where that has no slope, from the first term
-/// of its series there.
+/// The regularised incomplete beta function from its logarithm. At 0 and 1, where that has no slope, it comes from the
+/// first term of its series.
 fn inc_beta<'g>(a: E<'g>, b: E<'g>, x: E<'g>) -> E<'g> {
     if x.inv_logit_argument().is_some() {
         return a.op3(ElemOp::LogIncBeta, b, logit(x)).exp();

@@ -6,7 +6,7 @@ use crate::symbolic::value::{Cell, Dims, Leaf, Sym, e_cell};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// Products with a left factor of at most this many elements, handled element by element, are written out.
+/// Products with a left factor of at most this many elements, handled separately, are expanded.
 const SMALL: usize = 16;
 
 /// Name and builder.
@@ -259,8 +259,8 @@ pub fn multiply(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     Ok(shaped(x, m, n, row, column))
 }
 
-/// Σ aᵢ bᵢ without the terms that vanish by the structure of a matrix, which zeros of the data are not: `structure`
-/// says which factors have zeros.
+/// Σ aᵢ bᵢ without the structural zeros of a matrix (zeros in the data do not count): `structure` says which factors
+/// have zeros.
 fn sparse_dot<'g>(cx: &Cx<'g>, pairs: &[(E<'g>, E<'g>)], structure: (bool, bool)) -> E<'g> {
     let zero = |e: &E<'g>| e.scalar() == Some(0.0);
     let terms: Vec<E<'g>> = pairs

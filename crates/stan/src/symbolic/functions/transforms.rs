@@ -19,7 +19,7 @@ pub enum Direction {
     Free,
 }
 
-/// The transform and direction that a function's name says.
+/// The transform and direction in a function's name.
 pub fn named(name: &str) -> Option<(&'static str, Direction)> {
     let ways = [
         ("_constrain", Direction::Constrain),

@@ -150,7 +150,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The parts of a long chain as a tree whose height grows with the logarithm of their number.
+    /// The parts of a long chain as a tree with logarithmic height.
     fn joined(&mut self, parts: Parts) -> Parsed<Expr> {
         let Some((op, op_span)) = parts.op else {
             return Err(Failed);

@@ -16,7 +16,7 @@ use crate::source::{SourceFile, Span};
 pub const MAX_DEPTH: u32 = 200;
 /// No chain of operators is longer than this; `a + b + c` is 2 high.
 pub const MAX_HEIGHT: u32 = 400;
-/// Syntax errors beyond this are not worth reading.
+/// Number of syntax errors beyond which reports are not useful.
 const MAX_ERRORS: usize = 30;
 
 /// Already reported.
@@ -147,7 +147,7 @@ impl<'a> Parser<'a> {
         self.fail(Diagnostic::error(Code::Syntax, self.span(), message).also(open, "opened here"))
     }
 
-    /// One level deeper; the caller leaves again with [`Parser::leave`].
+    /// One level deeper; the caller returns with [`Parser::leave`].
     fn enter(&mut self) -> Parsed<()> {
         if self.depth >= MAX_DEPTH {
             let message = format!("nested deeper than {MAX_DEPTH} levels");
