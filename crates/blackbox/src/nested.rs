@@ -309,7 +309,10 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
 
     /// A round of points around the global parameters' Gaussian.
     fn points(&self, state: &NestedState, climber: &mut Climber<'_, D>) -> Points {
-        let (k, fewest) = (self.count(), DRAWS_PER_FEATURE * self.family.features().count());
+        let (k, fewest) = (
+            self.count(),
+            DRAWS_PER_FEATURE * self.family.features().count(),
+        );
         let count = self.settings.points.max(2 * fewest).next_multiple_of(2);
         let key = (self.stream << 32) | (1 << 31) | state.rounds;
         let noise = match k {

@@ -85,8 +85,7 @@ fn write_inits(file: &Path, sample: &Sample) -> Result<(), Failure> {
     for chain in 1..=CHAINS {
         let values = sample.initial_values(chain - 1)?;
         let path = file.with_file_name(format!("{stem}_{chain}.json"));
-        write_atomic_bytes(&path, (values.to_json() + "\n").as_bytes())
-            .map_err(Failure::output)?;
+        write_atomic_bytes(&path, (values.to_json() + "\n").as_bytes()).map_err(Failure::output)?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jensen::data::read_text;
-use jensen::fit_many::{self, Fits, Given, Ledger, FitRow, TABLE, Task};
+use jensen::fit_many::{self, FitRow, Fits, Given, Ledger, TABLE, Task};
 use jensen::stan::Halt;
 
 use crate::args::FitManyArgs;

@@ -248,7 +248,10 @@ fn fit(args: &RegressArgs) -> CommandResult {
     }
     let setting = Setting {
         memory_limit: settings.memory_limit(),
-        ..Setting::new(ResultFolder::new(args.out.as_deref()), Box::<BoundLine>::default())
+        ..Setting::new(
+            ResultFolder::new(args.out.as_deref()),
+            Box::<BoundLine>::default(),
+        )
     };
     let halt = limits::halt(settings.max_seconds, settings.memory_limit());
     let program = Program::compile(source, settings, threads, halt)?;

@@ -550,9 +550,10 @@ impl Parser<'_> {
         ] {
             if self.cursor.eat_word(word) {
                 let advice = if word == "null" { "" } else { "; write 0 or 1" };
-                return Err(self
-                    .cursor
-                    .error(start, format!("{}: {what} no number{advice}", self.location())));
+                return Err(self.cursor.error(
+                    start,
+                    format!("{}: {what} no number{advice}", self.location()),
+                ));
             }
         }
         Err(self.unexpected("a number or a list"))

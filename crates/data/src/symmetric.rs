@@ -232,7 +232,9 @@ fn mirrored(cursor: &Cursor<'_>, size: usize, all: Vec<Entry>) -> Result<Symmetr
             put((row, column))?;
         }
     }
-    let scale = positions.values().fold(0.0, |m: f64, (x, _)| m.max(x.abs()));
+    let scale = positions
+        .values()
+        .fold(0.0, |m: f64, (x, _)| m.max(x.abs()));
     for ((column, row), (value, at)) in &positions {
         let other = positions.get(&(*row, *column)).map_or(0.0, |(x, _)| *x);
         if (value - other).abs() > ROUNDING * scale {

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use jensen::data::{Adjacency, Symmetric, Table};
-use jensen::latent::{Files, Known, Learning, LatentRequest, Settings, TableModel, fit_table, fitted};
+use jensen::latent::{
+    Files, Known, LatentRequest, Learning, Settings, TableModel, fit_table, fitted,
+};
 use jensen::run::{Budget, Control, Identity, Silent};
 
 /// The files that the prior names.

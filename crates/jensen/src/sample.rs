@@ -541,7 +541,10 @@ mod tests {
             let stride = stride(count);
             let mut positions: Vec<usize> = (0..count).map(|i| i * stride % count).collect();
             let first = &positions[..count.min(100)];
-            let low = first.iter().filter(|position| 2 * **position < count).count();
+            let low = first
+                .iter()
+                .filter(|position| 2 * **position < count)
+                .count();
             assert!(low.abs_diff(first.len() - low) <= first.len() / 5 + 1);
             positions.sort_unstable();
             assert!(positions.into_iter().eq(0..count));

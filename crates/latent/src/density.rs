@@ -258,10 +258,11 @@ impl Curve {
         let a = 1.0 - b;
         let (low, high) = (self.values[i], self.values[i + 1]);
         let (curvature, next) = (self.curvatures[i], self.curvatures[i + 1]);
-        let value =
-            a * low + b * high + ((a * a * a - a) * curvature + (b * b * b - b) * next) * h * h / 6.0;
-        let slope =
-            (high - low) / h + ((3.0 * b * b - 1.0) * next - (3.0 * a * a - 1.0) * curvature) * h / 6.0;
+        let value = a * low
+            + b * high
+            + ((a * a * a - a) * curvature + (b * b * b - b) * next) * h * h / 6.0;
+        let slope = (high - low) / h
+            + ((3.0 * b * b - 1.0) * next - (3.0 * a * a - 1.0) * curvature) * h / 6.0;
         let beyond = (position - i as f64 - b) * h;
         if beyond == 0.0 {
             return [value, slope, a * curvature + b * next];
@@ -297,7 +298,11 @@ mod tests {
                 f64::INFINITY,
             ),
             (Tail::Correlation.density(0.5, 0.5), -1.0, 1.0),
-            (PriorDensity::with_distance(&distance, 0.5, 2.0 / 3.0), 0.0, 1.0),
+            (
+                PriorDensity::with_distance(&distance, 0.5, 2.0 / 3.0),
+                0.0,
+                1.0,
+            ),
             (
                 PriorDensity::Gamma {
                     shape: 2.0,
@@ -352,7 +357,11 @@ mod tests {
             let total = below(&density, (low, high), f64::INFINITY);
             assert!((total - 1.0).abs() < 2e-3, "{density:?}: {total}");
             for position in [0.2, 0.45, 0.8] {
-                let value = if low < 0.0 { 2.0 * position - 1.0 } else { position };
+                let value = if low < 0.0 {
+                    2.0 * position - 1.0
+                } else {
+                    position
+                };
                 let h = 1e-6;
                 let slope = (density.at(value + h).0 - density.at(value - h).0) / (2.0 * h);
                 let stated = density.at(value).1;

@@ -15,7 +15,7 @@ use jensen_run::Control;
 
 use crate::density::Curve;
 use crate::learn::{Surface, Watch};
-use crate::marginal::{WeightedNodes, Marginal};
+use crate::marginal::{Marginal, WeightedNodes};
 use crate::{Dense, Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Warm};
 
 /// Nats below the mode at which the grid ends; a normal distribution has half a per cent of its mass beyond.

@@ -17,7 +17,7 @@ use jensen_run::{
 
 use crate::linear::kernels::dot;
 use crate::{
-    PriorDensity, Error, Fit, LatentModel, Likelihood, Parameter, Prior, Range, Settings, Warm, fit,
+    Error, Fit, LatentModel, Likelihood, Parameter, Prior, PriorDensity, Range, Settings, Warm, fit,
 };
 
 /// How hyperparameters are learned.

@@ -191,7 +191,8 @@ impl<'a> Known<'a> {
                     || covariance.cols != latents
                 {
                     return Err(Error::Data(
-                        "the cross-covariance does not fit the prior and the new locations".to_owned(),
+                        "the cross-covariance does not fit the prior and the new locations"
+                            .to_owned(),
                     ));
                 }
                 Ok(cross_mean(&self.model, &self.solution, covariance, mean))

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use jensen_math::special::inv_logit;
 
-use crate::{Dense, PriorDensity, Error, Sparse};
+use crate::{Dense, Error, PriorDensity, Sparse};
 
 /// The prior covariance at fixed hyperparameters.
 #[derive(Clone, Debug, PartialEq)]

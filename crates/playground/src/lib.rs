@@ -158,7 +158,8 @@ struct Teller<'a> {
 impl Observer for Teller<'_> {
     fn progress(&mut self, progress: &Progress<'_>) {
         let now = self.clock.seconds();
-        let Some(point) = HistoryPoint::of(progress.record).filter(|_| now - self.reported >= PERIOD)
+        let Some(point) =
+            HistoryPoint::of(progress.record).filter(|_| now - self.reported >= PERIOD)
         else {
             return;
         };

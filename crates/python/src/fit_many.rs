@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jensen::Error;
-use jensen::fit_many::{self, Fits, Given, FitRow, Task};
+use jensen::fit_many::{self, FitRow, Fits, Given, Task};
 use jensen::stan::Halt;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;

@@ -40,7 +40,10 @@ fn shown(posterior: &Posterior) -> Posterior {
     };
     let (parameters, marginals) = (posterior.parameters.iter(), posterior.marginals.iter());
     Posterior {
-        parameters: parameters.filter(|p| !explained(&p.name)).cloned().collect(),
+        parameters: parameters
+            .filter(|p| !explained(&p.name))
+            .cloned()
+            .collect(),
         marginals: marginals.filter(|m| !explained(&m.name)).cloned().collect(),
         elsewhere: posterior.elsewhere.clone(),
     }

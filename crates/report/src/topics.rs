@@ -63,7 +63,12 @@ fn discs(topics: &[MappedTopic]) -> Scene {
     let room = topics.iter().map(radius).fold(0.0, f64::max) + 6.0;
     let axis = Axis::default();
     let x = axis.scale(topics.iter().map(|t| t.position.0), room, width - room, 0.0);
-    let y = axis.scale(topics.iter().map(|t| t.position.1), height - room, room, 0.0);
+    let y = axis.scale(
+        topics.iter().map(|t| t.position.1),
+        height - room,
+        room,
+        0.0,
+    );
     let mut scene = Scene::new(width, height);
     let shown = |topic: &&MappedTopic| axis.takes(topic.position.0) && axis.takes(topic.position.1);
     // Small ones above large ones.

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::results::{Ours, Results, ResultRow, Scale, What};
+use crate::results::{Ours, ResultRow, Results, Scale, What};
 
 /// File of the rows.
 pub(crate) const RESULTS: &str = "results.json";

@@ -93,7 +93,7 @@ mod uncertainty;
 pub use context::{Context, Setup};
 pub use experiment::{Experiment, Piece};
 pub use failure::Failure;
-pub use results::{Ours, Results, ResultRow, Scale, What};
+pub use results::{Ours, ResultRow, Results, Scale, What};
 pub use run::run;
 pub use table::{EXPERIMENTS, find};
 

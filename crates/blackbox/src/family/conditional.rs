@@ -26,7 +26,7 @@ use jensen_math::constants::HALF_LOG_TWO_PI;
 use rayon::prelude::*;
 
 use super::globals::{
-    Featured, Features, MOST_GLOBALS, Order, LaneRow, Rows, RowsMut, WIDTH, Weights, add_products,
+    Featured, Features, LaneRow, MOST_GLOBALS, Order, Rows, RowsMut, WIDTH, Weights, add_products,
     globals_of, nodes, pull_noise, solve, spread_all, weighted,
 };
 use super::mean_field::standard_normal;
@@ -450,7 +450,12 @@ impl Conditional {
     }
 
     /// Adjoints of the rows of weights of nonzeros, of a gradient by the draws.
-    fn adjoints(&self, values: &[LaneRow], pass: &Pass, grad: &[LaneRow]) -> (Vec<LaneRow>, Vec<LaneRow>) {
+    fn adjoints(
+        &self,
+        values: &[LaneRow],
+        pass: &Pass,
+        grad: &[LaneRow],
+    ) -> (Vec<LaneRow>, Vec<LaneRow>) {
         let mut by_y = grad.to_vec();
         let mut out = vec![[0.0; WIDTH]; self.symbolic.nonzeros()];
         for j in 0..self.locals.len() {
@@ -521,7 +526,10 @@ impl Conditional {
     fn factor_at(&self, omega: &[f64], x: &[f64]) -> Vec<f64> {
         let (f, nonzeros) = (self.features.count(), self.weights(omega).nonzeros);
         let (plain, bounded) = (self.features.at(x), self.features.bounded_at(x));
-        let mut factor: Vec<f64> = nonzeros.chunks(f).map(|theta| dot(theta, &bounded)).collect();
+        let mut factor: Vec<f64> = nonzeros
+            .chunks(f)
+            .map(|theta| dot(theta, &bounded))
+            .collect();
         for j in 0..self.locals.len() {
             let p = self.symbolic.diagonal(j);
             factor[p] = dot(&nonzeros[p * f..(p + 1) * f], &plain).exp();

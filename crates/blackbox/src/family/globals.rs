@@ -226,7 +226,9 @@ impl Features {
         }
         out.bounded.clone_from(&out.plain);
         for (row, x) in out.bounded[1..].iter_mut().zip(x) {
-            row.iter_mut().zip(x).for_each(|(s, x)| *s = saturated(*x).0);
+            row.iter_mut()
+                .zip(x)
+                .for_each(|(s, x)| *s = saturated(*x).0);
         }
         out
     }
@@ -248,7 +250,8 @@ impl Features {
             .collect();
         for (&(k, l), by) in self.products.iter().zip(&by_feature[products..]) {
             for lane in 0..WIDTH {
-                let ((own, slope), (other, steepness)) = (saturated(x[k][lane]), saturated(x[l][lane]));
+                let ((own, slope), (other, steepness)) =
+                    (saturated(x[k][lane]), saturated(x[l][lane]));
                 out[k][lane] += by[lane] * slope * other;
                 out[l][lane] += by[lane] * own * steepness;
             }

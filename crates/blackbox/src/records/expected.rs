@@ -5,7 +5,7 @@ use jensen_density::{
 };
 
 use super::change::Change;
-use super::gradients::{Gradients, GradientRequest, all_finite};
+use super::gradients::{GradientRequest, Gradients, all_finite};
 use super::table::{Store, Table};
 
 /// Scratch memory.

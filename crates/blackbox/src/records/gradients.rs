@@ -309,7 +309,12 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
     /// Writes the estimate into `out` (one number per parameter, upwards). `false` when the density, a gradient or a
     /// product at a draw is not finite: then `out` must not be used and the table not be renewed. An estimator with an
     /// incomplete table is `naive`. `joint-exact` integrates the draw out even then.
-    pub fn evaluate(&mut self, request: &GradientRequest<'_>, table: &Table, out: &mut [f64]) -> bool {
+    pub fn evaluate(
+        &mut self,
+        request: &GradientRequest<'_>,
+        table: &Table,
+        out: &mut [f64],
+    ) -> bool {
         if request.estimator == RecordEstimator::JointExact {
             return self.evaluate_expectations(request, table, out);
         }

@@ -13,7 +13,7 @@
 use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
 
 use super::estimator::RecordEstimator;
-use super::gradients::{Gradients, GradientRequest, all_finite};
+use super::gradients::{GradientRequest, Gradients, all_finite};
 use super::table::{Store, Table};
 use crate::reduce::axpy;
 
@@ -114,7 +114,12 @@ impl<D: RecordDensity> Gradients<'_, D> {
     }
 
     /// [`visit`](Self::visit) for `joint-paper`.
-    pub(super) fn visit_paper(&mut self, request: &GradientRequest<'_>, table: &mut Table, complete: bool) {
+    pub(super) fn visit_paper(
+        &mut self,
+        request: &GradientRequest<'_>,
+        table: &mut Table,
+        complete: bool,
+    ) {
         let Store::Slots(slots) = &mut table.store else {
             return;
         };

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::batches::{Batches, Order};
 use super::memory::admit;
 use super::variance::{EvaluationPoint, VarianceSettings, Watch, trace_variances, watched};
-use super::{Footprint, Gradients, RecordError, RecordEstimator, GradientRequest, Table};
+use super::{Footprint, GradientRequest, Gradients, RecordError, RecordEstimator, Table};
 use crate::calls::Calls;
 use crate::certificate::certify;
 use crate::error::{FitError, positive};

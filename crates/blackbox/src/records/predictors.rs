@@ -6,7 +6,7 @@ use jensen_density::{
 
 use super::change::Change;
 use super::estimator::RecordEstimator;
-use super::gradients::{Gradients, GradientRequest};
+use super::gradients::{GradientRequest, Gradients};
 use super::table::{Store, Table};
 
 /// Scratch memory.

@@ -9,7 +9,7 @@ use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Ste
 use serde::{Deserialize, Serialize};
 
 use super::batches::Batches;
-use super::{Gradients, RecordError, RecordEstimator, GradientRequest, Table};
+use super::{GradientRequest, Gradients, RecordError, RecordEstimator, Table};
 use crate::calls::Calls;
 use crate::error::{FitError, positive};
 use crate::family::{Family, FamilyKind};

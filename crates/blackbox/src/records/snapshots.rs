@@ -3,7 +3,7 @@
 use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
 
 use super::estimator::RecordEstimator;
-use super::gradients::{Gradients, GradientRequest};
+use super::gradients::{GradientRequest, Gradients};
 use super::table::{Slot, Store, Table};
 use crate::reduce::axpy;
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::batches::Batches;
 use super::gradients::fill_noise;
 use super::memory::admit;
-use super::{Footprint, Gradients, RecordEstimator, GradientRequest, Table};
+use super::{Footprint, GradientRequest, Gradients, RecordEstimator, Table};
 use crate::family::Family;
 use crate::noise::NoiseSource;
 use crate::oracle::Estimate;

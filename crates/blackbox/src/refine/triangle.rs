@@ -14,7 +14,7 @@
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::family::globals::{
-    Featured, Features, MOST_GLOBALS, LaneRow, Rows, WIDTH, spread_all, weighted,
+    Featured, Features, LaneRow, MOST_GLOBALS, Rows, WIDTH, spread_all, weighted,
 };
 use crate::reduce::{axpy, dot, mean_se, sum};
 use jensen_density::Lanes;
@@ -133,7 +133,13 @@ impl Triangle {
     /// Fits the dependence of the row at a position of the order on the preceding global parameters, from its `draws`
     /// at the values `u` of all global parameters, which are equivalent to `effective` independent ones. `draws`
     /// becomes the residual.
-    pub(super) fn link(&mut self, position: usize, u: &[Vec<f64>], draws: &mut [f64], effective: f64) {
+    pub(super) fn link(
+        &mut self,
+        position: usize,
+        u: &[Vec<f64>],
+        draws: &mut [f64],
+        effective: f64,
+    ) {
         let before = self.order[..position.min(self.globals())].to_vec();
         let known = self.features.among(|k| before.contains(&k));
         if known.is_empty() {

@@ -145,7 +145,11 @@ mod tests {
         let ring = |i: u32| vec![(i + n - 1) % n, (i + 1) % n];
         let pattern = Pattern::new((0..n).map(ring).collect());
         let symbolic = Symbolic::new(&pattern, usize::MAX).unwrap();
-        assert!(symbolic.nonzeros() <= 3 * n as usize, "{}", symbolic.nonzeros());
+        assert!(
+            symbolic.nonzeros() <= 3 * n as usize,
+            "{}",
+            symbolic.nonzeros()
+        );
         let chain = |i: u32| {
             ring(i)
                 .into_iter()

@@ -108,7 +108,13 @@ impl<D: RecordDensity> Subsampled<D> {
             purpose,
             iteration,
         } = position.stream;
-        source.choices(purpose, iteration, position.first as u64, observations, &mut u);
+        source.choices(
+            purpose,
+            iteration,
+            position.first as u64,
+            observations,
+            &mut u,
+        );
         let (width, last) = (self.weight(), self.density.records() as u32 - 1);
         out.clear();
         for (b, row) in u.chunks(observations.max(1)).enumerate() {

@@ -93,11 +93,17 @@ fn write_records(
 ) -> Result<(), Failure> {
     let names = numbered("x", model.units.columns());
     if model.units.change_nothing() {
-        return write_rows(destination, count, &names, &mut |out: &mut RowWriter<'_, f32>| {
+        return write_rows(destination, count, &names, &mut |out: &mut RowWriter<
+            '_,
+            f32,
+        >| {
             fill(&mut |records| out.write(records))
         });
     }
-    write_rows(destination, count, &names, &mut |out: &mut RowWriter<'_, f64>| {
+    write_rows(destination, count, &names, &mut |out: &mut RowWriter<
+        '_,
+        f64,
+    >| {
         fill(&mut |records| out.write(&model.rows(records)))
     })
 }
@@ -160,24 +166,27 @@ pub fn encode(args: &ApplyArgs) -> CommandResult {
     let names = [numbered("mean", latent), numbered("sd", latent)].concat();
     for destination in &destinations {
         let networks = &mut fit.networks;
-        write_rows(destination, records.len(), &names, &mut |out: &mut RowWriter<
-            '_,
-        >| {
-            in_chunks(&records, |chunk| {
-                let codes = networks.encode(chunk);
-                let both = codes
-                    .mean
-                    .chunks(latent)
-                    .zip(codes.log_variance.chunks(latent));
-                let lines: Vec<f32> = both
-                    .flat_map(|(means, log_variances)| {
-                        let sds = log_variances.iter().map(|v| (0.5 * v).exp());
-                        means.iter().copied().chain(sds)
-                    })
-                    .collect();
-                out.write(&lines)
-            })
-        })?;
+        write_rows(
+            destination,
+            records.len(),
+            &names,
+            &mut |out: &mut RowWriter<'_>| {
+                in_chunks(&records, |chunk| {
+                    let codes = networks.encode(chunk);
+                    let both = codes
+                        .mean
+                        .chunks(latent)
+                        .zip(codes.log_variance.chunks(latent));
+                    let lines: Vec<f32> = both
+                        .flat_map(|(means, log_variances)| {
+                            let sds = log_variances.iter().map(|v| (0.5 * v).exp());
+                            means.iter().copied().chain(sds)
+                        })
+                        .collect();
+                    out.write(&lines)
+                })
+            },
+        )?;
     }
     Ok(Exit::Done)
 }

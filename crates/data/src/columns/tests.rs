@@ -170,7 +170,9 @@ fn what_is_missing_or_no_number_is_refused_with_its_location() {
     for (name, change, location, what) in cases {
         let message = read(name, change);
         assert!(
-            message.contains("rows.parquet`") && message.contains(location) && message.contains(what),
+            message.contains("rows.parquet`")
+                && message.contains(location)
+                && message.contains(what),
             "{name}: {message}"
         );
     }

@@ -156,9 +156,10 @@ impl Bytecode {
         }
         let mut writer = Writer::new(graph, simd)?;
         let rows = outputs.iter().zip(OUTPUTS..);
-        let rows =
-            rows.flat_map(|(len, region)| (0..*len as u32).map(move |row| RowAddress { region, row }));
-        let targets: Vec<(NodeId, RowAddress)> = graph.outputs().iter().copied().zip(rows).collect();
+        let rows = rows
+            .flat_map(|(len, region)| (0..*len as u32).map(move |row| RowAddress { region, row }));
+        let targets: Vec<(NodeId, RowAddress)> =
+            graph.outputs().iter().copied().zip(rows).collect();
         writer.write(&targets);
         Some(Self {
             code: writer.code,
@@ -368,7 +369,12 @@ impl<'a> Writer<'a> {
     }
 
     /// The operation of a node, and its arguments.
-    fn task(&mut self, id: NodeId, op: ElemOp, own: &HashMap<NodeId, RowAddress>) -> (Work, Vec<NodeId>) {
+    fn task(
+        &mut self,
+        id: NodeId,
+        op: ElemOp,
+        own: &HashMap<NodeId, RowAddress>,
+    ) -> (Work, Vec<NodeId>) {
         let graph = self.graph;
         let args = graph.args(id);
         let product = (0..args.len()).find(|which| {

@@ -29,7 +29,9 @@ impl Runner<'_> {
         // SAFETY: the plan's offsets are inside the memory that the program sized.
         unsafe {
             match location.region {
-                Region::Block => self.block.add(location.offset * self.lanes + location.inner),
+                Region::Block => self
+                    .block
+                    .add(location.offset * self.lanes + location.inner),
                 Region::Register => self.registers.add(location.offset * TILE),
                 _ => self.memory.at(location, self.first),
             }

@@ -192,6 +192,7 @@ impl Layout {
 
     /// Block memory does not outlive a phase.
     pub(super) fn end_phase(&mut self) {
-        self.locations.retain(|_, location| location.region != Region::Block);
+        self.locations
+            .retain(|_, location| location.region != Region::Block);
     }
 }

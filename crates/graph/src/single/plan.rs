@@ -258,7 +258,10 @@ impl<'a> Planner<'a> {
     fn operand(&mut self, id: NodeId) -> Result<Location, Unsupported> {
         if let Some(&location) = self.locations.get(&id) {
             let uniform = self.graph.shape(id).is_scalar();
-            return Ok(Location { uniform, ..location });
+            return Ok(Location {
+                uniform,
+                ..location
+            });
         }
         let location = match self.graph.op(id) {
             Op::Broadcast => {

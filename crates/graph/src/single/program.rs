@@ -113,7 +113,11 @@ impl SingleProgram {
         let known = |id| phases.known_after_sums(id);
         let after = Planner::plan(&graph, simd, &late, known, &mut layout.locations)?;
 
-        let outputs = graph.outputs().iter().map(|id| layout.locations[id]).collect();
+        let outputs = graph
+            .outputs()
+            .iter()
+            .map(|id| layout.locations[id])
+            .collect();
         let mut program = Self {
             simd,
             pool: layout.pool,
@@ -305,7 +309,9 @@ impl SingleProgram {
         let location = self.outputs[which];
         let len = self.graph.shape(self.graph.outputs()[which]).len as usize;
         match location.region {
-            Region::Kept => &workspace.kept[location.offset * lanes..(location.offset + len) * lanes],
+            Region::Kept => {
+                &workspace.kept[location.offset * lanes..(location.offset + len) * lanes]
+            }
             Region::Shared => &workspace.shared[location.offset..location.offset + len],
             region => panic!("an output in {region:?} is not computed"),
         }

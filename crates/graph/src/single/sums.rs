@@ -195,9 +195,12 @@ impl LaneSum {
                             dst.fill(0.0);
                         }
                         let uniform_row = location.uniform && self.len > 1;
-                        let from = memory.at(location, 0).add(if uniform_row { 0 } else { start });
+                        let from = memory
+                            .at(location, 0)
+                            .add(if uniform_row { 0 } else { start });
                         if uniform_row {
-                            let total: f32 = (0..lanes).map(|l| *from.add(l * location.stride)).sum();
+                            let total: f32 =
+                                (0..lanes).map(|l| *from.add(l * location.stride)).sum();
                             dst.iter_mut().for_each(|x| *x += total);
                         } else {
                             accumulate_rows(

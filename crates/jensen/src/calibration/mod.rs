@@ -28,7 +28,7 @@ pub(crate) use ranks::ranks;
 pub use ranks::{DRAWS, ERROR_RATE, Uniformity};
 pub use report_page::report;
 
-use crate::fit_many::{Fits, Given, FitRow, Task};
+use crate::fit_many::{FitRow, Fits, Given, Task};
 use crate::program::Includes;
 use crate::sample::row_major;
 use crate::stan::{self, Build};

@@ -7,7 +7,7 @@ use jensen_data::{
     Claim, TraceWriter, create_folder, read_optional, read_trace, write_atomic_bytes,
 };
 
-use super::{Fits, FitRow, Task, table};
+use super::{FitRow, Fits, Task, table};
 use crate::Error;
 
 /// The rows in the order of their completion, one JSON object per line.

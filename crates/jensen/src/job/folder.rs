@@ -199,7 +199,9 @@ fn differences(checkpoint: &Checkpoint, present: &Identity) -> Vec<String> {
         if difference.field == "settings" {
             let (stored, now) = (&checkpoint.identity.settings, &present.settings);
             leaves("settings", stored, now, &mut changes);
-        } else if difference.field != "seed" || !changes.iter().any(|text| text.starts_with("seed:")) {
+        } else if difference.field != "seed"
+            || !changes.iter().any(|text| text.starts_with("seed:"))
+        {
             // Most settings have the seed among them.
             changes.push(difference.to_string());
         }

@@ -1,7 +1,7 @@
 //! The user's request, as text.
 
 use jensen_latent::prior::{Distribution, Spec};
-use jensen_latent::{PriorDensity, Likelihood, SiteBound, Size};
+use jensen_latent::{Likelihood, PriorDensity, SiteBound, Size};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;

@@ -4,7 +4,7 @@ use jensen_latent::{Settings, Solver};
 use jensen_run::Budget;
 use serde::{Deserialize, Serialize};
 
-use super::{Learning, LatentRequest};
+use super::{LatentRequest, Learning};
 use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;

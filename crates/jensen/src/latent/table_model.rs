@@ -6,14 +6,14 @@ use jensen_latent::prior::{
     replicate_covariance, replicate_design, replicate_query,
 };
 use jensen_latent::{
-    Dense, PriorDensity, Design, LatentModel, Likelihood, Observations, Parameter, Prior, Query, Range,
-    Readout, Response, Sensitivity, SiteBound, Structure,
+    Dense, Design, LatentModel, Likelihood, Observations, Parameter, Prior, PriorDensity, Query,
+    Range, Readout, Response, Sensitivity, SiteBound, Structure,
 };
 
 use super::request::{Parsed, read_likelihood};
 use super::units::Measure;
 use super::view::{Files, View};
-use super::{Learning, LatentRequest};
+use super::{LatentRequest, Learning};
 use crate::Error;
 
 /// Bytes of the process before a fit, measured.

@@ -140,7 +140,8 @@ impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
             extra: vec![("family".into(), family), ("seed".into(), seed.to_string())],
         };
         let mut report_about = about.clone();
-        report_about.exhibits
+        report_about
+            .exhibits
             .extend(variance_section(&made.course.variances));
         let refined = fitted.refined().is_some_and(|refined| refined.mixed());
         let regression = self.inputs.iter().find(|(name, _)| *name == REGRESSION);
@@ -150,7 +151,8 @@ impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
             threads: self.options.threads,
             ..Build::default()
         };
-        report_about.exhibits
+        report_about
+            .exhibits
             .extend(regression.and_then(|(_, kept)| section(kept, &fitted.sample.table, build)));
         report_about.predictive = Predictive::of(&fitted.sample, self.data, !refined);
         let table = &fitted.sample.table;

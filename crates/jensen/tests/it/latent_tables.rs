@@ -254,7 +254,10 @@ fn units_are_only_units() {
             );
             let (own, other) = (moved.evidence.unwrap() + jacobian, plain.evidence.unwrap());
             assert!((own - other).abs() < 2e-2, "{reported}: {own} {other}");
-            assert_eq!(moved.judgement.trusted, plain.judgement.trusted, "{reported}");
+            assert_eq!(
+                moved.judgement.trusted, plain.judgement.trusted,
+                "{reported}"
+            );
             for (own, other) in moved.parameters.iter().zip(&plain.parameters) {
                 let scale = match own.name.as_str() {
                     name if name.starts_with("fixed") => b / d,

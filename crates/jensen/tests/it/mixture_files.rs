@@ -243,7 +243,9 @@ fn who_works_and_what_is_lost_changes_no_bit() {
             lost: None,
         };
         same(
-            &fitted(&request, &shards, other, ResultFolder::None).0.unwrap(),
+            &fitted(&request, &shards, other, ResultFolder::None)
+                .0
+                .unwrap(),
             "others",
         );
         // The last calls are those of the bound, of its gain and of the scores.

@@ -3,7 +3,7 @@
 use jensen_math::special::{inv_logit, log1p_exp};
 
 use super::Likelihood;
-use super::row::{Form, Response, LikelihoodRow, Size, no_distribution, no_parameters};
+use super::row::{Form, LikelihoodRow, Response, Size, no_distribution, no_parameters};
 use crate::site::logistic::{self, Logistic};
 
 pub(super) static ROW: LikelihoodRow = LikelihoodRow {

@@ -1,6 +1,6 @@
 //! Waiting times: the gamma distribution of shape 1.
 
-use super::row::{Form, Response, LikelihoodRow, Size, no_parameters};
+use super::row::{Form, LikelihoodRow, Response, Size, no_parameters};
 use super::{Likelihood, gamma};
 use crate::site::SiteBound;
 

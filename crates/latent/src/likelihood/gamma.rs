@@ -3,7 +3,7 @@
 use jensen_math::special::{digamma, gamma_p, lgamma};
 
 use super::Likelihood;
-use super::row::{FRAILTY, Fitted, Form, Response, LikelihoodRow, Size};
+use super::row::{FRAILTY, Fitted, Form, LikelihoodRow, Response, Size};
 use crate::linear::kernels::sum;
 use crate::site::SiteBound;
 use crate::site::convex::Convex;

@@ -4,7 +4,7 @@ use jensen_math::constants::{HALF_LOG_TWO_PI, LOG_TWO_PI};
 use jensen_math::special::phi;
 
 use super::Likelihood;
-use super::row::{Fitted, Form, NOISE_VARIANCE, Response, LikelihoodRow, Size};
+use super::row::{Fitted, Form, LikelihoodRow, NOISE_VARIANCE, Response, Size};
 use crate::linear::kernels::sum;
 use crate::site::SiteBound;
 use crate::site::convex::Convex;

@@ -35,7 +35,7 @@ pub use quantiles::Predictive;
 pub(crate) use row::{Fitted, Form, LikelihoodRow};
 pub use row::{Response, Size};
 
-use crate::{PriorDensity, Observations, SiteBound, Tail};
+use crate::{Observations, PriorDensity, SiteBound, Tail};
 
 /// Every likelihood, in the order of tables.
 static ROWS: &[&LikelihoodRow] = &[

@@ -4,7 +4,7 @@ use jensen_math::special::{digamma, inc_beta, lgamma, log1p_exp};
 
 use super::Likelihood;
 use super::binomial::log_choose;
-use super::row::{FRAILTY, Fitted, Form, Response, LikelihoodRow, Size};
+use super::row::{FRAILTY, Fitted, Form, LikelihoodRow, Response, Size};
 use crate::Observations;
 use crate::linear::kernels::sum;
 use crate::site::logistic::{self, Logistic};

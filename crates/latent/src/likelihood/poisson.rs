@@ -3,7 +3,7 @@
 use jensen_math::special::{gamma_q, lgamma};
 
 use super::Likelihood;
-use super::row::{Form, Response, LikelihoodRow, Size, no_parameters};
+use super::row::{Form, LikelihoodRow, Response, Size, no_parameters};
 use crate::site::SiteBound;
 use crate::site::convex::Convex;
 

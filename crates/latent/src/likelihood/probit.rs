@@ -6,7 +6,7 @@ use jensen_math::special::{log_phi, phi};
 use jensen_math::vmath;
 
 use super::Likelihood;
-use super::row::{Form, Response, LikelihoodRow, Size, no_distribution, no_parameters};
+use super::row::{Form, LikelihoodRow, Response, Size, no_distribution, no_parameters};
 use crate::site::SiteBound;
 use crate::site::expectation::Potential;
 

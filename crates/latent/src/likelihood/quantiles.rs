@@ -182,7 +182,7 @@ fn averaged(f: impl Fn(f64) -> f64) -> f64 {
     let (low, high) = (f(-REACH), f(REACH));
     let values: Vec<f64> = (0..=CELLS).map(|k| f(position(k))).collect();
     let level = |x: f64, end: f64| (x - end).abs() <= LEVEL;
-    // The last place before which it is level, and the first after which it is.
+    // the last position before which it is level, and the first after which it is.
     let first = values.iter().take_while(|x| level(**x, low)).count() - 1;
     let last = CELLS + 1 - values.iter().rev().take_while(|x| level(**x, high)).count();
     if first >= last {

@@ -7,7 +7,7 @@ use crate::site::expectation::Potentials;
 use crate::site::logistic::Logistic;
 use crate::site::multinomial::Multinomial;
 use crate::site::{SiteBound, Sites};
-use crate::{PriorDensity, Likelihood, Observations, Tail};
+use crate::{Likelihood, Observations, PriorDensity, Tail};
 
 /// Everything that is particular to one likelihood. Functions receive its parameters in the row's order.
 pub(crate) struct LikelihoodRow {

@@ -5,7 +5,7 @@ use jensen_math::special::phi;
 
 use super::Likelihood;
 use super::gaussian::normal;
-use super::row::{Form, Response, LikelihoodRow, Size, no_parameters};
+use super::row::{Form, LikelihoodRow, Response, Size, no_parameters};
 use crate::site::SiteBound;
 use crate::site::convex::Convex;
 

@@ -5,7 +5,7 @@ use jensen_math::special::{digamma, inc_beta, lgamma};
 use jensen_math::vmath::log1p;
 
 use super::Likelihood;
-use super::row::{DEGREES, Fitted, Form, NOISE_SCALE, Response, LikelihoodRow, Size};
+use super::row::{DEGREES, Fitted, Form, LikelihoodRow, NOISE_SCALE, Response, Size};
 use crate::site::SiteBound;
 use crate::site::expectation::Potential;
 

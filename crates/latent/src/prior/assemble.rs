@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use super::gp::{Factor, GaussianProcess};
 use super::graph::Graph;
-use super::pin::{Pin, hold};
 use super::inputs::{Covariate, Source, Units, matrix};
+use super::pin::{Pin, hold};
 use super::read::{New, Piece, Reader, coordinates, design};
 use super::setting::Setting;
 use super::spec::{Call, Spec, SpecError};

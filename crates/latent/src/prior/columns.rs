@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::kernel::Shape;
 use super::inputs::{Covariate, Inputs, check, fill};
+use super::kernel::Shape;
 use super::setting::Setting;
 use super::spec::SpecError;
 use super::term::Builder;

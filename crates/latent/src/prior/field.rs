@@ -22,8 +22,8 @@ use super::setting::{self, Setting};
 use super::terms::Hyper;
 use crate::linear::Geometry;
 use crate::{
-    Covariance, CovarianceSensitivity, Curve, Dense, PriorDensity, Design, Error, LatentModel,
-    Likelihood, Observations, Parameter, Precision, Prior, Range, Sensitivity, SiteBound, Sparse,
+    Covariance, CovarianceSensitivity, Curve, Dense, Design, Error, LatentModel, Likelihood,
+    Observations, Parameter, Precision, Prior, PriorDensity, Range, Sensitivity, SiteBound, Sparse,
     Structure,
 };
 

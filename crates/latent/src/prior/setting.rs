@@ -1,6 +1,6 @@
 //! Hyperparameters of a prior's parts: fixed by the user, or free with a value to start from.
 
-use crate::{PriorDensity, Error, Parameter, Range};
+use crate::{Error, Parameter, PriorDensity, Range};
 
 /// A hyperparameter on its natural scale.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::field::Field;
 use super::graph::{Graph, Lattice};
-use super::kernel::Shape;
 use super::inputs::{Index, Source, Units, complete, complete_words};
+use super::kernel::Shape;
 use super::read::{Piece, Reader};
 use super::setting::Setting;
 use super::spec::SpecError;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jensen_latent::prior::{Graph, Inputs, Source, Spec, Units, assemble};
-use jensen_latent::{Covariance, Dense, PriorDensity, Design, Query, Sparse};
+use jensen_latent::{Covariance, Dense, Design, PriorDensity, Query, Sparse};
 
 /// A table in memory: numbers, words, and a path of five regions under the name `path`.
 #[derive(Default)]

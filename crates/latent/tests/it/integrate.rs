@@ -271,7 +271,8 @@ fn what_is_left_out_is_predicted_as_by_a_fit_without_it() {
         Likelihood::bernoulli(),
     ] {
         let n = 12;
-        let test_table = |n: usize| TestTable(BTreeMap::from([("t", (0..n).map(|i| i as f64).collect())]));
+        let test_table =
+            |n: usize| TestTable(BTreeMap::from([("t", (0..n).map(|i| i as f64).collect())]));
         let prior = made("intercept(variance=4) + ar1(on=t)", &test_table(n));
         let y: Vec<f64> = (0..n)
             .map(|i| crate::common::response(likelihood, i))

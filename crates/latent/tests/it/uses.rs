@@ -4,9 +4,9 @@ use crate::common::{
     as_precision, close, converged, field, identity, kernel, model, noise, run, tight,
 };
 use jensen_latent::{
-    Covariance, CovarianceSensitivity, Dense, PriorDensity, Design, Error, LatentModel, LearnSettings,
-    Likelihood, Observations, Parameter, Precision, Prior, Query, Range, Sensitivity, Settings,
-    SiteBound, Solver, Sparse, Structure, fit, learn, predict,
+    Covariance, CovarianceSensitivity, Dense, Design, Error, LatentModel, LearnSettings,
+    Likelihood, Observations, Parameter, Precision, Prior, PriorDensity, Query, Range, Sensitivity,
+    Settings, SiteBound, Solver, Sparse, Structure, fit, learn, predict,
 };
 use jensen_run::{Budget, Control, Silent};
 

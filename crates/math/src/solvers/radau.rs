@@ -408,7 +408,8 @@ impl<'a> Radau<'a> {
         let enough = SETTLED.max(100.0 * f64::EPSILON / self.ode.relative.max(f64::EPSILON));
         let done = size <= 1e-3 * enough
             || (iteration > 0 && rate < 1.0 && size * rate / (1.0 - rate) <= enough);
-        let diverging = !size.is_finite() || (iteration > 1 && rate > 0.9) || iteration + 1 >= ITERATIONS;
+        let diverging =
+            !size.is_finite() || (iteration > 1 && rate > 0.9) || iteration + 1 >= ITERATIONS;
         if done {
             Progress::Done
         } else if diverging {

@@ -89,7 +89,9 @@ pub fn explain_points<'py>(
             let model = MixtureModel::decode(kept)?;
             model.explain(&points)
         }
-        PointsRequest::Factors(request) => explain_factors(request, &Globals::decode(kept)?, &points),
+        PointsRequest::Factors(request) => {
+            explain_factors(request, &Globals::decode(kept)?, &points)
+        }
         PointsRequest::Chains(request) => {
             let globals = Globals::decode(kept)?;
             explain_chains(request, &globals, &points, &lengths)

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use jensen::data::{Adjacency, Cells, Column, Symmetric, Table};
 use jensen::latent::{
-    Covariance, Files, Fit, LatentModel, Learning, Learnt, LatentRequest, Settings, Solver, TableModel,
-    fit_table,
+    Covariance, Files, Fit, LatentModel, LatentRequest, Learning, Learnt, Settings, Solver,
+    TableModel, fit_table,
 };
 use jensen::report::figure::{Axis, Chart, Series};
 use jensen::run::{Budget, Control, Identity, Observer, Record};

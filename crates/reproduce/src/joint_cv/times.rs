@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use jensen::blackbox::Family;
 use jensen::blackbox::family::MeanField;
-use jensen::blackbox::records::{Batches, Gradients, Minibatch, RecordEstimator, GradientRequest, Smiso};
+use jensen::blackbox::records::{
+    Batches, GradientRequest, Gradients, Minibatch, RecordEstimator, Smiso,
+};
 use jensen::density::{Lanes, RecordDensity};
 use jensen::run::Algorithm;
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use jensen::blackbox::family::MeanField;
 use jensen::blackbox::records::{
-    Batches, EvaluationPoint, Gradients, RecordEstimator, GradientRequest, Table, Variances, variances,
+    Batches, EvaluationPoint, GradientRequest, Gradients, RecordEstimator, Table, Variances,
+    variances,
 };
 use jensen::blackbox::{Family, OptimiserState, Rule};
 use jensen::density::{Lanes, RecordDensity};

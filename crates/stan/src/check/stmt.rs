@@ -6,7 +6,7 @@ use super::{Checker, Checking, Poison, suggest, types};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::program::signatures::BuiltinId;
 use crate::program::{
-    Access, Assign, Expr, ExprKind, Index, LValue, Level, Message, VariablePart, Stmt, StmtKind,
+    Access, Assign, Expr, ExprKind, Index, LValue, Level, Message, Stmt, StmtKind, VariablePart,
 };
 use crate::program::{Tilde, Truncation, Type, VarId, VarKind};
 use crate::source::Span;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::functions::random::{Draws, Address};
+use crate::functions::random::{Address, Draws};
 use crate::program::{Program, Span, VarId};
 use crate::value::Value;
 use crate::value::error::{Eval, FnError, Halt, Limits};

@@ -8,8 +8,8 @@ use jensen_math::special::log_diff_exp;
 use super::machine::Machine;
 use crate::library;
 use crate::program::{
-    Access, Assign, Callee, Decl, Expr, FunctionKind, LValue, Message, VariablePart, Span, Stmt, StmtKind,
-    Tilde, VarId,
+    Access, Assign, Callee, Decl, Expr, FunctionKind, LValue, Message, Span, Stmt, StmtKind, Tilde,
+    VarId, VariablePart,
 };
 use crate::value::error::{Eval, FnError};
 use crate::value::index::{self, Step};
@@ -240,8 +240,7 @@ impl Machine<'_> {
                 } else {
                     let current = self.variable(part.var, part.span)?;
                     Operand::Owned(
-                        index::get_path(current, &steps)
-                            .map_err(|e| self.index_error(&e, part))?,
+                        index::get_path(current, &steps).map_err(|e| self.index_error(&e, part))?,
                     )
                 };
                 let span = part.span.to(assign.rhs.span);

@@ -90,8 +90,9 @@ impl<'g> Lower<'_, 'g> {
             let dims = Dims::leaf(Leaf::Row(cols));
             return Ok(Some(match &row.position {
                 RowPosition::One(position) => {
-                    let index: Vec<u32> =
-                        (0..cols).map(|j| (j * row.count + position) as u32).collect();
+                    let index: Vec<u32> = (0..cols)
+                        .map(|j| (j * row.count + position) as u32)
+                        .collect();
                     Sym::flat(dims, all.gather(&index))
                 }
                 each => {

@@ -5,8 +5,8 @@ use super::iterations::continues;
 use super::records::Given;
 use super::{Lower, Unrolled};
 use crate::program::{
-    Access, Assign, Callee, Decl, Expr, LValue, Level, Message, VariablePart, SizedType, Span, Stmt,
-    StmtKind, Tilde, Truncation, VarId,
+    Access, Assign, Callee, Decl, Expr, LValue, Level, Message, SizedType, Span, Stmt, StmtKind,
+    Tilde, Truncation, VarId, VariablePart,
 };
 use crate::symbolic::functions::{elementwise, operators};
 use crate::symbolic::index::{self, Step};

@@ -3,7 +3,7 @@
 use super::{Lines, real};
 use crate::program::{
     Access, Assign, Call, Callee, Constraint, Decl, Expr, ExprKind, FunId, Index, LValue, Level,
-    Message, VariablePart, Program, SizedType, Stmt, StmtKind, Tilde, Type, UnaryOp, VarId,
+    Message, Program, SizedType, Stmt, StmtKind, Tilde, Type, UnaryOp, VarId, VariablePart,
 };
 
 /// The program in a notation close to Stan: every variable carries its number (`x#3`), every user function its own

@@ -23,7 +23,8 @@ const RENAMED: &[(&str, &str)] = &[
 pub fn is_old(text: &str) -> bool {
     let old = Old::scanned(text, &|_| false);
     let positions = 0..old.tokens.len();
-    !positions.clone().any(|at| old.begins_array(at)) && positions.clone().any(|at| old.is_old_type(at))
+    !positions.clone().any(|at| old.begins_array(at))
+        && positions.clone().any(|at| old.is_old_type(at))
 }
 
 /// The program in today's syntax. `known` says whether a name is a library function.

@@ -220,7 +220,12 @@ fn check(source: &str) {
         LanesMut::new(&mut product, dim, points),
     );
     let tolerance = if rough { 1e-3 } else { 1e-4 };
-    assert_close(&format!("{source}: product"), &product, &curvatures, tolerance);
+    assert_close(
+        &format!("{source}: product"),
+        &product,
+        &curvatures,
+        tolerance,
+    );
 }
 
 #[test]

@@ -47,7 +47,10 @@ impl<D: LogDensity> Refine<'_, D> {
         let mut reasons = self.weigh(state);
         if let Some(both) = both.filter(|_| !reasons.is_empty()) {
             let alone = std::mem::replace(&mut state.recording, both);
-            let own = *state.stationary_phases.last().expect("a stationary phase was begun");
+            let own = *state
+                .stationary_phases
+                .last()
+                .expect("a stationary phase was begun");
             let together = self.weigh(state);
             if together.is_empty() {
                 reasons = together;
@@ -59,7 +62,10 @@ impl<D: LogDensity> Refine<'_, D> {
                     .expect("a stationary phase was begun") = own;
             }
         }
-        let stationary_phase = *state.stationary_phases.last().expect("a stationary phase was begun");
+        let stationary_phase = *state
+            .stationary_phases
+            .last()
+            .expect("a stationary phase was begun");
         let mixed = reasons.is_empty();
         // A stationary phase costs in proportion to its transitions; one that is less than half of the last is not worth it.
         let cost = state.calls.gradients - state.calls_before;
@@ -138,7 +144,10 @@ impl<D: LogDensity> Refine<'_, D> {
 
     /// Extends a finished stationary phase by as many transitions again, without other changes.
     fn go_on(&self, state: &mut RefineState) {
-        let stationary_phase = state.stationary_phases.last_mut().expect("a stationary phase is over");
+        let stationary_phase = state
+            .stationary_phases
+            .last_mut()
+            .expect("a stationary phase is over");
         stationary_phase.transitions *= 2;
         let before = state.every;
         state.every = before * stationary_phase.transitions.div_ceil(self.times() * before);

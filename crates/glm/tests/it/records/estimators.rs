@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jensen_blackbox::Family;
 use jensen_blackbox::family::{FullRank, MeanField};
-use jensen_blackbox::records::{Batches, Gradients, RecordEstimator, GradientRequest, Table};
+use jensen_blackbox::records::{Batches, GradientRequest, Gradients, RecordEstimator, Table};
 use jensen_density::{
     AllRecords, Lanes, LanesMut, LinearPredictor, LogDensity, PredictorScratch, RecordDensity,
 };

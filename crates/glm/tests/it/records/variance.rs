@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jensen_blackbox::Family;
 use jensen_blackbox::family::MeanField;
 use jensen_blackbox::records::{
-    Batches, EvaluationPoint, Gradients, RecordEstimator, GradientRequest, variances,
+    Batches, EvaluationPoint, GradientRequest, Gradients, RecordEstimator, variances,
 };
 use jensen_density::Lanes;
 

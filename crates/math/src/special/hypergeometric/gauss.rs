@@ -1,7 +1,7 @@
 //! Gauss's function 2F1 for every z < 1.
 
 use super::number::{Number, Twofold};
-use super::{HOPELESS, Hypergeometric, LOSS, TERMS, loss};
+use super::{Hypergeometric, LOSS, TERMS, TOO_LOSSY, loss};
 
 /// A function of N arguments and its derivatives by them.
 #[derive(Clone, Copy)]
@@ -213,7 +213,7 @@ fn in_unit(parameters: [f64; 3], x: f64, y: f64, order: usize) -> Jet<f64, 4> {
         Some((found, loss)) if loss < LOSS => Some(found),
         None => None,
         Some(_) => local::<Twofold>(parameters, x, y, order)
-            .filter(|(_, loss)| *loss < HOPELESS)
+            .filter(|(_, loss)| *loss < TOO_LOSSY)
             .map(|(found, _)| [0, 1, 2].map(|m| found[m].rounded())),
     };
     let Some([f, by_x, twice]) = found else {

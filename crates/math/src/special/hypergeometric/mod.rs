@@ -25,7 +25,7 @@ const TERMS: usize = 1_000_000;
 const LOSS: f64 = 1e3;
 
 /// No digits are left where terms with twice the digits cancel by as much.
-const HOPELESS: f64 = 1e20;
+const TOO_LOSSY: f64 = 1e20;
 
 /// A function of the arguments a, b and z, in this order, and its derivatives.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,7 +118,7 @@ fn twice(
         Some(_) => {}
     }
     match again() {
-        Some((found, loss)) if loss < HOPELESS => found,
+        Some((found, loss)) if loss < TOO_LOSSY => found,
         _ => Hypergeometric::nan(n),
     }
 }
@@ -303,7 +303,7 @@ fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
         k += 1.0;
     }
     let value = (sum / below).rounded();
-    (value.is_finite() && loss(largest, value.abs()) < HOPELESS).then_some(value)
+    (value.is_finite() && loss(largest, value.abs()) < TOO_LOSSY).then_some(value)
 }
 
 /// The sum of the terms up to the one after which they vanish. It has no derivatives with respect to the parameters

@@ -267,7 +267,9 @@ impl<'g> Lower<'_, 'g> {
             for (at, cell) in overlay.entries.iter() {
                 let at = match at {
                     At::Fixed(o) => At::Fixed(*o),
-                    At::Own(positions) => At::Own(owner.iter().map(|r| positions[*r as usize]).collect()),
+                    At::Own(positions) => {
+                        At::Own(owner.iter().map(|r| positions[*r as usize]).collect())
+                    }
                 };
                 let e = self.picked_down(cell_e(tape, *cell), owner)?;
                 entries.push((at, e_cell(e)));

@@ -15,7 +15,7 @@ use super::super::branch::increment;
 use super::super::records::Given;
 use super::{Iterations, one_by_one};
 use crate::program::{
-    Access, BinaryOp, Index, LValue, VariablePart, SizedType, Span, Stmt, StmtKind, Type, VarId,
+    Access, BinaryOp, Index, LValue, SizedType, Span, Stmt, StmtKind, Type, VarId, VariablePart,
 };
 use crate::symbolic::functions::operators;
 use crate::symbolic::overlay::{At, Overlay};
@@ -368,7 +368,11 @@ impl<'g> Lower<'_, 'g> {
                 Access::Index(more) if indices.iter().all(|i| matches!(i, Index::Single(_))) => {
                     indices.extend(more.iter().cloned());
                 }
-                _ => return Err(one_by_one("an iteration writes to a part of a part").at(target.span)),
+                _ => {
+                    return Err(
+                        one_by_one("an iteration writes to a part of a part").at(target.span)
+                    );
+                }
             }
         }
         let part = if indices.is_empty() {

@@ -408,7 +408,10 @@ fn positions_of(dims: &Dims, positions: &[RecordPos]) -> (Vec<usize>, Vec<u32>) 
 /// Extents of a part.
 fn part_dims(dims: &Dims, positions: &[RecordPos]) -> Dims {
     let depth = dims.array.len();
-    let array = positions[..depth].iter().filter_map(RecordPos::kept).collect();
+    let array = positions[..depth]
+        .iter()
+        .filter_map(RecordPos::kept)
+        .collect();
     let kept = |k: usize| positions[k].kept();
     let leaf = match dims.leaf {
         Leaf::Scalar => Leaf::Scalar,

@@ -26,8 +26,8 @@ use jensen_graph::{Dependence, Graph, NodeId, Separation, passes};
 use super::{Lower, LowerError, LowerOptions, with_stack};
 use crate::interpret::BoundModel;
 use crate::program::{
-    Constraint, Decl, Expr, ExprKind, VariablePart, Program, SizedType, Span, Stmt, StmtKind, VarId,
-    each_read, each_read_of, sizes,
+    Constraint, Decl, Expr, ExprKind, Program, SizedType, Span, Stmt, StmtKind, VarId,
+    VariablePart, each_read, each_read_of, sizes,
 };
 use crate::symbolic::index::{Step, check_shape, set_path};
 use crate::symbolic::tape::{E, Tape};
@@ -561,7 +561,12 @@ impl<'g> Lower<'_, 'g> {
     }
 
     /// Assigns to a variable over the records, or to its part of one record.
-    pub(super) fn store_records(&mut self, part: &VariablePart, path: &[Step], value: Sym) -> Eval<()> {
+    pub(super) fn store_records(
+        &mut self,
+        part: &VariablePart,
+        path: &[Step],
+        value: Sym,
+    ) -> Eval<()> {
         let (tape, inside) = (
             self.tape,
             self.axis.as_ref().is_some_and(|axis| axis.inside),

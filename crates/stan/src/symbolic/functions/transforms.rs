@@ -231,7 +231,10 @@ fn triangle(l: E<'_>, rows: usize, cols: usize) -> E<'_> {
     let positions: Vec<(usize, usize)> = (0..rows)
         .flat_map(|i| (0..cols.min(i + 1)).map(move |j| (i, j)))
         .collect();
-    let index: Vec<u32> = positions.iter().map(|(i, j)| (j * rows + i) as u32).collect();
+    let index: Vec<u32> = positions
+        .iter()
+        .map(|(i, j)| (j * rows + i) as u32)
+        .collect();
     let parts: Vec<E<'_>> = positions
         .iter()
         .zip(&index)

@@ -1,6 +1,6 @@
 //! Declarations and statements.
 
-use super::{Generator, Kind, Block};
+use super::{Block, Generator, Kind};
 
 /// Densities with the kinds of their arguments: `r` real, `p` positive, `u` between 0 and 1, `i` count, `b` 0 or 1,
 /// `c` category. One for all or one for each outcome.
