@@ -340,9 +340,13 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     fn richer(&self) -> Option<FamilyKind> {
         match self.density.dim() {
             0 | 1 => None,
+            // The precision of the best Gaussian has the density's pattern, so a sparse one loses nothing against full rank and
+            // has far fewer parameters to determine from draws.
             _ if self.is_sparse() => Some(FamilyKind::Sparse),
+            // With an unknown or dense pattern, only full rank contains the best Gaussian.
             2..=FULL_RANK_LIMIT => Some(FamilyKind::FullRank),
             _ if self.records.is_some() => None,
+            // Beyond, d²/2 parameters are too many for the draws of a step; a few factors catch the widest directions.
             _ => Some(FamilyKind::LowRank { rank: FACTORS }),
         }
     }
@@ -367,6 +371,8 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     /// mode, or it is so far from the posterior that a refinement should begin elsewhere, or no refinement will follow.
     fn is_astray(&self, result: &FamilyResult) -> bool {
         let converged = result.status.as_ref().is_some_and(Status::is_converged);
+        // A refinement starts from any approximation that overlaps the posterior. Without one, the weights have to do, and
+        // they need a family that fits.
         let near = converged && result.evaluation.divergence() <= NEAR;
         result.kind == FamilyKind::Conditional && !(near && self.settings.may_refine())
     }
@@ -576,6 +582,8 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         let mut oracle = Oracle::new(self.density, kind.build(Space::of(self.density)));
         let look = preview(&mut oracle, omega, self.source, PREVIEW);
         *calls += oracle.take_calls();
+        // Either alone may be an accident of few draws: a heavy tail of the weights without mass in it, or a bound that is low
+        // because the scales are still wrong.
         look.khat > ABANDON_KHAT && look.divergence() > FAR
     }
 

@@ -321,6 +321,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             near: is_near(solution, proposal.deviation, tolerance),
             small: small_radius(&settings, situation),
         };
+        // A step that promises next to nothing would be rejected by the test in any case, so no draws are spent on it. The
+        // exception is the step by which the stopping rule judges.
         if !(worth || attempt.near) {
             return attempt;
         }
@@ -412,6 +414,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         } else {
             0
         };
+        // Far from the optimum a wrong step costs less than the draws that would prevent it.
         let most = if state.gap[0] > FAR {
             FAR_DRAWS.min(settings.max_draws)
         } else {

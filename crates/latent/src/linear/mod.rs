@@ -69,17 +69,23 @@ impl Geometry {
         let (n, latents) = (model.design_rows(), model.prior.len());
         let dense_design = matches!(model.design, Design::Dense(_));
         match &model.prior.covariance {
+            // The factor of Q + WᵀΛW has the fill-in of the field's graph, whereas its covariance would be dense.
             Covariance::Precision(q) => Ok(Self::Sparse(Box::new(SparseField::new(model, q)?))),
+            // Independent variables meet only through predictors, so their posterior precision is sparse. A dense factor
+            // would cost the cube of their number.
             Covariance::Diagonal(variances) if latents > MANY && !dense_design => {
                 let q = sparse::diagonal(variances);
                 Ok(Self::Sparse(Box::new(SparseField::new(model, &q)?)))
             }
+            // A has the size of the latent variables and exists for negative λ, too; B needs square roots of λ. Otherwise the
+            // smaller matrix decides.
             Covariance::Dense(_) if signed || !observed_once(model) => {
                 Ok(Self::Narrow(Narrow::new(model, notes)?))
             }
             Covariance::Diagonal(_) if latents < n || signed => {
                 Ok(Self::Narrow(Narrow::new(model, notes)?))
             }
+            // With a latent variable per predictor, B is no larger than Σ and needs no factor of Σ, which may be singular.
             Covariance::Dense(sigma) => {
                 narrow::check_semidefinite(sigma, notes)?;
                 Ok(Self::Wide(Wide::new(model)))
