@@ -11,8 +11,8 @@
 //! ```
 //!
 //! so the precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse if the density has no second
-//! derivative. Means, logarithms of scales and regressions each are a weighted sum of features of x: 1, `h(x) = x / (1
-//! + (x/d)¹⁶)^(1/16)`, which equals x over almost the whole range of a normal, so that a scale follows a funnel into
+//! derivative. Means, logarithms of scales and regressions each are a weighted sum of features of x: 1,
+//! `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`, which equals x over almost the whole range of a normal, so that a scale follows a funnel into
 //! its neck, and products of `s(x) = x / √(1 + x²/c²)`, which are curved near the middle. In regressions s replaces h,
 //! because a coefficient beyond 1 in size would explode along a chain. All features are bounded, so that far out in a
 //! long tail of a global parameter the local parameters stay as they were at its beginning.
