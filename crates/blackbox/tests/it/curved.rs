@@ -208,14 +208,14 @@ fn the_policy_trusts_a_mixture_of_all_modes_and_nothing_less() {
 }
 
 #[test]
-fn mixtures_mean() {
+fn mixtures_match_curved_targets() {
     let kind = FamilyKind::Mixture { components: 8 };
     reaches(&Scalar(Banana), kind, &bananas(0.1, 0.5, 0.05));
     reaches(&Scalar(Ring), kind, &rings(0.2, 0.8));
 }
 
 #[test]
-fn flows_mean() {
+fn flows_match_curved_targets() {
     let kind = FamilyKind::Flow { layers: 6 };
     // A flow ends where the far ends of the arms begin, and draws there have large weights.
     reaches(&Scalar(Banana), kind, &bananas(0.01, 0.5, 0.05));

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::request::parse_likelihood;
-use super::{Curve, Hyperparameter, LatentRequest};
+use super::{Curve, Hyperparameter, LatentSpec};
 use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
@@ -182,9 +182,9 @@ pub fn fit_analysis(
 ) -> Result<AnalysisSummary, Error> {
     let text = asked.likelihood.as_deref().unwrap_or("gaussian");
     let (likelihood, free) = parse_likelihood(text)?;
-    let bound = LatentRequest {
+    let bound = LatentSpec {
         bound: asked.bound.clone(),
-        ..LatentRequest::default()
+        ..LatentSpec::default()
     };
     let named = likelihood.parameters().iter().zip(&free);
     let usual = FactorSettings::default();

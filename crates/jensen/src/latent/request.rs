@@ -8,7 +8,7 @@ use crate::Error;
 
 /// A latent Gaussian model of a table, as the user names it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LatentRequest {
+pub struct LatentSpec {
     /// The prior, as in `gp(rbf, lengthscale=2.7)`.
     pub prior: String,
     /// The likelihood, as in `gaussian(variance=0.1)`; parameters that are not given start at their defaults and are learnt.
@@ -28,7 +28,7 @@ pub struct LatentRequest {
     pub unscaled: bool,
 }
 
-impl LatentRequest {
+impl LatentSpec {
     /// The bound, or the likelihood's own first.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl LatentRequest {
     }
 }
 
-impl LatentRequest {
+impl LatentSpec {
     /// Refuses columns that the likelihood has no use for.
     ///
     /// # Errors

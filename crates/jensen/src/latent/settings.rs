@@ -4,7 +4,7 @@ use jensen_latent::{Settings, Solver};
 use jensen_run::Budget;
 use serde::{Deserialize, Serialize};
 
-use super::{LatentRequest, Learning};
+use super::{LatentSpec, Learning};
 use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
@@ -123,8 +123,8 @@ fn parse_solver(text: &str) -> Result<String, String> {
 
 impl LatentRequest {
     /// The request.
-    pub fn request(&self) -> LatentRequest {
-        LatentRequest {
+    pub fn request(&self) -> LatentSpec {
+        LatentSpec {
             prior: self.prior.clone().unwrap_or_default(),
             likelihood: self.likelihood.clone().unwrap_or_default(),
             bound: self.bound.clone(),

@@ -13,7 +13,7 @@ use jensen_latent::{
 use super::request::{Parsed, read_likelihood};
 use super::units::Measure;
 use super::view::{Files, View};
-use super::{LatentRequest, Learning};
+use super::{LatentSpec, Learning};
 use crate::Error;
 
 /// Bytes of the process before a fit, measured.
@@ -53,7 +53,7 @@ pub struct TableModel {
     /// Words of the response, in the order of their codes.
     levels: Option<Vec<String>>,
     response: String,
-    request: LatentRequest,
+    request: LatentSpec,
     notes: Vec<String>,
     /// Inputs of Gaussian processes and fields on a single column.
     inputs: Vec<(String, Vec<f64>)>,
@@ -67,7 +67,7 @@ impl TableModel {
     /// # Errors
     /// The prior or the likelihood cannot be read, columns or files are missing, values are missing or outside the likelihood's
     /// domain. Rows without a response are left out of the fit.
-    pub fn new(request: &LatentRequest, table: &Table, files: &dyn Files) -> Result<Self, Error> {
+    pub fn new(request: &LatentSpec, table: &Table, files: &dyn Files) -> Result<Self, Error> {
         let spec = Spec::parse(&request.prior).map_err(|e| Error::Input(e.to_string()))?;
         let parsed = read_likelihood(&request.likelihood)?;
         let mut likelihood = parsed.likelihood;
@@ -178,7 +178,7 @@ impl TableModel {
     }
 
     /// The request.
-    pub fn request(&self) -> &LatentRequest {
+    pub fn request(&self) -> &LatentSpec {
         &self.request
     }
 
@@ -503,7 +503,7 @@ fn check_responses(
 }
 
 /// Columns with a part of their own.
-fn taken(response: &str, request: &LatentRequest, spec: &Spec) -> Vec<String> {
+fn taken(response: &str, request: &LatentSpec, spec: &Spec) -> Vec<String> {
     let mut taken = named_columns(spec);
     taken.push(response.to_owned());
     for name in [&request.exposure, &request.trials, &request.offset] {

@@ -1,7 +1,7 @@
 //! Classification: Gaussian processes, logistic regression, grids of hyperparameters.
 
 use jensen::data::{Cells, Column, Table};
-use jensen::latent::{LatentRequest, Solver, Stored, TableModel, outcome, posterior_at};
+use jensen::latent::{LatentSpec, Solver, Stored, TableModel, outcome, posterior_at};
 use jensen::report::figure::{Axis, Figure, HeatMap, Series};
 
 use super::plain::split;
@@ -75,7 +75,7 @@ pub(super) fn gp(context: &mut Context<'_>) -> Result<(), Failure> {
                 "USPS 3 and 5, exact"
             },
             table: case.table.clone(),
-            request: LatentRequest {
+            request: LatentSpec {
                 bound: Some("exact".to_owned()),
                 ..case.request.clone()
             },

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use jensen::data::{Adjacency, Cells, Column, Symmetric, Table};
 use jensen::latent::{
-    Covariance, Files, Fit, LatentModel, LatentRequest, Learning, Learnt, Settings, Solver,
+    Covariance, Files, Fit, LatentModel, LatentSpec, Learning, Learnt, Settings, Solver,
     TableModel, fit_table,
 };
 use jensen::report::figure::{Axis, Chart, Series};
@@ -37,7 +37,7 @@ impl Files for Folder {
 pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) table: Table,
-    pub(super) request: LatentRequest,
+    pub(super) request: LatentSpec,
     pub(super) files: Folder,
     /// Added to the diagonal of a sparse prior precision, which makes an intrinsic prior proper: solvers that work with
     /// covariances need that.
@@ -338,16 +338,16 @@ pub(super) fn numbers(name: &str, columns: Vec<(String, Vec<f64>)>) -> Result<Ta
     Ok(Table::new(name, columns)?)
 }
 
-pub(super) fn request(prior: &str, likelihood: &str, response: &str) -> LatentRequest {
+pub(super) fn request(prior: &str, likelihood: &str, response: &str) -> LatentSpec {
     // As in the paper: data as they are, and of logistic likelihoods the bound that has a dual.
     let logistic = ["bernoulli", "binomial"].contains(&likelihood);
-    LatentRequest {
+    LatentSpec {
         prior: prior.to_owned(),
         likelihood: likelihood.to_owned(),
         response: Some(response.to_owned()),
         bound: logistic.then(|| "tilted".to_owned()),
         unscaled: true,
-        ..LatentRequest::default()
+        ..LatentSpec::default()
     }
 }
 
@@ -355,7 +355,7 @@ pub(super) fn case(
     context: &Context<'_>,
     name: &'static str,
     table: Table,
-    request: LatentRequest,
+    request: LatentSpec,
 ) -> Result<Case, Failure> {
     Ok(Case {
         name,
