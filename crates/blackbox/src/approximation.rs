@@ -138,7 +138,7 @@ impl Approximation {
     /// Reads the output of [`encode`](Self::encode), and the identity stored with it.
     ///
     /// # Errors
-    /// When the bytes are damaged, of another format version or hold something else.
+    /// Fails if the bytes are damaged, of another format version or hold something else.
     pub fn decode(bytes: &[u8]) -> Result<(Self, Identity), LoadError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
         let approximation = Self::restore(&checkpoint.state).map_err(LoadError::Content)?;

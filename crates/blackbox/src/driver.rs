@@ -185,7 +185,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     /// Whether the first method can begin.
     ///
     /// # Errors
-    /// When its settings do not suit the density.
+    /// Fails if its settings do not suit the density.
     pub fn check(&self) -> Result<(), FitError> {
         let zero = vec![0.0; self.density.dim()];
         let asked = match self.settings.family {

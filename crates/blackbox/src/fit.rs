@@ -98,7 +98,7 @@ impl Fit {
     /// The approximation of one family.
     ///
     /// # Panics
-    /// When the family does not exist, which is a bug of the caller.
+    /// Panics if the family does not exist, which is a bug of the caller.
     pub fn approximation_of(&self, index: usize) -> Approximation {
         let result = &self.families[index];
         Approximation::new(result.kind, self.space.clone(), result.omega.clone())
@@ -191,7 +191,7 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
 /// be trusted is returned with its reasons.
 ///
 /// # Errors
-/// When there are no parameters, a setting is out of range, no starting point can be evaluated, or a checkpoint does
+/// Fails if there are no parameters, a setting is out of range, no starting point can be evaluated, or a checkpoint does
 /// not belong to this run.
 ///
 /// # Examples

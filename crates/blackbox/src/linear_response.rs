@@ -143,7 +143,7 @@ const POLISH: usize = 60;
 /// See [`LinearResponseError`].
 ///
 /// # Panics
-/// When `omega` does not belong to a mean-field Gaussian of the density's dimension, which is a bug of the caller.
+/// Panics if `omega` does not belong to a mean-field Gaussian of the density's dimension, which is a bug of the caller.
 pub fn linear_response<D: TwiceDifferentiable>(
     density: &D,
     omega: &[f64],

@@ -45,7 +45,7 @@ impl<'a, D: TwiceDifferentiable> Beginning<'a, D> {
     /// The records.
     ///
     /// # Errors
-    /// When the density has no records.
+    /// Fails if the density has no records.
     pub fn prepared(&self) -> Result<&'a Prepared<'a>, FitError> {
         self.records.ok_or_else(no_records)
     }
@@ -99,7 +99,7 @@ pub trait Fitting: MethodSettings {
     /// The algorithm.
     ///
     /// # Errors
-    /// When the settings do not suit the density.
+    /// Fails if the settings do not suit the density.
     fn begin<'a, D: TwiceDifferentiable>(
         &self,
         at: Beginning<'a, D>,
@@ -145,7 +145,7 @@ impl<S: MethodState + Snapshot + Any> StoredState for S {
     }
 }
 
-/// A method at work on one family, with a state of its own kind.
+/// A method that runs on one family, with a state of its own kind.
 pub trait Engine {
     /// See [`Algorithm::init`].
     ///
@@ -258,7 +258,7 @@ macro_rules! methods {
             /// The algorithm; a policy begins with the first of its plan.
             ///
             /// # Errors
-            /// When the settings do not suit the density.
+            /// Fails if the settings do not suit the density.
             pub fn begin<'a, D: TwiceDifferentiable>(
                 &self,
                 at: Beginning<'a, D>,

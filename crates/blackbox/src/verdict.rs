@@ -26,7 +26,7 @@ const FAR: f64 = 0.25;
 const FAR_A_COORDINATE: f64 = 0.02;
 
 impl Fit {
-    /// Everything that speaks against the fit's draws.
+    /// Every reason to distrust the fit's draws.
     ///
     /// Against the chosen approximation: the optimiser has not converged, the importance weights have too heavy a tail
     /// or move a mean or a spread, the density is not finite everywhere or does not fall off, the starts disagree, or

@@ -112,7 +112,7 @@ impl MemoryDocuments {
     /// Adds a document.
     ///
     /// # Errors
-    /// When a term is not below the size of the vocabulary or occurs twice, when a count is not positive and finite, or
+    /// Fails if a term is not below the size of the vocabulary or occurs twice, when a count is not positive and finite, or
     /// when the numbers of counts and terms differ; the document is then not added.
     pub fn push(&mut self, bag: &Bag) -> Result<(), String> {
         let document = self.len() + 1;

@@ -284,7 +284,7 @@ impl Blocks {
     /// Adds a block and returns its offset.
     ///
     /// # Panics
-    /// When `prior` has not the length of the family's parameters: a model's bug.
+    /// Panics if `prior` has not the length of the family's parameters: a model's bug.
     pub fn push(&mut self, family: ExponentialFamily, prior: &[f64]) -> usize {
         assert_eq!(family.len(), prior.len(), "parameters of {family:?}");
         let start = self.prior.len();

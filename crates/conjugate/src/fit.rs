@@ -68,7 +68,7 @@ impl ModelFit {
         }
     }
 
-    /// The reasons against a fit besides its status and a temperature above 1: equal components, called `part` in
+    /// The reasons to distrust a fit besides its status and a temperature above 1: equal components, called `part` in
     /// messages. They are numbered in the given order.
     pub fn verdict(&self, part: &str, order: &[usize]) -> Verdict {
         let mut verdict = Verdict::new();
@@ -121,7 +121,7 @@ pub fn identity<M: ConjugateModel>(
 /// Fits a model.
 ///
 /// # Errors
-/// When a checkpoint belongs to another run.
+/// Fails if a checkpoint belongs to another run.
 pub fn fit<M: ConjugateModel>(
     model: &M,
     settings: &DriverSettings,

@@ -5,7 +5,7 @@
 //! | [`driver`] | batch coordinate ascent and stochastic variational inference |
 //! | [`ends`] | two runs of an inferred temperature, from either end |
 //! | [`engine`] | what the drivers need of a model |
-//! | [`temper`], [`policy`] | temperature policies: settings, and at work |
+//! | [`temper`], [`policy`] | temperature policies and their settings |
 //! | [`documents`] | bags of words that can be streamed, and orders to visit them in |
 //! | [`lda`] | latent Dirichlet allocation |
 //! | [`family`], [`model`] | the class: families of globals, and what a model states |

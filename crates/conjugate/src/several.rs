@@ -54,7 +54,7 @@ type Inner = FitState<VectorGlobals, NormaliserTable>;
 /// State of a run.
 #[derive(Clone, Debug)]
 pub struct SeveralState {
-    /// The candidate at work.
+    /// The candidate that runs.
     at: u64,
     /// Iterations before it began.
     begun: u64,
@@ -137,7 +137,7 @@ impl<'a, M: ConjugateModel> Several<'a, M> {
         &mut self.driver.as_mut().expect("made above").1
     }
 
-    /// Ends the candidate at work, and keeps it if it is the best.
+    /// Ends the candidate that runs, and keeps it if it is the best.
     fn end(&mut self, state: &mut SeveralState, iterations: u64, status: Status) {
         let at = state.at;
         let output = self.driver(at).output(&state.current);
@@ -258,7 +258,7 @@ pub fn identity_of_several<M: ConjugateModel>(
 /// Fits all candidates, each for at most `each` iterations, and keeps the one of the best bound with its credit.
 ///
 /// # Errors
-/// When a checkpoint belongs to another run.
+/// Fails if a checkpoint belongs to another run.
 ///
 /// # Panics
 /// Without a candidate.

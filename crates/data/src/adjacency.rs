@@ -25,7 +25,7 @@ impl Adjacency {
     /// A graph from edges between nodes numbered from 0; repeated edges count once.
     ///
     /// # Errors
-    /// When an edge leaves the graph or is a loop.
+    /// Fails if an edge leaves the graph or is a loop.
     pub fn from_edges(nodes: usize, edges: &[(usize, usize)]) -> Result<Self, DataError> {
         let mut neighbours = vec![Vec::new(); nodes];
         for &(a, b) in edges {
@@ -47,7 +47,7 @@ impl Adjacency {
     /// Reads a graph.
     ///
     /// # Errors
-    /// When the file cannot be read or follows none of the formats.
+    /// Fails if the file cannot be read or follows none of the formats.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::parse(&read_bytes(path)?, &path.display().to_string())
     }
@@ -55,7 +55,7 @@ impl Adjacency {
     /// A graph in one of the three formats; `label` is its name in messages.
     ///
     /// # Errors
-    /// When the bytes follow none of the formats; the message points at the location.
+    /// Fails if the bytes follow none of the formats; the message points at the location.
     pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let text = Cursor::text_of(bytes, label)?;
         let content = text.trim_start_matches('\u{feff}').trim_start();

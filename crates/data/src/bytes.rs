@@ -27,7 +27,7 @@ impl Bytes {
     /// The bytes of a file, decompressed where its name ends in `.gz`.
     ///
     /// # Errors
-    /// When the file cannot be read or its compressed stream is damaged.
+    /// Fails if the file cannot be read or its compressed stream is damaged.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::read_within(path, HELD)
     }

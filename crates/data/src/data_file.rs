@@ -36,7 +36,7 @@ impl DataFile {
     /// among the first characters means an R dump, and anything else is a table.
     ///
     /// # Errors
-    /// When it cannot be read, or its name has another extension.
+    /// Fails if it cannot be read, or its name has another extension.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::read_within(path, HELD)
     }

@@ -139,7 +139,7 @@ impl DrawsTable {
     /// The table with the values at the mean of the approximation, laid out as a [row](Self::row).
     ///
     /// # Errors
-    /// When the number differs from that of a row.
+    /// Fails if the number differs from that of a row.
     pub fn with_mean(mut self, mean: Vec<f64>) -> Result<Self, DataError> {
         if mean.len() != self.width {
             return Err(DataError::invalid(format!(

@@ -30,7 +30,7 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// Reads an NPY file: reals, integers and booleans of either byte order, in C or Fortran order.
 ///
 /// # Errors
-/// When the bytes are not such a file, are cut short, or hold something else than numbers.
+/// Fails if the bytes are not such a file, are cut short, or hold something else than numbers.
 pub fn parse(bytes: &[u8], label: &str) -> Result<Array, DataError> {
     let (header, fortran) = header(bytes, label)?;
     let Header { shape, element, .. } = &header;
@@ -62,7 +62,7 @@ const TOGETHER: usize = 8;
 /// The columns of a vector (called `name`) or a matrix (`name1`, `name2`, …) in an NPY file.
 ///
 /// # Errors
-/// When the bytes are not such a file, are truncated, or contain values other than numbers; when the array has more
+/// Fails if the bytes are not such a file, are truncated, or contain values other than numbers; when the array has more
 /// than two dimensions or none.
 pub fn columns(bytes: &[u8], name: &str, label: &str) -> Result<Vec<Column>, DataError> {
     let (header, fortran) = header(bytes, label)?;
@@ -216,7 +216,7 @@ fn little(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
 /// Reads the arrays of an NPZ archive, stored or deflated, in the order of its directory.
 ///
 /// # Errors
-/// When the bytes are not such an archive or one of its arrays cannot be read.
+/// Fails if the bytes are not such an archive or one of its arrays cannot be read.
 pub fn parse_npz(bytes: &[u8], label: &str) -> Result<Vec<(String, Array)>, DataError> {
     let arrays = members(bytes, label)?.into_iter().map(|(name, content)| {
         let array = parse(&content, &format!("{label}, `{name}`"))?;
@@ -228,7 +228,7 @@ pub fn parse_npz(bytes: &[u8], label: &str) -> Result<Vec<(String, Array)>, Data
 /// The columns of the arrays of an NPZ archive, each like [`columns`].
 ///
 /// # Errors
-/// When the bytes are not such an archive, or one of its arrays cannot be read or is neither vector nor matrix.
+/// Fails if the bytes are not such an archive, or one of its arrays cannot be read or is neither vector nor matrix.
 pub fn npz_columns(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     let mut all = Vec::new();
     for (name, content) in members(bytes, label)? {

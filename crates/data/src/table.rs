@@ -77,7 +77,7 @@ impl Column {
     /// The numbers of the column, NaN where a value is missing.
     ///
     /// # Errors
-    /// When a cell is not a number; the message points at the first one.
+    /// Fails if a cell is not a number; the message points at the first one.
     pub fn numbers(&self) -> Result<&[f64], DataError> {
         match &self.cells {
             Cells::Numbers(x) => Ok(x),
@@ -137,7 +137,7 @@ impl Column {
     /// For every row the index of its value among `levels`, `None` if it is missing.
     ///
     /// # Errors
-    /// When a value is not among them.
+    /// Fails if a value is not among them.
     pub fn codes(&self, levels: &[String]) -> Result<Vec<Option<usize>>, DataError> {
         let positions: HashMap<&str, usize> = levels
             .iter()
@@ -198,7 +198,7 @@ impl Table {
     /// A table of columns.
     ///
     /// # Errors
-    /// When the columns differ in length or two share a name.
+    /// Fails if the columns differ in length or two share a name.
     pub fn new(source: impl Into<String>, columns: Vec<Column>) -> Result<Self, DataError> {
         let source = source.into();
         let rows = columns.first().map_or(0, |c| c.cells.len());
@@ -231,7 +231,7 @@ impl Table {
     /// blanks between the cells; `*.gz` is decompressed first.
     ///
     /// # Errors
-    /// When the file cannot be read or does not follow its format.
+    /// Fails if the file cannot be read or does not follow its format.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::read_within(path, HELD)
     }
@@ -250,7 +250,7 @@ impl Table {
     /// A table from the (decompressed) bytes of a file; `label` is its name, whose ending determines the format.
     ///
     /// # Errors
-    /// When the bytes do not follow the format.
+    /// Fails if the bytes do not follow the format.
     pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let name = label.strip_suffix(".gz").unwrap_or(label);
         if name.ends_with(".npy") {
@@ -267,7 +267,7 @@ impl Table {
     /// A matrix in NPY format; its columns are called `V1`, `V2`, ….
     ///
     /// # Errors
-    /// When the bytes are not an NPY file of numbers with one or two dimensions.
+    /// Fails if the bytes are not an NPY file of numbers with one or two dimensions.
     pub fn from_npy(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::new(label, npy::columns(bytes, "V", label)?)
     }
@@ -275,7 +275,7 @@ impl Table {
     /// The arrays of an NPZ file: a vector is a column of its name, a matrix `x` gives `x1`, `x2`, ….
     ///
     /// # Errors
-    /// When the bytes are not an NPZ file, or the arrays differ in their number of rows.
+    /// Fails if the bytes are not an NPZ file, or the arrays differ in their number of rows.
     pub fn from_npz(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::new(label, npy::npz_columns(bytes, label)?)
     }
@@ -284,7 +284,7 @@ impl Table {
     /// `x1`, `x2`, …. Null values are missing.
     ///
     /// # Errors
-    /// When the bytes are not a Parquet file, a column has something else, lists differ in length, or this build has no
+    /// Fails if the bytes are not a Parquet file, a column has something else, lists differ in length, or this build has no
     /// reader.
     pub fn from_parquet(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::new(label, parquet_columns(bytes, label)?)
@@ -313,7 +313,7 @@ impl Table {
     /// A column by name, or by its number from 1 where no column has that name.
     ///
     /// # Errors
-    /// When there is none; the message names a similar one.
+    /// Fails if there is none; the message names a similar one.
     pub fn column(&self, name: &str) -> Result<&Column, DataError> {
         if let Some(at) = self.positions.get(name) {
             return Ok(&self.columns[*at]);
@@ -347,7 +347,7 @@ impl Table {
     /// The numbers of a column by name, NaN where a value is missing.
     ///
     /// # Errors
-    /// When there is no such column or it holds words.
+    /// Fails if there is no such column or it holds words.
     pub fn numbers(&self, name: &str) -> Result<&[f64], DataError> {
         self.column(name)?.numbers()
     }
@@ -364,7 +364,7 @@ fn parquet_columns(_: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
 /// The bytes of a file, decompressed where its name ends in `.gz`.
 ///
 /// # Errors
-/// When the file cannot be read, its compressed stream is damaged, or is of more than a gibibyte.
+/// Fails if the file cannot be read, its compressed stream is damaged, or is of more than a gibibyte.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     read_bytes_within(path, HELD)
 }

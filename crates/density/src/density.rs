@@ -104,7 +104,7 @@ pub trait TwiceDifferentiable: LogDensity {
     /// `out[:, l] = ∇² log p(z[:, l]) · v[:, l]` at the draws of the last `linearize` on `ws`.
     ///
     /// # Panics
-    /// When nothing was linearised or the number of lanes differs, which is a bug of the caller.
+    /// Panics if nothing was linearised or the number of lanes differs, which is a bug of the caller.
     fn apply(&self, ws: &mut Self::Workspace, v: Lanes<'_>, out: LanesMut<'_>);
 
     /// [`linearize`](Self::linearize) and one [`apply`](Self::apply).

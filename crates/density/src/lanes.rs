@@ -20,7 +20,7 @@ impl<'a> Lanes<'a> {
     /// A view of `data` as `rows × lanes`.
     ///
     /// # Panics
-    /// When `data.len() != rows * lanes`: a caller's bug.
+    /// Panics if `data.len() != rows * lanes`: a caller's bug.
     pub fn new(data: &'a [f64], rows: usize, lanes: usize) -> Self {
         assert_eq!(data.len(), rows * lanes, "a {rows} × {lanes} view");
         Self { data, rows, lanes }
@@ -58,7 +58,7 @@ impl<'a> LanesMut<'a> {
     /// A writable view of `data` as `rows × lanes`.
     ///
     /// # Panics
-    /// When `data.len() != rows * lanes`: a caller's bug.
+    /// Panics if `data.len() != rows * lanes`: a caller's bug.
     pub fn new(data: &'a mut [f64], rows: usize, lanes: usize) -> Self {
         assert_eq!(data.len(), rows * lanes, "a {rows} × {lanes} view");
         Self { data, rows, lanes }

@@ -13,7 +13,7 @@ impl Pattern {
     /// vanishes it does, because it does not depend on the order.
     ///
     /// # Panics
-    /// When a neighbour is not a coordinate: a caller's bug.
+    /// Panics if a neighbour is not a coordinate: a caller's bug.
     pub fn new(lists: Vec<Vec<u32>>) -> Self {
         let mut lists = lists;
         for (i, list) in lists.iter_mut().enumerate() {

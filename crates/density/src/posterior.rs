@@ -123,7 +123,7 @@ pub trait Posterior: Sync {
     /// transformed parameters, generated quantities.
     ///
     /// # Errors
-    /// When the model rejects the point; `out` is then unchanged.
+    /// Fails if the model rejects the point; `out` is then unchanged.
     fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError>;
 
     /// The values that [`constrain`](Self::constrain) appends, for a draw per key; `points` has their points in
@@ -146,7 +146,7 @@ pub trait Posterior: Sync {
     /// The unconstrained point of the parameter values that `lookup` gives.
     ///
     /// # Errors
-    /// When a parameter is missing, has another number of elements or violates its constraint.
+    /// Fails if a parameter is missing, has another number of elements or violates its constraint.
     fn unconstrain(&self, lookup: &Unconstrained<'_>) -> Result<Vec<f64>, ConstrainError>;
 }
 

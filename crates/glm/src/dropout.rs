@@ -27,7 +27,7 @@ impl GaussianDropout {
     /// Features, labels below K and the standard deviation s.
     ///
     /// # Errors
-    /// When features and labels differ in number, or a label is not below K.
+    /// Fails if features and labels differ in number, or a label is not below K.
     pub fn new(
         features: Dense,
         labels: Vec<u32>,

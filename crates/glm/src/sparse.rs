@@ -132,7 +132,7 @@ impl Sparse {
     /// Rows of `(column, value)` pairs; the values of a column that a row names twice are added.
     ///
     /// # Errors
-    /// When a column is not below `columns`.
+    /// Fails if a column is not below `columns`.
     pub fn new<R>(columns: usize, rows: R) -> Result<Self, ShapeError>
     where
         R: IntoIterator<Item: AsRef<[(u32, f64)]>>,
@@ -166,7 +166,7 @@ impl Sparse {
     /// Whole rows of bytes (an image's pixels), read as `byte · scale`; nonzero ones are stored in three bytes each.
     ///
     /// # Errors
-    /// When the bytes do not fill whole rows, or there are more than 65 536 columns.
+    /// Fails if the bytes do not fill whole rows, or there are more than 65 536 columns.
     pub fn bytes(data: &[u8], columns: usize, scale: f64) -> Result<Self, ShapeError> {
         whole_rows(data.len(), columns)?;
         if columns > usize::from(u16::MAX) + 1 {

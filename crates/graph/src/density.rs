@@ -156,7 +156,7 @@ impl GraphDensity {
     /// Optimises, differentiates and plans `graph`. With a record axis all records are bound.
     ///
     /// # Panics
-    /// When the graph is not of the stated form: a front end's bug.
+    /// Panics if the graph is not of the stated form: a front end's bug.
     pub fn new(graph: &Graph, execution: Execution) -> Self {
         Self::for_batches(graph, execution, usize::MAX)
     }
@@ -276,7 +276,7 @@ impl GraphDensity {
     /// density of these records. The plan stays the same. A linearisation made before does not hold any more.
     ///
     /// # Panics
-    /// When the batch has more records than were planned for, or names one that is not there.
+    /// Panics if the batch has more records than were planned for, or names one that is not there.
     pub fn bind_records(&mut self, batch: &[u32]) {
         self.value.bind(batch);
         self.gradient.bind(batch);

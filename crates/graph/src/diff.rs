@@ -24,7 +24,7 @@ impl Graph {
     /// For a shared node the gradient is the sum over lanes.
     ///
     /// # Panics
-    /// When `output` is not a scalar.
+    /// Panics if `output` is not a scalar.
     pub fn gradient(&mut self, output: NodeId, wrt: &[NodeId]) -> Vec<NodeId> {
         match self.gradient_unless(output, wrt, &|| None) {
             Ok(gradient) => gradient,

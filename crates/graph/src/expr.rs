@@ -326,7 +326,7 @@ impl Builder {
     /// [`try_density`](Self::try_density) for programs whose expressions are known to be correct.
     ///
     /// # Panics
-    /// When `try_density` returns an error, with its message.
+    /// Panics if `try_density` returns an error, with its message.
     #[track_caller]
     pub fn density(&self, log_density: Expr<'_>, execution: Execution) -> GraphDensity {
         match self.try_density(log_density, execution) {

@@ -10,7 +10,7 @@ use jensen_math::simd::Simd;
 /// `batch` lists the records (all of them, in order, when `None`).
 ///
 /// # Panics
-/// When the inputs do not have the lengths of the graph's inputs.
+/// Panics if the inputs do not have the lengths of the graph's inputs.
 pub fn evaluate(graph: &Graph, inputs: &[&[f64]], batch: Option<&[u32]>) -> Vec<Vec<f64>> {
     let all: Vec<u32>;
     let batch = match batch {

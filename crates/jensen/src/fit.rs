@@ -237,7 +237,7 @@ impl Fitted {
 /// A fit that is not trusted is returned as well: check [`Fitted::trusted`] and [`Fitted::warnings`].
 ///
 /// # Errors
-/// When the problem has no parameters, no starting point has a finite density, or it would take more
+/// Fails if the problem has no parameters, no starting point has a finite density, or it would take more
 /// memory than allowed.
 #[allow(
     clippy::disallowed_methods,

@@ -18,7 +18,7 @@ use crate::{Fitted, Predictive};
 /// Points of one stage that summaries and reports keep.
 const POINTS: usize = 400;
 
-/// Largest number of scalars whose draws a report receives; it shows fewer and says so.
+/// Largest number of scalars whose draws a report receives; a report with fewer states this.
 const MARGINALS: usize = 400;
 
 /// Quantities that a sentence names beside the first.

@@ -111,7 +111,7 @@ impl<D: TwiceDifferentiable> Bare<D> {
     /// The density with a scalar variable for each coordinate.
     ///
     /// # Panics
-    /// When the number of names differs from the number of coordinates, which is a bug of the caller.
+    /// Panics if the number of names differs from the number of coordinates, which is a bug of the caller.
     pub fn named<S: Into<String>>(density: D, names: impl IntoIterator<Item = S>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         let dim = density.dim();

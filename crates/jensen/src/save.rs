@@ -42,7 +42,7 @@ impl Save {
     /// Checks that all chosen names are variables.
     ///
     /// # Errors
-    /// When a word is neither.
+    /// Fails if a word is neither.
     pub fn check(&self, variables: &[Variable]) -> Result<(), Error> {
         let unknown = |word: &&String| {
             let kind = KINDS.iter().any(|(name, _)| name == word);

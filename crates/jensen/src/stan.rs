@@ -328,7 +328,7 @@ impl<D> Model<D> {
     /// are nested lists.
     ///
     /// # Errors
-    /// When a parameter is missing, of another shape or violates its constraint.
+    /// Fails if a parameter is missing, of another shape or violates its constraint.
     pub fn unconstrain(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
         self.posterior
             .unconstrain(&|name| parameter(values, name))
@@ -384,7 +384,7 @@ impl<D> Model<D> {
     /// mattering: draw 0 of the seed.
     ///
     /// # Errors
-    /// When the model rejects the point.
+    /// Fails if the model rejects the point.
     pub fn constrain(&self, z: &[f64], seed: u64) -> Result<Vec<f64>, Error> {
         let mut out = Vec::new();
         self.posterior

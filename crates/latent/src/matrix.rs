@@ -174,7 +174,7 @@ impl Sparse {
     /// Matrix times vector.
     ///
     /// # Panics
-    /// When `x` does not have one element per column.
+    /// Panics if `x` does not have one element per column.
     pub fn mul(&self, x: &[f64]) -> Vec<f64> {
         assert_eq!(x.len(), self.cols, "length of the vector");
         let mut out = vec![0.0; self.rows];
@@ -190,7 +190,7 @@ impl Sparse {
     /// Transposed matrix times vector.
     ///
     /// # Panics
-    /// When `x` does not have one element per row.
+    /// Panics if `x` does not have one element per row.
     pub fn mul_t(&self, x: &[f64]) -> Vec<f64> {
         assert_eq!(x.len(), self.rows, "length of the vector");
         (0..self.cols)

@@ -34,7 +34,7 @@ impl Error for NotPositiveDefinite {}
 /// The lower Cholesky factor of the symmetric `a`, of which only the lower triangle is read; n³/3 operations.
 ///
 /// # Errors
-/// When a pivot is not finite or not above `least` times its diagonal element. 0 accepts every matrix that has a factor
+/// Fails if a pivot is not finite or not above `least` times its diagonal element. 0 accepts every matrix that has a factor
 /// in exact arithmetic, and some that have none: rounding leaves about 1e-16 of the diagonal.
 pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDefinite> {
     let mut l = vec![0.0; n * n];

@@ -104,7 +104,7 @@ impl Autoencoder {
     /// An architecture with its weights, in the order of [`Architecture::specs`].
     ///
     /// # Errors
-    /// When the architecture makes no sense or the weights belong to another one.
+    /// Fails if the architecture makes no sense or the weights belong to another one.
     pub fn new(
         architecture: Architecture,
         tensors: Vec<Tensor>,
@@ -165,7 +165,7 @@ impl Autoencoder {
     /// standard deviations of all of the decoder's tensors, in order, or none for point estimates.
     ///
     /// # Errors
-    /// When they belong to another architecture.
+    /// Fails if they belong to another architecture.
     pub fn with_posterior(mut self, log_sds: Vec<Tensor>) -> Result<Self, AutoencoderError> {
         let before = self.architecture.encoder_tensors();
         let means = &self.tensors[before..];
@@ -323,7 +323,7 @@ impl Autoencoder {
     /// records also subtracts the [divergence of the weights](Self::weight_divergence).
     ///
     /// # Errors
-    /// When the architecture has operations without a single-precision kernel.
+    /// Fails if the architecture has operations without a single-precision kernel.
     pub fn bound(
         &mut self,
         records: &dyn Records,
@@ -364,7 +364,7 @@ impl Autoencoder {
     /// draws of the weights, and p(x) is the posterior predictive density ∫ q(θ) p(x | θ) dθ.
     ///
     /// # Errors
-    /// When the architecture has operations without a single-precision kernel.
+    /// Fails if the architecture has operations without a single-precision kernel.
     pub fn importance_bound(
         &mut self,
         records: &dyn Records,
@@ -455,7 +455,7 @@ impl Autoencoder {
     /// dimensions. If the weights have a posterior, the average of p(x) over draws of them.
     ///
     /// # Errors
-    /// When the architecture has operations without a single-precision kernel.
+    /// Fails if the architecture has operations without a single-precision kernel.
     pub fn marginal_likelihood(
         &mut self,
         records: &dyn Records,

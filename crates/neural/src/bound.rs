@@ -43,7 +43,7 @@ impl BoundGraph {
     /// The bound of `model` under the guide `encoder` with `samples ≥ 1` draws per record.
     ///
     /// # Panics
-    /// When the extents of encoder and model differ: a caller's bug.
+    /// Panics if the extents of encoder and model differ: a caller's bug.
     pub fn new(
         encoder: &Encoder,
         model: &dyn LocalModel,

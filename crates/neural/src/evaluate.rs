@@ -62,7 +62,7 @@ impl BoundEvaluator {
     /// An evaluator with `samples` draws per record.
     ///
     /// # Errors
-    /// When the model has operations without a single-precision kernel.
+    /// Fails if the model has operations without a single-precision kernel.
     pub fn new(
         encoder: &Encoder,
         model: &dyn LocalModel,
@@ -85,7 +85,7 @@ impl BoundEvaluator {
     /// The mean bound of `records` under the tensors of encoder and model. Draws are a function of (seed, record).
     ///
     /// # Panics
-    /// When tensors or records have other extents: a caller's bug.
+    /// Panics if tensors or records have other extents: a caller's bug.
     pub fn bound(&mut self, tensors: &[&[f32]], records: &dyn Records, seed: u64) -> BoundEstimate {
         let (likelihoods, divergences) = self.terms(tensors, records, seed, 0);
         BoundEstimate::from_terms(&likelihoods, &divergences)

@@ -49,7 +49,7 @@ impl<'a> MonteCarloEm<'a> {
     /// optimiser, weight prior, initial weights, minibatches and seed; minibatches have at most 500 records.
     ///
     /// # Errors
-    /// When settings or architecture are invalid, records have another width, or there are none.
+    /// Fails if settings or architecture are invalid, records have another width, or there are none.
     pub fn new(
         architecture: &Architecture,
         mut settings: TrainSettings,

@@ -79,7 +79,7 @@ impl<'a> Amortisation<'a> {
     /// minibatches and seed.
     ///
     /// # Errors
-    /// When settings are invalid, extents differ, or there are no records.
+    /// Fails if settings are invalid, extents differ, or there are no records.
     pub fn new(
         encoder: &Encoder,
         model: &'a dyn LocalDensity,

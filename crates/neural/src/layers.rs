@@ -157,7 +157,7 @@ impl Perceptron {
     /// The values of the heads at `x`, given the tensors of [`specs`](Self::specs).
     ///
     /// # Panics
-    /// When the number of tensors is wrong: a caller's bug.
+    /// Panics if the number of tensors is wrong: a caller's bug.
     pub fn build(&self, graph: &mut Graph, tensors: &[NodeId], x: NodeId) -> Vec<NodeId> {
         let layers = self.layers();
         assert_eq!(tensors.len(), 2 * layers.len(), "two tensors a layer");

@@ -53,10 +53,10 @@ const MARGINAL: Purpose = Purpose::new("neural marginal likelihood");
 /// stay for long in modes of little weight if a posterior has several, and the estimate is then too low.
 ///
 /// # Panics
-/// When codes have other extents, which is a bug of the caller.
+/// Panics if codes have other extents, which is a bug of the caller.
 ///
 /// # Errors
-/// When the model has operations without a single-precision kernel.
+/// Fails if the model has operations without a single-precision kernel.
 #[allow(clippy::too_many_arguments)]
 pub fn estimate(
     model: &dyn LocalModel,

@@ -136,7 +136,7 @@ impl Architecture {
     /// Checks the extents.
     ///
     /// # Errors
-    /// When an extent is zero or records do not divide into groups.
+    /// Fails if an extent is zero or records do not divide into groups.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         let error = |text: String| Err(ArchitectureError(text));
         if self.width == 0 {

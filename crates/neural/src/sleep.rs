@@ -61,7 +61,7 @@ impl<'a> WakeSleep<'a> {
     /// validation and seed.
     ///
     /// # Errors
-    /// When settings or architecture are invalid, records have another width, or there are none.
+    /// Fails if settings or architecture are invalid, records have another width, or there are none.
     pub fn new(
         architecture: &Architecture,
         settings: TrainSettings,

@@ -160,7 +160,7 @@ impl<'a> Trainer<'a> {
     /// Prepares training of `model` under the guide `encoder`.
     ///
     /// # Errors
-    /// When settings are invalid, records have another width, or there are none.
+    /// Fails if settings are invalid, records have another width, or there are none.
     pub fn new(
         encoder: &Encoder,
         model: &dyn LocalModel,
@@ -201,7 +201,7 @@ impl<'a> Trainer<'a> {
     /// Begins with these weights instead of random ones: those of an earlier run, in the same order.
     ///
     /// # Errors
-    /// When they belong to another architecture.
+    /// Fails if they belong to another architecture.
     pub fn start_from(&mut self, tensors: Vec<Tensor>) -> Result<(), TrainError> {
         let same = tensors.len() == self.bound.specs.len()
             && tensors

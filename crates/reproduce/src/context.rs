@@ -117,7 +117,7 @@ impl<'a> Context<'a> {
     /// A file or folder of the data, such as `mnist/train-images-idx3-ubyte.gz`.
     ///
     /// # Errors
-    /// When it is not there; the message says how to get it.
+    /// Fails if it is not there; the message says how to get it.
     pub fn data(&self, path: &str) -> Result<PathBuf, Failure> {
         let full = self.setup.data.join(path);
         if full.exists() {
@@ -133,7 +133,7 @@ impl<'a> Context<'a> {
     /// A path below the results for a file that a part makes and may use again, such as a corpus.
     ///
     /// # Errors
-    /// When its folder cannot be made.
+    /// Fails if its folder cannot be made.
     pub fn scratch(&self, name: &str) -> Result<PathBuf, Failure> {
         let folder = self.folder.path().join(SCRATCH);
         create_folder(&folder).map_err(output)?;
@@ -241,7 +241,7 @@ impl<'a> Context<'a> {
     /// Writes a figure as `NAME.svg` and `NAME.png`.
     ///
     /// # Errors
-    /// When a file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn figure(&mut self, name: &str, figure: &Figure) -> Result<(), Failure> {
         let path = |extension: &str| self.folder.path().join(format!("{name}.{extension}"));
         let (svg, png) = (path("svg"), path("png"));
@@ -254,7 +254,7 @@ impl<'a> Context<'a> {
     /// Lists something as not run, for this reason.
     ///
     /// # Errors
-    /// When `results.json` cannot be written.
+    /// Fails if `results.json` cannot be written.
     pub fn not_run(&mut self, what: What, why: impl Display) -> Result<(), Failure> {
         let row = what.measured(Ours::none(format!("not run: {why}")), self.setup.scale);
         self.results.put(row);

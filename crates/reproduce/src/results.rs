@@ -67,7 +67,7 @@ impl Results {
     /// Reads `results.json`; `None` if there is no such file.
     ///
     /// # Errors
-    /// When it cannot be read, or is something else.
+    /// Fails if it cannot be read, or is something else.
     pub fn read(path: &Path) -> Result<Option<Self>, DataError> {
         let Some(bytes) = read_optional(path)? else {
             return Ok(None);
@@ -85,7 +85,7 @@ impl Results {
     /// Writes `results.json`, atomically.
     ///
     /// # Errors
-    /// When the folder cannot be written to.
+    /// Fails if the folder cannot be written to.
     pub fn write(&self, path: &Path) -> Result<(), DataError> {
         let text = serde_json::to_string_pretty(self).map_err(|error| DataError::Invalid {
             message: format!("cannot write `{}`: {error}", path.display()),

@@ -71,7 +71,7 @@ pub trait Store {
     /// Replaces the stored checkpoint, all or nothing.
     ///
     /// # Errors
-    /// When that failed; the run continues, and the observer is informed.
+    /// Fails if that failed; the run continues, and the observer is informed.
     fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
 }
 
@@ -160,7 +160,7 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Runs an algorithm until it says so, a budget is used up or the caller interrupts.
+/// Runs an algorithm until it stops, a budget is used up or the caller interrupts.
 ///
 /// The order of one iteration is: step, record, progress, checkpoint if due. For any end of the run, a last checkpoint
 /// is written before the output is made. Interruption and budgets are checked before each step, so resuming a finished

@@ -138,7 +138,7 @@ impl Transform {
     /// the log absolute Jacobian determinant.
     ///
     /// # Panics
-    /// When `z` does not have [`Transform::coordinates`] elements: a caller's bug.
+    /// Panics if `z` does not have [`Transform::coordinates`] elements: a caller's bug.
     pub fn constrain(&self, z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) -> f64 {
         assert_eq!(z.len(), self.coordinates(rows, cols), "coordinates");
         let mut each = |f: &dyn Fn(usize, f64) -> (f64, f64)| {
@@ -182,7 +182,7 @@ impl Transform {
     /// Appends the coordinates of the constrained value `x` (column after column) to `out`.
     ///
     /// # Errors
-    /// When `x` violates the constraint; the text says how. `out` is then unchanged.
+    /// Fails if `x` violates the constraint; the text says how. `out` is then unchanged.
     pub fn unconstrain(
         &self,
         x: &[f64],
@@ -219,7 +219,7 @@ impl Transform {
     /// Whether the `rows × cols` value `x` satisfies the constraint, to Stan's tolerance of 10⁻⁸ for equations.
     ///
     /// # Errors
-    /// When it does not.
+    /// Fails if it does not.
     pub fn check(&self, x: &[f64], rows: usize, cols: usize) -> Result<(), Violation> {
         checks::check(self, x, rows, cols)
     }

@@ -21,7 +21,7 @@ impl CorrelatedGaussian {
     /// A Gaussian with unit evidence.
     ///
     /// # Panics
-    /// When the precision (row-major, symmetric) is not positive definite.
+    /// Panics if the precision (row-major, symmetric) is not positive definite.
     pub fn new(mean: Vec<f64>, precision: Vec<f64>) -> Self {
         let d = mean.len();
         let mut l = precision.clone();

@@ -105,7 +105,7 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
     /// A run from `start`.
     ///
     /// # Errors
-    /// When batch, warm-up or estimator do not fit together, or the snapshots would exceed the memory limit.
+    /// Fails if batch, warm-up or estimator do not fit together, or the snapshots would exceed the memory limit.
     pub fn new(
         objective: &'a O,
         seed: u64,

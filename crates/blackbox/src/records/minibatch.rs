@@ -244,7 +244,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
     /// A fit of `family` from `start`, with memory admitted first.
     ///
     /// # Errors
-    /// When batch, draws, warm-up or estimator do not fit the records, or the memory would exceed the limit.
+    /// Fails if batch, draws, warm-up or estimator do not fit the records, or the memory would exceed the limit.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,

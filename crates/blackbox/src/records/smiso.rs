@@ -170,7 +170,7 @@ impl<'a, D: RecordDensity> Smiso<'a, D> {
     /// A fit of `family` from `start`.
     ///
     /// # Errors
-    /// When batch, draws or α do not fit together, or the entries would exceed the memory limit.
+    /// Fails if batch, draws or α do not fit together, or the entries would exceed the memory limit.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,

@@ -133,7 +133,7 @@ pub fn identity(job: &LdaJob<'_>) -> Identity {
 /// (without scores in between).
 ///
 /// # Errors
-/// When settings, documents and start do not go together, or a checkpoint belongs to another run.
+/// Fails if settings, documents and start do not go together, or a checkpoint belongs to another run.
 pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit>, LdaError> {
     let shards = LocalShards::new(
         job.documents,

@@ -136,7 +136,7 @@ impl<C: Components> HiddenMarkov<C> {
     /// with 0, ascends and ends with the number of rows.
     ///
     /// # Errors
-    /// When `starts` does not.
+    /// Fails if `starts` does not.
     pub fn new(
         emissions: C,
         starts: Vec<usize>,

@@ -49,7 +49,7 @@ impl Bags {
 /// The words of bags: one per line, from the given file or from the format's default path.
 ///
 /// # Errors
-/// When there is no such file or it is not UTF-8.
+/// Fails if there is no such file or it is not UTF-8.
 pub(crate) fn read_vocabulary(bags: &Path, given: Option<&Path>) -> Result<Vec<String>, DataError> {
     let path = match given {
         Some(path) => path.to_path_buf(),

@@ -106,7 +106,7 @@ pub struct BuildProgress {
 /// written.
 ///
 /// # Errors
-/// When an input cannot be read or is damaged, when no word or no document remains, when the file cannot be written, or
+/// Fails if an input cannot be read or is damaged, when no word or no document remains, when the file cannot be written, or
 /// when `progress` returns false ("interrupted"). The file is written whole or not at all.
 pub fn build(
     sources: &Sources,

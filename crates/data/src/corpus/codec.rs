@@ -36,7 +36,7 @@ fn take(bytes: &mut &[u8]) -> Result<u64, Malformed> {
 /// Appends a document. `scratch` is a buffer to reuse.
 ///
 /// # Panics
-/// When terms do not ascend or a count is 0: a caller's bug.
+/// Panics if terms do not ascend or a count is 0: a caller's bug.
 pub fn encode(terms: &[u32], counts: &[u32], scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     scratch.clear();
     put(scratch, terms.len() as u64);
@@ -58,7 +58,7 @@ pub fn encode(terms: &[u32], counts: &[u32], scratch: &mut Vec<u8>, out: &mut Ve
 /// Moves past a document.
 ///
 /// # Errors
-/// When the bytes are not documents.
+/// Fails if the bytes are not documents.
 pub fn skip(bytes: &mut &[u8]) -> Result<(), Malformed> {
     let length = usize::try_from(take(bytes)?).map_err(|_| Malformed)?;
     *bytes = bytes.get(length..).ok_or(Malformed)?;
@@ -68,7 +68,7 @@ pub fn skip(bytes: &mut &[u8]) -> Result<(), Malformed> {
 /// Reads the document at the front of `bytes`, pair by pair, and moves past it. Every term is below `limit`.
 ///
 /// # Errors
-/// When the bytes are not a document; some pairs may have been visited.
+/// Fails if the bytes are not a document; some pairs may have been visited.
 #[inline]
 pub fn decode(
     bytes: &mut &[u8],

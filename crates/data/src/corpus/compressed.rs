@@ -24,7 +24,7 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Opens a file for reading; gzip, xz and Zstandard files, also of several streams in sequence, are decompressed.
 ///
 /// # Errors
-/// When the file cannot be opened. Damage in a stream appears as an error of a later read; [`read_error`] words it.
+/// Fails if the file cannot be opened. Damage in a stream appears as an error of a later read; [`read_error`] words it.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
     let io = |error: io::Error| DataError::io("read", path, &error);
     if path.is_dir() {

@@ -64,7 +64,7 @@ impl CorpusFile {
     /// never does: it replaces the old file by a new one), [`check_unchanged`](Self::check_unchanged) reports it.
     ///
     /// # Errors
-    /// When the file is not a corpus, of another version, cut short or damaged.
+    /// Fails if the file is not a corpus, of another version, cut short or damaged.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let io = |error: std::io::Error| DataError::io("read", path, &error);
         let wrong =
@@ -241,7 +241,7 @@ impl CorpusFile {
     /// Reads a document. Costs up to [`block`](Self::block) steps over neighbours besides the document itself.
     ///
     /// # Panics
-    /// When there is no such document, which is a bug of the caller.
+    /// Panics if there is no such document, which is a bug of the caller.
     pub fn read(&self, part: Split, index: usize, document: &mut Document) {
         document.terms.clear();
         document.counts.clear();
@@ -254,7 +254,7 @@ impl CorpusFile {
     /// Calls `visit` with the terms of a document, ascending, and their counts. Costs as much as [`read`](Self::read).
     ///
     /// # Panics
-    /// When there is no such document, which is a bug of the caller.
+    /// Panics if there is no such document, which is a bug of the caller.
     pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
         assert!(
             index < self.documents(part),

@@ -21,7 +21,7 @@ use crate::error::DataError;
 /// Opens a Parquet file; every line is a JSON object with those of these columns that exist.
 ///
 /// # Errors
-/// When the file cannot be read, is not a Parquet file, or has no column `field`.
+/// Fails if the file cannot be read, is not a Parquet file, or has no column `field`.
 pub fn open(
     path: &Path,
     field: &str,

@@ -148,7 +148,7 @@ impl Sources {
     /// hidden ones.
     ///
     /// # Errors
-    /// When a file does not exist or has an unknown format, when text and bags are mixed, or when bags lack words.
+    /// Fails if a file does not exist or has an unknown format, when text and bags are mixed, or when bags lack words.
     pub fn new(paths: &[PathBuf], settings: &SourceSettings) -> Result<Self, DataError> {
         let mut inputs = Vec::new();
         for path in paths {

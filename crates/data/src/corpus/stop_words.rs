@@ -51,7 +51,7 @@ impl StopWords {
     /// The words of a file, separated by white space; `#` starts a comment.
     ///
     /// # Errors
-    /// When the file cannot be read or is not UTF-8.
+    /// Fails if the file cannot be read or is not UTF-8.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let mut text = String::new();
         std::io::Read::read_to_string(&mut compressed::open(path)?, &mut text)

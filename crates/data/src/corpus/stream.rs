@@ -29,7 +29,7 @@ pub struct NewDocument {
 /// threads. Visits all documents; those without a known word, or that are not text, have no words.
 ///
 /// # Errors
-/// When an input cannot be read or is damaged, or an error of `visit`.
+/// Fails if an input cannot be read or is damaged, or an error of `visit`.
 pub fn stream<E: From<DataError>>(
     sources: &Sources,
     words: &[String],

@@ -82,7 +82,7 @@ impl VocabularySettings {
 /// Chooses words: their indices in `words`, by falling number of documents, with ties in alphabetical order.
 ///
 /// # Errors
-/// When no word remains, with the reason.
+/// Fails if no word remains, with the reason.
 pub fn choose(
     words: &[(&str, Count)],
     documents: u64,

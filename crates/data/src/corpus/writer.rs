@@ -128,7 +128,7 @@ impl CorpusWriter<'_> {
     /// Adds a document: terms ascending, counts positive.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn document(&mut self, part: Split, terms: &[u32], counts: &[u32]) -> io::Result<()> {
         let growing = &mut self.parts[part as usize];
         codec::encode(terms, counts, &mut self.scratch, &mut growing.block);

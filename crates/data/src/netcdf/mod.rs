@@ -102,7 +102,7 @@ pub const NETCDF: bool = cfg!(feature = "netcdf");
 /// Writes the draws, and the data if given, as NetCDF-4, atomically.
 ///
 /// # Errors
-/// When the file cannot be written, and in builds that leave NetCDF out ([`NETCDF`]).
+/// Fails if the file cannot be written, and in builds that leave NetCDF out ([`NETCDF`]).
 #[cfg(feature = "netcdf")]
 pub fn write_draws_netcdf(
     path: &Path,

@@ -59,7 +59,7 @@ impl Rows {
     /// (PNG and PGM pictures of one size, grey); anything else is IDX. Each may end in `.gz` too.
     ///
     /// # Errors
-    /// When it cannot be read or does not follow its format; when there are no rows, rows have no elements, or an
+    /// Fails if it cannot be read or does not follow its format; when there are no rows, rows have no elements, or an
     /// element is not finite: the message names the location.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         Self::open_within(path, HELD)
@@ -106,7 +106,7 @@ impl Rows {
     /// The rows of a table of numeric columns.
     ///
     /// # Errors
-    /// When a column is not of numbers, or a value is missing.
+    /// Fails if a column is not of numbers, or a value is missing.
     pub fn of_table(table: &Table) -> Result<Self, DataError> {
         let columns: Vec<&[f64]> = table
             .columns()
@@ -242,7 +242,7 @@ impl Rows {
     /// Reads a row, rounded to single precision.
     ///
     /// # Panics
-    /// When there is no such row, or `out` does not have its width.
+    /// Panics if there is no such row, or `out` does not have its width.
     pub fn read(&self, row: usize, out: &mut [f32]) {
         let width = self.width();
         assert!(row < self.rows && out.len() == width);

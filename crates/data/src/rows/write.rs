@@ -32,10 +32,10 @@ pub trait Number: Copy + Display + PartialOrd {
     /// NumPy's name of the type.
     const TYPE: &'static str;
 
-    /// Writes its bytes, the least first.
+    /// Writes its bytes in little-endian order.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// The writer fails.
     fn write(self, out: &mut dyn Write) -> io::Result<()>;
 }
 
@@ -67,7 +67,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
     /// Writes the header of `rows` rows with the columns `names`.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Fails if it cannot be written.
     pub fn new(
         out: &'w mut dyn Write,
         format: RowFormat,
@@ -106,10 +106,10 @@ impl<'w, T: Number> RowWriter<'w, T> {
     /// NaN.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// The writer fails.
     ///
     /// # Panics
-    /// When the numbers do not make whole rows.
+    /// Panics if the numbers do not make whole rows.
     pub fn write(&mut self, rows: &[T]) -> io::Result<()> {
         assert!(rows.len().is_multiple_of(self.width), "whole rows");
         match self.format {
@@ -130,7 +130,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
     /// Writes one row behind a cell that names it, which the header has a name for, too. A NumPy array cannot hold it.
     ///
     /// # Errors
-    /// When it cannot be written, or the format is not a CSV.
+    /// Fails if it cannot be written, or the format is not a CSV.
     pub fn write_named(&mut self, name: &str, row: &[T]) -> io::Result<()> {
         if self.format != RowFormat::Csv {
             return Err(io::Error::other("rows have names in CSV alone"));

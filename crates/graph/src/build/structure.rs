@@ -26,7 +26,7 @@ impl Graph {
     /// `out[i] = x[index[i]]`.
     ///
     /// # Panics
-    /// When an index is out of range: a caller's bug.
+    /// Panics if an index is out of range: a caller's bug.
     pub fn gather(&mut self, x: NodeId, index: &[u32]) -> NodeId {
         let from = self.shape(x);
         assert!(!from.record, "gather from a fixed-size value");
@@ -415,7 +415,7 @@ impl Graph {
     /// The results of a solver at its vector of arguments.
     ///
     /// # Panics
-    /// When the body does not have the form of its kind, or `x` not its length: a caller's bug.
+    /// Panics if the body does not have the form of its kind, or `x` not its length: a caller's bug.
     pub fn solver_value(&mut self, solver: Solver, x: NodeId) -> NodeId {
         if let Some(problem) = solver.problem() {
             panic!("{problem}");

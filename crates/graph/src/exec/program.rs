@@ -96,7 +96,7 @@ impl Program {
     /// Binds a batch of records: everything that the lanes share is computed again.
     ///
     /// # Panics
-    /// When the batch is larger than the capacity or names a record that is not there.
+    /// Panics if the batch is larger than the capacity or names a record that is not there.
     pub fn bind(&mut self, batch: &[u32]) {
         self.bind_shared(batch, &[]);
     }

@@ -24,7 +24,7 @@ impl SharedProgram {
     /// Plans `graph`, which has no record axis.
     ///
     /// # Panics
-    /// When lanes read a value that itself depends on a sum over lanes.
+    /// Panics if lanes read a value that itself depends on a sum over lanes.
     pub fn new(graph: &Graph, simd: Simd) -> Self {
         let graph = crate::passes::compact(graph);
         let sums: Vec<NodeId> = graph
@@ -58,7 +58,7 @@ impl SharedProgram {
     /// out likewise.
     ///
     /// # Panics
-    /// When an input does not have the length of its slot.
+    /// Panics if an input does not have the length of its slot.
     pub fn run(&mut self, inputs: &[&[f64]], lanes: usize) -> Vec<Vec<f64>> {
         self.lanes.bind_shared(&[], inputs);
         let block = self.lanes.block();

@@ -107,7 +107,7 @@ fn import_op(graph: &Graph, op: Op, out: &mut Graph) -> Op {
 /// that are used.
 ///
 /// # Panics
-/// When an output depends on another input.
+/// Panics if an output depends on another input.
 pub fn extract(graph: &Graph, outputs: &[NodeId]) -> Graph {
     let mut out = Graph::new();
     out.inputs.extend_from_slice(&graph.inputs[..1]);

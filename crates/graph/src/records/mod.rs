@@ -87,7 +87,7 @@ impl RecordGraph {
     /// scalar; the likelihood has a record axis.
     ///
     /// # Panics
-    /// When the graphs are not of the stated form: a front end's bug.
+    /// Panics if the graphs are not of the stated form: a front end's bug.
     pub fn new(prior: &Graph, likelihood: &Graph, execution: Execution) -> Self {
         Self::made(prior, likelihood, execution, true)
     }

@@ -181,7 +181,7 @@ impl SingleProgram {
     /// or `len` elements for each of `lanes` lanes, lane after lane.
     ///
     /// # Panics
-    /// When an input has another length, or there are more lanes than the workspace has room for.
+    /// Panics if an input has another length, or there are more lanes than the workspace has room for.
     pub fn run_lanes(&self, workspace: &mut SingleWorkspace, inputs: &[&[f32]], lanes: usize) {
         self.check(workspace, inputs, lanes, true);
         self.run_shared(&self.before, workspace, inputs, lanes);
@@ -299,7 +299,7 @@ impl SingleProgram {
     /// shared one, lane after lane of a lane's.
     ///
     /// # Panics
-    /// When the output is an input or a constant.
+    /// Panics if the output is an input or a constant.
     pub fn output<'w>(
         &self,
         workspace: &'w SingleWorkspace,

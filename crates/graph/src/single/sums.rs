@@ -254,7 +254,7 @@ impl SingleProgram {
     /// inputs are not read and may be empty, so that `consume` can change their source.
     ///
     /// # Panics
-    /// When inputs do not fit, or the number of parts is not that of the tiles.
+    /// Panics if inputs do not fit, or the number of parts is not that of the tiles.
     pub fn consume_sums<P: Send>(
         &self,
         workspace: &SingleWorkspace,

@@ -33,7 +33,7 @@ pub(crate) struct Roles<T> {
     pub jacobian: Option<T>,
     /// The body and its derivative along a direction.
     pub moving: Option<T>,
-    /// Products of weights with derivatives of the body, or of the moving one.
+    /// Vector-Jacobian products of the body, or of `moving` if that is present.
     pub pull: Option<T>,
     /// The function that a root maximises.
     pub objective: Option<T>,
@@ -190,7 +190,7 @@ fn pull(mut graph: Graph, inputs: &[NodeId], wanted: Option<usize>) -> Graph {
     passes::compact(&graph)
 }
 
-/// A body at work for the solvers of `jensen-math`.
+/// A body as a problem for the solvers of `jensen-math`.
 struct Body<'a, E> {
     rate: &'a mut E,
     jacobian: Option<&'a mut E>,

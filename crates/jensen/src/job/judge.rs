@@ -54,7 +54,7 @@ impl Baseline {
         )
     }
 
-    /// The reason against the fit, if it is worse.
+    /// The reason to distrust the fit, if it is worse.
     fn reason(&self) -> Option<Reason> {
         (self.fit.is_nan() || self.fit < self.least).then(|| {
             let text = format!(

@@ -249,7 +249,7 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
     reasons
 }
 
-/// The reasons against a fit in comparison with a plain model.
+/// The reasons to distrust a fit that follow from the comparison with a plain model.
 fn behind(made: &Made<'_>) -> Option<Reason> {
     let plain = made
         .learnt

@@ -192,7 +192,7 @@ pub struct Made {
     pub score: Score,
     /// The description of the global parameters.
     pub described: Described,
-    /// The reason against the fit.
+    /// The reason to distrust the fit.
     pub doubt: Option<Reason>,
     /// The plain model beside it.
     pub baseline: Option<Baseline>,

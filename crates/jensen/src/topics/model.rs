@@ -54,7 +54,7 @@ impl TopicModel {
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// When the bytes are damaged, of another format version or hold something else.
+    /// Fails if the bytes are damaged, of another format version or hold something else.
     pub fn decode(bytes: &[u8]) -> Result<Self, TopicModelError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(TopicModelError::Bytes)?;
         Self::restore(&checkpoint.state).map_err(TopicModelError::Content)

@@ -233,7 +233,7 @@ impl VaeModel {
     /// The networks ready to run, with the posterior of the decoder's weights where they have one.
     ///
     /// # Errors
-    /// When the architecture has operations without a single-precision kernel, or only some of the decoder's tensors have
+    /// Fails if the architecture has operations without a single-precision kernel, or only some of the decoder's tensors have
     /// a posterior.
     pub fn autoencoder(&self, simd: Simd) -> Result<Autoencoder, AutoencoderError> {
         Autoencoder::new(self.architecture.clone(), self.tensors.clone(), simd)?

@@ -125,7 +125,7 @@ impl Likelihood {
     /// The same likelihood with other parameters.
     ///
     /// # Panics
-    /// When their number differs from that of [`parameters`](Self::parameters).
+    /// Panics if their number differs from that of [`parameters`](Self::parameters).
     #[must_use]
     pub fn with_values(self, values: &[f64]) -> Self {
         assert_eq!(values.len(), self.parameters().len(), "likelihood values");

@@ -103,7 +103,7 @@ impl Spec {
     /// Reads a specification.
     ///
     /// # Errors
-    /// When the text does not follow the grammar; the error points at the position.
+    /// Fails if the text does not follow the grammar; the error points at the position.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         // Positions are reported on one line.
         let text: String = text

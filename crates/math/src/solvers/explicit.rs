@@ -261,7 +261,7 @@ pub(super) const CASH_KARP: Pair = Pair {
     correction: None,
 };
 
-/// A pair at work on a problem.
+/// A pair that solves a problem.
 pub(super) struct Explicit<'a> {
     pair: &'a Pair,
     ode: &'a Ode,

@@ -38,7 +38,7 @@ const SLOW: usize = 8;
 /// Newton's method ends where the error that it leaves is this much of the tolerance.
 const SETTLED: f64 = 1e-3;
 
-/// Collocation at work on a problem.
+/// Collocation that solves a problem.
 pub(super) struct Radau<'a> {
     pub(super) method: &'static Collocation,
     pub(super) ode: &'a Ode,

@@ -248,7 +248,7 @@ fn key(set: Set, latent: usize, method: Method, seed: u64) -> String {
 /// A run of this figure with at least this number of samples, and its weights.
 ///
 /// # Errors
-/// When data are missing, training diverges, or the user stops it.
+/// Fails if data are missing, training diverges, or the user stops it.
 pub fn trained(
     context: &mut Context<'_>,
     set: Set,

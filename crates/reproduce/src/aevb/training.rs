@@ -94,7 +94,7 @@ impl Job<'_> {
     /// `exact` is set; then training starts again.
     ///
     /// # Errors
-    /// When training diverges, the user stops it, or a file cannot be written.
+    /// Fails if training diverges, the user stops it, or a file cannot be written.
     pub fn train(
         &self,
         context: &mut Context<'_>,

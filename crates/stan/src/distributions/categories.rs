@@ -48,7 +48,7 @@ pub static TABLE: &[Multivariate] = &[
 /// The category `n` counted from 0.
 ///
 /// # Errors
-/// When it is not between 1 and `k`: the point is rejected.
+/// Fails if it is not between 1 and `k`: the point is rejected.
 pub fn category(function: &str, n: i32, k: usize) -> FnResult<usize> {
     match usize::try_from(n) {
         Ok(n) if (1..=k).contains(&n) => Ok(n - 1),
@@ -117,7 +117,7 @@ fn lower_categorical(w: &mut Whole<'_, '_>) -> FnResult<()> {
 /// See its row.
 ///
 /// # Errors
-/// When sizes do not fit, or an outcome is not a category.
+/// Fails if sizes do not fit, or an outcome is not a category.
 pub fn lower_categorical_logit(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let beta = w.passed[1].sym;
     if let Some(y) = record_outcome(w, beta.dims()?.size())? {

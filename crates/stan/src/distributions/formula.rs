@@ -44,7 +44,7 @@ impl<'g> DensityBuilder<'g> {
     /// The arguments as values of the graph.
     ///
     /// # Panics
-    /// When the number is not N: the signature table and the formulas disagree.
+    /// Panics if the number is not N: the signature table and the formulas disagree.
     pub fn get<const N: usize>(&self) -> [E<'g>; N] {
         let all: Vec<E<'g>> = self.args.iter().map(|a| a.e).collect();
         all.try_into().unwrap_or_else(|all: Vec<E<'g>>| {
@@ -96,7 +96,7 @@ impl<'g> DensityBuilder<'g> {
     /// Checks argument `i`: draws outside its domain are rejected.
     ///
     /// # Errors
-    /// When a known value is outside.
+    /// Fails if a known value is outside.
     pub fn guard(&self, i: usize, what: &str, domain: Domain) -> FnResult<()> {
         guard(self.name, self.args[i].e, what, domain)
     }
@@ -186,7 +186,7 @@ impl Formula {
     /// The log density, without terms that only involve data if `drop`.
     ///
     /// # Errors
-    /// When sizes do not fit, or a known argument is outside its domain.
+    /// Fails if sizes do not fit, or a known argument is outside its domain.
     pub fn build<'g>(
         self,
         tape: &'g Tape,
@@ -367,7 +367,7 @@ pub const ABOVE_ZERO: [f64; 2] = [0.0, f64::INFINITY];
 /// Argument `i` as known numbers: integers never depend on parameters.
 ///
 /// # Errors
-/// When they do.
+/// Fails if they do.
 pub fn known_ints(d: &DensityBuilder<'_>, i: usize) -> FnResult<Vec<f64>> {
     d.args[i].e.data().ok_or_else(|| {
         FnError::unsupported(format!(

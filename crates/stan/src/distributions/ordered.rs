@@ -120,7 +120,7 @@ fn draw(rng: &mut Draws, args: &[&Value], log_f: fn(f64) -> f64) -> FnResult<Val
 /// See its row.
 ///
 /// # Errors
-/// When sizes do not fit, or an outcome is not a category.
+/// Fails if sizes do not fit, or an outcome is not a category.
 pub fn lower_ordered_logistic(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let (k, eta, cuts) = lower_arguments(w)?;
     let p = ordered_terms(w, &k, eta, cuts, &|c, eta| {

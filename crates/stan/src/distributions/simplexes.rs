@@ -125,7 +125,7 @@ pub static TABLE: &[Multivariate] = &[
 /// Whether the elements are not negative and sum to 1 within 10⁻⁸.
 ///
 /// # Errors
-/// When they do not: the point is rejected.
+/// Fails if they do not: the point is rejected.
 pub fn check_simplex(function: &str, what: &str, theta: &[f64]) -> FnResult<()> {
     check(function, what, Domain::NonNegative, theta)?;
     let sum: f64 = theta.iter().sum();

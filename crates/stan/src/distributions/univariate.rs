@@ -240,7 +240,7 @@ impl Univariate {
     /// Density or distribution function of all elements: sum, or product for `_cdf`.
     ///
     /// # Errors
-    /// When sizes do not match or an argument is outside its domain.
+    /// Fails if sizes do not match or an argument is outside its domain.
     pub fn call(&self, suffix: Suffix, keep: Keep, args: &[&Value]) -> FnResult<f64> {
         if let Some(longer) = self.longer(suffix, args.len()) {
             return (longer.log_density)(keep, args);
@@ -313,7 +313,7 @@ impl Univariate {
     /// Adds the terms of a function over the graph.
     ///
     /// # Errors
-    /// When a known argument is outside its domain.
+    /// Fails if a known argument is outside its domain.
     pub fn lower(&self, suffix: Suffix, d: &mut DensityBuilder<'_>) -> FnResult<()> {
         if d.args.len() != self.params.len() + 1 {
             return Err(self.other_form(d.name, d.args.len()));
@@ -438,7 +438,7 @@ impl Univariate {
 /// A count as an `int`.
 ///
 /// # Errors
-/// When it does not fit 32 bits.
+/// Fails if it does not fit 32 bits.
 pub fn int_variate(function: &str, x: f64) -> FnResult<i32> {
     if x.is_nan() || x.abs() > f64::from(i32::MAX) {
         return Err(FnError::domain(format!(

@@ -62,7 +62,7 @@ pub const LOWERED: &[(&str, WholeFormula)] = &[
 /// The log density of outcomes with varying parameters, which has more arguments than `wiener`.
 ///
 /// # Errors
-/// When an argument is outside its domain, or sizes do not match.
+/// Fails if an argument is outside its domain, or sizes do not match.
 pub fn varying(keep: Keep, args: &[&Value]) -> FnResult<f64> {
     match keep.on(u32::MAX) {
         true => total("wiener_lpdf", Of::Density, args),

@@ -87,7 +87,7 @@ impl LaplaceForm {
     /// The arguments of a checked call.
     ///
     /// # Errors
-    /// When a function argument is missing.
+    /// Fails if a function argument is missing.
     pub fn arguments<'e>(&self, name: &str, args: &'e [Expr]) -> FnResult<LaplaceCall<'e>> {
         let wrong = || FnError::invalid(format!("{name}: a function is missing"));
         let passed = |expr: &'e Expr| match &expr.kind {
@@ -141,7 +141,7 @@ impl LaplaceSettings {
     /// For a prior with `n` unknowns. `settings` are the tuple's entries behind the start.
     ///
     /// # Errors
-    /// When one is out of its domain.
+    /// Fails if one is out of its domain.
     pub fn new(name: &str, n: usize, block: i32, settings: Option<&[Value]>) -> FnResult<Self> {
         let wrong = |what: &str, x: f64, must: &str| {
             Err(FnError::domain(format!(
@@ -202,7 +202,7 @@ impl LaplaceSettings {
 /// Latent variables of a square covariance matrix.
 ///
 /// # Errors
-/// When it is not square.
+/// Fails if it is not square.
 pub fn latent(name: &str, (rows, cols): (usize, usize)) -> FnResult<usize> {
     if rows == cols {
         return Ok(rows);
@@ -215,7 +215,7 @@ pub fn latent(name: &str, (rows, cols): (usize, usize)) -> FnResult<usize> {
 /// Whether a vector has one element for each latent variable.
 ///
 /// # Errors
-/// When it has not.
+/// Fails if it has not.
 pub fn check_latent(name: &str, what: &str, found: usize, n: usize) -> FnResult<()> {
     if found == n {
         return Ok(());
@@ -228,7 +228,7 @@ pub fn check_latent(name: &str, what: &str, found: usize, n: usize) -> FnResult<
 /// Positions from 0 of the latent variables that counts belong to.
 ///
 /// # Errors
-/// When their number differs from that of the counts, or one is out of range.
+/// Fails if their number differs from that of the counts, or one is out of range.
 pub fn positions(name: &str, counts: usize, index: &Value, n: usize) -> FnResult<Vec<u32>> {
     let index = index.numbers();
     if index.len() != counts {
@@ -252,7 +252,7 @@ pub fn positions(name: &str, counts: usize, index: &Value, n: usize) -> FnResult
 /// A density of the library by its name.
 ///
 /// # Errors
-/// When the library has no such likelihood.
+/// Fails if the library has no such likelihood.
 pub fn density(name: &str) -> FnResult<BuiltinId> {
     BuiltinId::from_name(name)
         .ok_or_else(|| FnError::invalid(format!("the library has no `{name}`")))

@@ -108,7 +108,7 @@ impl RootForm {
     /// The system with its settings, which `value(position)` returns.
     ///
     /// # Errors
-    /// When a setting is out of its domain.
+    /// Fails if a setting is out of its domain.
     pub fn root<'v>(
         &self,
         name: &str,
@@ -162,7 +162,7 @@ impl DaeForm {
     /// The problem with its settings, which `value(position)` returns, and residuals with this number of parameters.
     ///
     /// # Errors
-    /// When a setting is outside of its domain, or the numbers of states and derivatives differ.
+    /// Fails if a setting is outside of its domain, or the numbers of states and derivatives differ.
     pub fn ode<'v>(
         &self,
         name: &str,
@@ -235,7 +235,7 @@ impl OdeForm {
     /// The problem with its settings, which `value(position)` returns.
     ///
     /// # Errors
-    /// When a setting is out of its domain.
+    /// Fails if a setting is out of its domain.
     pub fn ode<'v>(
         &self,
         name: &str,
@@ -345,7 +345,7 @@ pub fn check_times(name: &str, start: f64, times: &[f64]) -> FnResult<()> {
 /// The tolerance of `integrate_1d`, if given.
 ///
 /// # Errors
-/// When it is not positive.
+/// Fails if it is not positive.
 pub fn integral_tolerance(given: Option<f64>) -> FnResult<f64> {
     let tolerance = match given {
         Some(x) => positive("integrate_1d", "the relative tolerance", x)?,

@@ -119,7 +119,7 @@ impl Machine<'_> {
     /// The type of a declaration with its sizes evaluated.
     ///
     /// # Errors
-    /// When a size is negative, the value would exceed the memory limit, or no value of these sizes satisfies the
+    /// Fails if a size is negative, the value would exceed the memory limit, or no value of these sizes satisfies the
     /// constraint.
     pub fn resolve(&mut self, decl: &Decl) -> Eval<Sized> {
         let var = self.program.var(decl.var);

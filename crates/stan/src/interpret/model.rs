@@ -32,7 +32,7 @@ impl Interpreter {
     /// `print`.
     ///
     /// # Errors
-    /// When the data do not fit their declarations, transformed data violate theirs, or their statements fail.
+    /// Fails if the data do not fit their declarations, transformed data violate theirs, or their statements fail.
     pub fn bind(
         &self,
         program: Arc<Program>,
@@ -45,7 +45,7 @@ impl Interpreter {
     /// The same with made-up data.
     ///
     /// # Errors
-    /// When no made-up data satisfy the declarations, or transformed data fail with them.
+    /// Fails if no made-up data satisfy the declarations, or transformed data fail with them.
     pub fn bind_invented(&self, program: Arc<Program>, what: Invention) -> Eval<BoundModel> {
         self.bind_by(program, &mut |_| {}, |machine| invent_data(machine, what))
     }
@@ -209,7 +209,7 @@ impl BoundModel {
     /// the additive constants of `~` and `_lupdf` if `propto`.
     ///
     /// # Errors
-    /// When the point is rejected ([`ErrorKind::Rejected`]) or the program fails.
+    /// Fails if the point is rejected ([`ErrorKind::Rejected`]) or the program fails.
     pub fn log_density(&self, z: &[f64], jacobian: bool, propto: bool) -> Eval<f64> {
         self.log_density_with(z, jacobian, propto, &mut |_| {})
     }
@@ -243,7 +243,7 @@ impl BoundModel {
     /// Sets the parameters of the machine to the constrained values of `z` and adds the log-Jacobian.
     ///
     /// # Errors
-    /// When `z` has another dimension, or a bound rejects the point.
+    /// Fails if `z` has another dimension, or a bound rejects the point.
     pub fn read_parameters(&self, machine: &mut Machine<'_>, z: &[f64]) -> Eval<()> {
         if z.len() != self.dim {
             let message = format!("the point has {} coordinates, not {}", z.len(), self.dim);
@@ -346,7 +346,7 @@ impl BoundModel {
     /// As [`Posterior::constrain`], with the location of errors; `sink` receives the output of `print`.
     ///
     /// # Errors
-    /// When the model rejects the point or fails.
+    /// Fails if the model rejects the point or fails.
     pub fn constrain_with(
         &self,
         z: &[f64],

@@ -82,7 +82,7 @@ pub fn unsupported(id: BuiltinId) -> FnError {
 /// Calls a library function without random numbers and function arguments.
 ///
 /// # Errors
-/// When an argument is outside its domain, sizes do not fit, or the function has no implementation here.
+/// Fails if an argument is outside its domain, sizes do not fit, or the function has no implementation here.
 pub fn call(id: BuiltinId, keep: Keep, args: &[&Value]) -> FnResult<Value> {
     let implementation = implementation(id).ok_or_else(|| unsupported(id))?;
     let argument = |i: usize| -> FnResult<&Value> {

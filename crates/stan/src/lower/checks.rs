@@ -10,7 +10,7 @@ use crate::value::error::FnResult;
 /// The condition under which a value violates the constraint of its declaration, `None` if it never does.
 ///
 /// # Errors
-/// When a known value violates it.
+/// Fails if a known value violates it.
 pub(super) fn violated<'g>(
     cx: &Cx<'g>,
     constraint: &Constraint,

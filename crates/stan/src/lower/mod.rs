@@ -136,7 +136,7 @@ const STACK: usize = 256 << 20;
 /// The expression graph of the log density.
 ///
 /// # Errors
-/// When the program uses an unsupported construct with parameters, would exceed the node limit, or fails for these data
+/// Fails if the program uses an unsupported construct with parameters, would exceed the node limit, or fails for these data
 /// at any parameters.
 pub fn lower(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, LowerError> {
     with_stack(|| lower_here(bound, options))

@@ -61,7 +61,7 @@ impl Domain {
 /// The domain check of one argument of `function`.
 ///
 /// # Errors
-/// When the value is outside: the point is rejected.
+/// Fails if the value is outside: the point is rejected.
 pub fn check(function: &str, what: &str, domain: Domain, x: &[f64]) -> FnResult<()> {
     for (i, v) in x.iter().enumerate() {
         if !domain.contains(*v) {
@@ -104,7 +104,7 @@ fn check_known(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult
 /// rejected.
 ///
 /// # Errors
-/// When a known value is outside.
+/// Fails if a known value is outside.
 pub fn check_values(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<()> {
     check_known(function, e, what, domain).map(|_| ())
 }
@@ -112,7 +112,7 @@ pub fn check_values(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnR
 /// The domain check of an argument: draws outside are rejected.
 ///
 /// # Errors
-/// When a known value is outside.
+/// Fails if a known value is outside.
 pub fn guard(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<()> {
     if check_known(function, e, what, domain)? {
         return Ok(());

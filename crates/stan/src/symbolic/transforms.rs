@@ -33,7 +33,7 @@ pub enum Bounds<'g> {
 /// A bound of a variable with these extents; elements equal to `infinity` are unbounded.
 ///
 /// # Errors
-/// When it has another shape, or is not a number.
+/// Fails if it has another shape, or is not a number.
 pub fn bound<'g>(tape: &'g Tape, sym: &Sym, dims: &Dims, infinity: f64) -> FnResult<Bound<'g>> {
     let e = sym.e(tape)?;
     if !sym.is_scalar() && e.len() != dims.size() {
@@ -78,7 +78,7 @@ fn location<'g>(z: E<'g>, bound: Bound<'g>, without: f64) -> E<'g> {
 /// Constrained elements and log-Jacobian if each element is transformed separately.
 ///
 /// # Errors
-/// When known bounds exclude all values, or a known multiplier is not positive.
+/// Fails if known bounds exclude all values, or a known multiplier is not positive.
 pub fn elementwise<'g>(
     what: &'static str,
     z: E<'g>,

@@ -366,7 +366,7 @@ impl Sym {
     /// A known `int`.
     ///
     /// # Errors
-    /// When it depends on parameters.
+    /// Fails if it depends on parameters.
     pub fn int(&self) -> FnResult<i32> {
         match self {
             Sym::Int(i) => Ok(*i),
@@ -383,7 +383,7 @@ impl Sym {
     /// A known number of things.
     ///
     /// # Errors
-    /// When it is negative or depends on parameters.
+    /// Fails if it is negative or depends on parameters.
     pub fn size(&self, what: &str) -> FnResult<usize> {
         let n = self.int()?;
         usize::try_from(n)

@@ -144,7 +144,7 @@ fn pick<T: Copy>(x: &[T], pos: &Pos) -> Vec<T> {
 /// it an empty array is a [`Value::Array`].
 ///
 /// # Errors
-/// When an index is out of bounds.
+/// Fails if an index is out of bounds.
 pub fn get(value: &Value, idx: &[Idx], ty: Option<&Type>) -> Result<Value, IndexError> {
     get_at(value, idx, ty, 1)
 }
@@ -257,7 +257,7 @@ fn part<T: Copy>(
 /// Assigns `new` to the part of `target` that `idx` names.
 ///
 /// # Errors
-/// When an index is out of bounds or the part has another shape than `new`.
+/// Fails if an index is out of bounds or the part has another shape than `new`.
 pub fn set(target: &mut Value, idx: &[Idx], new: Value) -> Result<(), IndexError> {
     set_at(target, idx, new, 1)
 }
@@ -381,7 +381,7 @@ pub enum Step {
 /// The part of `value` at the end of a path.
 ///
 /// # Errors
-/// When an index is out of bounds.
+/// Fails if an index is out of bounds.
 pub fn get_path(value: &Value, path: &[Step]) -> Result<Value, IndexError> {
     match path.split_first() {
         None => Ok(value.clone()),
@@ -397,7 +397,7 @@ pub fn get_path(value: &Value, path: &[Step]) -> Result<Value, IndexError> {
 /// Assigns `new` to the part of `target` at the end of a path.
 ///
 /// # Errors
-/// When an index is out of bounds or the part has another shape than `new`.
+/// Fails if an index is out of bounds or the part has another shape than `new`.
 pub fn set_path(target: &mut Value, path: &[Step], new: Value) -> Result<(), IndexError> {
     match path.split_first() {
         None => set(target, &[], new),

@@ -42,7 +42,7 @@ impl<T: Copy> Mat<T> {
     /// A matrix of `rows × cols` from its elements, column after column.
     ///
     /// # Panics
-    /// When the number of elements is another one: a caller's bug.
+    /// Panics if the number of elements is another one: a caller's bug.
     pub fn new(rows: usize, cols: usize, data: Vec<T>) -> Self {
         assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix");
         Mat { rows, cols, data }
@@ -190,7 +190,7 @@ impl Value {
     /// An `int`.
     ///
     /// # Errors
-    /// When it is none.
+    /// Fails if it is none.
     pub fn int(&self) -> FnResult<i32> {
         match self {
             Int(i) => Ok(*i),
@@ -201,7 +201,7 @@ impl Value {
     /// An `int` that counts something: not negative.
     ///
     /// # Errors
-    /// When it is negative, or no int.
+    /// Fails if it is negative, or no int.
     pub fn size_arg(&self, what: &str) -> FnResult<usize> {
         let n = self.int()?;
         usize::try_from(n)
@@ -211,7 +211,7 @@ impl Value {
     /// A `real` or `int` as a number.
     ///
     /// # Errors
-    /// When it is neither.
+    /// Fails if it is neither.
     pub fn real(&self) -> FnResult<f64> {
         match self {
             Int(i) => Ok(f64::from(*i)),
@@ -223,7 +223,7 @@ impl Value {
     /// A complex number, or a real one as such.
     ///
     /// # Errors
-    /// When it is neither.
+    /// Fails if it is neither.
     pub fn complex(&self) -> FnResult<Complex64> {
         match self {
             Complex(z) => Ok(*z),
@@ -234,7 +234,7 @@ impl Value {
     /// A real matrix.
     ///
     /// # Errors
-    /// When it is none.
+    /// Fails if it is none.
     pub fn matrix(&self) -> FnResult<&Matrix> {
         match self {
             Matrix(m) => Ok(m),
@@ -245,7 +245,7 @@ impl Value {
     /// A one-dimensional `array` of `int`.
     ///
     /// # Errors
-    /// When it is none.
+    /// Fails if it is none.
     pub fn ints(&self) -> FnResult<&[i32]> {
         match self {
             Ints(x) => Ok(x),
@@ -256,7 +256,7 @@ impl Value {
     /// The elements of a vector, row vector or array of reals without copying.
     ///
     /// # Errors
-    /// When it is none of these.
+    /// Fails if it is none of these.
     pub fn slice(&self) -> FnResult<&[f64]> {
         match self {
             Vector(x) | RowVector(x) | Reals(x) => Ok(x),
@@ -268,7 +268,7 @@ impl Value {
     /// The elements of an array.
     ///
     /// # Errors
-    /// When it is not an array.
+    /// Fails if it is not an array.
     pub fn elements(&self) -> FnResult<Cow<'_, [Value]>> {
         match self {
             Array(x) => Ok(Cow::Borrowed(x)),
@@ -377,7 +377,7 @@ impl Value {
     /// `f` of every real (or int, as a real) inside, container by container.
     ///
     /// # Errors
-    /// When there are complex numbers or tuples inside.
+    /// Fails if there are complex numbers or tuples inside.
     pub fn map_real(&self, f: &impl Fn(f64) -> f64) -> FnResult<Value> {
         let all = |x: &[f64]| x.iter().map(|x| f(*x)).collect();
         Ok(match self {
@@ -396,7 +396,7 @@ impl Value {
     /// `f` of every complex number inside, reals as complex ones.
     ///
     /// # Errors
-    /// When there are tuples inside.
+    /// Fails if there are tuples inside.
     pub fn map_complex(&self, f: &impl Fn(Complex64) -> Complex64) -> FnResult<Value> {
         let real = |x: &[f64]| x.iter().map(|x| f(Complex64::from(*x))).collect();
         let all = |x: &[Complex64]| x.iter().map(|x| f(*x)).collect();

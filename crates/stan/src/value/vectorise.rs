@@ -29,7 +29,7 @@ fn mismatch(name: &str, a: &Value, b: &Value) -> FnError {
 /// `f` of two arguments, element by element; a scalar is paired with every element of the other argument.
 ///
 /// # Errors
-/// When both are containers of different shapes.
+/// Fails if both are containers of different shapes.
 pub fn map2(name: &str, a: &Value, b: &Value, f: &impl Fn(f64, f64) -> f64) -> FnResult<Value> {
     if a.is_scalar() && b.is_scalar() {
         return Ok(Value::Real(f(a.real()?, b.real()?)));
@@ -82,7 +82,7 @@ pub fn map2(name: &str, a: &Value, b: &Value, f: &impl Fn(f64, f64) -> f64) -> F
 /// [`map2`] for complex numbers.
 ///
 /// # Errors
-/// When both are containers of different shapes.
+/// Fails if both are containers of different shapes.
 pub fn map2_complex(
     name: &str,
     a: &Value,
@@ -127,7 +127,7 @@ pub fn map2_complex(
 /// `f` of three arguments, element by element, scalars going with every element.
 ///
 /// # Errors
-/// When containers have different shapes.
+/// Fails if containers have different shapes.
 pub fn map3(
     name: &str,
     a: &Value,

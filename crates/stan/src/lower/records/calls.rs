@@ -59,7 +59,7 @@ impl Lower<'_, '_> {
     /// One record's part of every argument.
     ///
     /// # Errors
-    /// When an argument is the value of the present record: with all records it would be paired with each of them.
+    /// Fails if an argument is the value of the present record: with all records it would be paired with each of them.
     fn ones(&self, args: &[Sym]) -> FnResult<Vec<Sym>> {
         let own = |a: &Sym| !matches!(a, Sym::Records(_)) && a.has_records(self.tape);
         if args.iter().any(own) {

@@ -22,7 +22,7 @@ impl<'g> Lower<'_, 'g> {
     /// Whether a loop with these bounds visits all records.
     ///
     /// # Errors
-    /// When it visits some of them, or a number that depends on the record.
+    /// Fails if it visits some of them, or a number that depends on the record.
     pub(in crate::lower) fn over_records(&mut self, lower: &Expr, upper: &Expr) -> Eval<bool> {
         let (from, to) = (self.expr(lower)?, self.expr(upper)?);
         if matches!(from, Sym::Int(1)) && self.is_count(&to) {

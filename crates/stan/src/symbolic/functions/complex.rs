@@ -253,7 +253,7 @@ fn negative(cx: &Cx<'_>, x: &Sym) -> FnResult<Sym> {
 /// A function with a complex argument.
 ///
 /// # Errors
-/// When sizes do not fit, or the function has no form for complex numbers.
+/// Fails if sizes do not fit, or the function has no form for complex numbers.
 pub fn call(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let name = cx.name;
     let first = args.first().ok_or_else(|| unsupported(cx))?;
@@ -344,7 +344,7 @@ fn pair(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
 /// `a op b` with at least one complex operand.
 ///
 /// # Errors
-/// When sizes do not fit, or complex numbers have no such operator.
+/// Fails if sizes do not fit, or complex numbers have no such operator.
 pub fn binary(cx: &Cx<'_>, op: BinaryOp, a: &Sym, b: &Sym) -> FnResult<Sym> {
     use BinaryOp::{Add, Div, EltDiv, EltMul, EltPow, Eq, Mul, Ne, Pow, Sub};
     let parts = pairs(a, b);

@@ -146,7 +146,7 @@ pub const TERNARY: &[(&str, Ternary)] = &[
 /// `f` of the elements of all arguments; scalars go with every element.
 ///
 /// # Errors
-/// When containers have different shapes.
+/// Fails if containers have different shapes.
 pub fn map<'g>(cx: &Cx<'g>, args: &[Sym], f: impl Fn(&[E<'g>]) -> E<'g>) -> FnResult<Sym> {
     let mut shape: Option<&Sym> = None;
     let mut short = false;

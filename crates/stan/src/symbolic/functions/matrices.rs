@@ -176,7 +176,7 @@ fn lower_triangle<'g>(cx: &Cx<'g>, x: &Sym, keep: Vec<f64>) -> FnResult<E<'g>> {
 /// The lower Cholesky factor. A known matrix must be positive definite; otherwise the draw becomes NaN.
 ///
 /// # Errors
-/// When a known matrix is not symmetric or not positive definite.
+/// Fails if a known matrix is not symmetric or not positive definite.
 pub fn cholesky<'g>(cx: &Cx<'g>, x: E<'g>, n: usize) -> FnResult<E<'g>> {
     if let Some(values) = x.values() {
         for i in 0..n {
@@ -237,7 +237,7 @@ fn shaped(x: E<'_>, rows: usize, cols: usize, row: bool, column: bool) -> Sym {
 /// The product of matrices and vectors.
 ///
 /// # Errors
-/// When the sizes do not fit.
+/// Fails if the sizes do not fit.
 pub fn multiply(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     let ((m, k), (l, n)) = (cx.extents(a)?, cx.extents(b)?);
     if k != l {
@@ -332,7 +332,7 @@ fn rows_written_out(
 /// A⁻¹ B
 ///
 /// # Errors
-/// When the sizes do not fit.
+/// Fails if the sizes do not fit.
 pub fn solve_left(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     let (n, (rows, cols)) = (cx.square(a)?, cx.extents(b)?);
     if n != rows {
@@ -351,7 +351,7 @@ pub fn solve_left(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
 /// B A⁻¹, from Aᵀ Xᵀ = Bᵀ
 ///
 /// # Errors
-/// When the sizes do not fit.
+/// Fails if the sizes do not fit.
 pub fn solve_right(cx: &Cx<'_>, b: &Sym, a: &Sym) -> FnResult<Sym> {
     let (n, (rows, cols)) = (cx.square(a)?, cx.extents(b)?);
     if n != cols {

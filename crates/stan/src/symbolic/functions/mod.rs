@@ -102,7 +102,7 @@ impl<'g> Cx<'g> {
     /// Extent of a square matrix.
     ///
     /// # Errors
-    /// When it is not square.
+    /// Fails if it is not square.
     pub fn square(&self, x: &Sym) -> FnResult<usize> {
         match self.extents(x)? {
             (rows, cols) if rows == cols => Ok(rows),
@@ -178,7 +178,7 @@ impl Builder {
     /// The result for these arguments.
     ///
     /// # Errors
-    /// When sizes do not fit, or a known argument is outside the function's domain.
+    /// Fails if sizes do not fit, or a known argument is outside the function's domain.
     pub fn build(self, cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
         if args.iter().any(|a| a.parts().is_some()) {
             return complex::call(cx, args);

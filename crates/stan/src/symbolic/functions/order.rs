@@ -28,7 +28,7 @@ fn rank(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
 /// The n × n matrix whose element (k, i) is 1 if element i has rank k; equal elements keep their order.
 ///
 /// # Errors
-/// When it would be too large.
+/// Fails if it would be too large.
 fn permutation<'g>(cx: &Cx<'g>, x: E<'g>, n: usize, descending: bool) -> FnResult<E<'g>> {
     /// Bytes per element, including intermediate values, for some draws at a time.
     const BYTES: usize = 128;

@@ -284,7 +284,7 @@ fn cumulative_sum(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
 /// Σ xᵢ yᵢ
 ///
 /// # Errors
-/// When the sizes differ.
+/// Fails if the sizes differ.
 pub fn dot<'g>(cx: &Cx<'g>, x: &Sym, y: &Sym) -> FnResult<E<'g>> {
     if x.dims()?.size() != y.dims()?.size() {
         return Err(cx.mismatch(x, y));

@@ -61,7 +61,7 @@ const NAMES: &[(&str, Transform)] = &[
 /// The value of a transform's function, and the log-Jacobian.
 ///
 /// # Errors
-/// When sizes or bounds do not fit.
+/// Fails if sizes or bounds do not fit.
 pub fn transformed<'g>(
     cx: &Cx<'g>,
     base: &str,
