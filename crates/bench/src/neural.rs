@@ -20,7 +20,7 @@ const HIDDEN: usize = 500;
 const LATENT: usize = 20;
 const RECORDS: usize = 60_000;
 
-/// What is measured.
+/// The measurements.
 #[derive(Args)]
 pub struct NeuralArgs {
     /// Images of 28 × 28 pixels (IDX, also .gz); by default noise, which takes the same time.

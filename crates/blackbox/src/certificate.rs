@@ -16,7 +16,7 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::oracle::{Estimate, Oracle};
 
-/// What the polish found.
+/// The result of the polish.
 #[derive(Clone, Debug)]
 pub struct Certificate {
     /// Bound after the polish minus bound before, on fresh matched draws.

@@ -31,7 +31,7 @@ pub struct Beginning<'a, D: TwiceDifferentiable> {
     pub density: &'a D,
     /// Its records, prepared for the fit, if the method [asks](MethodSettings::batch) for them.
     pub records: Option<&'a Prepared<'a>>,
-    /// What is fitted.
+    /// The family to fit.
     pub family: Arc<dyn Family>,
     /// The random numbers.
     pub source: NoiseSource,

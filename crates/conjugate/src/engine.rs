@@ -22,7 +22,7 @@ pub enum Heat<'a, T> {
         floor: f64,
         /// The start of the search for a point's temperature.
         first: f64,
-        /// What [`Engine::table`] made.
+        /// The result of [`Engine::table`].
         table: &'a T,
     },
 }

@@ -30,7 +30,7 @@ pub struct Part {
     pub statistics: Vec<f64>,
 }
 
-/// Whoever makes the local steps of points that are not here. After the first failure every request fails.
+/// The processes that make the local steps of points that this one lacks. After the first failure every request fails.
 pub trait PointShards: Sync {
     /// The sum over the tree of the parts of all shards; `None` if one did not answer.
     fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part>;

@@ -56,7 +56,7 @@ pub struct ParseError {
     pub line: usize,
     /// 1-based column in characters.
     pub column: usize,
-    /// What is wrong.
+    /// The message.
     pub message: String,
     /// The part of the line around the position.
     pub excerpt: String,

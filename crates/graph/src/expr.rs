@@ -64,7 +64,7 @@ pub use matrix::{Matrix, RecordMatrix};
 /// A mistake in an expression, with the location in the source that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExprError {
-    /// What is wrong.
+    /// The fault.
     pub message: String,
     /// The caller's location in its source.
     pub location: &'static Location<'static>,

@@ -127,7 +127,7 @@ pub enum Placement {
 /// One node: an operation on earlier nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it computes.
+    /// Its operation.
     pub op: Op,
     /// Number of elements of the result.
     pub shape: Shape,

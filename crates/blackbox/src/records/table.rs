@@ -147,7 +147,7 @@ pub struct Table {
 /// The storage format of entries.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Store {
-    /// Nothing is remembered.
+    /// No values are stored.
     Nothing,
     /// ηₙ at the stored means, N × K.
     Predictors(Vec<f64>),

@@ -97,7 +97,7 @@ fn weighted(density: &impl LogDensity, fit: &Fit) -> Vec<(f64, f64)> {
     moments.collect()
 }
 
-/// What a family has to reach on a target of log evidence zero.
+/// The bound that a family has to reach on a target of log evidence zero.
 struct Bar {
     name: &'static str,
     /// Largest distance of the bound from it, in nats.

@@ -43,7 +43,7 @@ const MEMORY: u64 = 256 << 20;
 /// Stack of the thread that does everything, as the command has it.
 const STACK: usize = 512 << 20;
 
-/// What is attacked: a name, seeds of inputs, and the attack.
+/// A target: a name, seeds of inputs, and the attack.
 struct Target {
     name: &'static str,
     /// How many inputs are tried wherever the repository is checked: some two seconds of them, so that other machines try the
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What was asked for.
+/// The arguments.
 struct FuzzRequest {
     /// Seconds of each target.
     seconds: u64,

@@ -34,7 +34,7 @@ struct Case {
     name: String,
     kind: String,
     trusted: bool,
-    /// What is wrong with the answer.
+    /// The fault of the answer.
     faults: Vec<String>,
     seconds: f64,
 }

@@ -1,4 +1,4 @@
-//! What the command was attacked with, and still stands: each fall that the book's page on hardening counts.
+//! Attacks that the command once failed: each failure that the book's page on hardening counts.
 
 use std::fs;
 use std::io::Write;
@@ -125,7 +125,7 @@ fn an_archive_of_another_fit_is_refused() {
     jensen(draws).expect(0);
 }
 
-/// Whoever reads JSON gets an object however a command ends.
+/// With `--json`, a command writes an object however it ends.
 #[test]
 fn a_fit_that_cannot_start_prints_an_object() {
     let desk = Desk::new();
@@ -697,7 +697,7 @@ fn small_corpus(desk: &Desk) -> String {
     corpus
 }
 
-/// What is done to a corpus, and what is then said.
+/// Damage to a corpus, and the message that follows.
 #[cfg(all(feature = "topics", target_os = "linux"))]
 type Change = (&'static str, fn(&Path));
 

@@ -1,4 +1,4 @@
-//! What `jensen latent fit` says of data that it cannot use, or can with a remedy.
+//! Messages of `jensen latent fit` about data that it cannot use, or can with a remedy.
 
 use crate::common::{Desk, jensen};
 

@@ -1,4 +1,4 @@
-//! What somebody does in the first hour: a table with words, starts, labels, and a look at what is done.
+//! The steps of a new user's first hour: a table with words, starts, labels, and a look at what is done.
 
 use std::fmt::Write;
 

@@ -23,7 +23,7 @@ use crate::ends::Ends;
 use crate::engine::{Engine, Heat, Measure};
 use crate::temper::Temper;
 
-/// What to fit.
+/// The inputs of a fit.
 pub struct LdaJob<'a> {
     /// The documents to learn from.
     pub documents: &'a dyn Documents,

@@ -46,7 +46,7 @@ pub struct Part {
     pub(crate) statistics: Vec<f32>,
 }
 
-/// Whoever makes the local steps of batches.
+/// The process or thread that makes the local steps of batches.
 pub trait Shards {
     /// The sum over the tree of the parts of all shards; `shares` has the numbers of each shard's documents, counted within the
     /// shard.

@@ -67,7 +67,7 @@ pub struct Run {
 pub enum Answer {
     /// Documents that were read, and their words; none if there were too many words to count.
     Counts(u64, Option<Tally>),
-    /// What was written.
+    /// The result of writing.
     Written(Written),
     /// The digest of a shard.
     Shard(String),
@@ -90,7 +90,7 @@ pub struct Written {
 pub struct Workshop<'a> {
     /// The inputs.
     pub sources: &'a Sources,
-    /// What to build.
+    /// The settings of the corpus.
     pub settings: &'a BuildSettings,
     /// The folder of the corpus.
     pub out: &'a Path,

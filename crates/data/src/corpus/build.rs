@@ -20,7 +20,7 @@ use crate::error::DataError;
 /// Documents of one task.
 const TASK: usize = 128;
 
-/// What to build.
+/// The settings of a corpus.
 #[derive(Clone, Debug)]
 pub struct BuildSettings {
     /// Text to words.
@@ -55,7 +55,7 @@ impl BuildSettings {
     }
 }
 
-/// What was built.
+/// The result of a build.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Built {
     /// The source of the documents.

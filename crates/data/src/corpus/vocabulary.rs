@@ -13,7 +13,7 @@ use crate::error::DataError;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Frequency {
-    /// So many documents.
+    /// A number of documents.
     Documents(u64),
     /// This share of the documents, from 0 to 1.
     Share(f64),

@@ -12,7 +12,7 @@ pub struct ValueRange {
 }
 
 impl ValueRange {
-    /// Nothing is known.
+    /// Any value is possible.
     pub const ALL: Self = Self {
         low: f64::NEG_INFINITY,
         high: f64::INFINITY,

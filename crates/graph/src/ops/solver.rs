@@ -31,7 +31,7 @@ pub struct Solver {
     pub body: Graph,
 }
 
-/// What is solved.
+/// The kind of problem.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SolverKind {
     /// x: states at the start, parameters, first time, output times; result: the states at each output time. The body

@@ -571,7 +571,7 @@ fn lanes_stand_alone() {
     }
 }
 
-/// What does not depend on z is solved when a program is bound.
+/// Systems that do not depend on z are solved when a program is bound.
 #[test]
 fn data_are_solved_once() {
     let graph = density(

@@ -163,7 +163,7 @@ const BASE: [f64; N * N + N] = [
     2.0, 0.3, 0.1, 0.3, 1.5, -0.2, 0.1, -0.2, 1.0, 0.7, -1.1, 0.4,
 ];
 
-/// What is made of a matrix and a column.
+/// An operation on a matrix and a column.
 type Structural = fn(&mut Graph, NodeId, NodeId) -> NodeId;
 
 const STRUCTURAL: [(&str, Structural); 19] = [

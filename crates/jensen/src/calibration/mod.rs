@@ -202,7 +202,7 @@ pub struct Calibrated {
     pub simulations: usize,
     /// The number of trusted fits.
     pub trusted: usize,
-    /// Those without ranks, because their fit failed or has too few draws.
+    /// Data sets without ranks, because their fit failed or has too few draws.
     pub without_ranks: usize,
     /// Number of draws for ranks; there is one more rank.
     pub draws: usize,

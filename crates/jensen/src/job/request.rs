@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// Nothing was said.
+/// Whether the option is absent.
 fn absent(value: &Value) -> bool {
     matches!(value, Value::Null | Value::Bool(false))
 }

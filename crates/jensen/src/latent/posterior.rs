@@ -50,7 +50,7 @@ impl Known {
     /// Of a fit.
     ///
     /// # Errors
-    /// What [`jensen_latent::read`] refuses.
+    /// Errors of [`jensen_latent::read`].
     pub fn of(model: &TableModel, learnt: &Learnt) -> Result<Self, Error> {
         let readout = model.readout();
         let (mut latents, mut predictors) = (Vec::new(), Vec::new());

@@ -124,7 +124,7 @@ pub struct Made<'a> {
     pub model: &'a TableModel,
     /// The fit.
     pub learnt: &'a Learnt,
-    /// What it says.
+    /// Its text.
     pub known: &'a Known,
     /// The settings of the solver.
     pub settings: Settings,

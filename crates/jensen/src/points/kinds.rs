@@ -18,7 +18,7 @@ use crate::units::{Standardise, Units};
 pub struct ColumnKind {
     /// The column.
     pub column: String,
-    /// What it holds.
+    /// Its contents.
     pub kind: Kind,
 }
 

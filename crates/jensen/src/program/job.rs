@@ -17,9 +17,9 @@ use crate::{About, Error, Fitted, HistoryPoint, Options, Predictive, Problem, fi
 
 /// A fit of a problem, about to start.
 pub struct FitJob<'a, P, R> {
-    /// What is fitted.
+    /// The program to fit.
     pub problem: &'a P,
-    /// How.
+    /// The options of the fit.
     pub options: &'a Options,
     /// The request, as in `run.json`.
     pub request: R,

@@ -1,6 +1,6 @@
 //! Stan programs from files: read, compiled as requested, fitted, and stored in a folder.
 //!
-//! What [`fit`](crate::fit) does for any problem in memory, this does for a program with its data, as `jensen fit` does.
+//! Fits a program with its data as `jensen fit` does, while [`fit`](crate::fit) fits any problem in memory.
 //!
 //! | file | subject |
 //! | --- | --- |

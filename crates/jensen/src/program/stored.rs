@@ -31,7 +31,7 @@ pub struct Stored {
     /// program has them.
     #[serde(default = "as_they_are")]
     pub centring: Option<Centring>,
-    /// What `--coords` said.
+    /// The argument of `--coords`.
     #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
     pub coordinates: Coordinates,
 }

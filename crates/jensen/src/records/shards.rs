@@ -94,7 +94,7 @@ impl ShardProgram {
 /// A share of a shard: the shard's number, its file and its digest, and its records as bytes.
 pub type ShardShare<'a> = (usize, &'a Path, &'a str, Vec<u8>);
 
-/// Whoever evaluates the shares of shards.
+/// The processes that evaluate the parts of shards.
 pub trait RecordSteps: Send + Sync {
     /// The results of every shard with a share, in their order; each evaluates the same function on its share.
     ///

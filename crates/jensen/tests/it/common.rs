@@ -1,4 +1,4 @@
-//! What tests of fit jobs share.
+//! Helpers that tests of fit jobs share.
 
 use jensen::job::{Around, MEMORY_LIMIT, ResultFolder};
 use jensen::run::Silent;
