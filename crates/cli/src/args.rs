@@ -480,7 +480,7 @@ pub struct ReproduceArgs {
     pub quiet: bool,
 }
 
-/// How much is run.
+/// The budget of a run.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ScaleName {
     /// Real data; fewer seeds, steps and draws

@@ -29,7 +29,7 @@ pub enum TopicsCommand {
     Evaluate(EvaluateArgs),
 }
 
-/// How documents are written down.
+/// The format of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatName {
     /// One JSON object per line
@@ -101,7 +101,7 @@ impl From<ExtraName> for Extra {
     }
 }
 
-/// How inputs are read.
+/// Settings of the reader.
 #[derive(Args)]
 pub struct InputFlags {
     /// Format of the inputs [default: by their names; other names are plain text]
@@ -115,7 +115,7 @@ pub struct InputFlags {
         help_heading = "Input"
     )]
     pub field: String,
-    /// What is a document of plain text [default: a file of a folder, a line of a file given by name]
+    /// Unit of plain text that is a document [default: a file of a folder, a line of a file given by name]
     #[arg(long, value_enum, value_name = "line|file", help_heading = "Input")]
     pub documents: Option<UnitName>,
     /// The words of bags, one per line [default: vocab.txt or NAME.vocab beside them]
@@ -304,7 +304,7 @@ pub struct RunFlags {
 }
 
 impl RunFlags {
-    /// What is said.
+    /// The verbosity.
     pub fn say(&self) -> Say {
         Say {
             json: self.json,

@@ -59,7 +59,7 @@ pub struct AnalysisRequest {
     /// Precision of the normal prior of the loadings [default: 0.01]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::not_negative, help_heading = "Model"))]
     pub ridge: Option<f64>,
-    /// What is maximised, as for `jensen latent fit` [default: the likelihood's best with a dual]
+    /// Bound to maximise, as for `jensen latent fit` [default: the likelihood's best with a dual]
     #[cfg_attr(feature = "clap", arg(long, value_name = "B", help_heading = "Method"))]
     pub bound: Option<String>,
     /// Finished when an iteration gains less than this, in nats [default: 0.0001]

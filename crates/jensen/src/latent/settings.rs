@@ -75,7 +75,7 @@ pub struct LatentRequest {
     /// Fix hyperparameters at their starting values instead of learning them
     #[cfg_attr(feature = "clap", arg(long, help_heading = "Method"))]
     pub fixed: bool,
-    /// What becomes of free hyperparameters: integrate, or point, which maximises the bound over them [default:
+    /// Treatment of free hyperparameters: integrate, or point, which maximises the bound over them [default:
     /// integrate]
     #[cfg_attr(feature = "clap", arg(long, value_name = "H", value_parser = ["integrate", "point"], conflicts_with = "fixed", help_heading = "Method"))]
     pub hyperparameters: Option<String>,
@@ -148,7 +148,7 @@ impl LatentRequest {
         }
     }
 
-    /// How hyperparameters are treated.
+    /// The treatment of hyperparameters.
     pub fn learning(&self) -> Learning {
         Learning {
             settings: self.settings(),
@@ -159,7 +159,7 @@ impl LatentRequest {
         }
     }
 
-    /// How long a run may be.
+    /// The budget of a run.
     pub(super) fn budget(&self) -> Budget {
         Budget {
             max_seconds: self.max_seconds,

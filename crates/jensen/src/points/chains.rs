@@ -51,7 +51,7 @@ pub struct ChainsRequest {
         arg(long, value_name = "COLUMN", help_heading = "Model")
     )]
     pub sequence: Option<String>,
-    /// What a state emits [default: gaussian]
+    /// Density of an emission [default: gaussian]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "KIND", value_enum, help_heading = "Model")

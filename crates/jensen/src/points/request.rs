@@ -66,7 +66,7 @@ const STARTS: u64 = 5;
 /// Iterations of a start unless said otherwise.
 const MAX_ITERS: u64 = 1000;
 
-/// How soon an inferred temperature is 1 unless the request says otherwise.
+/// The default fraction of a run after which an inferred temperature is 1.
 const COOLING_ITERATIONS: f64 = 50.0;
 const COOLING_PASSES: f64 = 1.0;
 
@@ -84,7 +84,7 @@ impl PointRequest {
         self.batch.map(|_| self.passes.unwrap_or(10.0))
     }
 
-    /// How long a fit may be, and how soon it cools.
+    /// The budget of a fit and of its cooling.
     pub(super) fn length(&self) -> Length {
         match self.passes() {
             None => Length {
@@ -232,7 +232,7 @@ pub struct MixtureRequest {
         )
     )]
     pub components: Option<Sizes>,
-    /// What a component is [default: gaussian]
+    /// Density of a component [default: gaussian]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "KIND", value_enum, help_heading = "Model")

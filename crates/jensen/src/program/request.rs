@@ -20,7 +20,7 @@ use crate::{Covariance, Error, Options, Save};
 /// Iterations allowed unless said otherwise; methods stop on their own long before.
 pub(super) const MAX_ITERS: u64 = 100_000;
 
-/// Which algorithm.
+/// The algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -92,7 +92,7 @@ pub enum RefineName {
     Always,
 }
 
-/// How the groups of a hierarchical program are taken.
+/// The parametrisation of groups in a hierarchical program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -362,7 +362,7 @@ impl FitRequest {
         })
     }
 
-    /// How long the run may be.
+    /// The budget of the run.
     pub fn budget(&self) -> Budget {
         Budget {
             max_seconds: self.max_seconds,

@@ -15,7 +15,7 @@ const WORDS: usize = 10;
 /// Held-out scores a pass unless said otherwise.
 const EVALUATIONS: f64 = 5.0;
 
-/// How topics are fitted; absent settings have defaults.
+/// Settings of a topic model's fit; absent settings have defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]

@@ -22,7 +22,7 @@ const EPOCHS: f64 = 100.0;
 /// The temperature at which annealing starts unless said otherwise.
 const HOT: f64 = 10.0;
 
-/// How an auto-encoder is trained; absent settings have defaults.
+/// Settings of an auto-encoder's training; absent settings have defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -219,7 +219,7 @@ impl VaeRequest {
         Ok(architecture)
     }
 
-    /// How the networks are trained on `records` records.
+    /// The training settings for `records` records.
     ///
     /// # Errors
     /// A setting that cannot be.

@@ -14,7 +14,7 @@ const MEMORY: usize = 10;
 /// Number of iterations between computations of the duality gap once steps are small.
 const CHECKED: u64 = 5;
 
-/// What is maximised.
+/// The objective.
 pub(crate) trait Objective {
     /// Where to begin.
     fn start(&self) -> Vec<f64>;
