@@ -75,7 +75,7 @@ impl Approximation {
         &self.family
     }
 
-    /// Which family.
+    /// The family.
     pub fn kind(&self) -> FamilyKind {
         self.family.kind()
     }

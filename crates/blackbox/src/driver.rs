@@ -71,7 +71,7 @@ const NEAR: f64 = 5.0;
 /// One family's end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FamilyResult {
-    /// Which family.
+    /// The family.
     pub kind: FamilyKind,
     /// Its parameters.
     pub omega: Vec<f64>,

@@ -181,7 +181,7 @@ macro_rules! methods {
         policies { $($(#[$about:meta])* $policy:ident($rules:ty),)* }
         methods { $($(#[$doc:meta])* $method:ident($settings:ty),)* }
     ) => {
-        /// Which algorithm optimises.
+        /// The algorithm that optimises.
         #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Method {

@@ -120,7 +120,7 @@ pub struct Optimiser {
     pub rule: Rule,
     /// Step size γ before the schedule.
     pub step_size: f64,
-    /// How it falls.
+    /// Its schedule.
     pub schedule: Schedule,
 }
 

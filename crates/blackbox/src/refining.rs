@@ -13,7 +13,7 @@ use crate::settings::Settings;
 
 /// A refinement that has begun.
 struct Begun {
-    /// How the fit ended.
+    /// The status at the end of the fit.
     status: Status,
     /// At which iteration.
     at: u64,

@@ -47,7 +47,7 @@ const TOLERANCE: f64 = 0.1;
 /// Settings of the start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartSettings {
-    /// Where to begin.
+    /// The starting point.
     pub init: Init,
     /// Number of starts; `None` is 9 up to 16 dimensions (27 if they disagree), 5 up to 64 (15 if they do), 3 beyond (9
     /// if they do, up to 256), and up to 64 dimensions four more at 10 to 100 from the origin in every coordinate. A

@@ -87,7 +87,7 @@ pub struct Say {
 
 /// The environment of a fit job.
 pub struct Setting {
-    /// Where results go.
+    /// The destination of results.
     pub results: ResultFolder,
     /// Seconds between checkpoints, if given.
     pub checkpoint_every: Option<f64>,

@@ -34,7 +34,7 @@ pub struct Ended {
     pub elbo: Option<f64>,
     /// Iterations that it took.
     pub iterations: u64,
-    /// How it ended.
+    /// Its status at the end.
     pub status: Status,
 }
 

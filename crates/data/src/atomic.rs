@@ -48,7 +48,7 @@ fn write_and_rename(
     sync_folder(folder)
 }
 
-/// How the names of temporary files end.
+/// The suffix of the names of temporary files.
 const ENDING: &str = ".tmp";
 
 /// Removes its file when dropped; after the rename there is nothing left to remove.

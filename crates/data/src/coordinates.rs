@@ -35,7 +35,7 @@ pub enum Labels {
 }
 
 impl Labels {
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> usize {
         match self {
             Self::Whole(labels) => labels.len(),

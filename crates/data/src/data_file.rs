@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::{HELD, read_bytes_within};
 use crate::{Cells, DataError, DataSet, Table};
 
-/// How data are written.
+/// The format of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DataFormat {
@@ -25,7 +25,7 @@ pub enum DataFormat {
 pub struct DataFile {
     /// Its name in messages.
     pub name: String,
-    /// How it is written.
+    /// Its notation.
     pub format: DataFormat,
     /// Its bytes.
     pub bytes: Vec<u8>,

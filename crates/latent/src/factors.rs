@@ -86,7 +86,7 @@ pub struct FactorFit {
     pub bound: f64,
     /// `bound` less the ridge's penalty, which EM raises.
     pub objective: f64,
-    /// How the fit ended.
+    /// The status at the end of the fit.
     pub status: Status,
     /// EM iterations.
     pub iterations: u64,

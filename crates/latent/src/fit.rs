@@ -106,7 +106,7 @@ pub struct Fit {
     pub lambda: Vec<f64>,
     /// Derivatives of the bound with respect to the prior and the likelihood's parameters, if requested.
     pub sensitivity: Option<Sensitivity>,
-    /// How the fit ended.
+    /// The status at the end of the fit.
     pub status: Status,
     /// Number of iterations.
     pub iterations: u64,

@@ -153,7 +153,7 @@ impl Range {
 pub struct Parameter {
     /// Name for tables, like `lengthscale` or `lengthscale[3]`.
     pub name: String,
-    /// Where learning begins.
+    /// The starting point of learning.
     pub start: f64,
     /// What is allowed.
     pub range: Range,

@@ -5,7 +5,7 @@ use jensen_math::rng::{Purpose, fill_uniforms};
 use crate::evaluate::normals;
 use crate::forward::Forward;
 
-/// How chains move.
+/// The moves of chains.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HmcSettings {
     /// Leapfrog steps of one transition.

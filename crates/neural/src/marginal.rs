@@ -23,7 +23,7 @@ pub struct MarginalSettings {
     pub draws: usize,
     /// Transitions between stored draws.
     pub thin: usize,
-    /// How chains move.
+    /// The moves of chains.
     pub hmc: HmcSettings,
 }
 

@@ -94,7 +94,7 @@ pub extern "C" fn answer() -> *const u8 {
     ANSWER.with_borrow(|answer| answer.as_ptr())
 }
 
-/// How many bytes it has.
+/// The number of bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer_length() -> usize {
     ANSWER.with_borrow(String::len)

@@ -3,7 +3,7 @@
 use crate::figure::Figure;
 use crate::text;
 
-/// How a run came out, for the colour of the verdict.
+/// The outcome of a run, for the colour of the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
     /// Satisfactory.

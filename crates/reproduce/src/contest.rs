@@ -77,7 +77,7 @@ pub struct Path {
     pub points: Vec<Point>,
     /// The bound at the end, from more draws; `None` if some draw has no finite density.
     pub bound: Option<f64>,
-    /// How it ended.
+    /// Its status at the end.
     pub status: String,
     /// Whether its own rule says that it converged.
     pub converged: bool,

@@ -132,7 +132,7 @@ pub struct Outcome<T> {
     /// The result of the algorithm; absent if it could not start, or was cancelled without [partial](Control::partial)
     /// results.
     pub output: Option<T>,
-    /// How it ended.
+    /// Its status at the end.
     pub status: Status,
     /// Number of finished iterations.
     pub iterations: u64,

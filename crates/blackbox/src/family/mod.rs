@@ -76,7 +76,7 @@ impl From<Space> for usize {
 /// may have a default.
 macro_rules! families {
     ($($(#[$doc:meta])* $kind:ident $({ $(#[$about:meta])* $number:ident $(= $usual:literal)? })? => $name:literal,)*) => {
-        /// Which family.
+        /// The family.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum FamilyKind {

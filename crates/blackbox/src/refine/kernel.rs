@@ -40,7 +40,7 @@ const GRAIN: usize = 1 << 14;
 /// and half a mebibyte of each fits in the cache.
 const STRIP: usize = 1 << 16;
 
-/// How to move.
+/// The kind of move.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stride<'s> {
     /// The coordinates that are integrated along the circles of a standard normal.

@@ -1,4 +1,4 @@
-//! Where starts begin.
+//! Starting points.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::dot;
 
-/// Where fits begin.
+/// Starting points of fits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Init {

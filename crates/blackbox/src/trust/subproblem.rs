@@ -32,7 +32,7 @@ pub(crate) struct Solution {
     pub curvature: f64,
 }
 
-/// How accurately and how long [`krylov`] may work.
+/// The accuracy and the budget of [`krylov`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
     /// Residual relative to the gradient, in the norm dual to the region's.

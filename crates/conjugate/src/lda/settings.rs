@@ -48,7 +48,7 @@ impl Inference {
     }
 }
 
-/// Where topics start.
+/// Starting points of topics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {

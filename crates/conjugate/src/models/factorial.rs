@@ -31,7 +31,7 @@ pub struct FactorialSettings {
     pub activation: f64,
 }
 
-/// Where factors start.
+/// Starting points of factors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FactorialStart {
     /// Draws of their prior, as in the paper.

@@ -18,7 +18,7 @@ use crate::files::{create_folder, read_bytes, remove_files};
 /// The list of a folder's shards.
 const LIST: &str = "shards.json";
 
-/// How the names of shards end.
+/// The suffix of the names of shards.
 const ENDING: &str = "corpus";
 
 #[derive(Serialize, Deserialize)]

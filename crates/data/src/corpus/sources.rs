@@ -18,7 +18,7 @@ const CHUNK_BYTES: usize = 8 << 20;
 /// Largest number of bytes of one document.
 const DOCUMENT_BYTES: usize = 256 << 20;
 
-/// How documents are written down.
+/// The format of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
@@ -218,7 +218,7 @@ impl Sources {
         self.inputs.first().map(|input| input.format)
     }
 
-    /// How many files there are.
+    /// The number of files.
     pub fn files(&self) -> usize {
         self.inputs.len()
     }

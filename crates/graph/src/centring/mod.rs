@@ -39,7 +39,7 @@ use crate::scalar::evaluate;
 use levels::{Reach, levels};
 pub use vectors::Site;
 
-/// How values scatter.
+/// The spread of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
     /// Independent elements with this positive scale: one number, or one per element.
@@ -116,7 +116,7 @@ pub struct Placed {
     pub by_hand: bool,
 }
 
-/// How a coordinate of a group is taken.
+/// The parametrisation of a coordinate of a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Power {
     /// The coordinate.

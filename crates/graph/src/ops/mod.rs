@@ -139,7 +139,7 @@ pub enum Op {
         above: u32,
         /// Denominators.
         below: u32,
-        /// Which derivatives.
+        /// The derivatives.
         order: u32,
     },
     /// A pass of a solver.

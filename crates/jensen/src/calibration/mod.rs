@@ -187,7 +187,7 @@ pub struct Judged {
     pub tests: Uniformity,
     /// Whether its ranks are not uniform, at the error rate of all scalars together.
     pub refuted: bool,
-    /// How they are not, in words.
+    /// The deviation, in words.
     pub how: String,
     #[serde(skip)]
     ranks: Vec<u32>,

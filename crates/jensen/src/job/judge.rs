@@ -69,7 +69,7 @@ impl Baseline {
 /// The evidence of a run for its verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
-    /// How it ended.
+    /// Its status at the end.
     pub status: Status,
     /// The task.
     pub work: Work,

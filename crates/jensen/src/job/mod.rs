@@ -80,7 +80,7 @@ pub trait Job {
     /// Its memory.
     fn need(&self) -> Need;
 
-    /// How long a run may be.
+    /// The budget of a run.
     fn budget(&self) -> Budget;
 
     /// Refuses to go on from a stored run that differs so much that force cannot help.
@@ -142,7 +142,7 @@ pub struct Finished<S: Job + ?Sized> {
     pub output: S::Output,
     /// The collected records.
     pub course: S::Course,
-    /// How it ended.
+    /// Its status at the end.
     pub status: Status,
     /// Iterations, including the iterations before a resume.
     pub iterations: u64,
@@ -191,7 +191,7 @@ impl Need {
     }
 }
 
-/// Where results go.
+/// The destination of results.
 pub enum ResultFolder {
     /// No results are kept.
     None,
@@ -217,7 +217,7 @@ impl ResultFolder {
 
 /// The environment of a fit job.
 pub struct Around<'a> {
-    /// Where results go.
+    /// The destination of results.
     pub results: ResultFolder,
     /// Seconds between checkpoints; [`CHECKPOINT_EVERY`] where absent.
     pub checkpoint_every: Option<f64>,

@@ -121,7 +121,7 @@ impl Trace {
     }
 }
 
-/// Where checkpoints go.
+/// The destination of checkpoints.
 struct Checkpoints<'a> {
     path: PathBuf,
     /// The trace that belongs to them.

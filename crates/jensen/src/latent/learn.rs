@@ -60,7 +60,7 @@ pub struct Learnt {
     pub plain: Option<Comparison>,
     /// Whether hyperparameters were learnt.
     pub learnt: bool,
-    /// How the run ended.
+    /// The status at the end of the run.
     pub status: Status,
     /// Iterations of the run: of the solver, or of the search for hyperparameters.
     pub iterations: u64,

@@ -25,7 +25,7 @@ pub struct FitJob<'a, P, R> {
     pub request: R,
     /// Copies of the problem's sources: file names and contents.
     pub inputs: Vec<(&'static str, &'a [u8])>,
-    /// How long the run may be.
+    /// The budget of the run.
     pub budget: Budget,
     /// Whether it can be gone on with. Without checkpoints it begins again instead.
     pub resumable: bool,

@@ -60,7 +60,7 @@ pub struct Program {
     request: FitRequest,
     threads: usize,
     model: Lowered,
-    /// How groups are taken, once that is known.
+    /// The parametrisation of groups, once it is known.
     centring: OnceLock<Centring>,
     /// Set where they are taken as the program has them after all.
     as_written: OnceLock<()>,

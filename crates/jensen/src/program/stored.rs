@@ -27,7 +27,7 @@ pub struct Stored {
     pub flags: FitRequest,
     /// The start of the run.
     pub init: Init,
-    /// How the groups of the program are taken; null where that is not chosen yet. Runs of earlier versions took all as the
+    /// How the groups of the program are parametrised; null until that is chosen. Runs of earlier versions took all as the
     /// program has them.
     #[serde(default = "as_they_are")]
     pub centring: Option<Centring>,

@@ -130,7 +130,7 @@ pub enum Index {
         from: f64,
         /// The distance between nodes.
         step: f64,
-        /// How many there are.
+        /// Their number.
         nodes: usize,
     },
     /// One node per distinct value of a column.
@@ -146,7 +146,7 @@ pub enum Index {
         column: String,
         /// The number of the first node, 0 or 1.
         first: usize,
-        /// How many there are.
+        /// Their number.
         nodes: usize,
     },
     /// Cells of a grid, numbered row by row in one column or by row and column in two; row i is cell i without a named

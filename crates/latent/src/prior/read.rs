@@ -21,7 +21,7 @@ pub enum Reader {
     Inputs(Vec<Covariate>),
     /// By the row of a matrix R with RRᵀ the covariance.
     Given {
-        /// Which row.
+        /// The row.
         index: Index,
         /// R.
         root: Arc<Dense>,

@@ -9,7 +9,7 @@ use crate::{
 pub struct Replicated<'a> {
     /// One copy.
     pub prior: &'a dyn Prior,
-    /// How many.
+    /// The number.
     pub times: usize,
 }
 

@@ -15,7 +15,7 @@ pub enum Block {
     Field(Field),
     /// Independent variables of one variance.
     Independent {
-        /// How many.
+        /// The number.
         count: usize,
         /// The variance.
         variance: Setting,

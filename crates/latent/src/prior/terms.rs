@@ -12,7 +12,7 @@ use crate::{PriorDensity, Range, Tail};
 pub struct Term {
     /// The word.
     pub name: &'static str,
-    /// How it is written.
+    /// Its notation.
     pub usage: &'static str,
     /// What it is.
     pub meaning: &'static str,

@@ -17,7 +17,7 @@ const HEAD: usize = 4;
 /// One attempt at a step of every lane of a front: rows of lanes. Lanes that did not take it have length 0.
 #[derive(Debug)]
 struct Block {
-    /// Which front.
+    /// The front.
     front: usize,
     /// Its rows among those of all blocks: [`HEAD`], states at the start, stages.
     rows: Range<usize>,

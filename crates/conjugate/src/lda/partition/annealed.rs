@@ -19,7 +19,7 @@ use rayon::prelude::*;
 
 use super::Sizes;
 
-/// Where particles begin.
+/// Starting points of particles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// s = 1: the model's own draws.

@@ -16,7 +16,7 @@ const CHECKED: u64 = 5;
 
 /// The objective.
 pub(crate) trait Objective {
-    /// Where to begin.
+    /// The starting point.
     fn start(&self) -> Vec<f64>;
 
     /// Value and gradient; `None` outside the domain.
