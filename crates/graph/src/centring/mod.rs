@@ -63,7 +63,7 @@ pub struct Scattered {
     pub values: NodeId,
     /// Their location.
     pub location: NodeId,
-    /// How they do.
+    /// Their spread.
     pub spread: Spread,
 }
 
