@@ -195,7 +195,7 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
 /// not belong to this run.
 ///
 /// # Examples
-/// A density written by hand; without second derivatives of its own it borrows them from
+/// A density written by hand; its second derivatives come from
 /// [`Differenced`](jensen_density::Differenced).
 ///
 /// ```

@@ -231,7 +231,7 @@ fn figure(
     context.figure(&format!("{name}-seconds"), &seconds.columns(2))
 }
 
-/// Nats below the best bound at which everything nearer is drawn.
+/// Smallest distance from the best bound on the axis, in nats; smaller ones are drawn at it.
 const NEAREST: f64 = 0.01;
 
 /// The paths of all runs, log–log, up to a hundred times as far from the best bound as the start.

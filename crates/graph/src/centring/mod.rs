@@ -68,12 +68,12 @@ pub struct Scattered {
 }
 
 impl Scattered {
-    /// The nodes that say so.
+    /// The nodes of values, location and spread.
     pub fn nodes(&self) -> [NodeId; 3] {
         [self.values, self.location, self.spread.node()]
     }
 
-    /// The same, to be put into another graph.
+    /// A copy for another graph.
     pub fn nodes_mut(&mut self) -> [&mut NodeId; 3] {
         let (Spread::Scale(spread) | Spread::Factor(spread)) = &mut self.spread;
         [&mut self.values, &mut self.location, spread]
