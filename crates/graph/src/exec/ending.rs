@@ -1,4 +1,4 @@
-//! An end from outside, within evaluations that take long.
+//! External interrupts of long evaluations.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,8 +13,8 @@ type Work = Box<dyn FnOnce() + Send>;
 /// Does a piece of work, and says whether it is done.
 type During = dyn Fn(Work) -> bool + Send + Sync;
 
-/// Ends evaluations from outside, when their time is up or somebody has lost patience: what an evaluation that was ended
-/// writes is NaN. The default ends none.
+/// Ends evaluations from outside, when their time is up or the user cancels. The result of an interrupted evaluation is
+/// NaN. By default, nothing is interrupted.
 #[derive(Clone, Default)]
 pub struct Ending {
     asked: Option<Arc<Asked>>,
@@ -22,7 +22,7 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Ends evaluations once `asked` says so. It is asked from every thread, after each million numbers or so.
+    /// Ends evaluations once `asked` returns true. It is called from every thread, after about each million numbers.
     pub fn new(asked: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self {
             asked: Some(Arc::new(asked)),
@@ -55,14 +55,14 @@ impl fmt::Debug for Ending {
     }
 }
 
-/// Numbers computed between two questions: about a millisecond, ten thousand times what a question takes.
+/// Number of values computed between two checks: about a millisecond, ten thousand times the cost of a check.
 const BETWEEN: usize = 1 << 20;
 
-/// Numbers that one step computes from which it is done apart: from a twentieth to half of a second. A thread and a copy of
-/// the operands take a hundredth of that.
+/// Number of values per step from which the step runs on a thread of its own: a twentieth to half of a second. The thread and
+/// the copy of the operands cost a hundredth of that.
 pub(crate) const LONG: usize = 1 << 27;
 
-/// What one thread has computed since it last asked.
+/// The work of one thread since its last check.
 pub(crate) struct Patience {
     ending: Ending,
     worked: Cell<usize>,
@@ -78,12 +78,12 @@ impl Patience {
         }
     }
 
-    /// An evaluation begins. What was computed before it counts: many short ones take long together.
+    /// An evaluation begins. Previous work counts, because many short evaluations take long together.
     pub fn begin(&self) {
         self.over.set(false);
     }
 
-    /// So many numbers more were computed.
+    /// Adds this number of values.
     pub fn worked(&self, numbers: usize) {
         let Some(asked) = &self.ending.asked else {
             return;
