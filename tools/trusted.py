@@ -59,7 +59,7 @@ def compared(moments, fit):
                 out.append(f"an sd of {name} is told")
             continue
         # What the tails of draws leave open is said, and no fault.
-        if own is not None and own.get("untold"):
+        if own is not None and own.get("undefined"):
             continue
         if own is None or own["mean"] is None or own["sd"] is None:
             out.append(f"{name} has no summary")

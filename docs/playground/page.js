@@ -68,10 +68,10 @@ function painted(text, mistakes) {
     marks.push({ from: match.index, to: match.index + match[0].length, kind: KINDS[kind][0] });
   }
   const ends = new Set([0, text.length]);
-  const lines = mistakes.map(({ severity, place }) => {
-    // A place without length is the end of something: the character before it is marked.
-    const from = place.from < place.to ? place.from : Math.max(place.from - 1, 0);
-    return { from, to: Math.max(place.to, from + 1), kind: severity };
+  const lines = mistakes.map(({ severity, range }) => {
+    // A range without length is the end of something: the character before it is marked.
+    const from = range.from < range.to ? range.from : Math.max(range.from - 1, 0);
+    return { from, to: Math.max(range.to, from + 1), kind: severity };
   });
   for (const { from, to } of [...marks, ...lines]) ends.add(from).add(Math.min(to, text.length));
   const cuts = [...ends].sort((a, b) => a - b);
@@ -124,15 +124,15 @@ function say(found) {
   mistakes = found.diagnostics;
   paint();
   at('said').replaceChildren(
-    ...mistakes.map(({ severity, line, column, message, place, notes, help }) => {
+    ...mistakes.map(({ severity, line, column, message, range, notes, help }) => {
       const item = document.createElement('li');
       const jump = document.createElement('button');
       item.className = severity === 'warning' ? 'remark' : '';
       jump.type = 'button';
-      jump.textContent = `line ${line}, column ${column}: ${message}${place.text ? ` (${place.text})` : ''}`;
+      jump.textContent = `line ${line}, column ${column}: ${message}${range.text ? ` (${range.text})` : ''}`;
       jump.addEventListener('click', () => {
         program.focus();
-        program.setSelectionRange(place.from, Math.max(place.to, place.from));
+        program.setSelectionRange(range.from, Math.max(range.to, range.from));
       });
       item.append(jump);
       for (const words of [...notes, ...help]) {

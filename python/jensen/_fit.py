@@ -18,9 +18,12 @@ from ._extra import extra
 from ._model import Model, unfolded
 from ._settings import encode
 from ._verdict import verdict, warn
+from .methods import Method, expanded
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from .families import Family
 
 Array = npt.NDArray[np.float64]
 
@@ -420,8 +423,8 @@ def fit(
     include: Sequence[str | os.PathLike[str]] = (),
     out: str | os.PathLike[str] | None = None,
     init: Literal["0", "random"] | int | os.PathLike[str] | str | Mapping[str, Any] | npt.ArrayLike | None = None,
-    method: Literal["auto", "trust", "advi", "hfsgvi", "bbvi", "smiso"] | None = None,
-    family: str | None = None,
+    method: Literal["auto", "trust", "advi", "hfsgvi", "bbvi", "smiso"] | Method | None = None,
+    family: str | Family | None = None,
     refine: Literal["auto", "none", "always"] | None = None,
     centring: Literal["auto", "off"] | None = None,
     covariance: Literal["family", "linear_response"] | None = None,
@@ -468,10 +471,19 @@ def fit(
         records: Parquet files, or a folder of them, whose rows are the records that ``exchangeable`` counts: they are read a
             block at a time, and ``data`` has the rest.
         init: Where to start: ``0``, ``"random"``, parameter values by name, an unconstrained point, or a JSON file.
+        method: A name, or one of ``jensen.methods`` with its own settings, such as ``methods.ADVI(grad_samples=10)``.
+        family: A name, or one of ``jensen.families``, such as ``families.LowRank(5)``.
         progress: ``True`` for a line of tqdm; or a function, called with iteration, stage, bound and seconds.
 
-    The other settings have the names and meanings of the flags of ``jensen fit``; see ``jensen fit --help``. With the same
-    seed and settings the draws are those of the command, bit for bit, on any number of threads.
+    The other settings have the names and meanings of the flags of ``jensen fit``; see ``jensen fit --help``:
+
+    - *Posterior*: ``refine``, ``centring``, ``covariance``, ``covariance_of``.
+    - *Records*: ``exchangeable``, ``records``, ``batch``, ``estimator``, ``trace_variance``.
+    - *Methods*: ``optimizer``, ``step_size``, ``grad_samples``, ``elbo_samples``, ``advi_iters``, ``tol``.
+    - *Budget*: ``max_iters``, ``max_seconds``, ``memory_limit``.
+    - *Run*: ``draws``, ``save``, ``importance_resample``, ``seed``, ``threads``, ``simd``, ``checkpoint_every``.
+
+    With the same seed and settings the draws are those of the command, bit for bit, on any number of threads.
 
     Raises:
         StanError: The program, or its data under its declarations, is wrong.
@@ -485,7 +497,7 @@ def fit(
         save = ",".join(save)
     request: dict[str, Any] = {
         "method": method,
-        "family": family,
+        "family": None if family is None else str(family),
         "refine": refine,
         "centring": centring,
         "covariance": covariance,
@@ -511,6 +523,7 @@ def fit(
         "simd": simd,
         "checkpoint_every": checkpoint_every,
     }
+    request = expanded(request)
     if threads is not None:
         if not isinstance(threads, (int, np.integer)):
             raise TypeError(f"threads is {threads!r}: expected a whole number")

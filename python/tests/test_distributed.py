@@ -582,7 +582,7 @@ def test_shards_of_records_that_cannot_be_are_named(rows, tmp_path):
     refused(with_null, r"3\.parquet`, row 42, column `y`: a null")
     refused(lambda file: file.write_bytes(file.read_bytes()[:-9]), r"3\.parquet` cannot be read")
     refused(lambda file: parquet.write_table(parquet.read_table(file).drop(["x"]), file), "no column `x`")
-    refused(lambda file: None, "--method trust visits records all over", method="trust")
+    refused(lambda file: None, "--method trust visits records from all blocks", method="trust")
 
 
 MIXTURES = {

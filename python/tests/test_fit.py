@@ -13,6 +13,7 @@ import jensen
 import numpy as np
 import pandas as pd
 import pytest
+from jensen import families, methods
 
 from conftest import LINE, SCHOOLS
 
@@ -46,6 +47,16 @@ def test_the_draws_are_those_of_the_command_bit_for_bit(tmp_path):
             assert np.array_equal(mine[name], theirs[name]), name
         assert mine.elbo == theirs.elbo and mine.trusted == theirs.trusted
         assert np.array_equal(mine.log_p, theirs.log_p)
+
+
+def test_methods_and_families_are_values_as_well_as_names(line):
+    named = jensen.fit(LINE, line, method="advi", grad_samples=2, family="lowrank=1", seed=3, refine="none", draws=20)
+    made = jensen.fit(
+        LINE, line, method=methods.ADVI(grad_samples=2), family=families.LowRank(1), seed=3, refine="none", draws=20
+    )
+    assert np.array_equal(named["alpha"], made["alpha"])
+    with pytest.raises(TypeError, match="`grad_samples` is given twice"):
+        jensen.fit(LINE, line, method=methods.ADVI(grad_samples=2), grad_samples=2)
 
 
 def test_data_in_every_form(line, tmp_path):

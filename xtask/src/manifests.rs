@@ -1,5 +1,7 @@
-//! Every crate takes the workspace's lints, and says of itself what crates.io shows; none that is published needs one that is
-//! not.
+//! Every crate takes the workspace's lints and states what crates.io shows. No published crate depends on an unpublished one.
+//!
+//! Users depend on three crates. The others are published only because Cargo requires it, and their descriptions say so: their
+//! interfaces change with every version.
 
 use crate::Findings;
 use crate::arrows::Package;
@@ -30,6 +32,15 @@ pub fn check(
             ));
         }
     }
+    let is_inner = text
+        .lines()
+        .any(|line| line.starts_with(&format!("description = \"{INTERNAL}")));
+    if is_inner == FOR_USERS.contains(&package.name.as_str()) {
+        findings.errors.push(format!(
+            "the description of `{}` must begin with `{INTERNAL}` unless users depend on it (`FOR_USERS`)",
+            package.name
+        ));
+    }
     for (used, _) in package.uses.iter().filter(|(_, only_tests)| !only_tests) {
         let folder = packages.iter().find(|other| other.name == *used);
         let manifest = folder.map(|other| std::fs::read_to_string(other.folder.join("Cargo.toml")));
@@ -43,7 +54,13 @@ pub fn check(
     Ok(())
 }
 
-/// What a published crate says.
+/// The crates that users depend on, whose interfaces are documented and compared between versions.
+const FOR_USERS: [&str; 3] = ["jensen", "jensen-density", "jensen-cli"];
+
+/// The beginning of the description of any other published crate.
+const INTERNAL: &str = "Internal to jensen: ";
+
+/// Fields that every published crate states.
 const SHOWN: [&str; 6] = [
     "description = ",
     "license.workspace = true",

@@ -23,7 +23,7 @@ const SLOW: [(&str, &str); 10] = [
         "five runs of a model whose chains mix slowly, since no quick one goes back to the program as written",
     ),
     (
-        "curved::flows_bend",
+        "curved::flows_match_curved_targets",
         "a flow and a mixture of Gaussians are brought to their optima",
     ),
     (

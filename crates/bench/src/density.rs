@@ -11,14 +11,14 @@ use jensen::stan::{Build, Model};
 use jensen::{Problem, time_density};
 use serde::Deserialize;
 
-/// What a peer needs for one model.
+/// The input of a peer for one model.
 #[derive(Deserialize)]
 struct Peer {
     seconds_per_gradient: f64,
 }
 
 /// One measured model.
-struct Row {
+struct Timing {
     name: String,
     dim: usize,
     gradient: f64,
@@ -47,7 +47,7 @@ pub fn run(models: &Path, peer: Option<&Path>, lanes: usize, seconds: f64) -> an
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        let row = measure(&folder, &name, lanes, seconds).map(|row| Row {
+        let row = measure(&folder, &name, lanes, seconds).map(|row| Timing {
             peer: peers.get(&name).map(|peer| peer.seconds_per_gradient),
             ..row
         });
@@ -60,7 +60,7 @@ pub fn run(models: &Path, peer: Option<&Path>, lanes: usize, seconds: f64) -> an
     Ok(())
 }
 
-fn measure(folder: &Path, name: &str, lanes: usize, seconds: f64) -> anyhow::Result<Row> {
+fn measure(folder: &Path, name: &str, lanes: usize, seconds: f64) -> anyhow::Result<Timing> {
     let start = Instant::now();
     let source = std::fs::read_to_string(folder.join("model.stan"))?;
     let data = DataSet::read(&folder.join("data.json"))?;
@@ -70,7 +70,7 @@ fn measure(folder: &Path, name: &str, lanes: usize, seconds: f64) -> anyhow::Res
     let epoch = Instant::now();
     let clock = move || epoch.elapsed().as_secs_f64();
     let timing = time_density(model.density(), lanes, seconds, &clock);
-    Ok(Row {
+    Ok(Timing {
         name: name.to_owned(),
         dim: model.density().dim(),
         gradient: timing.seconds_per_gradient,
@@ -82,7 +82,7 @@ fn measure(folder: &Path, name: &str, lanes: usize, seconds: f64) -> anyhow::Res
     })
 }
 
-fn print_table(rows: &[Row]) {
+fn print_table(rows: &[Timing]) {
     println!(
         "| model | dims | gradient (µs/draw) | peer (µs) | peer / Jensen | HVP / gradient | further HVP / gradient | file to graph (ms) | memory (KiB) |"
     );

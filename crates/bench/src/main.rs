@@ -1,6 +1,6 @@
-//! `jensen-bench`: what Jensen costs over the model corpus, beside what a peer took.
+//! `jensen-bench`: the cost of Jensen over the model corpus, beside that of a peer.
 //!
-//! Run in a release build; nothing here runs in tests.
+//! Run it in a release build; tests do not run it.
 
 use std::path::{Path, PathBuf};
 

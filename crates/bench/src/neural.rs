@@ -20,10 +20,10 @@ const HIDDEN: usize = 500;
 const LATENT: usize = 20;
 const RECORDS: usize = 60_000;
 
-/// What is measured.
+/// The measurements.
 #[derive(Args)]
 pub struct NeuralArgs {
-    /// Images of 28 × 28 pixels (IDX, also .gz); noise unless given, which takes the same time.
+    /// Images of 28 × 28 pixels (IDX, also .gz); by default noise, which takes the same time.
     images: Option<PathBuf>,
     /// Images for the test bound after the last pass.
     #[arg(long)]
@@ -39,7 +39,7 @@ pub struct NeuralArgs {
     peer_program: PathBuf,
 }
 
-/// What the peer prints.
+/// The output of the peer.
 #[derive(Deserialize)]
 struct Peer {
     seconds_per_epoch: f64,
@@ -165,7 +165,7 @@ pub fn run(args: &NeuralArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The peer's seconds a pass, if there is one.
+/// The peer's seconds per pass, if there is one.
 fn peer(args: &NeuralArgs) -> anyhow::Result<Option<Seconds>> {
     let Some(python) = &args.peer else {
         return Ok(None);
@@ -246,7 +246,7 @@ fn large_product() -> Seconds {
     }
 }
 
-/// Processor seconds of this process, where the system tells; they depend little on what else runs.
+/// Processor seconds of this process, if the system reports them; they depend little on other load.
 fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();

@@ -5,16 +5,15 @@
 //! (Kucukelbir, Tran, Ranganath, Gelman and Blei, JMLR 18, 2017; the paper's exponent is
 //! `−1/2 + 10⁻¹⁶`, Stan's program has `−1/2`).
 //!
-//! * η: ascents of 50 iterations from the start with η = 100, 10, 1, 0.1, 0.01; the first η whose
-//!   successor ends lower is chosen, provided that it ended above the start; failing all, the run has
-//!   failed. A gradient that cannot be computed counts as zero while adapting.
+//! * Candidates for η: ascents of 50 iterations from the start with η = 100, 10, 1, 0.1, 0.01. ADVI chooses the first η
+//!   whose successor ends lower, provided that it ended above the start. If none did, the run fails. During adaptation,
+//!   a gradient that cannot be computed is treated as zero.
 //! * Every 100 iterations the bound is estimated from 100 draws, and its relative change
 //!   `|(previous − present)/present|` enters a window of `max(0.1 K/100, 2)` values for K allowed
 //!   iterations. The run ends when the mean or the (upper) median of the window falls below 0.01.
-//! * Draws at which the density or its gradient is not finite are replaced by further draws; as many
-//!   replaced as wanted (of a gradient: ten times as many) ends the run as diverged. (Stan rejects on
-//!   exceptions and non-finite gradients; here a non-finite value rejects too, as its gradient is
-//!   unspecified.)
+//! * Draws with a non-finite density or gradient are replaced by further draws. If as many are replaced as requested
+//!   (for a gradient: ten times as many), the run ends as diverged. (Stan rejects on exceptions and non-finite
+//!   gradients; here a non-finite value is rejected, too, because its gradient is unspecified.)
 //!
 //! The relative rule is Stan's own and often stops early; [`AdviStop::Nats`] replaces it by one in
 //! nats. Random numbers differ from Stan's, so runs agree in distribution only.
@@ -44,15 +43,15 @@ const ETAS: [f64; 5] = [100.0, 10.0, 1.0, 0.1, 0.01];
 pub enum AdviStop {
     /// Stan's rule on relative changes.
     Relative,
-    /// When a second-order polish finds no more than the tolerance in nats, with its standard error
-    /// (looked at whenever ten evaluations of the bound bring no more than that).
+    /// When a second-order polish finds no more than the tolerance in nats, with its standard error. The rule is
+    /// checked whenever ten evaluations of the bound gain no more than that.
     Nats,
 }
 
 /// Settings, with Stan's names and defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AdviSettings {
-    /// Draws of a gradient.
+    /// Number of draws per gradient.
     pub grad_samples: usize,
     /// Draws of an estimate of the bound.
     pub elbo_samples: usize,
@@ -176,10 +175,10 @@ pub struct Advi<'a, D: TwiceDifferentiable> {
     oracle: Oracle<'a, D>,
 }
 
-/// What a run is doing.
+/// The stage of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Phase {
-    /// Trying the η of this index.
+    /// An ascent that tries the η with this index.
     Adapt(usize),
     Ascend,
 }
@@ -187,7 +186,7 @@ enum Phase {
 /// State of [`Advi`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdviState {
-    /// Where every ascent begins.
+    /// The starting point of every ascent.
     start: Vec<f64>,
     omega: Vec<f64>,
     history: Vec<f64>,
@@ -198,7 +197,7 @@ pub struct AdviState {
     elbo_initial: f64,
     elbo_last_eta: f64,
     rule: RelativeRule,
-    /// Where the rule in nats last looked.
+    /// The parameters at which the rule in nats was last checked.
     anchor: Vec<f64>,
     calls: Calls,
 }
@@ -359,8 +358,8 @@ impl<'a, D: TwiceDifferentiable> Advi<'a, D> {
         Step { record, status }
     }
 
-    /// The rule in nats: every ten evaluations, when matched draws show no gain since the last look,
-    /// asks for a certificate.
+    /// The rule in nats. Every ten evaluations, it asks for a certificate if matched draws show no gain since the last
+    /// check.
     fn nats_status(&mut self, state: &mut AdviState, record: &mut Record) -> Option<Status> {
         let settings = self.settings;
         if !state.k.is_multiple_of(10 * settings.eval_elbo) {

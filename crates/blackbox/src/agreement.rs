@@ -1,16 +1,16 @@
-//! How far importance weights move the moments of an approximation.
+//! The distance by which importance weights move the moments of an approximation.
 //!
-//! A k̂ below its limit says that weights can be used, not that draws can be used without them: a mean field of
-//! correlated parameters, or a Gaussian on the log of a scale, passes with standard deviations that are a third
-//! too small. So the evaluation also estimates each coordinate's mean and standard deviation under the posterior,
-//! by self-normalised importance sampling with the same draws and weights, and compares them with those of the
-//! plain draws. Of a coordinate that is the logarithm or the logit of what is reported ([`Scale`]), it compares those of the
-//! value, too: a Gaussian on the log of a degrees-of-freedom parameter can have the right spread there and a quarter too
-//! small a one of the parameter. An approximation is used as it is only where none moves by more than [`MEAN_LIMIT`] and
-//! [`SD_LIMIT`], two standard errors included.
+//! A k̂ below its limit says that weights are usable, not that draws are usable without them: a mean field of
+//! correlated parameters, or a Gaussian on the log of a scale, passes with standard deviations that are a third too
+//! small. So the evaluation also estimates each coordinate's mean and standard deviation under the posterior, by
+//! self-normalised importance sampling with the same draws and weights, and compares them with those of the plain
+//! draws. If a coordinate is the logarithm or logit of a reported value ([`Scale`]), the moments of the value are
+//! compared too: a Gaussian on the log of a degrees-of-freedom parameter can have the right spread there, although the
+//! spread of the parameter is a quarter too small. An approximation is used without refinement only if no moment moves
+//! by more than [`MEAN_LIMIT`] and [`SD_LIMIT`], two standard errors included.
 //!
-//! Standard errors are those of a jackknife over [`BLOCKS`] blocks of draws: a single draw that carries the weight
-//! makes them large, so that nothing is demonstrated by it.
+//! The standard errors come from a jackknife over [`BLOCKS`] blocks of draws. A single draw that carries the weight
+//! makes them large, so it is not evidence.
 
 use jensen_density::{Lanes, Scale};
 use rayon::prelude::*;
@@ -27,13 +27,13 @@ const BLOCKS: usize = 8;
 /// Numbers that a thread adds up at least: handing over fewer costs more.
 const GRAIN: usize = 1 << 14;
 
-/// Standard errors that count as evidence.
+/// Standard errors beyond which a difference is evidence.
 const CONFIDENCE: f64 = 2.0;
 
-/// The difference at the coordinate where it is largest, its uncertainty included.
+/// The largest difference over coordinates, with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// Which coordinate, from 0.
+    /// Index of the coordinate.
     pub coordinate: usize,
     /// Whether it is of the value that the coordinate is the logarithm or logit of.
     pub constrained: bool,
@@ -44,7 +44,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// What cannot be told: no weight to compare with.
+    /// A difference without an estimate, because there is no weight to compare with.
     const UNKNOWN: Self = Self {
         coordinate: 0,
         constrained: false,
@@ -65,34 +65,34 @@ impl Difference {
     }
 }
 
-/// How far importance weights move the moments of an approximation, at the worst coordinates.
+/// The distance by which importance weights move the moments of an approximation, at the worst coordinates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
-    /// Of a mean, in standard deviations.
+    /// Difference of means, in standard deviations.
     pub mean: Difference,
-    /// Of the logarithm of a standard deviation.
+    /// Difference of log standard deviations.
     pub sd: Difference,
 }
 
 impl Agreement {
-    /// Nothing is known: what an evaluation without finite weights says.
+    /// The result of an evaluation without finite weights.
     pub const UNKNOWN: Self = Self {
         mean: Difference::UNKNOWN,
         sd: Difference::UNKNOWN,
     };
 
-    /// Whether draws can be used as they are.
+    /// Whether the draws can be used without refinement.
     pub fn is_good(&self) -> bool {
         self.mean.largest() <= MEAN_LIMIT && self.sd.largest() <= SD_LIMIT
     }
 
-    /// Whether more draws could tell.
+    /// Whether more draws could decide.
     pub(crate) fn is_open(&self) -> bool {
         let clearly_bad = |d: &Difference, limit| d.largest() > limit && !d.is_open(limit);
         !self.is_good() && !clearly_bad(&self.mean, MEAN_LIMIT) && !clearly_bad(&self.sd, SD_LIMIT)
     }
 
-    /// As plain numbers, for checkpoints.
+    /// All numbers in one list, for checkpoints.
     pub(crate) fn to_numbers(self) -> [f64; Self::NUMBERS] {
         let of = |d: Difference| {
             let constrained = f64::from(u8::from(d.constrained));
@@ -102,7 +102,7 @@ impl Agreement {
         [a, b, c, d, e, f, g, h]
     }
 
-    /// How many numbers that are.
+    /// The number of values.
     pub(crate) const NUMBERS: usize = 8;
 
     /// The inverse of [`Self::to_numbers`].
@@ -121,7 +121,7 @@ impl Agreement {
     }
 }
 
-/// What a block of draws has in all quantities.
+/// Sums over a block of draws for all quantities.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     /// The largest log weight, which weights are relative to.
@@ -133,7 +133,7 @@ struct Block {
 /// Sums of a quantity and its square over a block: weighted relative to the block's largest weight, and plain.
 type Sums = [f64; 4];
 
-/// What moments are of: a coordinate, or the value that it is the logarithm or logit of.
+/// The subject of a pair of moments: a coordinate, or the value that it is the logarithm or logit of.
 #[derive(Clone, Copy, Debug)]
 struct Quantity {
     coordinate: usize,
@@ -156,7 +156,7 @@ impl Quantity {
 /// Sums from which an [`Agreement`] follows; draws come in any number of batches.
 #[derive(Clone, Debug)]
 pub(crate) struct Moments {
-    /// Every coordinate, and those whose values are on another scale once more.
+    /// Every coordinate, and once more those whose values are on another scale.
     quantities: Vec<Quantity>,
     blocks: [Block; BLOCKS],
     /// By quantity and block.
@@ -166,8 +166,8 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// No draws yet of an approximation with these means and standard deviations; coordinates without a scale are reported as
-    /// they are.
+    /// An accumulator without draws for an approximation with these means and standard deviations. Coordinates without
+    /// a scale are reported as they are.
     pub fn new(mean: &[f64], sd: &[f64], scales: &[Scale]) -> Self {
         let of = |(coordinate, scale)| Quantity {
             coordinate,
@@ -192,7 +192,7 @@ impl Moments {
         }
     }
 
-    /// Adds draws with their log weights; those whose weight is NaN or zero count as plain draws alone.
+    /// Adds draws with their log weights. Draws whose weight is NaN or zero count only as plain draws.
     pub fn add(&mut self, z: Lanes<'_>, log_weights: &[f64]) {
         let first = self.seen;
         let block_of = |lane: usize| (first + lane) % BLOCKS;
@@ -243,7 +243,7 @@ impl Moments {
         self.seen += weights.len();
     }
 
-    /// What the draws so far say.
+    /// The comparison based on the draws so far.
     pub fn agreement(&self) -> Agreement {
         let top = self
             .blocks
@@ -283,8 +283,8 @@ impl Moments {
         Agreement { mean, sd }
     }
 
-    /// Differences of mean and log standard deviation of a quantity, weighted minus plain, without one of the blocks: that
-    /// of the mean in standard deviations.
+    /// Differences of mean and log standard deviation of a quantity, weighted minus plain, without one of the blocks;
+    /// the difference of means is in standard deviations.
     fn differences(&self, d: usize, scales: &[f64], left_out: Option<usize>) -> [f64; 2] {
         let (mut weighted, mut plain) = ([0.0; 3], [0.0; 3]);
         let blocks = self.blocks.iter().zip(&self.sums[d]);

@@ -75,7 +75,7 @@ impl Approximation {
         &self.family
     }
 
-    /// Which family.
+    /// The family.
     pub fn kind(&self) -> FamilyKind {
         self.family.kind()
     }
@@ -105,8 +105,7 @@ impl Approximation {
         self.family.entropy(&self.omega)
     }
 
-    /// Draws `0..count` of a seed: draw i depends on the seed and i alone, so that fewer draws are a
-    /// prefix of more.
+    /// Draws `0..count` of a seed. Draw i depends only on the seed and i, so fewer draws are a prefix of more.
     pub fn draws(&self, count: usize, source: NoiseSource) -> Draws {
         self.draws_from(0, count, source)
     }
@@ -131,15 +130,15 @@ impl Approximation {
         }
     }
 
-    /// The approximation as safetensors bytes, with what it was fitted to in the header.
+    /// The approximation as safetensors bytes. The header names the model and data.
     pub fn encode(&self, identity: &Identity) -> Vec<u8> {
         Checkpoint::of_result(identity.clone(), self.save()).encode()
     }
 
-    /// Reads bytes that [`encode`](Self::encode) made, and the identity stored with them.
+    /// Reads the output of [`encode`](Self::encode), and the identity stored with it.
     ///
     /// # Errors
-    /// When the bytes are damaged, of another format version or hold something else.
+    /// Fails if the bytes are damaged, of another format version or hold something else.
     pub fn decode(bytes: &[u8]) -> Result<(Self, Identity), LoadError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
         let approximation = Self::restore(&checkpoint.state).map_err(LoadError::Content)?;

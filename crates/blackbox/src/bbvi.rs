@@ -1,12 +1,12 @@
 //! Stochastic-gradient variational inference: estimator × family × optimiser, with averaged iterates
 //! and a stopping rule in nats.
 //!
-//! Iterations come in windows. The average of a window's iterates is the candidate; it is compared
-//! with the best candidate so far on matched fresh draws. When a window brings no more than the
-//! tolerance, the step size is halved; when that happens twice, a second-order polish on draws of its
-//! own ([`crate::certify`]) judges how much is really left. Only if that is within the tolerance, with
-//! one standard error, has the fit converged: slow progress alone proves nothing. Families that no such polish can fit, as
-//! flows, have converged where smaller and smaller steps bring nothing; what their draws are worth their weights say.
+//! Iterations are grouped in segments. The average of a segment's iterates is the candidate. It is compared with the
+//! best candidate so far on matched fresh draws. If a segment gains no more than the tolerance, the step size is
+//! halved. After two halvings, a second-order polish on separate draws ([`crate::certify`]) estimates the remaining
+//! gain. The fit has converged only if that gain is within the tolerance, with one standard error. Slow progress alone
+//! proves nothing. Families that cannot be polished, such as flows, have converged when ever smaller steps gain
+//! nothing. Their importance weights tell how good the draws are.
 
 use std::sync::Arc;
 
@@ -30,13 +30,13 @@ pub struct BbviSettings {
     pub estimator: Estimator,
     /// Optimiser.
     pub optimiser: Optimiser,
-    /// Draws of a gradient.
+    /// Number of draws per gradient.
     pub draws: usize,
-    /// Iterations of a window.
+    /// Number of iterations of a segment.
     pub window: u64,
-    /// Whether the candidate is the average of a window's iterates, or its last.
+    /// Whether the candidate is the average of a segment's iterates, or its last one.
     pub average: bool,
-    /// Draws of a comparison of candidates.
+    /// Number of draws per comparison of candidates.
     pub judges: usize,
     /// Tolerance in nats.
     pub tolerance: f64,
@@ -57,7 +57,7 @@ impl Default for BbviSettings {
 }
 
 impl BbviSettings {
-    /// What flows are fitted with: large batches, and small steps, which networks take.
+    /// The settings for flows: large batches and the small steps that networks need.
     pub fn of_flows() -> Self {
         Self {
             optimiser: Optimiser {
@@ -143,7 +143,7 @@ pub struct BbviState {
     optimiser: OptimiserState,
     /// Multiplies the step size; a power of one half.
     scale: f64,
-    /// Halvings since the last certificate.
+    /// Number of halvings since the last certificate.
     halvings: u64,
     /// Certificates that found more.
     failed: u64,
@@ -275,7 +275,7 @@ impl<'a, D: TwiceDifferentiable> Bbvi<'a, D> {
     }
 }
 
-/// The end of a fit that no second-order polish can judge: steps of no size bring more.
+/// The end of a fit that cannot be polished: steps of no size improve the bound.
 fn smallest_step(state: &BbviState, settings: &BbviSettings) -> Option<Status> {
     (state.scale <= SMALLEST_STEP).then(|| Status::Converged {
         evidence: Evidence {

@@ -1,11 +1,11 @@
-//! What a fit has asked of its density, in two units.
+//! The evaluations of a fit, in two units.
 //!
-//! *Lane evaluations* count every draw at which something is evaluated; a Hessian-vector product counts
-//! two. *Oracle calls* are the unit of Regier, Jordan and McAuliffe (NeurIPS 2017, section 5): one call
-//! is one minibatch at its default size, which is 256 draws for a gradient, 85 for Hessian-vector products
-//! (counted twice) and 128 for an estimate of a change of the bound, which evaluates each draw at both ends.
-//! Minibatches of other sizes count in proportion to their own default, and a lane that sees some of the records
-//! counts as their share of all. Seconds need neither.
+//! *Lane evaluations* count every draw at which something is evaluated; a Hessian-vector product counts two. *Oracle
+//! calls* are the unit of Regier, Jordan and McAuliffe (NeurIPS 2017, section 5): one call is one minibatch at its
+//! default size, which is 256 draws for a gradient, 85 for Hessian-vector products (counted twice) and 128 for an
+//! estimate of a change of the bound, which evaluates each draw at both ends. Minibatches of other sizes count in
+//! proportion to their own default, and a lane that evaluates some of the records counts as their share of all. Seconds
+//! need neither.
 
 use std::ops::{Add, AddAssign};
 
@@ -18,7 +18,7 @@ pub const GRADIENT_BATCH: usize = 256;
 /// Draws of one Hessian-vector product that make two oracle calls.
 pub const PRODUCT_BATCH: usize = 85;
 
-/// Draws of one estimate of a change of the bound that make an oracle call.
+/// Number of draws of one estimate of a change of the bound that make an oracle call.
 pub const CHANGE_BATCH: usize = 128;
 
 /// Draws evaluated, by kind.

@@ -1,9 +1,9 @@
 //! An independent judge of stochastic fits: how much a second-order polish still finds.
 //!
-//! Rules that watch a noisy objective stop when progress is slow, not when the optimum is near. The
-//! certificate takes the fitted ω, improves it by a few trust-region Newton steps on draws of its own,
-//! and measures the difference of the bounds on yet other draws, matched. That difference is an
-//! unbiased estimate of an improvement that really exists.
+//! Rules that watch a noisy objective stop when progress is slow, not when the optimum is near. The certificate
+//! improves the fitted ω by a few trust-region Newton steps on separate draws, and measures the difference of the
+//! bounds on a further set of matched draws. That difference is an unbiased estimate of an improvement that really
+//! exists.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::oracle::{Estimate, Oracle};
 
-/// What the polish found.
+/// The result of the polish.
 #[derive(Clone, Debug)]
 pub struct Certificate {
     /// Bound after the polish minus bound before, on fresh matched draws.

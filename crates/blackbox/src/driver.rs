@@ -1,14 +1,14 @@
 //! The policy that joins starts, methods and families into one algorithm.
 //!
-//! Stages: starts (not for methods that do without), the first family, and under [`FamilyChoice::Auto`] a
-//! richer one where the first one's importance weights have too heavy a tail, or move a mean or a spread. Of a hundred
-//! coordinates or more with few global parameters that is first the family of local parameters given global ones, which mostly takes less time than
-//! others and is what a refinement wants, unless it ends far from the posterior. A family is fitted by
-//! the methods of its [plan](Method::plan), each taking over where the one before gave up. As all stages
-//! are steps of one [`Algorithm`], budgets, traces and checkpoints hold across them.
+//! Stages: starts (except for methods without them), the first family, and under [`FamilyChoice::Auto`] a richer one if
+//! the first one's importance weights have too heavy a tail, or move a mean or a spread. With a hundred coordinates or
+//! more and few global parameters, that family is first the conditionally structured Gaussian. It usually takes less
+//! time than others and is the best start for a refinement, unless it ends far from the posterior. A family is fitted
+//! by the methods of its [plan](Method::plan), each of which takes over when the previous one gives up. All stages are
+//! steps of one [`Algorithm`], so budgets, traces and checkpoints apply across stages.
 //!
-//! Methods of minibatches take the same way: their starts, and the place where a richer family begins,
-//! come from a sample of the records where there are many, see [`Prepared`].
+//! Minibatch methods follow the same sequence. Their starts, and the point where a richer family begins, come from a
+//! sample of the records if there are many; see [`Prepared`].
 
 mod stored;
 
@@ -38,40 +38,40 @@ const FULL_RANK_LIMIT: usize = 400;
 /// Smallest dimension at which it is the one of sparse precision.
 const SPARSE_FROM: usize = 100;
 
-/// Smallest dimension at which local parameters given global ones come first, where the density has global parameters. Below it starts cost seconds at
-/// most, and they see other modes, which one beginning does not.
+/// Smallest dimension at which the conditionally structured Gaussian comes first, if the density has global parameters.
+/// Below this dimension, starts cost seconds at most and find modes that a single start misses.
 pub const CONDITIONAL_FROM: usize = 500;
 
-/// Most entries of their factor, a coordinate.
+/// Largest number of entries of the sparse factor per coordinate.
 const CONDITIONAL_FILL: usize = 32;
 
-/// That has at most this part of the parameters of a full covariance.
+/// Sparse is used if it has at most this share of the parameters of a full covariance.
 const SPARSE_PART: usize = 4;
 
-/// Most entries of its factor.
-const SPARSE_PLACES: usize = 1 << 21;
+/// Largest number of entries of the factor.
+const SPARSE_NONZEROS: usize = 1 << 21;
 
 /// Factors of the richer family beyond that.
 const FACTORS: usize = 8;
 
-/// Components of the mixture where there are several modes, and the largest dimension at which it is tried.
+/// Components of the mixture if there are several modes, and the largest dimension at which it is tried.
 const COMPONENTS: usize = 8;
 const MIXTURE_LIMIT: usize = 64;
 
-/// Draws on which the first family is seen where the starts ended, and the k̂ and the nats from the posterior beyond which it
-/// is left at once.
+/// Number of draws on which the first family is evaluated at the end of the starts, and the k̂ and the divergence in
+/// nats beyond which the driver abandons it at once.
 const PREVIEW: usize = 512;
 const ABANDON_KHAT: f64 = 1.0;
 const FAR: f64 = 1.0;
 
-/// Nats from the posterior within which local parameters given global ones are a good beginning of a refinement: within 3 of a dozen hierarchies and
-/// series of a hundred to a thousand coordinates, and far beyond where they do not suit.
+/// Divergence in nats within which the conditionally structured Gaussian is a good start for a refinement: within 3 for
+/// a dozen hierarchies and series of a hundred to a thousand coordinates, and far beyond if it does not suit.
 const NEAR: f64 = 5.0;
 
 /// One family's end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FamilyResult {
-    /// Which family.
+    /// The family.
     pub kind: FamilyKind,
     /// Its parameters.
     pub omega: Vec<f64>,
@@ -79,18 +79,18 @@ pub struct FamilyResult {
     pub status: Option<Status>,
     /// Its evaluation on fresh draws.
     pub evaluation: Evaluation,
-    /// What a second-order polish still found, for stochastic methods.
+    /// The gain that a second-order polish still found, for stochastic methods.
     pub polish: Option<Estimate>,
     /// Number of coordinates.
     pub dim: usize,
-    /// A coordinate along which the density does not fall off, as where the posterior is improper.
+    /// A coordinate along which the density does not decrease, as in an improper posterior.
     pub flat: Option<usize>,
-    /// A coordinate, where the approximation is standard normal, of which more of the variance lies beyond its reach than may, and
-    /// how many times its own.
+    /// A coordinate, standardised by the approximation, that has more variance beyond the reach of the draws than is
+    /// allowed, and its ratio of variances.
     pub beyond: Option<(usize, f64)>,
 }
 
-/// What the driver made.
+/// The result of the driver.
 #[derive(Clone, Debug)]
 pub struct DriverOutput {
     /// The families in the order fitted.
@@ -101,13 +101,13 @@ pub struct DriverOutput {
     pub calls: Calls,
 }
 
-/// What works at a stage.
+/// The algorithm of a stage.
 enum Engaged<'a> {
     Starts(Box<dyn Algorithm<State = StartsState, Output = Vec<StartOutcome>> + 'a>),
     Method(Box<dyn Engine + 'a>),
 }
 
-/// Where a run is.
+/// The stage of a run.
 enum Stage {
     Starts(StartsState),
     Method {
@@ -156,14 +156,15 @@ pub struct Driver<'a, D: TwiceDifferentiable> {
     settings: Settings,
     source: NoiseSource,
     interrupt: &'a Interrupt<'a>,
-    /// Whether local parameters given global ones come first, without starts: see [`begins_conditional`].
+    /// Whether the run begins with the conditionally structured Gaussian and without starts; see
+    /// [`begins_conditional`].
     conditional: bool,
-    /// What works at the present stage, by the family and name of that stage.
+    /// The algorithm of the present stage, by family and name of the stage.
     engaged: Option<(FamilyKind, &'static str, Engaged<'a>)>,
 }
 
 impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
-    /// A fit of `density`, whose `records` are prepared where the method needs them.
+    /// A fit of `density`. Its `records` are prepared if the method needs them.
     pub fn new(
         density: &'a D,
         records: Option<&'a Prepared<'a>>,
@@ -181,10 +182,10 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Whether the first method can begin at all.
+    /// Whether the first method can begin.
     ///
     /// # Errors
-    /// When its settings do not suit the density.
+    /// Fails if its settings do not suit the density.
     pub fn check(&self) -> Result<(), FitError> {
         let zero = vec![0.0; self.density.dim()];
         let asked = match self.settings.family {
@@ -209,7 +210,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The family that the run begins with: the first one, or what saves it where it is found.
+    /// The family that the run begins with.
     fn opening_kind(&self) -> FamilyKind {
         match self.conditional {
             true => FamilyKind::Conditional,
@@ -221,7 +222,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         self.settings.method.plan(kind)[0]
     }
 
-    /// The method of this name, and the one that takes over from it.
+    /// The method of this name, and the method that takes over from it.
     fn planned(&self, kind: FamilyKind, name: &str) -> (Method, Option<Method>) {
         let plan = self.settings.method.plan(kind);
         let at = plan.iter().position(|method| method.name() == name);
@@ -249,7 +250,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// ω of `kind` where `omega` of another kind stands, and the evaluations it took.
+    /// ω of `kind` that corresponds to `omega` of another kind, and the evaluations it took.
     fn enrich(&self, kind: FamilyKind, from: FamilyKind, omega: &[f64]) -> (Vec<f64>, Calls) {
         let from = from.build(Space::of(self.density));
         let (mean, log_sd) = (from.mean(omega), from.marginal_log_sd(omega));
@@ -301,7 +302,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(Stage::Method { name, state })
     }
 
-    /// What works at the present stage, made anew after a resume.
+    /// The algorithm of the present stage, recreated after a resume.
     fn engage(&mut self, stage: &Stage, kind: FamilyKind) -> Result<&mut Engaged<'a>, FitError> {
         let name = stage.name();
         if !matches!(self.engaged, Some((k, n, _)) if (k, n) == (kind, name)) {
@@ -318,7 +319,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(engaged)
     }
 
-    /// Evaluations of a stage so far; a lane that sees some of the data counts for as much.
+    /// Evaluations of a stage so far. A lane that evaluates a share of the data counts as that share.
     fn calls(&self, stage: &Stage, kind: FamilyKind) -> Calls {
         match stage {
             Stage::Starts(state) => {
@@ -334,19 +335,23 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The richer family for the policy; none of one coordinate, nor for minibatches where a full covariance is out
-    /// of reach: at such dimensions a few factors rarely earn trust, and the fit would take twice as long.
+    /// The richer family for the policy. There is none for one coordinate, nor for minibatches when a full covariance
+    /// is too large: at such dimensions a few factors rarely earn trust, and the fit would take twice as long.
     fn richer(&self) -> Option<FamilyKind> {
         match self.density.dim() {
             0 | 1 => None,
+            // The precision of the best Gaussian has the density's pattern, so a sparse one loses nothing against full rank and
+            // has far fewer parameters to determine from draws.
             _ if self.is_sparse() => Some(FamilyKind::Sparse),
+            // With an unknown or dense pattern, only full rank contains the best Gaussian.
             2..=FULL_RANK_LIMIT => Some(FamilyKind::FullRank),
             _ if self.records.is_some() => None,
+            // Beyond, d²/2 parameters are too many for the draws of a step; a few factors catch the widest directions.
             _ => Some(FamilyKind::LowRank { rank: FACTORS }),
         }
     }
 
-    /// Whether local parameters given global ones come before the richer family.
+    /// Whether the conditionally structured Gaussian comes before the richer family.
     fn bends(&self) -> bool {
         self.settings.is_policy()
             && self.records.is_none()
@@ -362,10 +367,12 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Whether the richer family is to be tried after local parameters given global ones, whose answer is no good: those did not find a mode, or
-    /// stay so far from the posterior that a refinement had better begin elsewhere, or there is to be none.
+    /// Whether to try the richer family after a conditionally structured Gaussian that is not good enough: it found no
+    /// mode, or it is so far from the posterior that a refinement should begin elsewhere, or no refinement will follow.
     fn is_astray(&self, result: &FamilyResult) -> bool {
         let converged = result.status.as_ref().is_some_and(Status::is_converged);
+        // A refinement starts from any approximation that overlaps the posterior. Without one, the weights have to do, and
+        // they need a family that fits.
         let near = converged && result.evaluation.divergence() <= NEAR;
         result.kind == FamilyKind::Conditional && !(near && self.settings.may_refine())
     }
@@ -376,12 +383,12 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         if dim < SPARSE_FROM || self.records.is_some() {
             return false;
         }
-        let most = SPARSE_PLACES.min(dim * (dim + 1) / 2 / SPARSE_PART);
-        Sparse::places(&Space::of(self.density), most).is_some()
+        let most = SPARSE_NONZEROS.min(dim * (dim + 1) / 2 / SPARSE_PART);
+        Sparse::nonzeros(&Space::of(self.density), most).is_some()
     }
 
-    /// Evaluates a family's parameters, whose optimisation by a method ended with a status at an iteration;
-    /// evaluations are added to `calls`.
+    /// Evaluates the parameters of a family whose optimisation ended with a status at an iteration. Adds the
+    /// evaluations to `calls`.
     fn result(
         &self,
         kind: FamilyKind,
@@ -532,7 +539,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         self.of_several_modes(state)
     }
 
-    /// The richer family's stage, beginning at a poorer one's result, which is kept.
+    /// The stage of the richer family, which starts at the result of the poorer one. That result is kept.
     fn widened(
         &self,
         kind: FamilyKind,
@@ -556,8 +563,9 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         (kind, self.first_method(kind), omega)
     }
 
-    /// The richer family to go on with at once, where the first one is so far from the posterior at the optimum that the starts
-    /// found that no method makes it good: to find its optimum to a hundredth of a nat would be the larger part of a fit.
+    /// The richer family to continue with at once if the first one is so far from the posterior, at the optimum that
+    /// the starts found, that no method can make it good. Finding that optimum to a hundredth of a nat would take most
+    /// of the time of the fit.
     fn skips_to(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> Option<FamilyKind> {
         if !self.settings.is_policy() || self.records.is_some() {
             return None;
@@ -569,22 +577,25 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         self.is_far_off(kind, omega, calls).then_some(second)
     }
 
-    /// Whether a member of a family is so far from the posterior that none of it is good.
+    /// Whether a member of a family is too far from the posterior to be useful.
     fn is_far_off(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> bool {
         let mut oracle = Oracle::new(self.density, kind.build(Space::of(self.density)));
         let look = preview(&mut oracle, omega, self.source, PREVIEW);
         *calls += oracle.take_calls();
+        // Either alone may be an accident of few draws: a heavy tail of the weights without mass in it, or a bound that is low
+        // because the scales are still wrong.
         look.khat > ABANDON_KHAT && look.divergence() > FAR
     }
 
-    /// The member of a family that stands upon a full-rank Gaussian's answer, and where starts found other modes.
+    /// The member of a family that corresponds to the result of a full-rank Gaussian and to the other modes that the
+    /// starts found.
     fn upon(&self, kind: FamilyKind, starts: &[StartOutcome], gaussian: &[f64]) -> Vec<f64> {
         let family = kind.build(Space::of(self.density));
         let upon = family.upon(gaussian, &self.other_modes(starts));
         upon.expect("a family that begins at a Gaussian stands upon it")
     }
 
-    /// Means and log standard deviations where starts found modes that are no relabelling of the best.
+    /// Means and log standard deviations where starts found modes that are not a relabelling of the best.
     fn other_modes(&self, starts: &[StartOutcome]) -> Vec<(Vec<f64>, Vec<f64>)> {
         let modes = modes_of(starts);
         let variables = &self.settings.variables;
@@ -600,7 +611,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             .collect()
     }
 
-    /// The mixture that takes over where starts found other modes than what was fitted.
+    /// The mixture that takes over if the starts found modes that the fit does not cover.
     fn of_several_modes(&self, state: &mut DriverState) -> Option<(FamilyKind, Method, Vec<f64>)> {
         let kind = FamilyKind::Mixture {
             components: COMPONENTS,
@@ -638,7 +649,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         Ok(Stage::Starts(state))
     }
 
-    /// The usual way, where what would have saved it found no answer.
+    /// The usual sequence, after the shortcut found no result.
     fn fall_back(&mut self, state: &mut DriverState, iteration: u64) -> Option<Status> {
         match self.begin_starts() {
             Ok(stage) => {
@@ -655,7 +666,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Where a run begins that has no starts.
+    /// The first stage of a run without starts.
     fn opening_point(&self) -> Result<Vec<f64>, Status> {
         let found = match &self.settings.start.init {
             Init::Point(point) => Some(point.clone()),
@@ -702,8 +713,9 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     }
 }
 
-/// Whether the policy begins with local parameters given global ones and without starts: of many coordinates, most of which meet few others but
-/// a handful of global parameters, a mean field says little, and starts of it take longest.
+/// Whether the policy begins with the conditionally structured Gaussian and without starts. It does so if there are
+/// many coordinates and most of them interact with few others except a handful of global parameters: a mean field says
+/// little about such models, and its starts take longest.
 pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> bool {
     settings.is_policy()
         && settings.start.starts.is_none()
@@ -711,8 +723,8 @@ pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> boo
         && has_few_globals(density)
 }
 
-/// Whether a fit that [begins with local parameters given global ones](begins_conditional) finds the mode that these stand on, or goes back to a
-/// mean field; `None` where it has been `stopped` before that is known.
+/// Whether a fit that [begins with the conditionally structured Gaussian](begins_conditional) finds the mode, or falls
+/// back to a mean field. `None` if it has `stopped` before that is known.
 pub fn finds_conditional<D: TwiceDifferentiable>(
     density: &D,
     settings: &Settings,
@@ -743,13 +755,13 @@ pub fn finds_conditional<D: TwiceDifferentiable>(
     None
 }
 
-/// Whether a density has global parameters, and local parameters that meet few others.
+/// Whether a density has global parameters, and local parameters that interact with few others.
 fn has_few_globals(density: &impl LogDensity) -> bool {
-    let most = SPARSE_PLACES.min(density.dim() * CONDITIONAL_FILL);
+    let most = SPARSE_NONZEROS.min(density.dim() * CONDITIONAL_FILL);
     Conditional::suits(&Space::of(density), most)
 }
 
-/// How a family ends that is left for a richer one.
+/// The status of a family that is abandoned for a richer one.
 fn left_behind(at: u64) -> Status {
     Status::Stalled {
         at,
@@ -763,7 +775,7 @@ fn mean_len(start: &StartOutcome) -> usize {
     start.omega.len() / 2
 }
 
-/// A method that cannot begin, as the end of a run.
+/// The end of a run whose method cannot begin.
 fn refused(error: FitError) -> Status {
     Status::Diverged {
         at: 0,
@@ -771,11 +783,11 @@ fn refused(error: FitError) -> Status {
     }
 }
 
-/// Nats by which a mixture may be below another answer: a mode of a hundredth of the mass is worth a hundredth of a nat, and
-/// may be most of a standard deviation.
+/// Nats by which a mixture may be below another result: a mode with a hundredth of the mass is worth a hundredth of a
+/// nat, and may contribute most of a standard deviation.
 const OF_A_MODE: f64 = 0.1;
 
-/// The result to report: a converged one whose draws can be used before any other, then the higher bound.
+/// The result to report: first a converged one whose draws can be used, then the one with the highest bound.
 pub fn choose(results: &[FamilyResult]) -> usize {
     let rank = |r: &FamilyResult| {
         let converged = r.status.as_ref().is_some_and(Status::is_converged);

@@ -1,5 +1,4 @@
-//! Where a richer family begins: where a simpler one's answer stands, at the member that the density's
-//! curvature asks for.
+//! The starting point of a richer family: the result of a simpler family, adjusted to the curvature of the density.
 
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use crate::family::{Curvature, Family, FamilyKind, SampleBound, Space};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 
-/// ω of `kind` that stands where a poorer answer of this mean and these log standard deviations stands, and the
+/// ω of `kind` that corresponds to a poorer result with this mean and these log standard deviations, and the
 /// evaluations it took.
 pub(crate) fn enrich<D: TwiceDifferentiable>(
     density: &D,
@@ -31,7 +30,7 @@ pub(crate) fn enrich<D: TwiceDifferentiable>(
     (omega, calls.unwrap_or_default())
 }
 
-/// The bound on draws that the family asks for.
+/// The bound on the draws that the family asks for.
 struct FixedDraws<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,

@@ -1,10 +1,10 @@
-//! Why there is no fit, why records cannot be fitted as asked, and the check that most settings share.
+//! Errors: no fit is possible, or records cannot be fitted as requested. Also the check that most settings share.
 
 use std::fmt;
 
 use jensen_run::{RunError, Status};
 
-/// Why there is no fit at all.
+/// The reason why no fit is possible.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FitError {
     /// The density has no coordinates.
@@ -20,7 +20,7 @@ pub enum FitError {
     },
     /// No starting point could be evaluated.
     CannotStart(Status),
-    /// Records cannot be fitted as asked.
+    /// The records cannot be fitted as requested.
     Records(RecordError),
     /// A checkpoint could not be resumed.
     Run(RunError),
@@ -59,7 +59,7 @@ pub enum RecordError {
     NoParameters,
     /// The batch size is 0 or larger than the number of records.
     Batch {
-        /// What was asked for.
+        /// The requested feature.
         batch: usize,
         /// N.
         records: usize,
@@ -73,15 +73,15 @@ pub enum RecordError {
         /// The largest N that is accepted.
         limit: usize,
     },
-    /// The memory would not suffice.
+    /// There is not enough memory.
     Memory {
-        /// What stores so much.
+        /// The estimator that stores this much.
         what: &'static str,
-        /// Bytes that it would need, the optimiser and the family included.
+        /// Bytes needed, including the optimiser and the family.
         needed: u64,
         /// Bytes that are allowed.
         limit: u64,
-        /// Bytes that the SVRG form needs, where that is the way out.
+        /// Bytes that the SVRG form needs, if that is the way out.
         svrg: Option<u64>,
     },
     /// No draws, a weight outside its interval and the like.

@@ -1,4 +1,4 @@
-//! What a fit is worth: the bound on fresh draws, the importance weights and their tail.
+//! The quality of a fit: the bound on fresh draws, the importance weights and their tail.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ const BLOCK: usize = 512;
 /// The same in a hurry, and the smallest of slow densities.
 const HURRIED: usize = 32;
 
-/// Operations of one call, a quarter of a second on one thread: whether there is time left is asked between calls.
+/// Operations of one call, a quarter of a second on one thread. The remaining time is checked between calls.
 const CALL: u64 = 1 << 28;
 
-/// Lanes in one call to a density that takes so much work a draw. It is the same on every machine, as are the sums over lanes.
+/// Lanes in one call to a density with this cost per draw. It is the same on every machine, as are the sums over lanes.
 fn block(work: Option<u64>) -> usize {
     // Of a solver, which does not know its steps, as if a draw took some milliseconds.
     let lanes = work.map_or(64, |work| CALL / work.max(1));
@@ -31,9 +31,9 @@ fn block(work: Option<u64>) -> usize {
 /// The final evaluation of an approximation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
-    /// The evidence lower bound in nats, from `log p − log q`, over the draws that are not NaN. Where a draw lies outside
-    /// the density's support its weight is zero, and the bound is that of the approximation restricted to the support:
-    /// the mean over the draws inside, and the logarithm of their share.
+    /// The evidence lower bound in nats, from `log p − log q`, over the draws that are not NaN. A draw outside the
+    /// density's support has weight zero. The bound is then that of the approximation restricted to the support: the
+    /// mean over the draws inside, and the logarithm of their share.
     pub elbo: Estimate,
     /// The importance-weighted bound on the log evidence from all draws at once (`log mean w`), at
     /// least as large as the bound in expectation; standard error by the delta method.
@@ -42,7 +42,7 @@ pub struct Evaluation {
     pub khat: f64,
     /// The k̂ above which this many draws do not support the approximation.
     pub khat_threshold: f64,
-    /// How far the weights move means and standard deviations.
+    /// The distance by which the weights move means and standard deviations.
     pub agreement: Agreement,
     /// Number of draws.
     pub draws: usize,
@@ -53,12 +53,12 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Whether more draws than may be left out lie outside the support, or any is NaN.
+    /// Whether too many draws are outside of the support, or any is NaN.
     pub fn is_holey(&self) -> bool {
         self.rejected > 0 || self.impossible as f64 > OUTSIDE * self.draws as f64
     }
 
-    /// The estimated divergence KL(q‖p) in nats: what the importance-weighted bound has above the plain one.
+    /// The estimated divergence KL(q‖p) in nats: the difference of the importance-weighted bound and the plain one.
     pub fn divergence(&self) -> f64 {
         self.importance_bound.mean - self.elbo.mean
     }
@@ -68,7 +68,8 @@ impl Evaluation {
         self.khat <= self.khat_threshold
     }
 
-    /// Whether draws of the approximation can be used as they are: the weights support it, and do not move it.
+    /// Whether the draws of the approximation can be used without refinement: the weights are reliable and do not move
+    /// the moments.
     pub fn is_good(&self) -> bool {
         self.khat_is_good() && self.agreement.is_good()
     }
@@ -77,25 +78,27 @@ impl Evaluation {
 /// Largest share of draws outside the support that weights of zero make up for.
 const OUTSIDE: f64 = 0.01;
 
-/// How many times as many draws are taken where k̂ is in doubt, and, last, where it then is near the threshold.
+/// Factors by which the number of draws grows while k̂ is in doubt. The last one applies if k̂ is then near the
+/// threshold.
 const MORE: [usize; 4] = [2, 4, 8, 32];
 
-/// Standard errors of a k̂ at the threshold by which it is below it where it is clearly good, and a distance that is enough
-/// however few draws there are.
+/// Number of standard errors below the threshold at which a k̂ is clearly good, and a distance that suffices however
+/// few draws there are.
 const CLEAR: f64 = 3.0;
 const FAR_BELOW: f64 = 0.35;
 
-/// How far from its threshold k̂ may be that one more time as many draws tell which side it is on.
+/// Distance of k̂ from its threshold within which twice as many draws can decide its side.
 const NEAR: f64 = 0.1;
 
-/// Largest dimension at which the last of these is taken.
+/// Largest dimension at which the last factor applies.
 const MOST_COORDINATES: usize = 400;
 
-/// Numbers of all draws beyond which a successor costs less than to know whether weights move moments.
+/// Number of values, over all draws, beyond which a refinement costs less than deciding whether the weights move
+/// moments.
 const NUMBERS: usize = 1 << 20;
 
-/// Coordinates of which a draw counts as one at least where the density does not know what it takes: a solver's. Of four coordinates
-/// 131 072 draws were most of the time of a fit, and the refinement after them took 16 040 gradients.
+/// Assumed cost of a draw, in coordinates, if `work()` is `None`, as for solvers. With four coordinates, 131 072 draws
+/// took most of the time of a fit, while the refinement after them took 16 040 gradients.
 const UNKNOWN: usize = 64;
 
 /// `log p − log q` at the given draws of a stream, in blocks.
@@ -115,7 +118,7 @@ pub fn log_weights<D: LogDensity>(
     weigh(oracle, omega, stream, draws, None, |_, _| {})
 }
 
-/// The same; every block of draws is seen with its log weights, until an interrupt says that there are enough.
+/// The same, with access to every block of draws and its log weights, until an interrupt ends the evaluation.
 fn weigh<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -144,13 +147,13 @@ fn weigh<D: LogDensity>(
     weights
 }
 
-/// Evaluates `omega` on `draws` fresh draws, on 2, 4 and 8 times as many for as long as these leave k̂ in doubt, and on 32
-/// times as many where it then is near the threshold (up to 400 dimensions). It also takes more where they cannot
-/// tell yet whether the weights move a mean or a standard deviation too far.
+/// Evaluates `omega` on `draws` fresh draws, then on 2, 4 and 8 times that number while k̂ remains in doubt, and on 32
+/// times if it is then near the threshold (up to 400 dimensions). It also takes more draws while they cannot show
+/// whether the weights move a mean or a standard deviation too far.
 ///
-/// The doubt is on both sides. From a few thousand draws k̂ has a standard error above 0.1, so that a
-/// funnel may pass by luck; and where the weights are nearly constant, the few per cent of draws in
-/// the fitted tail may be those around a local maximum of the weights, whose shape says nothing.
+/// The doubt is on both sides. From a few thousand draws, k̂ has a standard error above 0.1, so that a funnel may pass
+/// by luck. If the weights are nearly constant, the few per cent of draws in the fitted tail may surround a local
+/// maximum of the weights, and its shape says nothing.
 pub fn evaluate<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -160,19 +163,20 @@ pub fn evaluate<D: LogDensity>(
     evaluate_until(oracle, omega, source, draws, &[], Successor::None, None)
 }
 
-/// What takes over from an approximation that its weights do not support.
+/// The fallback if the weights do not support an approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Successor {
     /// Nothing.
     None,
     /// A richer family, which costs less than to be certain that this one is bad.
     Richer,
-    /// A refinement, which costs less than that where it takes more than [`NUMBERS`] (of [`UNKNOWN`] coordinates at least).
+    /// A refinement. It costs less than an evaluation on more than [`NUMBERS`] values (of [`UNKNOWN`] coordinates at
+    /// least).
     Refinement,
 }
 
-/// The same for coordinates of these scales, on fewer draws where an interrupt does not allow for all of them, or where there is a successor
-/// and k̂ is on the wrong side, or [`NUMBERS`] do not tell whether the weights move moments.
+/// The same for coordinates of these scales. It uses fewer draws if an interrupt ends it, or if there is a fallback and
+/// k̂ is above the limit, or if [`NUMBERS`] values do not show whether the weights move moments.
 pub(crate) fn evaluate_until<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -232,7 +236,7 @@ pub(crate) fn evaluate_until<D: LogDensity>(
     evaluation
 }
 
-/// `omega` on so many draws and no more, which are none of the evaluation's.
+/// Evaluates `omega` on exactly this number of draws, separate from those of the evaluation.
 pub(crate) fn preview<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],
@@ -256,8 +260,7 @@ fn in_doubt(evaluation: &Evaluation) -> bool {
     !clearly_good && !clearly_bad
 }
 
-/// The bound from mirrored pairs of log weights side by side; weights that are not finite are left out
-/// with their mirror images.
+/// The bound from mirrored pairs of adjacent log weights; non-finite weights are omitted with their mirror images.
 pub(crate) fn log_weights_of(weights: &[f64]) -> Estimate {
     let pairs: Vec<f64> = weights
         .chunks(2)
@@ -299,8 +302,8 @@ pub fn summarize(weights: &[f64], agreement: Agreement) -> Evaluation {
     }
 }
 
-/// The importance-weighted bound with `k` draws a group, `E log (1/k) Σ w` (Burda, Grosse and
-/// Salakhutdinov 2016), averaged over the whole groups in `log_weights`.
+/// The importance-weighted bound with `k` draws per group, `E log (1/k) Σ w` (Burda, Grosse and Salakhutdinov 2016),
+/// averaged over the whole groups in `log_weights`.
 pub fn importance_weighted_bound(log_weights: &[f64], k: usize) -> Estimate {
     let groups: Vec<f64> = log_weights
         .chunks_exact(k.max(1))
@@ -309,8 +312,8 @@ pub fn importance_weighted_bound(log_weights: &[f64], k: usize) -> Estimate {
     Estimate::of(&groups)
 }
 
-/// Indices of `n` draws taken with replacement in proportion to normalised log weights (sampling
-/// importance resampling). Index i depends on the seed and i alone.
+/// Indices of `n` draws taken with replacement in proportion to normalised log weights (sampling importance
+/// resampling). Index i depends only on the seed and i.
 pub fn resample(log_weights: &[f64], n: usize, source: NoiseSource) -> Vec<usize> {
     let mut cumulative = Vec::with_capacity(log_weights.len());
     let mut total = 0.0;

@@ -18,7 +18,7 @@ use crate::starts::{Init, OtherMode, StartOutcome, modes_of};
 use crate::symmetry::Labellings;
 use crate::watched::Watched;
 
-/// Names a model and its data for checkpoints; digests, or empty when nothing is stored.
+/// Names a model and its data for checkpoints: digests, or empty if nothing is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
     /// Digest of the model.
@@ -38,17 +38,17 @@ pub struct Fit {
     pub status: Status,
     /// How the whole run ended, its refinement included.
     pub ended: Status,
-    /// Every start's end; empty where the method begins without them.
+    /// Every start's end; empty if the method begins without them.
     pub starts: Vec<StartOutcome>,
-    /// Draws of the posterior itself, where the fit was refined.
+    /// Draws of the posterior, if the fit was refined.
     pub refined: Option<Refined>,
-    /// What symmetries make of the modes that the starts found.
+    /// The equivalence of the modes that the starts found, under symmetries.
     labellings: Labellings,
-    /// What was found against it after the fit.
+    /// Objections found after the fit.
     pub(crate) objections: Vec<Reason>,
     /// Finished iterations.
     pub iterations: u64,
-    /// What was evaluated, in oracle calls and lanes.
+    /// Number of evaluations, in oracle calls and lanes.
     pub calls: Calls,
     /// Wall-clock seconds.
     pub seconds: f64,
@@ -56,7 +56,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The fit that a driver's output is, which ended with `status`; `None` where there is no family's result.
+    /// The fit that a driver's output is, which ended with `status`; `None` if the family has no result.
     pub(crate) fn of<D: TwiceDifferentiable>(
         output: DriverOutput,
         status: Status,
@@ -98,7 +98,7 @@ impl Fit {
     /// The approximation of one family.
     ///
     /// # Panics
-    /// When there is no such family: a caller's bug.
+    /// Panics if the family does not exist, which is a bug of the caller.
     pub fn approximation_of(&self, index: usize) -> Approximation {
         let result = &self.families[index];
         Approximation::new(result.kind, self.space.clone(), result.omega.clone())
@@ -120,7 +120,7 @@ impl Fit {
         self.best().evaluation.khat
     }
 
-    /// Oracle calls: minibatches of the default sizes (see [`Calls`]).
+    /// Oracle calls, in minibatches of the default sizes (see [`Calls`]).
     pub fn oracle_calls(&self) -> u64 {
         self.calls.oracle_calls()
     }
@@ -141,7 +141,7 @@ impl Fit {
             .collect()
     }
 
-    /// Of the modes, those in which the best one has other signs and the density is the same.
+    /// The modes that equal the best one up to signs and have the same density.
     pub(crate) fn mirrored(&self) -> Vec<bool> {
         let Labellings {
             relabelled,
@@ -154,9 +154,9 @@ impl Fit {
             .collect()
     }
 
-    /// The number of modes that exchanging elements of arrays makes of the one that was fitted, itself included, as far as
-    /// starts have shown: all of the same mass, so that one of them says everything. The log evidence of the whole posterior
-    /// is that of one plus the logarithm of their number.
+    /// The number of modes that exchanging elements of arrays generates from the fitted one, including itself, as far
+    /// as starts have shown. All have the same mass, so one of them represents all. The log evidence of the whole
+    /// posterior is that of one mode plus the logarithm of their number.
     pub fn labellings(&self) -> usize {
         self.labellings.count
     }
@@ -167,13 +167,13 @@ impl Fit {
         self.verdict().trusted()
     }
 
-    /// What speaks against trusting the fit, a text each; empty for a trusted fit.
+    /// The reasons not to trust the fit, one text each; empty for a trusted fit.
     pub fn warnings(&self) -> Vec<String> {
         self.verdict().warnings()
     }
 }
 
-/// What a checkpoint of this fit must match.
+/// The identity that a checkpoint of this fit must match.
 pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
     Identity {
         algorithm: settings.method.name().to_owned(),
@@ -191,11 +191,11 @@ pub fn identity(settings: &Settings, subject: &Subject) -> Identity {
 /// be trusted is returned with its reasons.
 ///
 /// # Errors
-/// When there is nothing to fit, a setting is out of range, no starting point can be evaluated, or a
-/// checkpoint does not belong to this run.
+/// Fails if there are no parameters, a setting is out of range, no starting point can be evaluated, or a checkpoint does
+/// not belong to this run.
 ///
 /// # Examples
-/// A density written by hand; without second derivatives of its own it borrows them from
+/// A density written by hand; its second derivatives come from
 /// [`Differenced`](jensen_density::Differenced).
 ///
 /// ```
@@ -243,8 +243,8 @@ pub fn fit<D: TwiceDifferentiable>(
     fit_reporting(density, settings, subject, control, &|_| true)
 }
 
-/// The same, where something is computed from draws of the approximation: `reported` says whether that can be taken from them
-/// too, by their weights. Where it cannot, what could be trusted otherwise is refined.
+/// The same, where something is computed from draws of the approximation: `reported` says whether the reported values
+/// can be computed from them, too, by their weights. If the approximation alone cannot be trusted, it is refined.
 ///
 /// # Errors
 /// As [`fit`].
@@ -259,7 +259,7 @@ pub fn fit_reporting<D: TwiceDifferentiable>(
     fit_erased(&density, settings, subject, control, reported)
 }
 
-/// What [`fit_reporting`] does, compiled once for all densities.
+/// The body of [`fit_reporting`], compiled once for all densities.
 fn fit_erased(
     density: &ErasedDensity<'_>,
     settings: &Settings,

@@ -2,12 +2,11 @@
 //! stochastic gradients and Hessian-vector products, without a trust region (Fan, Wang, Beck, Kwok and Heller,
 //! NeurIPS 2015, as compared in Regier, Jordan and McAuliffe 2017).
 //!
-//! Every proposal is taken, so that an iterate may land where the density overflows; that is not worked
-//! around but reported: each record counts the draws at which the density or its gradient is not finite
-//! (`overflowed`), and a run none of whose draws is finite has diverged. As Newton steps also approach saddle
-//! points, conjugate gradients stop at negative curvature with what they have (Nocedal and Wright, *Numerical
-//! Optimization*, algorithm 7.1). Draws, sizes of samples and accounting are those of
-//! [`Trust`](crate::Trust). A baseline, not a recommendation.
+//! The method accepts every proposal, so an iterate may land where the density overflows. It reports this: each record
+//! counts the draws at which the density or its gradient is not finite (`overflowed`), and a run without a finite draw
+//! has diverged. Newton steps also approach saddle points, so conjugate gradients stop at negative curvature with their
+//! present iterate (Nocedal and Wright, *Numerical Optimization*, algorithm 7.1). Draws, sample sizes and accounting
+//! are those of [`Trust`](crate::Trust). A baseline, not a recommendation.
 
 use std::sync::Arc;
 
@@ -30,7 +29,7 @@ use crate::trust::{BLOCK_LANES, Gradients, Sample, assess};
 /// Settings of [`Hfsgvi`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HfsgviSettings {
-    /// Draws of a gradient.
+    /// Number of draws per gradient.
     pub gradient_draws: usize,
     /// Draws of Hessian-vector products.
     pub hessian_draws: usize,
@@ -76,7 +75,7 @@ impl MethodSettings for HfsgviSettings {
         ])
     }
 
-    /// Draws come in blocks: matrices are bounded whatever the sample size.
+    /// Draws are processed in blocks, so that matrices are bounded whatever the sample size.
     fn lanes(&self, _dim: usize) -> usize {
         BLOCK_LANES
     }

@@ -1,13 +1,13 @@
 //! Black-box variational inference: families, estimators, optimisers, ADVI, diagnostics.
 //!
-//! The entry is [`fit`]: a [`TwiceDifferentiable`](jensen_density::TwiceDifferentiable) density and
-//! [`Settings`] in, a [`Fit`] out, which says whether it can be trusted and why not.
+//! The entry is [`fit`]: it takes a [`TwiceDifferentiable`](jensen_density::TwiceDifferentiable) density and
+//! [`Settings`], and returns a [`Fit`], which says whether it can be trusted and why not.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `fit` | [`fit`], [`Fit`]: the judged result |
 //! | `driver` | the stages (starts, family, richer family) as one algorithm |
-//! | `verdict` | [`Fit::verdict`]: whether it is to be trusted, decided in one place |
+//! | `verdict` | [`Fit::verdict`]: whether it is to be trusted, decided in one module |
 //! | `settings` | [`Settings`], [`FamilyChoice`] |
 //! | `error` | [`FitError`]: why there is no fit |
 //! | `method` | [`Method`]: the list of methods, and what one is |

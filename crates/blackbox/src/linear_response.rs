@@ -1,12 +1,11 @@
-//! Covariances by linear response: what a mean-field fit knows of the posterior's spread.
+//! Covariances by linear response: the posterior spread that a mean-field fit implies.
 //!
-//! A mean-field Gaussian has the right means far more often than the right variances: at its optimum
-//! `σᵢ⁻² = −E ∂ᵢᵢ log p`, the inverse variance of coordinate i with all others *held fixed*, which is too
-//! small where coordinates are correlated. But its means move when the posterior is perturbed, and for the
-//! exact posterior that movement *is* the covariance: tilting `log p(z)` by `tᵀz` changes the mean by
-//! `Cov(z) t`. Linear response takes the derivative of the fitted mean for the exact one. With
-//! `F(ω) = −E log p(T(ω, ε)) − H(ω)` the negated bound, `ω = (μ, λ)`, `λ = log σ`, the tilted optimum solves
-//! `∇F(ω) = (t, 0)`, hence
+//! A mean-field Gaussian has the right means far more often than the right variances: at its optimum `σᵢ⁻² = −E ∂ᵢᵢ log
+//! p`, the inverse variance of coordinate i with all others *held fixed*, which is too small where coordinates are
+//! correlated. But its means move when the posterior is perturbed, and for the exact posterior that movement *is* the
+//! covariance: tilting `log p(z)` by `tᵀz` changes the mean by `Cov(z) t`. Linear response uses the derivative of the
+//! fitted mean instead of the exact one. With `F(ω) = −E log p(T(ω, ε)) − H(ω)` the negated bound, `ω = (μ, λ)`, `λ =
+//! log σ`, the tilted optimum solves `∇F(ω) = (t, 0)`, and therefore
 //!
 //! ```text
 //! Σ = ∂μ/∂t = [ (∇²F)⁻¹ ]_μμ = ( F_μμ − F_μλ F_λλ⁻¹ F_λμ )⁻¹ .
@@ -16,21 +15,20 @@
 //! draws, with conjugate gradients: Giordano, Ingram and Broderick, *Black Box Variational Inference with a
 //! Deterministic Objective*, JMLR 25, 2024.) Properties, each of them a test:
 //!
-//! * For a Gaussian posterior Σ is its covariance, whatever the correlations: `F_μλ = 0` there, on draws with
-//!   mirror images even exactly.
+//! * For a Gaussian posterior Σ is its exact covariance, with any correlations: `F_μλ = 0` there, on draws with mirror
+//!   images even exactly.
 //! * Σ is the finite difference of optima of tilted densities.
 //! * Σ does not depend on the units of the coordinates.
 //!
-//! F is the average over fixed draws with matched moments, minimised on them first: derivatives of an optimum
-//! are taken at that optimum. Up to [`LinearResponseSettings::dense_limit`] coordinates the 2d × 2d Hessian is
-//! formed by Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws, and the result is a
-//! full-rank Gaussian. Beyond, or where coordinates are chosen, one conjugate-gradient solve a chosen coordinate
-//! is made, without ever forming a matrix; the result is the mean-field Gaussian with the covariance of the
-//! chosen coordinates exchanged, which is a low-rank Gaussian. Draws of either give standard deviations and
-//! quantiles of constrained and generated quantities, curvature of the transforms included, where the delta
-//! method would linearise them.
+//! F is the average over fixed draws with matched moments, minimised on them first: derivatives of an optimum are taken
+//! at that optimum. Up to [`LinearResponseSettings::dense_limit`] coordinates the 2d × 2d Hessian is formed by
+//! Hessian-vector products, at a cost of `4 d M` lane evaluations for M draws, and the result is a full-rank Gaussian.
+//! Beyond that dimension, or for chosen coordinates, one conjugate-gradient solve per chosen coordinate is made,
+//! without forming a matrix. The result is the mean-field Gaussian with the covariance of the chosen coordinates
+//! replaced, which is a low-rank Gaussian. Draws of either give standard deviations and quantiles of constrained and
+//! generated quantities that include the curvature of the transforms, which the delta method would linearise.
 //!
-//! Σ is first order in the perturbation, so it corrects neither a wrong mean nor a missed mode.
+//! Σ is first order in the perturbation, so it corrects neither a wrong mean nor an unfound mode.
 
 use std::fmt;
 
@@ -78,10 +76,10 @@ impl Default for LinearResponseSettings {
 /// Covariances at a mean-field optimum.
 #[derive(Clone, Debug)]
 pub struct LinearResponse {
-    /// A Gaussian with the means of the optimum and these covariances: full-rank when all coordinates were
-    /// wanted, else low-rank, where the coordinates not wanted keep their mean-field variances.
+    /// A Gaussian with the means of the optimum and these covariances: full-rank for all coordinates, otherwise
+    /// low-rank, with the mean-field variances of the other coordinates.
     pub approximation: Approximation,
-    /// The coordinates wanted, in their order.
+    /// The requested coordinates, in order.
     pub coordinates: Vec<usize>,
     /// Their covariance, row-major.
     pub covariance: Vec<f64>,
@@ -89,11 +87,11 @@ pub struct LinearResponse {
     pub calls: Calls,
 }
 
-/// Why there is no response.
+/// The reason why there is no response.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum LinearResponseError {
-    /// All of so many coordinates were wanted that the Hessian is not formed.
+    /// All of too many coordinates were requested to form the Hessian.
     TooMany {
         /// The dimension.
         dim: usize,
@@ -104,7 +102,7 @@ pub enum LinearResponseError {
     NoSuchCoordinate(usize),
     /// The fit is not near an optimum of the bound on fixed draws.
     NoOptimum,
-    /// The bound curves upwards at the optimum, so that it is none.
+    /// The bound curves upwards at the optimum, so it is not a maximum.
     NotConcave,
 }
 
@@ -129,11 +127,11 @@ impl fmt::Display for LinearResponseError {
 
 impl std::error::Error for LinearResponseError {}
 
-/// Keeps the draws apart from those of certificates, which share their purpose.
+/// Separates the draws from those of certificates, which have the same purpose.
 const STREAM: u64 = 0x4c52 << 32;
 
-/// Nats that the bound may lose by linear response, beyond its noise. Where the posterior is nearly Gaussian it
-/// gains; where it is not, the first order may overshoot, and overdispersed draws have a good k̂.
+/// Nats that the bound may lose by linear response, beyond its noise. It improves the bound if the posterior is nearly
+/// Gaussian. Otherwise the first order may overshoot, and overdispersed draws have a good k̂.
 const LOSS: f64 = 0.1;
 
 /// Newton iterations towards the optimum of the fixed draws.
@@ -145,7 +143,7 @@ const POLISH: usize = 60;
 /// See [`LinearResponseError`].
 ///
 /// # Panics
-/// When `omega` is not of a mean-field Gaussian of the density's dimension: a caller's bug.
+/// Panics if `omega` does not belong to a mean-field Gaussian of the density's dimension, which is a bug of the caller.
 pub fn linear_response<D: TwiceDifferentiable>(
     density: &D,
     omega: &[f64],
@@ -155,7 +153,7 @@ pub fn linear_response<D: TwiceDifferentiable>(
     respond_erased(&ErasedDensity::new(density), omega, source, settings)
 }
 
-/// What [`linear_response`] does, compiled once for all densities.
+/// The body of [`linear_response`], compiled once for all densities.
 fn respond_erased(
     density: &ErasedDensity<'_>,
     omega: &[f64],
@@ -268,12 +266,12 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         v.iter_mut().zip(&self.sd).for_each(|(x, s)| *x *= s);
     }
 
-    /// The covariance of the coordinates from the whole Hessian. With log standard deviations before means, the
-    /// last block of the Cholesky factor is that of the Schur complement.
+    /// The covariance of the coordinates from the whole Hessian. With log standard deviations before means, the last
+    /// block of the Cholesky factor is the factor of the Schur complement.
     fn dense(&mut self, coordinates: &[usize]) -> Result<Vec<f64>, LinearResponseError> {
         let d = self.dim();
         let n = 2 * d;
-        let place = |k: usize| if k < d { k + d } else { k - d };
+        let position = |k: usize| if k < d { k + d } else { k - d };
         let mut hessian = vec![0.0; n * n];
         let (mut unit, mut product) = (vec![0.0; n], vec![0.0; n]);
         for k in 0..n {
@@ -281,8 +279,8 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
             self.product(&unit, &mut product);
             unit[k] = 0.0;
             for (i, x) in product.iter().enumerate() {
-                hessian[place(i) * n + place(k)] += 0.5 * x;
-                hessian[place(k) * n + place(i)] += 0.5 * x;
+                hessian[position(i) * n + position(k)] += 0.5 * x;
+                hessian[position(k) * n + position(i)] += 0.5 * x;
             }
         }
         let factor = cholesky(&hessian, n).ok_or(LinearResponseError::NotConcave)?;
@@ -298,7 +296,7 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
         Ok(pairs.map(|(i, j)| dot(row(i), row(j))).collect())
     }
 
-    /// The same by one solve a coordinate.
+    /// The same by one solve per coordinate.
     fn matrix_free(&mut self, coordinates: &[usize]) -> Result<Vec<f64>, LinearResponseError> {
         let n = coordinates.len();
         let mut covariance = vec![0.0; n * n];
@@ -389,11 +387,11 @@ impl<'a, D: TwiceDifferentiable> Optimum<'a, D> {
 }
 
 impl Fit {
-    /// Takes the linear response at the mean-field result as a further family, evaluates it on fresh draws, and
-    /// chooses it: whoever asks for these covariances wants them. Where they lower the bound clearly a warning says
-    /// so. Without a response the fit stays as it is, with a warning that says why. Neither is trusted.
+    /// Takes the linear response at the mean-field result as a further family, evaluates it on fresh draws, and chooses
+    /// it, because the caller asked for these covariances. A warning reports if they lower the bound clearly. Without a
+    /// response the fit is unchanged, and a warning says why. Neither is trusted.
     ///
-    /// Does nothing to a fit without a mean-field result.
+    /// A fit without a mean-field result is unchanged.
     pub fn respond<D: TwiceDifferentiable>(
         &mut self,
         density: &D,

@@ -1,4 +1,5 @@
-//! Modes of a density's local parameters where its global parameters are given, at many places of the global parameters at a time.
+//! Modes of a density's local parameters given its global parameters, at many points of the global parameters at a
+//! time.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_math::constants::HALF_LOG_TWO_PI;
@@ -8,12 +9,13 @@ use crate::calls::Calls;
 use crate::family::Conditional;
 use crate::reduce::{axpy, dot};
 
-/// Most steps of a search, and parts of a step that are tried.
+/// Largest number of steps of a search, and of fractions tried per step.
 const STEPS: usize = 60;
 const SHORTER: f64 = 0.3;
 const SHORTEST: f64 = 1e-6;
 
-/// Newton decrement in nats, twice the distance from the mode, at which it is found: the rest is as good as quadratic.
+/// Newton decrement in nats, twice the distance from the mode, at which the mode is found: the objective is quadratic
+/// from there on, for practical purposes.
 const FOUND: f64 = 1e-6;
 
 /// Coordinates times lanes of one call to the density.
@@ -25,9 +27,9 @@ const LANES: usize = 256;
 /// A mode of the local parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct LocalMode {
-    /// Where it is, in the order of elimination.
+    /// The present point, in the order of elimination.
     pub at: Vec<f64>,
-    /// Cholesky factor of the negated Hessian there, at the family's places.
+    /// Cholesky factor of the negated Hessian there, at the family's nonzeros.
     pub factor: Vec<f64>,
     /// Log of the density's integral over the local parameters by Laplace's method.
     pub log_mass: f64,
@@ -39,7 +41,7 @@ struct Climb {
     at: Vec<f64>,
     value: f64,
     step: Vec<f64>,
-    /// `gᵀ H⁻¹ g` where the step begins.
+    /// `gᵀ H⁻¹ g` at the beginning of the step.
     decrement: f64,
     share: f64,
     factor: Vec<f64>,
@@ -47,7 +49,7 @@ struct Climb {
     over: Option<bool>,
 }
 
-/// A step from where a search is.
+/// A step of a search from its present point.
 struct NewtonStep {
     factor: Vec<f64>,
     step: Vec<f64>,
@@ -58,7 +60,7 @@ struct NewtonStep {
 pub(crate) struct Climber<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: &'a Conditional,
-    /// Directions whose products show the local parameters' Hessian.
+    /// Directions whose products determine the local parameters' Hessian.
     directions: Vec<f64>,
     lanes: usize,
     workspace: D::Workspace,
@@ -81,7 +83,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         }
     }
 
-    /// The modes at places of the global parameters, each searched from its own beginning; `None` where none is found.
+    /// The modes at points of the global parameters, each searched from its own beginning; `None` if no mode is found.
     pub(crate) fn modes(&mut self, starts: Vec<(Vec<f64>, Vec<f64>)>) -> Vec<Option<LocalMode>> {
         let mut climbs: Vec<Climb> = starts
             .into_iter()
@@ -119,7 +121,7 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
         climbs.into_iter().map(end).collect()
     }
 
-    /// One evaluation of each, and new steps where it was good.
+    /// Evaluates each search once, and computes new steps for those that improved.
     fn advance(&mut self, climbs: &mut [&mut Climb]) {
         let (dim, lanes) = (self.density.dim(), climbs.len());
         let (globals, locals) = (self.family.globals(), self.family.locals());
@@ -208,9 +210,9 @@ impl<'a, D: TwiceDifferentiable> Climber<'a, D> {
             let (mut at, mut turned) = (vec![0.0; dim * width], vec![0.0; dim * width]);
             for (i, directions) in self.directions.chunks(columns).enumerate() {
                 for (k, &l) in group.iter().enumerate() {
-                    let place = i * width + k * columns..i * width + (k + 1) * columns;
-                    at[place.clone()].fill(z[i * lanes + l]);
-                    turned[place].copy_from_slice(directions);
+                    let range = i * width + k * columns..i * width + (k + 1) * columns;
+                    at[range.clone()].fill(z[i * lanes + l]);
+                    turned[range].copy_from_slice(directions);
                 }
             }
             let mut product = vec![0.0; dim * width];
@@ -240,7 +242,7 @@ fn half_log_det(family: &Conditional, factor: &[f64]) -> f64 {
         .sum()
 }
 
-/// A Cholesky factor of the matrix, made definite by adding to its diagonal.
+/// A Cholesky factor of the matrix, made positive definite by adding to its diagonal.
 fn definite(family: &Conditional, matrix: &[f64]) -> Option<Vec<f64>> {
     let symbolic = family.symbolic();
     let diagonal: Vec<usize> = (0..symbolic.dim()).map(|j| symbolic.diagonal(j)).collect();

@@ -1,7 +1,7 @@
-//! What a method is, and the list of them.
+//! The interface of a method, and the list of methods.
 //!
-//! The next method is one file with its settings, its state and its algorithm, whose settings are
-//! [`Fitting`] and whose state is a [`MethodState`], and one line in the list below.
+//! A new method is one file with its settings, state and algorithm, where the settings implement [`Fitting`] and the
+//! state implements [`MethodState`], and one line in the list below.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -25,17 +25,17 @@ use crate::saa::SaaSettings;
 use crate::settings::AutoSettings;
 use crate::trust::{PaperTrustSettings, RecordTrust, TrustSettings};
 
-/// What a method begins with.
+/// The input of a method.
 pub struct Beginning<'a, D: TwiceDifferentiable> {
     /// The density, of all its data.
     pub density: &'a D,
-    /// Its records, prepared for the fit; only where the method [asks](MethodSettings::batch) for them.
+    /// Its records, prepared for the fit, if the method [asks](MethodSettings::batch) for them.
     pub records: Option<&'a Prepared<'a>>,
-    /// What is fitted.
+    /// The family to fit.
     pub family: Arc<dyn Family>,
     /// The random numbers.
     pub source: NoiseSource,
-    /// Where it begins. After a resume that is where the stage stood, which no step depends on.
+    /// Where it begins. After a resume that is the beginning of the stage, which no step depends on.
     pub omega: Vec<f64>,
     /// Keeps the draws of the fit's families apart: 0 for the first.
     pub stream: u64,
@@ -45,13 +45,13 @@ impl<'a, D: TwiceDifferentiable> Beginning<'a, D> {
     /// The records.
     ///
     /// # Errors
-    /// When the density shows none.
+    /// Fails if the density has no records.
     pub fn prepared(&self) -> Result<&'a Prepared<'a>, FitError> {
         self.records.ok_or_else(no_records)
     }
 }
 
-/// Why a method of minibatches cannot fit a density of no records.
+/// The reason why a minibatch method cannot fit a density without records.
 pub(crate) fn no_records() -> FitError {
     FitError::Setting(
         "the method needs exchangeable records, and the density shows none: compile the program over them, or choose \
@@ -60,12 +60,12 @@ pub(crate) fn no_records() -> FitError {
     )
 }
 
-/// What the fit has to know of the settings of a method or policy.
+/// The properties of a method's settings that the driver needs.
 pub trait MethodSettings: Copy {
     /// The name in traces and checkpoints.
     const NAME: &'static str;
 
-    /// Whether several starts come first; else it begins at the initial point with unit scales.
+    /// Whether several starts come first; otherwise it begins at the initial point with unit scales.
     const STARTS: bool = true;
 
     /// Checks ranges.
@@ -74,7 +74,7 @@ pub trait MethodSettings: Copy {
     /// One sentence that names the setting, its value and its range.
     fn validate(&self) -> Result<(), String>;
 
-    /// Draws in `dim` coordinates whose derivatives it holds at once.
+    /// Number of draws in `dim` coordinates whose derivatives it stores at once.
     fn lanes(&self, dim: usize) -> usize;
 
     /// Records of a minibatch, for methods that need exchangeable records.
@@ -87,19 +87,19 @@ pub trait MethodSettings: Copy {
         smoothness == Smoothness::Twice
     }
 
-    /// The methods that fit a family, each taking over where the one before [hands over](Fitting::hands_over).
+    /// The methods that fit a family, each of which takes over when the previous one [hands over](Fitting::hands_over).
     fn plan(&self, kind: FamilyKind) -> Vec<Method>;
 }
 
-/// The settings of a method that fits by itself.
+/// The settings of a method that fits on its own.
 pub trait Fitting: MethodSettings {
-    /// What it carries from one iteration to the next.
+    /// The state that it carries between iterations.
     type State: MethodState + Snapshot + 'static;
 
     /// The algorithm.
     ///
     /// # Errors
-    /// When the settings do not suit the density.
+    /// Fails if the settings do not suit the density.
     fn begin<'a, D: TwiceDifferentiable>(
         &self,
         at: Beginning<'a, D>,
@@ -111,22 +111,22 @@ pub trait Fitting: MethodSettings {
         false
     }
 
-    /// The tolerance in nats within which a second-order polish has to confirm its convergence; `None`
-    /// where its rule says as much by itself.
+    /// The tolerance in nats within which a second-order polish has to confirm its convergence; `None` if its own rule
+    /// implies it.
     fn certificate(&self) -> Option<f64> {
         None
     }
 
-    /// The share of the data that one of its lanes evaluates, as a fraction, where there are so many records.
+    /// The share of the data that one lane evaluates, for this number of records.
     fn share(&self, records: u64) -> (u64, u64) {
         let _ = records;
         (1, 1)
     }
 }
 
-/// What a method's state shows while it runs.
+/// The observable part of a method's state during a run.
 pub trait MethodState {
-    /// The parameters that it would report now.
+    /// The parameters that it would report at present.
     fn omega(&self) -> &[f64];
 
     /// Evaluations so far.
@@ -145,12 +145,12 @@ impl<S: MethodState + Snapshot + Any> StoredState for S {
     }
 }
 
-/// A method at work on one family, with a state of its own kind.
+/// A method that runs on one family, with a state of its own kind.
 pub trait Engine {
     /// See [`Algorithm::init`].
     ///
     /// # Errors
-    /// A status when there is no sensible state to start from.
+    /// A status if there is no sensible initial state.
     fn init(&mut self) -> Result<Box<dyn StoredState>, Status>;
 
     /// See [`Algorithm::step`].
@@ -175,13 +175,13 @@ where
 /// A method's name with its state.
 type Restored = (&'static str, Result<Box<dyn StoredState>, ArchiveError>);
 
-/// The list: what [`Method`] says of each comes from its settings.
+/// The list of methods; [`Method`] is generated from their settings.
 macro_rules! methods {
     (
         policies { $($(#[$about:meta])* $policy:ident($rules:ty),)* }
         methods { $($(#[$doc:meta])* $method:ident($settings:ty),)* }
     ) => {
-        /// Which algorithm optimises.
+        /// The algorithm that optimises.
         #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Method {
@@ -258,7 +258,7 @@ macro_rules! methods {
             /// The algorithm; a policy begins with the first of its plan.
             ///
             /// # Errors
-            /// When the settings do not suit the density.
+            /// Fails if the settings do not suit the density.
             pub fn begin<'a, D: TwiceDifferentiable>(
                 &self,
                 at: Beginning<'a, D>,
@@ -308,8 +308,8 @@ macro_rules! methods {
 
 methods! {
     policies {
-        /// The default: mean fields by TrustVI, and by Newton rounds on fixed draws from where it stopped should its
-        /// rule not hold there; richer families by Newton rounds on fixed draws.
+        /// The default. Mean fields are fitted by TrustVI and, if its rule does not hold at the end, by Newton's method
+        /// on fixed draws from there; richer families by Newton's method on fixed draws.
         Auto(AutoSettings),
     }
     methods {
@@ -335,7 +335,7 @@ methods! {
         Minibatch(MinibatchSettings),
         /// Incremental minimisation with exponential averages over minibatches, after a robust start.
         Smiso(SmisoSettings),
-        /// TrustVI in which every pair of draws sees a minibatch of its own: the same algorithm, state and name.
+        /// TrustVI in which every pair of draws has its own minibatch: the same algorithm, state and name.
         RecordTrust(RecordTrust),
     }
 }

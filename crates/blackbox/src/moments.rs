@@ -1,12 +1,12 @@
 //! Mixtures by adaptive importance sampling.
 //!
-//! Each round draws from the present mixture, half of the draws with the tails of a t distribution, weighs them by the
-//! density, and makes weights, means and covariances those of the weighted draws, shared among components in proportion to
-//! their densities: a step of expectation maximisation on KL(p‖q), which covers what it sees (Cappé, Douc, Guillin, Marin
-//! and Robert 2008). While there are places left, a component is added where the weights are largest, with the covariance of
-//! the draws around (Raftery and Bao 2010, section 3.2). A mixture is judged by the draws of the next round, which it has
-//! not been fitted to: by the share of them that the weights leave, measured by the entropy of the weights. The best of all
-//! rounds is the answer.
+//! Each iteration draws from the present mixture, half of the draws with the tails of a t distribution, weights the
+//! draws by the density, and sets weights, means and covariances to those of the weighted draws, shared among
+//! components in proportion to their densities. This is a step of expectation maximisation on KL(p‖q), which covers the
+//! mass that it sees (Cappé, Douc, Guillin, Marin and Robert 2008). While slots are left, a component is added at the
+//! largest weights, with the covariance of the draws around (Raftery and Bao 2010, section 3.2). A mixture is judged on
+//! the draws of the next iteration, to which it has not been fitted: by their effective share under the weights,
+//! measured by the entropy of the weights. The best of all rounds is the answer.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::reduce::{dot, sum};
 /// Settings of the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MomentsSettings {
-    /// Draws of a round; as many a coordinate as `draws_a_coordinate`, where that is more.
+    /// Number of draws per iteration, or `draws_a_coordinate` per coordinate, if that is more.
     pub draws: usize,
     /// See `draws`.
     pub draws_a_coordinate: usize,
@@ -47,20 +47,21 @@ impl Default for MomentsSettings {
     }
 }
 
-/// Largest dimension; a component has d²/2 parameters, and the weights of a few thousand draws have to tell them.
+/// Largest dimension; a component has d²/2 parameters, which the weights of a few thousand draws have to determine.
 const LARGEST: usize = 128;
 
 /// Degrees of freedom of the tails.
 const FREEDOM: usize = 5;
 
-/// Relative rise of the share of draws left that is progress, and rounds without it that end the fit.
+/// Relative rise of the share of effective draws that counts as progress, and number of iterations without progress
+/// that end the fit.
 const RISE: f64 = 0.01;
 const PATIENCE: u64 = 6;
 
-/// Weighted draws a coordinate that count as much as what a covariance was before.
+/// Number of weighted draws per coordinate at which the new covariance has the same weight as the old one.
 const INERTIA: f64 = 2.0;
 
-/// The share of the draws around a new component that its covariance is made of.
+/// The share of the draws around a new component from which its covariance is computed.
 const AROUND: f64 = 0.05;
 
 /// Draws of the density at a time.
@@ -147,7 +148,7 @@ pub struct MomentsState {
     /// The mixture of the next round's draws.
     omega: Vec<f64>,
     best: Vec<f64>,
-    /// The share of its draws that the weights of the best leave.
+    /// The effective share of its draws under the weights of the best mixture.
     share: f64,
     /// Rounds since that share rose.
     since: u64,
@@ -168,18 +169,18 @@ impl MethodState for MomentsState {
     }
 }
 
-/// The draws of a round.
+/// The draws of an iteration.
 struct Round {
     z: Vec<f64>,
     lanes: usize,
     log_p: Vec<f64>,
     /// `log p − log q` under the mixture itself.
     plain: Vec<f64>,
-    /// Normalised weights under what was drawn from, smoothed.
+    /// Normalised and smoothed weights with respect to the sampling distribution.
     weights: Vec<f64>,
-    /// Share of the draws that these leave.
+    /// Effective share of the draws.
     share: f64,
-    /// What each component has of each draw, `components × lanes`.
+    /// Responsibility of each component for each draw, `components × lanes`.
     shares: Vec<f64>,
 }
 
@@ -188,7 +189,7 @@ impl Round {
         Lanes::new(&self.z, self.z.len() / self.lanes, self.lanes)
     }
 
-    /// The bound from the draws of the mixture itself, those without the tails.
+    /// The bound from the draws of the mixture itself, without the heavy-tailed half.
     fn bound(&self) -> Estimate {
         let own = &self.plain[..self.lanes / 2];
         let finite: Vec<f64> = own.iter().copied().filter(|w| w.is_finite()).collect();
@@ -197,7 +198,7 @@ impl Round {
 }
 
 impl<D: TwiceDifferentiable> Moments<'_, D> {
-    /// Draws of the components, the second half of them with the tails of a t distribution.
+    /// Draws of the components, the second half with the tails of a t distribution.
     fn draws(&self, omega: &[f64], iteration: u64) -> (Vec<f64>, usize) {
         let dim = self.mixture.dim();
         let (rows, lanes) = (dim + 1 + FREEDOM, self.settings.draws(dim));
@@ -316,14 +317,14 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
         matched.collect()
     }
 
-    /// A component where the mixture misses most, from the weighted draws around.
+    /// A component at the point that the mixture misses most, from the weighted draws around it.
     fn grown(&self, parts: &[Component], round: &Round) -> Option<Component> {
         let (dim, lanes) = (self.mixture.dim(), round.lanes);
         let largest = (0..lanes)
             .filter(|lane| round.log_p[*lane].is_finite())
             .max_by(|a, b| round.plain[*a].total_cmp(&round.plain[*b]))?;
         let centre: Vec<f64> = round.z.chunks(lanes).map(|row| row[largest]).collect();
-        // Distances are those of the component that has most of that place.
+        // Distances are those of the component that has most of that point.
         let of = |k: usize| round.shares[k * lanes + largest];
         let near = (0..parts.len())
             .filter(|k| parts[*k].weight > 0.0)
@@ -352,7 +353,8 @@ impl<D: TwiceDifferentiable> Moments<'_, D> {
     }
 }
 
-/// A component with the moments of draws of these weights; its covariance moves as far as there are effective draws.
+/// A component with the moments of draws of these weights. Its covariance moves in proportion to the number of
+/// effective draws.
 fn refitted(part: &Component, own: &[f64], z: Lanes<'_>, seen: f64) -> Option<Component> {
     let (dim, total) = (z.rows(), sum(own));
     let mean: Vec<f64> = (0..dim).map(|i| dot(own, z.row(i)) / total).collect();

@@ -1,17 +1,18 @@
 //! Natural-gradient steps with second derivatives.
 //!
-//! The best Gaussian's precision is `−E ∇²log p`, and its mean has `E ∇log p = 0`, both under itself (Opper and Archambeau
-//! 2009). Each iteration takes fresh draws, averages gradients and Hessians over them and goes there, or part of the way
-//! where the bound on the same draws would fall. A full step is a Newton step in natural parameters (Khan and Rue 2023,
-//! *The Bayesian learning rule*, section 3). Averages of Hessians have far less noise than the gradients of reparameterised
-//! draws with respect to a covariance, so that a few hundred draws do where there are thousands of parameters.
+//! The best Gaussian's precision is `−E ∇²log p`, and its mean has `E ∇log p = 0`, both under itself (Opper and
+//! Archambeau 2009). Each iteration takes fresh draws, averages gradients and Hessians over them, and takes the full
+//! step, or part of it if the bound on the same draws would fall. A full step is a Newton step in natural parameters
+//! (Khan and Rue 2023, *The Bayesian learning rule*, section 3). Averages of Hessians have far less noise than
+//! gradients of reparameterised draws with respect to a covariance, so a few hundred draws suffice for thousands of
+//! parameters.
 //!
-//! What a full step would gain, by the quadratic model, is estimated on draws that the present member has not seen; noise
-//! makes it larger. Steps whose gains fall by a rate r leave `gain / (1 − r)` in all, and where that is within the tolerance
-//! these steps have converged, and Newton rounds on fixed draws see to the rest. Where gains hardly fall, the noise of the
-//! averages is what is left, and the next iterations take twice as many draws; where they hardly fall with as many as there may
-//! be, steps of this kind are too short, as where a scale's precision depends on what it is the scale of, and those rounds, which
-//! know that, take over.
+//! The gain of a full step, by the quadratic model, is estimated on draws that the present member has not seen. Noise
+//! makes the estimate larger. Steps whose gains fall by a rate r leave `gain / (1 − r)` in all. If that is within the
+//! tolerance, these steps have converged, and Newton's method on fixed draws does the rest. If the gains hardly fall,
+//! the noise of the averages dominates, and the next iterations take twice as many draws. If they hardly fall with the
+//! largest number of draws, these steps are too short, as when a scale's precision depends on the values that it
+//! scales. Newton's method on fixed draws models that dependence and takes over.
 
 use std::sync::Arc;
 
@@ -30,11 +31,13 @@ use crate::saa::{SaaSettings, averages, within_memory};
 /// Settings of the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NaturalSettings {
-    /// Largest estimated distance from the best bound of the family, in nats; `None` is that of the Newton rounds.
+    /// Largest estimated distance from the best bound of the family, in nats; `None` is that of Newton's method on
+    /// fixed draws.
     pub tolerance: Option<f64>,
     /// Draws of the first iteration.
     pub first_draws: usize,
-    /// Largest number of draws of an iteration; lowered as those of the Newton rounds are, to bound memory.
+    /// Largest number of draws of an iteration. It is lowered in the same way as for Newton's method on fixed draws, to
+    /// bound memory.
     pub max_draws: usize,
     /// Largest number of iterations.
     pub max_iterations: u64,
@@ -52,7 +55,7 @@ impl Default for NaturalSettings {
 }
 
 impl NaturalSettings {
-    /// The Newton rounds that go on from where these steps end.
+    /// Newton's method on fixed draws, which continues from the end of these steps.
     fn rounds(&self) -> SaaSettings {
         SaaSettings {
             tolerance: self.tolerance,
@@ -65,14 +68,14 @@ impl NaturalSettings {
     }
 }
 
-/// Parts of a step that are tried one after the other.
+/// Fractions of a step that are tried in sequence.
 const SHARES: [f64; 4] = [1.0, 0.5, 0.2, 0.05];
 
 /// Lanes of Hessian-vector products of one iteration, at most, and draws that they are of, at least.
 const HESSIAN_LANES: usize = 1 << 15;
 const HESSIAN_DRAWS: usize = 16;
 
-/// A step that leaves more than this share of the last one's gain has met the noise of the averages.
+/// A step that leaves more than this share of the last gain is dominated by the noise of the averages.
 const PROGRESS: f64 = 0.6;
 
 /// Rates of convergence are taken to be no nearer to 1.
@@ -94,7 +97,7 @@ impl MethodSettings for NaturalSettings {
         self.max_draws(dim)
     }
 
-    /// Newton rounds on fixed draws go on where these steps end.
+    /// Newton's method on fixed draws continues from the end of these steps.
     fn plan(&self, kind: FamilyKind) -> Vec<Method> {
         [vec![(*self).into()], self.rounds().plan(kind)].concat()
     }
@@ -125,9 +128,10 @@ impl Fitting for NaturalSettings {
         }))
     }
 
-    /// Where no step improves the bound, and everywhere that fixed draws are enough for a covariance: along a direction in which
-    /// mean and covariance move together the bound may be fifty times flatter than at a fixed covariance, and what a step gains there
-    /// is lost in the noise. Two scales of a walk of 60 steps were 2 sd off, and .04 nats short of the best where .005 were promised.
+    /// Used if no step improves the bound, and everywhere if fixed draws suffice for a covariance: along a direction in
+    /// which mean and covariance move together, the bound may be fifty times flatter than at a fixed covariance, and
+    /// the gain of a step there is lost in the noise. Two scales of a walk of 60 steps were 2 sd off, and .04 nats
+    /// below the best although .005 were promised.
     fn hands_over(&self, status: &Status, dim: usize) -> bool {
         match status {
             Status::Stalled { .. } => true,
@@ -141,12 +145,12 @@ impl Fitting for NaturalSettings {
 struct Natural<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
-    /// Directions whose Hessian products the family asks for, `d × columns`.
+    /// Directions whose Hessian products the family needs, `d × columns`.
     directions: Vec<f64>,
     source: NoiseSource,
     settings: NaturalSettings,
     start: Vec<f64>,
-    /// Keeps the draws of one fit apart from those of another with the same seed.
+    /// Separates the draws of one fit from those of another with the same seed.
     stream: u64,
 }
 
@@ -155,7 +159,7 @@ struct Natural<'a, D: TwiceDifferentiable> {
 pub struct NaturalState {
     omega: Vec<f64>,
     lanes: usize,
-    /// What the last full step was to gain; infinite where there was none.
+    /// Predicted gain of the last full step; infinite before the first one.
     gain: f64,
     calls: Calls,
 }
@@ -171,7 +175,7 @@ impl MethodState for NaturalState {
 }
 
 impl<D: TwiceDifferentiable> Natural<'_, D> {
-    /// Twice as many draws from now on; the end where there cannot be more.
+    /// Doubles the number of draws, or ends the fit at the largest number.
     fn more_draws(&self, state: &mut NaturalState, iteration: u64, gain: f64) -> Option<Status> {
         let most = self.settings.max_draws(self.family.dim());
         if state.lanes < most {

@@ -1,13 +1,14 @@
-//! Laplace's method nested: local parameters given global ones, then the global parameters (Rue, Martino and Chopin, *Approximate Bayesian inference for
-//! latent Gaussian models by using integrated nested Laplace approximations*, 2009, section 3; for any density whose pattern has
-//! global parameters).
+//! Nested Laplace approximation: local parameters given global ones, then the global parameters (Rue, Martino and
+//! Chopin, *Approximate Bayesian inference for latent Gaussian models by using integrated nested Laplace
+//! approximations*, 2009, section 3), for any density whose pattern has global parameters.
 //!
-//! At a place of the global parameters the local parameters' mode and the Hessian there give the log mass over the local parameters by Laplace's method, which
-//! where these are Gaussian is exact. Newton steps with differences climb to the mode of that mass, which a funnel has where
-//! its density has none. From there rounds of places are drawn from the global parameters' Gaussian, widened; their masses are weights by
-//! which its mean and covariance become those of the mass; and when these stand still, means, log scales and regressions of
-//! the local parameters at the places of the last round, by least squares on the family's features, are the answer. Nothing is random
-//! but the places, whose first two moments are exact.
+//! At given global parameters, the mode of the local parameters and the Hessian there yield the log mass over the local
+//! parameters by Laplace's method. This is exact if the local parameters are Gaussian. Newton steps with differences
+//! climb to the mode of that mass. It has one even for a funnel, whose density has none. From there the method
+//! repeatedly draws points from the widened Gaussian of the global parameters. Their masses are weights, which give the
+//! Gaussian the mean and covariance of the mass. When these no longer move, the result is the least-squares fit of the
+//! local parameters' means, log scales and regressions at the last points, on the family's features. Only the points
+//! are random, and their first two moments are exact.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
@@ -26,10 +27,10 @@ use crate::reduce::{axpy, dot};
 /// Settings of the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NestedSettings {
-    /// What another step to the global parameters' mode may gain where it is found, in nats.
+    /// Predicted gain in nats at which the mode of the global parameters is found.
     pub tolerance: f64,
-    /// Places of the global parameters of a round.
-    pub places: usize,
+    /// Number of points of the global parameters per iteration.
+    pub points: usize,
     /// Largest number of iterations.
     pub max_iterations: u64,
 }
@@ -38,13 +39,13 @@ impl Default for NestedSettings {
     fn default() -> Self {
         Self {
             tolerance: 0.01,
-            places: 128,
+            points: 128,
             max_iterations: 60,
         }
     }
 }
 
-/// Parts of a step that are tried together.
+/// Fractions of a step that are tried together.
 const SHARES: [f64; 5] = [1.0, 0.5, 0.25, 0.1, 0.02];
 
 /// Longest step in a coordinate.
@@ -54,15 +55,15 @@ const LONGEST: f64 = 2.0;
 const DIFFERENCE: f64 = 0.3;
 const DIFFERENCES: (f64, f64) = (1e-4, 0.3);
 
-/// Standard deviations of the places, in those of the global parameters.
+/// Ratio of the points' standard deviations to those of the global parameters.
 const WIDER: f64 = 1.3;
 
-/// Rounds of places at most, and the move of the mean in standard deviations at which they stand still.
+/// Largest number of iterations, and the move of the mean in standard deviations below which they have converged.
 const ROUNDS: u64 = 4;
 const STILL: f64 = 0.1;
 
-/// Fewest of the places, a feature, that tell it.
-const TOLD: usize = 2;
+/// Fewest points per feature that estimate its weight.
+const DRAWS_PER_FEATURE: usize = 2;
 
 impl MethodSettings for NestedSettings {
     const NAME: &'static str = "nested";
@@ -71,13 +72,13 @@ impl MethodSettings for NestedSettings {
     fn validate(&self) -> Result<(), String> {
         positive([
             ("tolerance", self.tolerance),
-            ("places", self.places as f64),
+            ("points", self.points as f64),
             ("max_iterations", self.max_iterations as f64),
         ])
     }
 
     fn lanes(&self, _dim: usize) -> usize {
-        self.places
+        self.points
     }
 
     fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
@@ -124,14 +125,14 @@ struct Nested<'a, D: TwiceDifferentiable> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NestedState {
     omega: Vec<f64>,
-    /// Where the global parameters are, and the local parameters' mode there.
+    /// The present global parameters, and the local parameters' mode there.
     globals: Vec<f64>,
     locals: Vec<f64>,
     /// Steps of differences.
     differences: Vec<f64>,
     /// Lower factor of the global parameters' covariance; empty before their mode is found.
     factor: Vec<f64>,
-    /// Rounds of places.
+    /// Rounds of points.
     rounds: u64,
     calls: Calls,
 }
@@ -146,7 +147,7 @@ impl MethodState for NestedState {
     }
 }
 
-/// Log mass of the global parameters around a place by differences.
+/// Log mass of the global parameters around a point by differences.
 struct Quadratic {
     value: f64,
     gradient: Vec<f64>,
@@ -154,12 +155,12 @@ struct Quadratic {
     hessian: Vec<f64>,
 }
 
-/// Places of the global parameters with what was found there.
-struct Places {
+/// Points of the global parameters with their results.
+struct Points {
     /// Coordinates of each in the global parameters' Gaussian.
     x: Vec<Vec<f64>>,
     modes: Vec<LocalMode>,
-    /// Normalised weights of the global parameters' mass, smoothed, and the share of the places that they leave.
+    /// Normalised and smoothed weights of the global parameters' mass, and the effective share of the points.
     weights: Vec<f64>,
     share: f64,
 }
@@ -169,7 +170,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         self.family.globals().len()
     }
 
-    /// The mass at the stencil around the global parameters; `None` where it is not to be had.
+    /// The mass at the stencil around the global parameters; `None` if it cannot be computed.
     fn quadratic(
         &self,
         climber: &mut Climber<'_, D>,
@@ -229,7 +230,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         })
     }
 
-    /// A step towards the global parameters' mode, and how that ended where it did.
+    /// A step towards the mode of the global parameters, and the result of the search if it has ended.
     fn climb(
         &self,
         state: &mut NestedState,
@@ -306,10 +307,13 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         (mass, predicted, None)
     }
 
-    /// A round of places around the global parameters' Gaussian.
-    fn places(&self, state: &NestedState, climber: &mut Climber<'_, D>) -> Places {
-        let (k, fewest) = (self.count(), TOLD * self.family.features().count());
-        let count = self.settings.places.max(2 * fewest).next_multiple_of(2);
+    /// A round of points around the global parameters' Gaussian.
+    fn points(&self, state: &NestedState, climber: &mut Climber<'_, D>) -> Points {
+        let (k, fewest) = (
+            self.count(),
+            DRAWS_PER_FEATURE * self.family.features().count(),
+        );
+        let count = self.settings.points.max(2 * fewest).next_multiple_of(2);
         let key = (self.stream << 32) | (1 << 31) | state.rounds;
         let noise = match k {
             0 => Vec::new(),
@@ -320,7 +324,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
             .collect();
         let starts = x.iter().map(|x| {
             (
-                place(&state.globals, &state.factor, x),
+                point(&state.globals, &state.factor, x),
                 state.locals.clone(),
             )
         });
@@ -345,7 +349,7 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
                 .collect()
         };
         let share = 1.0 / weights.iter().map(|w| w * w).sum::<f64>() / count as f64;
-        Places {
+        Points {
             x,
             modes,
             weights,
@@ -353,23 +357,23 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         }
     }
 
-    /// The global parameters' Gaussian with the moments of the weighted places; how far the mean moves, in standard deviations.
-    fn matched(&self, state: &NestedState, places: &Places) -> Option<(Vec<f64>, Vec<f64>, f64)> {
+    /// The global parameters' Gaussian with the moments of the weighted points; how far the mean moves, in standard deviations.
+    fn matched(&self, state: &NestedState, points: &Points) -> Option<(Vec<f64>, Vec<f64>, f64)> {
         let k = self.count();
         let mut mean = vec![0.0; k];
-        for (x, w) in places.x.iter().zip(&places.weights) {
+        for (x, w) in points.x.iter().zip(&points.weights) {
             axpy(*w, x, &mut mean);
         }
         let mut covariance = vec![0.0; k * k];
-        for (x, w) in places.x.iter().zip(&places.weights) {
+        for (x, w) in points.x.iter().zip(&points.weights) {
             for i in 0..k {
                 for j in 0..k {
                     covariance[i * k + j] += w * (x[i] - mean[i]) * (x[j] - mean[j]);
                 }
             }
         }
-        // Few places that are left tell little of a covariance.
-        let left = places.share * places.x.len() as f64;
+        // Few points that are left tell little of a covariance.
+        let left = points.share * points.x.len() as f64;
         let own = (left / (left + 4.0 * k as f64)).min(1.0);
         for i in 0..k {
             for j in 0..k {
@@ -379,50 +383,50 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         }
         let inner = cholesky(&covariance, k)?;
         let moved = mean.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
-        let globals = place(&state.globals, &state.factor, &mean);
+        let globals = point(&state.globals, &state.factor, &mean);
         Some((globals, product(&state.factor, &inner, k), moved))
     }
 
-    /// ω with the local parameters' weights by least squares at the places, whose coordinates are in the Gaussian `before`, for global parameters of
-    /// the Gaussian (`globals`, `factor`).
+    /// ω with the local parameters' weights by least squares at the points, whose coordinates refer to the Gaussian
+    /// `before`, for global parameters of the Gaussian (`globals`, `factor`).
     fn fitted(
         &self,
         before: &NestedState,
         globals: &[f64],
         factor: &[f64],
-        places: &Places,
+        points: &Points,
     ) -> Option<Vec<f64>> {
         let features = self.family.features();
         let f = features.count();
-        let placed = places.x.iter().map(|x| {
-            let mut own = place(&before.globals, &before.factor, x);
+        let placed = points.x.iter().map(|x| {
+            let mut own = point(&before.globals, &before.factor, x);
             axpy(-1.0, globals, &mut own);
             solve_lower(factor, &mut own);
             own
         });
         let placed: Vec<Vec<f64>> = placed.collect();
-        if placed.len() < TOLD * f {
+        if placed.len() < DRAWS_PER_FEATURE * f {
             return None;
         }
         let plain = shares(placed.iter().map(|x| features.at(x)).collect())?;
         let bounded = shares(placed.iter().map(|x| features.bounded_at(x)).collect())?;
         let symbolic = self.family.symbolic();
         let local = self.family.locals().len();
-        let mut weights = vec![0.0; (local + symbolic.places()) * f];
-        for ((mode, solved), bounded) in places.modes.iter().zip(&plain).zip(&bounded) {
+        let mut weights = vec![0.0; (local + symbolic.nonzeros()) * f];
+        for ((mode, solved), bounded) in points.modes.iter().zip(&plain).zip(&bounded) {
             for (value, row) in mode.at.iter().zip(weights.chunks_mut(f)) {
                 axpy(*value, solved, row);
             }
-            let of_places = &mut weights[local * f..];
+            let of_nonzeros = &mut weights[local * f..];
             for j in 0..local {
                 let p = symbolic.diagonal(j);
                 let own = mode.factor[p];
-                axpy(own.ln(), solved, &mut of_places[p * f..(p + 1) * f]);
+                axpy(own.ln(), solved, &mut of_nonzeros[p * f..(p + 1) * f]);
                 for (p, _) in symbolic.below(j) {
                     axpy(
                         mode.factor[p] / own,
                         bounded,
-                        &mut of_places[p * f..(p + 1) * f],
+                        &mut of_nonzeros[p * f..(p + 1) * f],
                     );
                 }
             }
@@ -430,29 +434,29 @@ impl<D: TwiceDifferentiable> Nested<'_, D> {
         Some(self.family.member(globals, factor, &weights))
     }
 
-    /// One round of places, and whether it was the last.
+    /// One iteration over a set of points, and whether it was the last.
     fn round(
         &self,
         state: &mut NestedState,
         climber: &mut Climber<'_, D>,
     ) -> Result<(f64, bool), String> {
-        let places = self.places(state, climber);
+        let points = self.points(state, climber);
         let (globals, factor, moved) = self
-            .matched(state, &places)
+            .matched(state, &points)
             .ok_or("the mass of the global parameters has no covariance")?;
         state.rounds += 1;
         let last = state.rounds >= ROUNDS || moved < STILL;
         if last {
-            state.omega = self.fitted(state, &globals, &factor, &places).ok_or(
+            state.omega = self.fitted(state, &globals, &factor, &points).ok_or(
                 "modes of the local parameters were found for too few values of the global ones",
             )?;
         }
         (state.globals, state.factor) = (globals, factor);
-        Ok((places.share, last))
+        Ok((points.share, last))
     }
 }
 
-/// What each place adds to a weight for a unit of what is fitted by least squares, from the features there.
+/// The least-squares weight of each point, from the features there.
 fn shares(rows: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let f = rows[0].len();
     let mut gram = vec![0.0; f * f];
@@ -472,7 +476,7 @@ fn shares(rows: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
 }
 
 /// `mean + A x`, A a lower triangle as a full square.
-fn place(mean: &[f64], factor: &[f64], x: &[f64]) -> Vec<f64> {
+fn point(mean: &[f64], factor: &[f64], x: &[f64]) -> Vec<f64> {
     let k = mean.len();
     (0..k)
         .map(|i| mean[i] + dot(&factor[i * k..=i * k + i], &x[..=i]))
@@ -548,7 +552,7 @@ impl<D: TwiceDifferentiable> Algorithm for Nested<'_, D> {
                         evidence: Evidence {
                             rule: format!(
                                 "nested Laplace approximations at {} points of {} global parameters",
-                                self.settings.places,
+                                self.settings.points,
                                 self.count()
                             ),
                             remaining: None,

@@ -1,13 +1,12 @@
 //! A trust-region Newton method for the sample-average bound: Steihaug–Toint conjugate gradients in
 //! the metric of the family's Fisher information.
 //!
-//! The model of one iteration is `m(s) = gᵀs + ½ sᵀHs` with exact Hessian-vector products, minimised
-//! over `‖s‖_P ≤ δ`. Conjugate gradients stop inside when the residual is small, on the boundary, or
-//! at negative curvature, which is followed to the boundary (Conn, Gould and Toint, *Trust-Region
-//! Methods*, 2000, algorithm 7.5.1, whose recurrences give P-norms without P). A step is taken when the
-//! objective falls by at least a tenth of what the model predicts; a trial where the objective is not
-//! finite is a rejection. The minimisers for smaller radii lie on the way that conjugate gradients took, so that the trials after
-//! a rejection cost an evaluation each and no products.
+//! The model of one iteration is `m(s) = gᵀs + ½ sᵀHs` with exact Hessian-vector products, minimised over `‖s‖_P ≤ δ`.
+//! Conjugate gradients stop inside when the residual is small, on the boundary, or at negative curvature, which they
+//! follow to the boundary (Conn, Gould and Toint, *Trust-Region Methods*, 2000, algorithm 7.5.1, whose recurrences give
+//! P-norms without P). A step is accepted if the objective falls by at least a tenth of the model's prediction. A trial
+//! with a non-finite objective is rejected. The minimisers for smaller radii are on the path of the conjugate
+//! gradients, so the trials after a rejection cost one evaluation each and no products.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Archive, ArchiveError, Snapshot};
@@ -15,22 +14,23 @@ use jensen_run::{Archive, ArchiveError, Snapshot};
 use crate::objective::Objective;
 use crate::reduce::{axpy, dot};
 
-/// Largest dimension at which the averaged Hessian is formed to precondition, and coordinates a lane up to which that is done before
-/// conjugate gradients have been slow without it: it takes products of two draws for each coordinate, and a Cholesky factor.
+/// Largest dimension at which the averaged Hessian is formed for preconditioning, and the number of coordinates per
+/// lane up to which that happens before conjugate gradients have proved slow. It takes products of two draws for each
+/// coordinate, and a Cholesky factor.
 const DENSE_LIMIT: usize = 256;
 const CHEAP: usize = 2;
 
-/// Share of `‖g‖²_{P⁻¹}`, about twice the nats that there are to gain, to which conjugate gradients bring it, a nat of it; and the
-/// most there is: far from the optimum the model is no better than that.
+/// Relative tolerance of conjugate gradients in `‖g‖²_{P⁻¹}`, about twice the remaining gain in nats: this share per
+/// nat, up to a maximum. Far from the optimum the model is no more accurate than that.
 const ROUGH: (f64, f64) = (1e-3, 0.1);
 
-/// Numbers of the way of conjugate gradients that are kept for these.
+/// Numbers of the path of conjugate gradients that are stored for smaller radii.
 const KEPT: usize = 1 << 22;
 
 /// Trials of an iteration, with radii that fall.
 const TRIALS: u64 = 4;
 
-/// Where the minimiser stands.
+/// The state of the minimiser.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Newton {
     /// The family's parameters.
@@ -41,11 +41,11 @@ pub struct Newton {
     radius: f64,
     /// Rejections in a row.
     rejected: u64,
-    /// Whether the last conjugate gradients ended without an answer.
+    /// Whether the last run of conjugate gradients ended without a solution.
     slow: bool,
 }
 
-/// How much one iteration may spend.
+/// The budget of one iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// Relative accuracy of the conjugate gradients, in the metric of the preconditioner.
@@ -54,7 +54,7 @@ pub struct Effort {
     pub max_inner: u64,
 }
 
-/// What one iteration did.
+/// The outcome of one iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct NewtonStep {
     /// Predicted fall of the objective.
@@ -72,8 +72,8 @@ pub struct NewtonStep {
 }
 
 impl NewtonStep {
-    /// Whether nothing worth `tolerance` is left to gain on these draws: a Newton step inside the
-    /// region predicted less, and the objective agreed.
+    /// Whether the remaining gain on these draws is below `tolerance`: a Newton step inside the region predicted less,
+    /// and the objective agreed.
     pub fn is_last(&self, tolerance: f64) -> bool {
         !self.bounded && self.predicted <= tolerance && self.observed <= 2.0 * tolerance
     }
@@ -144,7 +144,7 @@ impl Newton {
         }
     }
 
-    /// Takes a step if the objective falls as it is predicted to, and adapts the radius.
+    /// Takes the step if the objective falls as predicted, and adapts the radius.
     fn attempt<D: TwiceDifferentiable>(
         &mut self,
         objective: &mut Objective<'_, D>,
@@ -227,21 +227,21 @@ struct Solution {
 
 /// One iteration of conjugate gradients: from the end of the one before along p.
 struct Leg {
-    /// How far along p, and where that ends; empty where there are too many to keep.
+    /// Lengths along p, and their end points; empty if there are too many to store.
     length: f64,
     end: Vec<f64>,
-    /// The model where it begins, `−rᵀp` there and `pᵀHp`.
+    /// At its beginning, `−rᵀp` and `pᵀHp` of the model.
     model: f64,
     slope: f64,
     curvature: f64,
-    /// `‖s‖²`, `sᵀPp` and `‖p‖²` where it begins, in the norm of P.
+    /// `‖s‖²`, `sᵀPp` and `‖p‖²` at its beginning, in the norm of P.
     ss: f64,
     sp: f64,
     pp: f64,
 }
 
 impl Leg {
-    /// How far along p the boundary is.
+    /// The length along p to the boundary.
     fn room(&self, radius: f64) -> f64 {
         // The positive root of ‖s + τp‖² = δ².
         let room = (radius * radius - self.ss).max(0.0);
@@ -271,7 +271,7 @@ impl Way {
         self.legs.len() as u64
     }
 
-    /// Its end, the minimiser for the radius that it was made for.
+    /// Its end, the minimiser for the radius of that run.
     fn end(&self) -> Solution {
         let last = self.legs.last();
         Solution {
@@ -282,7 +282,8 @@ impl Way {
         }
     }
 
-    /// The minimiser for a smaller radius, where it leaves the region; `None` where it does not, or that is not known any more.
+    /// The minimiser for a smaller radius, at the point where the path leaves that region. `None` if it does not, or if
+    /// the path is no longer stored.
     fn within(&self, radius: f64) -> Option<Solution> {
         let at = (self.legs.iter()).position(|leg| leg.norm_at(leg.length) > radius)?;
         let leg = (self.legs.get(at)).filter(|leg| leg.end.len() == self.step.len())?;
@@ -387,7 +388,7 @@ mod tests {
         )
     }
 
-    /// What the model predicts of a step, exactly.
+    /// The model's prediction for a step, exactly.
     fn predicted(h: &[f64], g: &[f64], step: &[f64]) -> f64 {
         let n = g.len();
         let hs: Vec<f64> = (0..n).map(|i| dot(&h[i * n..(i + 1) * n], step)).collect();

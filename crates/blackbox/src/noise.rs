@@ -6,14 +6,14 @@ use jensen_math::simd::Simd;
 use crate::dense::{cholesky, solve_lower_lanes};
 use crate::reduce::dot;
 
-/// What a stream of normals is for; streams of different purposes are independent.
+/// The purposes of streams of normals; streams of different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoisePurpose {
     /// Posterior draws of an approximation.
     Draws,
     /// Random starting points and the draws on which they are compared.
     Start,
-    /// The fixed draws of a sample-average round.
+    /// The fixed draws of a stage of the sample-average approximation.
     Sample,
     /// Stochastic gradients.
     Gradient,
@@ -21,7 +21,7 @@ pub enum NoisePurpose {
     Bound,
     /// The final estimate of the bound and its diagnostics.
     Final,
-    /// Draws on which a fit is polished to see what it misses.
+    /// Draws on which a fit is polished to estimate its remaining gain.
     Polish,
     /// Fresh draws on which the polish is judged.
     Judge,
@@ -31,19 +31,19 @@ pub enum NoisePurpose {
     Resample,
     /// Draws of Hessian-vector products.
     Curvature,
-    /// Draws by which a step is assessed.
+    /// Draws that assess a step.
     Change,
-    /// Particles of a refinement: where they start, and which go on.
+    /// Particles of a refinement: their starts, and the resampling.
     Particle,
-    /// Their momenta, step sizes and acceptances.
+    /// Momenta, step sizes and acceptances of the chains.
     Momentum,
-    /// Draws on which a family is seen before it is fitted.
+    /// Draws on which a family is evaluated before it is fitted.
     Preview,
-    /// Draws from which coordinates are moved far away.
+    /// Draws whose coordinates are moved far away.
     Far,
     /// Points at which symmetries are looked for.
     Symmetry,
-    /// Where the networks of a flow begin.
+    /// Initial weights of the networks of a flow.
     Network,
     /// Proposals from anywhere.
     Leap,
@@ -119,7 +119,7 @@ impl NoiseSource {
         );
     }
 
-    /// Uniform numbers in (0, 1), one a row, for one lane.
+    /// Uniform numbers in (0, 1), one per row, for one lane.
     pub fn uniforms(&self, purpose: NoisePurpose, iteration: u64, lane: u64, out: &mut [f64]) {
         let (simd, key, rows) = (self.simd, purpose.key(), out.len());
         rng::fill_uniforms(simd, self.seed, key, iteration, lane, rows, 1, out);
@@ -142,10 +142,9 @@ impl NoiseSource {
         );
     }
 
-    /// `lanes` (even) normals with matched moments: the second half mirrors the first, so that odd
-    /// moments vanish; second moments are exactly the identity when there are at least four lanes
-    /// per row, and otherwise exactly 1 for every row. For a Gaussian target the sample average then
-    /// has the optimum of the expectation.
+    /// `lanes` (even) normals with matched moments: the second half mirrors the first, so that odd moments vanish;
+    /// second moments are exactly the identity when there are at least four lanes per row, and otherwise exactly 1 for
+    /// every row. For a Gaussian target the sample average then has the same optimum as the expectation.
     pub fn matched(
         &self,
         purpose: NoisePurpose,

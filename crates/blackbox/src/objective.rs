@@ -9,9 +9,8 @@ use crate::dense::cholesky;
 use crate::family::{Curvature, Family};
 use crate::reduce::{axpy, sum};
 
-/// `F(ω) = −(1/M) Σ_l log p(T(ω, ε_l)) − H(ω)` for M fixed noise lanes, with gradient and
-/// Hessian-vector products. Smaller is better. F is +∞ where any lane's density is not finite, so that
-/// a minimiser never moves there.
+/// `F(ω) = −(1/M) Σ_l log p(T(ω, ε_l)) − H(ω)` for M fixed noise lanes, with gradient and Hessian-vector products.
+/// Smaller is better. F is +∞ if any lane's density is not finite, so a minimiser never moves there.
 pub struct Objective<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -23,7 +22,7 @@ pub struct Objective<'a, D: TwiceDifferentiable> {
     directions: Vec<f64>,
     products: Vec<f64>,
     values: Vec<f64>,
-    /// Where `grad` was evaluated, so that linearising there need not repeat it.
+    /// The ω at which `grad` was evaluated, so that linearising there does not repeat it.
     at: Vec<f64>,
     calls: Calls,
     /// Scratch of [`negated_hessian`](Self::negated_hessian).
@@ -71,7 +70,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         self.lanes
     }
 
-    /// Evaluations since the last call of this.
+    /// Returns and resets the number of evaluations.
     pub fn take_calls(&mut self) -> Calls {
         std::mem::take(&mut self.calls)
     }
@@ -137,9 +136,9 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         }
     }
 
-    /// Draws and gradients at ω, made again if the last evaluation was elsewhere. That is not counted
-    /// as calls, which must not depend on what happens to be in memory (a resumed run starts with
-    /// nothing); [`charge`](Self::charge) counts it.
+    /// Draws and gradients at ω, recomputed if the last evaluation was at another ω. The recomputation does not count
+    /// as calls, because the count must not depend on what is in memory; a resumed run starts with nothing.
+    /// [`charge`](Self::charge) counts it.
     fn visit(&mut self, omega: &[f64]) {
         if self.at != omega {
             let calls = self.calls;
@@ -184,8 +183,8 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         out.iter_mut().for_each(|x| *x = -*x);
     }
 
-    /// A positive definite estimate of `−E ∇²log p` from `draws` of the lanes at `omega`, made
-    /// definite by adding multiples of the inverse variances. Costs `draws × d` lanes of products.
+    /// A positive definite estimate of `−E ∇²log p` from `draws` of the lanes at `omega`, by adding multiples of the
+    /// inverse variances. Costs `draws × d` lanes of products.
     pub fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature> {
         let hessian = self.negated_hessian(omega, draws);
         let dim = self.family.dim();
@@ -250,9 +249,9 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
                 let draw = first + k;
                 let lane = draw / 2 + if draw % 2 == 0 { 0 } else { lanes / 2 };
                 for (i, direction) in directions.chunks(columns).enumerate() {
-                    let place = i * width + k * columns..i * width + (k + 1) * columns;
-                    z[place.clone()].fill(self.z[i * lanes + lane]);
-                    turned[place].copy_from_slice(direction);
+                    let range = i * width + k * columns..i * width + (k + 1) * columns;
+                    z[range.clone()].fill(self.z[i * lanes + lane]);
+                    turned[range].copy_from_slice(direction);
                 }
             }
             self.density.hvp(

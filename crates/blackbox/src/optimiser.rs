@@ -1,4 +1,4 @@
-//! First-order optimisers as values: they turn a gradient of the bound into an upward step.
+//! First-order optimisers as values: they convert a gradient of the bound to an upward step.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub enum Schedule {
     /// Always the same.
     Constant,
-    /// `(1 + t/delay)^(−power)`; Robbins and Monro ask for a power in (½, 1].
+    /// `(1 + t/delay)^(−power)`; Robbins and Monro require a power in (½, 1].
     Power {
         /// Iterations until the fall is felt.
         delay: f64,
@@ -120,7 +120,7 @@ pub struct Optimiser {
     pub rule: Rule,
     /// Step size γ before the schedule.
     pub step_size: f64,
-    /// How it falls.
+    /// Its schedule.
     pub schedule: Schedule,
 }
 
@@ -179,9 +179,8 @@ impl Optimiser {
 }
 
 jensen_math::simd_fn! {
-    /// `omega += gamma · direction`, with iteration t for the bias correction. Plain loops, one a rule,
-    /// become vector code at the level's instructions; nothing is fused, so all levels give the same
-    /// bits.
+    /// `omega += gamma · direction`, with iteration t for the bias correction. Plain loops, one per rule, become vector
+    /// code at the level's instructions. Nothing is fused, so all levels give the same bits.
     fn move_parameters, move_parameters_fn = <V>(rule: (Rule, f64, i32), gradient: &[f64], state: &mut OptimiserState, omega: &mut [f64]) {
         let _ = std::marker::PhantomData::<V>;
         let (rule, gamma, t) = rule;

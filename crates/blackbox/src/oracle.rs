@@ -5,8 +5,8 @@
 //!
 //! * *naive* (closed-form entropy): `Jᵀ ∇log p(z) + ∇H(ω)` (Kingma and Welling 2014, Kucukelbir et
 //!   al. 2017);
-//! * *sticking the landing*: `Jᵀ (∇log p(z) − ∇log q(z))`, the path derivative alone, whose variance
-//!   is zero where q = p (Roeder, Wu and Duvenaud 2017).
+//! * *sticking the landing*: `Jᵀ (∇log p(z) − ∇log q(z))`, the path derivative alone, which has zero variance if q = p
+//!   (Roeder, Wu and Duvenaud 2017).
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::mean_se;
 
-/// How a stochastic gradient is made.
+/// The gradient estimator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Estimator {
@@ -61,7 +61,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of what nobody has estimated.
+    /// An estimate that has not been made.
     pub(crate) const UNKNOWN: Self = Self {
         mean: f64::NAN,
         standard_error: f64::NAN,
@@ -81,7 +81,7 @@ impl Estimate {
 pub struct Stream {
     /// The seed's streams.
     pub source: NoiseSource,
-    /// What the draws are for.
+    /// The purpose of the draws.
     pub purpose: NoisePurpose,
     /// The iteration.
     pub iteration: u64,
@@ -103,10 +103,10 @@ impl Stream {
     }
 }
 
-/// Replaced draws of a gradient, per draw wanted, that end it, as in Stan.
+/// Number of replaced draws, per requested draw of a gradient, that ends it, as in Stan.
 const RETRIES: usize = 10;
 
-/// Evaluates a density at the draws of a family; one call to the density a batch.
+/// Evaluates a density at the draws of a family, with one call to the density per batch.
 pub struct Oracle<'a, D: LogDensity> {
     density: &'a D,
     family: Arc<dyn Family>,
@@ -133,7 +133,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         }
     }
 
-    /// What an evaluation takes of each draw, where the density knows it.
+    /// The cost of an evaluation per draw, if the density knows it.
     pub(crate) fn work(&self) -> Option<u64> {
         self.density.work()
     }
@@ -143,7 +143,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         &self.family
     }
 
-    /// Evaluations since the last call of this.
+    /// Returns and resets the number of evaluations.
     pub fn take_calls(&mut self) -> Calls {
         std::mem::take(&mut self.calls)
     }
@@ -160,7 +160,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         self.family.transform(omega, noise, z);
     }
 
-    /// The draws that were evaluated last, so many of them.
+    /// The draws of the last evaluation.
     pub(crate) fn draws(&self, lanes: usize) -> Lanes<'_> {
         Lanes::new(&self.z, self.family.dim(), lanes)
     }
@@ -175,8 +175,7 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         values
     }
 
-    /// `log p − log q` of the draws of `noise` at `omega`: the log importance weights, whose mean
-    /// estimates the bound.
+    /// `log p − log q` of the draws of `noise` at `omega`: the log importance weights, whose mean estimates the bound.
     pub fn log_weights(&mut self, omega: &[f64], noise: Lanes<'_>) -> Vec<f64> {
         let mut weights = self.log_density(omega, noise);
         let mut log_q = vec![0.0; noise.lanes()];
@@ -198,8 +197,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         difference
     }
 
-    /// The difference of the bounds `L(to) − L(from)` on the same noise; lanes that are not finite on
-    /// either side are left out, and counted.
+    /// The difference of the bounds `L(to) − L(from)` on the same noise; lanes that are not finite on either side are
+    /// omitted and counted.
     pub fn matched_difference(
         &mut self,
         from: &[f64],
@@ -211,8 +210,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         (Estimate::of(&kept), noise.lanes() - kept.len())
     }
 
-    /// The *sum* over lanes of the gradient estimator into `out`, without the entropy's gradient;
-    /// returns the number of lanes in it. Lanes whose value or gradient is not finite are left out.
+    /// The *sum* over lanes of the gradient estimator into `out`, without the entropy's gradient; returns the number of
+    /// lanes in it. Lanes with a non-finite value or gradient are left out.
     fn pull_sum(
         &mut self,
         estimator: Estimator,
@@ -256,8 +255,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         count
     }
 
-    /// The naive gradient of the bound from exactly `draws` draws of a stream, as Stan makes it: a
-    /// draw that is not finite is replaced by the next of the stream.
+    /// The naive gradient of the bound from exactly `draws` draws of a stream, as in Stan: a draw that is not finite is
+    /// replaced by the next of the stream.
     ///
     /// # Errors
     /// The number of replaced draws, when it reaches ten times `draws`.
@@ -286,8 +285,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         Ok(())
     }
 
-    /// The bound from exactly `draws` draws of a stream as Stan estimates it: mean log density plus
-    /// entropy, draws that are not finite replaced by the next of the stream.
+    /// The bound from exactly `draws` draws of a stream as in Stan: mean log density plus entropy, with non-finite
+    /// draws replaced by the next of the stream.
     ///
     /// # Errors
     /// The number of replaced draws, when it reaches `draws`.
@@ -317,8 +316,8 @@ impl<'a, D: LogDensity> Oracle<'a, D> {
         })
     }
 
-    /// The gradient of the bound, averaged over the lanes that count; returns how many do. With none,
-    /// `out` holds the entropy's part alone (or nothing, for sticking the landing).
+    /// The gradient of the bound, averaged over the lanes that count; returns how many do. Without any, `out` is the
+    /// entropy's part alone (or zero, for sticking the landing).
     pub fn gradient(
         &mut self,
         estimator: Estimator,

@@ -1,9 +1,9 @@
 //! Pareto-smoothed importance sampling, number for number as ArviZ's `psislw`.
 //!
-//! The largest weights are replaced by order statistics of a generalised Pareto distribution fitted
-//! to them; its shape k̂ says how many moments the weights have. Vehtari, Simpson, Gelman, Yao and
-//! Gabry, *Pareto smoothed importance sampling*, JMLR 25(72), 2024; the fit is Zhang and Stephens'
-//! (Technometrics 51, 2009) with the weak prior of the former.
+//! The largest weights are replaced by order statistics of a generalised Pareto distribution fitted to them; its shape
+//! k̂ determines the number of finite moments of the weights. Vehtari, Simpson, Gelman, Yao and Gabry, *Pareto smoothed
+//! importance sampling*, JMLR 25(72), 2024; the fit is Zhang and Stephens' (Technometrics 51, 2009) with the weak prior
+//! of the former.
 
 use jensen_math::special::log_sum_exp_slice;
 
@@ -14,8 +14,8 @@ use crate::reduce::sum;
 pub struct Psis {
     /// Normalised smoothed log weights, in the order given.
     pub log_weights: Vec<f64>,
-    /// Shape k̂ of the fitted tail; infinite when fewer than five weights stand above the cutoff, so
-    /// that there is no tail to fit.
+    /// Shape k̂ of the fitted tail; infinite when fewer than five weights exceed the cutoff, so that no tail can be
+    /// fitted.
     pub khat: f64,
 }
 
@@ -26,7 +26,7 @@ pub fn khat_threshold(draws: usize) -> f64 {
 
 /// Smooths `log_weights` (NaN counts as −∞). `relative_efficiency` is 1 for independent draws.
 ///
-/// Without any finite weight, the weights are returned as they are with an infinite k̂.
+/// Without any finite weight, the weights are returned unchanged with an infinite k̂.
 pub fn psis(log_weights: &[f64], relative_efficiency: f64) -> Psis {
     let mut x = log_weights.to_vec();
     let Some(tail) = Tail::of(&mut x, relative_efficiency) else {
@@ -51,7 +51,7 @@ pub fn psis(log_weights: &[f64], relative_efficiency: f64) -> Psis {
     }
 }
 
-/// The k̂ of [`psis`] alone, which the tail decides.
+/// The k̂ of [`psis`], which depends only on the tail.
 pub(crate) fn khat(log_weights: &[f64], relative_efficiency: f64) -> f64 {
     let mut x = log_weights.to_vec();
     Tail::of(&mut x, relative_efficiency).map_or(f64::INFINITY, |tail| tail.fit(&x).0)
@@ -61,8 +61,8 @@ pub(crate) fn khat(log_weights: &[f64], relative_efficiency: f64) -> f64 {
 /// heavier of their two tails, so that moments from the order 1/k̂ on do not exist. `pareto_khat` of the R package posterior
 /// (Vehtari et al. 2024, section 3.2), whose tails are as long as those of [`psis`].
 ///
-/// `None` where a draw is not finite, or where neither tail has five draws beyond a place that is reached: then the quantity
-/// is bounded, or the draws are too few to tell.
+/// `None` if a draw is not finite, or neither tail has five draws beyond a threshold: the quantity is then bounded, or
+/// the draws are too few.
 pub fn tail_index(draws: &[f64], relative_efficiency: f64) -> Option<f64> {
     let size = draws.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
     if !draws.iter().all(|x| x.is_finite()) || size == 0.0 {
@@ -83,7 +83,7 @@ pub fn tail_index(draws: &[f64], relative_efficiency: f64) -> Option<f64> {
     shapes.filter(|shape| shape.is_finite()).reduce(f64::max)
 }
 
-/// The standard error of a tail index k̂ of so many effective draws, `(1 + k̂) / √m` where m are in the tail.
+/// The standard error of a tail index k̂ from this number of effective draws, `(1 + k̂) / √m` with m draws in the tail.
 pub fn tail_index_error(khat: f64, effective: f64) -> f64 {
     let tail = tail_length(effective as usize, 1.0).max(1) as f64;
     (1.0 + khat) / tail.sqrt()
@@ -127,8 +127,8 @@ impl Tail {
         Some(Self { cutoff, order })
     }
 
-    /// Shape and scale; an infinite shape where fewer than five weights leave nothing to fit, or where a quarter of them is
-    /// zero beside the largest.
+    /// Shape and scale. The shape is infinite if fewer than five weights remain to fit, or if a quarter of them is zero
+    /// relative to the largest.
     fn fit(&self, x: &[f64]) -> (f64, f64) {
         if self.order.len() <= 4 {
             return (f64::INFINITY, 0.0);

@@ -1,4 +1,4 @@
-//! A fit and, where it is wanted, its refinement, as one algorithm: budgets, traces and checkpoints hold across both.
+//! A fit and, if required, its refinement, as one algorithm: budgets, traces and checkpoints cover both.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Step};
@@ -13,7 +13,7 @@ use crate::settings::Settings;
 
 /// A refinement that has begun.
 struct Begun {
-    /// How the fit ended.
+    /// The status at the end of the fit.
     status: Status,
     /// At which iteration.
     at: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Refining<'a, D: TwiceDifferentiable> {
     density: &'a D,
     driver: Driver<'a, D>,
     settings: &'a Settings,
-    /// Whether what is reported can be taken from draws of an approximation.
+    /// Whether the reported values can be computed from draws of an approximation.
     reported: &'a dyn Fn(&Approximation) -> bool,
     refine: Option<Refine<'a, D>>,
 }
@@ -66,7 +66,7 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         }
     }
 
-    /// The refinement of what the fit chose, made anew after a resume.
+    /// The refinement of the chosen result, recreated after a resume.
     fn refine(&mut self, fitted: &DriverState) -> &mut Refine<'a, D> {
         if self.refine.is_none() {
             let results = self.driver.output(fitted).results;
@@ -95,7 +95,7 @@ impl<'a, D: TwiceDifferentiable> Refining<'a, D> {
         }
     }
 
-    /// Begins refining a fit that ended with `status`; `None` where that is not wanted or cannot start.
+    /// Begins refining a fit that ended with `status`; `None` if that is not wanted or cannot start.
     fn begin(&mut self, fitted: &DriverState, status: &Status, at: u64) -> Option<Begun> {
         let output = self.driver.output(fitted);
         if !self.wanted(&output, status) {

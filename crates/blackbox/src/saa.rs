@@ -1,12 +1,11 @@
 //! Sample-average approximation: fit by deterministic Newton rounds on ever more fixed draws.
 //!
-//! Each round fixes M draws with matched moments ([`NoiseSource::matched`]) and minimises the sample
-//! average of the negated bound by a trust-region Newton method. The next round takes fresh draws,
-//! twice as many, and starts from the last optimum. What a round still gains on its fresh draws
-//! measures how far the last optimum was from the true one: with independent sampling errors
-//! proportional to 1/M, of the gain G of a round of M draws after one of M' the share `M'/(M + M')` is
-//! the new round's own distance. The fit has converged when that share plus one standard error is
-//! within the tolerance, so convergence is never claimed from the draws that were optimised.
+//! Each round fixes M draws with matched moments ([`NoiseSource::matched`]) and minimises the sample average of the
+//! negated bound by a trust-region Newton method. The next stage takes fresh draws, twice as many, and starts from the
+//! last optimum. The gain of a stage on its fresh draws measures how far the last optimum was from the true one. With
+//! independent sampling errors proportional to 1/M, the share `M'/(M + M')` of the gain G of a stage with M draws after
+//! one with M' is its own distance. The fit has converged when that share plus one standard error is within the
+//! tolerance, so convergence is never claimed from the draws that were optimised.
 //!
 //! The idea of optimising an ELBO on fixed draws is Giordano, Ingram and Broderick's *Black box
 //! variational inference with a deterministic objective* (JMLR 25, 2024); matched moments, doubling
@@ -37,13 +36,13 @@ pub struct SaaSettings {
     /// 0.001 a coordinate, at least 0.05 and at most 0.5: a loss of 0.001 nats moves a mean by 0.045
     /// standard deviations.
     pub tolerance: Option<f64>,
-    /// Draws of the first round; `None` chooses 128, or enough for exact second moments where that
-    /// takes no more than 512 (full rank: 2048).
+    /// Draws of the first round; `None` chooses 128, or enough for exact second moments if that is no more than 512
+    /// (full rank: 2048).
     pub first_draws: Option<usize>,
-    /// Largest number of draws of a round, doubled once where that will do; lowered (to 256 at least) where
+    /// Largest number of draws of a stage, doubled once if that suffices. It is lowered (to 256 at least) if
     /// coordinates times draws would exceed 2²³, to bound memory.
     pub max_draws: usize,
-    /// Largest number of Hessian-vector products on all draws of a round, in all rounds together.
+    /// Largest number of Hessian-vector products on all draws of a stage, in all stages together.
     pub max_products: u64,
 }
 
@@ -74,8 +73,8 @@ impl SaaSettings {
         within_memory(self.max_draws, dim)
     }
 
-    /// Draws of the largest round when `remaining` nats are left: with twice as many draws it would be half of that, in
-    /// practice two thirds, which may be little enough.
+    /// Draws of the largest stage when `remaining` nats are left. Twice as many draws would halve the remainder (in
+    /// practice they leave two thirds), which may be within the tolerance.
     fn last_draws(&self, dim: usize, remaining: f64) -> usize {
         if remaining <= 1.5 * self.tolerance(dim) {
             self.most_draws(dim)
@@ -102,17 +101,18 @@ impl SaaSettings {
     }
 }
 
-/// Draws of the first round for every row of a covariance, and the most of them.
+/// Number of draws of the first stage per row of a covariance, and its largest value.
 const DRAWS_A_ROW: usize = 4;
 const MOST_FIRST: usize = 2048;
 
-/// Whether a first round has draws enough in `dim` coordinates for its optimum to be a covariance that others would have given, too.
+/// Whether the first stage has enough draws in `dim` coordinates for its optimum to be a covariance that other draws
+/// would reproduce.
 pub(crate) fn averages(dim: usize) -> bool {
     DRAWS_A_ROW * dim <= MOST_FIRST
 }
 
-/// Hessian-vector products that an [ill-conditioned](Family::is_ill_conditioned) family may take where it is the richer
-/// one: at the dimensions where a few factors are chosen they rarely earn trust.
+/// Hessian-vector products that an [ill-conditioned](Family::is_ill_conditioned) family may take as the richer one. At
+/// the dimensions at which low-rank factors are chosen they rarely earn trust.
 const HARD_PRODUCTS: u64 = 100;
 
 /// Draws of its largest round.
@@ -134,7 +134,7 @@ impl MethodSettings for SaaSettings {
         self.most_draws(dim)
     }
 
-    /// Where second derivatives mislead, stochastic gradients go on.
+    /// If second derivatives mislead, stochastic gradients continue.
     fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
         vec![(*self).into(), BbviSettings::default().into()]
     }
@@ -174,7 +174,7 @@ pub struct Saa<'a, D: TwiceDifferentiable> {
     source: NoiseSource,
     settings: SaaSettings,
     start: Vec<f64>,
-    /// Keeps the rounds' draws of one fit apart from those of another with the same seed.
+    /// Separates the draws of the stages of one fit from those of another with the same seed.
     stream: u64,
     cache: Option<(u64, Objective<'a, D>)>,
 }
@@ -187,9 +187,9 @@ pub struct SaaState {
     lanes: usize,
     /// Whether the present round solves its Newton systems accurately.
     fine: bool,
-    /// Log densities of the lanes where the round began.
+    /// Log densities of the lanes at the beginning of the stage.
     entry_lanes: Vec<f64>,
-    /// Objective where the round began.
+    /// Objective at the beginning of the stage.
     entry: f64,
     /// Last estimate of the distance from the optimum, and its standard error.
     gap: [f64; 2],
@@ -200,11 +200,11 @@ pub struct SaaState {
     products: u64,
 }
 
-/// Newton iterations of a round after which its model of the objective is not believed any more; with
-/// smooth densities a round takes a few, from a bad start some tens.
+/// Newton iterations of a stage after which its model of the objective is rejected. With smooth densities a stage takes
+/// a few, from a bad start some tens.
 const ROUND_ITERATIONS: u64 = 100;
 
-/// How a stalled run says that second derivatives mislead.
+/// The message of a stalled run that second derivatives mislead.
 const KINK: &str =
     "second derivatives do not predict the bound on fixed draws, as for a density with kinks";
 
@@ -252,8 +252,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
         objective
     }
 
-    /// A state at `omega` on the draws of `round`; draws beyond the density's support are met by
-    /// shrinking the spread.
+    /// A state at `omega` on the draws of `round`. If draws fall outside of the support, the spread is shrunk.
     fn begin(&mut self, omega: &[f64], round: u64, lanes: usize, calls: Calls) -> Option<SaaState> {
         let family = self.family.clone();
         let mut factor = 1.0;
@@ -284,7 +283,7 @@ impl<'a, D: TwiceDifferentiable> Saa<'a, D> {
         None
     }
 
-    /// The round is at its optimum: judge the last one by it.
+    /// The stage is at its optimum: judges the previous stage by it.
     fn end_round(&mut self, state: &mut SaaState) -> Option<Status> {
         let dim = self.family.dim();
         let tolerance = self.settings.tolerance(dim);

@@ -1,4 +1,4 @@
-//! What a fit is asked to do.
+//! Settings of a fit.
 
 use jensen_density::Scale;
 use jensen_math::simd::Simd;
@@ -21,12 +21,13 @@ use crate::trust::TrustSettings;
 pub struct AutoSettings {
     /// Of TrustVI.
     pub trust: TrustSettings,
-    /// Of the Newton rounds.
+    /// Newton's method on fixed draws.
     pub saa: SaaSettings,
 }
 
 impl Default for AutoSettings {
-    /// The defaults of both, but for TrustVI's limit on iterations: where it takes long, the Newton rounds are faster.
+    /// The defaults of both, except TrustVI's limit on iterations: on slow fits Newton's method on fixed draws is
+    /// faster.
     fn default() -> Self {
         Self {
             trust: TrustSettings {
@@ -54,10 +55,10 @@ impl MethodSettings for AutoSettings {
         true
     }
 
-    /// Mean fields by TrustVI, and by Newton rounds where its rule does not hold in the end, as for funnels and
-    /// kinks; sparse precisions by natural gradients; local parameters given global ones by nested Laplace
-    /// approximations; mixtures by the moments of weighted draws; flows by
-    /// stochastic gradients of many draws; other richer families by those rounds from the beginning.
+    /// Mean fields are fitted by TrustVI and, if its rule does not hold at the end, as for funnels and kinks, by
+    /// Newton's method on fixed draws; sparse precisions by natural gradients; conditionally structured Gaussians by
+    /// nested Laplace approximations; mixtures by the moments of weighted draws; flows by stochastic gradients of many
+    /// draws; other richer families by Newton's method on fixed draws.
     fn plan(&self, kind: FamilyKind) -> Vec<Method> {
         let rounds = self.saa.plan(kind);
         match kind {
@@ -75,14 +76,15 @@ impl MethodSettings for AutoSettings {
     }
 }
 
-/// Which family, or the policy that chooses.
+/// The family, or the policy that chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FamilyChoice {
-    /// From 500 dimensions on local parameters given global ones, where a few coordinates are neighbours of most others
-    /// ([`begins_conditional`](crate::begins_conditional)). Else mean-field first; when its k̂ is too large, sparse, full-rank (up to 400 dimensions) or
-    /// low-rank, started from it; when that is no good either, from 100 dimensions on local parameters given global ones; where starts find other modes that are no relabelling, a mixture (up to 64 dimensions). All are
-    /// reported.
+    /// From 500 dimensions on, the conditionally structured Gaussian if a few coordinates are neighbours of most others
+    /// ([`begins_conditional`](crate::begins_conditional)). Else mean-field first; when its k̂ is too large, sparse,
+    /// full-rank (up to 400 dimensions) or low-rank, started from it; when that is no good either, from 100 dimensions
+    /// on local parameters given global ones; where starts find other modes that are not a relabelling, a mixture (up
+    /// to 64 dimensions). All are reported.
     Auto,
     /// This one.
     Only(FamilyKind),
@@ -93,7 +95,7 @@ pub enum FamilyChoice {
 pub struct Settings {
     /// Seed of every random number.
     pub seed: u64,
-    /// Kernels; a checkpoint knows them by name.
+    /// The kernels; checkpoints identify them by name.
     #[serde(skip, default = "Simd::detect")]
     pub simd: Simd,
     /// The algorithm.
@@ -105,17 +107,17 @@ pub struct Settings {
     /// The refinement to draws of the posterior.
     #[serde(default, skip_serializing_if = "RefineSettings::is_default")]
     pub refine: RefineSettings,
-    /// Fresh draws of the final bound and of k̂; 8 or 32 times as many where k̂ is in doubt.
+    /// Fresh draws of the final bound and of k̂; 8 or 32 times as many while k̂ is in doubt.
     pub evaluation_draws: usize,
-    /// Bytes that what a method remembers of records may take. No result depends on it.
+    /// Largest number of bytes of a method's tables of records. No result depends on it.
     #[serde(skip)]
     pub memory_limit: Option<u64>,
-    /// Which coordinates are elements of one array, a number for each; where nothing is said, all may be. Modes in which
-    /// elements of arrays have changed places are one answer.
+    /// For each coordinate, the number of the array that it belongs to; empty if unknown, and then all may belong to
+    /// one. Modes in which elements of arrays have changed places are one answer.
     #[serde(skip)]
     pub variables: Vec<usize>,
-    /// What each coordinate is of the value that is reported of it; the value itself where nothing is said. The moments of
-    /// values are to be right, too.
+    /// The relation of each coordinate to its reported value; identity by default. The moments of the values must be
+    /// right, too.
     #[serde(skip)]
     pub scales: Vec<Scale>,
 }
@@ -138,13 +140,13 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Whether what the policy chooses may be refined.
+    /// Whether the policy may refine its choice.
     pub fn may_refine(&self) -> bool {
         self.refine.when != RefineWhen::Never
     }
 
-    /// Whether method and family are the policy's choice. What was asked for is reported as it is: neither refined nor
-    /// weighted.
+    /// Whether method and family are the policy's choice. A requested method or family is reported as it is, neither
+    /// refined nor weighted.
     pub fn is_policy(&self) -> bool {
         matches!(self.method, Method::Auto(_)) && self.family == FamilyChoice::Auto
     }

@@ -1,10 +1,10 @@
 //! A robust start: several short fits from different points, the best kept.
 //!
-//! Every start is a mean-field fit on the same few draws, so the outcomes compare exactly. It goes most of its way on fewer
-//! still; where it arrives at an optimum that an earlier one found, it ends there. Its spread begins where the density's own curvature puts it (at most 1), so raw scales cannot throw the
-//! first draws out of range. Starting from a bound rather than a mode matters: in a centred
-//! hierarchy the density has no finite mode, the bound has an optimum. Starts that end in different,
-//! comparably good optima reveal several modes.
+//! Every start is a mean-field fit on the same few draws, so the outcomes compare exactly. A start uses even fewer
+//! draws for most of its path. It ends early if it reaches an optimum that an earlier one found. Its initial spread
+//! comes from the density's own curvature (at most 1), so raw scales cannot throw the first draws out of range.
+//! Starting from a bound rather than a mode matters: in a centred hierarchy the density has no finite mode, the bound
+//! has an optimum. Starts that end in different, comparably good optima reveal several modes.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -35,7 +35,7 @@ pub(crate) use outcomes::{best_start, modes_of, restore_outcomes, save_outcomes,
 pub use points::Init;
 use points::{FIRST_WIDE, Points, WIDE, WIDE_DIMENSION, initial_log_sd};
 
-/// Draws on which a start goes its way, before it is seen on those that all share.
+/// Number of draws for the path of a start, before it is evaluated on the shared draws.
 const SCOUTING: usize = 8;
 
 /// Starts on their way at a time.
@@ -47,11 +47,12 @@ const TOLERANCE: f64 = 0.1;
 /// Settings of the start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartSettings {
-    /// Where to begin.
+    /// The starting point.
     pub init: Init,
-    /// Number of starts; `None` is 9 up to 16 dimensions (27 where they disagree), 5 up to
-    /// 64 (15 where they do), 3 beyond (9 where they do, up to 256), and up to 64 dimensions four more 10 to 100 away from the origin in every coordinate. A given point is one start. `Some(0)` makes none: the method begins at the
-    /// initial point with unit scales, as ADVI and HFSGVI always do.
+    /// Number of starts; `None` is 9 up to 16 dimensions (27 if they disagree), 5 up to 64 (15 if they do), 3 beyond (9
+    /// if they do, up to 256), and up to 64 dimensions four more at 10 to 100 from the origin in every coordinate. A
+    /// given point is one start. `Some(0)` makes no starts: the method begins at the initial point with unit scales, as
+    /// ADVI and HFSGVI always do.
     pub starts: Option<usize>,
     /// Draws on which starts are compared.
     pub draws: usize,
@@ -87,8 +88,8 @@ impl StartSettings {
         self.starts.unwrap_or(usual).max(1)
     }
 
-    /// The start to begin when `next` is the lowest index that was not begun, if any; whether there are more of a kind is
-    /// known only when none is on its way.
+    /// The start to begin when `next` is the lowest index not yet begun, if any. Whether more starts of a kind follow
+    /// is decided only when none is running.
     fn following(
         &self,
         next: u64,
@@ -111,15 +112,15 @@ impl StartSettings {
     }
 }
 
-/// A start that is so many nats below the best one, and would be so after all its iterations if each gained twice what the
-/// last one predicts, is behind; it ends when it is for this many iterations. Where a density is rough, as solvers with loose
-/// tolerances are, steps shrink far from any optimum, and every one costs as much as those that lead somewhere.
+/// A start is behind if it would be this many nats below the best one even if each remaining iteration gained twice the
+/// last prediction. It ends after this many iterations in that state. For rough densities, such as solvers with loose
+/// tolerances, steps shrink far from any optimum, and each costs as much as a useful one.
 const BEHIND: f64 = 20.0;
 const PATIENCE: u64 = 5;
 
-/// Predicted nats, beside the size of the bound, at which a start that is stuck is where the density has no digits left: two
-/// logarithms of gamma functions of 1e85 have a difference of noise, which may well be higher than any bound, and
-/// derivatives of 1e70. Such a bound is none.
+/// Predicted gain in nats, relative to the size of the bound, at which a stuck start is considered to be where the
+/// density has no digits left: the difference of two log gamma functions of 1e85 is noise, which may exceed any bound,
+/// with derivatives of 1e70. Such a bound is not finite.
 const ABSURD: f64 = 1e6;
 
 impl StartsState {
@@ -134,7 +135,7 @@ impl StartsState {
         bounds.fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// The end of a start that is where another has ended.
+    /// The end of a start at the optimum of another.
     fn known(&self, found: &StartOutcome) -> Option<StartOutcome> {
         let known = (self.outcomes.iter()).find(|known| known.is_found_by(found))?;
         Some(StartOutcome {
@@ -143,7 +144,7 @@ impl StartsState {
         })
     }
 
-    /// The ends of the starts so far; where none is over, the places of those on their way.
+    /// The results of the finished starts, or the present points of the running ones if none has finished.
     pub fn outcomes(&self) -> Vec<StartOutcome> {
         if !self.outcomes.is_empty() {
             return self.outcomes.clone();
@@ -158,21 +159,21 @@ impl StartsState {
 struct Running {
     newton: Newton,
     stage: Stage,
-    /// Which start it is.
+    /// The index of the start.
     index: u64,
     /// Its iterations in this stage.
     taken: u64,
-    /// The last of them that left it behind.
+    /// The last of them in which it was behind.
     behind: u64,
 }
 
-/// How far a start is.
+/// The state of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Stage {
-    /// On few draws of its own slot.
+    /// On a few draws of its own slot.
     Scouting,
-    /// At the end of that; waits for its turn on the draws that all share.
+    /// At the end of that stage; waits for the shared draws.
     Arrived,
     /// On those.
     Comparing,
@@ -242,16 +243,16 @@ impl Running {
     }
 }
 
-/// The starts as an algorithm; a step is one Newton iteration of each of those on their way.
+/// The starts as an algorithm; a step is one Newton iteration of each running start.
 pub struct Starts<'a, D: TwiceDifferentiable> {
     density: &'a D,
     family: Arc<dyn Family>,
     points: Points,
     settings: StartSettings,
     objective: Objective<'a, D>,
-    /// The same on fewer draws, one for each that may be on its way.
+    /// The same on fewer draws, one for each running start.
     scouts: Vec<Objective<'a, D>>,
-    /// Once it is over, no further point is looked for: none is found where no density is evaluated any more.
+    /// After it ends, no further start is made, because the density is no longer evaluated.
     interrupt: Option<&'a Interrupt<'a>>,
 }
 
@@ -259,15 +260,15 @@ pub struct Starts<'a, D: TwiceDifferentiable> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct StartsState {
     outcomes: Vec<StartOutcome>,
-    /// Those on their way, by slot.
+    /// The running starts, by slot.
     wave: Vec<Option<Running>>,
-    /// The lowest index that was not begun.
+    /// The lowest index not yet begun.
     next: u64,
     calls: Calls,
 }
 
 impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
-    /// What every start fits.
+    /// The family of the starts.
     pub const KIND: FamilyKind = FamilyKind::MeanField;
 
     /// Starts for a density.
@@ -296,7 +297,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
-    /// The same, for a run that may be stopped in the middle of a step.
+    /// The same, for a run that may be interrupted within a step.
     pub fn heeding(self, interrupt: &'a Interrupt<'a>) -> Self {
         Self {
             interrupt: Some(interrupt),
@@ -304,7 +305,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
-    /// The same, where it is known which coordinates are elements of one array, by numbers that rise.
+    /// The same, if the arrays of the coordinates are known, given as rising numbers.
     pub fn of_variables(mut self, variables: &[usize]) -> Self {
         self.points.variables = variables.to_vec();
         self
@@ -349,16 +350,15 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         None
     }
 
-    /// Where few draws led, seen on those that all starts share; draws beyond the density's support are met by shrinking
-    /// the spread.
+    /// The result on few draws, evaluated on the shared draws. If draws fall outside the support, the spread is shrunk.
     fn compare(&mut self, omega: &[f64]) -> Option<Newton> {
         [1.0, 0.5, 0.05, 0.001].into_iter().find_map(|factor| {
             Newton::start(&mut self.objective, self.family.shrink(omega, factor))
         })
     }
 
-    /// Puts a start that arrived on the draws that all share, where it goes on; its end where that is impossible or it
-    /// was left behind.
+    /// Moves a start to the shared draws, where it continues. Returns its result if that is impossible or it was
+    /// behind.
     fn arrive(&mut self, running: &mut Running) -> Option<StartOutcome> {
         if running.behind >= PATIENCE {
             return Some(running.end(false));
@@ -391,7 +391,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
-    /// Ends the starts in turn that are at the end of their few draws, until one goes on.
+    /// Moves the starts that have finished their own draws in turn, until one continues.
     fn compare_arrived(&mut self, state: &mut StartsState) {
         for slot in 0..WAVE {
             let comparing = |running: &Running| running.stage == Stage::Comparing;

@@ -1,12 +1,13 @@
 //! Modes that a relabelling maps onto each other.
 //!
-//! A mixture whose components have no order has the same density when they change places, so that its posterior has a
-//! mode for every order, all of them the same answer. A map T that permutes coordinates, changes signs, or turns some of
-//! them (as a permutation turns the coordinates of a simplex) takes one mode to the other *and* leaves the density as it
-//! is, to rounding, at random points: where it does, the masses of the two modes are equal, whatever has been seen of them.
+//! A mixture with unordered components has the same density when they are exchanged. Its posterior has a mode for every
+//! order, and all of them are the same answer. A map T that permutes coordinates, changes signs, or rotates some of
+//! them (as a permutation rotates the coordinates of a simplex) takes one mode to the other *and* leaves the density
+//! unchanged, to rounding, at random points. If it does, the masses of the two modes are equal, however few draws have
+//! seen them.
 //!
-//! Coordinates whose places at the two modes tell them apart are matched by these. The others are put to zero, which every
-//! such map leaves as it is, and told apart by how the density rises there: gradients have to follow the map, too.
+//! Coordinates whose positions differ between the two modes are matched by their positions. The others are set to zero,
+//! which every such map leaves fixed, and matched by the gradients there, which the map has to preserve as well.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 
@@ -15,17 +16,17 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::dot;
 use crate::starts::{OtherMode, StartOutcome, best_start};
 
-/// Standard deviations within which a coordinate that is matched by its place alone comes to its image, and within which no
-/// other may be its image; tried one after the other.
+/// Standard deviations within which a coordinate that is matched by its position alone must reach its image, and within
+/// which no other may be its image; tried in sequence.
 const NEAR: [(f64, f64); 3] = [(2.0, 4.0), (1.0, 2.0), (2.0, 8.0)];
 
 /// Difference of the logarithms of their spreads.
 const ALIKE: f64 = 0.7;
 
-/// Standard deviations between the image of a mode and the mode that it stands for, in any coordinate.
+/// Largest distance in standard deviations, in any coordinate, between the image of a mode and the matching mode.
 const AT: f64 = 2.0;
 
-/// Coordinates that may be turned together, which takes as many gradients.
+/// Largest number of coordinates that are rotated together, which takes as many gradients.
 const TURNED: usize = 48;
 
 /// Points at which the density is compared, and the number of them at which it has to be finite.
@@ -35,26 +36,26 @@ const FINITE: usize = 8;
 /// Relative difference that is rounding.
 const ROUNDING: f64 = 1e-8;
 
-/// Dimension beyond which nobody looks.
+/// Dimension beyond which symmetries are not searched.
 const LARGEST: usize = 4096;
 
-/// Labellings beyond which they are not counted.
+/// Number of labellings beyond which they are not counted.
 pub(crate) const MOST: usize = 50_000;
 
-/// How many equal modes there are, and which of those that were found are among them.
+/// The number of equal modes, and the found modes among them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Labellings {
-    /// Modes that the relabellings that were found make of one, itself included; 1 where there are none.
+    /// Modes that the relabellings that were found make of one, itself included; 1 if there are no others.
     pub count: usize,
     /// Whether each of the other modes is the best one relabelled.
     pub relabelled: Vec<bool>,
-    /// Whether each of them is the best one with other signs: two answers, which differ in nothing but these.
+    /// Whether each of them equals the best one up to signs, so that they are two answers that differ only in signs.
     pub mirrored: Vec<bool>,
 }
 
 impl Labellings {
-    /// What the symmetries of a density make of the modes that its starts found. `variables` says which coordinates are
-    /// elements of one array; nothing where none is said.
+    /// The symmetries among the modes that the starts found. `variables` gives the array of each coordinate; empty if
+    /// unknown.
     pub fn of<D: LogDensity>(
         density: &D,
         source: NoiseSource,
@@ -93,9 +94,9 @@ impl Labellings {
 /// A linear map of coordinates.
 #[derive(Clone, Debug, PartialEq)]
 struct Relabelling {
-    /// Where each coordinate goes, and with which sign; those that are turned go nowhere.
+    /// The image of each coordinate, with its sign; none for rotated coordinates.
     to: Vec<Option<(usize, f64)>>,
-    /// Those, and the orthogonal matrix, row-major, that turns them.
+    /// The rotated coordinates, and their orthogonal matrix, row-major.
     turned: Vec<usize>,
     turn: Vec<f64>,
 }
@@ -115,13 +116,13 @@ impl Relabelling {
         out
     }
 
-    /// Whether elements of arrays change places, among them the coordinate in which the modes differ most: a coordinate
-    /// that has two modes by itself is not to be told in one of them.
+    /// Whether elements of arrays are exchanged, among them the coordinate in which the modes differ most. A coordinate
+    /// that has two modes on its own must not be summarised in one of them.
     fn relabels(&self, coordinate: usize, variables: &[usize]) -> bool {
         let moved = |i: usize| matches!(self.to[i], Some((j, _)) if j != i);
         let within = |i: usize, j: usize| variables.is_empty() || variables[i] == variables[j];
-        let places = self.to.iter().enumerate();
-        let mut targets = places.filter_map(|(i, to)| to.map(|(j, sign)| (i, j, sign)));
+        let positions = self.to.iter().enumerate();
+        let mut targets = positions.filter_map(|(i, to)| to.map(|(j, sign)| (i, j, sign)));
         moved(coordinate) && targets.all(|(i, j, sign)| i == j || (sign > 0.0 && within(i, j)))
     }
 }
@@ -155,7 +156,7 @@ struct Search<'a, D: LogDensity> {
     workspace: D::Workspace,
 }
 
-/// Of every coordinate those that it may go to, with signs, the likelier first.
+/// The possible images of every coordinate, with signs, the likelier first.
 type Possible = Vec<Vec<(usize, f64)>>;
 
 impl<'a, D: LogDensity> Search<'a, D> {
@@ -185,8 +186,8 @@ impl<'a, D: LogDensity> Search<'a, D> {
         })
     }
 
-    /// Where coordinates may go so that the mode comes to the other one: to themselves before anywhere else. Signs change
-    /// only in place.
+    /// The possible images of coordinates under which the mode maps to the other one, with the coordinate itself first.
+    /// Signs change only in place.
     fn possible(&self, mean: &[f64], log_sd: &[f64], near: f64) -> Possible {
         let dim = mean.len();
         let may = |i: usize, j: usize, sign: f64| {
@@ -203,8 +204,8 @@ impl<'a, D: LogDensity> Search<'a, D> {
         (0..dim).map(of).collect()
     }
 
-    /// The map of those that the gradients follow, where places do not tell: of coordinates of which `sure` has one image
-    /// and `possible` no other they do.
+    /// The map that preserves the gradients, for coordinates whose positions do not determine it: those with no other
+    /// image in `sure` and `possible`.
     fn matched(&mut self, sure: &Possible, possible: &Possible) -> Option<Relabelling> {
         let dim = possible.len();
         let mut arrivals = vec![0; dim];
@@ -262,7 +263,7 @@ impl<'a, D: LogDensity> Search<'a, D> {
         Some(map)
     }
 
-    /// Gradients, `dim × points`, at points around the mode whose open coordinates are zero, and at their images.
+    /// Gradients, `dim × points`, at points around the mode with the open coordinates at zero, and at their images.
     fn gradients(&mut self, map: &Relabelling, points: usize) -> Option<(Vec<f64>, Vec<f64>)> {
         let mut z = self.around(points, 1.0, 0);
         for (row, to) in z.chunks_mut(points).zip(&map.to) {
@@ -327,7 +328,7 @@ fn columns(z: &[f64], lanes: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Vec<f64
     out
 }
 
-/// The orthogonal matrix that maps the rows of `here` to those of `there`, by least squares; `None` where there is none.
+/// The orthogonal matrix that maps the rows of `here` to those of `there`, by least squares. `None` if there is none.
 fn turn(here: &[Vec<f64>], there: &[Vec<f64>]) -> Option<Vec<f64>> {
     let n = here.len();
     let mut gram = vec![0.0; n * n];

@@ -1,18 +1,18 @@
-//! Whether a density falls off at all: improper posteriors look like wide ones to draws near the centre.
+//! Whether a density decays at all: to draws near the centre, improper posteriors look like wide ones.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 
 use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Standard deviations of the approximation by which a coordinate is moved, to either side.
+/// Standard deviations of the approximation by which a coordinate is moved, in both directions.
 const AWAY: [f64; 2] = [20.0, 200.0];
 
-/// Nats by which the density must have fallen at one of them: a Cauchy falls by 6 within twenty.
+/// Nats by which the density must have decreased at one of them: a Cauchy decreases by 6 within twenty.
 const FALLEN: f64 = 1.0;
 
-/// Draws from which a coordinate is moved. Of one point alone more is asked than is so: with all effects at their means the
-/// density of a hierarchy rises as its scale falls, and with all abilities at theirs as their slope grows.
+/// Draws from which a coordinate is moved. A check at a single point is too strict: with all effects at their means,
+/// the density of a hierarchy rises as its scale falls, and with all abilities at their means, as their slope grows.
 const DRAWS: usize = 5;
 
 /// Largest dimension at which every coordinate is looked along.
@@ -24,10 +24,10 @@ const BLOCK: usize = 512;
 /// A coordinate and the side to which it is moved.
 type Way = (usize, f64);
 
-/// The first coordinate along which the density, from wherever in the approximation's bulk, is far away about as high as
-/// before, or higher. Only one coordinate is moved at a time, and nothing is said beyond 1024 of them. `spread` is what
-/// distances are multiplied by: a sample of n records that stands for N has its optimum about √(N/n) standard deviations
-/// from that of all.
+/// The first coordinate along which the density far away is about as high as in the approximation's bulk, or higher.
+/// Only one coordinate is moved at a time, and posteriors with more than 1024 are not checked. `spread` scales the
+/// distances: a sample of n records that represents N has its optimum about √(N/n) standard deviations from that of
+/// all.
 pub(crate) fn flat_coordinate<D: LogDensity>(
     density: &D,
     family: &dyn Family,

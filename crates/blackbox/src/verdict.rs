@@ -1,4 +1,4 @@
-//! What speaks against trusting the fit of a density: the evidence of one fit job, by which the judge of all fit jobs decides.
+//! The reasons not to trust the fit of a density: the evidence of one fit job, for the judge of all fit jobs.
 
 use jensen_run::{Reason, Status, Verdict};
 
@@ -13,26 +13,26 @@ use crate::reduce::dot;
 use crate::refine::Refined;
 use crate::starts::{OtherMode, StartOutcome, best_start, scattered};
 
-/// A larger bound in size leaves less than a thousandth of a nat to differences.
+/// For a bound of larger size, differences have fewer than three correct decimals.
 const LARGEST_BOUND: f64 = 1e12;
 
-/// Largest standard error of the bound in nats. Four thousand draws with usable weights know it to a tenth.
+/// Largest standard error of the bound in nats. Four thousand draws with usable weights estimate it to a tenth.
 const VAGUE: f64 = 0.5;
 
-/// Largest divergence in nats, and what each coordinate adds. On posteriors with known answers, skewed ones of one
-/// coordinate whose standard deviations were wrong by a third and more had 0.35 to 0.7, those within a tenth up to 0.17;
-/// eight schools, ten coordinates within a fifth, 0.34.
+/// Largest divergence in nats, and the addition per coordinate. On posteriors with known answers, skewed ones of one
+/// coordinate with standard deviations wrong by a third or more had 0.35 to 0.7, those within a tenth up to 0.17; eight
+/// schools, with ten coordinates within a fifth, had 0.34.
 const FAR: f64 = 0.25;
 const FAR_A_COORDINATE: f64 = 0.02;
 
 impl Fit {
-    /// Everything that speaks against the fit's draws.
+    /// Every reason to distrust the fit's draws.
     ///
-    /// Against the chosen approximation: the optimiser has not converged, the importance weights have too heavy a
-    /// tail or move a mean or a spread, the density is not finite everywhere or does not fall off, the starts disagree,
-    /// or something was found after the fit. Refined draws that have mixed answer to the last three alone, since no
-    /// weight of the approximation is left in them; chains that began in one mode do not show that there is another
-    /// unless they have visited it, and chains in an improper posterior seem to mix.
+    /// Against the chosen approximation: the optimiser has not converged, the importance weights have too heavy a tail
+    /// or move a mean or a spread, the density is not finite everywhere or does not fall off, the starts disagree, or
+    /// something was found after the fit. For mixed refined draws only the last three apply, because they no longer
+    /// depend on the approximation's weights. Chains that began in one mode do not show whether there is another unless
+    /// they have visited it, and chains in an improper posterior can seem to mix.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = Verdict::new();
         let (best, modes) = (self.best(), self.modes());
@@ -67,8 +67,8 @@ impl Fit {
         verdict
     }
 
-    /// Whether the approximation has parts at another mode, with a fair share of what its bound promises; whether that share
-    /// is right is what the weights show.
+    /// Whether the approximation has components at another mode, with a fair share of the mass that its bound predicts.
+    /// The weights show whether that share is right.
     fn covers(&self, mode: &OtherMode) -> bool {
         let approximation = self.approximation();
         let (family, omega) = (approximation.family(), approximation.omega());
@@ -77,8 +77,8 @@ impl Fit {
         share >= VISITED * promised(mode)
     }
 
-    /// Whether refined draws that mix could be trusted: nothing is known against the fit that they might not answer to. Modes that
-    /// are far apart in the narrow spreads of a mean field may be near each other in the posterior's.
+    /// Whether mixed refined draws could be trusted: there is no objection to the fit that they might not answer. Modes
+    /// that are far apart in the narrow spreads of a mean field may be near each other in the posterior's.
     pub(crate) fn could_be_refined(&self) -> bool {
         no_end(self.best()).is_none()
     }
@@ -91,12 +91,12 @@ impl Fit {
     }
 }
 
-/// Least share of a mode's promised draws that shows that it has been reached.
+/// Smallest share of a mode's predicted draws that shows that it has been reached.
 const VISITED: f64 = 0.25;
 
-/// Whether refined draws show that chains go to another mode and come back: being near it mixes as every quantity must,
-/// every population has been there, and all of them together for a fair share of what its bound promises. Near is within
-/// a quarter of its distance from the approximation, in the coordinate in which they differ most.
+/// Whether refined draws show that chains go to another mode and return: the indicator of its neighbourhood mixes as
+/// every quantity must, every population has been there, and together they spent a fair share of the predicted time
+/// there. Near is within a quarter of its distance from the approximation, in the coordinate in which they differ most.
 fn visited(refined: &Refined, mode: &OtherMode) -> bool {
     let (ensemble, draws) = (refined.ensemble, &refined.draws);
     let reach = 0.25 * mode.gap;
@@ -115,20 +115,20 @@ fn visited(refined: &Refined, mode: &OtherMode) -> bool {
         && found >= VISITED * promised(mode)
 }
 
-/// Whether refined draws that mix have been to another optimum, or are all about it.
+/// Whether mixed refined draws cover another optimum, or are all near it.
 fn explored(refined: &Refined, optimum: &OtherMode) -> bool {
     visited(refined, optimum) || is_amid(&refined.draws, &optimum.mean)
 }
 
-/// Standard deviations of refined draws, in all coordinates together, within which an optimum lies amid them: a mean field
-/// on a ridge is so narrow that its bound has several optima where the posterior has one, and a mode that chains have not
-/// been to is further from them.
+/// Largest Mahalanobis distance, over all coordinates, of an optimum that is covered by refined draws: a mean field on
+/// a ridge is so narrow that its bound has several optima where the posterior has one, and an unvisited mode is further
+/// from the draws.
 const AMID: f64 = 3.0;
 
-/// Fewest draws a coordinate from which that distance can be told.
+/// Fewest draws per coordinate from which that distance can be estimated.
 const TELLING: usize = 4;
 
-/// Whether an optimum lies amid draws, by its Mahalanobis distance from their mean.
+/// Whether draws cover an optimum, by its Mahalanobis distance from their mean.
 fn is_amid(draws: &Draws, optimum: &[f64]) -> bool {
     let (dim, count) = (draws.dim, draws.count);
     if count < TELLING * dim {
@@ -153,7 +153,7 @@ fn is_amid(draws: &Draws, optimum: &[f64]) -> bool {
     })
 }
 
-/// The share of the mass that the bounds of two modes give the other one.
+/// The share of the mass of the other mode, from the bounds of two modes.
 fn promised(mode: &OtherMode) -> f64 {
     1.0 / (1.0 + mode.below.exp())
 }
@@ -189,7 +189,7 @@ fn heavy_tail(result: &FamilyResult) -> Option<Reason> {
     })
 }
 
-/// What the weights say of means and spreads; nothing where they themselves cannot be used.
+/// The comparison of means and spreads by the weights; `None` if the weights themselves are unreliable.
 fn moved(result: &FamilyResult) -> Option<Reason> {
     let Evaluation { agreement, .. } = &result.evaluation;
     if !result.evaluation.khat_is_good() || agreement.is_good() {
@@ -251,7 +251,7 @@ fn not_finite(e: &Evaluation) -> Option<Reason> {
     })
 }
 
-/// Where weights of a small k̂ hide that the approximation is far off: a heavy tail on a side that its draws do not
+/// The cases in which weights with a small k̂ hide a poor approximation: a heavy tail on a side that its draws do not
 /// reach.
 fn far_away(result: &FamilyResult) -> Option<Reason> {
     let divergence = result.evaluation.divergence();
@@ -268,7 +268,7 @@ fn far_away(result: &FamilyResult) -> Option<Reason> {
     })
 }
 
-/// What no weight of the approximation's own draws can show.
+/// Objections that no weight of the approximation's own draws can show.
 fn out_of_reach(result: &FamilyResult) -> Option<Reason> {
     result.beyond.map(|(coordinate, share)| {
         Reason::new(
@@ -295,10 +295,10 @@ fn no_end(result: &FamilyResult) -> Option<Reason> {
     })
 }
 
-/// Nats by which optima differ that are as high as each other.
+/// Difference in nats within which optima count as equally high.
 const LEVEL: f64 = 0.005;
 
-/// Modes that the fit does not cover, of which the highest is told.
+/// Modes that the fit does not cover, of which the highest is reported.
 fn other_modes<'a>(
     modes: impl Iterator<Item = &'a OtherMode> + Clone,
     mirrored: bool,
@@ -330,7 +330,7 @@ fn other_modes<'a>(
     })
 }
 
-/// The poorer optima where they are many.
+/// The poorer optima, if there are many.
 fn poorer_optima(starts: &[StartOutcome]) -> Vec<OtherMode> {
     if starts.is_empty() {
         return Vec::new();
@@ -340,7 +340,7 @@ fn poorer_optima(starts: &[StartOutcome]) -> Vec<OtherMode> {
     poorer.map(|other| other.beside(&starts[best])).collect()
 }
 
-/// Many poorer optima, of which not all are such as `answered` says.
+/// Many poorer optima, not all of which satisfy `answered`.
 fn many_optima(starts: &[StartOutcome], answered: impl Fn(&OtherMode) -> bool) -> Option<Reason> {
     let others = poorer_optima(starts);
     others.iter().any(|other| !answered(other)).then(|| {

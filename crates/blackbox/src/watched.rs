@@ -1,21 +1,21 @@
-//! A density that is not evaluated any more once a step is in vain.
+//! A density that stops evaluating once a step is interrupted.
 //!
-//! A density may end an evaluation itself when the time is up, and leave NaN: then the interrupt is asked again, so that no
-//! step goes on with what was left out.
+//! A density may end an evaluation itself when the time is up, and leave NaN. The interrupt is then checked again, so
+//! that no step uses the incomplete result.
 
 use std::sync::Arc;
 
 use jensen_density::{ErasedRecords, Lanes, LanesMut, LogDensity, Pattern, TwiceDifferentiable};
 use jensen_run::Interrupt;
 
-/// Evaluates a density until an [`Interrupt`] says that the step is over; values are `NaN` from then on.
+/// Evaluates a density until an [`Interrupt`] ends the step; values are `NaN` from then on.
 pub(crate) struct Watched<'a, D> {
     pub density: &'a D,
     pub interrupt: &'a Interrupt<'a>,
 }
 
 impl<D> Watched<'_, D> {
-    /// Tells the interrupt that an evaluation may have been ended.
+    /// Tells the interrupt that an evaluation may have been cut short.
     fn heed(&self, out: &[f64]) {
         if out.iter().any(|x| x.is_nan()) {
             self.interrupt.is_over();

@@ -14,7 +14,7 @@ fn main() {
 
 fn list(command: &Command, path: &str, found: &mut Vec<Value>) {
     let arguments = command.get_arguments();
-    // What every command has is told of the first.
+    // What every command has is output of the first.
     let first = path == "jensen";
     let own = |a: &&Arg| !a.is_hide_set() && !["help", "version"].contains(&a.get_id().as_str());
     let shown = arguments.filter(|a| own(a) && (first || !a.is_global_set()));

@@ -34,12 +34,12 @@ pub fn run(command: AnalysisCommand) -> CommandResult {
     let AnalysisCommand::Fit(args) = command;
     let Asked {
         request,
-        place,
+        results,
         out,
         say,
     } = args.asked(FACTOR_ANALYSIS)?;
     let data = AnalysisData::read(named(request.data.as_deref())?)?;
-    let setting = Setting::new(place, Box::<BoundLine>::default());
+    let setting = Setting::new(results, Box::<BoundLine>::default());
     let summary = setting.watch(say, |around| fit_analysis(&request, &data, around))?;
     let trusted = summary.judgement.trusted;
     conclude(&summary, trusted, out.as_deref(), say, 9, table)

@@ -55,15 +55,15 @@ pub enum Command {
     /// Topic models of text larger than memory
     #[command(subcommand)]
     Topics(Box<crate::topics::args::TopicsCommand>),
-    #[cfg(feature = "conjugate")]
+    #[cfg(feature = "mixture")]
     /// Mixtures: clusters of points
     #[command(subcommand)]
     Mixture(crate::points::MixtureCommand),
-    #[cfg(feature = "conjugate")]
+    #[cfg(feature = "mixture")]
     /// Factorial mixtures: points as sums of binary factors
     #[command(subcommand)]
     Factors(crate::points::FactorsCommand),
-    #[cfg(feature = "conjugate")]
+    #[cfg(feature = "mixture")]
     /// Hidden Markov models of sequences
     #[command(subcommand)]
     Hmm(crate::hmm::HmmCommand),
@@ -75,7 +75,7 @@ pub enum Command {
     /// Latent Gaussian models of tables: Gaussian processes, Markov fields, linear models
     #[command(subcommand)]
     Latent(Box<crate::latent::args::LatentCommand>),
-    #[cfg(feature = "neural")]
+    #[cfg(feature = "vae")]
     /// Auto-encoders of images and tables
     #[command(subcommand)]
     Vae(Box<crate::vae::args::VaeCommand>),
@@ -395,7 +395,7 @@ pub struct DensityArgs {
     pub build: BuildFlags,
 }
 
-/// What every command that builds a model takes.
+/// Common arguments of commands that build a model.
 #[derive(Args)]
 pub struct BuildFlags {
     /// Look for included files here (repeatable)
@@ -480,7 +480,7 @@ pub struct ReproduceArgs {
     pub quiet: bool,
 }
 
-/// How much is run.
+/// The budget of a run.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ScaleName {
     /// Real data; fewer seeds, steps and draws

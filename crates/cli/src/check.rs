@@ -13,7 +13,7 @@ use crate::args::CheckArgs;
 use crate::failure::{CommandResult, Exit, Failure, harmless, print, remark, remark_coloured};
 use crate::limits;
 
-/// Endings of files that are no programs.
+/// Endings of files that are not programs.
 const DATA: [&str; 7] = ["json", "csv", "tsv", "r", "rdump", "dump", "parquet"];
 
 /// Runs the command: diagnostics on standard error, one line a program on standard output.
@@ -57,11 +57,11 @@ fn is_data(path: &Path) -> bool {
     ending.is_some_and(|ending| DATA.contains(&ending.to_ascii_lowercase().as_str()))
 }
 
-/// Why a program is not called correct.
+/// The reason why a program is rejected.
 enum Wrong {
     /// A file cannot be read.
     File(Failure),
-    /// The program, or what it makes of its data, as the line about it says; diagnostics have been said.
+    /// The program, or its compiled form for its data; diagnostics have been printed.
     Program(String),
 }
 
@@ -110,7 +110,7 @@ fn check(args: &CheckArgs, model: &Path, data: Option<&Path>) -> Result<String, 
     })
 }
 
-/// What is said of the program alone. Where data are given they decide what is computed, and no made-up ones are tried.
+/// The messages about the program alone. Given data determine the evaluation, and no made-up data are tried.
 fn diagnosed(source: &Source, has_data: bool) -> Checked {
     let mut checked = stan::check(&source.text, &source.model, &source.includes);
     if let Some(program) = &checked.program {
@@ -125,7 +125,7 @@ fn diagnosed(source: &Source, has_data: bool) -> Checked {
     checked
 }
 
-/// Compiles a program with its data as a fit does; what the user should know of it.
+/// Compiles a program with its data as a fit does, and prints notes for the user.
 fn compiled(source: Source) -> Result<Vec<String>, Failure> {
     let request = FitRequest::default();
     let halt = limits::halt(request.max_seconds, request.memory_limit());
@@ -142,7 +142,7 @@ fn say(checked: &Checked, text: &str, name: &str) {
     }
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let colour = std::io::stderr().is_terminal() && !unwanted;
-    // Colours are escapes, too: those of a text that has its own cannot be told from them.
+    // Colours are escapes, too: if a text has its own, they cannot be distinguished.
     match colour && harmless(text) == text && harmless(name) == name {
         true => remark_coloured(&checked.render(true)),
         false => remark(&checked.render(false)),

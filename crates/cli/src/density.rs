@@ -12,7 +12,7 @@ use crate::failure::{CommandResult, Exit, Failure, print};
 use crate::input::read_vectors;
 use crate::limits;
 
-/// Which terms of the density count.
+/// The terms of the density to include.
 #[derive(Clone, Copy)]
 pub struct Terms {
     /// Log-Jacobians of the parameters' transforms.

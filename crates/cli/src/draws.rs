@@ -69,7 +69,7 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
     warn_of_rejected(&drawn);
     let advi = advi_config(&stored.flags.settings(Init::Zero)?.method);
     // The scale that a search found stands in the fit's own draws alone.
-    let told = read_draws_csv(&run.artefact(Artefact::DrawsCsv));
+    let read = read_draws_csv(&run.artefact(Artefact::DrawsCsv));
     let header = StanCsvHeader {
         model: name,
         family: approximation.kind().to_string(),
@@ -80,7 +80,7 @@ pub fn run(args: &DrawsArgs) -> CommandResult {
         }
         .to_owned(),
         seed: draws_seed,
-        eta: told.map_or(advi.eta, |(_, comments)| comments.eta),
+        eta: read.map_or(advi.eta, |(_, comments)| comments.eta),
         advi,
         settings: Vec::new(),
     };
@@ -121,7 +121,7 @@ pub fn generate(args: &GenerateArgs) -> CommandResult {
         halt: limits::halt(None, stored.flags.memory_limit()),
         ..Build::default()
     };
-    let (draws, told) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
+    let (draws, comments) = read_draws_csv(&run.artefact(Artefact::DrawsCsv))?;
     let generator = Generator::compile(&source.text, &source.model, &values, &build)?;
     if generator.model().bound().variables().is_empty() {
         return Err(Failure::input(format!(
@@ -153,7 +153,7 @@ pub fn generate(args: &GenerateArgs) -> CommandResult {
         }
         .to_owned(),
         seed,
-        eta: told.eta,
+        eta: comments.eta,
         advi: advi_config(&stored.flags.settings(Init::Zero)?.method),
         settings: Vec::new(),
     };
@@ -181,9 +181,9 @@ fn write_or_print(
         Some(file) => write(file, header, drawn, coordinates)?,
         None => {
             // The writer wants a file that it can put in place as a whole.
-            let place = tempfile::tempdir()
+            let scratch = tempfile::tempdir()
                 .map_err(|error| Failure::output(format!("no temporary folder: {error}")))?;
-            let file = place.path().join("draws.csv");
+            let file = scratch.path().join("draws.csv");
             write(&file, header, drawn, coordinates)?;
             print(&read_text(&file)?)?;
         }

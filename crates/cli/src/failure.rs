@@ -12,7 +12,7 @@ use jensen::run::Status;
 pub enum Exit {
     /// Done, and the result can be trusted.
     Done = 0,
-    /// Wrong usage: the command line, or a place that cannot be written to.
+    /// Wrong usage: the command line, or an output that cannot be written to.
     Usage = 2,
     /// A bad model or bad data.
     Input = 3,
@@ -57,7 +57,7 @@ impl Failure {
         Self::usage(error.to_string())
     }
 
-    /// What a command prints that was asked for JSON and has no result.
+    /// The JSON output of a command without a result.
     pub fn to_json(&self) -> String {
         let object = serde_json::json!({
             "status": "failed",
@@ -114,18 +114,18 @@ pub fn report_panic(info: &std::panic::PanicHookInfo<'_>) {
         .or_else(|| info.payload().downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "unknown".into());
     let what = what.replace('\n', " ");
-    let place = info
+    let location = info
         .location()
         .map(|at| format!(" ({}:{})", at.file(), at.line()))
         .unwrap_or_default();
     let _ = writeln!(
         std::io::stderr(),
-        "error: this is a bug of jensen {}, please report it with the model and data: {what}{place}",
+        "error: this is a bug of jensen {}, please report it with the model and data: {what}{location}",
         env!("CARGO_PKG_VERSION")
     );
 }
 
-/// Writes to standard output. A reader that went away (`jensen … | head`) is no failure.
+/// Writes to standard output. A reader that went away (`jensen … | head`) is not a failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out
@@ -139,12 +139,12 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Says something on standard error that is no failure.
+/// Says something on standard error that is not a failure.
 pub fn remark(text: &str) {
     remark_coloured(&harmless(text));
 }
 
-/// As [`remark`], of a text whose colours are the command's own.
+/// As [`remark`], for a text that contains the command's own colours.
 pub fn remark_coloured(text: &str) {
     // Nobody is left to tell when standard error is closed.
     let _ = writeln!(std::io::stderr(), "{}", text.trim_end());

@@ -1,19 +1,19 @@
-//! What is asked of the system: one clear error where a file is cut short while it is mapped, or where there is no more memory, and
-//! that memory stays with the process.
+//! Settings of the operating system: one clear error if a mapped file is truncated or memory runs out, and freed memory
+//! stays with the process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 #[cfg(target_os = "linux")]
 use std::io::Write;
 
-/// Turns the signal of pages that are gone into an error and exit code 3, and that of a file beyond `ulimit -f` into a write
-/// that fails: who writes says so, and takes its temporary file away.
+/// Converts the signal of missing pages to an error with exit code 3, and that of a file beyond `ulimit -f` to a failed
+/// write, whose caller reports it and removes its temporary file.
 #[cfg(target_os = "linux")]
 pub fn catch_signals_of_files() {
-    // SAFETY: `told` calls nothing but `write` and `_exit`, which signal handlers may, and never returns to the read that
+    // SAFETY: `report_fault` calls nothing but `write` and `_exit`, which signal handlers may, and never returns to the read that
     // cannot be made. The action is all zeros but for the handler: no flags, an empty mask. To ignore a signal runs nothing.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = told as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        action.sa_sigaction = report_fault as extern "C" fn(libc::c_int) as libc::sighandler_t;
         libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut());
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
@@ -23,8 +23,8 @@ pub fn catch_signals_of_files() {
 #[cfg(not(target_os = "linux"))]
 pub fn catch_signals_of_files() {}
 
-/// Keeps what was freed for the next to ask: blocks of a mebibyte come and go with every step, and to give them back and have
-/// them cleared again was a seventh of a fit of some hundred coordinates.
+/// Keeps freed memory for later allocations: blocks of a mebibyte come and go with every step, and returning and
+/// clearing them took a seventh of a fit with some hundred coordinates.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn keep_memory() {
     // The largest that the library takes, and half a gibibyte.
@@ -37,12 +37,12 @@ pub fn keep_memory() {
     }
 }
 
-/// Elsewhere the system knows best.
+/// Other systems keep their defaults.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn keep_memory() {}
 
 #[cfg(target_os = "linux")]
-extern "C" fn told(_: libc::c_int) {
+extern "C" fn report_fault(_: libc::c_int) {
     const MESSAGE: &str = "error: another process shortened a file while Jensen read it: run again, and replace \
                            files by renaming\n";
     // SAFETY: the message is as long as it says, and both calls may be made within a signal handler.
@@ -52,8 +52,8 @@ extern "C" fn told(_: libc::c_int) {
     }
 }
 
-/// The system's memory. Where there is no more of it, that is one error and exit code 2, where Rust would end the process by
-/// a signal.
+/// The system's memory. Running out of memory is one error with exit code 2, whereas Rust would end the process by a
+/// signal.
 pub struct Memory;
 
 // SAFETY: every call is the system's own; what it gives is passed on as it is, or not at all.
@@ -87,7 +87,7 @@ fn given(memory: *mut u8, size: usize) -> *mut u8 {
     memory
 }
 
-/// Says how much was asked for, without asking for more, and ends as a run does that is killed: `--resume` goes on.
+/// Reports the requested size without allocating, and ends like a killed run: `--resume` goes on.
 #[cfg(target_os = "linux")]
 #[cold]
 fn no_memory(size: usize) {

@@ -6,7 +6,7 @@ use jensen::Sample;
 use jensen::blackbox::Init;
 use jensen::data::write_atomic_bytes;
 use jensen::density::{Variable, VariableKind};
-use jensen::job::{Place, folder, request};
+use jensen::job::{ResultFolder, folder, request};
 use jensen::program::{FitRequest, Program, Source, Stored};
 
 use crate::args::FitArgs;
@@ -18,13 +18,13 @@ use crate::table;
 use crate::terminal::{Say, Setting, check_out, conclude, start_threads};
 use crate::verbose;
 
-/// A run as it is about to start.
+/// A run that is about to start.
 struct Plan {
     source: Source,
     request: FitRequest,
-    /// What is stored of a run that goes on.
+    /// The stored part of a continued run.
     stored: Option<Stored>,
-    place: Place,
+    results: ResultFolder,
 }
 
 /// Runs the command.
@@ -45,7 +45,7 @@ pub fn run(args: FitArgs) -> CommandResult {
     let setting = Setting {
         checkpoint_every: plan.request.checkpoint_every,
         memory_limit: plan.request.memory_limit(),
-        ..Setting::new(plan.place, Box::<BoundLine>::default())
+        ..Setting::new(plan.results, Box::<BoundLine>::default())
     };
     let halt = limits::halt(plan.request.max_seconds, plan.request.memory_limit());
     let program = match &plan.stored {
@@ -84,9 +84,8 @@ fn write_inits(file: &Path, sample: &Sample) -> Result<(), Failure> {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     for chain in 1..=CHAINS {
         let values = sample.initial_values(chain - 1)?;
-        let place = file.with_file_name(format!("{stem}_{chain}.json"));
-        write_atomic_bytes(&place, (values.to_json() + "\n").as_bytes())
-            .map_err(Failure::output)?;
+        let path = file.with_file_name(format!("{stem}_{chain}.json"));
+        write_atomic_bytes(&path, (values.to_json() + "\n").as_bytes()).map_err(Failure::output)?;
     }
     Ok(())
 }
@@ -123,11 +122,11 @@ fn new(args: &FitArgs) -> Result<Plan, Failure> {
         source: read(args, model)?,
         request,
         stored: None,
-        place: Place::new(args.out.as_deref()),
+        results: ResultFolder::new(args.out.as_deref()),
     })
 }
 
-/// A stored run that goes on.
+/// A stored run to continue.
 fn again(args: &FitArgs, path: &Path) -> Result<Plan, Failure> {
     folder::check_in_place(args.out.as_deref(), path)?;
     let (folder, stored) = Stored::open(path)?;
@@ -145,6 +144,6 @@ fn again(args: &FitArgs, path: &Path) -> Result<Plan, Failure> {
         source,
         request: request::over(&args.request, &stored.flags)?,
         stored: Some(stored),
-        place: Place::Resumed { folder, force },
+        results: ResultFolder::Resumed { folder, force },
     })
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jensen::data::read_text;
-use jensen::fit_many::{self, Fits, Given, Ledger, Row, TABLE, Task};
+use jensen::fit_many::{self, FitRow, Fits, Given, Ledger, TABLE, Task};
 use jensen::stan::Halt;
 
 use crate::args::FitManyArgs;
@@ -19,7 +19,7 @@ use crate::terminal::{STOP, catch_interrupts};
 /// Stacks, for the interpreter of programs: only touched pages take memory.
 const STACK: usize = 256 << 20;
 
-/// What a limit on seconds that is passed leaves to a fit that ends by it, for its draws.
+/// Time after a time limit for a fit to make its draws.
 const GRACE: Duration = Duration::from_millis(700);
 
 /// Runs the command.
@@ -86,13 +86,13 @@ pub fn progress(quiet: bool, length: usize, done: usize) -> ProgressBar {
     bar
 }
 
-/// Fits the pending tasks with this number of workers; rows come as they are finished.
+/// Fits the pending tasks with this number of workers; rows arrive as they finish.
 pub fn work(
     fits: &Fits,
     tasks: &[Task],
     pending: &[usize],
     workers: usize,
-    mut record: impl FnMut(Row) -> Result<(), jensen::Error>,
+    mut record: impl FnMut(FitRow) -> Result<(), jensen::Error>,
 ) -> Result<(), Failure> {
     let next = AtomicUsize::new(0);
     let (sender, rows) = mpsc::channel();
@@ -123,7 +123,7 @@ pub fn work(
 }
 
 /// A row; a fault of the program in it is that row's.
-fn row(fits: &Fits, task: &Task) -> Option<Row> {
+fn row(fits: &Fits, task: &Task) -> Option<FitRow> {
     let begun = Instant::now();
     let limit = fits.request.max_seconds;
     let halt = Halt::new(move || {
@@ -142,11 +142,11 @@ fn row(fits: &Fits, task: &Task) -> Option<Row> {
     }));
     made.unwrap_or_else(|_| {
         let fault = "an internal error; see standard error";
-        Some(Row::failed(task, fault, clock()))
+        Some(FitRow::failed(task, fault, clock()))
     })
 }
 
-fn conclude(args: &FitManyArgs, rows: &[&Row], wanted: usize) -> CommandResult {
+fn conclude(args: &FitManyArgs, rows: &[&FitRow], wanted: usize) -> CommandResult {
     let count = |verdict: &str| rows.iter().filter(|row| row.verdict == verdict).count();
     let (trusted, failed) = (count("trusted"), count("failed"));
     if !args.quiet {

@@ -5,8 +5,8 @@ use clap::Command;
 /// Columns that examples and lists keep to, so that no terminal breaks them.
 const WIDTH: usize = 70;
 
-/// The command and all below it, with paragraphs of their closing help that flow: written with line ends in the sources,
-/// they would be broken in odd places where the terminal is narrower.
+/// The command and its subcommands, with paragraphs of their closing help reflowed: with the line ends of the sources
+/// they would be broken at odd positions in narrow terminals.
 pub fn flowing(command: Command) -> Command {
     let text = command.get_after_help().map(ToString::to_string);
     let command = match text {
@@ -66,7 +66,7 @@ fn fold(line: &str, out: &mut String) {
     }
 }
 
-/// The words of a line with the blanks behind them; what stands between quotes is one, and so is a flag with its value.
+/// The words of a line with the blanks after them; a quoted text is one word, and so is a flag with its value.
 fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut quoted, mut blank) = (false, true);

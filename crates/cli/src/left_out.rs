@@ -24,16 +24,16 @@ macro_rules! optional {
 
 const OPTIONAL: [Optional; 8] = optional! {
     "topics": "topics",
-    "mixture": "conjugate",
-    "factors": "conjugate",
-    "hmm": "conjugate",
+    "mixture": "mixture",
+    "factors": "mixture",
+    "hmm": "mixture",
     "factor-analysis": "latent",
     "latent": "latent",
-    "vae": "neural",
+    "vae": "vae",
     "reproduce": "reproduce",
 };
 
-/// What the help says of the commands that are not there.
+/// The part of the help about absent commands.
 pub fn help() -> String {
     let names: Vec<&str> = absent().map(|optional| optional.command).collect();
     if names.is_empty() {
@@ -45,20 +45,20 @@ pub fn help() -> String {
     )
 }
 
-/// Says why a command line is not understood, or the help that it asks for, and gives the exit code.
+/// Reports why a command line is rejected, or prints the requested help, and returns the exit code.
 pub fn refuse(error: Error) -> u8 {
-    let told = told(error);
-    let text = told.to_string();
+    let explained = explained(error);
+    let text = explained.to_string();
     if harmless(&text) == text {
         // Nobody is left to tell when standard error is closed.
-        let _ = told.print();
+        let _ = explained.print();
     } else {
         remark(&text);
     }
-    u8::try_from(told.exit_code()).unwrap_or(Exit::Usage as u8)
+    u8::try_from(explained.exit_code()).unwrap_or(Exit::Usage as u8)
 }
 
-fn told(error: Error) -> Error {
+fn explained(error: Error) -> Error {
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand)
         && let Some(optional) = absent().find(|optional| optional.command == given)
@@ -82,7 +82,7 @@ fn told(error: Error) -> Error {
     error
 }
 
-/// What should have been there, in words of users, where the library's are those of its parsers.
+/// The expected argument, in words of users instead of the parser's.
 fn number(complaint: &str) -> Option<&'static str> {
     match complaint {
         "invalid digit found in string" => Some("a whole number"),

@@ -37,29 +37,29 @@ mod fault;
 mod fit;
 mod fit_many;
 mod help;
-#[cfg(feature = "conjugate")]
+#[cfg(feature = "mixture")]
 mod hmm;
 mod input;
 #[cfg(feature = "latent")]
 mod latent;
 mod left_out;
 mod limits;
-#[cfg(feature = "conjugate")]
+#[cfg(feature = "mixture")]
 mod points;
 mod progress;
 mod regress;
 #[cfg(feature = "reproduce")]
 mod reproduce;
-#[cfg(any(feature = "neural", feature = "conjugate", feature = "topics"))]
+#[cfg(any(feature = "vae", feature = "mixture", feature = "topics"))]
 mod rows;
 mod show;
 mod table;
-#[cfg(any(feature = "conjugate", feature = "latent"))]
+#[cfg(any(feature = "mixture", feature = "latent"))]
 mod table_fit;
 mod terminal;
 #[cfg(feature = "topics")]
 mod topics;
-#[cfg(feature = "neural")]
+#[cfg(feature = "vae")]
 mod vae;
 mod verbose;
 
@@ -72,11 +72,11 @@ pub use crate::fault::Memory;
 use crate::args::{Command, CompletionsArgs, Line};
 use crate::failure::{CommandResult, Exit, Failure};
 
-/// Stack of the thread that does everything: deeply nested programs are refused by count, not by
-/// overflow, and only touched pages take memory.
+/// Stack of the main thread: deeply nested programs are rejected by count, not by overflow, and only touched pages use
+/// memory.
 const STACK: usize = 512 << 20;
 
-/// The command line as it is declared.
+/// The declared command line.
 pub fn command() -> clap::Command {
     help::flowing(Line::command())
 }
@@ -88,8 +88,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     guarded(move || called(arguments))
 }
 
-/// The exit code of `work`, on a thread with room for it whatever the main thread has (`ulimit -s`); a panic has been said by
-/// its hook.
+/// The exit code of `work`, on a thread with enough stack whatever the main thread has (`ulimit -s`); its hook has
+/// reported a panic.
 fn guarded(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     let worker = std::thread::Builder::new()
         .name("jensen".into())
@@ -109,7 +109,7 @@ fn guarded(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     }
 }
 
-/// The exit code of a line of the shell, whose failure is said here, also on standard output to who reads JSON there.
+/// The exit code of a command line. Reports a failure, also on standard output if JSON was requested.
 fn called(arguments: Vec<OsString>) -> u8 {
     let read = command().try_get_matches_from(arguments);
     let read = read.and_then(|all| Ok((wants_json(&all), Line::from_arg_matches(&all)?)));
@@ -157,24 +157,24 @@ fn run(command: Command) -> CommandResult {
         Command::Reproduce(args) => reproduce::run(&args),
         #[cfg(feature = "topics")]
         Command::Topics(command) => topics::run(*command),
-        #[cfg(feature = "conjugate")]
+        #[cfg(feature = "mixture")]
         Command::Mixture(command) => points::mixture(command),
-        #[cfg(feature = "conjugate")]
+        #[cfg(feature = "mixture")]
         Command::Factors(command) => points::factors(command),
-        #[cfg(feature = "conjugate")]
+        #[cfg(feature = "mixture")]
         Command::Hmm(command) => hmm::run(command),
         #[cfg(feature = "latent")]
         Command::FactorAnalysis(command) => analysis::run(command),
         #[cfg(feature = "latent")]
         Command::Latent(command) => latent::run(*command),
-        #[cfg(feature = "neural")]
+        #[cfg(feature = "vae")]
         Command::Vae(command) => vae::run(*command),
         Command::Bench(args) => bench::run(&args),
         Command::Completions(args) => completions(&args),
     }
 }
 
-/// Prints what completes commands.
+/// Prints shell completions.
 fn completions(args: &CompletionsArgs) -> CommandResult {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Line::command(), "jensen", &mut script);

@@ -1,4 +1,4 @@
-//! What ends the interpreter from outside: time, memory, Ctrl-C.
+//! External limits of the interpreter: time, memory, Ctrl-C.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -9,13 +9,13 @@ use jensen::stan::Halt;
 
 use crate::terminal::STOP;
 
-/// What a limit that is passed leaves: a run that ends by it still makes its draws, a loop without an end does not.
+/// Time after an exceeded limit: a run that ends by it still makes its draws, an infinite loop does not.
 const GRACE: Duration = Duration::from_millis(700);
 
-/// A limit on time that is counted anew for building and for the run.
+/// A limit on time that is counted again for building and for the run.
 struct Watch {
     begun: Instant,
-    /// When it was first seen that time is up or Ctrl-C was pressed.
+    /// The time at which the end or Ctrl-C was first noticed.
     passed: Option<Instant>,
 }
 
@@ -29,7 +29,7 @@ pub fn begin() {
     });
 }
 
-/// Ends evaluations of the interpreter that take more seconds or bytes than these, or are interrupted.
+/// Ends evaluations of the interpreter that exceed these seconds or bytes, or are interrupted.
 pub fn halt(seconds: Option<f64>, bytes: u64) -> Halt {
     begin();
     let before = resident().unwrap_or(0);
@@ -59,10 +59,10 @@ fn out_of_time(seconds: Option<f64>) -> Option<String> {
     })
 }
 
-/// Memory that is not looked at: what any small model takes. Small limits are for sizes that are known beforehand.
+/// Memory that is not checked: that of any small model. Small limits are for sizes that are known beforehand.
 const UNSEEN: u64 = 64 << 20;
 
-/// Says so where the process has taken more than `limit` bytes beside what it had `before`.
+/// Reports if the process has allocated more than `limit` bytes beyond those that it had `before`.
 fn out_of_memory(before: u64, limit: u64) -> Option<String> {
     let taken = resident()?.saturating_sub(before);
     if taken <= limit.max(UNSEEN) {

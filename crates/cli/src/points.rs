@@ -81,7 +81,7 @@ pub enum FactorsCommand {
     Fit(Box<TableFit<FactorsRequest>>),
 }
 
-/// Reads a table whose rows are points.
+/// Reads a table with points as rows.
 fn read(method: &PointRequest, data: &Path) -> Result<Points, Error> {
     // Wrong flags are said before anything is read or written.
     method.settings()?;
@@ -102,7 +102,7 @@ pub fn mixture(command: MixtureCommand) -> CommandResult {
 /// Runs `jensen mixture predict`.
 fn predict(args: &PredictArgs) -> CommandResult {
     start_threads(args.threads)?;
-    let places = RowDestination::all(&args.out)?;
+    let destinations = RowDestination::all(&args.out)?;
     let model = MixtureModel::open(&args.dir)?;
     let points = Points::of_columns(&Table::read(&args.data)?, &model.columns)?;
     let Explained {
@@ -111,8 +111,8 @@ fn predict(args: &PredictArgs) -> CommandResult {
     } = model.explain(&points)?;
     let mut names = vec!["component".to_owned(), "log_density".to_owned()];
     names.extend(numbered("p", model.components));
-    for place in &places {
-        write_rows(place, bounds.len(), &names, &mut |out| {
+    for destination in &destinations {
+        write_rows(destination, bounds.len(), &names, &mut |out| {
             for (p, log_density) in assignments.chunks_exact(model.components).zip(&bounds) {
                 let best = (1..p.len()).fold(0, |best, k| if p[k] > p[best] { k } else { best });
                 let mut row = vec![(best + 1) as f64, *log_density];
@@ -132,7 +132,7 @@ pub fn factors(command: FactorsCommand) -> CommandResult {
     run(*args, FACTORS, |r| r.data.as_deref(), points, fit_factors)
 }
 
-/// Fits what `fit` does of what `read` makes of the file that `data` finds in the request.
+/// Runs `fit` on the output of `read` for the file that `data` finds in the request.
 pub(crate) fn run<R: Args + Serialize + DeserializeOwned, D>(
     args: TableFit<R>,
     command: &str,
@@ -142,12 +142,12 @@ pub(crate) fn run<R: Args + Serialize + DeserializeOwned, D>(
 ) -> CommandResult {
     let Asked {
         request,
-        place,
+        results,
         out,
         say,
     } = args.asked(command)?;
     let points = read(&request, named(data(&request))?)?;
-    let setting = Setting::new(place, Box::<BoundLine>::default());
+    let setting = Setting::new(results, Box::<BoundLine>::default());
     let (made, summary) = setting.watch(say, |around| fit(&request, &points, around))?;
     let trusted = summary.judgement.trusted;
     let text = |summary: &PointsSummary| table(summary, &made.described);

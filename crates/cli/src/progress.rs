@@ -12,7 +12,7 @@ use crate::verbose;
 /// Shortest time between two changes of the display.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Says where a run stands: it receives every iteration with the speed, and gives the text that is shown.
+/// Describes the state of a run: it receives every iteration with the speed, and returns the displayed text.
 pub trait Describe {
     /// Takes note of an iteration.
     fn note(&mut self, record: &Record);
@@ -51,7 +51,7 @@ pub struct Display {
 }
 
 impl Display {
-    /// A display on standard error, or none where that is no terminal or `quiet` is asked for.
+    /// A display on standard error, or none if that is not a terminal or with `quiet`.
     pub fn with(quiet: bool, describe: Box<dyn Describe>) -> Self {
         let target = if quiet {
             ProgressDrawTarget::hidden()
@@ -69,7 +69,7 @@ impl Display {
         }
     }
 
-    /// Shows where the run stands.
+    /// Shows the state of the run.
     pub fn update(&mut self, progress: &Progress<'_>) {
         let record = progress.record;
         if !self.bar.is_hidden() || verbose::is_on() {
@@ -89,7 +89,7 @@ impl Display {
         self.bar.tick();
     }
 
-    /// What describes where the run stands.
+    /// The description of the run's state.
     pub fn describe(&self) -> &dyn Describe {
         &*self.describe
     }

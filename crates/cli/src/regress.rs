@@ -10,7 +10,7 @@ use jensen::data::{
     NetcdfAttributes, ParameterSummary, Roles, write_atomic_bytes, write_draws_csv,
     write_draws_netcdf,
 };
-use jensen::job::{MEMORY_LIMIT, Place, words};
+use jensen::job::{MEMORY_LIMIT, ResultFolder, words};
 use jensen::program::{FitRequest, Program, RefineName};
 use jensen::regress::{
     Kept, Predicted, Regression, Request, Sensitive, Summary, curves, effects, predict, read_frame,
@@ -248,7 +248,10 @@ fn fit(args: &RegressArgs) -> CommandResult {
     }
     let setting = Setting {
         memory_limit: settings.memory_limit(),
-        ..Setting::new(Place::new(args.out.as_deref()), Box::<BoundLine>::default())
+        ..Setting::new(
+            ResultFolder::new(args.out.as_deref()),
+            Box::<BoundLine>::default(),
+        )
     };
     let halt = limits::halt(settings.max_seconds, settings.memory_limit());
     let program = Program::compile(source, settings, threads, halt)?;

@@ -1,4 +1,4 @@
-//! Where records and tables go: pictures, NPY and CSV files, standard output.
+//! Destinations of records and tables: pictures, NPY and CSV files, standard output.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -7,7 +7,7 @@ use jensen::data::{Number, RowFormat, RowWriter, write_atomic};
 
 use crate::failure::Failure;
 
-/// A place for rows or pictures.
+/// A destination for rows or pictures.
 pub enum Destination<'a> {
     /// A PNG file.
     Picture(&'a Path),
@@ -18,12 +18,12 @@ pub enum Destination<'a> {
 }
 
 impl<'a> Destination<'a> {
-    /// The places that `--out` names; standard output when there are none.
+    /// The destinations in `--out`; by default standard output.
     pub fn all(paths: &'a [std::path::PathBuf]) -> Result<Vec<Self>, Failure> {
         if paths.is_empty() {
             return Ok(vec![Self::Standard]);
         }
-        let place = |path: &'a std::path::PathBuf| {
+        let destination = |path: &'a std::path::PathBuf| {
             let name = path.display().to_string();
             if name.to_lowercase().ends_with(".png") {
                 return Ok(Self::Picture(path));
@@ -35,13 +35,13 @@ impl<'a> Destination<'a> {
                 ))),
             }
         };
-        paths.iter().map(place).collect()
+        paths.iter().map(destination).collect()
     }
 }
 
-/// Writes rows that `fill` hands over, to a file all or nothing, or to standard output.
+/// Writes the rows from `fill`, to a file all or nothing, or to standard output.
 pub fn write_rows<T: Number>(
-    place: &Destination<'_>,
+    destination: &Destination<'_>,
     rows: usize,
     names: &[String],
     fill: &mut dyn FnMut(&mut RowWriter<'_, T>) -> std::io::Result<()>,
@@ -50,7 +50,7 @@ pub fn write_rows<T: Number>(
         let mut writer = RowWriter::new(out, format, rows, names)?;
         fill(&mut writer)
     };
-    match place {
+    match destination {
         Destination::Picture(path) => Err(no_picture(path, "these numbers are not pictures")),
         Destination::Rows(path, format) => {
             write_atomic(path, |file| whole(file, *format)).map_err(Failure::output)
@@ -67,7 +67,7 @@ pub fn write_rows<T: Number>(
     }
 }
 
-/// Why there is no picture.
+/// The reason why there is no picture.
 pub fn no_picture(path: &Path, why: &str) -> Failure {
     Failure::usage(format!(
         "cannot draw `{}`: {why}; name a file that ends in .npy or .csv",

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use jensen::Fitted;
 use jensen::data::ParameterSummary;
 
-/// Rows of the table; the rest is in fit.json.
+/// Number of rows of the table; the rest is in fit.json.
 const ROWS: usize = 40;
 
 /// The summary as text.
@@ -112,7 +112,7 @@ pub fn evidence(fitted: &Fitted) -> String {
     text
 }
 
-/// Rows of summaries, the first ones where there are many.
+/// Rows of summaries, the first ones if there are many.
 pub fn parameters(text: &mut String, parameters: &[ParameterSummary]) {
     let shown = &parameters[..parameters.len().min(ROWS)];
     let width = shown.iter().map(|p| p.shown().chars().count()).max();
@@ -133,7 +133,7 @@ pub fn parameters(text: &mut String, parameters: &[ParameterSummary]) {
         let [mean, sd, q05, q50, q95] = [p.mean, p.sd, p.q05, p.q50, p.q95].map(number);
         let plain = p.plain.map(|plain| [number(plain.mean), number(plain.sd)]);
         let [plain_mean, plain_sd] = plain.unwrap_or_default();
-        let known = |cell: String| match p.untold.is_some() && cell == "NaN" {
+        let known = |cell: String| match p.undefined.is_some() && cell == "NaN" {
             true => "–".to_owned(),
             false => cell,
         };
@@ -150,7 +150,7 @@ pub fn parameters(text: &mut String, parameters: &[ParameterSummary]) {
     }
 }
 
-/// What a k̂ means for the use of the fit; where its draws were refined, of the approximation alone.
+/// The meaning of k̂ for the use of the fit; if its draws were refined, for the approximation alone.
 fn khat_meaning(khat: f64, threshold: f64, refined: bool, trusted: bool) -> String {
     let meaning = if khat.is_nan() {
         return "could not be computed".into();

@@ -1,9 +1,9 @@
-//! What fits of one table have in common on the command line: where the run is kept, what is printed, how it goes on.
+//! Common flags of fits of one table: the run's folder, the output, and resuming.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use jensen::job::{Place, folder, request};
+use jensen::job::{ResultFolder, folder, request};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -35,23 +35,23 @@ pub struct TableFit<R: Args> {
     quiet: bool,
 }
 
-/// A run that is to be made: the flags over those of the folder, and where its results go.
+/// A run to be made: the flags over those of the folder, and the destination of its results.
 pub struct Asked<R> {
     pub request: R,
-    pub place: Place,
+    pub results: ResultFolder,
     pub out: Option<PathBuf>,
     pub say: Say,
 }
 
 impl<R: Args + Serialize + DeserializeOwned> TableFit<R> {
-    /// Starts the threads, and opens the folder of a run that goes on.
+    /// Starts the threads, and opens the folder of a continued run.
     pub fn asked(self, command: &str) -> Result<Asked<R>, Failure> {
         start_threads(self.threads)?;
         let say = Say {
             json: self.json,
             quiet: self.quiet,
         };
-        let (request, place) = match (&self.out, self.resume) {
+        let (request, results) = match (&self.out, self.resume) {
             (Some(path), true) => {
                 let folder = folder::open(path, command)?;
                 let request = if folder::has_request(&folder) {
@@ -60,13 +60,13 @@ impl<R: Args + Serialize + DeserializeOwned> TableFit<R> {
                     self.request
                 };
                 let force = self.force;
-                (request, Place::Resumed { folder, force })
+                (request, ResultFolder::Resumed { folder, force })
             }
-            (out, _) => (self.request, Place::new(out.as_deref())),
+            (out, _) => (self.request, ResultFolder::new(out.as_deref())),
         };
         Ok(Asked {
             request,
-            place,
+            results,
             out: self.out,
             say,
         })

@@ -1,4 +1,4 @@
-//! What the command adds to a fit job: threads, Ctrl-C, what the user sees, exit codes.
+//! The command's additions to a fit job: threads, Ctrl-C, output, exit codes.
 
 use std::num::NonZero;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use jensen::Error;
-use jensen::job::{Around, Judgement, MEMORY_LIMIT, Place, to_json};
+use jensen::job::{Around, Judgement, MEMORY_LIMIT, ResultFolder, to_json};
 use jensen::run::{Observer, Progress, Status};
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ pub static STOP: AtomicBool = AtomicBool::new(false);
 /// Stack of each thread of the pool.
 const STACK: usize = 256 << 20;
 
-/// The pool of threads (all of the machine unless fewer are given: more would wait for each other), with stacks for the
+/// The thread pool (all processors by default; more threads would wait for each other), with stacks for the
 /// interpreter's recursion.
 pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
     let all = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -46,8 +46,8 @@ pub fn start_threads(given: Option<usize>) -> Result<usize, Failure> {
     Ok(threads)
 }
 
-/// The first Ctrl-C stops within or after the iteration (or step of a reproduction) at hand, the second at once. Commands
-/// of several parts ask for it more than once.
+/// The first Ctrl-C stops within or after the present iteration (or step of a reproduction), the second at once.
+/// Commands of several parts ask for it more than once.
 pub fn catch_interrupts() {
     static ASKED: Once = Once::new();
     ASKED.call_once(set_handler);
@@ -85,11 +85,11 @@ pub struct Say {
     pub quiet: bool,
 }
 
-/// Where and how a fit job is carried out.
+/// The environment of a fit job.
 pub struct Setting {
-    /// Where results go.
-    pub place: Place,
-    /// Seconds between checkpoints, if asked for.
+    /// The destination of results.
+    pub results: ResultFolder,
+    /// Seconds between checkpoints, if given.
     pub checkpoint_every: Option<f64>,
     /// Bytes that may be taken.
     pub memory_limit: u64,
@@ -98,10 +98,10 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// With the usual checkpoints and the usual memory.
-    pub fn new(place: Place, line: Box<dyn Describe>) -> Self {
+    /// With the default checkpoints and memory limit.
+    pub fn new(results: ResultFolder, line: Box<dyn Describe>) -> Self {
         Self {
-            place,
+            results,
             checkpoint_every: None,
             memory_limit: MEMORY_LIMIT,
             line,
@@ -124,7 +124,7 @@ impl Setting {
             quiet: say.quiet,
         };
         let made = run(Around {
-            place: self.place,
+            results: self.results,
             checkpoint_every: self.checkpoint_every,
             memory_limit: self.memory_limit,
             clock: &clock,
@@ -164,7 +164,7 @@ impl Observer for Terminal {
     }
 }
 
-/// The lines of a table that say how a fit ended and what is to be known of it, with labels so wide.
+/// The lines of a table with the end of a fit and its notes, with labels of this width.
 pub fn verdict(judged: &Judgement, width: usize) -> String {
     let mut text = format!("{:<width$} {}\n", "status", judged.status);
     // A status that speaks against the result is a warning, too: once is enough here.
@@ -172,7 +172,7 @@ pub fn verdict(judged: &Judgement, width: usize) -> String {
         text += &format!("{:<width$} - {warning}\n", "");
     }
     if let Some(baseline) = &judged.baseline {
-        text += &format!("{:<width$} {}\n", "plain", baseline.told());
+        text += &format!("{:<width$} {}\n", "plain", baseline.text());
     }
     let word = match judged.trusted {
         true => "trusted",
@@ -181,7 +181,7 @@ pub fn verdict(judged: &Judgement, width: usize) -> String {
     text + &format!("{:<width$} {word}\n", "verdict")
 }
 
-/// Prints a summary, as JSON or as a table whose labels are so wide, and ends the command.
+/// Prints a summary, as JSON or as a table with labels of this width, and ends the command.
 pub fn conclude<T: Serialize>(
     summary: &T,
     trusted: bool,

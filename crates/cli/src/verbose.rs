@@ -1,4 +1,4 @@
-//! What `--verbose` adds on standard error: the steps of a command with the seconds since its start.
+//! The output of `--verbose` on standard error: the steps of a command with the seconds since its start.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -9,25 +9,25 @@ use jensen::run::{Progress, Record};
 use crate::failure::remark;
 use crate::progress::Describe;
 
-/// The start of a command that says what it does.
+/// The start of a command with `--verbose`.
 static START: OnceLock<Instant> = OnceLock::new();
 
 /// Shortest time between two lines about the same step.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Begins to say what is done, if that was asked for.
+/// Begins to log steps, if requested.
 pub fn set(verbose: bool) {
     if verbose {
         let _ = START.set(Instant::now());
     }
 }
 
-/// Whether what is done is said.
+/// Whether steps are logged.
 pub fn is_on() -> bool {
     START.get().is_some()
 }
 
-/// Says a step, made only where it is said.
+/// Logs a step; the text is made only if it is printed.
 pub fn say(text: impl FnOnce() -> String) {
     if let Some(start) = START.get() {
         remark(&format!(
@@ -38,7 +38,7 @@ pub fn say(text: impl FnOnce() -> String) {
     }
 }
 
-/// The steps of a run: a line where one begins, one where it ends, and one from time to time.
+/// The steps of a run: a line at the beginning of each, one at its end, and one from time to time.
 #[derive(Default)]
 pub struct Steps {
     at: Option<Step>,
@@ -46,7 +46,7 @@ pub struct Steps {
 
 struct Step {
     name: String,
-    /// The iteration that it began with, and the last one.
+    /// The first iteration, and the last one so far.
     first: u64,
     last: u64,
     /// The last estimate of the bound.
@@ -56,7 +56,7 @@ struct Step {
 }
 
 impl Steps {
-    /// Takes note of an iteration; `line` is what a display would show.
+    /// Takes note of an iteration; `line` is the text of the display.
     pub fn note(&mut self, progress: &Progress<'_>, line: &dyn Describe) {
         if !is_on() {
             return;
@@ -91,7 +91,7 @@ impl Steps {
         }
     }
 
-    /// Says how the last step ended.
+    /// Logs the end of the last step.
     pub fn end(&mut self) {
         if let Some(step) = self.at.take() {
             let of = match step.name.as_str() {

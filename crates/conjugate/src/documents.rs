@@ -1,14 +1,14 @@
-//! Documents as bags of words, streamed: what latent Dirichlet allocation reads.
+//! Documents as bags of words, streamed: the data of latent Dirichlet allocation.
 //!
-//! [`Documents`] is implemented by whoever holds a corpus (a memory-mapped file, a slice of one, a test's vector); this
-//! crate never sees where documents come from. [`Order`] visits them in an order that is shuffled and yet kind to disks.
+//! The owner of a corpus (a memory-mapped file, a slice of one, a test's vector) implements [`Documents`]; this crate
+//! does not know the source of documents. [`Order`] visits them in an order that is shuffled and yet kind to disks.
 
 use jensen_math::rng::{Purpose, Stream};
 
 /// One document: which terms occur, and how often.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bag {
-    /// Term numbers, each below [`Documents::terms`] and none twice; ascending order reads memory best.
+    /// Term numbers below [`Documents::terms`] without duplicates; ascending order reads memory best.
     pub terms: Vec<u32>,
     /// How often each of them occurs: positive and finite.
     pub counts: Vec<f32>,
@@ -50,8 +50,8 @@ impl Bag {
 
 /// A corpus that can be read document by document, from several threads.
 ///
-/// Implementations check what they read when they are opened: reading is then infallible. An empty document is legal;
-/// it is skipped by every method here and counted.
+/// Implementations check their data when they are opened, so reading cannot fail. An empty document is legal; it is
+/// skipped by every method here and counted.
 pub trait Documents: Sync {
     /// Number of documents.
     fn len(&self) -> usize;
@@ -70,19 +70,19 @@ pub trait Documents: Sync {
     /// Replaces the content of `bag` by document `index`, which is below [`len`](Self::len).
     fn read(&self, index: usize, bag: &mut Bag);
 
-    /// The numbers of documents of the shards that a corpus is divided into, in order: what can be worked at apart.
+    /// The numbers of documents of the shards of a corpus, in order; shards can be processed separately.
     fn shards(&self) -> Vec<usize> {
         vec![self.len()]
     }
 
-    /// Number of neighbouring documents that [`Order`] keeps together, so that a disk reads them in one go: about what
-    /// fills some hundred kilobytes. 1 where any order costs the same.
+    /// Number of neighbouring documents that [`Order`] keeps together, so that a disk reads them in one request: some
+    /// hundred kilobytes. 1 where any order costs the same.
     fn block(&self) -> usize {
         1
     }
 }
 
-/// Documents in memory, one after the other.
+/// Documents in memory, in sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryDocuments {
     terms: usize,
@@ -104,8 +104,7 @@ impl MemoryDocuments {
         }
     }
 
-    /// The documents in blocks of so many, so that passes visit them in the order in which they would visit a file of such
-    /// blocks.
+    /// The documents in blocks of this number, so that passes visit them in the order of a file with such blocks.
     pub fn in_blocks(self, block: usize) -> Self {
         Self { block, ..self }
     }
@@ -113,8 +112,8 @@ impl MemoryDocuments {
     /// Adds a document.
     ///
     /// # Errors
-    /// When a term is not below the size of the vocabulary or occurs twice, when a count is not positive and finite, or
-    /// when there are not as many counts as terms; the document is not added.
+    /// Fails if a term is not below the size of the vocabulary or occurs twice, when a count is not positive and finite, or
+    /// when the numbers of counts and terms differ; the document is then not added.
     pub fn push(&mut self, bag: &Bag) -> Result<(), String> {
         let document = self.len() + 1;
         if bag.terms.len() != bag.counts.len() {
@@ -172,7 +171,7 @@ impl Documents for MemoryDocuments {
     }
 }
 
-/// The documents `start..end` of a corpus as a corpus of their own: a held-out split.
+/// The documents `start..end` of a corpus as a separate corpus: a held-out split.
 pub struct DocumentRange<'a> {
     documents: &'a dyn Documents,
     start: usize,
@@ -224,17 +223,17 @@ impl Documents for DocumentRange<'_> {
     }
 }
 
-/// Number of blocks whose points are mixed with each other.
+/// Number of blocks whose points are shuffled together.
 const BLOCKS_MIXED: usize = 64;
 
 /// A shuffled order of `0..len` for one pass, read position by position.
 ///
-/// Whole blocks of neighbours are put in random order, and then the points of 64 consecutive blocks of
-/// that order are shuffled together: reading touches 64 regions of the disk at a time, each of them whole, and the
-/// memory needed is a word a block and not a word a point. With blocks of one point and up to 64 of them, or with
-/// `block = 1` in general, it is a plain uniformly random permutation.
+/// Whole blocks of neighbours are put in random order, and then the points of 64 consecutive blocks of that order are
+/// shuffled together: reading touches 64 regions of the disk at a time, each of them whole, and the memory needed is a
+/// word a block and not a word a point. With blocks of one point and at most 64 of them, or with `block = 1` in
+/// general, it is a uniformly random permutation.
 ///
-/// The order is a function of (seed, pass, len, block) alone.
+/// The order is a function of (seed, pass, len, block).
 #[derive(Clone, Debug)]
 pub struct Order {
     seed: u64,

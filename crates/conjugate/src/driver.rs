@@ -1,28 +1,27 @@
 //! Batch coordinate ascent and stochastic variational inference, for every engine and every temperature policy.
 //!
 //! [`Driver`] is an [`Algorithm`] of [`jensen_run`]: one step is one iteration of batch ascent or one minibatch. All
-//! randomness is keyed by seed, pass and block, and the state holds all that a later step depends on, so that runs are
-//! prefixes of longer ones and resume to the same bits.
+//! randomness is keyed by seed, pass and block, and the state contains everything that later steps depend on, so runs
+//! are prefixes of longer ones and resume to the same bits.
 //!
 //! The order within a batch iteration makes it coordinate ascent on the tempered bound: local steps at the present
-//! temperature; a damped step of the temperature's distribution given their expected log likelihood, along which the bound,
-//! concave in it, rises; the globals given both.
-//! The bound in the trace is taken after the local steps. Local tempering is no coordinate ascent: its global step
-//! matches the first sufficient statistic only and counts every point as if it had temperature 1 (Mandt et al. 2016,
-//! Eq. 11), and no monotonicity is claimed for it.
+//! temperature; a damped step of the temperature's distribution given their expected log likelihood, along which the
+//! bound, concave in it, rises; the globals given both. The bound in the trace is taken after the local steps. Local
+//! tempering is not a coordinate ascent: its global step matches the first sufficient statistic only and counts every
+//! point as if it had temperature 1 (Mandt et al. 2016, Eq. 11), and no monotonicity is claimed for it.
 //!
-//! **Cooling.** Hot, all components of a mixture are one, and a fit that stays there until the temperature is 1 stays
-//! there for good: components with variances of their own, merged, explain the whole spread of the data, and no small
-//! difference between them grows at any temperature above 1 (by a factor 1/T an iteration at most). So while a policy
-//! that cools is hot, a share of the statistics are those of the random start ([`Engine::lean`]); near T = 1, where merged
-//! components answer ever more to what tells them apart, this brings the start's differences back, and at T = 1 nothing
-//! is left of it in the model. Batch ascent then makes a second, plain run from the same start and keeps the better of the
-//! two, so that cooling never ends below the bound of a fit without it; stochastic fits, which have no bound to compare,
-//! count their step sizes anew from there, as little is settled yet.
+//! **Cooling.** At high temperatures all components of a mixture are equal, and a fit that is still hot when the
+//! temperature reaches 1 stays that way: merged components with their own variances explain the whole spread of the
+//! data, and small differences between them do not grow at any temperature above 1 (by a factor 1/T per iteration at
+//! most). So while a cooling policy is hot, a share of the statistics is that of the random start ([`Engine::lean`]).
+//! Near T = 1, where merged components react more and more to their differences, this restores the differences of the
+//! start, and at T = 1 the model contains none of it. Batch ascent then makes a second, plain run from the same start
+//! and keeps the better result, so cooling never ends below the bound of a fit without it. Stochastic fits have no
+//! bound to compare; they restart their step sizes there, because little has converged.
 //!
-//! **Twins.** Where parts have become the same all the same, one of each pair starts anew ([`Engine::part_twins`]), up to three
-//! times: when batch ascent comes to rest, which again keeps the better end; in stochastic fits before passes 3, 5 and 9,
-//! counted from the end of a cooling, with step sizes counted anew.
+//! **Twins.** If components have become equal all the same, one of each pair restarts ([`Engine::part_twins`]), up to
+//! three times: when batch ascent converges, which again keeps the better result; in stochastic fits before passes 3, 5
+//! and 9, counted from the end of a cooling, with restarted step sizes.
 
 use jensen_run::{
     Algorithm, Archive, ArchiveError, Evidence, Limit, Record, Snapshot, Status, Step,
@@ -56,9 +55,9 @@ pub enum Mode {
         kappa: f64,
         /// Passes over the data.
         passes: f64,
-        /// The number of points that the statistics stand for; N when absent.
+        /// The number of points that the statistics represent; N when absent.
         population: Option<f64>,
-        /// The number of steps that came before, for the step sizes of a fit that goes on.
+        /// The number of previous steps, for the step sizes of a continued fit.
         steps_before: u64,
     },
 }
@@ -83,7 +82,7 @@ pub struct FitState<G, T> {
     pub globals: G,
     /// Expected log normalisers of local tempering.
     pub table: Option<T>,
-    /// Step sizes since the table was made, added up.
+    /// Sum of the step sizes since the table was made.
     moved: f64,
     /// q(y) of global tempering.
     pub thermostat: Option<Thermostat>,
@@ -95,13 +94,13 @@ pub struct FitState<G, T> {
     pub skipped: u64,
     /// Last bound of batch ascent.
     bound: Option<f64>,
-    /// Iterations in a row whose bound hardly changed.
+    /// Consecutive iterations in which the bound hardly changed.
     calm: u64,
-    /// The best end that batch ascent has come to, with its bound, while it looks for a better one.
+    /// The best result of batch ascent so far, with its bound, while it searches for a better one.
     aside: Option<(G, f64)>,
     /// Whether the plain run after a cooling was started.
     plain: bool,
-    /// How often parts that became the same were started anew.
+    /// How often parts that became the same were started again.
     parted: u64,
     /// The iteration that step sizes count from.
     counted: u64,
@@ -188,30 +187,30 @@ pub struct Driver<E: Engine> {
     indices: Vec<usize>,
 }
 
-/// What the local steps of an iteration found.
+/// The results of an iteration's local steps.
 struct Local {
     sums: Sums,
     /// Step size of the globals.
     rho: f64,
-    /// The number of points that each one seen stands for.
+    /// The number of points that each visited one represents.
     scale: f64,
 }
 
 impl Local {
-    /// The mean inverse temperature of the points seen.
+    /// The mean inverse temperature of the visited points.
     fn mean_inverse(&self) -> f64 {
         self.sums.inverse / self.sums.points.max(1) as f64
     }
 }
 
-/// The share of the start falls with 1 − 1/T, by this factor, when the temperature is nearly 1: what is left of the
-/// start's differences at T = 1 is four fifths.
+/// Factor by which the share of the start falls with 1 − 1/T near T = 1: four fifths of the start's differences remain
+/// at T = 1.
 const SLOPE: f64 = 4.0;
 
-/// Passes of stochastic fits after which parts that are the same start anew; as many times batch ascent does so.
+/// Passes of stochastic fits after which equal components restart; batch ascent restarts them as often.
 const PARTED: [u64; 3] = [2, 4, 8];
 
-/// Calm iterations that batch ascent wants before it stops.
+/// Number of calm iterations after which batch ascent stops.
 const CALM: u64 = 3;
 
 impl<E: Engine> Driver<E> {
@@ -444,7 +443,7 @@ impl<E: Engine> Algorithm for Driver<E> {
 }
 
 impl<E: Engine> Driver<E> {
-    /// Brings the temperature, and what local tempering knows of it, up to an iteration after `done` others; returns the
+    /// Updates the temperature, and the state of local tempering, for an iteration after `done` others. Returns the
     /// lowest inverse temperature that the policy allows there.
     fn warm(&mut self, state: &mut FitState<E::Globals, E::Table>, done: u64, pass: f64) -> f64 {
         let temper = &self.settings.temper;
@@ -480,7 +479,7 @@ impl<E: Engine> Driver<E> {
         self.engine.global_bound(&state.globals) + sums.bound + y
     }
 
-    /// The global step; before it that of the temperature's distribution, where one is due: then `due` has the lowest
+    /// The global step; before it that of the temperature's distribution, if one is due: then `due` has the lowest
     /// inverse temperature allowed.
     fn update(
         &mut self,
@@ -519,7 +518,7 @@ impl<E: Engine> Driver<E> {
         record
     }
 
-    /// Makes the better of the present end and that which is put aside the present one.
+    /// Makes the better of the present result and the stored one the present result.
     fn keep_better(&self, state: &mut FitState<E::Globals, E::Table>) {
         let Some((globals, bound)) = state.aside.take() else {
             return;
@@ -534,8 +533,8 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// Whether batch ascent that has come to rest looks for a better end: after a cooling by the plain run from the start,
-    /// and where parts are the same by starting one of each pair anew. The best end so far is put aside.
+    /// Whether converged batch ascent searches for a better result: after a cooling by the plain run from the start,
+    /// and with equal components by restarting one of each pair. The best result so far is stored.
     fn goes_on(&mut self, state: &mut FitState<E::Globals, E::Table>) -> bool {
         self.keep_better(state);
         let (globals, seed) = (state.globals.clone(), self.settings.seed);
@@ -557,7 +556,7 @@ impl<E: Engine> Driver<E> {
         true
     }
 
-    /// Starts parts of a stochastic fit anew that are the same before certain passes.
+    /// Restarts equal components of a stochastic fit before certain passes.
     fn part(&mut self, state: &mut FitState<E::Globals, E::Table>, done: u64) {
         if matches!(self.settings.mode, Mode::Batch { .. }) {
             return;
@@ -578,7 +577,7 @@ impl<E: Engine> Driver<E> {
         }
     }
 
-    /// What the last planned iteration ends with.
+    /// The status after the last planned iteration.
     fn planned_end(&self, iteration: u64) -> Status {
         let detail = match self.settings.mode {
             Mode::Batch { .. } => "the bound still changes",
@@ -602,7 +601,7 @@ impl<E: Engine> Driver<E> {
             .lean_on_start(self.settings.seed, share, inverse);
     }
 
-    /// The number of steps that step sizes of an iteration after `done` others count, from `counted` on.
+    /// The step number of an iteration after `done` others, counted from `counted` on.
     fn steps(&self, done: u64, counted: u64) -> u64 {
         if counted > 0 {
             return done - counted;

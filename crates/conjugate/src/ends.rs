@@ -1,9 +1,9 @@
-//! Inferred global temperatures from both ends: two runs over the same batches, one that begins at T = 1 and one that
-//! begins warm.
+//! Inferred global temperatures from both ends: two runs over the same batches, one from T = 1 and one from a warm
+//! start.
 //!
-//! The objective of variational tempering can have two maxima in T, near T = 1 and hot, and the start decides which one a run
-//! finds; Mandt et al. (2016) leave that open. Both runs maximise the same bound of the tempered model, so that whoever has both
-//! ends keeps the one with the larger bound.
+//! The objective of variational tempering can have two maxima in T, near T = 1 and hot, and the start decides which one
+//! a run finds; Mandt et al. (2016) do not specify that. Both runs maximise the same bound of the tempered model, so
+//! the result with the larger bound is kept.
 
 use jensen_run::{Algorithm, Archive, ArchiveError, Snapshot, Status, Step};
 
@@ -18,7 +18,7 @@ pub struct Ends<E: Engine>(pub Driver<E>);
 pub struct EndsState<G, T> {
     cold: FitState<G, T>,
     warm: FitState<G, T>,
-    /// Whether the warm run alone has made the present step: the cold one was interrupted.
+    /// Whether only the warm run has made the present step, because the cold one was interrupted.
     ahead: bool,
 }
 

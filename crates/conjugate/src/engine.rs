@@ -1,33 +1,33 @@
-//! What the drivers need of a model: local steps over a batch, a global step, bounds and normalisers.
+//! The interface of a model to the drivers: local steps over a batch, a global step, bounds and normalisers.
 //!
-//! Two kinds of engines exist. [`Pointwise`](crate::pointwise::Pointwise) makes one of any
-//! [`ConjugateModel`](crate::model::ConjugateModel), whose globals are one vector of natural parameters; latent Dirichlet allocation has
-//! its own, whose globals are too many to touch in every step.
+//! Two kinds of engines exist. [`Pointwise`](crate::pointwise::Pointwise) makes one from any
+//! [`ConjugateModel`](crate::model::ConjugateModel), whose globals are one vector of natural parameters. Latent
+//! Dirichlet allocation has its own, because it has too many globals to visit in every step.
 
 use jensen_run::wire::{Reader, Writer};
 use jensen_run::{Record, Snapshot};
 
 use crate::temper::InverseTemperatures;
 
-/// How the likelihood of the points of a batch is weighed.
+/// The weights of the likelihood of the points of a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Heat<'a, T> {
     /// One inverse temperature for all.
     Uniform(f64),
     /// One for every point, inferred: the grid of inverse temperatures, and the expected log normalisers.
     Local {
-        /// What a point may have.
+        /// The inverse temperature of a point.
         grid: &'a InverseTemperatures,
         /// The smallest that a point may end with.
         floor: f64,
-        /// Where a point's search for its own begins.
+        /// The start of the search for a point's temperature.
         first: f64,
-        /// What [`Engine::table`] made.
+        /// The result of [`Engine::table`].
         table: &'a T,
     },
 }
 
-/// What local steps are to measure beside the expected statistics.
+/// The quantities that local steps measure beside the expected statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measure {
     /// [`Sums::energy`].
@@ -41,17 +41,17 @@ pub struct Measure {
 pub struct Sums {
     /// Points that were used.
     pub points: usize,
-    /// Points that hold nothing and were skipped.
+    /// Empty points, which were skipped.
     pub skipped: usize,
-    /// What counts as one observation within a point (tokens, steps of a sequence, or the point itself), summed.
+    /// Number of observations within a point (tokens, steps of a sequence, or the point itself), summed.
     pub size: f64,
-    /// Σ `E_q[log p(x_i, z_i | β)]` in nats, untempered; 0 unless asked for.
+    /// Σ `E_q[log p(x_i, z_i | β)]` in nats, untempered; 0 unless requested.
     pub energy: f64,
-    /// Σ (τ_i `E_q[log p(x_i, z_i | β)]` + H(q(z_i)) − KL of the point's own priors), in nats; 0 unless asked for.
+    /// Σ (τ_i `E_q[log p(x_i, z_i | β)]` + H(q(z_i)) − KL of the point's own priors), in nats; 0 unless requested.
     pub bound: f64,
     /// Σ τ_i over the points.
     pub inverse: f64,
-    /// Points whose local step ended by the largest number of iterations.
+    /// Number of points whose local step reached the largest number of iterations.
     pub unconverged: usize,
     /// Inner iterations in all.
     pub sweeps: u64,
@@ -70,7 +70,7 @@ impl Sums {
         self.sweeps += other.sweeps;
     }
 
-    /// Writes the sums for who asked a shard for them.
+    /// Writes the sums of a shard for its driver.
     pub(crate) fn write(&self, out: &mut Writer<'_>) {
         out.counts(&[
             self.points as u64,
@@ -81,10 +81,10 @@ impl Sums {
         out.reals(&[self.size, self.energy, self.bound, self.inverse]);
     }
 
-    /// Reads what [`write`](Self::write) wrote.
+    /// Reads the output of [`write`](Self::write).
     ///
     /// # Errors
-    /// They are no sums.
+    /// The bytes are not sums.
     pub(crate) fn read(read: &mut Reader<'_>) -> Result<Self, String> {
         let [points, skipped, unconverged, sweeps] = read.counts()?;
         let [size, energy, bound, inverse] = read.fixed_reals()?;
@@ -118,7 +118,7 @@ pub struct Partition {
 
 /// A model with its data, as the drivers use it.
 pub trait Engine {
-    /// Variational parameters of the globals, and whatever a later step needs beside them.
+    /// Variational parameters of the globals, and any further state of later steps.
     type Globals: Snapshot + Clone;
     /// Expected log normalisers for local temperatures.
     type Table: Snapshot + Clone;
@@ -135,8 +135,8 @@ pub trait Engine {
     fn start(&self, seed: u64) -> Self::Globals;
 
     /// Optimises q(z_i) for the points of a batch and keeps their expected sufficient statistics, each weighed by its
-    /// inverse temperature, for the next [`global_step`](Self::global_step). None where the points could not be reached: the
-    /// step is then as one that never began.
+    /// inverse temperature, for the next [`global_step`](Self::global_step). `None` if the points could not be reached:
+    /// the step then counts as not begun.
     fn local_steps(
         &mut self,
         globals: &mut Self::Globals,
@@ -145,19 +145,19 @@ pub trait Engine {
         measure: Measure,
     ) -> Option<Sums>;
 
-    /// The largest share of the start that [`lean_on_start`](Self::lean_on_start) is asked for while a policy that cools
-    /// is hot; 0 for engines that need none.
+    /// The largest share of the start that [`lean_on_start`](Self::lean_on_start) receives while a cooling policy is
+    /// hot; 0 for engines that do not need it.
     fn lean(&self) -> f64 {
         0.0
     }
 
-    /// In the next global step a share of the statistics is that of the random start of a seed, at an inverse temperature,
-    /// in place of the data's.
+    /// In the next global step, replaces a share of the data's statistics by those of the random start of a seed, at an
+    /// inverse temperature.
     fn lean_on_start(&mut self, seed: u64, share: f64, inverse: f64) {
         let _ = (seed, share, inverse);
     }
 
-    /// Starts one of each pair of parts that became the same anew; false where none are. Attempts of a seed differ.
+    /// Restarts one of each pair of equal components; returns false if there are none. Attempts of a seed differ.
     fn part_twins(&self, globals: &mut Self::Globals, seed: u64, attempt: u64) -> bool {
         let _ = (globals, seed, attempt);
         false
@@ -174,20 +174,20 @@ pub trait Engine {
         0.0
     }
 
-    /// The bound at T = 1 in nats, where it is worth a visit of every point: what two ends of a run are compared by.
+    /// The bound at T = 1 in nats, if it is worth a visit of every point, to compare two results of a run.
     fn untempered_bound(&self, globals: &Self::Globals) -> Option<f64> {
         let _ = globals;
         None
     }
 
-    /// log C(T) at inverse temperatures, from `draws` draws of the prior where there is a number of them and it is not known
-    /// exactly; else as the engine knows it best.
+    /// log C(T) at inverse temperatures, from `draws` draws of the prior if that is given and it is not known exactly;
+    /// otherwise the engine's best value.
     fn log_partition(&self, inverse: &[f64], draws: Option<usize>, seed: u64) -> Partition;
 
     /// The expected log normalisers `E_q[log ∫ p(x_i, z_i | β)^s]` at the present globals, for local temperatures.
     fn table(&self, globals: &Self::Globals, inverse: &[f64], seed: u64) -> Self::Table;
 
-    /// Adds what the engine measures of its own (held-out scores) to a trace line.
+    /// Adds the engine's own measurements (held-out scores) to a trace line.
     fn score(&mut self, globals: &Self::Globals, record: Record) -> Record {
         let _ = globals;
         record

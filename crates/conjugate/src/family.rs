@@ -1,8 +1,8 @@
 //! Exponential families of globals, in natural parameters.
 //!
 //! A family has densities h(β) exp(λ·t(β) − a(λ)). One table of facts a family: the length of λ, the log normaliser a,
-//! the expectation parameters `E[t]` = ∇a, and draws. The divergence of two members follows from those,
-//! KL(λ ‖ α) = (λ − α)·∇a(λ) − a(λ) + a(α), and so does every global step: λ is the prior's plus statistics.
+//! the expectation parameters `E[t]` = ∇a, and draws. The divergence of two members follows from those, KL(λ ‖ α) = (λ
+//! − α)·∇a(λ) − a(λ) + a(α), and so does every global step: λ is that of the prior plus statistics.
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::dense;
@@ -24,8 +24,8 @@ pub enum ExponentialFamily {
         /// Number of rates.
         n: usize,
     },
-    /// A mean μ and a precision τ in each of `dim` dimensions, independent of each other. Four numbers a dimension:
-    /// t = (τμ, −½τμ², −τ, log τ), λ = (κm, κ, b + ½κm², a − ½) for τ ~ Gamma(a, b), μ | τ ~ N(m, 1/(κτ)).
+    /// A mean μ and a precision τ in each of `dim` dimensions, independent of each other. Four numbers per dimension: t
+    /// = (τμ, −½τμ², −τ, log τ), λ = (κm, κ, b + ½κm², a − ½) for τ ~ Gamma(a, b), μ | τ ~ N(m, 1/(κτ)).
     NormalGamma {
         /// Number of dimensions.
         dim: usize,
@@ -63,7 +63,7 @@ impl ExponentialFamily {
         self.len() == 0
     }
 
-    /// a(λ) and ∇a(λ) = `E[t]`, the latter written to `out`; a is NaN where λ lies outside of the family.
+    /// a(λ) and ∇a(λ) = `E[t]`, the latter written to `out`; a is NaN if λ is outside of the family.
     pub fn moments(self, lambda: &[f64], out: &mut [f64]) -> f64 {
         match self {
             Self::Dirichlet { .. } => {
@@ -281,10 +281,10 @@ impl Default for Blocks {
 }
 
 impl Blocks {
-    /// Adds a block and returns where it starts.
+    /// Adds a block and returns its offset.
     ///
     /// # Panics
-    /// When `prior` has not the length of the family's parameters: a model's bug.
+    /// Panics if `prior` has not the length of the family's parameters: a model's bug.
     pub fn push(&mut self, family: ExponentialFamily, prior: &[f64]) -> usize {
         assert_eq!(family.len(), prior.len(), "parameters of {family:?}");
         let start = self.prior.len();

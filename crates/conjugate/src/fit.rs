@@ -7,27 +7,27 @@ use crate::engine::{Engine, Heat, Measure};
 use crate::model::{ConjugateModel, twins};
 use crate::pointwise::{NormaliserTable, Pointwise, VectorGlobals, untempered_bound};
 
-/// A fit of a model whose globals are one vector.
+/// A fit of a model with one vector of global parameters.
 #[derive(Clone, Debug)]
 pub struct ModelFit {
     /// Natural parameters of q(β), in the order of the model's blocks.
     pub lambda: Vec<f64>,
-    /// The evidence lower bound of the untempered model in nats: see [`untempered_bound`].
+    /// The evidence lower bound at T = 1 in nats: see [`untempered_bound`].
     pub elbo: f64,
     /// The last temperature, 1 / E[1/T]; for local tempering that of the mean inverse temperature.
     pub temperature: f64,
-    /// What one iteration over all points would add to the bound, in nats; of stochastic fits alone, which have no stopping rule.
+    /// The gain of another iteration over all points, in nats; only for stochastic fits, which have no stopping rule.
     pub gain: Option<f64>,
-    /// Pairs of parts that the fit made the same: see [`twins`].
+    /// Pairs of components that became equal: see [`twins`].
     pub twins: Vec<(usize, usize)>,
-    /// Points that were learned from, counted again in every pass.
+    /// Training points, counted again in every pass.
     pub points: u64,
     /// Points without content that were skipped.
     pub skipped: u64,
 }
 
 impl ModelFit {
-    /// What a run of the driver ended with.
+    /// The result of a run of the driver.
     pub(crate) fn of<M: ConjugateModel>(
         model: &M,
         settings: &DriverSettings,
@@ -49,7 +49,7 @@ impl ModelFit {
         }
     }
 
-    /// The fit with what an iteration over all points would add to its bound.
+    /// The fit with the gain of another iteration over all points.
     fn with_gain<M: ConjugateModel>(self, model: &M, mut globals: VectorGlobals) -> Self {
         let mut engine = Pointwise::new(model);
         let all: Vec<usize> = (0..model.points()).collect();
@@ -68,8 +68,8 @@ impl ModelFit {
         }
     }
 
-    /// What speaks against a fit beside its status and a temperature above 1: parts, of which one is called `part`, that are the same. They are
-    /// numbered in the given order.
+    /// The reasons to distrust a fit besides its status and a temperature above 1: equal components, called `part` in
+    /// messages. They are numbered in the given order.
     pub fn verdict(&self, part: &str, order: &[usize]) -> Verdict {
         let mut verdict = Verdict::new();
         // A nat a parameter: on average they are more than a standard deviation away from where they go.
@@ -81,9 +81,9 @@ impl ModelFit {
                 "Make more passes, use larger minibatches, or omit --batch.",
             ));
         }
-        let place = |part: usize| order.iter().position(|p| *p == part).map_or(part, |at| at);
+        let position = |part: usize| order.iter().position(|p| *p == part).map_or(part, |at| at);
         if let Some(&(i, j)) = self.twins.first() {
-            let (i, j) = (place(i) + 1, place(j) + 1);
+            let (i, j) = (position(i) + 1, position(j) + 1);
             verdict.against(Reason::new(
                 format!("{part}s {} and {} are the same", i.min(j), i.max(j)),
                 format!("Ask for fewer {part}s, or try several starts."),
@@ -93,7 +93,7 @@ impl ModelFit {
     }
 }
 
-/// What a checkpoint of a fit must agree with.
+/// The identity that a checkpoint of a fit must match.
 pub fn identity<M: ConjugateModel>(
     model: &M,
     settings: &DriverSettings,
@@ -121,7 +121,7 @@ pub fn identity<M: ConjugateModel>(
 /// Fits a model.
 ///
 /// # Errors
-/// When a checkpoint belongs to another run.
+/// Fails if a checkpoint belongs to another run.
 pub fn fit<M: ConjugateModel>(
     model: &M,
     settings: &DriverSettings,

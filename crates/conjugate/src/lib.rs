@@ -5,7 +5,7 @@
 //! | [`driver`] | batch coordinate ascent and stochastic variational inference |
 //! | [`ends`] | two runs of an inferred temperature, from either end |
 //! | [`engine`] | what the drivers need of a model |
-//! | [`temper`], [`policy`] | temperature policies: settings, and at work |
+//! | [`temper`], [`policy`] | temperature policies and their settings |
 //! | [`documents`] | bags of words that can be streamed, and orders to visit them in |
 //! | [`lda`] | latent Dirichlet allocation |
 //! | [`family`], [`model`] | the class: families of globals, and what a model states |
@@ -18,10 +18,10 @@
 //!
 //! ## Topics
 //!
-//! A corpus implements [`documents::Documents`]; [`lda::fit`] runs an [`lda::LdaJob`] under a [`jensen_run::Control`] and
-//! gives an [`lda::LdaFit`] with [`lda::Topics`]; [`lda::Predictor`] gives the topic proportions of new documents and
-//! scores held-out words. Going on with new documents is a job whose `start` holds the old topics and whose
-//! `population` counts old and new documents together.
+//! A corpus implements [`documents::Documents`]; [`lda::fit`] runs an [`lda::LdaJob`] under a [`jensen_run::Control`]
+//! and returns an [`lda::LdaFit`] with [`lda::Topics`]; [`lda::Predictor`] computes the topic proportions of new
+//! documents and scores held-out words. An update with new documents is a job whose `start` has the old topics and
+//! whose `population` counts old and new documents together.
 
 #![cfg_attr(
     not(test),

@@ -1,10 +1,9 @@
 //! The class of models: conditionally conjugate exponential families (Mandt et al. 2016, Eq. 7).
 //!
-//! Globals β have priors of exponential families with natural parameters α; given β, every data point has
-//! log p(x_i, z_i | β) = t(β)·T(x_i, z_i) + constant. What a local step needs of q(β) is then E[t(β)], a vector of the
-//! same length as the natural parameters, and what the global step needs of q(z_i) is E[T(x_i, z_i)], again of that
-//! length. A model states its priors, its local step, its statistics and its normaliser; drivers and temperature
-//! policies do the rest.
+//! Globals β have priors of exponential families with natural parameters α; given β, every data point has log p(x_i,
+//! z_i | β) = t(β)·T(x_i, z_i) + constant. A local step then needs E[t(β)] from q(β), a vector with the length of the
+//! natural parameters, and the global step needs E[T(x_i, z_i)] from q(z_i), again of that length. A model defines its
+//! priors, its local step, its statistics and its normaliser; drivers and temperature policies do the rest.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,16 +14,16 @@ use crate::family::Blocks;
 use crate::plain::Plain;
 use crate::shards::PointShards;
 
-/// What a local step found at one point.
+/// The result of a local step at one point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Local {
     /// E_q[log p(x_i, z_i | β)] in nats, untempered, with all constants.
     pub energy: f64,
     /// H(q(z_i)), in nats.
     pub entropy: f64,
-    /// Inner iterations, where the local step iterates.
+    /// Inner iterations, if the local step iterates.
     pub sweeps: u32,
-    /// Whether an iterated local step met its rule.
+    /// Whether an iterated local step satisfied its rule.
     pub converged: bool,
 }
 
@@ -41,7 +40,7 @@ pub fn count_sizes(sizes: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
 
 /// A conditionally conjugate model with its data.
 pub trait ConjugateModel: Sync {
-    /// Memory of a local step: q(z_i) of the last point is left in it.
+    /// Memory of a local step, which stores q(z_i) of the last point in it.
     type Scratch: Default + Send;
 
     /// A word for files.
@@ -50,7 +49,7 @@ pub trait ConjugateModel: Sync {
     /// Number of data points.
     fn points(&self) -> usize;
 
-    /// What a point's normaliser depends on (tokens, steps of a sequence); 1 where all points are alike.
+    /// The size of a point on which its normaliser depends (tokens, steps of a sequence); 1 if all points are alike.
     fn size(&self, point: usize) -> f64 {
         let _ = point;
         1.0
@@ -61,8 +60,8 @@ pub trait ConjugateModel: Sync {
         count_sizes((0..self.points()).map(|point| self.size(point)))
     }
 
-    /// Who makes local steps of the points, where they are not here: [`points`](Self::points) counts them all, and what takes the
-    /// number of a point is asked of none of them.
+    /// The source of the local steps, if the points are elsewhere: [`points`](Self::points) counts them all, and
+    /// functions of a single point are not called.
     fn elsewhere(&self) -> Option<&dyn PointShards> {
         None
     }
@@ -73,19 +72,19 @@ pub trait ConjugateModel: Sync {
     /// Natural parameters to start from, broken in symmetry by the stream.
     fn start(&self, stream: &mut Stream) -> Vec<f64>;
 
-    /// Where the parameters of components, states or factors stand that change places without changing the model.
+    /// Offsets of the parameters of components, states or factors that can be exchanged without changing the model.
     fn parts(&self) -> Vec<Range<usize>>;
 
-    /// The largest share of the random start in the statistics of a hot iteration of a policy that cools, which keeps
-    /// parts from becoming one for good; see [`driver`](crate::driver).
+    /// The largest share of the random start in the statistics of a hot iteration of a cooling policy, which prevents
+    /// components from merging for good; see [`driver`](crate::driver).
     ///
-    /// A tenth is enough for parts that come apart by themselves at some temperature above 1.
+    /// A tenth suffices for components that separate by themselves at some temperature above 1.
     fn lean(&self) -> f64 {
         0.1
     }
 
-    /// How many numbers of q(z_i) are kept from one visit of a point to the next: warm starts of iterated local steps,
-    /// without which batch ascent need not be monotone. They begin at 0.5.
+    /// Number of values of q(z_i) stored between visits of a point, for warm starts of iterated local steps. Without
+    /// them batch ascent need not be monotone. They begin at 0.5.
     fn memory(&self) -> usize {
         0
     }
@@ -100,11 +99,11 @@ pub trait ConjugateModel: Sync {
         scratch: &mut Self::Scratch,
     ) -> Local;
 
-    /// Adds `weight` E_q[T(x_i, z_i)] with the q(z_i) that the last local step left.
+    /// Adds `weight` E_q[T(x_i, z_i)] under the q(z_i) of the last local step.
     fn add_statistics(&self, point: usize, weight: f64, scratch: &Self::Scratch, out: &mut [f64]);
 
-    /// Takes natural parameters of the globals, after a global step, to those of the best member of a smaller family, where the
-    /// model is fitted with one.
+    /// After a global step, projects natural parameters of the globals to the best member of a smaller family, if the
+    /// model uses one.
     fn restrict(&self, lambda: &mut [f64]) {
         let _ = lambda;
     }
@@ -112,24 +111,25 @@ pub trait ConjugateModel: Sync {
     /// log ∫ p(x_i, z_i | β)^s dx_i dz_i at a value of t(β), for a point of a size: 0 at s = 1.
     fn log_normaliser(&self, t: &[f64], size: f64, s: f64) -> f64;
 
-    /// What the units of the data add to the bound of all points, in nats: −Σ log of the scale of every known value, where the
-    /// densities of standardised values are told as those of the values themselves. It says nothing of how good a fit is.
+    /// The effect of the data's units on the bound of all points, in nats: −Σ log of the scale of every known value, if
+    /// the densities of standardised values are reported in the original units. It does not affect how good a fit is.
     fn log_jacobian(&self) -> f64 {
         0.0
     }
 
-    /// The plain model of the same points, where there is one.
+    /// The plain model of the same points, if there is one.
     fn plain(&self) -> Option<Plain> {
         None
     }
 
-    /// Whether the log normaliser depends on β; where it does not, log C(T) is known exactly.
+    /// Whether the log normaliser depends on β; if not, log C(T) is known exactly.
     fn normaliser_depends_on_globals(&self) -> bool {
         true
     }
 
-    /// Whether C(T) = E[Π_i ∫ p(x_i, z_i | β)^s] is finite under the prior. Where it is not (Gaussian components with unknown
-    /// precisions: the smallest precisions dominate), policies use the mean of its logarithm, Jensen's lower bound.
+    /// Whether C(T) = E[Π_i ∫ p(x_i, z_i | β)^s] is finite under the prior. If it is not (Gaussian components with
+    /// unknown precisions, where the smallest precisions dominate), policies use the mean of its logarithm, Jensen's
+    /// lower bound.
     fn partition_is_finite(&self) -> bool {
         true
     }
@@ -137,11 +137,13 @@ pub trait ConjugateModel: Sync {
 
 /// Two parts are twins when their distributions are closer than this share of their numbers, in nats.
 ///
-/// Parts of equal data are at distance 0, and where one has twice the data of the other, at an eighth of a nat a number.
-/// Parts that tell points apart, be it by nothing but noise, are at about a nat a number, and further the more points there are.
+/// Components with equal data are at distance 0, and if one has twice the data of the other, at an eighth of a nat per
+/// number. Components that distinguish points, even if only by noise, differ by about a nat per number, and by more
+/// with more points.
 const TWINS: f64 = 0.25;
 
-/// Pairs of parts that a fit made the same, each part beside the first like it. Parts that hold no data are no twins.
+/// Pairs of components that became equal, each component beside the first like it. Parts that hold no data are not
+/// twins.
 ///
 /// The distance is the symmetric Kullback–Leibler divergence of their distributions, (λᵢ − λⱼ)·(E tᵢ − E tⱼ), which does not
 /// depend on the origin and the units of the data.

@@ -1,4 +1,4 @@
-//! The plain model of a model's points: one part for all of them, which everyone would try first.
+//! The plain model of a model's points as a baseline: one component for all of them.
 
 use jensen_math::special::lgamma;
 
@@ -11,15 +11,15 @@ use crate::pointwise::{Pointwise, untempered_bound};
 pub struct Plain {
     /// Its bound in nats; with complete points its log evidence.
     pub bound: f64,
-    /// The bound of the model of several parts, one of which holds all points: a fit below it is not at its best, as this is within
-    /// its reach.
+    /// The bound of a model with several components, one of which has all points: a fit below it is not optimal,
+    /// because this is within its reach.
     pub within: f64,
 }
 
-/// Steps at most; one is enough unless values are missing, which take a few.
+/// Largest number of steps; one suffices unless values are missing, which take a few.
 const STEPS: usize = 100;
 
-/// The bound of a model of one part.
+/// The bound of a model with one component.
 pub(crate) fn alone<M: ConjugateModel>(model: &M) -> f64 {
     let mut engine = Pointwise::new(model);
     let mut globals = engine.start(0);

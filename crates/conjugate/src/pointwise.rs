@@ -1,4 +1,4 @@
-//! An engine of any model whose globals are one vector.
+//! An engine for any model with one vector of global parameters.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special;
@@ -25,10 +25,10 @@ const PIECE: usize = 16;
 const TABLE_DRAWS: u64 = 32;
 /// Rounds of inferring a point's temperature.
 const ROUNDS: usize = 12;
-/// A point's inverse temperature is settled when it moves by less than this.
+/// A point's inverse temperature has converged when it moves by less than this.
 const SETTLED: f64 = 1e-3;
 
-/// λ, and what points remember.
+/// λ, and the stored state of points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VectorGlobals {
     /// Natural parameters of q(β).
@@ -111,7 +111,7 @@ impl<'a, M: ConjugateModel> Pointwise<'a, M> {
         }
     }
 
-    /// Scores held-out points, too, where the driver asks for scores.
+    /// Also scores held-out points, if the driver requests scores.
     pub fn with_heldout(self, heldout: &'a M) -> Self {
         Self {
             heldout: Some(heldout),
@@ -120,7 +120,7 @@ impl<'a, M: ConjugateModel> Pointwise<'a, M> {
     }
 }
 
-/// One point's local step, with a temperature of its own where asked for; returns it and τ.
+/// The local step of one point, with its own temperature if requested; returns it and τ.
 fn solve<M: ConjugateModel>(
     model: &M,
     expected: &[f64],
@@ -164,8 +164,8 @@ fn solve<M: ConjugateModel>(
     }
 }
 
-/// The local steps of the points of a batch, added up in pieces whose borders depend on the number of points alone, and what the
-/// points remember of them, one after the other.
+/// The local steps of the points of a batch, added up in parts whose borders depend only on the number of points, and
+/// the stored state of the points, in sequence.
 pub(crate) fn solve_batch<M: ConjugateModel>(
     model: &M,
     expected: &[f64],
@@ -398,13 +398,13 @@ fn origin<M: ConjugateModel>(model: &M, seed: u64) -> Vec<f64> {
     model.start(&mut start_stream(seed))
 }
 
-/// What the start of a seed is drawn by.
+/// The key of the random start of a seed.
 pub(crate) fn start_stream(seed: u64) -> Stream {
     Stream::new(seed, START, 0, 0)
 }
 
-/// E_q[log p(x, z | β)] + H(q(z)) of every point at T = 1, from a fresh start of its local step or from what points
-/// remember of their last visit, where that is given and better.
+/// E_q[log p(x, z | β)] + H(q(z)) of every point at T = 1, from a fresh start of its local step or from its stored
+/// state of the last visit, whichever is better.
 fn point_bounds<M: ConjugateModel>(model: &M, lambda: &[f64], memory: &[f64]) -> Vec<f64> {
     bounds_at(model, &model.blocks().expectations(lambda), memory)
 }
@@ -432,20 +432,19 @@ fn bounds_at<M: ConjugateModel>(model: &M, expected: &[f64], memory: &[f64]) -> 
         .collect()
 }
 
-/// How well q(β) predicts the points of a model that it was not fitted to: the mean over points of
-/// E_q[log p(x, z | β)] + H(q(z)) at T = 1, a lower bound of the log predictive density in nats a point, with its standard
-/// error.
+/// The predictive quality of q(β) on points that it was not fitted to: the mean over points of E_q[log p(x, z | β)] +
+/// H(q(z)) at T = 1, a lower bound of the log predictive density in nats per point, with its standard error.
 pub fn heldout<M: ConjugateModel>(model: &M, lambda: &[f64]) -> (f64, f64) {
     let moments = Moments::of(&point_bounds(model, lambda, &[]));
     (moments.mean(), moments.standard_error())
 }
 
-/// The untempered bound of a fit in nats: local steps at T = 1, and the globals as they are.
+/// The bound of a fit at T = 1 in nats: local steps at T = 1, and the globals unchanged.
 ///
-/// Iterated local steps have optima of their own; each point takes the better of that which a fresh start finds and that
-/// which goes on from its last visit.
+/// Iterated local steps have local optima; each point takes the better of a fresh start and a continuation from its
+/// last visit.
 ///
-/// NaN where the points are elsewhere and could not be reached.
+/// NaN if the points are elsewhere and could not be reached.
 pub fn untempered_bound<M: ConjugateModel>(model: &M, globals: &VectorGlobals) -> f64 {
     let expected = model.blocks().expectations(&globals.lambda);
     let points = match model.elsewhere() {

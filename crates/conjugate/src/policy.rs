@@ -1,4 +1,4 @@
-//! Temperature policies at work: schedules, and the inference of a global temperature.
+//! Temperature policies: schedules, and the inference of a global temperature.
 
 use jensen_run::temperature::{annealed, interpolated};
 use jensen_run::{Archive, ArchiveError, Snapshot};
@@ -36,7 +36,7 @@ pub fn floor(temper: &Temper, pass: f64) -> f64 {
     }
 }
 
-/// Whether nothing is scheduled any more: a temperature has reached its last value, or a cooling is over.
+/// Whether the schedule is over: a temperature has reached its last value, or a cooling has ended.
 pub fn settled(temper: &Temper, pass: f64) -> bool {
     match temper {
         Temper::None => true,
@@ -68,7 +68,7 @@ pub struct Thermostat {
 }
 
 impl Thermostat {
-    /// The start: r uniform, or at the hottest temperature alone; at T = 1 where the settings say so.
+    /// The start: r uniform, or only at the hottest temperature; at T = 1 if the settings say so.
     pub fn new(settings: &GlobalTempering, log_c: Vec<f64>, hottest: bool) -> Self {
         let inverse: Vec<f64> = settings.grid().iter().map(|t| 1.0 / t).collect();
         let m = inverse.len();
@@ -90,7 +90,7 @@ impl Thermostat {
         thermostat
     }
 
-    /// Puts r at T = 1 alone.
+    /// Concentrates r at T = 1.
     pub fn cool(&mut self) {
         self.r.fill(0.0);
         self.r[0] = 1.0;
@@ -130,7 +130,7 @@ impl Thermostat {
         }
     }
 
-    /// The terms of the bound that hold y alone: E[log p(y)] − E[log C(T_y)] − E[log q(y)].
+    /// The terms of the bound that contain only y: E[log p(y)] − E[log C(T_y)] − E[log q(y)].
     pub fn bound(&self) -> f64 {
         let uniform = -(self.r.len() as f64).ln();
         self.r

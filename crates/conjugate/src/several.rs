@@ -1,6 +1,6 @@
-//! Several fits in one run, of which the best is kept: starts of a model, or models with several numbers of parts.
+//! Several fits in one run, of which the best is kept: starts of a model, or models with several numbers of components.
 //!
-//! The candidates are fitted one after the other, each for at most so many iterations, under one control: budgets, trace,
+//! The candidates are fitted in sequence, each for a limited number of iterations, under one control: budgets, trace,
 //! checkpoints and interruption are those of a single run.
 
 use jensen_run::{
@@ -13,27 +13,28 @@ use crate::fit::{ModelFit, identity};
 use crate::model::ConjugateModel;
 use crate::pointwise::{NormaliserTable, Pointwise, VectorGlobals, untempered_bound};
 
-/// A fit that takes part.
+/// One of the fits.
 pub struct Candidate<'a, M> {
     /// The model.
     pub model: &'a M,
     /// How it is fitted, with its own seed.
     pub settings: DriverSettings,
-    /// What is added to its bound where candidates are compared, in nats.
+    /// The addition to its bound in comparisons of candidates, in nats.
     ///
-    /// A mixture of K components has K! posterior modes that differ by the components' names alone. q is at one of
-    /// them, and log K! is what the others add to the evidence (Bishop, *Pattern Recognition and Machine Learning*, 2006, 10.2.4).
+    /// A mixture of K components has K! posterior modes that differ only by the components' labels. q is at one of
+    /// them, and log K! is the contribution of the others to the evidence (Bishop, *Pattern Recognition and Machine
+    /// Learning*, 2006, 10.2.4).
     pub credit: f64,
 }
 
 /// How a candidate ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
-    /// Its untempered bound in nats; absent where it has none.
+    /// Its bound at T = 1 in nats; absent if it has none.
     pub elbo: Option<f64>,
     /// Iterations that it took.
     pub iterations: u64,
-    /// How it ended.
+    /// Its status at the end.
     pub status: Status,
 }
 
@@ -42,9 +43,9 @@ pub struct Ended {
 pub struct BestFit {
     /// The fit.
     pub fit: ModelFit,
-    /// Which candidate it is.
+    /// The index of the candidate.
     pub chosen: usize,
-    /// How the candidates ended, in their order; fewer where the run was stopped.
+    /// The results of the candidates, in order; fewer if the run was stopped.
     pub ended: Vec<Ended>,
 }
 
@@ -53,7 +54,7 @@ type Inner = FitState<VectorGlobals, NormaliserTable>;
 /// State of a run.
 #[derive(Clone, Debug)]
 pub struct SeveralState {
-    /// The candidate at work.
+    /// The candidate that runs.
     at: u64,
     /// Iterations before it began.
     begun: u64,
@@ -116,7 +117,7 @@ impl Snapshot for SeveralState {
     }
 }
 
-/// Fits candidates one after the other.
+/// Fits candidates in sequence.
 struct Several<'a, M: ConjugateModel> {
     candidates: &'a [Candidate<'a, M>],
     /// Iterations of each at most.
@@ -136,7 +137,7 @@ impl<'a, M: ConjugateModel> Several<'a, M> {
         &mut self.driver.as_mut().expect("made above").1
     }
 
-    /// Ends the candidate at work, and keeps it if it is the best.
+    /// Ends the candidate that runs, and keeps it if it is the best.
     fn end(&mut self, state: &mut SeveralState, iterations: u64, status: Status) {
         let at = state.at;
         let output = self.driver(at).output(&state.current);
@@ -225,7 +226,7 @@ impl<M: ConjugateModel> Algorithm for Several<'_, M> {
     }
 }
 
-/// What a checkpoint of such a run must agree with: all models and seeds.
+/// The identity that a checkpoint of such a run must match: all models and seeds.
 ///
 /// # Panics
 /// Without a candidate.
@@ -257,7 +258,7 @@ pub fn identity_of_several<M: ConjugateModel>(
 /// Fits all candidates, each for at most `each` iterations, and keeps the one of the best bound with its credit.
 ///
 /// # Errors
-/// When a checkpoint belongs to another run.
+/// Fails if a checkpoint belongs to another run.
 ///
 /// # Panics
 /// Without a candidate.

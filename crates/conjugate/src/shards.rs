@@ -1,9 +1,9 @@
 //! Points whose local steps are made elsewhere, shard by shard.
 //!
-//! Points have a fixed number of shards, which belongs to the data and not to the machines. In every step each shard solves its share
-//! of the batch ([`step`], a function of points, globals and share) and answers with a [`Part`]; whoever drives adds the parts up
-//! over one binary tree of shards and makes the global step. [`PointShards`] is the seam; a model of points that are elsewhere has
-//! it, as [`Sampled`](crate::models::Sampled) does.
+//! Points have a fixed number of shards, which belongs to the data and not to the machines. In every step each shard
+//! solves its share of the batch ([`step`], a function of points, globals and share) and answers with a [`Part`]. The
+//! driver adds the parts up over one binary tree of shards and makes the global step. [`PointShards`] is the seam; a
+//! model of points that are elsewhere has it, as [`Sampled`](crate::models::Sampled) does.
 
 use jensen_run::wire::{Reader, Writer};
 
@@ -12,7 +12,7 @@ use crate::model::ConjugateModel;
 use crate::pointwise::{NormaliserTable, bound_of_points, solve_batch};
 use crate::temper::InverseTemperatures;
 
-/// What all shards are asked in a step.
+/// The request to all shards in a step.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
     /// E[t(β)].
@@ -21,7 +21,7 @@ pub struct Ask<'a> {
     pub heat: &'a Heat<'a, NormaliserTable>,
 }
 
-/// What a shard found in its share of a batch.
+/// The result of a shard for its share of a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
     /// Sums over the points.
@@ -30,12 +30,13 @@ pub struct Part {
     pub statistics: Vec<f64>,
 }
 
-/// Whoever makes the local steps of points that are not here. What once failed fails from then on.
+/// The processes that make the local steps of points that this one lacks. After the first failure every request fails.
 pub trait PointShards: Sync {
-    /// The sum over the tree of the parts of all shards; None where one did not answer.
+    /// The sum over the tree of the parts of all shards; `None` if one did not answer.
     fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part>;
 
-    /// Σ over all points of `E_q[log p(x, z | β)]` + H(q(z)) at T = 1, in nats, given E[t(β)]; None where a shard did not answer.
+    /// Σ over all points of `E_q[log p(x, z | β)]` + H(q(z)) at T = 1, in nats, given E[t(β)]; `None` if a shard did
+    /// not answer.
     fn bound(&self, expected: &[f64]) -> Option<f64>;
 }
 
@@ -58,10 +59,10 @@ impl Part {
         out.reals(&self.statistics);
     }
 
-    /// Reads what [`write`](Self::write) wrote.
+    /// Reads the output of [`write`](Self::write).
     ///
     /// # Errors
-    /// It is no part.
+    /// It is not a part.
     pub fn read(read: &mut Reader<'_>) -> Result<Self, String> {
         Ok(Self {
             sums: Sums::read(read)?,
@@ -71,7 +72,7 @@ impl Part {
 }
 
 impl Ask<'_> {
-    /// Writes what is asked.
+    /// Writes the request.
     pub fn write(&self, out: &mut Writer<'_>) {
         out.reals(self.expected);
         match self.heat {
@@ -92,7 +93,7 @@ impl Ask<'_> {
     }
 }
 
-/// E[t(β)] of this model, from what was asked.
+/// E[t(β)] of this model, from the request.
 fn expected<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<Vec<f64>, String> {
     let expected = ask.reals()?;
     if expected.len() != model.blocks().len() {
@@ -101,8 +102,8 @@ fn expected<M: ConjugateModel>(model: &M, ask: &mut Reader<'_>) -> Result<Vec<f6
     Ok(expected)
 }
 
-/// The work of a shard: the local steps of the points of a share, of what [`Ask::write`] wrote. The same arguments give the same
-/// bits anywhere.
+/// The work of a shard: the local steps of the points of a share, for the output of [`Ask::write`]. The same arguments
+/// give the same bits on any machine.
 ///
 /// # Errors
 /// It is not such, or of another model.

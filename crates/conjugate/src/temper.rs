@@ -7,35 +7,36 @@ use serde::{Deserialize, Serialize};
 
 /// The grid of temperatures of global variational tempering.
 ///
-/// Stochastic fits begin with r uniform over it, as the paper's do. Batch ascent, whose random start is forgotten only
-/// where assignments are soft, begins at the hottest temperature, as a schedule from there would.
+/// Stochastic fits begin with r uniform over it, as in the paper. Batch ascent forgets its random start only with soft
+/// assignments, so it begins at the hottest temperature, as a schedule from there would.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GlobalTempering {
     /// Number M of temperatures, at least 2.
     pub temperatures: usize,
     /// The highest of them; the lowest is 1, and they are spaced exponentially.
     pub hottest: f64,
-    /// Draws of the globals from the prior of which log C(T) is a mean, as in the paper. Without a number topics have a lower
-    /// bound in closed form, and other models whose log C needs draws take [`DRAWS`].
+    /// Number of prior draws of the globals in the estimate of log C(T), as in the paper. By default topics use a lower
+    /// bound in closed form, and other models whose log C needs draws use [`DRAWS`].
     pub draws: Option<usize>,
     /// How often a pass r is updated in stochastic fits; batch fits update it once an iteration.
     pub updates_per_pass: f64,
-    /// Iterations between two updates of r in stochastic fits, in the place of `updates_per_pass`.
+    /// Iterations between two updates of r in stochastic fits, instead of `updates_per_pass`.
     pub every: Option<u64>,
-    /// Where the temperature begins.
+    /// The initial temperature.
     pub start: HeatStart,
     /// The weight of a new r beside the old one, in (0, 1]; in stochastic fits also that of the newest estimate of the
     /// corpus' expected log likelihood.
     pub damping: f64,
-    /// Passes (iterations of batch ascent) after which the temperature is 1; see [`cooled`]. The paper has none.
+    /// Number of passes (iterations of batch ascent) after which the temperature is 1; see [`cooled`]. The paper has
+    /// none.
     pub cooling: Option<f64>,
 }
 
-/// Draws of the prior where nothing else is said: the paper finds that fewer suffice.
+/// Default number of prior draws: the paper finds that fewer suffice.
 pub const DRAWS: usize = 100;
 
-/// Where an inferred global temperature begins. Its objective can have two maxima, one near T = 1 and a hot one, and the start
-/// decides which one a fit finds.
+/// The start of an inferred global temperature. Its objective can have two maxima, one near T = 1 and a hot one, and
+/// the start decides which one a fit finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeatStart {
@@ -44,7 +45,7 @@ pub enum HeatStart {
     Warm,
     /// At T = 1.
     Cold,
-    /// Both, side by side: the end with the larger bound of the tempered model is kept. Of topics alone.
+    /// Both, side by side: the result with the larger bound of the tempered model is kept. Of topics alone.
     Both,
 }
 
@@ -83,14 +84,15 @@ impl Default for GlobalTempering {
 pub struct LocalTempering {
     /// Number M of inverse temperatures, evenly spaced in [0, 1] with both ends; at least 2.
     pub temperatures: usize,
-    /// a and b of the prior Beta(a, b) of a continuous 1/T, both at least 1, whose integrals are the trapezoidal rule's
-    /// with the M inverse temperatures as nodes. Without it 1/T is one of the M, as likely as any other.
+    /// a and b of the prior Beta(a, b) of a continuous 1/T, both at least 1. Its integrals use the trapezoidal rule
+    /// with the M inverse temperatures as nodes. Without it 1/T is one of the M, with equal probabilities.
     #[serde(default)]
     pub beta: Option<(f64, f64)>,
-    /// The expected log normalisers are refreshed when the step sizes since the last time add up to this: in so far the
-    /// globals have changed. Batch fits refresh them in every iteration.
+    /// The expected log normalisers are recomputed when the sum of step sizes since the last time reaches this, as a
+    /// measure of the globals' change. Batch fits refresh them in every iteration.
     pub refresh: f64,
-    /// Passes (iterations of batch ascent) after which every temperature is 1; see [`cooled`]. The paper has none.
+    /// Number of passes (iterations of batch ascent) after which every temperature is 1; see [`cooled`]. The paper has
+    /// none.
     pub cooling: Option<f64>,
 }
 
@@ -105,12 +107,11 @@ impl Default for LocalTempering {
     }
 }
 
-/// The smallest inverse temperature that is allowed after `pass` passes of a cooling of `passes`: from `coldest` at the
-/// start it rises linearly to 1; 0 without a cooling.
+/// The smallest allowed inverse temperature after `pass` passes of a cooling of `passes`: from `coldest` at the start
+/// it rises linearly to 1; 0 without a cooling.
 ///
-/// Inferred temperatures come to rest where the model, not the data, wants them, which need not be 1. The cooling takes
-/// the hot end of the grid away bit by bit, so that whatever was inferred, the last stage is plain inference of the
-/// model itself.
+/// Inferred temperatures converge to values that the model prefers, which need not be 1. The cooling removes the hot
+/// end of the grid bit by bit, so whatever was inferred, the last stage is plain inference of the model itself.
 pub fn cooled(passes: Option<f64>, coldest: f64, pass: f64) -> f64 {
     passes.map_or(0.0, |passes| {
         let done = (pass / passes).min(1.0);
@@ -133,7 +134,7 @@ pub struct Length {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Temper {
-    /// The model as it is: T = 1 throughout.
+    /// The model without tempering: T = 1 throughout.
     #[default]
     None,
     /// The temperature falls linearly in passes from `from` to 1.
@@ -162,8 +163,8 @@ impl Temper {
         }
     }
 
-    /// The same policy with a cooling of so many passes where it infers one temperature for all and does not say for
-    /// itself; a cooling of infinitely many passes is none.
+    /// The same policy with a cooling of this number of passes, if it infers one common temperature and has no cooling
+    /// of its own; infinitely many passes mean no cooling.
     #[must_use]
     pub fn with_cooling(mut self, passes: f64) -> Self {
         if let Self::Global(global) = &mut self {
@@ -177,12 +178,13 @@ impl Temper {
         self
     }
 
-    /// Whether two runs look for where the temperature comes to rest, from either end.
+    /// Whether two runs search the final temperature, from either end.
     pub fn from_both_ends(&self) -> bool {
         matches!(self, Self::Global(global) if global.start == HeatStart::Both)
     }
 
-    /// Passes (iterations of batch ascent) from which on the temperature is 1, of a policy that heats and prescribes so.
+    /// Passes (iterations of batch ascent) from which on the temperature is 1, for a policy that heats and prescribes
+    /// it.
     pub fn cooled_after(&self) -> Option<f64> {
         match self {
             Self::None => None,
@@ -197,7 +199,7 @@ impl Temper {
         }
     }
 
-    /// The flags that end a fit at temperature 1 where one of this policy ended hot.
+    /// The flags that end a fit at temperature 1 if one with this policy ended hot.
     pub fn remedy(&self, length: &Length) -> String {
         let Length {
             planned,
@@ -245,7 +247,7 @@ impl Temper {
         }
     }
 
-    /// What is wrong with the settings, if anything.
+    /// The error in the settings, if there is one.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Self::None => Ok(()),
@@ -325,7 +327,7 @@ impl Temper {
     }
 }
 
-/// What a policy may be, for messages.
+/// The syntax of a policy, for messages.
 const POLICIES: &str = "expected none, anneal=PASSES[:FROM] (such as anneal=0.1 or anneal=0.1:5), schedule=PASS:T,PASS:T,…, \
                         global[=PASSES[:HOTTEST[:TEMPERATURES[:START[:DRAWS:EVERY]]]]] or local[=PASSES[:TEMPERATURES[:A:B]]]";
 
@@ -337,7 +339,7 @@ impl FromStr for Temper {
     /// | text | policy |
     /// | --- | --- |
     /// | `none` | [`Temper::None`] |
-    /// | `anneal=PASSES[:FROM]` | [`Temper::Anneal`], from the mean of the default grid unless told otherwise |
+    /// | `anneal=PASSES[:FROM]` | [`Temper::Anneal`], from the mean of the default grid by default |
     /// | `schedule=PASS:T,PASS:T,…` | [`Temper::Schedule`] |
     /// | `global[=PASSES[:HOTTEST[:TEMPERATURES[:START[:DRAWS:EVERY]]]]]` | [`Temper::Global`] with a cooling, the hottest temperature, the size of the grid, a [`HeatStart`], draws for log C, and iterations between updates of r, each of which then goes all the way, as in the paper |
     /// | `local[=PASSES[:TEMPERATURES[:A:B]]]` | [`Temper::Local`], likewise; with A and B of a beta prior continuous |
@@ -455,7 +457,7 @@ pub struct InverseTemperatures {
 }
 
 impl InverseTemperatures {
-    /// The prior mean: where a point begins that has not been looked at.
+    /// The prior mean: the initial temperature of an unvisited point.
     pub fn mean(&self) -> f64 {
         let total = special::log_sum_exp_slice(&self.log_prior);
         let pairs = self.log_prior.iter().zip(&self.values);
@@ -464,8 +466,8 @@ impl InverseTemperatures {
 }
 
 impl LocalTempering {
-    /// The inverse temperatures of the grid and their prior: all alike, or the weights of the trapezoidal rule times
-    /// the density of the beta prior.
+    /// The inverse temperatures of the grid and their prior: equal weights, or the weights of the trapezoidal rule
+    /// times the density of the beta prior.
     pub fn grid(&self) -> InverseTemperatures {
         let last = self.temperatures.max(2) - 1;
         let values: Vec<f64> = (0..=last).map(|m| m as f64 / last as f64).collect();

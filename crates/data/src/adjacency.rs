@@ -1,12 +1,12 @@
-//! Which regions border on which: graphs of areal data.
+//! Neighbouring regions: graphs of areal data.
 //!
-//! Three formats, told apart by their content:
+//! Three formats, distinguished by their content:
 //!
 //! - **INLA**: the number of nodes, then for every node its number, how many neighbours it has, and their numbers;
 //! - **BUGS**: JSON with `num` (neighbours of each node) and `adj` (their numbers, one node after the other);
-//! - **edge list**: two numbers a line, apart by a comma or blanks; a header is skipped.
+//! - **edge list**: two numbers per line, apart by a comma or blanks; a header is skipped.
 //!
-//! Nodes are numbered from 0 or from 1; the file tells which by whether a 0 occurs.
+//! Nodes are numbered from 0 or from 1; it is 0 if a 0 occurs in the file.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ impl Adjacency {
     /// A graph from edges between nodes numbered from 0; repeated edges count once.
     ///
     /// # Errors
-    /// When an edge leaves the graph or is a loop.
+    /// Fails if an edge leaves the graph or is a loop.
     pub fn from_edges(nodes: usize, edges: &[(usize, usize)]) -> Result<Self, DataError> {
         let mut neighbours = vec![Vec::new(); nodes];
         for &(a, b) in edges {
@@ -47,7 +47,7 @@ impl Adjacency {
     /// Reads a graph.
     ///
     /// # Errors
-    /// When the file cannot be read or follows none of the formats.
+    /// Fails if the file cannot be read or follows none of the formats.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::parse(&read_bytes(path)?, &path.display().to_string())
     }
@@ -55,7 +55,7 @@ impl Adjacency {
     /// A graph in one of the three formats; `label` is its name in messages.
     ///
     /// # Errors
-    /// When the bytes follow none of the formats; the message points at the place.
+    /// Fails if the bytes follow none of the formats; the message points at the location.
     pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let text = Cursor::text_of(bytes, label)?;
         let content = text.trim_start_matches('\u{feff}').trim_start();
@@ -99,10 +99,10 @@ impl Adjacency {
     }
 }
 
-/// Nodes that a list of edges may leave alone: a graph of more is a mistake in a number.
+/// Largest number of isolated nodes in a list of edges; more means a wrong number.
 const MOST_ALONE: usize = 10_000_000;
 
-/// A number in the file and where it stands.
+/// A number in the file and its position.
 #[derive(Clone, Copy)]
 struct Token {
     value: usize,
@@ -110,7 +110,7 @@ struct Token {
     line: usize,
 }
 
-/// The numbers of a file, comments left out.
+/// The numbers of a file, without comments.
 fn tokens(cursor: &Cursor<'_>) -> Result<Vec<Token>, DataError> {
     let mut tokens = Vec::new();
     let mut start = cursor.pos;

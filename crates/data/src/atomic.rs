@@ -48,7 +48,7 @@ fn write_and_rename(
     sync_folder(folder)
 }
 
-/// How the names of temporary files end.
+/// The suffix of the names of temporary files.
 const ENDING: &str = ".tmp";
 
 /// Removes its file when dropped; after the rename there is nothing left to remove.
@@ -82,7 +82,7 @@ fn create_temporary(folder: &Path, name: &std::ffi::OsStr) -> io::Result<(Tempor
     }
 }
 
-/// Removes the temporary files that killed runs left in a folder, which nobody else may be writing to.
+/// Removes the temporary files that killed runs left in a folder; no other process may be writing to it.
 ///
 /// # Errors
 /// The folder cannot be read, or a file not be removed.
@@ -98,7 +98,7 @@ pub(crate) fn sweep(folder: &Path) -> Result<(), DataError> {
     Ok(())
 }
 
-/// Whether a name is one that [`create_temporary`] gives.
+/// Whether a name comes from [`create_temporary`].
 fn is_temporary(name: &str) -> bool {
     let counted = name
         .strip_prefix('.')
@@ -116,7 +116,7 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Other systems do not let a folder be opened as a file; the rename itself is as durable as they make it.
+/// Other systems do not allow a folder to be opened as a file; the rename itself is as durable as they make it.
 #[cfg(not(unix))]
 pub(crate) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())

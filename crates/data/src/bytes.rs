@@ -1,4 +1,4 @@
-//! The bytes of a file: mapped where it is large and plain, else held.
+//! The bytes of a file: mapped if it is large and plain, otherwise in memory.
 
 use std::fs::{File, Metadata};
 use std::ops::Deref;
@@ -11,7 +11,7 @@ use crate::error::DataError;
 use crate::files::HELD;
 use crate::table::read_bytes_within;
 
-/// Length from which a file is mapped: a smaller one is copied, and nobody can change the copy.
+/// Length from which on a file is mapped; a smaller one is copied, and nobody can change the copy.
 const MAPPED: u64 = 64 << 20;
 
 /// The bytes of a file.
@@ -27,15 +27,15 @@ impl Bytes {
     /// The bytes of a file, decompressed where its name ends in `.gz`.
     ///
     /// # Errors
-    /// When the file cannot be read or its compressed stream is damaged.
+    /// Fails if the file cannot be read or its compressed stream is damaged.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::read_within(path, HELD)
     }
 
-    /// [`read`](Self::read) where no more than so many bytes may be decompressed.
+    /// [`read`](Self::read) with a limit on decompressed bytes.
     ///
     /// # Errors
-    /// As [`read`](Self::read), and when there are more.
+    /// The errors of [`read`](Self::read), and a file beyond the limit.
     pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
         let failed = |error| DataError::io("read", path, &error);
         if path.extension().is_some_and(|e| e == "gz") {
@@ -49,7 +49,7 @@ impl Bytes {
         Mapped::of(file, path).map(Self::Mapped)
     }
 
-    /// Refuses what was read from a file that was changed meanwhile.
+    /// Rejects results of a file that was changed in the meantime.
     ///
     /// # Errors
     /// It was; a copy never is.
@@ -72,9 +72,9 @@ impl Deref for Bytes {
     }
 }
 
-/// A file that is mapped. Others may write to it meanwhile, which nothing can keep them from: whoever has read asks
-/// [`Mapped::check_unchanged`] before the results count. A file that is cut short raises a signal where its missing pages
-/// are read, which the command turns into an error.
+/// A file that is mapped. Other processes may write to it, which cannot be prevented: every reader calls
+/// [`Mapped::check_unchanged`] before it uses the results. A truncated file raises a signal when its missing pages are
+/// read, which the command converts to an error.
 #[derive(Debug)]
 pub struct Mapped {
     map: Mmap,
@@ -83,7 +83,7 @@ pub struct Mapped {
     stamp: Stamp,
 }
 
-/// What changes with a file's contents.
+/// A fingerprint of a file's contents.
 type Stamp = (u64, Option<SystemTime>);
 
 fn stamp(about: &Metadata) -> Stamp {
@@ -109,7 +109,7 @@ impl Mapped {
         })
     }
 
-    /// Refuses what was read from a file that was changed since it was mapped.
+    /// Rejects results of a file that was changed after it was mapped.
     ///
     /// # Errors
     /// Its length or time of change is another one.

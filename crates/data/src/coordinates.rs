@@ -8,13 +8,13 @@ use crate::draws::{DrawsVariable, is_storable_name};
 use crate::error::DataError;
 use crate::lookup::similar_name;
 
-/// Dimensions of variables and the labels of dimensions: what ArviZ calls `dims` and `coords`.
+/// Dimensions of variables and the labels of dimensions: `dims` and `coords` in ArviZ.
 ///
 /// A dimension without a name is `name_dim_0`, `name_dim_1`, …, as ArviZ counts them. One without labels has 0, 1, ….
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Coordinates {
-    /// The names of a variable's dimensions, the first one first; null for one without a name.
+    /// The names of a variable's dimensions in order; null for one without a name.
     #[serde(default)]
     pub dims: BTreeMap<String, Vec<Option<String>>>,
     /// The labels along a dimension, by its name.
@@ -35,7 +35,7 @@ pub enum Labels {
 }
 
 impl Labels {
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> usize {
         match self {
             Self::Whole(labels) => labels.len(),
@@ -49,7 +49,7 @@ impl Labels {
         self.len() == 0
     }
 
-    /// A label by its place, as text.
+    /// A label by its index, as text.
     pub fn text(&self, at: usize) -> String {
         match self {
             Self::Whole(labels) => labels[at].to_string(),
@@ -59,7 +59,7 @@ impl Labels {
     }
 }
 
-/// What such a file looks like, for messages.
+/// The format of such a file, for messages.
 const FORM: &str = "expected an object such as {\"coords\": {\"school\": [\"Choate\", \"Deerfield\"]}, \"dims\": {\"theta\": [\"school\"]}}";
 
 impl Coordinates {
@@ -112,8 +112,8 @@ impl Coordinates {
         }
     }
 
-    /// The names of a variable's dimensions. A name that would come twice, or mean the draws, is passed over, and so are names
-    /// of another number of dimensions.
+    /// The names of a variable's dimensions. A name that would be duplicated, or that denotes the draws, is ignored,
+    /// and so are names for a different number of dimensions.
     pub fn names(&self, variable: &str, sizes: usize) -> Vec<String> {
         let given = self.dims.get(variable).filter(|dims| dims.len() == sizes);
         let mut names: Vec<String> = Vec::with_capacity(sizes);
@@ -127,7 +127,7 @@ impl Coordinates {
     }
 
     /// The scalars of a variable by the labels of its dimensions, `theta[Choate]`, in the order of
-    /// [`DrawsVariable::display_names`]; none where no dimension has labels.
+    /// [`DrawsVariable::display_names`]; none if no dimension has labels.
     pub fn labelled(&self, variable: &DrawsVariable) -> Option<Vec<String>> {
         let names = self.names(&variable.name, variable.shape.len());
         let sizes = names.iter().zip(&variable.shape);
@@ -145,8 +145,8 @@ impl Coordinates {
         })
     }
 
-    /// Whether all that is named is there, by the shapes of what is written; `declared` has the dimensions of everything that
-    /// the model declares, written or not.
+    /// Whether all named dimensions exist, by the shapes of the written variables; `declared` has the dimensions of
+    /// everything that the model declares, written or not.
     ///
     /// # Errors
     /// Dimensions are given of an unknown variable, or too many or too few of them; labels are given of an unknown dimension,
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told() {
+    fn what_does_not_fit_is_reported() {
         let declared = BTreeMap::from([
             ("theta".to_owned(), vec![Some("J".to_owned())]),
             ("left_out".to_owned(), vec![None]),
@@ -280,7 +280,7 @@ mod tests {
         ] {
             check(fine).unwrap();
         }
-        for (wrong, told) in [
+        for (wrong, message) in [
             (
                 r#"{"coords": {"J": ["a", "b"]}}"#,
                 "2 labels of `J`: expected 3, the size of `theta`",
@@ -325,7 +325,7 @@ mod tests {
         ] {
             let error = check(wrong).unwrap_err().to_string();
             assert!(
-                error.starts_with("c.json: ") && error.contains(told),
+                error.starts_with("c.json: ") && error.contains(message),
                 "{wrong}: {error}"
             );
         }

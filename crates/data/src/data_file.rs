@@ -1,4 +1,4 @@
-//! Data files of programs as they were read: name, format and bytes, so that a copy can be kept.
+//! Data files of programs as read: name, format and bytes, so that a copy can be stored.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::{HELD, read_bytes_within};
 use crate::{Cells, DataError, DataSet, Table};
 
-/// How data are written.
+/// The format of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DataFormat {
@@ -20,31 +20,31 @@ pub enum DataFormat {
     Csv,
 }
 
-/// A data file as it was read.
+/// A data file as read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFile {
     /// Its name in messages.
     pub name: String,
-    /// How it is written.
+    /// Its notation.
     pub format: DataFormat,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
 impl DataFile {
-    /// Reads a file; the extension decides on the format, or else what is in it: a brace begins JSON, an arrow among the
-    /// first characters makes an R dump, and anything else is a table.
+    /// Reads a file. The extension determines the format, otherwise its content does: a brace begins JSON, an arrow
+    /// among the first characters means an R dump, and anything else is a table.
     ///
     /// # Errors
-    /// When it cannot be read, or its name says that it is something else.
+    /// Fails if it cannot be read, or its name has another extension.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::read_within(path, HELD)
     }
 
-    /// [`read`](Self::read) where no more than so many bytes may be decompressed.
+    /// [`read`](Self::read) with a limit on decompressed bytes.
     ///
     /// # Errors
-    /// As [`read`](Self::read), and when there are more.
+    /// The errors of [`read`](Self::read), and a file beyond the limit.
     pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
         let bytes = read_bytes_within(path, most)?;
         let extension = path
@@ -87,15 +87,15 @@ impl DataFile {
     /// The values.
     ///
     /// # Errors
-    /// Where the file does not follow its format, or a value is no data.
+    /// If the file does not follow its format, or a value is not data.
     pub fn parse(&self) -> Result<DataSet, DataError> {
         self.parse_apart()?.whole()
     }
 
-    /// The same, with values that are no data (strings, missing values) set apart: [`DataSet::refusal`] has them.
+    /// The same, with values that are not data (strings, missing values) set apart: [`DataSet::refusal`] has them.
     ///
     /// # Errors
-    /// Where the file does not follow its format.
+    /// If the file does not follow its format.
     pub fn parse_apart(&self) -> Result<DataSet, DataError> {
         match self.format {
             DataFormat::Json => crate::json::parse(&self.bytes, &self.name),
@@ -107,7 +107,7 @@ impl DataFile {
     /// The words of each column of a table that has words, in the order of their numbers.
     ///
     /// # Errors
-    /// Where the table does not follow its format.
+    /// If the table does not follow its format.
     pub fn levels(&self) -> Result<BTreeMap<String, Vec<String>>, DataError> {
         if self.format != DataFormat::Csv {
             return Ok(BTreeMap::new());
@@ -120,10 +120,11 @@ impl DataFile {
             .collect())
     }
 
-    /// The values, with words of a table numbered as they are in an `earlier` one.
+    /// The values, with words of a table numbered as in an `earlier` one.
     ///
     /// # Errors
-    /// As [`parse_apart`](Self::parse_apart), and where there is a word that the earlier table has not in that column.
+    /// The errors of [`parse_apart`](Self::parse_apart), and a word that the earlier table does not have in that
+    /// column.
     pub fn parse_like(&self, earlier: &Self) -> Result<DataSet, DataError> {
         match self.format {
             DataFormat::Csv => DataSet::from_csv_like(&self.bytes, &self.name, &earlier.levels()?),
@@ -132,7 +133,7 @@ impl DataFile {
     }
 }
 
-/// Whether the beginning of a text assigns to variables, as an R dump does.
+/// Whether a text begins with an assignment, as an R dump does.
 fn assigns(bytes: &[u8]) -> bool {
     let beginning = &bytes[..bytes.len().min(4096)];
     beginning.windows(2).any(|pair| pair == b"<-")

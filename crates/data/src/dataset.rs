@@ -1,4 +1,4 @@
-//! Values by name: what a data file holds, before a model says what it should hold.
+//! Values by name: the content of a data file, before a model declares types.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub enum Elements {
     Int(Vec<i64>),
     /// At least one literal had a decimal point or an exponent, was not finite, or does not fit 64 bits.
     Real(Vec<f64>),
-    /// The slots of a tuple, in order. For an array of tuples each slot holds that slot of *all* tuples: its shape is
+    /// The slots of a tuple, in order. For an array of tuples, each slot has that slot of *all* tuples: its shape is
     /// the array's shape followed by the slot's own.
     Tuple(Vec<Value>),
 }
@@ -132,9 +132,9 @@ pub struct DataSet {
     index: BTreeMap<String, usize>,
     /// Rows of the table that they are the columns of.
     rows: Option<usize>,
-    /// Variables whose values are no data, and why.
+    /// Variables whose values are not data, with the reason.
     refused: BTreeMap<String, DataError>,
-    /// Columns of words, whose values are the words' numbers: where the first word stands.
+    /// Columns of words, whose values are the words' numbers, with the location of the first word.
     words: BTreeMap<String, DataError>,
 }
 
@@ -152,7 +152,7 @@ impl DataSet {
     /// Parses Stan JSON; `label` names the text in errors. See [`json`].
     ///
     /// # Errors
-    /// Where the text does not follow the format, or a value is no data.
+    /// If the text does not follow the format, or a value is not data.
     pub fn from_json(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         json::parse(bytes, label)?.whole()
     }
@@ -165,12 +165,12 @@ impl DataSet {
     /// Parses an R dump; `label` names the text in errors. See [`rdump`].
     ///
     /// # Errors
-    /// Where the text does not follow the format, or a value is no data.
+    /// If the text does not follow the format, or a value is not data.
     pub fn from_rdump(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         rdump::parse(bytes, label)?.whole()
     }
 
-    /// The data, where every value of the file is one.
+    /// The data, if all values of the file are.
     pub(crate) fn whole(mut self) -> Result<Self, DataError> {
         match self.refused.pop_first() {
             Some((_, error)) => Err(error),
@@ -178,12 +178,12 @@ impl DataSet {
         }
     }
 
-    /// Notes a variable whose value in the file is no data.
+    /// Notes a variable whose value in the file is not data.
     pub(crate) fn refuse(&mut self, name: String, error: DataError) {
         self.refused.insert(name, error);
     }
 
-    /// Why the value that a file gives a variable is no data: files may hold more than what a program asks for, such as
+    /// The reason why a file's value of a variable is not data: files may contain more than a program uses, such as
     /// strings.
     pub fn refusal(&self, name: &str) -> Option<&DataError> {
         self.refused.get(name)
@@ -194,18 +194,19 @@ impl DataSet {
         self.index.contains_key(name) || self.refused.contains_key(name)
     }
 
-    /// The columns of a table in CSV or text; `label` names it in errors. A column of whole numbers is an array of them, one
-    /// of other numbers an array of reals. Words are numbered from 1 in the order of the
-    /// alphabet, and [`words`](Self::words) has their columns; a column of numbers and words is [refused](Self::refusal), as is one with a cell that has no value.
+    /// The columns of a table in CSV or text; `label` names it in errors. A column of whole numbers is an array of
+    /// them, one of other numbers an array of reals. Words are numbered from 1 in alphabetical order, and
+    /// [`words`](Self::words) lists their columns. A column of numbers and words is [refused](Self::refusal), as is one
+    /// with an empty cell.
     pub fn from_csv(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::from_csv_like(bytes, label, &BTreeMap::new())
     }
 
-    /// The same, with the words of some columns numbered as in `levels`, which has them in their order: those of an earlier
-    /// table, so that a word means the same number.
+    /// The same, with the words of some columns numbered as in `levels`, the ordered words of an earlier table, so that
+    /// a word keeps its number.
     ///
     /// # Errors
-    /// As [`from_csv`](Self::from_csv), and where a column has a word that its levels have not.
+    /// The errors of [`from_csv`](Self::from_csv), and a word that is not among a column's levels.
     pub fn from_csv_like(
         bytes: &[u8],
         label: &str,
@@ -255,17 +256,18 @@ impl DataSet {
         Ok(data)
     }
 
-    /// Where the first word stands, when the values of a variable are numbers of words: they count groups and measure nothing.
+    /// The location of the first word, if the values of a variable are numbers of words: they identify groups and
+    /// measure nothing.
     pub fn words(&self, name: &str) -> Option<&DataError> {
         self.words.get(name)
     }
 
-    /// How many rows there are, where the data are a table.
+    /// The number of rows, if the data are a table.
     pub fn rows(&self) -> Option<usize> {
         self.rows
     }
 
-    /// Adds a variable; returns `false` and changes nothing when the name is taken.
+    /// Adds a variable; returns `false` and changes nothing if the name exists.
     pub fn insert(&mut self, name: impl Into<String>, value: Value) -> bool {
         let name = name.into();
         if self.index.contains_key(&name) {
@@ -293,8 +295,8 @@ impl DataSet {
         self.entries.into_iter()
     }
 
-    /// Arrays with those of the same names behind them, along their first dimension; what is not in both, or of another
-    /// kind, stays as it is.
+    /// Appends arrays to those of the same names along their first dimension; variables that are not in both, or of
+    /// another kind, are unchanged.
     #[must_use]
     pub fn followed_by(mut self, mut more: Self) -> Self {
         for (name, value) in &mut self.entries {

@@ -1,4 +1,4 @@
-//! What the files of a run's folder were when they were written: `digests.json`.
+//! The files of a run's folder at the time of writing: `digests.json`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -26,7 +26,7 @@ struct Stored {
 }
 
 impl Digests {
-    /// Takes note of a file as it stands in the folder.
+    /// Records a file of the folder.
     ///
     /// # Errors
     /// It cannot be read.
@@ -57,7 +57,7 @@ impl Digests {
         write_atomic_bytes(&path, format!("{text}\n").as_bytes())
     }
 
-    /// The names of the files of a folder, where its digests can be read.
+    /// The names of the files in a folder, if its digests can be read.
     pub(crate) fn names(folder: &RunDir) -> Option<Vec<String>> {
         let bytes = fs::read(folder.artefact(Artefact::Digests)).ok()?;
         let stored: Stored = serde_json::from_slice(&bytes).ok()?;
@@ -66,10 +66,10 @@ impl Digests {
         Some(stored.files.into_keys().filter(plain).collect())
     }
 
-    /// The digests of a folder; none of one that a killed run left.
+    /// The digests of a folder; none for one that a killed run left.
     ///
     /// # Errors
-    /// They were changed, or are gone from a folder with a result.
+    /// They were changed, or are missing from a folder with a result.
     pub fn read(folder: &RunDir) -> Result<Option<Self>, DataError> {
         let path = folder.artefact(Artefact::Digests);
         let bytes = match fs::read(&path) {
@@ -93,11 +93,11 @@ impl Digests {
             .ok_or_else(|| changed(&path))
     }
 
-    /// The bytes of an archive of a folder, where it is the one that was written there: archives have digests of their own, which
-    /// tell what is damaged, and one of another fit is not. None where there was none.
+    /// The bytes of an archive of a folder, if it is the one that was written there. Archives have their own digests,
+    /// which detect damage but not an archive of another fit. None if there was none.
     ///
     /// # Errors
-    /// It cannot be read, is gone, or is another one.
+    /// It cannot be read, is missing, or is another file.
     pub fn archive(folder: &RunDir, artefact: Artefact) -> Result<Option<Vec<u8>>, DataError> {
         let path = folder.artefact(artefact);
         let noted = Self::read(folder)?.and_then(|all| all.0.get(artefact.file_name()).cloned());
@@ -116,8 +116,8 @@ impl Digests {
         }
     }
 
-    /// Refuses a folder whose files are not as they were written. Files that are gone are left to those who miss them,
-    /// archives to [`Digests::archive`], and folders without digests, as killed runs leave them, to their readers.
+    /// Rejects a folder whose files were changed. Missing files are left to their readers, archives to
+    /// [`Digests::archive`], and folders without digests, as killed runs leave them, to their readers.
     ///
     /// # Errors
     /// A file was changed, or the digests were.

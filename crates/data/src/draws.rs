@@ -3,7 +3,7 @@
 use crate::dataset::checked_len;
 use crate::error::DataError;
 
-/// A model variable of which draws are kept.
+/// A model variable with stored draws.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawsVariable {
     /// The name as the model declares it. A slot of a tuple is a variable of its own, named `t:1` as CmdStan does.
@@ -26,7 +26,7 @@ impl DrawsVariable {
         self.shape.iter().product()
     }
 
-    /// Whether a variable of size zero, which the writers leave out.
+    /// Whether a variable has size zero, so that the writers omit it.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -68,15 +68,15 @@ impl DrawsVariable {
     }
 }
 
-/// Whether a name means the same in a CSV header and as a path inside a NetCDF file as it does in the model.
+/// Whether a name means the same in a CSV header and as a path in a NetCDF file as in the model.
 pub(crate) fn is_storable_name(name: &str) -> bool {
     let breaks = |c: char| c.is_control() || c.is_whitespace() || "\"'.,/#".contains(c);
     !name.is_empty() && !name.contains(breaks)
 }
 
-/// Draws from an approximation, with what is needed to judge them.
+/// Draws from an approximation, with the data needed to judge them.
 ///
-/// `draws` holds one row a draw; a row holds the variables one after another, and a variable its scalars in
+/// `draws` holds one row per draw; a row holds the variables in sequence, and a variable its scalars in
 /// **column-major** order (first index fastest), as the columns of CmdStan's CSV do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DrawsTable {
@@ -136,10 +136,10 @@ impl DrawsTable {
         })
     }
 
-    /// The table with the values at the mean of what the draws are of, laid out as a [row](Self::row).
+    /// The table with the values at the mean of the approximation, laid out as a [row](Self::row).
     ///
     /// # Errors
-    /// When there are more or fewer than a row has.
+    /// Fails if the number differs from that of a row.
     pub fn with_mean(mut self, mean: Vec<f64>) -> Result<Self, DataError> {
         if mean.len() != self.width {
             return Err(DataError::invalid(format!(
@@ -152,7 +152,7 @@ impl DrawsTable {
         Ok(self)
     }
 
-    /// The table of the first draws, where there are more.
+    /// The table of the first draws, if there are more.
     #[must_use]
     pub fn first(mut self, draws: usize) -> Self {
         self.draws.truncate(draws.saturating_mul(self.width));
@@ -191,8 +191,8 @@ impl DrawsTable {
         (0..self.len()).map(|d| self.row(d)[scalar]).collect()
     }
 
-    /// The values at the unconstrained mean of what the draws are of, where they are known. That is not the mean of the
-    /// values: the mean of log σ makes a median of σ.
+    /// The values at the unconstrained mean of the approximation, if known. That is not the mean of the values: the
+    /// mean of log σ gives a median of σ.
     pub fn mean(&self) -> Option<&[f64]> {
         self.mean.as_deref()
     }

@@ -1,6 +1,6 @@
 //! Elements of binary arrays, as bytes in a file.
 
-/// How an array's elements stand in a file.
+/// The storage of an array's elements in a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Element {
     /// Unsigned bytes: grey levels, labels, truth values.
@@ -32,14 +32,14 @@ impl Element {
     }
 }
 
-/// What a file says of the array in it.
+/// A file's description of its array.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     /// Extents.
     pub(crate) shape: Vec<usize>,
     /// The type of its elements.
     pub(crate) element: Element,
-    /// Where they begin.
+    /// Their beginning.
     pub(crate) start: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong with a file or with the data in it.
+//! Errors of files and of their data.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 pub enum DataError {
     /// The operating system refused a file operation.
     Io {
-        /// What was attempted, as a verb phrase: `write`, `read`, `create the folder`.
+        /// The failed action, as a verb phrase: `write`, `read`, `create the folder`.
         action: &'static str,
-        /// The file or folder the user knows (never a temporary file).
+        /// The file or folder that the user knows (never a temporary file).
         path: PathBuf,
         /// The kind of failure, for programs.
         kind: std::io::ErrorKind,
@@ -22,9 +22,9 @@ pub enum DataError {
     Parse(Box<ParseError>),
     /// A variable is not in the data.
     Missing {
-        /// The variable asked for.
+        /// The requested variable.
         name: String,
-        /// The type the model declares, when the caller said so.
+        /// The type that the model declares, if the caller gave it.
         expected: String,
         /// The most similar name in the data, if one is close.
         suggestion: Option<String>,
@@ -37,7 +37,7 @@ pub enum DataError {
         variable: String,
         /// The declared type with its sizes, for example `array[8] real`.
         expected: String,
-        /// What the data holds, for example `7 numbers (shape [7])`.
+        /// The content of the data, for example `7 numbers (shape [7])`.
         found: String,
     },
     /// The caller's own input is inconsistent (wrong lengths, a foreign folder, an unreadable artefact).
@@ -47,7 +47,7 @@ pub enum DataError {
     },
 }
 
-/// A position in a data file and what is wrong there.
+/// A position in a data file and the error there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
     /// The file, or a caller's label for text that came from elsewhere.
@@ -56,7 +56,7 @@ pub struct ParseError {
     pub line: usize,
     /// 1-based column in characters.
     pub column: usize,
-    /// What is wrong.
+    /// The message.
     pub message: String,
     /// The part of the line around the position.
     pub excerpt: String,
@@ -68,7 +68,7 @@ pub struct ParseError {
 const TOO_MANY_FILES: i32 = 24;
 
 impl DataError {
-    /// Wraps a system error for the file the user knows.
+    /// Wraps a system error with the file that the user knows.
     pub fn io(action: &'static str, path: &Path, error: &std::io::Error) -> Self {
         use std::io::ErrorKind as K;
         let advice = match error.kind() {

@@ -6,22 +6,21 @@ use std::path::{Path, PathBuf};
 
 use crate::error::DataError;
 
-/// Bytes that are held of what does not say beforehand how long it is (a pipe, a device, a compressed file), where nobody gives
-/// another limit.
+/// Default limit on the bytes of inputs of unknown length (a pipe, a device, a compressed file).
 pub const HELD: u64 = 1 << 30;
 
 /// The bytes of a file.
 ///
 /// # Errors
-/// When it cannot be read, or is a pipe or a device that gives more than a gibibyte.
+/// Fails if it cannot be read, or is a pipe or a device with more than a gibibyte.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     read_bytes_within(path, HELD)
 }
 
-/// The bytes of a file, at most so many and a gibibyte of a pipe or a device.
+/// The bytes of a file, with a limit, and at most a gibibyte from a pipe or a device.
 ///
 /// # Errors
-/// When it cannot be read, or gives more.
+/// Fails if it cannot be read, or is longer.
 pub fn read_bytes_within(path: &Path, most: u64) -> Result<Vec<u8>, DataError> {
     let failed = |e| DataError::io("read", path, &e);
     let mut file = File::open(path).map_err(failed)?;
@@ -42,7 +41,7 @@ pub fn read_bytes_within(path: &Path, most: u64) -> Result<Vec<u8>, DataError> {
     })
 }
 
-/// A limit as it was given, such as `256 MiB`: in the largest unit of which it is a whole number.
+/// A limit as given, such as `256 MiB`, in the largest unit of which it is a whole number.
 pub(crate) fn bytes_in_words(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let whole = |(shift, _): &(u32, &str)| bytes > 0 && bytes.trailing_zeros() >= *shift;
@@ -52,14 +51,14 @@ pub(crate) fn bytes_in_words(bytes: u64) -> String {
     }
 }
 
-/// What a reader gives, where that is no more than so many bytes.
+/// The bytes of a reader, up to a limit.
 pub(crate) fn held(reader: impl Read, most: u64) -> std::io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     reader.take(most + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= most).then_some(bytes))
 }
 
-/// Refuses what is there and neither a file nor a folder, whose reader might wait for ever.
+/// Rejects paths that are neither a file nor a folder, whose reader might wait forever.
 ///
 /// # Errors
 /// It is a pipe, a socket or a device.
@@ -76,7 +75,7 @@ pub(crate) fn check_plain(path: &Path) -> Result<(), DataError> {
 /// A text file.
 ///
 /// # Errors
-/// When it cannot be read, or is not UTF-8, with the place.
+/// Fails if it cannot be read, or is not UTF-8, with the location.
 pub fn read_text(path: &Path) -> Result<String, DataError> {
     String::from_utf8(read_bytes(path)?).map_err(|error| {
         DataError::invalid(format!(
@@ -87,11 +86,11 @@ pub fn read_text(path: &Path) -> Result<String, DataError> {
     })
 }
 
-/// The text of the file `name` in the first of the folders that has it; none leads out of its folder, links followed.
-/// `None` where no folder has it.
+/// The text of the file `name` in the first of the folders that has it; after resolving links, no file may be outside
+/// of its folder. `None` if no folder has it.
 ///
 /// # Errors
-/// When it leads out of a folder, or cannot be read.
+/// Fails if it is outside of the folder, or cannot be read.
 pub fn read_within(folders: &[PathBuf], name: &str) -> Result<Option<String>, DataError> {
     for folder in folders {
         let (Ok(root), Ok(file)) = (folder.canonicalize(), folder.join(name).canonicalize()) else {
@@ -109,10 +108,10 @@ pub fn read_within(folders: &[PathBuf], name: &str) -> Result<Option<String>, Da
     Ok(None)
 }
 
-/// The bytes of a file; none when there is no such file.
+/// The bytes of a file; `None` if there is no such file.
 ///
 /// # Errors
-/// When it is there and cannot be read.
+/// Fails if it is there and cannot be read.
 pub fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, DataError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -121,10 +120,10 @@ pub fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, DataError> {
     }
 }
 
-/// Makes a folder and those above it, where they are not there yet.
+/// Creates a folder and its parents, if they do not exist.
 ///
 /// # Errors
-/// When it cannot be made.
+/// Fails if it cannot be created.
 pub fn create_folder(path: &Path) -> Result<(), DataError> {
     fs::create_dir_all(path).map_err(|e| DataError::io("create the folder", path, &e))
 }
@@ -132,7 +131,7 @@ pub fn create_folder(path: &Path) -> Result<(), DataError> {
 /// Removes a file if it is there.
 ///
 /// # Errors
-/// When it is there and cannot be removed.
+/// Fails if it is there and cannot be removed.
 pub fn remove_file(path: &Path) -> Result<(), DataError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -142,10 +141,10 @@ pub fn remove_file(path: &Path) -> Result<(), DataError> {
     }
 }
 
-/// The entries of a folder in the order of their names; none when there is no such folder.
+/// The entries of a folder by name; none if there is no such folder.
 ///
 /// # Errors
-/// When it cannot be read.
+/// Fails if it cannot be read.
 pub fn list_folder(path: &Path) -> Result<Vec<PathBuf>, DataError> {
     let failed = |e: std::io::Error| DataError::io("read the folder", path, &e);
     let entries = match fs::read_dir(path) {
@@ -161,10 +160,10 @@ pub fn list_folder(path: &Path) -> Result<Vec<PathBuf>, DataError> {
     Ok(paths)
 }
 
-/// Removes the files of a folder that have this extension; what is below in other folders stays.
+/// Removes the files of a folder with this extension; files in subfolders stay.
 ///
 /// # Errors
-/// When one cannot be removed.
+/// Fails if one cannot be removed.
 pub fn remove_files(folder: &Path, extension: &str) -> Result<(), DataError> {
     for path in list_folder(folder)? {
         if path.is_file() && path.extension().is_some_and(|e| e == extension) {
@@ -179,9 +178,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_told_as_they_were_given() {
-        let told = [1 << 30, 256 << 20, 3 << 10, 5, 0].map(bytes_in_words);
-        assert_eq!(told, ["1 GiB", "256 MiB", "3 KiB", "5 bytes", "0 bytes"]);
+    fn limits_are_shown_as_they_were_given() {
+        let shown = [1 << 30, 256 << 20, 3 << 10, 5, 0].map(bytes_in_words);
+        assert_eq!(shown, ["1 GiB", "256 MiB", "3 KiB", "5 bytes", "0 bytes"]);
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl Idx {
 /// Reads an IDX file, decompressed first where its name ends in `.gz`.
 ///
 /// # Errors
-/// When it cannot be read or is no IDX file of the size that it states.
+/// Fails if it cannot be read or is not an IDX file of the size that it states.
 pub fn read_idx(path: &Path) -> Result<Idx, DataError> {
     parse_idx(&read_bytes(path)?, &path.display().to_string())
 }
@@ -45,7 +45,7 @@ pub fn read_idx(path: &Path) -> Result<Idx, DataError> {
 /// Reads an IDX array: two zero bytes, a type, the number of dimensions, their extents as 32-bit numbers, the elements.
 ///
 /// # Errors
-/// When the bytes are something else, or more or fewer than they state.
+/// Fails if the bytes are something else, or more or fewer than they state.
 pub fn parse_idx(bytes: &[u8], label: &str) -> Result<Idx, DataError> {
     let header = header(bytes, label)?;
     let rest = &bytes[header.start..];
@@ -61,7 +61,7 @@ pub fn parse_idx(bytes: &[u8], label: &str) -> Result<Idx, DataError> {
     })
 }
 
-/// Shape, element type and place of the elements of an IDX array, which are all there.
+/// Shape, element type and offset of the elements of an IDX array, which are all there.
 pub(crate) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
     let fail = |what: String| DataError::invalid(format!("`{label}` is no IDX file: {what}"));
     let &[0, 0, kind, dimensions, ref rest @ ..] = bytes else {

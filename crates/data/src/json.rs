@@ -1,8 +1,9 @@
 //! Stan JSON: one object whose members are the data variables.
 //!
-//! Numbers are scalars, nested lists are arrays, vectors and matrices (row by row), objects with the keys `"1"`, `"2"`, …
-//! are tuples, and a complex number is a pair `[re, im]`. Non-finite numbers are written as CmdStan accepts them: bare or
-//! quoted `NaN`, `Inf`, `Infinity` with an optional sign, in any case when quoted. Strings, booleans and null are no data.
+//! Numbers are scalars, nested lists are arrays, vectors and matrices (row by row), objects with the keys `"1"`, `"2"`,
+//! … are tuples, and a complex number is a pair `[re, im]`. Non-finite numbers are written as CmdStan accepts them:
+//! bare or quoted `NaN`, `Inf`, `Infinity` with an optional sign, in any case when quoted. Strings, booleans and null
+//! are not data.
 //!
 //! The parser fills flat vectors as it reads; there is no intermediate tree, so its cost is that of converting the
 //! numbers. Nesting is bounded, so hostile input cannot exhaust the stack.
@@ -26,7 +27,7 @@ pub(crate) fn parse(bytes: &[u8], label: &str) -> Result<DataSet, DataError> {
     parser.document()
 }
 
-/// The text of a data set, which [`parse`] reads back as it is.
+/// The text of a data set, which [`parse`] reads back exactly.
 pub(crate) fn write(data: &DataSet) -> String {
     let mut text = String::from("{");
     for (i, (name, value)) in data.iter().enumerate() {
@@ -86,7 +87,7 @@ enum Step {
     Slot(usize),
 }
 
-/// A number as it was written.
+/// A number as written.
 enum Number {
     Int(i64),
     Real(f64),
@@ -100,11 +101,11 @@ enum Leaves {
     Tuple(Vec<Builder>),
 }
 
-/// A value under construction. For the slot of a tuple inside an array, one builder collects the slot of all tuples.
+/// A value under construction. For the slot of a tuple in an array, one builder collects the slot of all tuples.
 struct Builder {
     /// Length of the lists at each level, once one of them has been closed.
     dims: Vec<Option<usize>>,
-    /// The level at which numbers or tuples stand.
+    /// The level of numbers or tuples.
     leaf_level: Option<usize>,
     leaves: Leaves,
 }
@@ -325,7 +326,7 @@ impl Parser<'_> {
             Some(n) => {
                 let message = format!(
                     "{}: ragged array: this list has {count} element{}, earlier ones at this level have {n}",
-                    self.place(),
+                    self.location(),
                     if count == 1 { "" } else { "s" }
                 );
                 return Err(self.cursor.error(at, message));
@@ -366,7 +367,7 @@ impl Parser<'_> {
                 _ => {
                     let message = format!(
                         "{}: `{key}` is no slot of this tuple: objects inside the data are tuples with the keys \"1\", \"2\", …",
-                        self.place()
+                        self.location()
                     );
                     return Err(self.cursor.error(key_at, message));
                 }
@@ -374,7 +375,7 @@ impl Parser<'_> {
             if !seen.insert(slot) {
                 return Err(self.cursor.error(
                     key_at,
-                    format!("{}: tuple slot {slot} is given twice", self.place()),
+                    format!("{}: tuple slot {slot} is given twice", self.location()),
                 ));
             }
             while slots.len() < slot {
@@ -396,12 +397,12 @@ impl Parser<'_> {
             None => Ok(()),
             Some(missing) => Err(self.cursor.error(
                 at,
-                format!("{}: tuple slot {missing} is missing", self.place()),
+                format!("{}: tuple slot {missing} is missing", self.location()),
             )),
         }
     }
 
-    /// Records that leaves stand at `level`, or says that they stood elsewhere before.
+    /// Records that leaves are at `level`, or reports that they were elsewhere before.
     fn enter_leaf(
         &self,
         builder: &mut Builder,
@@ -424,7 +425,7 @@ impl Parser<'_> {
             at,
             format!(
                 "{}: ragged array: {what} where earlier elements are {earlier}",
-                self.place()
+                self.location()
             ),
         )
     }
@@ -456,7 +457,7 @@ impl Parser<'_> {
         if bytes[digits] == b'0' && pos > digits + 1 {
             return Err(self.cursor.error(
                 start,
-                format!("{}: a number must not begin with 0", self.place()),
+                format!("{}: a number must not begin with 0", self.location()),
             ));
         }
         let mut integer = true;
@@ -467,7 +468,7 @@ impl Parser<'_> {
             if pos == fraction {
                 return Err(self.cursor.error(
                     pos,
-                    format!("{}: digits must follow the decimal point", self.place()),
+                    format!("{}: digits must follow the decimal point", self.location()),
                 ));
             }
         }
@@ -480,7 +481,7 @@ impl Parser<'_> {
             if pos == exponent {
                 return Err(self.cursor.error(
                     pos,
-                    format!("{}: digits must follow the exponent sign", self.place()),
+                    format!("{}: digits must follow the exponent sign", self.location()),
                 ));
             }
         }
@@ -500,14 +501,14 @@ impl Parser<'_> {
             _ => {
                 let message = format!(
                     "{}: the number is too large for double precision",
-                    self.place()
+                    self.location()
                 );
                 Err(self.cursor.error(start, message))
             }
         }
     }
 
-    /// A non-finite number, or the error for what is no number at all.
+    /// A non-finite number, or the error for text that is not a number.
     #[cold]
     fn special(&mut self, start: usize) -> Result<Number, DataError> {
         self.cursor.pos = start;
@@ -524,7 +525,7 @@ impl Parser<'_> {
                 _ => {
                     let message = format!(
                         "{}: a string is no number (only \"NaN\", \"Inf\", \"+Inf\", \"-Inf\" and their long forms are)",
-                        self.place()
+                        self.location()
                     );
                     Err(self.cursor.error(start, message))
                 }
@@ -549,9 +550,10 @@ impl Parser<'_> {
         ] {
             if self.cursor.eat_word(word) {
                 let advice = if word == "null" { "" } else { "; write 0 or 1" };
-                return Err(self
-                    .cursor
-                    .error(start, format!("{}: {what} no number{advice}", self.place())));
+                return Err(self.cursor.error(
+                    start,
+                    format!("{}: {what} no number{advice}", self.location()),
+                ));
             }
         }
         Err(self.unexpected("a number or a list"))
@@ -587,12 +589,12 @@ impl Parser<'_> {
     }
 
     fn unexpected(&self, wanted: &str) -> DataError {
-        let place = (!self.variable.is_empty()).then(|| self.place());
-        self.cursor.unexpected(wanted, place)
+        let location = (!self.variable.is_empty()).then(|| self.location());
+        self.cursor.unexpected(wanted, location)
     }
 
     /// The element being read: "data variable `x[2,3]`".
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         let mut name = self.variable.clone();
         let mut open = false;
         for step in &self.path {

@@ -1,8 +1,7 @@
 //! Typed look-up of data variables, as a model's `data` block needs it.
 //!
-//! Errors name the variable, the declared type and what the data holds. As in CmdStan, a declared array without
-//! elements may be left out of the data or be written as any empty list, and integers serve where reals are declared
-//! but not the other way round.
+//! Errors name the variable, the declared type and the content of the data. As in CmdStan, a declared array without
+//! elements may be omitted or be written as any empty list, and integers are accepted for reals but not vice versa.
 
 use std::borrow::Cow;
 
@@ -186,7 +185,7 @@ fn array_type(scalar: &str, dims: &[usize]) -> String {
     format!("array[{}] {scalar}", sizes.join(","))
 }
 
-/// What a value is, for "found …".
+/// The description of a value, for "found …".
 fn describe(value: &Value) -> String {
     let shape = value.shape();
     match value.elements() {

@@ -18,7 +18,7 @@ pub struct Array {
     pub data: Vec<f64>,
 }
 
-/// What a problem with a file is called.
+/// The name of a file in error messages.
 fn damaged(label: &str, what: &str) -> DataError {
     DataError::invalid(format!(
         "{label}: not a NumPy file that can be read: {what}"
@@ -30,7 +30,7 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// Reads an NPY file: reals, integers and booleans of either byte order, in C or Fortran order.
 ///
 /// # Errors
-/// When the bytes are no such file, are cut short, or hold something else than numbers.
+/// Fails if the bytes are not such a file, are cut short, or hold something else than numbers.
 pub fn parse(bytes: &[u8], label: &str) -> Result<Array, DataError> {
     let (header, fortran) = header(bytes, label)?;
     let Header { shape, element, .. } = &header;
@@ -56,14 +56,14 @@ pub fn parse(bytes: &[u8], label: &str) -> Result<Array, DataError> {
     })
 }
 
-/// Columns that one task takes out of a row-major matrix: eight numbers make a line of the cache.
+/// Columns that one task copies from a row-major matrix: eight numbers make a cache line.
 const TOGETHER: usize = 8;
 
 /// The columns of a vector (called `name`) or a matrix (`name1`, `name2`, …) in an NPY file.
 ///
 /// # Errors
-/// When the bytes are no such file, are cut short, or hold something else than numbers; when the array has more than two
-/// dimensions or none.
+/// Fails if the bytes are not such a file, are truncated, or contain values other than numbers; when the array has more
+/// than two dimensions or none.
 pub fn columns(bytes: &[u8], name: &str, label: &str) -> Result<Vec<Column>, DataError> {
     let (header, fortran) = header(bytes, label)?;
     let Header { shape, element, .. } = &header;
@@ -116,7 +116,7 @@ pub fn columns(bytes: &[u8], name: &str, label: &str) -> Result<Vec<Column>, Dat
     Ok(named.collect())
 }
 
-/// Shape, element type and place of the elements of an NPY array, which are all there, and whether they stand in
+/// Shape, element type and offset of the elements of an NPY array, all of which are present, and whether they are in
 /// Fortran order.
 pub(crate) fn header(bytes: &[u8], label: &str) -> Result<(Header, bool), DataError> {
     let fail = |what: &str| damaged(label, what);
@@ -169,7 +169,7 @@ pub(crate) fn header(bytes: &[u8], label: &str) -> Result<(Header, bool), DataEr
     ))
 }
 
-/// What follows `'key':` in a header.
+/// The value of `'key':` in a header.
 fn entry<'h>(header: &'h str, key: &str) -> Option<&'h str> {
     let at = header.find(&format!("'{key}'"))?;
     Some(
@@ -216,7 +216,7 @@ fn little(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
 /// Reads the arrays of an NPZ archive, stored or deflated, in the order of its directory.
 ///
 /// # Errors
-/// When the bytes are no such archive or one of its arrays cannot be read.
+/// Fails if the bytes are not such an archive or one of its arrays cannot be read.
 pub fn parse_npz(bytes: &[u8], label: &str) -> Result<Vec<(String, Array)>, DataError> {
     let arrays = members(bytes, label)?.into_iter().map(|(name, content)| {
         let array = parse(&content, &format!("{label}, `{name}`"))?;
@@ -228,7 +228,7 @@ pub fn parse_npz(bytes: &[u8], label: &str) -> Result<Vec<(String, Array)>, Data
 /// The columns of the arrays of an NPZ archive, each like [`columns`].
 ///
 /// # Errors
-/// When the bytes are no such archive, or one of its arrays cannot be read or is neither vector nor matrix.
+/// Fails if the bytes are not such an archive, or one of its arrays cannot be read or is neither vector nor matrix.
 pub fn npz_columns(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     let mut all = Vec::new();
     for (name, content) in members(bytes, label)? {
@@ -240,7 +240,7 @@ pub fn npz_columns(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> 
 /// An array of an archive: its name and its NPY file.
 type Member<'a> = (String, Cow<'a, [u8]>);
 
-/// The names and NPY files of an NPZ archive; those that are stored as they are stay where they are.
+/// The names and NPY files of an NPZ archive; uncompressed ones are not copied.
 fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataError> {
     let fail = |what: &str| damaged(label, what);
     let cut = || damaged(label, "its directory is cut short");
@@ -268,7 +268,7 @@ fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataErro
         let (mut packed, mut size) = (field(20, 4)?, field(24, 4)?);
         let (name_length, extra_length) = (field(28, 2)?, field(30, 2)?);
         let comment_length = field(32, 2)?;
-        let mut place = field(42, 4)?;
+        let mut offset = field(42, 4)?;
         let extra = at + 46 + name_length;
         let name = bytes
             .get(at + 46..extra)
@@ -278,15 +278,15 @@ fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataErro
             bytes,
             extra,
             extra_length,
-            [&mut size, &mut packed, &mut place],
+            [&mut size, &mut packed, &mut offset],
         )
         .ok_or_else(cut)?;
         at = extra + extra_length + comment_length;
 
-        let place = place.min(bytes.len());
-        let skip = little(bytes, place + 26, 2).zip(little(bytes, place + 28, 2));
+        let offset = offset.min(bytes.len());
+        let skip = little(bytes, offset + 26, 2).zip(little(bytes, offset + 28, 2));
         let (a, b) = skip.ok_or_else(cut)?;
-        let start = place + 30 + a as usize + b as usize;
+        let start = offset + 30 + a as usize + b as usize;
         let content = bytes
             .get(start..start.saturating_add(packed))
             .ok_or_else(|| fail(&format!("`{name}` is cut short")))?;
@@ -308,7 +308,7 @@ fn members<'a>(bytes: &'a [u8], label: &str) -> Result<Vec<Member<'a>>, DataErro
     Ok(members)
 }
 
-/// Sizes of 4 GiB and more stand in an extra field, in this order, those alone that do not fit.
+/// Sizes of 4 GiB and more are in an extra field, in this order, and only those that do not fit.
 fn large_sizes(bytes: &[u8], extra: usize, length: usize, sizes: [&mut usize; 3]) -> Option<()> {
     const TOO_LARGE: usize = 0xffff_ffff;
     let mut at = extra;

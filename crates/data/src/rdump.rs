@@ -1,4 +1,5 @@
-//! The R dump format of older Stan interfaces: assignments of numbers, vectors and arrays, and of what is computed of them.
+//! The R dump format of older Stan interfaces: assignments of numbers, vectors and arrays, and of expressions over
+//! them.
 //!
 //! ```text
 //! N <- 3
@@ -10,8 +11,8 @@
 //! Z <- matrix(rep(0, 6), nrow = 2)
 //! ```
 //!
-//! Expressions are those of `expression`; a statement whose value is none of numbers (a string, a list, a function of R)
-//! makes its variable one that cannot be used, and no other.
+//! Expressions are those of `expression`. A statement whose value is not numeric (a string, a list, a function of R)
+//! makes only its own variable unusable.
 //!
 //! R stores arrays with the first index running fastest; values are returned in the row-major order of
 //! [`Value`]. A literal is an integer when it has neither decimal point nor exponent, or ends in `L`.
@@ -22,7 +23,8 @@ use crate::dataset::{DataSet, Elements, Value, checked_len};
 use crate::error::DataError;
 use crate::source::{Cursor, is_name_byte};
 
-/// Elements that all ranges and `numeric(n)` of a file may ask for together: few characters must not fill the memory.
+/// Largest number of elements that all ranges and `numeric(n)` of a file may request together: a few characters must
+/// not fill the memory.
 const MAX_GENERATED: u64 = 1 << 25;
 
 /// `c(…)` and `structure(…)` inside one another.
@@ -149,9 +151,9 @@ fn to_row_major<T: Copy>(column_major: &[T], shape: &[usize]) -> Vec<T> {
 struct Parser<'a> {
     cursor: Cursor<'a>,
     variable: String,
-    /// Elements that ranges and lengths have asked for so far.
+    /// Number of elements requested by ranges and lengths so far.
     generated: u64,
-    /// What has been assigned.
+    /// The assigned variables.
     data: DataSet,
 }
 
@@ -249,13 +251,13 @@ impl<'a> Parser<'a> {
                 Elements::Tuple(_) => None::<Vec<usize>>,
             };
             let Some(dims) = dims else {
-                let message = format!("{}: dimensions must be integers ≥ 0", self.place());
+                let message = format!("{}: dimensions must be integers ≥ 0", self.location());
                 return Err(self.cursor.error(at, message));
             };
             if checked_len(&dims) != Some(vector.len()) {
                 let message = format!(
                     "{}: {} numbers do not fill .Dim = {dims:?}",
-                    self.place(),
+                    self.location(),
                     vector.len()
                 );
                 return Err(self.cursor.error(at, message));
@@ -281,7 +283,7 @@ impl<'a> Parser<'a> {
             match self.literal()?.elements {
                 Elements::Int(v) if v[0] >= 0 => self.generate(at, v[0] as u64)?,
                 _ => {
-                    let message = format!("{}: expected a length", self.place());
+                    let message = format!("{}: expected a length", self.location());
                     return Err(self.cursor.error(at, message));
                 }
             }
@@ -307,7 +309,7 @@ impl<'a> Parser<'a> {
         if self.generated > MAX_GENERATED {
             let message = format!(
                 "{}: ranges and lengths ask for more than {MAX_GENERATED} numbers in all; write larger data as JSON",
-                self.place()
+                self.location()
             );
             return Err(self.cursor.error(at, message));
         }
@@ -337,21 +339,21 @@ impl<'a> Parser<'a> {
                 if self.cursor.peek().is_some_and(is_name_byte) {
                     return Err(self
                         .cursor
-                        .error(start, format!("{}: this is no number", self.place())));
+                        .error(start, format!("{}: this is no number", self.location())));
                 }
                 let real = match text.parse::<f64>() {
                     Ok(x) if x.is_finite() => sign * x,
                     Ok(_) => {
                         let message = format!(
                             "{}: the number is too large for double precision",
-                            self.place()
+                            self.location()
                         );
                         return Err(self.cursor.error(start, message));
                     }
                     Err(_) => {
                         return Err(self
                             .cursor
-                            .error(digits, format!("{}: this is no number", self.place())));
+                            .error(digits, format!("{}: this is no number", self.location())));
                     }
                 };
                 if integer
@@ -373,12 +375,12 @@ impl<'a> Parser<'a> {
                     "NaN" => scalar(Elements::Real(vec![f64::NAN])),
                     word @ ("NA" | "NA_integer_" | "NA_real_" | "NULL") => {
                         let message =
-                            format!("{}: Stan has no missing values ({word})", self.place());
+                            format!("{}: Stan has no missing values ({word})", self.location());
                         Err(self.cursor.error(at, message))
                     }
                     word @ ("TRUE" | "FALSE" | "T" | "F") => {
                         let message =
-                            format!("{}: {word} is no number; write 0 or 1", self.place());
+                            format!("{}: {word} is no number; write 0 or 1", self.location());
                         Err(self.cursor.error(at, message))
                     }
                     word => {
@@ -421,7 +423,7 @@ impl<'a> Parser<'a> {
         &self.cursor.text[start..self.cursor.pos]
     }
 
-    /// Consumes `name(` if it comes next.
+    /// Consumes `name(` if it is next.
     fn call(&mut self, name: &str) -> bool {
         let start = self.cursor.pos;
         if self.cursor.eat_word(name) {
@@ -434,8 +436,8 @@ impl<'a> Parser<'a> {
         false
     }
 
-    /// Past what is left of a statement: to its line's end outside of all brackets and strings; `false` where the file ends
-    /// within one.
+    /// Skips the rest of a statement: to the end of its line outside of all brackets and strings; `false` if the file
+    /// ends within one.
     fn skip_statement(&mut self) -> bool {
         let mut open = 0usize;
         while let Some(b) = self.cursor.peek() {
@@ -512,11 +514,11 @@ impl<'a> Parser<'a> {
     }
 
     fn unexpected(&self, wanted: &str) -> DataError {
-        let place = (!self.variable.is_empty()).then(|| self.place());
-        self.cursor.unexpected(wanted, place)
+        let location = (!self.variable.is_empty()).then(|| self.location());
+        self.cursor.unexpected(wanted, location)
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         format!("data variable `{}`", self.variable)
     }
 }

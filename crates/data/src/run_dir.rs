@@ -16,7 +16,7 @@ const LAYOUT: u32 = 1;
 /// The files a fit may leave in its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Artefact {
-    /// Marks the folder as Jensen's and says which command wrote it.
+    /// Marks the folder as Jensen's and names the command that wrote it.
     Marker,
     /// The summary, [`crate::FitSummary`].
     Fit,
@@ -24,7 +24,7 @@ pub enum Artefact {
     DrawsCsv,
     /// Posterior draws as NetCDF-4 for ArviZ.
     DrawsNetcdf,
-    /// One JSON object an iteration.
+    /// One JSON object per iteration.
     Trace,
     /// The HTML report.
     Report,
@@ -34,7 +34,7 @@ pub enum Artefact {
     Checkpoint,
     /// Refined draws on the unconstrained scale.
     Refined,
-    /// What the files were when they were written, [`crate::Digests`].
+    /// The digests of the files when they were written, [`crate::Digests`].
     Digests,
 }
 
@@ -66,10 +66,10 @@ struct Marker {
     version: String,
 }
 
-/// Where a finished fit is kept while a new run is made in its folder.
+/// Folder of a finished fit while a new run uses its place.
 const EARLIER: &str = ".earlier";
 
-/// Moves those of the files that are there.
+/// Moves the existing files.
 fn move_files(names: &[String], from: &Path, to: &Path) -> Result<(), DataError> {
     for name in names {
         let path = from.join(name);
@@ -91,8 +91,8 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Takes a folder for a run of `command` (such as `fit`): creates it with its parents, takes an empty one, or
-    /// takes one that an earlier run of the same command wrote (whose files stay until replaced or [`RunDir::clear`]ed).
+    /// Locks a folder for a run of `command` (such as `fit`): creates it with its parents, uses an empty one, or uses
+    /// one that an earlier run of the same command wrote (whose files stay until replaced or [`RunDir::clear`]ed).
     /// Refuses a file and a folder with other people's files in it.
     pub fn create(path: &Path, command: &str) -> Result<Self, DataError> {
         if path.exists() && !path.is_dir() {
@@ -175,7 +175,7 @@ impl RunDir {
         })
     }
 
-    /// Removes the temporary files of killed runs. Only whoever holds the folder may, by a [`Claim`].
+    /// Removes the temporary files of killed runs. Only the holder of the folder's [`Claim`] may do this.
     pub fn sweep(&self) -> Result<(), DataError> {
         sweep(&self.path)
     }
@@ -185,12 +185,12 @@ impl RunDir {
         &self.path
     }
 
-    /// The command whose results the folder holds.
+    /// The command that wrote the results in the folder.
     pub fn command(&self) -> &str {
         &self.command
     }
 
-    /// Where an artefact is or will be.
+    /// The path of an artefact, which may not exist yet.
     pub fn artefact(&self, artefact: Artefact) -> PathBuf {
         self.path.join(artefact.file_name())
     }
@@ -200,7 +200,7 @@ impl RunDir {
         self.artefact(artefact).is_file()
     }
 
-    /// The artefacts that are there, in the order of [`Artefact::ALL`], the marker left out.
+    /// The existing artefacts, in the order of [`Artefact::ALL`], without the marker.
     pub fn artefacts(&self) -> Vec<PathBuf> {
         let listed = Artefact::ALL
             .iter()
@@ -208,7 +208,7 @@ impl RunDir {
         listed.map(|(a, _)| self.artefact(*a)).collect()
     }
 
-    /// Removes the artefacts of an earlier run, so that no file of an interrupted run is taken for a new one's.
+    /// Removes the artefacts of an earlier run, so that no file of an interrupted run is mistaken for a new one's.
     pub fn clear(&self) -> Result<(), DataError> {
         for path in self.artefacts() {
             fs::remove_file(&path).map_err(|e| DataError::io("remove", &path, &e))?;
@@ -216,11 +216,11 @@ impl RunDir {
         Ok(())
     }
 
-    /// Makes room for a new run. A finished fit is put aside within the folder, until [`RunDir::forget_earlier`], and comes
-    /// back with [`RunDir::bring_back`]; what a run left that did not finish is removed.
+    /// Prepares the folder for a new run. A finished fit is moved aside within the folder until
+    /// [`RunDir::forget_earlier`], and [`RunDir::bring_back`] restores it; files of an unfinished run are removed.
     ///
     /// # Errors
-    /// A file cannot be moved or removed: then the finished fit is where it was.
+    /// A file cannot be moved or removed: the finished fit is then where it was.
     pub fn make_room(&self) -> Result<(), DataError> {
         let names = Digests::names(self).filter(|_| self.has(Artefact::Fit));
         let Some(mut names) = names else {
@@ -246,7 +246,7 @@ impl RunDir {
         moved
     }
 
-    /// Brings back the fit that was put aside, in the place of what a failed run left.
+    /// Restores the fit that was moved aside, instead of the files of a failed run.
     ///
     /// # Errors
     /// A file cannot be moved or removed.
@@ -268,7 +268,7 @@ impl RunDir {
         self.forget_earlier()
     }
 
-    /// Removes the fit that was put aside, if there is one.
+    /// Removes the fit that was moved aside, if there is one.
     ///
     /// # Errors
     /// It cannot be removed.
@@ -282,7 +282,7 @@ impl RunDir {
         }
     }
 
-    /// Removes one artefact if it is there (the checkpoint of a run that has finished).
+    /// Removes one artefact if it exists (the checkpoint of a finished run).
     pub fn remove(&self, artefact: Artefact) -> Result<(), DataError> {
         let path = self.artefact(artefact);
         match fs::remove_file(&path) {
@@ -294,18 +294,19 @@ impl RunDir {
     }
 }
 
-/// A folder held for one run: until this is dropped, or the process ends in whatever way.
+/// A folder locked for one run, until this is dropped or the process ends.
 #[derive(Debug)]
 pub struct Claim(Option<File>);
 
 impl Claim {
-    /// Holds a folder, which is made where there is none. What cannot be one is left to [`RunDir::create`] to refuse.
+    /// Locks a folder, and creates it if necessary. Paths that cannot be a folder are left to [`RunDir::create`] to
+    /// reject.
     ///
     /// # Errors
     /// Another run holds it, of this process or of another.
     pub fn of(path: &Path) -> Result<Self, DataError> {
         // The folder itself is locked and no file in it: those are replaced as a whole. Where the system opens no folders,
-        // or locks none, runs are told apart by their users.
+        // or locks none, runs are distinguished by their users.
         let opened = fs::create_dir_all(path).and_then(|()| File::open(path));
         let Ok(folder) = opened else {
             return Ok(Self(None));

@@ -1,11 +1,11 @@
-//! A cursor over the text of a data file; it knows how to point at a place in it.
+//! A cursor over the text of a data file, which can point at a location in messages.
 
 use crate::error::{DataError, ParseError};
 
 /// Characters of a line shown on either side of an error. Data files often keep megabytes on one line.
 const EXCERPT_REACH: usize = 36;
 
-/// Text, a position in it (in bytes) and the name the user knows it by.
+/// Text, a position in it (in bytes) and its file name for messages.
 pub(crate) struct Cursor<'a> {
     pub text: &'a str,
     pub bytes: &'a [u8],
@@ -42,7 +42,7 @@ impl<'a> Cursor<'a> {
         self.bytes.get(self.pos).copied()
     }
 
-    /// Consumes `byte` if it comes next.
+    /// Consumes `byte` if it is next.
     #[inline]
     pub fn eat(&mut self, byte: u8) -> bool {
         let hit = self.peek() == Some(byte);
@@ -50,7 +50,7 @@ impl<'a> Cursor<'a> {
         hit
     }
 
-    /// Consumes `word` if it comes next and no name character follows it.
+    /// Consumes `word` if it is next and no name character follows it.
     pub fn eat_word(&mut self, word: &str) -> bool {
         let hit = self.bytes[self.pos..].starts_with(word.as_bytes())
             && !self
@@ -63,7 +63,7 @@ impl<'a> Cursor<'a> {
         hit
     }
 
-    /// What stands at the cursor, for "found …" in messages.
+    /// The text at the cursor, for "found …" in messages.
     pub fn found(&self) -> String {
         let rest = &self.text[self.pos..];
         match rest.chars().next() {
@@ -81,9 +81,9 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// An error at the cursor: something else should stand there, in `place` where that is known.
-    pub fn unexpected(&self, wanted: &str, place: Option<String>) -> DataError {
-        let prefix = place.map_or_else(String::new, |place| format!("{place}: "));
+    /// An error at the cursor: something else is expected there, in `location` if known.
+    pub fn unexpected(&self, wanted: &str, location: Option<String>) -> DataError {
+        let prefix = location.map_or_else(String::new, |location| format!("{location}: "));
         let message = match self.peek() {
             None => format!("{prefix}the file ends where {wanted} should follow; is it truncated?"),
             Some(_) => format!("{prefix}expected {wanted}, found {}", self.found()),

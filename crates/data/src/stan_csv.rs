@@ -1,10 +1,10 @@
 //! `draws.csv`: Stan CSV in the layout of CmdStan's variational method.
 //!
-//! Comment lines with the settings, a header `lp__,log_p__,log_g__,…`, two comment lines with the step size, a first row
-//! with the mean, one row a draw. As in CmdStan `lp__` is zero, and so are all three in the row of the mean. Numbers are
-//! the shortest text that reads back to the same bits; non-finite ones are `nan`, `inf`, `-inf`.
+//! Comment lines with the settings, a header `lp__,log_p__,log_g__,…`, two comment lines with the step size, a first
+//! row with the mean, one row per draw. As in CmdStan `lp__` is zero, and so are all three in the row of the mean.
+//! Numbers are the shortest text that reads back to the same bits; non-finite ones are `nan`, `inf`, `-inf`.
 //!
-//! What readers ask for, by their sources:
+//! The comments that readers use, according to their sources:
 //!
 //! | reader | needs |
 //! | --- | --- |
@@ -23,22 +23,22 @@ use crate::atomic::write_atomic;
 use crate::draws::{DrawsTable, DrawsVariable};
 use crate::error::DataError;
 
-/// What the comments say.
+/// The content of the comments.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StanCsvHeader {
     /// The model's name or file.
     pub model: String,
     /// The approximating family: `meanfield`, `fullrank`, or another.
     pub family: String,
-    /// What the draws are of: `approximation` or `refined`.
+    /// The source of the draws: `approximation` or `refined`.
     pub draws_of: String,
     /// The seed of the run.
     pub seed: u64,
     /// The settings of CmdStan's method.
     pub advi: AdviConfig,
-    /// The step-size scale that was found or given; 1 where there is none.
+    /// The step-size scale that was found or given; 1 if there is none.
     pub eta: f64,
-    /// Jensen's settings as they were given.
+    /// Jensen's settings as given.
     pub settings: Vec<(String, String)>,
 }
 
@@ -84,14 +84,14 @@ pub struct StanCsvComments {
     pub eta: f64,
 }
 
-/// The line below the header, after which comes the scale.
+/// The line below the header, followed by the scale.
 const ADAPTED: &str = "# Stepsize adaptation complete.";
 
 /// Columns that every file begins with.
 const LEADING: [&str; 3] = ["lp__", "log_p__", "log_g__"];
 
 impl StanCsvHeader {
-    /// The comments of a file with so many draws.
+    /// The comments of a file with this number of draws.
     pub fn comments(&self, draws: usize) -> StanCsvComments {
         let mut lines = Lines(String::new());
         lines.add(0, "jensen_version", env!("CARGO_PKG_VERSION"));
@@ -135,7 +135,7 @@ impl StanCsvHeader {
     }
 }
 
-/// The name that Stan's compiler gives a program: readers name files after it, so it must be no path.
+/// The name that Stan's compiler gives a program. Readers name files after it, so it must not contain a path.
 fn model_name(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = name.strip_suffix(".stan").unwrap_or(name);
@@ -143,7 +143,7 @@ fn model_name(file: &str) -> String {
     format!("{}_model", stem.chars().map(plain).collect::<String>())
 }
 
-/// Comment lines as they are made.
+/// Builds comment lines.
 struct Lines(String);
 
 impl Lines {
@@ -151,7 +151,7 @@ impl Lines {
         let _ = writeln!(self.0, "# {}{name}", "  ".repeat(depth));
     }
 
-    /// One `key = value`. Line ends and `=` inside would be read as something else.
+    /// One `key = value`. Line ends and `=` in values would be misread.
     fn add(&mut self, depth: usize, key: &str, value: impl Display) {
         let clean = |s: String| s.replace(|c: char| c.is_control() || c == '=', " ");
         let (key, value) = (clean(key.to_owned()), clean(value.to_string()));
@@ -164,13 +164,13 @@ impl Lines {
     }
 }
 
-/// Numbers whose text is held in memory while it is written.
+/// Numbers whose text is in memory during writing.
 const TOGETHER: usize = 1 << 18;
 
-/// Rows that a thread takes at least.
+/// Smallest number of rows per thread.
 const SHARE: usize = 16;
 
-/// Writes the draws as Stan CSV, atomically. A mean that is not known is a row of `nan`.
+/// Writes the draws as Stan CSV, atomically. An unknown mean is a row of `nan`.
 pub fn write_draws_csv(
     path: &Path,
     table: &DrawsTable,
@@ -232,8 +232,8 @@ fn push_number(line: &mut String, x: f64) {
     debug_assert!(written.is_ok(), "writing to a string cannot fail");
 }
 
-/// Reads a file written by [`write_draws_csv`]: scalar draws regrouped into variables by their subscripts. Where no comments
-/// follow the header, as in files of earlier versions, there is no row of the mean.
+/// Reads a file written by [`write_draws_csv`]: scalar draws regrouped into variables by their subscripts. Without
+/// comments after the header, as in files of earlier versions, there is no row of the mean.
 pub fn read_draws_csv(path: &Path) -> Result<(DrawsTable, StanCsvComments), DataError> {
     let text = std::fs::read_to_string(path).map_err(|e| DataError::io("read", path, &e))?;
     let fail = |line: usize, message: &str| {

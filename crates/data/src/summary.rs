@@ -9,21 +9,21 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::atomic::write_atomic_bytes;
 use crate::error::DataError;
 
-/// Version of `fit.json`, of every command: names and meanings of fields stay, fields may be added.
+/// Version of `fit.json` for every command: names and meanings of fields are stable, and fields may be added.
 pub const FIT_FORMAT: u32 = 1;
 
 /// A fit in numbers. Field names and meanings are stable; fields may be added at the end. Non-finite numbers are
 /// written as `null` and read back as NaN.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitSummary {
-    /// Version of the file's layout, [`FIT_FORMAT`]; 0 of files that were written before it was kept.
+    /// Version of the file's layout, [`FIT_FORMAT`]; 0 for files written before it was stored.
     #[serde(default)]
     pub format: u32,
     /// How the run ended, with advice.
     pub status: String,
-    /// The optimiser's word: its stopping rule was met.
+    /// The optimiser's stopping rule was satisfied.
     pub converged: bool,
-    /// Nothing speaks against using the draws: by their importance weights, or because they were refined and mixed.
+    /// The draws can be trusted, by their importance weights, or because they were refined and have mixed.
     pub trusted: bool,
     /// Evidence lower bound in nats, with all normalising constants and the Jacobian.
     #[serde(deserialize_with = "null_is_nan")]
@@ -36,9 +36,9 @@ pub struct FitSummary {
     pub khat: f64,
     /// Iterations taken.
     pub iterations: u64,
-    /// Minibatches evaluated: 256 gradients, 85 Hessian-vector products (counted twice) or 256 values make one.
+    /// Minibatches evaluated: One is 256 gradients, 85 Hessian-vector products (counted twice) or 256 values.
     pub oracle_calls: u64,
-    /// Where the time went.
+    /// Seconds by stage.
     pub seconds: Seconds,
     /// Unconstrained dimension.
     pub dim: usize,
@@ -57,17 +57,17 @@ pub struct FitSummary {
     /// Draws behind the parameter summaries.
     #[serde(default)]
     pub draws: u64,
-    /// Things the user should know.
+    /// Notes for the user.
     #[serde(default)]
     pub warnings: Vec<String>,
     /// The bound along the run, thinned; the full trace is in `trace.jsonl`.
     #[serde(default)]
     pub elbo_history: Vec<ElboPoint>,
-    /// Modes of the same mass that exchanging elements of arrays makes of the one that was fitted, itself included; left out
-    /// where there is one.
+    /// Number of modes with equal mass that exchanging elements of arrays generates from the fitted one, including
+    /// itself; omitted if there is one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub labellings: u64,
-    /// The refinement, where there was one.
+    /// The refinement, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refinement: Option<RefinementSummary>,
 }
@@ -81,12 +81,12 @@ fn is_one(count: &u64) -> bool {
     *count == 1
 }
 
-/// What a refinement from the approximation to draws of the posterior found.
+/// The result of a refinement from the approximation to draws of the posterior.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RefinementSummary {
-    /// Whether its draws have mixed, so that draws and summaries are theirs.
+    /// Whether its draws have mixed, so that draws and summaries come from it.
     pub used: bool,
-    /// Log evidence in nats, of the region reached; up to a constant where the density drops constants.
+    /// Log evidence in nats of the visited region; up to a constant if the density drops constants.
     #[serde(deserialize_with = "null_is_nan")]
     pub log_evidence: f64,
     /// Its standard error.
@@ -106,7 +106,7 @@ pub struct RefinementSummary {
     pub ess: f64,
     /// Number of refined draws.
     pub draws: u64,
-    /// Gradients that it took, one a draw.
+    /// Gradients that it took, one per draw.
     pub gradients: u64,
 }
 
@@ -126,13 +126,13 @@ pub struct Seconds {
 pub struct ParameterSummary {
     /// Name with subscripts: `theta[1]`.
     pub name: String,
-    /// The same with the labels of its dimensions, where they have some: `theta[Choate]`.
+    /// The same with the labels of its dimensions, if they have some: `theta[Choate]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Mean; `null` where the draws' tails leave none to be had.
+    /// Mean; `null` if the draws' tails do not determine it.
     #[serde(deserialize_with = "null_is_nan")]
     pub mean: f64,
-    /// Standard deviation; `null` where the draws' tails leave none to be had.
+    /// Standard deviation; `null` if the draws' tails do not determine it.
     #[serde(deserialize_with = "null_is_nan")]
     pub sd: f64,
     /// 5 % quantile.
@@ -144,7 +144,7 @@ pub struct ParameterSummary {
     /// 95 % quantile.
     #[serde(deserialize_with = "null_is_nan")]
     pub q95: f64,
-    /// Monte-Carlo standard error of the mean, where it is known: by importance weights, or between chains.
+    /// Monte-Carlo standard error of the mean, if known: by importance weights, or between chains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcse: Option<f64>,
     /// Effective sample size: the variance over the square of that standard error; of refined draws the smaller of
@@ -154,19 +154,19 @@ pub struct ParameterSummary {
     /// Nested R̂ of refined draws.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rhat: Option<f64>,
-    /// What the same draws say without weights, where the summary is weighted.
+    /// The summary of the same draws without weights, if this one is weighted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain: Option<PlainSummary>,
-    /// Tail index k̂ of the heavier of the draws' two tails; absent where they end at a bound or are few. Moments from the
-    /// order 1/k̂ on do not exist.
+    /// Tail index k̂ of the heavier of the draws' two tails; absent if they are bounded or few. Moments from the order
+    /// 1/k̂ on do not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail_khat: Option<f64>,
-    /// Why mean or standard deviation are `null`, where the tails are the reason.
+    /// The reason why mean or standard deviation are `null`, if it is the tails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub untold: Option<String>,
+    pub undefined: Option<String>,
 }
 
-/// Mean and standard deviation of an approximation's draws as they are.
+/// Mean and standard deviation of an approximation's unweighted draws.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PlainSummary {
     /// Mean.
@@ -180,7 +180,7 @@ pub struct PlainSummary {
 /// The bound at one iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ElboPoint {
-    /// The part of the run, such as `mean-field`; empty when there is only one.
+    /// The stage of the run, such as `mean-field`; empty if there is only one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stage: String,
     /// Iteration.
@@ -194,7 +194,7 @@ pub struct ElboPoint {
 }
 
 impl ParameterSummary {
-    /// What people call it: by its labels where it has some.
+    /// The displayed name: with its labels, if it has some.
     pub fn shown(&self) -> &str {
         self.label.as_deref().unwrap_or(&self.name)
     }
@@ -227,7 +227,7 @@ impl ParameterSummary {
             rhat: None,
             plain: None,
             tail_khat: None,
-            untold: None,
+            undefined: None,
         }
     }
 }

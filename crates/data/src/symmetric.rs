@@ -1,13 +1,13 @@
-//! Sparse symmetric matrices: precisions that were made elsewhere.
+//! Sparse symmetric matrices from files, such as precisions.
 //!
-//! Two formats, told apart by their first line:
+//! Two formats, distinguished by their first line:
 //!
 //! - **Matrix Market**: `%%MatrixMarket matrix coordinate real general|symmetric` (or `integer`), the size, then an entry a line,
 //!   numbered from 1, as R's `writeMM` and SciPy's `mmwrite` write it;
-//! - **triplets**: row, column and value a line, apart by commas or blanks; a header is skipped. Rows and columns are numbered from
-//!   0 where a 0 occurs and from 1 otherwise, and the largest number is the size.
+//! - **triplets**: row, column and value per line, apart by commas or blanks; a header is skipped. Rows and columns are
+//!   numbered from 0 if a 0 occurs, otherwise from 1, and the largest number is the size.
 //!
-//! A file that holds one triangle alone stands for both.
+//! A file with only one triangle represents both.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,11 +21,11 @@ use crate::table::read_bytes;
 pub struct Symmetric {
     /// Rows, and columns.
     pub size: usize,
-    /// Entries (row, column, value) numbered from 0, both triangles, column by column; no place twice.
+    /// Entries (row, column, value) numbered from 0, both triangles, column by column; no position twice.
     pub entries: Vec<(usize, usize, f64)>,
 }
 
-/// An entry as it stands in the file.
+/// An entry of the file.
 struct Entry {
     row: usize,
     column: usize,
@@ -36,14 +36,14 @@ struct Entry {
 /// Rows that may have no entry: a matrix of more is a mistake in a number.
 const MOST_EMPTY: usize = 10_000_000;
 
-/// Difference of mirrored entries that counts as rounding, relatively.
+/// Relative difference of mirrored entries that counts as rounding.
 const ROUNDING: f64 = 1e-10;
 
 impl Symmetric {
     /// Reads a matrix.
     ///
     /// # Errors
-    /// The file cannot be read, or what [`parse`](Self::parse) refuses.
+    /// The file cannot be read, or the errors of [`parse`](Self::parse).
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::parse(&read_bytes(path)?, &path.display().to_string())
     }
@@ -51,7 +51,7 @@ impl Symmetric {
     /// Reads a matrix in one of the two formats; `label` is its name in messages.
     ///
     /// # Errors
-    /// The bytes follow none of the formats, or the matrix is not symmetric; the message points at the place.
+    /// The bytes follow none of the formats, or the matrix is not symmetric; the message points at the location.
     pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let text = Cursor::text_of(bytes, label)?;
         let cursor = Cursor::new(text, label);
@@ -66,7 +66,7 @@ impl Symmetric {
     }
 }
 
-/// Words of the lines that say something, with their places.
+/// Words of the lines with content, with their locations.
 fn lines<'t>(cursor: &Cursor<'t>) -> impl Iterator<Item = (usize, Vec<(usize, &'t str)>)> {
     let mut start = cursor.pos;
     let text = cursor.text;
@@ -208,14 +208,14 @@ fn triplets(cursor: &Cursor<'_>) -> Result<(usize, Vec<Entry>), DataError> {
     Ok((size, entries))
 }
 
-/// Both triangles, where the file may hold one.
+/// Both triangles of a file that may have only one.
 fn mirrored(cursor: &Cursor<'_>, size: usize, all: Vec<Entry>) -> Result<Symmetric, DataError> {
     if size == 0 {
         return Err(cursor.error(0, "the matrix has no entries"));
     }
     let one = all.iter().all(|e| e.row >= e.column) || all.iter().all(|e| e.row <= e.column);
     // By column, then row.
-    let mut places: BTreeMap<(usize, usize), (f64, usize)> = BTreeMap::new();
+    let mut positions: BTreeMap<(usize, usize), (f64, usize)> = BTreeMap::new();
     for Entry {
         row,
         column,
@@ -223,7 +223,7 @@ fn mirrored(cursor: &Cursor<'_>, size: usize, all: Vec<Entry>) -> Result<Symmetr
         at,
     } in all
     {
-        let mut put = |place: (usize, usize)| match places.insert(place, (value, at)) {
+        let mut put = |position: (usize, usize)| match positions.insert(position, (value, at)) {
             None => Ok(()),
             Some(_) => Err(cursor.error(at, "this entry stands here for the second time")),
         };
@@ -232,9 +232,11 @@ fn mirrored(cursor: &Cursor<'_>, size: usize, all: Vec<Entry>) -> Result<Symmetr
             put((row, column))?;
         }
     }
-    let scale = places.values().fold(0.0, |m: f64, (x, _)| m.max(x.abs()));
-    for ((column, row), (value, at)) in &places {
-        let other = places.get(&(*row, *column)).map_or(0.0, |(x, _)| *x);
+    let scale = positions
+        .values()
+        .fold(0.0, |m: f64, (x, _)| m.max(x.abs()));
+    for ((column, row), (value, at)) in &positions {
+        let other = positions.get(&(*row, *column)).map_or(0.0, |(x, _)| *x);
         if (value - other).abs() > ROUNDING * scale {
             return Err(cursor.error(
                 *at,
@@ -244,7 +246,7 @@ fn mirrored(cursor: &Cursor<'_>, size: usize, all: Vec<Entry>) -> Result<Symmetr
             ));
         }
     }
-    let entries = places.into_iter().map(|((j, i), (x, _))| (i, j, x));
+    let entries = positions.into_iter().map(|((j, i), (x, _))| (i, j, x));
     Ok(Symmetric {
         size,
         entries: entries.collect(),

@@ -1,4 +1,4 @@
-//! Tables of named columns: data of models that are no programs.
+//! Tables of named columns: data of models that are not programs.
 //!
 //! A table comes from CSV or text ([`crate::table_csv`]), from NPY and NPZ files ([`crate::npy`]), or from Parquet files in
 //! builds with the feature `parquet`.
@@ -13,12 +13,12 @@ use crate::error::{DataError, ParseError};
 use crate::files::{self, HELD, bytes_in_words, held};
 use crate::{npy, table_csv};
 
-/// What a column holds.
+/// The content of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cells {
     /// Numbers; NaN where a value is missing.
     Numbers(Vec<f64>),
-    /// Words; `None` where a value is missing. A column holds words when a cell that is not missing is no number.
+    /// Words; `None` if a value is missing. A column holds words when a cell that is not missing is not a number.
     Words(Vec<Option<String>>),
 }
 
@@ -36,7 +36,7 @@ impl Cells {
         self.len() == 0
     }
 
-    /// Rows whose value is missing, counted from 0.
+    /// Rows with a missing value, counted from 0.
     pub fn missing(&self) -> Vec<usize> {
         (0..self.len()).filter(|i| self.is_missing(*i)).collect()
     }
@@ -57,9 +57,9 @@ pub struct Column {
     pub name: String,
     /// Its cells.
     pub cells: Cells,
-    /// For words read from a file: where the first cell stands that is no number.
+    /// For words read from a file: the location of the first cell that is not a number.
     pub(crate) first_word: Option<Box<ParseError>>,
-    /// For a column read from a file with a cell that has no value: what there is to say where none may be missing.
+    /// For a column read from a file with an empty cell: the message if none may be missing.
     pub(crate) first_gap: Option<DataError>,
 }
 
@@ -77,7 +77,7 @@ impl Column {
     /// The numbers of the column, NaN where a value is missing.
     ///
     /// # Errors
-    /// When a cell is no number; the message points at the first one.
+    /// Fails if a cell is not a number; the message points at the first one.
     pub fn numbers(&self) -> Result<&[f64], DataError> {
         match &self.cells {
             Cells::Numbers(x) => Ok(x),
@@ -85,10 +85,10 @@ impl Column {
         }
     }
 
-    /// Where the first word of a column of words stands.
+    /// The location of the first word of a column of words.
     pub(crate) fn no_numbers(&self) -> DataError {
-        if let Some(place) = &self.first_word {
-            return DataError::Parse(place.clone());
+        if let Some(location) = &self.first_word {
+            return DataError::Parse(location.clone());
         }
         let first = match &self.cells {
             Cells::Numbers(_) => None,
@@ -116,7 +116,7 @@ impl Column {
         }
     }
 
-    /// The distinct values in their order (numbers by size, words as the alphabet), missing ones left out.
+    /// The distinct values in order (numbers by size, words alphabetically), without missing ones.
     pub fn levels(&self) -> Vec<String> {
         match &self.cells {
             Cells::Numbers(x) => {
@@ -134,18 +134,18 @@ impl Column {
         }
     }
 
-    /// For every row the index of its value among `levels`, `None` where it is missing.
+    /// For every row the index of its value among `levels`, `None` if it is missing.
     ///
     /// # Errors
-    /// When a value is not among them.
+    /// Fails if a value is not among them.
     pub fn codes(&self, levels: &[String]) -> Result<Vec<Option<usize>>, DataError> {
-        let places: HashMap<&str, usize> = levels
+        let positions: HashMap<&str, usize> = levels
             .iter()
             .enumerate()
             .map(|(at, level)| (level.as_str(), at))
             .collect();
         let code = |text: String, row: usize| {
-            places
+            positions
                 .get(text.as_str())
                 .map(|at| Some(*at))
                 .ok_or_else(|| {
@@ -189,8 +189,8 @@ pub struct Table {
     /// The file, or the caller's label.
     source: String,
     columns: Vec<Column>,
-    /// Of the columns, by name.
-    places: HashMap<String, usize>,
+    /// The columns by name.
+    positions: HashMap<String, usize>,
     rows: usize,
 }
 
@@ -198,11 +198,11 @@ impl Table {
     /// A table of columns.
     ///
     /// # Errors
-    /// When the columns differ in length or two share a name.
+    /// Fails if the columns differ in length or two share a name.
     pub fn new(source: impl Into<String>, columns: Vec<Column>) -> Result<Self, DataError> {
         let source = source.into();
         let rows = columns.first().map_or(0, |c| c.cells.len());
-        let mut places = HashMap::with_capacity(columns.len());
+        let mut positions = HashMap::with_capacity(columns.len());
         for (at, column) in columns.iter().enumerate() {
             if column.cells.len() != rows {
                 return Err(DataError::invalid(format!(
@@ -212,7 +212,7 @@ impl Table {
                     columns[0].name
                 )));
             }
-            if places.insert(column.name.clone(), at).is_some() {
+            if positions.insert(column.name.clone(), at).is_some() {
                 return Err(DataError::invalid(format!(
                     "{source}: two columns are called `{}`; rename one",
                     column.name
@@ -222,7 +222,7 @@ impl Table {
         Ok(Self {
             source,
             columns,
-            places,
+            positions,
             rows,
         })
     }
@@ -231,15 +231,15 @@ impl Table {
     /// blanks between the cells; `*.gz` is decompressed first.
     ///
     /// # Errors
-    /// When the file cannot be read or does not follow its format.
+    /// Fails if the file cannot be read or does not follow its format.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::read_within(path, HELD)
     }
 
-    /// [`read`](Self::read) where no more than so many bytes may be decompressed.
+    /// [`read`](Self::read) with a limit on decompressed bytes.
     ///
     /// # Errors
-    /// As [`read`](Self::read), and when there are more.
+    /// The errors of [`read`](Self::read), and a file beyond the limit.
     pub fn read_within(path: &Path, most: u64) -> Result<Self, DataError> {
         Self::parse(
             &Bytes::read_within(path, most)?,
@@ -247,10 +247,10 @@ impl Table {
         )
     }
 
-    /// A table from the (decompressed) bytes of a file; `label` is its name, whose ending tells the format.
+    /// A table from the (decompressed) bytes of a file; `label` is its name, whose ending determines the format.
     ///
     /// # Errors
-    /// When the bytes do not follow the format.
+    /// Fails if the bytes do not follow the format.
     pub fn parse(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         let name = label.strip_suffix(".gz").unwrap_or(label);
         if name.ends_with(".npy") {
@@ -267,7 +267,7 @@ impl Table {
     /// A matrix in NPY format; its columns are called `V1`, `V2`, ….
     ///
     /// # Errors
-    /// When the bytes are no NPY file of numbers with one or two dimensions.
+    /// Fails if the bytes are not an NPY file of numbers with one or two dimensions.
     pub fn from_npy(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::new(label, npy::columns(bytes, "V", label)?)
     }
@@ -275,16 +275,17 @@ impl Table {
     /// The arrays of an NPZ file: a vector is a column of its name, a matrix `x` gives `x1`, `x2`, ….
     ///
     /// # Errors
-    /// When the bytes are no NPZ file, or the arrays differ in their number of rows.
+    /// Fails if the bytes are not an NPZ file, or the arrays differ in their number of rows.
     pub fn from_npz(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::new(label, npy::npz_columns(bytes, label)?)
     }
 
-    /// The columns of a Parquet file: numbers, truth values as 0 and 1, words; a list of numbers a row `x` gives `x1`, `x2`, ….
-    /// What is null is missing.
+    /// The columns of a Parquet file: numbers, truth values as 0 and 1, words; a list of numbers per row `x` gives
+    /// `x1`, `x2`, …. Null values are missing.
     ///
     /// # Errors
-    /// When the bytes are no Parquet file, a column has something else, lists differ in length, or this build has no reader.
+    /// Fails if the bytes are not a Parquet file, a column has something else, lists differ in length, or this build has no
+    /// reader.
     pub fn from_parquet(bytes: &[u8], label: &str) -> Result<Self, DataError> {
         Self::new(label, parquet_columns(bytes, label)?)
     }
@@ -312,9 +313,9 @@ impl Table {
     /// A column by name, or by its number from 1 where no column has that name.
     ///
     /// # Errors
-    /// When there is none; the message names a similar one.
+    /// Fails if there is none; the message names a similar one.
     pub fn column(&self, name: &str) -> Result<&Column, DataError> {
-        if let Some(at) = self.places.get(name) {
+        if let Some(at) = self.positions.get(name) {
             return Ok(&self.columns[*at]);
         }
         if let Ok(number @ 1..) = name.parse::<usize>()
@@ -346,7 +347,7 @@ impl Table {
     /// The numbers of a column by name, NaN where a value is missing.
     ///
     /// # Errors
-    /// When there is no such column or it holds words.
+    /// Fails if there is no such column or it holds words.
     pub fn numbers(&self, name: &str) -> Result<&[f64], DataError> {
         self.column(name)?.numbers()
     }
@@ -363,12 +364,12 @@ fn parquet_columns(_: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
 /// The bytes of a file, decompressed where its name ends in `.gz`.
 ///
 /// # Errors
-/// When the file cannot be read, its compressed stream is damaged, or is of more than a gibibyte.
+/// Fails if the file cannot be read, its compressed stream is damaged, or is of more than a gibibyte.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     read_bytes_within(path, HELD)
 }
 
-/// [`read_bytes`] with another limit on what is decompressed.
+/// [`read_bytes`] with another limit on decompressed bytes.
 ///
 /// # Errors
 /// As [`read_bytes`].

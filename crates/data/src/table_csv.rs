@@ -12,21 +12,21 @@ use crate::error::DataError;
 use crate::source::Cursor;
 use crate::table::{Cells, Column, Table};
 
-/// Words that stand for a missing value, whatever their case.
+/// Words that represent a missing value, in any case.
 pub const MISSING: [&str; 6] = ["na", "n/a", "nan", "null", ".", "?"];
 
-/// What a cell without a value is told where every row needs one.
+/// The message about a cell without a value in a column that needs one in every row.
 const NO_VALUE: &str = "a value in every row, and there is none here: leave such rows out, or give the missing values \
                         parameters of their own";
 
-/// Places in the file that are kept, each found by reading the text before it: of the other columns of a table with more,
+/// Largest number of stored locations in the file, each found by reading the text before it; for further columns,
 /// messages name no line.
-const TOLD: usize = 100;
+const REPORTED: usize = 100;
 
 /// Whether the first row names the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Header {
-    /// It does when none of its cells is a number or missing.
+    /// It has a header if none of its cells is a number or missing.
     #[default]
     Auto,
     /// It does.
@@ -35,8 +35,8 @@ pub enum Header {
     No,
 }
 
-/// A word as a cell of a table of commas, in quotes where it needs them. Characters that would steer who shows it are written
-/// out, and a word that a spreadsheet would take for a formula begins with an apostrophe, as spreadsheets write such words.
+/// A word as a cell of a CSV table, quoted if necessary. Control characters are escaped, and a word that a spreadsheet
+/// would read as a formula begins with an apostrophe, as spreadsheets write such words.
 pub fn quoted(word: &str) -> String {
     let word = harmless(word);
     let formula = word.starts_with(['=', '@', '+', '-']) && !is_number(&word);
@@ -53,14 +53,14 @@ pub fn quoted(word: &str) -> String {
 /// Reads a table from text.
 ///
 /// # Errors
-/// When the bytes are no UTF-8 text, a row has another number of cells than the first, a quote is not closed, or two
-/// columns share a name; the message points at the place.
+/// Fails if the bytes are not a UTF-8 text, a row has another number of cells than the first, a quote is not closed, or two
+/// columns share a name; the message points at the location.
 pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataError> {
     let text = Cursor::text_of(bytes, label)?;
     let text = Text::new(text, label);
     let mut names: Option<Vec<String>> = None;
     let mut columns: Vec<Vec<f64>> = Vec::new();
-    // The places of the first cell of a column that is no number, and of the first one without a value.
+    // The locations of the first cell of a column that is no number, and of the first one without a value.
     let mut words: Vec<Option<usize>> = Vec::new();
     let mut gaps: Vec<Option<usize>> = Vec::new();
     let mut width = 0;
@@ -94,8 +94,8 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
             ));
         }
         body = true;
-        let places = words.iter_mut().zip(&mut gaps);
-        for ((cell, numbers), (word, gap)) in row.iter().zip(&mut columns).zip(places) {
+        let locations = words.iter_mut().zip(&mut gaps);
+        for ((cell, numbers), (word, gap)) in row.iter().zip(&mut columns).zip(locations) {
             let missing = is_missing(&cell.text);
             if missing && gap.is_none() {
                 *gap = Some(cell.at);
@@ -120,26 +120,26 @@ pub fn parse(bytes: &[u8], label: &str, header: Header) -> Result<Table, DataErr
     let titled = names.is_some();
     let names = names.unwrap_or_else(|| (1..=width).map(|i| format!("V{i}")).collect());
     let found = words_of(&text, titled, &words)?;
-    let mut told = 0;
+    let mut reported = 0;
     let columns = names
         .into_iter()
         .zip(columns)
         .zip(words.into_iter().zip(found).zip(gaps))
         .map(|((name, numbers), ((word, found), gap))| {
-            let mut place = |at: usize, what: &str| {
-                told += 1;
+            let mut location = |at: usize, what: &str| {
+                reported += 1;
                 let message = format!("the column `{name}` needs {what}");
-                match told <= TOLD {
+                match reported <= REPORTED {
                     true => text.error(at, message),
                     false => DataError::invalid(format!("{label}: {message}")),
                 }
             };
             Column {
-                first_word: word.and_then(|at| match place(at, "numbers, and this is none") {
-                    DataError::Parse(place) => Some(place),
+                first_word: word.and_then(|at| match location(at, "numbers, and this is none") {
+                    DataError::Parse(location) => Some(location),
                     _ => None,
                 }),
-                first_gap: gap.map(|at| place(at, NO_VALUE)),
+                first_gap: gap.map(|at| location(at, NO_VALUE)),
                 cells: match word {
                     None => Cells::Numbers(numbers),
                     Some(_) => Cells::Words(found),
@@ -305,10 +305,10 @@ impl<'a> Text<'a> {
                 continue;
             }
             let raw = &self.body.as_bytes()[start..ends];
-            let mut places = raw_cells(raw, separator);
-            if places.quoted {
+            let mut locations = raw_cells(raw, separator);
+            if locations.quoted {
                 return Err(self.error(
-                    start + places.starts.pop().unwrap_or(0),
+                    start + locations.starts.pop().unwrap_or(0),
                     "this quote is not closed",
                 ));
             }
@@ -317,7 +317,7 @@ impl<'a> Text<'a> {
                 .enumerate()
                 .map(|(i, cell)| Cell {
                     text: cell.trim().into(),
-                    at: start + places.starts.get(i).copied().unwrap_or(0),
+                    at: start + locations.starts.get(i).copied().unwrap_or(0),
                 })
                 .collect();
             visit(&row)?;
@@ -325,7 +325,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Where the cells of a record begin, and whether it ends within quotes.
+/// The starts of a record's cells, and whether it ends within quotes.
 struct RawCells {
     starts: Vec<usize>,
     quoted: bool,

@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 
 use crate::error::DataError;
 
-/// Appends JSON objects, one a line. Lines are buffered until [`TraceWriter::flush`], which a run calls with every
-/// checkpoint: after a kill the file may hold more lines than the checkpoint knows (and a last one cut short), and
-/// [`TraceWriter::resume`] drops those. Dropping the writer flushes too, without saying whether that worked.
+/// Appends JSON objects, one per line. Lines are buffered until [`TraceWriter::flush`], which a run calls with every
+/// checkpoint. After a kill the file may have more lines than the checkpoint (and a truncated last one), and
+/// [`TraceWriter::resume`] removes those. Dropping the writer flushes too, without saying whether that worked.
 #[derive(Debug)]
 pub struct TraceWriter {
     path: PathBuf,
@@ -101,7 +101,7 @@ impl TraceWriter {
             .map_err(|e| DataError::io("write", &self.path, &e))
     }
 
-    /// Lines written so far, those kept by `resume` included. A checkpoint stores this number.
+    /// Lines written so far, including those kept by `resume`. A checkpoint stores this number.
     pub fn lines(&self) -> u64 {
         self.lines
     }
@@ -112,8 +112,8 @@ impl TraceWriter {
     }
 }
 
-/// Reads a trace back. A last line without line end (a run was killed while writing it) is left out; any other line
-/// that is no such object is an error with its number.
+/// Reads a trace back. An incomplete last line (a run was killed while writing it) is ignored; any other line that is
+/// not such an object is an error with its number.
 pub fn read_trace<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, DataError> {
     let text = std::fs::read_to_string(path).map_err(|e| DataError::io("read", path, &e))?;
     let complete = text.rfind('\n').map_or("", |end| &text[..end]);

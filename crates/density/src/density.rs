@@ -7,10 +7,9 @@ use crate::{ErasedRecords, Lanes, LanesMut, Pattern};
 /// A log density on ℝᵈ, evaluated for many draws at once. The model is immutable; scratch memory
 /// belongs to the caller and is made by [`LogDensity::workspace`].
 ///
-/// * Values are in nats; constants may be kept or dropped, but a method that reports an evidence
-///   bound needs them kept.
-/// * `-∞` is a legal value. A `NaN` value marks that lane as rejected and says nothing about the
-///   others. The gradient of a lane whose value is not finite is unspecified.
+/// * Values are in nats. A method may drop constants, unless it reports an evidence bound.
+/// * `-∞` is a legal value. A `NaN` value rejects that lane and does not affect the others. The gradient of a lane
+///   whose value is not finite is unspecified.
 /// * The density owns its threading: an estimator makes one call for its whole batch. The result of
 ///   a lane does not depend on how many other lanes there are, nor on the number of threads.
 pub trait LogDensity: Sync {
@@ -23,8 +22,7 @@ pub trait LogDensity: Sync {
     /// Scratch memory for batches of up to `lanes` draws.
     fn workspace(&self, lanes: usize) -> Self::Workspace;
 
-    /// The same for a caller who looks for a place to start: what is computed in it need be right to about four digits
-    /// only, where that is cheaper.
+    /// The same for a caller that searches a starting point: about four correct digits suffice if they are cheaper.
     fn rough_workspace(&self, lanes: usize) -> Self::Workspace {
         self.workspace(lanes)
     }
@@ -41,20 +39,19 @@ pub trait LogDensity: Sync {
         grad: LanesMut<'_>,
     );
 
-    /// The exchangeable records that the density sums over, where it does and can show them: methods
-    /// that see a few records at a time ask for them.
+    /// The exchangeable records that the density sums over, if it provides them: minibatch methods request them.
     fn records(&self) -> Option<ErasedRecords<'_>> {
         None
     }
 
-    /// What an evaluation of value and gradient takes of each draw, in elementary operations on numbers; about a
-    /// nanosecond each. None of densities that do not know it, or of which it differs from place to place as with a solver's
-    /// steps: those are not evaluated far from where the posterior has been seen to have mass, and sooner refined than judged by many draws.
+    /// The cost of a value and gradient per draw, in elementary operations on numbers, about a nanosecond each. `None`
+    /// if the cost is unknown or depends on the point, as for a solver's steps. Such densities are not evaluated far
+    /// from the posterior's known mass, and are refined early rather than judged by many draws.
     fn work(&self) -> Option<u64> {
         None
     }
 
-    /// Which mixed second derivatives can differ from zero, where the density knows that most vanish.
+    /// The mixed second derivatives that can differ from zero, if the density knows that most vanish.
     fn pattern(&self) -> Option<Arc<Pattern>> {
         None
     }
@@ -107,7 +104,7 @@ pub trait TwiceDifferentiable: LogDensity {
     /// `out[:, l] = ∇² log p(z[:, l]) · v[:, l]` at the draws of the last `linearize` on `ws`.
     ///
     /// # Panics
-    /// When nothing was linearised or the number of lanes differs: a caller's bug.
+    /// Panics if nothing was linearised or the number of lanes differs, which is a bug of the caller.
     fn apply(&self, ws: &mut Self::Workspace, v: Lanes<'_>, out: LanesMut<'_>);
 
     /// [`linearize`](Self::linearize) and one [`apply`](Self::apply).

@@ -1,4 +1,4 @@
-//! Second derivatives by differences of gradients, for densities that have none.
+//! Second derivatives by differences of gradients, for densities without their own.
 
 use crate::{Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 

@@ -1,4 +1,4 @@
-//! Records behind a pointer: a record density whose type a generic algorithm need not know.
+//! Records behind a pointer: a record density for generic algorithms that need not know its type.
 
 use std::any::Any;
 
@@ -38,7 +38,7 @@ fn concrete<W: 'static>(ws: &mut ErasedWorkspace) -> &mut W {
 /// its implementation for every density, and that of [`ErasedRecords`].
 macro_rules! erased {
     ($(fn $name:ident($($arg:ident: $type:ty),*);)*) => {
-        /// The object-safe face of [`RecordDensity`]; every method stands for the one of its name.
+        /// The object-safe form of [`RecordDensity`], with the same methods.
         trait Erased: Sync {
             fn dim(&self) -> usize;
             fn records(&self) -> usize;

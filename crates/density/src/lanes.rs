@@ -20,7 +20,7 @@ impl<'a> Lanes<'a> {
     /// A view of `data` as `rows × lanes`.
     ///
     /// # Panics
-    /// When `data.len() != rows * lanes`: a caller's bug.
+    /// Panics if `data.len() != rows * lanes`: a caller's bug.
     pub fn new(data: &'a [f64], rows: usize, lanes: usize) -> Self {
         assert_eq!(data.len(), rows * lanes, "a {rows} × {lanes} view");
         Self { data, rows, lanes }
@@ -36,7 +36,7 @@ impl<'a> Lanes<'a> {
         self.lanes
     }
 
-    /// All elements, row after row.
+    /// All elements, row by row.
     pub fn as_slice(&self) -> &'a [f64] {
         self.data
     }
@@ -58,7 +58,7 @@ impl<'a> LanesMut<'a> {
     /// A writable view of `data` as `rows × lanes`.
     ///
     /// # Panics
-    /// When `data.len() != rows * lanes`: a caller's bug.
+    /// Panics if `data.len() != rows * lanes`: a caller's bug.
     pub fn new(data: &'a mut [f64], rows: usize, lanes: usize) -> Self {
         assert_eq!(data.len(), rows * lanes, "a {rows} × {lanes} view");
         Self { data, rows, lanes }
@@ -74,7 +74,7 @@ impl<'a> LanesMut<'a> {
         self.lanes
     }
 
-    /// All elements, row after row.
+    /// All elements, row by row.
     pub fn as_mut_slice(&mut self) -> &mut [f64] {
         self.data
     }

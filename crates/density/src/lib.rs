@@ -1,8 +1,7 @@
 //! The contract between models and inference: batched log densities over lanes.
 //!
-//! A *lane* is one draw. Matrices of draws are `rows × lanes`, row-major, so that the
-//! lanes of one coordinate are contiguous: coordinate `d` of draw `l` stands at
-//! `data[d * lanes + l]`.
+//! A *lane* is one draw. Matrices of draws are `rows × lanes`, row-major, so the lanes of one coordinate are
+//! contiguous: coordinate `d` of draw `l` is `data[d * lanes + l]`.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -15,7 +14,7 @@
 //! | `posterior` | [`Posterior`]: names, shapes, constrained values and generated quantities |
 //! | `records` | [`RecordDensity`], [`LinearPredictor`]: exchangeable data, one minibatch at a time |
 //!
-//! What inference may rely on, and what it may not, stands on the traits themselves.
+//! The traits document the guarantees for inference.
 
 #![cfg_attr(
     not(test),

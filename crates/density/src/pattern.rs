@@ -1,4 +1,4 @@
-//! Which mixed second derivatives a density has.
+//! The mixed second derivatives of a density.
 
 /// Pairs of coordinates whose mixed second derivative can differ from zero, symmetric and without the diagonal: the
 /// neighbours in the graph of conditional dependence.
@@ -9,11 +9,11 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The pattern of these neighbours of each coordinate, those in both lists alone: a derivative that one of the two
-    /// says to vanish does, as it does not depend on the order.
+    /// The pattern of each coordinate's neighbours that are in both lists: if one of the two says that a derivative
+    /// vanishes it does, because it does not depend on the order.
     ///
     /// # Panics
-    /// When a neighbour is no coordinate: a caller's bug.
+    /// Panics if a neighbour is not a coordinate: a caller's bug.
     pub fn new(lists: Vec<Vec<u32>>) -> Self {
         let mut lists = lists;
         for (i, list) in lists.iter_mut().enumerate() {

@@ -1,8 +1,8 @@
-//! What a model says of its parameters: names, shapes, constrained values, generated quantities.
+//! A model's description of its parameters: names, shapes, constrained values, generated quantities.
 
 use std::fmt;
 
-/// Where a reported variable comes from.
+/// The source of a reported variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableKind {
     /// Declared in the parameters block.
@@ -21,7 +21,7 @@ pub struct Variable {
     pub name: String,
     /// Extents; empty for a scalar.
     pub shape: Vec<usize>,
-    /// Where it comes from.
+    /// Its source.
     pub kind: VariableKind,
     /// Whether every value is an integer.
     pub integer: bool,
@@ -39,7 +39,7 @@ impl Variable {
     }
 }
 
-/// What a coordinate is of the value that is reported of it.
+/// The relation of a coordinate to its reported value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
     /// The value, up to a shift and a factor, or something that no single value belongs to.
@@ -47,12 +47,12 @@ pub enum Scale {
     Identity,
     /// Its logarithm, or that of its distance from a bound.
     Log,
-    /// The logit of its place between two bounds.
+    /// The logit of its position between two bounds.
     Logit,
 }
 
-/// Standard deviations of logarithms can be so large that values overflow; beyond so many nats above another one they are all
-/// taken as equal.
+/// Standard deviations of logarithms can be so large that values overflow; differences beyond this number of nats are
+/// treated as equal.
 const LARGEST_LOG: f64 = 300.0;
 
 impl Scale {
@@ -85,10 +85,10 @@ pub struct DrawKey {
     pub index: u64,
 }
 
-/// Why a draw has no constrained values.
+/// The reason why a draw has no constrained values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConstrainError {
-    /// What the model said (a `reject`, a violated constraint of a transformed parameter, …).
+    /// The model's message (a `reject`, a violated constraint of a transformed parameter, …).
     pub message: String,
 }
 
@@ -114,7 +114,7 @@ pub trait Posterior: Sync {
     /// Names of the d unconstrained coordinates.
     fn unconstrained_names(&self) -> Vec<String>;
 
-    /// What each of the d coordinates is of the value that it is reported as; none where all are the values themselves.
+    /// The relation of each of the d coordinates to its reported value; empty if all are the values themselves.
     fn scales(&self) -> Vec<Scale> {
         Vec::new()
     }
@@ -123,11 +123,11 @@ pub trait Posterior: Sync {
     /// transformed parameters, generated quantities.
     ///
     /// # Errors
-    /// When the model rejects the point; `out` is then as it was.
+    /// Fails if the model rejects the point; `out` is then unchanged.
     fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError>;
 
-    /// What [`constrain`](Self::constrain) appends, for a draw a key; `points` has their points one after another. Up to
-    /// rounding it is the same, and it does not depend on which draws are asked for together.
+    /// The values that [`constrain`](Self::constrain) appends, for a draw per key; `points` has their points in
+    /// sequence. The result is the same up to rounding, and does not depend on which draws are requested together.
     fn constrain_all(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Constrained> {
         let dim = points.len().checked_div(keys.len()).unwrap_or(0);
         let one = |(i, key): (usize, &DrawKey)| {
@@ -138,7 +138,7 @@ pub trait Posterior: Sync {
         keys.iter().enumerate().map(one).collect()
     }
 
-    /// How many draws are best asked for together.
+    /// The best number of draws per request.
     fn together(&self) -> usize {
         1
     }
@@ -146,7 +146,7 @@ pub trait Posterior: Sync {
     /// The unconstrained point of the parameter values that `lookup` gives.
     ///
     /// # Errors
-    /// When a parameter is missing, has another number of elements or violates its constraint.
+    /// Fails if a parameter is missing, has another number of elements or violates its constraint.
     fn unconstrain(&self, lookup: &Unconstrained<'_>) -> Result<Vec<f64>, ConstrainError>;
 }
 

@@ -5,20 +5,19 @@ use crate::{ErasedRecords, Lanes, LanesMut, LogDensity, TwiceDifferentiable};
 /// A log density `log p(z) + Σₙ log p(xₙ | z)` over N exchangeable records, evaluated for chosen
 /// records and many draws at once.
 ///
-/// The *prior* holds everything that no record owns, the log-Jacobians of constrained parameters
-/// included. The likelihood is never scaled: estimators own the weight N/B, tempering its own. Values
-/// are in nats; −∞ is legal, and NaN rejects a lane and never the batch, as for
-/// [`LogDensity`]. Every result overwrites what stood in its place unless a method says that it adds.
+/// The *prior* holds everything that no record owns, the log-Jacobians of constrained parameters included. The
+/// likelihood is never scaled: estimators own the weight N/B, tempering its own. Values are in nats; −∞ is legal, and
+/// NaN rejects a lane and never the batch, as for [`LogDensity`]. Every result overwrites its destination unless a
+/// method says that it adds.
 ///
 /// Two layouts:
 ///
 /// * *batch*: the chosen records summed at every lane, `out[l] = Σ_{n ∈ batch} log p(xₙ | z[:, l])`;
 /// * *paired*: lane l evaluates record `records[l]` at its own `z[:, l]`, one result a lane.
 ///
-/// Records may repeat in a batch and come in any order; an empty batch gives zeros. The model is
-/// immutable; what it prepares for a batch belongs to the workspace. The density owns its threading:
-/// no bit depends on the number of threads, and other lanes reach a lane through the rounding of
-/// matrix products at most.
+/// Records may repeat in a batch and come in any order; an empty batch gives zeros. The model is immutable; prepared
+/// batches belong to the workspace. The density owns its threading: no bit depends on the number of threads, and other
+/// lanes reach a lane through the rounding of matrix products at most.
 pub trait RecordDensity: Sync {
     /// Scratch memory of one caller.
     type Workspace: Send + 'static;
@@ -70,7 +69,7 @@ pub trait RecordDensity: Sync {
         out: LanesMut<'_>,
     );
 
-    /// `out[l] = log p(x_{records[l]} | z[:, l])`. The default makes a call a lane, here and in what follows.
+    /// `out[l] = log p(x_{records[l]} | z[:, l])`. By default there is one call per lane, here and below.
     fn paired_value(
         &self,
         ws: &mut Self::Workspace,
@@ -124,12 +123,12 @@ pub trait RecordDensity: Sync {
         }
     }
 
-    /// Gradients and Hessian-vector products of groups of records, every group at a point of its
-    /// own, summed over all: *adds* `Σ_g Σ_{n ∈ g} ∇ log p(xₙ | z_g)` to `grad` and
-    /// `Σ_g Σ_{n ∈ g} ∇² log p(xₙ | z_g) v` to `product` (d each). What a table of parameters needs.
+    /// Gradients and Hessian-vector products of groups of records, every group at a point of its own, summed over all:
+    /// *adds* `Σ_g Σ_{n ∈ g} ∇ log p(xₙ | z_g)` to `grad` and `Σ_g Σ_{n ∈ g} ∇² log p(xₙ | z_g) v` to `product` (d
+    /// each). Metadata of a table of parameters.
     ///
-    /// The default makes one call a group in the batch layout; a model that can share work between
-    /// groups overrides it.
+    /// The default makes one call per group in the batch layout; a model that can share work between groups overrides
+    /// it.
     fn grouped(
         &self,
         ws: &mut Self::Workspace,
@@ -151,9 +150,9 @@ pub trait RecordDensity: Sync {
         }
     }
 
-    /// Replaces `coordinates` by those on which the likelihood of `batch` depends, ascending and
-    /// without repetition, where these are few; `false`, the default, where they are not or nobody
-    /// knows. A model answers the same for every batch.
+    /// Replaces `coordinates` by those on which the likelihood of `batch` depends, in ascending order without
+    /// repetition, if these are few; `false`, the default, if they are many or unknown. A model answers the same for
+    /// every batch.
     fn support(&self, batch: &[u32], coordinates: &mut Vec<u32>) -> bool {
         let _ = (batch, coordinates);
         false
@@ -164,19 +163,19 @@ pub trait RecordDensity: Sync {
         None
     }
 
-    /// Where the records' data come into memory a block at a time: the first record of each block, and N at the end. Whoever
-    /// has the choice visits one block after the other. `None`, the default, where all data are at hand.
+    /// If the records' data are read one block at a time: the first record of each block, and N at the end. Whoever has
+    /// the choice visits one block after the other. `None`, the default, if all data are in memory.
     fn blocks(&self) -> Option<&[u32]> {
         None
     }
 
-    /// How many records whoever goes through all of them asks for at a time.
+    /// The number of records per request in a pass over all of them.
     fn stride(&self) -> usize {
         STRIDE
     }
 
-    /// Announces records, ascending, that will be evaluated again and again, as one batch or in pieces of it: where data come
-    /// in blocks, theirs are kept at hand.
+    /// Announces records, in ascending order, that will be evaluated repeatedly, as one batch or in parts of it. If
+    /// data come in blocks, theirs stay in memory.
     fn hold(&self, records: &[u32]) {
         let _ = records;
     }
@@ -187,21 +186,20 @@ pub trait RecordDensity: Sync {
 pub struct Group<'a> {
     /// The records.
     pub records: &'a [u32],
-    /// Where they are evaluated (length d).
+    /// The point of evaluation (length d).
     pub point: &'a [f64],
 }
 
-/// A likelihood that sees z through K linear predictors a record alone: `log p(xₙ | z) = ℓₙ(ηₙ)` with
-/// `ηₙ = Aₙ z` of length K (no offset depends on z).
+/// A likelihood that depends on z only through K linear predictors per record: `log p(xₙ | z) = ℓₙ(ηₙ)` with `ηₙ = Aₙ
+/// z` of length K (no offset depends on z).
 ///
-/// Predictors of a batch of B records are a `(B·K) × lanes` matrix: predictor k of the b-th record of
-/// the batch is row `b·K + k`. An algorithm that keeps ηₙ at a point needs that point no more.
+/// Predictors of a batch of B records are a `(B·K) × lanes` matrix: predictor k of the b-th record of the batch is row
+/// `b·K + k`. An algorithm that stores ηₙ at a point does not need the point any more.
 pub trait LinearPredictor: Sync {
     /// K.
     fn width(&self) -> usize;
 
-    /// `eta = A_batch z`. Only the coordinates of [`RecordDensity::support`] are read, where it has
-    /// any.
+    /// `eta = A_batch z`. Only the coordinates of [`RecordDensity::support`] are read, if it has any.
     fn project(
         &self,
         scratch: &mut PredictorScratch,
@@ -210,8 +208,8 @@ pub trait LinearPredictor: Sync {
         eta: LanesMut<'_>,
     );
 
-    /// *Adds* `A_batchᵀ r` to `out` (`d × lanes`); only the coordinates of
-    /// [`RecordDensity::support`] are touched, where it has any.
+    /// *Adds* `A_batchᵀ r` to `out` (`d × lanes`); only the coordinates of [`RecordDensity::support`] are touched, if
+    /// it has any.
     fn adjoint(
         &self,
         scratch: &mut PredictorScratch,
@@ -239,8 +237,7 @@ pub trait LinearPredictor: Sync {
 /// coordinates with variances s: there `ηₙ ~ N(Aₙ μ, Aₙ² s)`, with squares element by element, and the
 /// expectation over z is one over η.
 pub trait LinkExpectations: Sync {
-    /// `variance[b] = Σ_i A_bi² s_i`. Only the coordinates of [`RecordDensity::support`] are read, where
-    /// it has any.
+    /// `variance[b] = Σ_i A_bi² s_i`. Only the coordinates of [`RecordDensity::support`] are read, if it has any.
     fn project_squares(
         &self,
         scratch: &mut PredictorScratch,
@@ -249,8 +246,8 @@ pub trait LinkExpectations: Sync {
         variance: &mut [f64],
     );
 
-    /// *Adds* `Σ_b A_bi² r_b` to `out[i]`; only the coordinates of [`RecordDensity::support`] are
-    /// touched, where it has any.
+    /// *Adds* `Σ_b A_bi² r_b` to `out[i]`; only the coordinates of [`RecordDensity::support`] are touched, if it has
+    /// any.
     fn adjoint_squares(
         &self,
         scratch: &mut PredictorScratch,
@@ -271,7 +268,7 @@ pub trait LinkExpectations: Sync {
     );
 }
 
-/// What a [`LinearPredictor`] may keep of the last batch, such as gathered rows of a design matrix.
+/// Data of the last batch that a [`LinearPredictor`] may store, such as gathered rows of a design matrix.
 #[derive(Clone, Debug, Default)]
 pub struct PredictorScratch {
     /// The batch to which `values` belong.
@@ -306,13 +303,13 @@ fn add_weighted(weight: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// All records of a [`RecordDensity`] as one density: prior plus the whole likelihood, records in
-/// order, a chunk at a time. A [sample](Self::sample) stands for all with a weight.
+/// All records of a [`RecordDensity`] as one density: prior plus the whole likelihood, records in order, a chunk at a
+/// time. A weighted [sample](Self::sample) can represent all of them.
 #[derive(Clone, Debug)]
 pub struct AllRecords<D> {
     density: D,
     chunk: usize,
-    /// The records that stand for all, and what each of them counts.
+    /// The representing records, and the weight of each.
     sample: Option<(Vec<u32>, f64)>,
 }
 
@@ -340,8 +337,8 @@ impl<D: RecordDensity> AllRecords<D> {
         }
     }
 
-    /// The density in which the given records stand for all N of `density`: each counts N over their
-    /// number. It shows no records of its own.
+    /// The density in which the given records represent all N of `density`, with weight N over their number. It shows
+    /// no records of its own.
     pub fn sample(density: D, records: Vec<u32>) -> Self {
         let weight = density.records() as f64 / records.len().max(1) as f64;
         Self {
@@ -356,7 +353,7 @@ impl<D: RecordDensity> AllRecords<D> {
         &self.density
     }
 
-    /// Visits the records a chunk at a time, with what each of them counts.
+    /// Visits the records a chunk at a time, with their weights.
     fn chunks(&self, batch: &mut Vec<u32>, mut each: impl FnMut(&[u32], f64)) {
         if let Some((records, weight)) = &self.sample {
             return records

@@ -6,9 +6,8 @@ use jensen_math::vmath::slices;
 use crate::{Dense, ShapeError};
 use jensen_blackbox::records::DoublyStochastic;
 
-/// `f(W; n, ε) = −log softmax(W ((1 + s ε) ⊙ xₙ))_{yₙ}` for `W` of K × P, row after row, ε standard
-/// normal: dropout of variance s² (Wang, Geffner and Domke 2024, appendix E, whose Eq. 58 needs the
-/// variance that is drawn).
+/// `f(W; n, ε) = −log softmax(W ((1 + s ε) ⊙ xₙ))_{yₙ}` for `W` of K × P, row by row, ε standard normal: dropout with
+/// variance s² (Wang, Geffner and Domke 2024, appendix E, whose Eq. 58 needs the variance that is drawn).
 ///
 /// The approximation is the second-order expansion around ε = 0. With `η = W x`,
 /// `u = W (s ε ⊙ x)`, `p = softmax(η)`, `C = diag(p) − ppᵀ` and `gₖ = pₖ − [k = y]`,
@@ -28,7 +27,7 @@ impl GaussianDropout {
     /// Features, labels below K and the standard deviation s.
     ///
     /// # Errors
-    /// When features and labels differ in number, or a label is not below K.
+    /// Fails if features and labels differ in number, or a label is not below K.
     pub fn new(
         features: Dense,
         labels: Vec<u32>,

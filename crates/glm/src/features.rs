@@ -10,7 +10,7 @@ use crate::{ShapeError, Sparse};
 pub enum Features {
     /// Every column in every row.
     Dense(Dense),
-    /// Few columns a row.
+    /// Few columns per row.
     Sparse(Sparse),
 }
 
@@ -66,7 +66,7 @@ impl Dense {
     /// Rows of doubles, row after row.
     ///
     /// # Errors
-    /// When the numbers do not fill whole rows.
+    /// Fails if the numbers do not fill whole rows.
     pub fn new(values: Vec<f64>, columns: usize) -> Result<Self, ShapeError> {
         whole_rows(values.len(), columns)?;
         Ok(Self {
@@ -75,11 +75,11 @@ impl Dense {
         })
     }
 
-    /// Rows of bytes (an image's pixels), read as `(byte − shift) · scale` with one shift and scale a
-    /// column: an eighth of the memory of doubles.
+    /// Rows of bytes (an image's pixels), read as `(byte − shift) · scale` with one shift and scale per column: an
+    /// eighth of the memory of doubles.
     ///
     /// # Errors
-    /// When the bytes do not fill whole rows, or shift or scale have another length than a row.
+    /// Fails if the bytes do not fill whole rows, or shift or scale have another length than a row.
     pub fn bytes(data: Vec<u8>, shift: Vec<f64>, scale: Vec<f64>) -> Result<Self, ShapeError> {
         whole_rows(data.len(), shift.len())?;
         if shift.len() != scale.len() {
@@ -98,7 +98,7 @@ impl Dense {
     /// Rows of bytes with every column brought to mean 0 and variance 1; constant columns become 0.
     ///
     /// # Errors
-    /// When the bytes do not fill whole rows.
+    /// Fails if the bytes do not fill whole rows.
     pub fn standardised_bytes(data: Vec<u8>, columns: usize) -> Result<Self, ShapeError> {
         let (mean, variance) = moments(&data, columns)?;
         let scale = variance.iter().map(|&variance| {
@@ -115,7 +115,7 @@ impl Dense {
     /// Rows of bytes read as `(byte − m) · scale`, m being their column's mean.
     ///
     /// # Errors
-    /// When the bytes do not fill whole rows.
+    /// Fails if the bytes do not fill whole rows.
     pub fn centred_bytes(data: Vec<u8>, columns: usize, scale: f64) -> Result<Self, ShapeError> {
         let (mean, _) = moments(&data, columns)?;
         Self::bytes(data, mean, vec![scale; columns])

@@ -23,7 +23,7 @@ impl<P: Prior> Glm<P> {
     /// The model whose coefficients are the last coordinates of the prior.
     ///
     /// # Errors
-    /// When features and outcomes differ in number, or the prior has too few coordinates.
+    /// Fails if features and outcomes differ in number, or the prior has too few coordinates.
     pub fn new(features: Features, link: Link, prior: P) -> Result<Self, ShapeError> {
         if features.rows() != link.records() {
             return Err(ShapeError(format!(

@@ -2,13 +2,13 @@
 //!
 //! Every model is p(z) ∏ₙ p(yₙ | z) over N records, with all normalising constants, in nats. [`Glm`] has K linear
 //! predictors a record, ηₙ = xₙ W: features [`Dense`] (numbers or bytes) or [`Sparse`], a [`Link`] from predictors to
-//! outcomes, and a [`Prior`] of the weights. Its coordinates are the D × K weights, D a class, and then the prior's own.
-//! [`Ppca`] integrates the scores of principal components out (Tipping and Bishop 1999). Both are a
-//! [`RecordDensity`](jensen_density::RecordDensity): methods of minibatches take them as they are, and
+//! outcomes, and a [`Prior`] of the weights. Its coordinates are the D × K weights, D a class, and then the prior's
+//! own. [`Ppca`] integrates the scores of principal components out (Tipping and Bishop 1999). Both are a
+//! [`RecordDensity`](jensen_density::RecordDensity): minibatch methods use them directly, and
 //! [`AllRecords`](jensen_density::AllRecords) makes an ordinary density of them for every other method.
 //! [`GaussianDropout`] is an objective that is noisy in its own features, a
-//! [`DoublyStochastic`](jensen_blackbox::records::DoublyStochastic) one. They are the models of the experiments of Wang,
-//! Geffner and Domke (2024), *Joint control variate for faster black-box variational inference*.
+//! [`DoublyStochastic`](jensen_blackbox::records::DoublyStochastic) one. They are the models of the experiments of
+//! Wang, Geffner and Domke (2024), *Joint control variate for faster black-box variational inference*.
 //!
 //! A logistic regression by minibatches, with its mean-field approximation:
 //!
@@ -69,7 +69,7 @@ pub use ppca::Ppca;
 pub use prior::{CommonNormal, Prior, StandardNormal};
 pub use sparse::Sparse;
 
-/// A model that cannot be built from what was given.
+/// The input does not define a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShapeError(pub String);
 

@@ -35,7 +35,7 @@ impl Link {
     /// Classes, counted from 0.
     ///
     /// # Errors
-    /// When a label is not below `classes`.
+    /// Fails if a label is not below `classes`.
     pub fn categorical(labels: Vec<u32>, classes: usize) -> Result<Self, ShapeError> {
         match labels.iter().find(|&&label| label as usize >= classes) {
             Some(label) => Err(ShapeError(format!(

@@ -43,7 +43,7 @@ struct Posterior {
     inverse: Vec<f64>,
 }
 
-/// Groups are divided into so many parts, whatever the number of threads.
+/// Number of parts of the groups, independent of the number of threads.
 const PARTS: usize = 8;
 
 impl Ppca {
@@ -86,7 +86,7 @@ impl Ppca {
         out
     }
 
-    /// `None` where M is not positive definite, which rounding alone can bring about.
+    /// `None` if M is not positive definite, which rounding alone can bring about.
     fn posterior(&self, w: &[f64]) -> Option<Posterior> {
         let k = self.components;
         let mut m = self.inner(w, w, self.p());

@@ -108,7 +108,7 @@ pub struct CommonNormal {
 }
 
 impl CommonNormal {
-    /// Where the coefficients begin in z.
+    /// Offset of the coefficients in z.
     pub fn offset(&self) -> usize {
         2 * self.width
     }

@@ -28,7 +28,7 @@ enum Entries {
 }
 
 /// The entries of one row.
-trait Row: Copy {
+trait SparseRow: Copy {
     fn len(self) -> usize;
 
     /// Column and value of an entry.
@@ -51,7 +51,7 @@ struct Floats<'a> {
     value: &'a [f64],
 }
 
-impl Row for Floats<'_> {
+impl SparseRow for Floats<'_> {
     #[inline(always)]
     fn len(self) -> usize {
         self.value.len()
@@ -76,7 +76,7 @@ struct Bytes<'a> {
     scale: f64,
 }
 
-impl Row for Bytes<'_> {
+impl SparseRow for Bytes<'_> {
     #[inline(always)]
     fn len(self) -> usize {
         self.byte.len()
@@ -97,10 +97,10 @@ impl Row for Bytes<'_> {
     }
 }
 
-/// How many rows ahead of their use entries are asked for.
+/// Number of rows by which prefetching is ahead.
 const AHEAD: usize = 6;
 
-/// Runs code on the row `n`, whatever its entries are.
+/// Runs code on the row `n` for any kind of entries.
 macro_rules! with_row {
     ($sparse:expr, $n:expr, $row:ident => $body:expr) => {{
         let range = $sparse.starts[$n as usize]..$sparse.starts[$n as usize + 1];
@@ -132,7 +132,7 @@ impl Sparse {
     /// Rows of `(column, value)` pairs; the values of a column that a row names twice are added.
     ///
     /// # Errors
-    /// When a column is not below `columns`.
+    /// Fails if a column is not below `columns`.
     pub fn new<R>(columns: usize, rows: R) -> Result<Self, ShapeError>
     where
         R: IntoIterator<Item: AsRef<[(u32, f64)]>>,
@@ -163,11 +163,10 @@ impl Sparse {
         })
     }
 
-    /// Whole rows of bytes (an image's pixels), read as `byte · scale`, of which all but the zeros are
-    /// kept, in three bytes each.
+    /// Whole rows of bytes (an image's pixels), read as `byte · scale`; nonzero ones are stored in three bytes each.
     ///
     /// # Errors
-    /// When the bytes do not fill whole rows, or there are more than 65 536 columns.
+    /// Fails if the bytes do not fill whole rows, or there are more than 65 536 columns.
     pub fn bytes(data: &[u8], columns: usize, scale: f64) -> Result<Self, ShapeError> {
         whole_rows(data.len(), columns)?;
         if columns > usize::from(u16::MAX) + 1 {
@@ -284,12 +283,12 @@ impl Sparse {
 
 jensen_math::simd_fn! {
     /// `out = Σᵢ xᵢ W[cᵢ, ·]` over the entries of a row, for at least eight columns of W.
-    fn combine, combine_fn = <V, R: Row>(row: R, w: &[f64], out: &mut [f64]) {
+    fn combine, combine_fn = <V, R: SparseRow>(row: R, w: &[f64], out: &mut [f64]) {
         let vectors = out.len().div_ceil(LANES);
         let mut first = 0;
         while first < vectors {
             let count = block(vectors - first);
-            // SAFETY: `times`, the one place that combines, asserts that W has a row of `out.len()` numbers for every column.
+            // SAFETY: `times`, the only function that combines, asserts that W has a row of `out.len()` numbers for every column.
             unsafe {
                 match count {
                     1 => combine_block::<V, R, 1>(row, w, first, out),
@@ -303,12 +302,12 @@ jensen_math::simd_fn! {
     }
 
     /// `out[cᵢ, ·] += xᵢ r` over the entries of a row, for at least eight numbers in `r`.
-    fn distribute, distribute_fn = <V, R: Row>(row: R, r: &[f64], out: &mut [f64]) {
+    fn distribute, distribute_fn = <V, R: SparseRow>(row: R, r: &[f64], out: &mut [f64]) {
         let vectors = r.len().div_ceil(LANES);
         let mut first = 0;
         while first < vectors {
             let count = block(vectors - first);
-            // SAFETY: `transposed_times`, the one place that distributes, asserts that `out` has a row of `r.len()` numbers for
+            // SAFETY: `transposed_times`, the only function that distributes, asserts that `out` has a row of `r.len()` numbers for
             // every column.
             unsafe {
                 match count {
@@ -323,7 +322,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Vectors of the next block when so many are left to cover: up to four, and never one alone after others.
+/// Number of vectors of the next block, given the number left: up to four, and never a single one after others.
 #[inline(always)]
 fn block(left: usize) -> usize {
     match left {
@@ -333,8 +332,8 @@ fn block(left: usize) -> usize {
     }
 }
 
-/// Where the vectors of a block begin. The last vector of a row ends with it, and may overlap the one before it,
-/// which is of the same block.
+/// The offsets of a block's vectors. The last vector of a row ends with it, and may overlap the one before it, which is
+/// of the same block.
 #[inline(always)]
 fn starts<const C: usize>(first: usize, width: usize) -> [usize; C] {
     let mut starts = [0; C];
@@ -349,7 +348,7 @@ fn starts<const C: usize>(first: usize, width: usize) -> [usize; C] {
 /// # Safety
 /// W has a row of `out.len() ≥ 8` numbers for every column of the row.
 #[inline(always)]
-unsafe fn combine_block<V: F64x8, R: Row, const C: usize>(
+unsafe fn combine_block<V: F64x8, R: SparseRow, const C: usize>(
     row: R,
     w: &[f64],
     first: usize,
@@ -404,7 +403,7 @@ unsafe fn add_scaled<V: F64x8, const C: usize>(
 /// # Safety
 /// `out` has a row of `r.len() ≥ 8` numbers for every column of the row.
 #[inline(always)]
-unsafe fn distribute_block<V: F64x8, R: Row, const C: usize>(
+unsafe fn distribute_block<V: F64x8, R: SparseRow, const C: usize>(
     row: R,
     r: &[f64],
     first: usize,

@@ -13,8 +13,8 @@ use crate::ops::{ElemOp, Op};
 use crate::passes;
 use crate::pattern::pattern;
 
-/// Bytes that a linearisation may keep; beyond it reading them back from memory would cost more than
-/// computing them, and every product recomputes the primal values.
+/// Bytes that a linearisation may store. Beyond this, reading them back from memory would cost more than recomputing
+/// them, and every product recomputes the primal values.
 const SAVED_LIMIT: usize = 4 << 20;
 
 /// How a graph is executed.
@@ -36,9 +36,9 @@ impl Default for Execution {
     }
 }
 
-/// A log density given by a graph whose first input is the draw z (length d, per lane) and whose
-/// first output is the scalar log density. Optimised, differentiated and planned once; the programs
-/// of second derivatives are made when first asked for.
+/// A log density given by a graph. Its first input is the draw z (length d, per lane) and its first output is the
+/// scalar log density. It is optimised, differentiated and planned once; the programs of second derivatives are built
+/// on first use.
 pub struct GraphDensity {
     dim: usize,
     execution: Execution,
@@ -71,8 +71,7 @@ impl SecondOrder {
     }
 }
 
-/// Scratch memory of a [`GraphDensity`]: one arena a thread for each program in use, and the last
-/// linearisation.
+/// Scratch memory of a [`GraphDensity`]: one arena per thread for each program in use, and the last linearisation.
 #[derive(Default)]
 pub struct GraphWorkspace {
     value: Threads,
@@ -86,7 +85,7 @@ pub struct GraphWorkspace {
     keeps: bool,
 }
 
-/// What the threads that run a program work with.
+/// The memory of the threads that run a program.
 #[derive(Default)]
 pub(crate) struct Threads {
     states: Vec<ThreadState>,
@@ -157,7 +156,7 @@ impl GraphDensity {
     /// Optimises, differentiates and plans `graph`. With a record axis all records are bound.
     ///
     /// # Panics
-    /// When the graph is not of the stated form: a front end's bug.
+    /// Panics if the graph is not of the stated form: a front end's bug.
     pub fn new(graph: &Graph, execution: Execution) -> Self {
         Self::for_batches(graph, execution, usize::MAX)
     }
@@ -174,8 +173,8 @@ impl GraphDensity {
         }
     }
 
-    /// [`new`](Self::new), which ends once `asked` gives a reason: it is asked before each step of the work, and now and then
-    /// within differentiation.
+    /// [`new`](Self::new), which ends once `asked` gives a reason. It is called before each step of the work, and
+    /// occasionally within differentiation.
     ///
     /// # Errors
     /// The reason.
@@ -234,7 +233,8 @@ impl GraphDensity {
         })
     }
 
-    /// Has evaluations end from outside: what was not computed by then is NaN. Who asks for an end must not use it.
+    /// Lets an external interrupt end evaluations: values not computed by then are NaN. After an interrupt, the result
+    /// must not be used.
     #[must_use]
     pub fn ended_by(mut self, ending: Ending) -> Self {
         self.value.end_by(&ending);
@@ -272,12 +272,11 @@ impl GraphDensity {
         self.execution.threads = threads.max(1);
     }
 
-    /// Binds a batch of records, which may repeat: values, gradients and Hessian-vector products are
-    /// those of the density of these records from now on. Nothing is planned again. A linearisation
-    /// made before does not hold any more.
+    /// Binds a batch of records, which may repeat: values, gradients and Hessian-vector products are then those of the
+    /// density of these records. The plan stays the same. A linearisation made before does not hold any more.
     ///
     /// # Panics
-    /// When the batch has more records than were planned for, or names one that is not there.
+    /// Panics if the batch has more records than were planned for, or names one that is not there.
     pub fn bind_records(&mut self, batch: &[u32]) {
         self.value.bind(batch);
         self.gradient.bind(batch);
@@ -382,7 +381,7 @@ impl GraphDensity {
 /// than it saves.
 const GRAIN: usize = 1 << 15;
 
-/// Lanes of a block: where each of them is solved, no more than give every thread one.
+/// Lanes of a block: with solvers, at most enough to give every thread one.
 fn block_width(program: &Program, threads: usize, total: usize) -> usize {
     match program.solves() {
         false => program.block(),
@@ -393,7 +392,7 @@ fn block_width(program: &Program, threads: usize, total: usize) -> usize {
     }
 }
 
-/// Runs a program over all blocks of `total` lanes; `block(first, count, state)` does the rest.
+/// Runs a program over all blocks of `total` lanes; `block(first, count, state)` does the work.
 pub(crate) fn for_blocks(
     threads: usize,
     program: &Program,
@@ -536,7 +535,7 @@ impl LogDensity for GraphDensity {
     }
 
     fn work(&self) -> Option<u64> {
-        // What a solver takes differs from place to place.
+        // The cost of a solver differs from point to point.
         (!self.gradient.solves()).then(|| self.gradient.work() as u64)
     }
 
@@ -670,7 +669,7 @@ impl TwiceDifferentiable for GraphDensity {
         self.product(&second.apply, &mut ws.apply, &ws.saved, z, v, out);
     }
 
-    /// One product alone: nothing is kept, so the primal values are used where they are computed.
+    /// A single product: nothing is stored, so the primal values are used at once.
     fn hvp(&self, ws: &mut GraphWorkspace, z: Lanes<'_>, v: Lanes<'_>, out: LanesMut<'_>) {
         self.product(&self.second().recompute, &mut ws.recompute, &[], z, v, out);
     }

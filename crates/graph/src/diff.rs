@@ -4,16 +4,15 @@
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::{Op, ScatterMap, structural};
 
-/// Adjoints that reach a node: whole-shape ones (scalars stand for uniform ones) and those of some
-/// of its elements.
+/// Adjoints that reach a node: whole-shape ones (scalars represent uniform ones) and those of some of its elements.
 #[derive(Default, Clone)]
 struct Sources {
     whole: Option<NodeId>,
     parts: Vec<(NodeId, ScatterMap)>,
 }
 
-/// What reaches a node from its users. What a per-lane user sends to a shared node comes from every
-/// lane, even where it is the same for all of them.
+/// The adjoints of a node from its users. The adjoint from a per-lane user to a shared node comes from every lane, even
+/// if it is the same for all of them.
 #[derive(Default, Clone)]
 struct Adjoint {
     once: Sources,
@@ -21,11 +20,11 @@ struct Adjoint {
 }
 
 impl Graph {
-    /// The gradient of the scalar `output` with respect to `wrt`, one value a node, each of the
-    /// shape of its node. For a shared node the gradient is the sum over lanes.
+    /// The gradient of the scalar `output` with respect to `wrt`, one value per node, each of the shape of its node.
+    /// For a shared node the gradient is the sum over lanes.
     ///
     /// # Panics
-    /// When `output` is not a scalar.
+    /// Panics if `output` is not a scalar.
     pub fn gradient(&mut self, output: NodeId, wrt: &[NodeId]) -> Vec<NodeId> {
         match self.gradient_unless(output, wrt, &|| None) {
             Ok(gradient) => gradient,
@@ -77,7 +76,7 @@ impl Graph {
         Ok(whole.collect())
     }
 
-    /// Which of the present nodes depend on any of `wrt`.
+    /// The present nodes that depend on any of `wrt`.
     fn depends_on(&self, wrt: &[NodeId]) -> Vec<bool> {
         let mut active = vec![false; self.len()];
         for id in self.ids() {
@@ -87,7 +86,7 @@ impl Graph {
         active
     }
 
-    /// The whole adjoint of a node from what its users sent.
+    /// The whole adjoint of a node, from those of its users.
     fn total(&mut self, node: NodeId, collected: Adjoint) -> Option<NodeId> {
         let shape = self.shape(node);
         let once = self.collect(collected.once, shape);
@@ -112,7 +111,7 @@ impl Graph {
         Some(self.scatter(&parts, shape.len as usize))
     }
 
-    /// Where the adjoint that `user` sends to `arg` is collected.
+    /// The collector of the adjoint from `user` to `arg`.
     fn sources<'a>(
         &self,
         user: NodeId,
@@ -214,8 +213,8 @@ impl Graph {
         });
     }
 
-    /// The derivative of `outputs` along a direction: `seeds` gives a tangent (of the node's shape)
-    /// for some nodes. `None` where the derivative is zero.
+    /// The derivative of `outputs` along a direction: `seeds` gives a tangent (of the node's shape) for some nodes.
+    /// `None` if the derivative is zero.
     pub fn tangent(
         &mut self,
         outputs: &[NodeId],
@@ -292,7 +291,7 @@ impl Graph {
         total
     }
 
-    /// Which nodes are needed for `outputs`.
+    /// The nodes needed for `outputs`.
     pub(crate) fn needed_for(&self, outputs: &[NodeId]) -> Vec<bool> {
         let mut needed = vec![false; self.len()];
         for output in outputs {

@@ -5,8 +5,8 @@
 //! Constraint helpers ([`Expr::positive`], [`Expr::interval`], …) return the constrained value and
 //! add the log-Jacobian of the transform to the density.
 //!
-//! Mistakes (lengths that do not agree, an index out of range) do not panic where they are made: the
-//! first one is kept with its place in the source, and [`Builder::try_density`] returns it.
+//! Errors (mismatched lengths, an index out of range) do not panic immediately: the first one is kept with its location
+//! in the source, and [`Builder::try_density`] returns it.
 //!
 //! ```
 //! use jensen_density::{Lanes, LanesMut, LogDensity};
@@ -61,12 +61,12 @@ use crate::passes;
 
 pub use matrix::{Matrix, RecordMatrix};
 
-/// A mistake in an expression, with the place in the source that made it.
+/// A mistake in an expression, with the location in the source that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExprError {
-    /// What is wrong.
+    /// The fault.
     pub message: String,
-    /// The caller's place in its source.
+    /// The caller's location in its source.
     pub location: &'static Location<'static>,
 }
 
@@ -90,7 +90,7 @@ struct State {
     parameters: Vec<NodeId>,
     log_jacobians: Vec<NodeId>,
     error: Option<ExprError>,
-    /// The site of each place in the caller's source.
+    /// The site of each location in the caller's source.
     sites: BTreeMap<(&'static str, u32, u32), u32>,
 }
 
@@ -110,7 +110,7 @@ pub struct RecordIndices<'b> {
     least: u32,
 }
 
-/// What can stand where an expression is expected: an [`Expr`] or a number.
+/// Types that can be used as an expression: an [`Expr`] or a number.
 pub trait Operand<'b> {
     /// The value as an expression of `builder`.
     fn expr(self, builder: &'b Builder) -> Expr<'b>;
@@ -172,8 +172,8 @@ impl Builder {
         self.data(values).reshape(rows, cols)
     }
 
-    /// A column of data along the record axis, one number a record. All columns must have the same
-    /// number of records; a batch of them is bound with [`GraphDensity::bind_records`].
+    /// A column of data along the record axis, one number per record. All columns must have the same number of records;
+    /// a batch of them is bound with [`GraphDensity::bind_records`].
     #[track_caller]
     pub fn record(&self, values: &[f64]) -> Expr<'_> {
         if let Err(message) = self.check_records(values.len()) {
@@ -183,7 +183,7 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Columns of data along the record axis: `width` numbers a record, record after record.
+    /// Columns of data along the record axis: `width` numbers per record, record after record.
     #[track_caller]
     pub fn record_matrix(&self, values: &[f64], width: usize) -> RecordMatrix<'_> {
         if width > 0 && !values.len().is_multiple_of(width) {
@@ -238,7 +238,7 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// The values one after another.
+    /// The values in sequence.
     #[track_caller]
     pub fn concat(&self, parts: &[Expr<'_>]) -> Expr<'_> {
         if parts.iter().any(|part| part.shape().record) {
@@ -323,10 +323,10 @@ impl Builder {
         Ok(GraphDensity::new(&self.try_graph(log_density)?, execution))
     }
 
-    /// [`try_density`](Self::try_density) for programs whose expressions are known to be right.
+    /// [`try_density`](Self::try_density) for programs whose expressions are known to be correct.
     ///
     /// # Panics
-    /// When `try_density` returns an error, with its message.
+    /// Panics if `try_density` returns an error, with its message.
     #[track_caller]
     pub fn density(&self, log_density: Expr<'_>, execution: Execution) -> GraphDensity {
         match self.try_density(log_density, execution) {
@@ -342,7 +342,7 @@ impl Builder {
         }
     }
 
-    /// Keeps the first mistake; the value stands in for the one that could not be made.
+    /// Keeps the first error, and returns a placeholder for the value.
     #[track_caller]
     fn fail(&self, message: String) -> Expr<'_> {
         let location = Location::caller();
@@ -352,8 +352,8 @@ impl Builder {
         self.wrap(node)
     }
 
-    /// Makes nodes whose site is the caller's place in its source, so that the copies of an
-    /// expression that a loop makes are recognised.
+    /// Sets the site of new nodes to the caller's location in its source, so that the copies of an expression in a loop
+    /// are recognised.
     #[track_caller]
     fn emit(
         &self,
@@ -368,8 +368,8 @@ impl Builder {
                 Ok(state.graph.constant(f64::NAN))
             } else {
                 let next = state.sites.len() as u32 + 1;
-                let place = (location.file(), location.line(), location.column());
-                let site = *state.sites.entry(place).or_insert(next);
+                let location = (location.file(), location.line(), location.column());
+                let site = *state.sites.entry(location).or_insert(next);
                 state.graph.set_site(site);
                 let made = make(&mut state.graph, args);
                 state.graph.set_site(0);
@@ -469,7 +469,7 @@ impl<'b> Expr<'b> {
         self.gather(&range.collect::<Vec<usize>>())
     }
 
-    /// The elements at `indices`, from zero, as often as they are named.
+    /// The elements at `indices`, from zero, with repetitions.
     #[track_caller]
     pub fn gather(self, indices: &[usize]) -> Expr<'b> {
         self.fixed(|graph, x| {
@@ -485,7 +485,7 @@ impl<'b> Expr<'b> {
         })
     }
 
-    /// For each record, the element that its index names.
+    /// For each record, the element at its index.
     #[track_caller]
     pub fn gather_record(self, indices: RecordIndices<'b>) -> Expr<'b> {
         if !std::ptr::eq(indices.builder, self.builder) {

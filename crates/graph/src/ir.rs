@@ -1,8 +1,8 @@
 //! The tables of an expression graph: nodes, constants, index lists, outputs.
 //!
-//! Every value is a flat list of elements for each draw (matrices are column-major) and, at run
-//! time, one row of contiguous lanes for each element. Typed ids point into tables; a node's
-//! arguments always stand before it, so the node table is a topological order.
+//! Every value is a flat list of elements for each draw (matrices are column-major) and, at run time, one row of
+//! contiguous lanes for each element. Typed ids point into tables. A node's arguments always precede it, so the node
+//! table is a topological order.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -68,8 +68,8 @@ id!(
     "r"
 );
 
-/// How many elements a value has: `len`, or `len` for each record of the batch when `record` is
-/// set (element j of record r then stands at `r * len + j`).
+/// How many elements a value has: `len`, or `len` for each record of the batch if `record` is set (element j of record
+/// r is then at `r * len + j`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Shape {
     /// Number of elements (for each record).
@@ -112,8 +112,8 @@ impl Shape {
     }
 }
 
-/// When a value is known and how many copies of it there are. The order is that of binding:
-/// the placement of a result is the latest of its arguments'.
+/// The time at which a value is known, and its number of copies. The order is that of binding: the placement of a
+/// result is the latest of its arguments'.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Placement {
     /// Known when the graph is built; folded.
@@ -127,7 +127,7 @@ pub enum Placement {
 /// One node: an operation on earlier nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it computes.
+    /// Its operation.
     pub op: Op,
     /// Number of elements of the result.
     pub shape: Shape,
@@ -261,7 +261,7 @@ impl Graph {
         &self.nodes[id.index()]
     }
 
-    /// What a node computes.
+    /// The operation of a node.
     pub fn op(&self, id: NodeId) -> Op {
         self.nodes[id.index()].op
     }
@@ -340,7 +340,7 @@ impl Graph {
         self.records.first().map(RecordColumn::count)
     }
 
-    /// The source expression that the nodes made from now on belong to; see [`Node::site`].
+    /// The source expression of new nodes; see [`Node::site`].
     pub fn set_site(&mut self, site: u32) {
         self.site = site;
     }
@@ -381,8 +381,7 @@ impl Graph {
         self.append(op, args, shape, self.site, key)
     }
 
-    /// When the result of `op` on `args` is known; nothing along the record axis is known before a
-    /// batch is bound.
+    /// The placement of the result of `op` on `args`; no value along the record axis is known before a batch is bound.
     fn placement_of(&self, op: Op, args: &[NodeId], shape: Shape) -> Placement {
         match op {
             Op::Const(_) => Placement::Constant,
@@ -460,7 +459,7 @@ impl Graph {
         id
     }
 
-    /// The id of a solver: that of the same solver made before, if there is one.
+    /// The id of a solver; equal solvers share one.
     pub(crate) fn intern_solver(&mut self, solver: &Arc<Solver>) -> SolverId {
         let found = self
             .solvers
@@ -472,8 +471,8 @@ impl Graph {
         }))
     }
 
-    /// The id of a record column: that of the same column made before, if there is one. What is evaluated has columns of
-    /// one length; a graph under construction may have several axes.
+    /// The id of a record column; equal columns share one. An evaluated graph has columns of one length; a graph under
+    /// construction may have several axes.
     pub(crate) fn intern_record(&mut self, record: RecordColumn) -> RecordId {
         let key = match &record {
             RecordColumn::Values { values, .. } => const_key(values),
@@ -506,8 +505,8 @@ impl Graph {
         id
     }
 
-    /// Adds a node as it stands, even if the same node was made before: how the text form is read.
-    /// The caller verifies it.
+    /// Adds a node without simplification, even if an equal one exists, for reading the text form. The caller verifies
+    /// it.
     pub(crate) fn push_verbatim(&mut self, op: Op, args: &[NodeId], shape: Shape, site: u32) {
         self.append(op, args, shape, site, node_key(op, args, shape));
     }

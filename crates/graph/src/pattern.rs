@@ -1,4 +1,4 @@
-//! Which mixed second derivatives of a log density vanish.
+//! The mixed second derivatives of a log density that vanish.
 //!
 //! The gradient's elements are followed back to the coordinates that they are computed from: where element i is not
 //! computed from coordinate j, the derivative by both is zero everywhere. Sets of coordinates are interned, as most of the
@@ -12,15 +12,15 @@ use jensen_density::Pattern;
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{ElemOp, MatMul, Op, ScatterMap};
 
-/// Members of sets that may be looked at while they are joined, some tenths of a second; beyond it most pairs are taken to
-/// have a derivative. It is no limit on time, as families depend on it.
+/// Members of sets that may be looked at while they are joined, some tenths of a second; beyond it most pairs are taken
+/// to have a derivative. It is not a limit on time, as families depend on it.
 const MOST: usize = 1 << 24;
 
 /// An interned set; 0 is the empty one.
 type SetId = u32;
 
-/// The pattern of a graph whose first input is the draw and whose second output is the gradient; `None` where there is
-/// a record axis, or too much depends on too much.
+/// The pattern of a graph whose first input is the draw and whose second output is the gradient; `None` if there is a
+/// record axis, or too many elements depend on too many.
 pub(crate) fn pattern(graph: &Graph) -> Option<Arc<Pattern>> {
     if graph.record_count().is_some() {
         return None;
@@ -63,14 +63,14 @@ fn dependence(
         Op::Elem(op) if flat.contains(&op) => vec![0; len],
         Op::Elem(op) => {
             // Scalars broadcast.
-            let place = |len: usize, i: usize| if len == 1 { 0 } else { i };
+            let position = |len: usize, i: usize| if len == 1 { 0 } else { i };
             let constants: Vec<Option<&[f64]>> = graph
                 .args(id)
                 .iter()
                 .map(|&arg| graph.constant_value(arg))
                 .collect();
             let is_zero = |which: usize, i: usize| {
-                constants[which].is_some_and(|table| table[place(table.len(), i)] == 0.0)
+                constants[which].is_some_and(|table| table[position(table.len(), i)] == 0.0)
             };
             (0..len)
                 .map(|i| {
@@ -78,7 +78,7 @@ fn dependence(
                     let product =
                         matches!(op, ElemOp::Mul | ElemOp::Fma) && (is_zero(0, i) || is_zero(1, i));
                     let used = args.iter().skip(if product { 2 } else { 0 });
-                    used.fold(0, |set, arg| sets.union(set, arg[place(arg.len(), i)]))
+                    used.fold(0, |set, arg| sets.union(set, arg[position(arg.len(), i)]))
                 })
                 .collect()
         }
@@ -88,7 +88,7 @@ fn dependence(
             index.iter().map(|&i| args[0][i as usize]).collect()
         }
         Op::Scatter(maps) => {
-            // What meets in one place is joined at once: one after the other costs the square of its number.
+            // Sets that meet at one element are joined at once: one after the other costs the square of its number.
             let mut met = vec![Vec::new(); len];
             for (arg, map) in args.iter().zip(maps) {
                 match map {
@@ -175,8 +175,8 @@ fn product(
     }
     if constants.iter().all(Option::is_none) {
         // All of a row meets all of a column.
-        let mut line = |which: usize, places: &mut dyn Iterator<Item = usize>| {
-            let met: Vec<SetId> = places.map(|at| args[which][at]).collect();
+        let mut line = |which: usize, positions: &mut dyn Iterator<Item = usize>| {
+            let met: Vec<SetId> = positions.map(|at| args[which][at]).collect();
             sets.all([&met[..]].into_iter())
         };
         let rows: Vec<SetId> = (0..m)
@@ -230,7 +230,7 @@ struct Sets {
     joined: usize,
     /// Scratch: which coordinates a union has.
     marked: Vec<bool>,
-    /// Scratch: which sets a union has seen.
+    /// Scratch: the sets that a union has visited.
     seen: Vec<u32>,
     round: u32,
 }
@@ -249,7 +249,7 @@ impl Sets {
         }
     }
 
-    /// Whether no pattern is made of them: from then on nothing is joined.
+    /// Whether the pattern is given up: from then on no sets are joined.
     fn are_too_many(&self) -> bool {
         self.joined > MOST
     }
@@ -380,7 +380,7 @@ mod tests {
         assert!(pattern(&graph).is_none());
     }
 
-    /// A million entries, each of the product of a row and a column: they are not walked through one by one.
+    /// A million entries, each the product of a row and a column; the pass does not visit them one by one.
     #[test]
     fn a_product_of_large_matrices_takes_no_time() {
         let rows = 1000_u32;

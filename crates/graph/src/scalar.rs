@@ -1,5 +1,5 @@
-//! The slow evaluator: one draw, one node at a time, from the scalar definitions. It shares nothing
-//! with the executor but the graph, and is what the executor is tested against.
+//! The slow evaluator: one draw, one node at a time, from the scalar definitions. It shares only the graph with the
+//! executor, which is tested against it.
 
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::{Op, Pass, ScatterMap, Solver, structural};
@@ -10,7 +10,7 @@ use jensen_math::simd::Simd;
 /// `batch` lists the records (all of them, in order, when `None`).
 ///
 /// # Panics
-/// When the inputs do not have the lengths of the graph's inputs.
+/// Panics if the inputs do not have the lengths of the graph's inputs.
 pub fn evaluate(graph: &Graph, inputs: &[&[f64]], batch: Option<&[u32]>) -> Vec<Vec<f64>> {
     let all: Vec<u32>;
     let batch = match batch {
@@ -23,7 +23,7 @@ pub fn evaluate(graph: &Graph, inputs: &[&[f64]], batch: Option<&[u32]>) -> Vec<
     evaluate_with(graph, graph.outputs(), inputs, batch, &[])
 }
 
-/// The values of all nodes at one draw, by index: for a look at what happens inside.
+/// The values of all nodes at one draw, by index, for inspection.
 ///
 /// # Panics
 /// As [`evaluate`].

@@ -1,8 +1,9 @@
 //! Series that a program makes of standard normal shocks, and the same density over the series themselves.
 //!
-//! A recursion `x_t = m_t + s_t z_t` with z_t ~ N(0, 1) and m_t made of earlier elements, as of a random walk or of log
-//! variances, lets every element hang on all shocks before it: over z the Hessian is dense, over x an element meets its
-//! neighbours and what m and s are made of. `z_t = (x_t − m_t)/s_t`, and the log-Jacobian is `−Σ log |s_t|`.
+//! A recursion `x_t = m_t + s_t z_t` with z_t ~ N(0, 1) and m_t a function of earlier elements, such as a random walk
+//! or log variances, makes every element depend on all shocks before it. Over z the Hessian is dense; over x an element
+//! interacts only with its neighbours and the parameters of m and s. `z_t = (x_t − m_t)/s_t`, and the log-Jacobian is
+//! `−Σ log |s_t|`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,7 +12,7 @@ use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op};
 use crate::passes::{compact, import, optimise, transplant};
 
-/// Fewest elements that follow others: less is no series.
+/// Fewest elements that follow others: less is not a series.
 const FEWEST: usize = 8;
 
 /// An element of a series.
@@ -25,7 +26,7 @@ struct Link {
     scale: NodeId,
 }
 
-/// A log density whose coordinates are, among others, shocks of series.
+/// A log density whose coordinates include shocks of series.
 #[derive(Clone, Debug)]
 pub struct Series {
     graph: Graph,
@@ -33,8 +34,8 @@ pub struct Series {
 }
 
 impl Series {
-    /// The series of a graph whose first input are the coordinates and whose first output is the log density, of the
-    /// coordinates that `scattered` says to be about 0 with scale 1; `None` where there are none.
+    /// The series of a graph whose first input has the coordinates and whose first output is the log density, for the
+    /// coordinates that are about 0 with scale 1 according to `scattered`; `None` if there are none.
     pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
         let unit = unit_normal(graph, scattered);
         if unit.len() < FEWEST {
@@ -58,10 +59,10 @@ impl Series {
         (long && stands_apart(&graph, &links)).then_some(Self { graph, links })
     }
 
-    /// The density over the elements of the series, in the places of their shocks.
+    /// The density over the elements of the series, in place of their shocks.
     ///
     /// # Panics
-    /// Never: there is an input.
+    /// Never, because there is an input.
     pub fn over_elements(&self) -> Recentred {
         let input = self
             .graph
@@ -118,7 +119,7 @@ impl Series {
     }
 }
 
-/// The graph with cumulative sums of what hangs on the coordinates `unit` as additions of numbers.
+/// The graph with cumulative sums over the coordinates `unit` expanded to scalar additions.
 fn unrolled(graph: &Graph, unit: &BTreeSet<u32>) -> Graph {
     let mut hangs = vec![false; graph.len()];
     let mut out = graph.like();
@@ -153,7 +154,7 @@ fn unrolled(graph: &Graph, unit: &BTreeSet<u32>) -> Graph {
 #[derive(Clone, Copy, Debug)]
 struct Affine {
     shock: u32,
-    /// Nothing stands for 0.
+    /// Nothing represents 0.
     location: Option<NodeId>,
     scale: NodeId,
 }
@@ -164,7 +165,7 @@ struct Search {
     /// Coordinates about 0 with scale 1.
     unit: BTreeSet<u32>,
     known: HashMap<NodeId, Option<Affine>>,
-    /// Nodes that were found to be elements: what stands on them does not look beyond.
+    /// Nodes that are known to be elements: their users do not look beyond.
     elements: BTreeSet<NodeId>,
 }
 
@@ -209,7 +210,7 @@ impl Search {
         matches!(self.graph.elem_op(id), Some(Add | Fma | Mul | Neg | Sub))
     }
 
-    /// A scalar node as an affine function of one shock, where it is one.
+    /// A scalar node as an affine function of one shock, if it is one.
     fn affine(&mut self, id: NodeId) -> Option<Affine> {
         if !self.graph.shape(id).is_scalar() {
             return None;
@@ -255,7 +256,7 @@ impl Search {
         self.combined(op, &args, &found)
     }
 
-    /// What a linear operation makes of an affine argument; nothing where it has two.
+    /// The result of a linear operation on an affine argument; none if it has two.
     fn combined(
         &mut self,
         op: ElemOp,
@@ -305,7 +306,7 @@ impl Search {
     }
 }
 
-/// The elements on which each element's location and scale stand, without those on which these stand in turn.
+/// The elements that each element's location and scale depend on, without indirect ones.
 fn followers(graph: &Graph, links: &[Link]) -> BTreeMap<NodeId, Vec<NodeId>> {
     let elements: BTreeSet<NodeId> = links.iter().map(|link| link.element).collect();
     let of = |link: &Link| {
@@ -324,7 +325,7 @@ fn followers(graph: &Graph, links: &[Link]) -> BTreeMap<NodeId, Vec<NodeId>> {
     links.iter().map(|link| (link.element, of(link))).collect()
 }
 
-/// Whether locations and scales see the shocks of the series through its elements alone.
+/// Whether locations and scales depend on the shocks of the series only through its elements.
 fn stands_apart(graph: &Graph, links: &[Link]) -> bool {
     let elements: BTreeSet<NodeId> = links.iter().map(|link| link.element).collect();
     let shocks: BTreeSet<u32> = links.iter().map(|link| link.shock).collect();
@@ -349,7 +350,7 @@ mod tests {
     use crate::centring::Spread;
     use crate::{Execution, GraphDensity, evaluate};
 
-    /// Coordinates: log s, a, then shocks of `x_t = a x_{t−1} + s z_t`, which twelve numbers are seen about.
+    /// Coordinates: log s, a, then shocks of `x_t = a x_{t−1} + s z_t`, with twelve observations.
     fn autoregression() -> (Graph, Vec<Scattered>) {
         let mut g = Graph::new();
         let z = g.input(14);

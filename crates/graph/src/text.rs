@@ -1,7 +1,6 @@
 //! The text form of a graph, which prints and parses back.
 //!
-//! Tables stand first, then one node a line, then the outputs; blank lines and lines that start
-//! with `#` are skipped.
+//! Tables come first, then one node per line, then the outputs; blank lines and lines that start with `#` are skipped.
 //!
 //! ```text
 //! c0 = [1.0, -0.5, inf]
@@ -18,11 +17,10 @@
 //! outputs %5
 //! ```
 //!
-//! A node states its shape (`[]` one element, `[n]`, `[n/record]`), its placement, its operation
-//! with attributes and arguments, and `@site` when the site is known. Numbers are printed with as
-//! many digits as reading them back takes; a NaN that is not the standard one is printed as
-//! `nan(0x…)` with its bits. Parsing pushes nodes as they stand, without simplification, so ids stay
-//! the same; every node is verified as it is read.
+//! A node states its shape (`[]` one element, `[n]`, `[n/record]`), its placement, its operation with attributes and
+//! arguments, and `@site` when the site is known. Numbers are printed with enough digits to read them back exactly; a
+//! NaN other than the standard one is printed as `nan(0x…)` with its bits. Parsing adds nodes without simplification,
+//! so ids stay the same; every node is verified as it is read.
 
 mod solver;
 
@@ -40,12 +38,12 @@ use crate::verify;
 /// Tables of at most this many entries are printed whole by [`Graph::summary`].
 const SUMMARY_ENTRIES: usize = 8;
 
-/// Why a text is not a graph.
+/// The reason why a text is not a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
     /// The line, counted from one.
     pub line: usize,
-    /// What is wrong there.
+    /// The error there.
     pub message: String,
 }
 
@@ -359,7 +357,7 @@ fn write_node(graph: &Graph, id: NodeId, f: &mut fmt::Formatter<'_>) -> fmt::Res
     f.write_char('\n')
 }
 
-/// The words of a line after those already read.
+/// The remaining words of a line.
 struct Words<'a> {
     rest: std::iter::Peekable<std::str::SplitWhitespace<'a>>,
 }
@@ -606,7 +604,7 @@ impl Reader {
         })
     }
 
-    /// The number of a table entry like `c3`, of which there are `count`.
+    /// The number of a table entry such as `c3`, among `count`.
     fn entry(&self, word: &str, prefix: &str, count: usize) -> Result<usize, String> {
         let number = word
             .strip_prefix(prefix)

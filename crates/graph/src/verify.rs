@@ -1,8 +1,8 @@
 //! The verifier, run between passes. A graph is well formed when
 //!
-//! 1. every argument stands before its user;
+//! 1. every argument precedes its user;
 //! 2. every node's shape follows from its operation and its arguments' shapes;
-//! 3. index lists are as long as they must be and every index is in range;
+//! 3. index lists have the required length and every index is in range;
 //! 4. record columns all have the same number of records, and their indices are in range;
 //! 5. the placement is the latest of the arguments' (shared at least for record data);
 //! 6. outputs are nodes of the graph.
@@ -31,7 +31,7 @@ pub fn verify(graph: &Graph) -> Result<(), String> {
     }
 }
 
-/// [`verify`] in debug builds: a violation there is a bug of a pass.
+/// [`verify`] in debug builds: a violation is a bug of a pass.
 pub(crate) fn debug_verify(graph: &Graph) {
     if cfg!(debug_assertions)
         && let Err(problem) = verify(graph)

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use jensen::data::{Adjacency, Symmetric, Table};
-use jensen::latent::{Files, Known, Learning, Request, Settings, TableModel, fit_table, fitted};
+use jensen::latent::{Files, Known, LatentSpec, Learning, Settings, TableModel, fit_table, fitted};
 use jensen::run::{Budget, Control, Identity, Silent};
 
 /// The files that the prior names.
@@ -29,12 +29,12 @@ impl Files for Data {
 fn main() -> Result<(), jensen::Error> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../data/germany");
     let table = Table::read(&folder.join("oral.csv"))?;
-    let request = Request {
+    let request = LatentSpec {
         prior: "icar(graph=germany.graph, on=region)".into(),
         likelihood: "poisson".into(),
         response: Some("cases".into()),
         exposure: Some("expected".into()),
-        ..Request::default()
+        ..LatentSpec::default()
     };
     let model = TableModel::new(&request, &table, &Data(folder))?;
 

@@ -71,7 +71,7 @@ fn survivors(n: usize) -> Vec<Survival> {
     let mut stream = Stream::new(1, Purpose::new("survival times"), 0, 0);
     (0..n)
         .map(|i| {
-            let scale = (1.0 + place(i, n).sin()).exp();
+            let scale = (1.0 + position(i, n).sin()).exp();
             let time = scale * (-stream.uniform().ln()).powf(1.0 / 1.5);
             Survival {
                 shape: 1.5,
@@ -82,7 +82,7 @@ fn survivors(n: usize) -> Vec<Survival> {
         .collect()
 }
 
-fn place(i: usize, n: usize) -> f64 {
+fn position(i: usize, n: usize) -> f64 {
     6.0 * i as f64 / n as f64
 }
 
@@ -96,7 +96,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("f, f* and their derivatives agree to {off:.0e}");
 
     let kernel = |i: usize, j: usize| {
-        let d = place(i, n) - place(j, n);
+        let d = position(i, n) - position(j, n);
         4.0 + (-0.5 * d * d).exp() + if i == j { 1e-6 } else { 0.0 }
     };
     let prior = Structure {
@@ -137,8 +137,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (mean, sd) = (fit.mean[i], fit.variance[i].sqrt());
         println!(
             "x = {:.1}: log scale {mean:.2} ± {sd:.2}, truth {:.2}",
-            place(i, n),
-            1.0 + place(i, n).sin()
+            position(i, n),
+            1.0 + position(i, n).sin()
         );
     }
     Ok(())

@@ -1,14 +1,14 @@
 //! Automatic centring: the parameterisation of groups in a hierarchical program, chosen by the information of the data
 //! about each element.
 //!
-//! A mean field fitted to the program as it is knows the conditional precision of every coordinate. Where an element of
-//! a group scatters with a scale σ, the share 1/σ² of it is the prior's and the rest the data's; the power of
-//! [`jensen_graph::Hierarchy`] is set to the data's share, which in the Gaussian case makes the element independent of
-//! its group's location and scale (of an element that is non-centred by hand, to the prior's share). Correlated
-//! vectors, such as Gaussian processes, are whitened first and then reparameterised by the information of the data
-//! ([`jensen_graph::Site`]) where that mean field stands. Series of many elements that a program makes of shocks are
-//! taken by their elements ([`jensen_graph::Series`]), if a sparse family can then start. The choice does not change
-//! posterior, names or draws.
+//! A mean field fitted to the original program estimates the conditional precision of every coordinate. If an element
+//! of a group scatters with a scale σ, the share 1/σ² of that precision comes from the prior and the rest from the
+//! data. The power of [`jensen_graph::Hierarchy`] is set to the data's share, which in the Gaussian case makes the
+//! element independent of its group's location and scale. For an element that the program non-centres, it is set to the
+//! prior's share. Correlated vectors, such as Gaussian processes, are whitened first and then reparameterised by the
+//! information of the data ([`jensen_graph::Site`]) at that mean field. Series of many elements that a program makes of
+//! shocks are taken by their elements ([`jensen_graph::Series`]), if a sparse family can then start. The choice does
+//! not change posterior, names or draws.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -32,21 +32,22 @@ use sha2::{Digest, Sha256};
 use crate::stan::Model;
 use crate::{Error, Problem};
 
-/// Steps of the mean field that is looked at, after starts that are converged on a few draws, and its tolerance in units of
-/// the usual one. The powers are needed to a twentieth, and to know spreads to that takes a tenth of what an optimum does.
+/// Steps of the mean field that is looked at, after starts that are converged on a few draws, and its tolerance in
+/// units of the usual one. The powers are needed to a twentieth, and spreads of that accuracy take a tenth of the time
+/// of an optimum.
 const STEPS: u64 = 4;
 const LOOSE: f64 = 10.0;
 
 /// First fits.
 const PASSES: usize = 2;
 
-/// Draws on which that fit is judged, as no more is asked of it.
+/// Number of draws to judge that fit, which needs no more.
 const JUDGED: usize = 128;
 
 /// How far a power must be from the program's own for anything to be gained.
 const GAIN: f64 = 0.05;
 
-/// How coordinates are taken that are not taken as they are.
+/// The reparameterisation of coordinates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Centring {
     /// Coordinates of groups, their powers, and the logarithms of typical scales.
@@ -54,12 +55,12 @@ pub struct Centring {
     /// Coordinates of correlated vectors, with the weights and pulls of the data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sites: Vec<(u32, f64, f64)>,
-    /// Whether the elements of series are taken in the place of the shocks that the program makes them of.
+    /// Whether the elements of series are taken instead of the shocks that the program makes them of.
     series: bool,
 }
 
 impl Centring {
-    /// Whether all coordinates are taken as they are.
+    /// Whether no coordinate is reparameterised.
     pub fn is_empty(&self) -> bool {
         self.powers.is_empty() && self.sites.is_empty() && !self.series
     }
@@ -166,8 +167,8 @@ impl Centring {
 }
 
 impl Model {
-    /// The centring that mean fields fitted under `control` suggest; empty where the program has no group, or none that
-    /// gains by it. `None` where a fit was stopped before it had an answer.
+    /// The centring that mean fields fitted under `control` suggest; empty if the program has no group, or none that
+    /// benefits. `None` if a fit was stopped before it had an answer.
     ///
     /// The second fit uses the suggestion of the first, because a mean field sees little of a funnel in the program's
     /// form.
@@ -205,7 +206,7 @@ impl Model {
     }
 
     /// Whether a centring can be one of this program.
-    pub(crate) fn has_place_for(&self, centring: &Centring) -> bool {
+    pub(crate) fn has_site_for(&self, centring: &Centring) -> bool {
         let dim = self.graph_density().dim();
         let fits = |(coordinate, ..): &(u32, f64, f64)| (*coordinate as usize) < dim;
         if centring.series {
@@ -215,9 +216,9 @@ impl Model {
         centring.is_empty() || self.hierarchy().is_some() && all.all(fits)
     }
 
-    /// The centring by which series stand in the place of their shocks, where a fit with these settings then begins with
-    /// local parameters given global ones and finds a mode for them: as the program is, every element hangs on all shocks before it. No centring
-    /// otherwise; `None` where that was stopped before it is known.
+    /// The centring that replaces shocks by series, if a fit with these settings then begins with the conditionally
+    /// structured Gaussian and finds a mode for it. In the original program every element depends on all shocks before
+    /// it. No centring otherwise; `None` if that was stopped before it is known.
     fn choose_series(&self, settings: &Settings, control: &Control<'_>) -> Option<Centring> {
         let none = Centring::default();
         if self.series().is_none() || self.graph_density().dim() < CONDITIONAL_FROM {
@@ -249,7 +250,7 @@ impl Model {
         }
     }
 
-    /// The model over the coordinates of `centring`. Compiles the density anew.
+    /// The model over the coordinates of `centring`. Compiles the density again.
     ///
     /// # Errors
     /// The centring is of another program.
@@ -258,7 +259,7 @@ impl Model {
             true => self.series().map(Series::over_elements),
             false => self
                 .hierarchy()
-                .filter(|_| self.has_place_for(centring))
+                .filter(|_| self.has_site_for(centring))
                 .map(|hierarchy| hierarchy.recentre(&centring.powers(), &centring.sites())),
         };
         let Some(ways) = ways else {
@@ -291,7 +292,7 @@ pub struct CentredModel<'a> {
     model: &'a Model,
     density: GraphDensity,
     ways: Recentred,
-    /// The way to the program's own coordinates, planned when draws are first asked for.
+    /// The transform to the program's own coordinates, planned when draws are first requested.
     forward: OnceLock<Program>,
     centring: Centring,
 }

@@ -1,4 +1,4 @@
-//! Which of several fits of the same observations predicts best, and which has the largest evidence.
+//! Comparison of several fits of the same observations: their predictions by leave-one-out, and their evidence.
 //!
 //! Predictive accuracy is the expected log predictive density (elpd) of leaving one observation out, in nats, estimated
 //! from the draws by Pareto-smoothed importance sampling: Vehtari, Gelman and Gabry, *Practical Bayesian model evaluation
@@ -34,11 +34,11 @@ pub struct LeaveOneOut {
 }
 
 impl LeaveOneOut {
-    /// From the log likelihood of every observation, each a column of draws, and the draws' log importance weights; 0
+    /// From the log likelihood of every observation, one column of draws each, and the draws' log importance weights. 0
     /// for draws of the posterior. `relative_efficiency` is 1 for independent draws.
     ///
     /// # Errors
-    /// [`Error::Input`] if there are no observations, or a log likelihood is NaN or +∞; the text counts from 1.
+    /// [`Error::Input`] if there are no observations, or a log likelihood is NaN or +∞; the message counts from 1.
     pub fn of(
         log_likelihood: &[Vec<f64>],
         log_weights: &[f64],
@@ -180,7 +180,7 @@ fn candidate(folder: &Path, variable: &str) -> Result<Candidate, Error> {
     })
 }
 
-/// The columns of a variable; `None` where there is none of the name.
+/// The columns of a variable; `None` if there is none of that name.
 fn columns(table: &DrawsTable, variable: &str) -> Option<Vec<Vec<f64>>> {
     let mut start = 0;
     for found in table.variables() {
@@ -202,7 +202,7 @@ mod tests {
     use jensen_math::rng::{Purpose, fill_normals};
     use jensen_math::simd::Simd;
 
-    /// y ~ N(μ, 1), μ ~ N(0, 10²): leaving y_i out leaves a normal, whose predictive density is known.
+    /// y ~ N(μ, 1), μ ~ N(0, 10²): without y_i the posterior is a normal with known predictive density.
     #[test]
     fn leaving_one_out_is_exact_for_a_normal_mean() {
         let y: Vec<f64> = (0..20)

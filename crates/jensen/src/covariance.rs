@@ -1,20 +1,20 @@
-//! Which covariances a fit reports, and the coordinates of named parameters.
+//! The covariances that a fit reports, and the coordinates of named parameters.
 
 use jensen_blackbox::{Fit, LinearResponseSettings, Settings};
 
 use crate::{Error, Problem};
 
-/// Where the covariances of the draws come from.
+/// The source of the covariances of the draws.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Covariance {
     /// The fitted family itself.
     #[default]
     Family,
-    /// Linear response at the mean-field optimum, which corrects the variances that a mean-field family makes too
-    /// small; see [`jensen_blackbox::linear_response`].
+    /// Linear response at the mean-field optimum, which corrects the variances that a mean-field family underestimates;
+    /// see [`jensen_blackbox::linear_response`].
     LinearResponse {
-        /// Parameters, whole (`beta`) or one element of an unconstrained vector (`beta[2]`); all when empty,
-        /// which forms a matrix. Those not named keep their mean-field variances.
+        /// Parameters, whole (`beta`) or one element of an unconstrained vector (`beta[2]`); all when empty, which
+        /// forms a matrix. Other parameters keep their mean-field variances.
         of: Vec<String>,
     },
 }

@@ -9,9 +9,9 @@ use jensen_run::RunError;
 
 use crate::stan::ModelError;
 
-/// Everything that ends a fit without a result. A fit that is not trusted is no error.
+/// Everything that ends a fit without a result. A fit that is not trusted is not an error.
 ///
-/// Variants that hold another crate's error display it as it is, and pass on its [source](std::error::Error::source).
+/// Variants with another crate's error display it unchanged, and pass on its [source](std::error::Error::source).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -23,16 +23,16 @@ pub enum Error {
     Fit(FitError),
     /// No starting point has a finite density, with the model's own words for why.
     NoStart(String),
-    /// Records cannot be fitted by minibatches as asked.
+    /// Records cannot be fitted by minibatches as requested.
     Records(RecordError),
     /// A latent Gaussian model, or its fit.
     #[cfg(feature = "latent")]
     Latent(jensen_latent::Error),
-    /// It would take more memory than allowed.
+    /// More memory is needed than allowed.
     Memory {
         /// The task.
         what: String,
-        /// Bytes it would take.
+        /// Needed bytes.
         needed: u64,
         /// Bytes allowed.
         limit: u64,
@@ -43,7 +43,7 @@ pub enum Error {
     Input(String),
     /// A setting that cannot be, or that does not go with another one.
     Setting(String),
-    /// A place that cannot be written to.
+    /// An output that cannot be written to.
     Output(String),
 }
 
@@ -147,7 +147,7 @@ impl From<jensen_latent::Error> for Error {
 }
 
 impl From<RunError> for Error {
-    /// A run that cannot be resumed was asked for with the wrong settings.
+    /// The wrong settings were given for a run that cannot be resumed.
     fn from(error: RunError) -> Self {
         Self::setting(error)
     }

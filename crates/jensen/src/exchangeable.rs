@@ -47,7 +47,7 @@ use crate::{Error, Problem};
 /// A program over exchangeable records.
 pub type RecordModel = Model<AllRecords<RecordGraph>>;
 
-/// A program over exchangeable records whose data come in blocks.
+/// A program over exchangeable records, with data in blocks.
 pub type BlockModel = Model<AllRecords<RecordBlocks>>;
 
 /// A program over exchangeable records in shards.
@@ -70,7 +70,7 @@ impl Records for RecordGraph {
     }
 }
 
-/// The method with minibatches of no more records than there are.
+/// The method with minibatches of at most the number of records.
 #[must_use]
 pub fn with_at_most(mut method: Method, records: usize) -> Method {
     match &mut method {
@@ -111,8 +111,8 @@ pub fn with_usual_estimator(
 /// records.
 ///
 /// # Errors
-/// As [`Model::compile`], and where the log density is no sum over the records, with the line that makes
-/// it none.
+/// The errors of [`Model::compile`], and a log density that is not a sum over the records, with the line that is the
+/// reason.
 pub fn compile(
     source: &str,
     name: &str,
@@ -136,7 +136,7 @@ pub fn compile(
 /// The same of records that come in blocks, with the values that are not theirs; `open` has the records of a checked program.
 ///
 /// # Errors
-/// As [`compile`], where the program asks for all records at once, and where their data cannot be read.
+/// The errors of [`compile`], a program that uses all records at once, and unreadable data.
 pub fn compile_blocks<S: RecordSource + 'static>(
     source: &str,
     name: &str,
@@ -198,7 +198,7 @@ fn compile_with<S: RecordSource + 'static, D: Records>(
 /// A program over records in shards, one Parquet file each. `steps` evaluates the shards.
 ///
 /// # Errors
-/// As [`compile_blocks`], for any of the shards.
+/// The errors of [`compile_blocks`], for any of the shards.
 pub fn compile_shards(
     source: &Source,
     shared: &DataSet,

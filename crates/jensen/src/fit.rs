@@ -43,9 +43,9 @@ pub struct Options {
     pub resample: bool,
     /// Threads that compute the constrained values of draws; the problem sets the threads of its density.
     pub threads: usize,
-    /// Bytes that the fit may take.
+    /// Largest number of bytes of the fit.
     pub memory_limit: u64,
-    /// Where the covariances of the draws come from.
+    /// The source of the covariances of the draws.
     pub covariance: Covariance,
 }
 
@@ -113,7 +113,7 @@ impl Options {
         self
     }
 
-    /// The bytes that the fit may take (8 GiB).
+    /// Largest number of bytes of the fit (8 GiB).
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = bytes;
         self
@@ -136,7 +136,8 @@ pub struct Fitted {
     /// A summary of every reported scalar, in the order of the columns: from refined draws, from weighted draws of the
     /// approximation, or from the sample.
     pub(crate) summaries: Vec<ParameterSummary>,
-    /// The first quantity whose distribution the reported draws of the approximation miss, even with weights.
+    /// The first quantity whose distribution the reported draws of the approximation do not represent, even with
+    /// weights.
     moved: Option<String>,
     /// Estimates of the ELBO along the run, including the part before a resume.
     pub history: Vec<HistoryPoint>,
@@ -192,7 +193,7 @@ impl Fitted {
         verdict
     }
 
-    /// The first parameter whose draws have no finite mean or standard deviation, without a tail index as the reason.
+    /// The first parameter whose draws have no finite mean or standard deviation, unless a tail index explains it.
     fn beyond_numbers(&self) -> Option<&str> {
         if self.sample.table.is_empty() {
             return None;
@@ -203,7 +204,7 @@ impl Fitted {
         let mut parameters =
             (self.summaries.iter().zip(kinds)).filter(|(_, kind)| *kind == VariableKind::Parameter);
         let beyond = parameters.find(|(summary, _)| {
-            summary.untold.is_none() && !(summary.mean + summary.sd).is_finite()
+            summary.undefined.is_none() && !(summary.mean + summary.sd).is_finite()
         });
         beyond.map(|(summary, _)| summary.name.as_str())
     }
@@ -218,8 +219,8 @@ impl Fitted {
         self.fit.approximation()
     }
 
-    /// The refined draws on the unconstrained scale as safetensors bytes, where they have mixed: `z` of
-    /// `coordinates × draws`, `log_p`, and the approximation's `log_q`.
+    /// The refined draws on the unconstrained scale as safetensors bytes, if they have mixed: `z` of `coordinates ×
+    /// draws`, `log_p`, and the approximation's `log_q`.
     pub fn encode_refined(&self) -> Option<Vec<u8>> {
         let refined = self.fit.refined.as_ref().filter(|r| r.mixed())?;
         Some(refined.encode(&self.identity))
@@ -236,7 +237,7 @@ impl Fitted {
 /// A fit that is not trusted is returned as well: check [`Fitted::trusted`] and [`Fitted::warnings`].
 ///
 /// # Errors
-/// When the problem has no parameters, no starting point has a finite density, or it would take more
+/// Fails if the problem has no parameters, no starting point has a finite density, or it would take more
 /// memory than allowed.
 #[allow(
     clippy::disallowed_methods,

@@ -19,7 +19,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Checks a program and binds its data, as a fit would.
+    /// Checks a program and binds its data, as for a fit.
     ///
     /// # Errors
     /// [`Error::Model`] with diagnostics.
@@ -48,17 +48,17 @@ impl Generator {
     /// The table lacks a parameter, or has it with another number of elements.
     pub fn generate(&self, draws: &DrawsTable, seed: u64) -> Result<Sample, Error> {
         let (posterior, bound) = (self.model.outputs(), self.model.bound());
-        let mut places = HashMap::new();
+        let mut ranges = HashMap::new();
         let mut start = 0;
         for variable in draws.variables() {
-            places.insert(variable.name.as_str(), start..start + variable.len());
+            ranges.insert(variable.name.as_str(), start..start + variable.len());
             start += variable.len();
         }
         for parameter in bound.all_variables() {
             if parameter.kind != VariableKind::Parameter {
                 continue;
             }
-            let found = places
+            let found = ranges
                 .get(parameter.name.as_str())
                 .map(ExactSizeIterator::len);
             let expected = parameter.len();
@@ -80,7 +80,7 @@ impl Generator {
         let (mut rejected, mut rejection) = (0, None);
         for draw in 0..draws.len() {
             let row = draws.row(draw);
-            let lookup = |name: &str| Some(row[places.get(name)?.clone()].to_vec());
+            let lookup = |name: &str| Some(row[ranges.get(name)?.clone()].to_vec());
             match posterior.unconstrain(&lookup) {
                 Ok(point) => {
                     rows.extend(point);

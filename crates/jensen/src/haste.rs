@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jensen_run::{Clock, Control};
 
-/// Seconds that draws may take once the run's time is up or it was cancelled.
+/// Seconds for draws after the run's time is up or it was cancelled.
 const DRAWS: f64 = 0.2;
 
 /// Whether a run's time is up, or it was cancelled.
@@ -13,7 +13,7 @@ pub struct Haste<'a> {
     watched: Option<(&'a dyn Clock, Option<&'a AtomicBool>)>,
     /// When the clock's seconds are used up.
     deadline: f64,
-    /// When it was first seen that it is so.
+    /// The time at which this was first noticed.
     since: Cell<Option<f64>>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Haste<'a> {
         }
     }
 
-    /// Of a run that is about to begin.
+    /// For a run that is about to begin.
     pub fn of(control: &Control<'a>) -> Self {
         let before = control.resume.as_ref().map_or(0.0, |stored| stored.seconds);
         let left = control.budget.left().unwrap_or(f64::INFINITY);

@@ -3,7 +3,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `request` | [`Request`]: prior, likelihood and columns as the user names them |
+//! | `request` | [`LatentSpec`]: prior, likelihood and columns as the user names them |
 //! | `settings` | [`LatentRequest`]: the settings of a fit, with their defaults |
 //! | `files` | [`LatentRun`], [`LatentData`], [`PriorFiles`]: input and stored files of a fit |
 //! | `job` | [`fit_latent`]: a table into a posterior, in a folder; [`fit_latent_in_memory`] |
@@ -55,7 +55,7 @@ pub use plain::Comparison;
 pub use posterior::{Known, Part, posterior_at};
 pub use predictions::predictions;
 pub use report_page::{Curve, Page, report_page};
-pub use request::{Request, parse_likelihood};
+pub use request::{LatentSpec, parse_likelihood};
 pub use settings::LatentRequest;
 pub use stored::{Stored, StoredPoint};
 pub use summary::{Hyperparameter, LatentSeconds, LatentSummary, Made, evidence, summary};

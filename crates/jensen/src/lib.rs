@@ -48,7 +48,8 @@
 //! | `memory` | the memory of a fit, computed in advance |
 //! | [`latent`] | latent Gaussian models of tables |
 //! | [`vae`] | auto-encoders of images and tables |
-//! | [`points`] | mixtures and factors of points |
+//! | [`mixture`], [`factors`], [`hmm`] | mixtures, factorial mixtures and hidden Markov chains |
+//! | `points` | the fit job that these three share |
 //! | [`regress`] | regressions: a formula and a table, fitted as a program |
 //! | [`job`] | the common part of all fit jobs: folder, run, verdict, files |
 //! | [`topics`] | topic models of memory-mapped corpora |
@@ -71,17 +72,24 @@ pub mod compare;
 mod covariance;
 mod error;
 pub mod exchangeable;
+#[cfg(feature = "mixture")]
+pub mod factors;
 mod fit;
 pub mod fit_many;
 mod generate;
 mod haste;
+#[cfg(feature = "mixture")]
+pub mod hmm;
 #[doc(hidden)]
 pub mod job;
 #[cfg(feature = "latent")]
 pub mod latent;
 mod memory;
+#[cfg(feature = "mixture")]
+pub mod mixture;
 mod outputs;
-#[cfg(feature = "conjugate")]
+#[cfg(feature = "mixture")]
+#[doc(hidden)]
 pub mod points;
 mod predictive;
 pub mod prelude;
@@ -100,13 +108,13 @@ mod timing;
 #[cfg(feature = "topics")]
 pub mod topics;
 pub mod units;
-#[cfg(feature = "neural")]
+#[cfg(feature = "vae")]
 pub mod vae;
 mod variances;
 
 #[doc(hidden)]
 pub use jensen_blackbox as blackbox;
-#[cfg(feature = "conjugate")]
+#[cfg(feature = "mixture")]
 #[doc(hidden)]
 pub use jensen_conjugate as conjugate;
 pub use jensen_data as data;

@@ -4,7 +4,7 @@ use jensen_blackbox::{FamilyChoice, Method, Space};
 
 use crate::job::Need;
 
-/// Bytes that a linearisation keeps at most; see `jensen_graph::GraphDensity`.
+/// Largest number of bytes of a linearisation; see `jensen_graph::GraphDensity`.
 const LINEARISATION: u64 = 512 << 20;
 
 /// Matrices of draws that a method holds at once: noise, draws, gradients, directions and products.
@@ -14,7 +14,7 @@ const MATRICES: u64 = 8;
 /// conjugate gradients.
 const VECTORS: u64 = 16;
 
-/// An estimate of the memory that a fit takes beside the model and its data, in bytes.
+/// An estimate of the memory of a fit beside the model and its data, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
     /// Draws and their derivatives during optimisation.
@@ -28,8 +28,8 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// Of a fit on a space by a method that holds `lanes` draws at once and that reports
-    /// `draws` draws of `width` numbers, on `threads` threads with blocks of `block_bytes` each.
+    /// For a fit on a space by a method that holds `lanes` draws at once and reports `draws` draws of `width` numbers,
+    /// on `threads` threads with blocks of `block_bytes` each.
     pub fn of_fit(
         family: FamilyChoice,
         lanes: usize,

@@ -18,7 +18,7 @@ use crate::{Fitted, Predictive};
 /// Points of one stage that summaries and reports keep.
 const POINTS: usize = 400;
 
-/// Scalars whose draws a report gets; it draws fewer and says so.
+/// Largest number of scalars whose draws a report receives; a report with fewer states this.
 const MARGINALS: usize = 400;
 
 /// Quantities that a sentence names beside the first.
@@ -180,7 +180,7 @@ impl Fitted {
 
     /// The quantities without a mean or a standard deviation, with the first reason.
     fn without_moments(&self) -> Option<String> {
-        let with_reason = |p: &'_ ParameterSummary| Some((p.name.clone(), p.untold.clone()?));
+        let with_reason = |p: &'_ ParameterSummary| Some((p.name.clone(), p.undefined.clone()?));
         let found: Vec<_> = self.summaries.iter().filter_map(with_reason).collect();
         let (first, reason) = found.first()?;
         let others = found[1..].iter().take(NAMED).map(|(name, _)| name.as_str());
@@ -363,7 +363,7 @@ impl Fitted {
         }
     }
 
-    /// Stages of the fit on the way to the draws, where that was more than one family: each with its bound and its k̂.
+    /// Stages of the fit on the way to the draws, if that was more than one family: each with its bound and its k̂.
     fn tried(&self) -> Option<Exhibit> {
         let refined = self.refined();
         if self.fit.families.len() + usize::from(refined.is_some()) < 2 {
@@ -460,7 +460,7 @@ fn by_stage(history: &[HistoryPoint]) -> Vec<&[HistoryPoint]> {
     history.chunk_by(|a, b| a.stage == b.stage).collect()
 }
 
-/// At most [`POINTS`] evenly spread points of every stage, first and last among them.
+/// At most [`POINTS`] evenly spaced points of every stage, including the first and the last.
 fn thinned(history: &[HistoryPoint]) -> Vec<&HistoryPoint> {
     let mut kept = Vec::new();
     for stage in by_stage(history) {

@@ -18,10 +18,10 @@ use crate::stan::column_major;
 /// Replicated data sets that are looked at.
 const REPLICATES: usize = 400;
 
-/// Observations that are looked at, evenly spread where there are more.
+/// Largest number of examined observations, evenly spaced if there are more.
 const OBSERVATIONS: usize = 20_000;
 
-/// Observations drawn one by one.
+/// Largest number of observations drawn separately.
 const DRAWN: usize = 400;
 
 /// Observations that are left out one at a time; `jensen compare` does so with any number.
@@ -46,7 +46,8 @@ pub struct Predictive {
 }
 
 impl Predictive {
-    /// Of the draws of a fit to `data`; `weighted` where the draws are an approximation's, so that their importance weights count.
+    /// From the draws of a fit to `data`; `weighted` where the draws are an approximation's, so that their importance
+    /// weights count.
     pub fn of(sample: &Sample, data: &DataSet, weighted: bool) -> Self {
         let mut found = Self::default();
         let mut first = 0;
@@ -236,7 +237,7 @@ impl Replicated {
         (Figure::new("").panel(chart), within)
     }
 
-    /// The distribution of the observations' places among their predictions, from 0 to 1.
+    /// The distribution of the observations' ranks among their predictions, from 0 to 1.
     fn ranks(&self) -> Figure {
         let mut shares = vec![0.0; EQUAL_BARS];
         let count = self.observed.len() as f64;
@@ -244,7 +245,7 @@ impl Replicated {
             let draws = replicates.len() as f64;
             let below = replicates.iter().filter(|x| *x < y).count() as f64 / draws;
             let equal = replicates.iter().filter(|x| *x == y).count() as f64 / draws;
-            // Ties, as counts have them, are spread evenly over the places that they take.
+            // Ties, as counts have them, are spread evenly over the ranks that they take.
             let (low, high) = (below, (below + equal).max(below + 1.0 / draws).min(1.0));
             let (low, high) = (low.min(high - 0.5 / draws), high);
             for (bar, share) in shares.iter_mut().enumerate() {

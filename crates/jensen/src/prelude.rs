@@ -1,4 +1,4 @@
-//! What most programs need: `use jensen::prelude::*`.
+//! The items that most programs need: `use jensen::prelude::*`.
 
 pub use jensen_blackbox::{FamilyChoice, FamilyKind, Init, Method, Settings};
 pub use jensen_data::{DataSet, Value};

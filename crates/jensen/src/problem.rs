@@ -18,7 +18,7 @@ pub trait Problem: Sync {
     /// Names, shapes and constrained values.
     fn posterior(&self) -> &dyn Posterior;
 
-    /// Digests by which a checkpoint knows the model and the data; empty when nothing is stored.
+    /// Digests of the model and the data, for checkpoints; empty if nothing is stored.
     fn subject(&self) -> Subject {
         Subject::default()
     }
@@ -39,7 +39,7 @@ pub trait Problem: Sync {
         None
     }
 
-    /// Bytes that one thread's block of draws takes, where known.
+    /// Bytes of one thread's block of draws, if known.
     fn block_bytes(&self) -> usize {
         0
     }
@@ -111,7 +111,7 @@ impl<D: TwiceDifferentiable> Bare<D> {
     /// The density with a scalar variable for each coordinate.
     ///
     /// # Panics
-    /// When there is not one name for each coordinate: a caller's bug.
+    /// Panics if the number of names differs from the number of coordinates, which is a bug of the caller.
     pub fn named<S: Into<String>>(density: D, names: impl IntoIterator<Item = S>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         let dim = density.dim();

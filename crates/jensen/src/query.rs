@@ -35,8 +35,8 @@ pub struct Answer {
 /// Evaluates a density.
 ///
 /// # Errors
-/// [`Error::Input`] when a point or direction has another dimension than the density, or there is
-/// neither one direction nor one for each point.
+/// [`Error::Input`] when a point or direction has another dimension than the density, or the number of directions is
+/// neither one nor that of the points.
 pub fn evaluate<D: TwiceDifferentiable>(density: &D, query: &Query<'_>) -> Result<Answer, Error> {
     let dim = density.dim();
     check_dimensions("point", query.points, dim)?;

@@ -14,7 +14,7 @@ const SHOWN: usize = 6;
 const BARS: usize = 40;
 
 impl Fitted {
-    /// The refinement, where there was one.
+    /// The refinement, if there was one.
     pub fn refined(&self) -> Option<&Refined> {
         self.fit.refined.as_ref()
     }

@@ -14,8 +14,8 @@ const POOL: usize = 10;
 /// Smallest pool of a resampling.
 const SMALLEST_POOL: usize = 4000;
 
-/// Draws behind summaries, where they are weighted or refined; fewer where they would be more than so many numbers, but
-/// no fewer than are asked for.
+/// Largest number of values of the draws behind summaries, if they are weighted or refined; never fewer draws than
+/// requested.
 const SUMMARISED: usize = 4096;
 const NUMBERS: usize = 1 << 22;
 
@@ -31,7 +31,7 @@ const BLOCK: usize = 512;
 /// The same in a hurry.
 const HURRIED_BLOCK: usize = 32;
 
-/// Which draws are wanted.
+/// The requested draws.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleRequest {
     /// Index of the first draw: draw i is the same in every request of one seed.
@@ -61,7 +61,7 @@ pub struct Sample {
     pub rejected: usize,
     /// The reason of the first rejection.
     pub rejection: Option<String>,
-    /// Draws that were asked for and not made, as the run was ended from outside.
+    /// Requested draws that were not made because of an interrupt.
     pub unmade: usize,
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn row_major(shape: &[usize], values: &[f64]) -> Vec<f64> {
     let mut out = Vec::with_capacity(values.len());
     for at in 0..values.len() {
         let (mut rest, mut from) = (at, 0);
-        // The place of the same subscripts in the other order.
+        // The position of the same subscripts in the other order.
         let mut stride: usize = shape.iter().product();
         for extent in shape.iter().rev() {
             stride /= extent;
@@ -157,7 +157,7 @@ pub fn sample<P: Problem>(
     sample_until(problem, approximation, request, &Haste::none())
 }
 
-/// The same, with fewer draws where they would take too long.
+/// The same, with fewer draws if they would take too long.
 fn sample_until<P: Problem>(
     problem: &P,
     approximation: &Approximation,
@@ -190,8 +190,8 @@ pub(crate) struct Reported {
 }
 
 /// The draws to report of a fit, and the summaries: of refined draws where they have mixed, else of the approximation,
-/// by importance weights if `weighted` and the weights are usable. An interrupted run has fewer draws if all would take
-/// long. `made` has the draws of the approximation if they exist already.
+/// by importance weights if `weighted` and the weights are usable. An interrupted run makes fewer draws if all of them
+/// would take long. `made` has the draws of the approximation if they exist already.
 ///
 /// # Errors
 /// As [`sample`].
@@ -246,7 +246,7 @@ fn most<P: Problem>(problem: &P, numbers: usize) -> usize {
     numbers / width.max(1)
 }
 
-/// The draws behind summaries, and those to report where so many are asked for.
+/// The draws behind summaries, and those to report.
 fn sizes<P: Problem>(problem: &P, asked: usize, haste: &Haste<'_>) -> (usize, usize) {
     let (numbers, draws) = match haste.is_hurried() {
         true => {
@@ -318,7 +318,7 @@ fn summaries_of_refined<P: Problem>(
     })
 }
 
-/// Unconstrained draws, one after another, with their log densities.
+/// Unconstrained draws, in sequence, with their log densities.
 struct Pool {
     dim: usize,
     /// The mean of the distribution of the draws.
@@ -329,7 +329,7 @@ struct Pool {
 }
 
 impl Pool {
-    /// The first `count` draws that a request has of an approximation, or the first of them where there is no time.
+    /// The first `count` draws of a request from an approximation, or fewer if there is no time.
     fn draw<P: Problem>(
         problem: &P,
         approximation: &Approximation,
@@ -383,9 +383,8 @@ impl Pool {
     }
 }
 
-/// Every reported variable at refined draws: in an order in which the first of them, however many, are spread over all
-/// times and chains; where more are asked for than there are, again and again, each time with other random numbers in
-/// generated quantities.
+/// Every reported variable at refined draws, in an order in which any first part is spread over all times and chains.
+/// If more are requested than exist, they repeat, each time with other random numbers in generated quantities.
 ///
 /// # Errors
 /// As [`sample`].
@@ -540,12 +539,15 @@ mod tests {
     fn a_stride_comes_everywhere_and_spreads() {
         for count in [1, 2, 6, 256 * 16, 256 * 48] {
             let stride = stride(count);
-            let mut places: Vec<usize> = (0..count).map(|i| i * stride % count).collect();
-            let first = &places[..count.min(100)];
-            let low = first.iter().filter(|place| 2 * **place < count).count();
+            let mut positions: Vec<usize> = (0..count).map(|i| i * stride % count).collect();
+            let first = &positions[..count.min(100)];
+            let low = first
+                .iter()
+                .filter(|position| 2 * **position < count)
+                .count();
             assert!(low.abs_diff(first.len() - low) <= first.len() / 5 + 1);
-            places.sort_unstable();
-            assert!(places.into_iter().eq(0..count));
+            positions.sort_unstable();
+            assert!(positions.into_iter().eq(0..count));
         }
     }
 }

@@ -1,14 +1,14 @@
-//! Which variables a fit reports.
+//! The variables that a fit reports.
 
 use jensen_density::{Variable, VariableKind};
 
 use crate::Error;
 
-/// A choice of variables: kinds and names; all of them where it is empty.
+/// A choice of variables: kinds and names; all if empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Save(Vec<String>);
 
-/// The kinds, as they are written.
+/// The names of the kinds.
 const KINDS: [(&str, VariableKind); 3] = [
     ("parameters", VariableKind::Parameter),
     ("transformed", VariableKind::Transformed),
@@ -42,7 +42,7 @@ impl Save {
     /// Checks that all chosen names are variables.
     ///
     /// # Errors
-    /// When a word names none of them.
+    /// Fails if a word is neither.
     pub fn check(&self, variables: &[Variable]) -> Result<(), Error> {
         let unknown = |word: &&String| {
             let kind = KINDS.iter().any(|(name, _)| name == word);

@@ -30,7 +30,7 @@ use crate::{Error, Problem, Save};
 /// plan, and one block of lanes of values and gradients.
 const BYTES_PER_COORDINATE: u64 = 512;
 
-/// Most bytes that transformed data may print.
+/// Largest output of transformed data in bytes.
 const PRINTED: usize = 4 << 20;
 
 /// How a model is built.
@@ -46,13 +46,13 @@ pub struct Build<'a> {
     pub simd: Simd,
     /// The largest number of threads of one evaluation.
     pub threads: usize,
-    /// Bytes that the data, and any one value, may take.
+    /// Largest number of bytes of the data, and of any one value.
     pub memory_limit: u64,
     /// Whether the log-Jacobians of the transforms count.
     pub jacobian: bool,
     /// Whether `~` statements drop their additive constants.
     pub propto: bool,
-    /// Which variables are reported.
+    /// The reported variables.
     pub save: Save,
     /// Interrupts the construction and later evaluations by the interpreter.
     pub halt: Halt,
@@ -92,7 +92,7 @@ pub struct Model<D = GraphDensity> {
     series: Option<Series>,
 }
 
-/// Why there is no model.
+/// The reason why there is no model.
 #[derive(Clone, Debug)]
 pub struct ModelError {
     /// The kind of failure.
@@ -113,7 +113,7 @@ pub enum ModelErrorKind {
     Unsupported,
     /// A limit on time, depth or memory.
     Limit,
-    /// The log density is no sum over exchangeable records.
+    /// The log density is not a sum over exchangeable records.
     Records,
 }
 
@@ -170,7 +170,7 @@ impl Model {
         })
     }
 
-    /// The groups of coordinates that scatter about a location with a scale of their own, where there are some.
+    /// The groups of coordinates that scatter about a common location with a common scale, if there are any.
     pub(crate) fn hierarchy(&self) -> Option<&Hierarchy> {
         self.hierarchy.as_ref()
     }
@@ -185,7 +185,7 @@ impl Model {
         self.execution
     }
 
-    /// What ends its evaluations from outside.
+    /// The external interrupt of its evaluations.
     pub(crate) fn ending(&self) -> Ending {
         ending(self.posterior.bound())
     }
@@ -281,7 +281,7 @@ impl<D> Model<D> {
         self.build_seconds
     }
 
-    /// The same model, which checkpoints know by the digest of more data as well.
+    /// The same model, whose digest for checkpoints includes further data.
     pub(crate) fn with_more_data(mut self, digest: &str) -> Self {
         let mut hash = Sha256::new();
         hash_text(&mut hash, &self.subject.data_hash);
@@ -315,8 +315,8 @@ impl<D> Model<D> {
         &self.printed
     }
 
-    /// Why the model has no finite density at an unconstrained point, in the model's own words, if the
-    /// interpreter finds a reason.
+    /// The reason why the model has no finite density at an unconstrained point, in the model's own words, if the
+    /// interpreter finds it.
     pub fn rejection(&self, z: &[f64]) -> Option<String> {
         match self.bound().log_density(z, true, false) {
             Err(error) => Some(self.bound().locate(&error)),
@@ -328,7 +328,7 @@ impl<D> Model<D> {
     /// are nested lists.
     ///
     /// # Errors
-    /// When a parameter is missing, of another shape or violates its constraint.
+    /// Fails if a parameter is missing, of another shape or violates its constraint.
     pub fn unconstrain(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
         self.posterior
             .unconstrain(&|name| parameter(values, name))
@@ -338,7 +338,7 @@ impl<D> Model<D> {
     /// The same of some of the parameters; the others are at the origin of the unconstrained scale.
     ///
     /// # Errors
-    /// As there; and where a parameter is missing beside a name that the program does not declare, or all are.
+    /// The errors of that function; and a missing parameter together with an unknown name, or all parameters missing.
     pub fn unconstrain_some(&self, values: &DataSet) -> Result<Vec<f64>, Error> {
         let program = self.program();
         let of = |decl: &Decl| program.var(decl.var).name.as_str();
@@ -384,7 +384,7 @@ impl<D> Model<D> {
     /// mattering: draw 0 of the seed.
     ///
     /// # Errors
-    /// When the model rejects the point.
+    /// Fails if the model rejects the point.
     pub fn constrain(&self, z: &[f64], seed: u64) -> Result<Vec<f64>, Error> {
         let mut out = Vec::new();
         self.posterior
@@ -602,9 +602,9 @@ pub(crate) fn model_error(
         ModelErrorKind::Data => format!("{data_name}: {message}"),
         _ => message.to_owned(),
     };
-    if let Some(place) = excerpt(program, span) {
+    if let Some(shown) = excerpt(program, span) {
         text.push('\n');
-        text.push_str(&place);
+        text.push_str(&shown);
     }
     ModelError { kind, text }
 }
@@ -716,7 +716,7 @@ fn hash_program(program: &Program) -> String {
     hex(hash)
 }
 
-/// Digest of the values by name; neither their order nor the file's format counts.
+/// Digest of the values by name, independent of their order and of the file's format.
 fn hash_data(data: &DataSet) -> String {
     let mut entries: Vec<_> = data.iter().collect();
     entries.sort_by_key(|(name, _)| *name);

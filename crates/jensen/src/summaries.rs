@@ -6,7 +6,7 @@
 //! well. Refined draws are judged quantity by quantity.
 //!
 //! A summary omits a mean or a standard deviation that does not exist, or that the draws do not determine: see
-//! [`told`].
+//! [`with_tails`].
 
 use std::sync::Mutex;
 
@@ -20,24 +20,24 @@ use rayon::prelude::*;
 use crate::haste::Haste;
 use crate::sample::HURRIED_NUMBERS;
 
-/// Columns between two looks at the time.
+/// Number of columns between two checks of the time.
 const COLUMNS: usize = 512;
 
-/// The largest share of the weight that one draw may have: more, and that draw decides where a quantile of 5 % lies.
-/// On beta(3, 9), whose tail is longer than the family's, one draw of 4096 took the 5 % quantile from 0.08 to 0.03 and
-/// the mean a fifth of a standard deviation away, where the draws as they are were right.
+/// The largest share of the weight that one draw may have: more, and that draw decides where a quantile of 5 % lies. On
+/// beta(3, 9), whose tail is longer than the family's, one draw of 4096 moved the 5 % quantile from 0.08 to 0.03 and
+/// the mean by a fifth of a standard deviation, although the plain draws were right.
 const HEAVIEST: f64 = 0.01;
 
 /// The share of the draws that must be effective for a quantity's weighted summary: with fewer, a handful of draws in a
 /// tail determine its spread, and the estimate of the effective number is too large as well. On a logit under a
-/// normal(0, 2) prior with twenty failures the worst of 400 seeds is 9 % off in its standard deviation with a quarter
-/// of 4096 draws, 20 % with a tenth, and 90 % without a limit; that of the draws as they are is 8 % too small.
+/// normal(0, 2) prior with twenty failures, the worst standard deviation of 400 seeds is 9 % off with a limit of a
+/// quarter of 4096 draws, 20 % with a tenth, and 90 % without a limit; that of the plain draws is 8 % too small.
 const EFFECTIVE: f64 = 0.25;
 
 /// Tail index from which on a variance is infinite: moments of a generalised Pareto distribution of shape k end at the order 1/k.
 const NO_VARIANCE: f64 = 0.5;
 
-/// The summaries of the draws as they are, in the order of the columns.
+/// The summaries of the plain draws, in the order of the columns.
 pub(crate) fn plain(table: &DrawsTable, haste: &Haste<'_>) -> Vec<ParameterSummary> {
     each(table, haste, |(_, name), draws| of_equal(name, draws))
 }
@@ -45,7 +45,7 @@ pub(crate) fn plain(table: &DrawsTable, haste: &Haste<'_>) -> Vec<ParameterSumma
 /// The summary of draws of equal weights.
 fn of_equal(name: String, draws: &[f64]) -> ParameterSummary {
     let tail = tail_index(draws, 1.0);
-    told(
+    with_tails(
         ParameterSummary::from_draws(name, draws),
         [tail; 2],
         draws.len() as f64,
@@ -53,12 +53,12 @@ fn of_equal(name: String, draws: &[f64]) -> ParameterSummary {
 }
 
 /// A summary without the moments that the tail index and the number of effective draws rule out. The indices refer to
-/// the value, whose mean is the mean, and to its squared deviation, whose mean is the variance.
+/// the value, whose average is the mean, and to its squared deviation, whose average is the variance.
 ///
-/// The limit of a mean is that of [`khat_threshold`], above which a sample of that size does not show it (Vehtari et al. 2024,
-/// section 3.2.4), but never below one half, where its error is that of the central limit theorem. From one half on there is
-/// no variance, and with it no standard error of a mean. The index itself decides, as there.
-fn told(
+/// The limit of a mean is that of [`khat_threshold`], above which a sample of that size does not show it (Vehtari et
+/// al. 2024, section 3.2.4), but never below one half, where its error is that of the central limit theorem. From one
+/// half on the variance does not exist, nor does the standard error of a mean. The index itself decides, as there.
+fn with_tails(
     summary: ParameterSummary,
     [of_mean, of_sd]: [Option<f64>; 2],
     effective: f64,
@@ -74,7 +74,7 @@ fn told(
             mcse: None,
             plain: None,
             tail_khat,
-            untold: Some(format!(
+            undefined: Some(format!(
                 "no mean and no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}; from \
                  {limit:.2} on, these draws do not determine a mean, and from 1 on none exists",
                 error(tail)
@@ -82,31 +82,32 @@ fn told(
             ..summary
         };
     }
-    let untold = reaches(of_sd, NO_VARIANCE).map(|tail| {
+    let undefined = reaches(of_sd, NO_VARIANCE).map(|tail| {
         format!(
             "no standard deviation: the tail index k̂ of its draws is {tail:.2} ± {:.2}, and from {NO_VARIANCE} on the variance is \
              infinite",
             error(tail)
         )
     });
-    let (sd, mcse) = match untold {
+    let (sd, mcse) = match undefined {
         Some(_) => (f64::NAN, None),
         None => (summary.sd, summary.mcse),
     };
-    let plain = summary.plain.filter(|_| untold.is_none());
+    let plain = summary.plain.filter(|_| undefined.is_none());
     ParameterSummary {
         sd,
         mcse,
         plain,
         tail_khat,
-        untold,
+        undefined,
         ..summary
     }
 }
 
-/// The summaries by smoothed importance weights, in the order of the columns; those of the draws as they are where few
-/// draws have most of the weight, or most of a quantity's. And the first quantity of which neither can be used: the weights are too
-/// few for it, and move its mean or its standard deviation further than they may those of a coordinate.
+/// The summaries by smoothed importance weights, in the order of the columns; those of the plain draws if a few draws
+/// have most of the weight, or most of a quantity's. Also the first quantity for which neither is usable: the weights
+/// have too few effective draws for it, and move its mean or its standard deviation further than the limits for
+/// coordinates.
 pub(crate) fn weighted(
     table: &DrawsTable,
     haste: &Haste<'_>,
@@ -140,13 +141,13 @@ pub(crate) fn weighted(
             tail_index(&terms, 1.0)
         };
         let tails = [of(1.0), of(0.5)];
-        told(weighed, tails, effective)
+        with_tails(weighed, tails, effective)
     });
     let moved = moved.into_inner().expect("no thread has panicked");
     (summaries, moved.map(|(_, name)| name))
 }
 
-/// Whether weights move a mean or a standard deviation further than those of a coordinate may be moved.
+/// Whether weights move a mean or a standard deviation beyond the limits for coordinates.
 fn is_moved(weighed: &ParameterSummary) -> bool {
     weighed.plain.is_some_and(|plain| {
         (weighed.mean - plain.mean).abs() > MEAN_LIMIT * weighed.sd
@@ -170,7 +171,7 @@ pub(crate) fn refined(
             ..ParameterSummary::from_draws(name, draws)
         };
         let effective = efficiency * draws.len() as f64;
-        told(summary, [tail_index(draws, efficiency); 2], effective)
+        with_tails(summary, [tail_index(draws, efficiency); 2], effective)
     })
 }
 
@@ -325,8 +326,8 @@ mod tests {
         }
     }
 
-    /// Twenty failures under a normal(0, 2) prior on the logit, by a normal a tenth wider than the best: of the best one, with
-    /// which k̂ goes to 0.76 in the left tail, every other sample does not show a mean.
+    /// Twenty failures under a normal(0, 2) prior on the logit, approximated by a normal a tenth wider than the best.
+    /// With the best one, k̂ reaches 0.76 in the left tail, and every other sample has no usable mean.
     #[test]
     fn a_tail_that_few_draws_see_does_not_decide() {
         let (mean, sd) = (-3.5096, 1.0625);

@@ -1,4 +1,4 @@
-//! Columns of numbers in units of their own: the one place where tables, points, sequences and images are standardised.
+//! Columns of numbers in units of their own: the only module where tables, points, sequences and images are standardised.
 //!
 //! A fit job that standardises sees u = (x − centre) / scale of the columns that distinguish rows, and reports
 //! densities of x: the densities of u minus the logarithms of the scales. Columns that are constant have no density,
@@ -25,7 +25,7 @@ pub enum Standardise {
 /// A column that stays.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Kept {
-    /// Its place among the columns of the data.
+    /// Its position among the columns of the data.
     column: usize,
     centre: f64,
     scale: f64,
@@ -35,7 +35,7 @@ struct Kept {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Left {
     column: usize,
-    /// The place among the kept columns of that of which this is a copy, and by how much it changes for a unit of that.
+    /// Its index among the kept columns of the original, and its change per unit of the original.
     copy_of: Option<(usize, f64)>,
     level: f64,
 }
@@ -47,16 +47,16 @@ pub struct Units {
     left: Vec<Left>,
 }
 
-/// A column whose deviations from its mean are not this many roundings of its largest number is constant. Numbers that were computed
-/// have a few; a column a million standard deviations from 0 has more than 10⁹.
+/// A column is constant if its deviations from its mean are below this number of roundings of its largest value.
+/// Numbers that were computed have a few; a column a million standard deviations from 0 has more than 10⁹.
 const ROUNDINGS: f64 = 64.0;
 
-/// Two columns that nowhere differ by more than this share of their standard deviation are one: a ten-millionth of it says
-/// nothing of rows but how they were rounded.
+/// Two columns are equal if they differ nowhere by more than this share of their standard deviation: a ten-millionth of
+/// it reflects only rounding.
 const SAME: f64 = 1e-7;
 
 impl Units {
-    /// Units in which `width` columns are as they are.
+    /// Units that leave `width` columns unchanged.
     pub fn as_they_are(width: usize) -> Self {
         let kept = |column| Kept {
             column,
@@ -69,7 +69,7 @@ impl Units {
         }
     }
 
-    /// Those of columns of these moments, which may be of rows that nobody has together; copies are not looked for.
+    /// The units of columns with these moments, which may come from rows in several places; copies are not detected.
     ///
     /// # Errors
     /// All columns are constant.
@@ -107,7 +107,7 @@ impl Units {
         Ok(units)
     }
 
-    /// Those of rows of `width` numbers, of which NaN are missing.
+    /// The units of rows of `width` numbers; NaN are missing.
     ///
     /// # Errors
     /// All columns are constant.
@@ -115,7 +115,7 @@ impl Units {
         Self::of_some(width, rows, asked, &vec![true; width])
     }
 
-    /// The same where some columns hold no real numbers, and stay as they are.
+    /// The same if some columns contain no real numbers, and stay unchanged.
     ///
     /// # Errors
     /// All columns are constant.
@@ -140,11 +140,11 @@ impl Units {
             scale: 1.0,
         }));
         units.kept.sort_by_key(|kept| kept.column);
-        units.place_copies();
+        units.index_copies();
         Ok(units)
     }
 
-    /// Leaves columns out that are others in other units, and knows them by the columns of those.
+    /// Omits columns that are copies of others in other units, and predicts them from those.
     fn look_for_copies(&mut self, moments: &[ColumnMoments], rows: &[f64]) {
         for (copy, original, sign) in copies(moments, &self.kept, rows) {
             let (from, to) = (&moments[original], &moments[copy]);
@@ -159,12 +159,12 @@ impl Units {
         self.left.sort_by_key(|left| left.column);
     }
 
-    /// Knows the originals of copies by their places among the columns that stay.
-    fn place_copies(&mut self) {
+    /// Knows the originals of copies by their positions among the columns that stay.
+    fn index_copies(&mut self) {
         for left in &mut self.left {
             if let Some((original, _)) = &mut left.copy_of {
-                let place = self.kept.iter().position(|kept| kept.column == *original);
-                *original = place.expect("originals are kept");
+                let position = self.kept.iter().position(|kept| kept.column == *original);
+                *original = position.expect("originals are kept");
             }
         }
     }
@@ -179,7 +179,7 @@ impl Units {
         self.kept.len()
     }
 
-    /// Whether nothing is changed.
+    /// Whether the units change nothing.
     pub fn change_nothing(&self) -> bool {
         self.left.is_empty() && self.kept.iter().all(|k| k.centre == 0.0 && k.scale == 1.0)
     }
@@ -248,16 +248,17 @@ impl Units {
         rows.flat_map(|row| self.back(&wide(row))).collect()
     }
 
-    /// The derivatives of the data's columns by the columns in these units: the index of a kept column, and the slope.
+    /// The derivatives of the data's columns with respect to the columns in these units: the index of a kept column,
+    /// and the slope.
     fn slopes(&self) -> Vec<Option<(usize, f64)>> {
         let mut slopes = vec![None; self.columns()];
-        for (place, kept) in self.kept.iter().enumerate() {
-            slopes[kept.column] = Some((place, kept.scale));
+        for (position, kept) in self.kept.iter().enumerate() {
+            slopes[kept.column] = Some((position, kept.scale));
         }
         for left in &self.left {
             slopes[left.column] = left
                 .copy_of
-                .map(|(place, slope)| (place, slope * self.kept[place].scale));
+                .map(|(position, slope)| (position, slope * self.kept[position].scale));
         }
         slopes
     }
@@ -330,7 +331,8 @@ struct Shifted<'a> {
     fields: &'a [&'a str],
 }
 
-/// Runs in units of its own under `control`, whose observer sees the bounds, and further `fields` that are bounds, with `by` nats added.
+/// Runs in standardised units under `control`. Its observer receives the bounds, and further `fields` that are bounds,
+/// with `by` nats added.
 pub fn shifted<T>(
     control: Control<'_>,
     by: f64,

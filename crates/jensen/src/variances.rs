@@ -64,13 +64,13 @@ fn series(
     let at = |point: &VariancePoint| {
         let found = point.estimators.iter().find(|e| e.name == name)?;
         let value = figure(found);
-        // Nothing that is not positive has a place on a logarithmic axis.
+        // Nothing that is not positive has a position on a logarithmic axis.
         (value > 0.0).then_some((point.iteration as f64, value))
     };
     points.iter().filter_map(at).collect()
 }
 
-/// A picture of the variances along a run and a table of the last, for a report; none without points.
+/// A chart of the variances along a run and a table of the last values, for a report; `None` without points.
 pub fn variance_section(points: &[VariancePoint]) -> Option<Exhibit> {
     let last = points.last()?;
     let mut chart = Chart::new("")

@@ -12,7 +12,7 @@ use jensen_math::special::lgamma;
 
 /// A prior density of a hyperparameter on its natural scale.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Density {
+pub enum PriorDensity {
     /// The same everywhere: no density.
     Flat,
     /// Exponential in value^power: in the standard deviation for the power ½ of a variance or −½ of a precision.
@@ -22,12 +22,12 @@ pub enum Density {
         /// The power.
         power: f64,
     },
-    /// Of a correlation: exponential in √(−log(1 − ρ²)), either sign alike.
+    /// For a correlation: exponential in √(−log(1 − ρ²)), with equal mass for either sign.
     Correlation {
         /// The rate.
         rate: f64,
     },
-    /// Of a share: exponential in a distance that is known by a curve.
+    /// For a share: exponential in a distance that is tabulated.
     Share {
         /// The rate.
         rate: f64,
@@ -64,7 +64,7 @@ pub enum Density {
     },
 }
 
-/// How a penalised-complexity prior of a hyperparameter is told by a tail (U, α).
+/// The tail (U, α) that defines a penalised-complexity prior of a hyperparameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tail {
     /// P(σ > U) = α for the standard deviation σ = value^power.
@@ -72,7 +72,7 @@ pub enum Tail {
         /// ½ of a variance, −½ of a precision, 1 of a scale.
         power: f64,
     },
-    /// P(length < U) = α in so many dimensions.
+    /// P(length < U) = α in this number of dimensions.
     Length {
         /// The number of dimensions.
         dimensions: f64,
@@ -83,25 +83,25 @@ pub enum Tail {
 
 impl Tail {
     /// The prior with this tail.
-    pub fn density(self, at: f64, probability: f64) -> Density {
+    pub fn density(self, at: f64, probability: f64) -> PriorDensity {
         let strength = -probability.ln();
         match self {
-            Self::Deviation { power } => Density::Power {
+            Self::Deviation { power } => PriorDensity::Power {
                 rate: strength / at,
                 power,
             },
-            Self::Length { dimensions } => Density::Power {
+            Self::Length { dimensions } => PriorDensity::Power {
                 rate: strength * at.powf(0.5 * dimensions),
                 power: -0.5 * dimensions,
             },
-            Self::Correlation => Density::Correlation {
+            Self::Correlation => PriorDensity::Correlation {
                 rate: strength / (-(-at * at).ln_1p()).sqrt(),
             },
         }
     }
 }
 
-impl Density {
+impl PriorDensity {
     /// The logarithm of the density at a value, and its derivative.
     pub fn at(&self, value: f64) -> (f64, f64) {
         match self {
@@ -117,9 +117,9 @@ impl Density {
             Self::Share { rate, distance } => {
                 // By t = logit φ: log rate − rate·e^c + c + log c′, with c the curve, less the derivative of φ.
                 let rest = 1.0 - value;
-                let [c, slope, bend] = distance.at((value / rest).ln());
+                let [c, slope, curvature] = distance.at((value / rest).ln());
                 let d = c.exp();
-                let by_logit = (1.0 - rate * d) * slope + bend / slope;
+                let by_logit = (1.0 - rate * d) * slope + curvature / slope;
                 (
                     rate.ln() - rate * d + c + slope.ln() - (value * rest).ln(),
                     (by_logit - (1.0 - 2.0 * value)) / (value * rest),
@@ -149,7 +149,7 @@ impl Density {
         }
     }
 
-    /// The density of a value in units of `unit`, where this is that of the value itself.
+    /// The density of a value in units of `unit`, from the density of the value itself.
     #[must_use]
     pub fn in_units(self, unit: f64) -> Self {
         match self {
@@ -215,56 +215,57 @@ fn correlation(rate: f64, rho: f64) -> (f64, f64) {
     )
 }
 
-/// A smooth function by its values at evenly spaced places: the natural cubic spline, straight beyond its ends.
+/// A smooth function by its values at evenly spaced positions: the natural cubic spline, straight beyond its ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     from: f64,
     step: f64,
     values: Vec<f64>,
     /// Second derivatives.
-    bends: Vec<f64>,
+    curvatures: Vec<f64>,
 }
 
 impl Curve {
     /// Through three values or more, the first at `from`.
     pub fn new(from: f64, step: f64, values: Vec<f64>) -> Self {
-        // The tridiagonal system 1, 4, 1 of the inner bends, by elimination.
+        // The tridiagonal system 1, 4, 1 of the inner curvatures, by elimination.
         let n = values.len();
-        let mut bends = vec![0.0; n];
+        let mut curvatures = vec![0.0; n];
         let mut ratio = vec![0.0; n];
         for i in 1..n.saturating_sub(1) {
             let right = 6.0 * (values[i - 1] - 2.0 * values[i] + values[i + 1]) / (step * step);
             let pivot = 4.0 - ratio[i - 1];
             ratio[i] = 1.0 / pivot;
-            bends[i] = (right - bends[i - 1]) / pivot;
+            curvatures[i] = (right - curvatures[i - 1]) / pivot;
         }
         for i in (1..n.saturating_sub(1)).rev() {
-            bends[i] -= ratio[i] * bends[i + 1];
+            curvatures[i] -= ratio[i] * curvatures[i + 1];
         }
         Self {
             from,
             step,
             values,
-            bends,
+            curvatures,
         }
     }
 
     /// Value, slope and second derivative.
     pub fn at(&self, x: f64) -> [f64; 3] {
         let (h, last) = (self.step, self.values.len() - 1);
-        let place = (x - self.from) / h;
-        let i = (place.floor().max(0.0) as usize).min(last - 1);
-        let b = (place - i as f64).clamp(0.0, 1.0);
+        let position = (x - self.from) / h;
+        let i = (position.floor().max(0.0) as usize).min(last - 1);
+        let b = (position - i as f64).clamp(0.0, 1.0);
         let a = 1.0 - b;
         let (low, high) = (self.values[i], self.values[i + 1]);
-        let (bend, next) = (self.bends[i], self.bends[i + 1]);
-        let value =
-            a * low + b * high + ((a * a * a - a) * bend + (b * b * b - b) * next) * h * h / 6.0;
-        let slope =
-            (high - low) / h + ((3.0 * b * b - 1.0) * next - (3.0 * a * a - 1.0) * bend) * h / 6.0;
-        let beyond = (place - i as f64 - b) * h;
+        let (curvature, next) = (self.curvatures[i], self.curvatures[i + 1]);
+        let value = a * low
+            + b * high
+            + ((a * a * a - a) * curvature + (b * b * b - b) * next) * h * h / 6.0;
+        let slope = (high - low) / h
+            + ((3.0 * b * b - 1.0) * next - (3.0 * a * a - 1.0) * curvature) * h / 6.0;
+        let beyond = (position - i as f64 - b) * h;
         if beyond == 0.0 {
-            return [value, slope, a * bend + b * next];
+            return [value, slope, a * curvature + b * next];
         }
         [value + slope * beyond, slope, 0.0]
     }
@@ -274,7 +275,7 @@ impl Curve {
 mod tests {
     use super::*;
 
-    fn all() -> Vec<(Density, f64, f64)> {
+    fn all() -> Vec<(PriorDensity, f64, f64)> {
         let distance = Arc::new(Curve::new(
             -8.0,
             0.5,
@@ -297,9 +298,13 @@ mod tests {
                 f64::INFINITY,
             ),
             (Tail::Correlation.density(0.5, 0.5), -1.0, 1.0),
-            (Density::with_distance(&distance, 0.5, 2.0 / 3.0), 0.0, 1.0),
             (
-                Density::Gamma {
+                PriorDensity::with_distance(&distance, 0.5, 2.0 / 3.0),
+                0.0,
+                1.0,
+            ),
+            (
+                PriorDensity::Gamma {
                     shape: 2.0,
                     rate: 0.7,
                 },
@@ -307,7 +312,7 @@ mod tests {
                 f64::INFINITY,
             ),
             (
-                Density::InverseGamma {
+                PriorDensity::InverseGamma {
                     shape: 2.0,
                     scale: 0.7,
                 },
@@ -315,16 +320,16 @@ mod tests {
                 f64::INFINITY,
             ),
             (
-                Density::LogNormal { mean: 0.3, sd: 0.8 },
+                PriorDensity::LogNormal { mean: 0.3, sd: 0.8 },
                 0.0,
                 f64::INFINITY,
             ),
-            (Density::Beta { a: 1.5, b: 2.5 }, 0.0, 1.0),
+            (PriorDensity::Beta { a: 1.5, b: 2.5 }, 0.0, 1.0),
         ]
     }
 
     /// The integral up to a value, by the trapezoid rule in an unconstrained coordinate.
-    fn below(density: &Density, (low, high): (f64, f64), most: f64) -> f64 {
+    fn below(density: &PriorDensity, (low, high): (f64, f64), most: f64) -> f64 {
         let step = 1e-3;
         let points = (-60_000..60_000).map(|i| f64::from(i) * step);
         points
@@ -351,8 +356,12 @@ mod tests {
         for (density, low, high) in all() {
             let total = below(&density, (low, high), f64::INFINITY);
             assert!((total - 1.0).abs() < 2e-3, "{density:?}: {total}");
-            for place in [0.2, 0.45, 0.8] {
-                let value = if low < 0.0 { 2.0 * place - 1.0 } else { place };
+            for position in [0.2, 0.45, 0.8] {
+                let value = if low < 0.0 {
+                    2.0 * position - 1.0
+                } else {
+                    position
+                };
                 let h = 1e-6;
                 let slope = (density.at(value + h).0 - density.at(value - h).0) / (2.0 * h);
                 let stated = density.at(value).1;

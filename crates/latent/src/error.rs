@@ -1,10 +1,10 @@
-//! What can be wrong with a model, its data or a request.
+//! Errors of a model, its data or a request.
 
 use std::fmt;
 
 use jensen_run::RunError;
 
-/// Why a latent Gaussian model cannot be fitted or used. Non-convergence is not among these: it is a
+/// The reason why a latent Gaussian model cannot be fitted or used. Non-convergence is not among these: it is a
 /// [`jensen_run::Status`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {

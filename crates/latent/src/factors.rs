@@ -1,12 +1,12 @@
 //! Exponential-family factor analysis with missing entries, by variational EM over the loadings.
 //!
-//! Row n of a table has scores z_n ~ N(0, I) of K factors, and entry (n, i) the linear predictor `w_iᵀz_n + b_i`. The E-step fits
-//! each row's latent Gaussian model (the dual in as many variables as the row has entries); the M-step maximises
-//! `−Σ f(w_iᵀm_n + b_i, w_iᵀV_n w_i) − ½ ridge |w_i|²` over each column's (w_i, b_i) by Newton steps with the curvature
-//! `Σ 2 ∂f/∂v ([m_n; 1][m_n; 1]ᵀ + V_n)`, halved while the objective would fall. Neither step lowers
-//! `Σ bound_n − ½ ridge Σ |w_i|²`. Parameters of the likelihood that are not fixed are maximised over as well, one after the
-//! other; with a normal likelihood and its variance learnt the model is probabilistic principal components (Tipping and Bishop 1999)
-//! with loadings that the ridge holds.
+//! Row n of a table has scores z_n ~ N(0, I) of K factors, and entry (n, i) the linear predictor `w_iᵀz_n + b_i`. The
+//! E-step fits each row's latent Gaussian model (the dual in as many variables as the row has entries); the M-step
+//! maximises `−Σ f(w_iᵀm_n + b_i, w_iᵀV_n w_i) − ½ ridge |w_i|²` over each column's (w_i, b_i) by Newton steps with the
+//! curvature `Σ 2 ∂f/∂v ([m_n; 1][m_n; 1]ᵀ + V_n)`, halved while the objective would fall. Neither step lowers `Σ
+//! bound_n − ½ ridge Σ |w_i|²`. Parameters of the likelihood that are not fixed are maximised over as well, in
+//! sequence; with a normal likelihood and its variance learnt the model is probabilistic principal components (Tipping
+//! and Bishop 1999) with loadings that the ridge holds.
 
 use std::sync::Arc;
 
@@ -52,12 +52,12 @@ pub struct FactorSettings {
     pub tolerance: f64,
     /// Seed of the first loadings.
     pub seed: u64,
-    /// Names of the likelihood's parameters that stay as they are; the others are learned from there.
+    /// Names of the likelihood's fixed parameters; the others are learned from their starting values.
     pub fixed: Vec<String>,
 }
 
 impl Default for FactorSettings {
-    /// A ridge of 0.01, to 1e-4 nats an iteration.
+    /// A ridge of 0.01, to 1e-4 nats per iteration.
     fn default() -> Self {
         Self {
             fit: Settings::default(),
@@ -74,7 +74,7 @@ impl Default for FactorSettings {
 pub struct FactorFit {
     /// w, D × K.
     pub loadings: Dense,
-    /// b, one a column.
+    /// b, one per column.
     pub intercepts: Vec<f64>,
     /// Posterior means of the scores, N × K.
     pub scores: Dense,
@@ -86,7 +86,7 @@ pub struct FactorFit {
     pub bound: f64,
     /// `bound` less the ridge's penalty, which EM raises.
     pub objective: f64,
-    /// How the fit ended.
+    /// The status at the end of the fit.
     pub status: Status,
     /// EM iterations.
     pub iterations: u64,
@@ -156,7 +156,7 @@ impl Snapshot for State {
 }
 
 /// A row's posterior.
-struct Row {
+struct RowPosterior {
     bound: f64,
     mean: Vec<f64>,
     covariance: Dense,
@@ -173,7 +173,7 @@ struct Em<'a> {
     rows_of: Vec<Vec<usize>>,
     /// The entries of every column.
     entries: Vec<Observations>,
-    /// Their sites, at the parameters of the moment.
+    /// Their sites, at the present parameters.
     sites: Vec<Sites>,
 }
 
@@ -216,7 +216,7 @@ impl Em<'_> {
     }
 
     /// Means and variances of the linear predictors of a column's entries.
-    fn marginals(&self, i: usize, rows: &[Row], w: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    fn marginals(&self, i: usize, rows: &[RowPosterior], w: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let k = self.model.factors;
         let members = self.rows_of[i].iter();
         members
@@ -230,9 +230,9 @@ impl Em<'_> {
             .unzip()
     }
 
-    /// The M-step of the likelihood's parameters: each that is not fixed moves to where the derivative of `Σ f` by its logarithm
-    /// vanishes, or as far towards it as lowers the sum.
-    fn learn(&mut self, rows: &[Row], state: &mut State) -> Result<(), Error> {
+    /// The M-step of the likelihood's parameters: each free one moves to the zero of the derivative of `Σ f` with
+    /// respect to its logarithm, or as far towards it as lowers the sum.
+    fn learn(&mut self, rows: &[RowPosterior], state: &mut State) -> Result<(), Error> {
         let width = self.width();
         let marginals: Vec<(Vec<f64>, Vec<f64>)> = (0..self.model.table.cols)
             .map(|i| self.marginals(i, rows, &state.loadings[i * width..(i + 1) * width]))
@@ -316,10 +316,10 @@ impl Em<'_> {
     }
 
     /// The E-step of one row.
-    fn row(&self, n: usize, state: &State) -> Result<Row, Error> {
+    fn row(&self, n: usize, state: &State) -> Result<RowPosterior, Error> {
         let k = self.model.factors;
         if self.columns_of[n].is_empty() {
-            return Ok(Row {
+            return Ok(RowPosterior {
                 bound: 0.0,
                 mean: vec![0.0; k],
                 covariance: Dense::from_fn(k, k, |i, j| f64::from(i == j)),
@@ -354,7 +354,7 @@ impl Em<'_> {
                 n + 1
             ))
         })?;
-        Ok(Row {
+        Ok(RowPosterior {
             bound: fitted.bound,
             covariance: inverse_of(&precision),
             warm: Some(fitted.warm()),
@@ -362,7 +362,7 @@ impl Em<'_> {
         })
     }
 
-    fn rows(&self, state: &State) -> Result<Vec<Row>, Error> {
+    fn rows(&self, state: &State) -> Result<Vec<RowPosterior>, Error> {
         (0..self.model.table.rows)
             .into_par_iter()
             .map(|n| self.row(n, state))
@@ -370,7 +370,7 @@ impl Em<'_> {
     }
 
     /// The M-step of one column.
-    fn column(&self, i: usize, rows: &[Row], start: &[f64]) -> Vec<f64> {
+    fn column(&self, i: usize, rows: &[RowPosterior], start: &[f64]) -> Vec<f64> {
         let (k, width) = (self.model.factors, self.width());
         let members = &self.rows_of[i];
         let mut w = start.to_vec();
@@ -462,7 +462,7 @@ impl Em<'_> {
 
 impl Algorithm for Em<'_> {
     type State = State;
-    type Output = Result<(State, Vec<Row>), Error>;
+    type Output = Result<(State, Vec<RowPosterior>), Error>;
 
     fn init(&mut self) -> Result<State, Status> {
         let (k, width) = (self.model.factors, self.width());
@@ -552,8 +552,8 @@ impl Algorithm for Em<'_> {
     }
 }
 
-/// Normal noise is at least this share of the columns' mean variance, five digits away from every number: the likelihood of factors that
-/// reproduce their rows has no bound, and a fit that ends there says so.
+/// Normal noise is at least this share of the columns' mean variance, five digits above rounding: the likelihood is
+/// unbounded for factors that reproduce their rows, and a fit that ends there reports it.
 pub const NO_NOISE: f64 = 1e-10;
 
 /// The least variance that is learnt.
@@ -569,12 +569,12 @@ fn least_variance(model: &FactorModel) -> f64 {
     NO_NOISE * variances.sum::<f64>() / model.table.cols as f64
 }
 
-/// Columns whose principal components are taken at most: their eigenvectors take a second.
+/// Largest number of columns for which principal components are computed; their eigenvectors take a second.
 const WIDEST: usize = 200;
 
-/// The start of a model with normal noise: loadings with intercepts, K + 1 numbers a column, and the variance of the noise by
-/// principal components, which of a complete table are the maximum of the likelihood (Tipping and Bishop 1999). Missing entries
-/// stand at the means of their columns.
+/// The start of a model with normal noise: loadings with intercepts, K + 1 numbers per column, and the variance of the
+/// noise by principal components, which for a complete table are the maximum of the likelihood (Tipping and Bishop
+/// 1999). Missing entries are set to the means of their columns.
 fn principal(model: &FactorModel) -> Option<(Vec<f64>, f64)> {
     let (table, k) = (&model.table, model.factors);
     let (n, d) = (table.rows, table.cols);

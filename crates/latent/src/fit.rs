@@ -1,4 +1,4 @@
-//! What is asked of a fit and what it answers.
+//! The settings and the result of a fit.
 
 use jensen_run::Status;
 use serde::{Deserialize, Serialize};
@@ -49,16 +49,15 @@ impl Solver {
     }
 }
 
-/// What a fit may be told.
+/// The settings of a fit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// The solver.
     pub solver: Solver,
-    /// Nats: the largest duality gap, or where there is no dual the largest estimated improvement, at which a fit
-    /// counts as converged.
+    /// Nats: a fit has converged at this duality gap or, without a dual, at this estimated improvement.
     pub tolerance: f64,
-    /// Number of Gauss-Hermite nodes for expectations without a closed form, at most 128; where absent the trapezoid rule takes
-    /// as many nodes as each spread needs.
+    /// Number of Gauss-Hermite nodes for expectations without a closed form, at most 128. By default, the trapezoid
+    /// rule takes as many nodes as each spread needs.
     pub nodes: Option<usize>,
 }
 
@@ -73,8 +72,8 @@ impl Default for Settings {
     }
 }
 
-/// Where to start: an earlier fit of a model of the same size. Carried over are the sites' natural parameters
-/// `λ m̄ − α` and λ, which stay sensible when the prior changes.
+/// The starting point: an earlier fit of a model of the same size. A warm start uses the sites' natural parameters `λ
+/// m̄ − α` and λ, which stay sensible when the prior changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Warm {
     /// α, as the fit has it.
@@ -88,27 +87,26 @@ pub struct Warm {
 /// A fitted Gaussian posterior N(m, V) with `m = μ − ΣWᵀα` and `V = (Σ⁻¹ + Wᵀ diag(λ) W)⁻¹`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// The lower bound on log p(y) that was maximised, in nats, all constants kept.
+    /// The maximised lower bound on log p(y), in nats, with all constants.
     pub bound: f64,
-    /// Dual minus primal objective in nats: how much `bound` could still rise. `None` where the bound has no convex
-    /// dual.
+    /// Dual minus primal objective in nats: how much `bound` could still rise. `None` if the bound has no convex dual.
     pub gap: Option<f64>,
     /// m, one a latent variable.
     pub mean: Vec<f64>,
     /// diag V, one a latent variable.
     pub variance: Vec<f64>,
-    /// offset + W m, one a predictor.
+    /// offset + W m, one per predictor.
     pub predictor_mean: Vec<f64>,
-    /// diag W V Wᵀ, one a predictor.
+    /// diag W V Wᵀ, one per predictor.
     pub predictor_variance: Vec<f64>,
-    /// α, one a predictor; where the exact expectation couples the predictors of an observation one a pair of its categories,
-    /// those against the reference first.
+    /// α, one per predictor. If the exact expectation couples the predictors of an observation, one per pair of its
+    /// categories, those against the reference first.
     pub alpha: Vec<f64>,
     /// λ, of the same length.
     pub lambda: Vec<f64>,
-    /// Derivatives of the bound by the prior and by the likelihood's parameters, where they were asked for.
+    /// Derivatives of the bound with respect to the prior and the likelihood's parameters, if requested.
     pub sensitivity: Option<Sensitivity>,
-    /// How the fit ended.
+    /// The status at the end of the fit.
     pub status: Status,
     /// Number of iterations.
     pub iterations: u64,

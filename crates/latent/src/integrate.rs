@@ -1,10 +1,11 @@
-//! Hyperparameters integrated over: their posterior around its mode, and fits at points that stand for it.
+//! Integration over hyperparameters: their posterior around its mode, and fits at the points of the integration rule.
 //!
-//! The posterior of the hyperparameters x (in unconstrained coordinates) is proportional to e^h with h the bound and the log priors.
-//! With the Hessian at the mode, `x = mode + V Λ^(−½) z` makes it about standard normal in z. Up to two hyperparameters are taken
-//! on the grid of whole z where h has fallen by less than a few nats; three to eight at the points of a central composite design,
-//! stretched along each axis and direction as far as h falls slowly (Rue, Martino and Chopin 2009, section 6.5; Martins, Simpson,
-//! Lindgren and Rue 2013). What is asked of the latent variables is a mixture over the points.
+//! The posterior of the hyperparameters x (in unconstrained coordinates) is proportional to e^h with h the bound and
+//! the log priors. With the Hessian at the mode, `x = mode + V Λ^(−½) z` makes it about standard normal in z. Up to two
+//! hyperparameters are taken on the grid of whole z where h has fallen by less than a few nats; three to eight at the
+//! points of a central composite design, stretched along each axis and direction as far as h falls slowly (Rue, Martino
+//! and Chopin 2009, section 6.5; Martins, Simpson, Lindgren and Rue 2013). The posterior of the latent variables is a
+//! mixture over the points.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,19 +15,19 @@ use jensen_run::Control;
 
 use crate::density::Curve;
 use crate::learn::{Surface, Watch};
-use crate::marginal::{Cloud, Marginal};
+use crate::marginal::{Marginal, WeightedNodes};
 use crate::{Dense, Error, Fit, LatentModel, LearnSettings, Learned, Likelihood, Prior, Warm};
 
-/// Nats below the mode at which the grid ends: what lies beyond is half a per cent of a normal distribution.
+/// Nats below the mode at which the grid ends; a normal distribution has half a per cent of its mass beyond.
 const FALL: f64 = 5.0;
 
-/// Most points of a grid.
+/// Largest number of points of a grid.
 const MOST: usize = 150;
 
 /// Hyperparameters that are taken on a grid.
 const GRID: usize = 2;
 
-/// Most hyperparameters that are integrated over.
+/// Largest number of hyperparameters for integration.
 const LARGEST: usize = 8;
 
 /// The radius of a design's points, in roots of their dimension: INLA's.
@@ -35,17 +36,17 @@ const RADIUS: f64 = 1.1;
 /// The half-distance of the points from which second derivatives are taken, in logarithms.
 const APART: f64 = 0.1;
 
-/// Least reach on a side of an axis, and that where there is no fit.
+/// Smallest extent on a side of an axis, and the extent if there is no fit.
 const NARROW: f64 = 0.3;
 
-/// Most steps on a side of an axis: four and a quarter standard deviations.
+/// Largest number of steps on a side of an axis: four and a quarter standard deviations.
 const FARTHEST: usize = 3;
 
-/// Curvature below which a direction counts as level: its standard deviation is five, in logarithms.
+/// Curvature below which a direction is treated as flat: its standard deviation is five, in logarithms.
 const LEVEL: f64 = 0.04;
 
-/// About how many fits stand for the posterior of so many hyperparameters: at the whole coordinates where a normal distribution has
-/// fallen by less than the grid's end, or at those of a design.
+/// Approximate number of fits for the posterior of this number of hyperparameters: at the integer coordinates at which
+/// a normal distribution is within the grid, or at those of a design.
 pub fn points(dimensions: usize) -> usize {
     let reach = (2.0 * FALL).sqrt() as i32;
     let within = |a: i32, b: i32| f64::from(a * a + b * b) <= 2.0 * FALL;
@@ -77,20 +78,20 @@ pub struct Point {
 /// The posterior of hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Integrated {
-    /// Points that stand for it; shares add up to 1.
+    /// The points of the integration rule; their weights add up to 1.
     pub points: Vec<Point>,
     /// log ∫ e^bound p(θ) dθ in nats.
     pub evidence: f64,
-    /// How far another rule over the same points has it.
+    /// The value by another rule over the same points.
     pub error: f64,
     /// The marginal of each hyperparameter.
     pub marginals: Vec<Marginal>,
 }
 
-/// Why hyperparameters were not integrated over.
+/// The reason why hyperparameters were not integrated over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// There are more than can be.
+    /// There are too many.
     Many(usize),
     /// The time was over, or the run was cancelled.
     Stopped,
@@ -117,17 +118,17 @@ impl Frame {
     }
 }
 
-/// A fit at a point, with the logarithm of what the point stands for.
+/// A fit at a point, with the log weight of the point.
 struct Visited {
     x: Vec<f64>,
     fit: Fit,
     log_weight: f64,
 }
 
-/// Explores the posterior of hyperparameters around what was learned with their priors.
+/// Explores the posterior of hyperparameters around the mode found with their priors.
 ///
 /// # Errors
-/// What [`fit`](crate::fit) refuses at the mode.
+/// The errors of [`fit`](crate::fit) at the mode.
 pub fn integrate(
     prior: &dyn Prior,
     model: &LatentModel,
@@ -155,7 +156,7 @@ pub fn integrate(
         visited,
         log_sum,
         error,
-        cloud,
+        weighted_nodes,
     }) = explored
     else {
         return Ok(Err(Kept::Stopped));
@@ -172,11 +173,11 @@ pub fn integrate(
             fit: at.fit,
         });
     }
-    let places: Vec<Vec<f64>> = cloud.places.iter().map(|z| frame.at(z)).collect();
+    let nodes: Vec<Vec<f64>> = weighted_nodes.nodes.iter().map(|z| frame.at(z)).collect();
     let marginals = (0..dimensions)
         .map(|i| {
-            let values = places.iter().map(|x| x[i]).collect();
-            Marginal::new(&cloud, values, surface.parameters[i].range)
+            let values = nodes.iter().map(|x| x[i]).collect();
+            Marginal::new(&weighted_nodes, values, surface.parameters[i].range)
         })
         .collect();
     Ok(Ok(Integrated {
@@ -187,7 +188,7 @@ pub fn integrate(
     }))
 }
 
-/// Standard coordinates at the mode, by differences of gradients; `None` where it was stopped.
+/// Standard coordinates at the mode, by differences of gradients; `None` if it was stopped.
 pub(crate) fn frame(
     surface: &Surface<'_>,
     mode: &[f64],
@@ -225,14 +226,14 @@ pub(crate) fn frame(
     }))
 }
 
-/// What was found around the mode.
+/// The results around the mode.
 struct Explored {
     visited: Vec<Visited>,
     /// The logarithm of the sum of weights.
     log_sum: f64,
-    /// How far another rule over the same points has it.
+    /// The value by another rule over the same points.
     error: f64,
-    cloud: Cloud,
+    weighted_nodes: WeightedNodes,
 }
 
 /// log Σ e^w.
@@ -241,7 +242,7 @@ fn log_sum(weights: impl Iterator<Item = f64>) -> f64 {
     jensen_math::special::log_sum_exp_slice(&all)
 }
 
-/// The grid of whole coordinates, from the mode outwards; points where there is no fit are passed over.
+/// The grid of integer coordinates, from the mode outwards; points without a fit are skipped.
 fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Explored> {
     let n = frame.mode.len();
     let mut found: BTreeMap<Vec<i32>, Visited> = BTreeMap::new();
@@ -254,32 +255,32 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
             log_weight: 0.0,
         },
     );
-    // Places beyond the end, where splines go on to; at some of them there is no fit.
+    // Points beyond the end, where splines go on to; at some of them there is no fit.
     let mut closed: BTreeMap<Vec<i32>, Option<f64>> = BTreeMap::new();
     while let Some(from) = open.pop_front() {
         for k in 0..n {
             for side in [-1, 1] {
-                let mut place = from.clone();
-                place[k] += side;
-                if found.contains_key(&place) || closed.contains_key(&place) || found.len() >= MOST
+                let mut point = from.clone();
+                point[k] += side;
+                if found.contains_key(&point) || closed.contains_key(&point) || found.len() >= MOST
                 {
                     continue;
                 }
-                let z: Vec<f64> = place.iter().map(|z| f64::from(*z)).collect();
+                let z: Vec<f64> = point.iter().map(|z| f64::from(*z)).collect();
                 let x = frame.at(&z);
                 let warm = found[&from].fit.warm();
                 match surface.value(&x, &warm) {
                     Ok(None) => return None,
                     Ok(Some((fit, objective))) if objective - top > -FALL => {
                         let log_weight = objective - top;
-                        found.insert(place.clone(), Visited { x, fit, log_weight });
-                        open.push_back(place);
+                        found.insert(point.clone(), Visited { x, fit, log_weight });
+                        open.push_back(point);
                     }
                     Ok(Some((_, objective))) => {
-                        closed.insert(place, Some(objective - top));
+                        closed.insert(point, Some(objective - top));
                     }
                     Err(_) => {
-                        closed.insert(place, None);
+                        closed.insert(point, None);
                     }
                 }
             }
@@ -287,28 +288,28 @@ fn grid(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Expl
     }
     let total = log_sum(found.values().map(|v| v.log_weight));
     // Every other point, each for two.
-    let even = |place: &Vec<i32>| place.iter().sum::<i32>() % 2 == 0;
+    let even = |point: &Vec<i32>| point.iter().sum::<i32>() % 2 == 0;
     let half = log_sum(
         found
             .iter()
-            .filter(|(place, _)| even(place))
+            .filter(|(point, _)| even(point))
             .map(|(_, v)| v.log_weight),
     );
     let error = (half + 2f64.ln() - total).abs();
-    let inside = found.iter().map(|(place, v)| (place.clone(), v.log_weight));
-    let known = |(place, log): (_, Option<f64>)| Some((place, log.filter(|log| log.is_finite())?));
+    let inside = found.iter().map(|(point, v)| (point.clone(), v.log_weight));
+    let known = |(point, log): (_, Option<f64>)| Some((point, log.filter(|log| log.is_finite())?));
     let beyond = closed.into_iter().filter_map(known);
-    let cloud = Cloud::of_grid(&inside.chain(beyond).collect());
+    let weighted_nodes = WeightedNodes::of_grid(&inside.chain(beyond).collect());
     Some(Explored {
         visited: found.into_values().collect(),
         log_sum: total,
         error,
-        cloud,
+        weighted_nodes,
     })
 }
 
-/// Signs of the corners of a cube, or of a fraction of them in which no two pairs of coordinates go together (resolution V; Box
-/// and Hunter 1961).
+/// Signs of the corners of a cube, or of a fraction of them in which no two pairs of coordinates are confounded
+/// (resolution V; Box and Hunter 1961).
 fn corners(n: usize) -> Vec<Vec<f64>> {
     // The last coordinates are products of earlier ones.
     let products: &[&[usize]] = match n {
@@ -334,13 +335,13 @@ fn corners(n: usize) -> Vec<Vec<f64>> {
 
 /// The log posterior along one axis.
 struct Axis {
-    /// How far it reaches on either side, in standard deviations.
+    /// Its extent on either side, in standard deviations.
     stretch: [f64; 2],
     curve: Curve,
 }
 
-/// Goes along an axis on either side, by steps on which a normal distribution falls by one nat and then by more, to the end; `None` where
-/// it was stopped.
+/// Goes along an axis on either side, by steps on which a normal distribution falls by one nat and then by more, to the
+/// end; `None` if it was stopped.
 fn axis(surface: &Surface<'_>, frame: &Frame, k: usize, warm: &Warm, top: f64) -> Option<Axis> {
     let step = 2f64.sqrt();
     let mut stretch = [NARROW; 2];
@@ -378,17 +379,17 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
         .collect::<Option<Vec<Axis>>>()?;
     let stretch: Vec<[f64; 2]> = axes.iter().map(|axis| axis.stretch).collect();
     let radius = RADIUS * (n as f64).sqrt();
-    let mut places: Vec<Vec<f64>> = Vec::new();
+    let mut nodes: Vec<Vec<f64>> = Vec::new();
     for k in 0..n {
         for side in [-radius, radius] {
             let mut z = vec![0.0; n];
             z[k] = side;
-            places.push(z);
+            nodes.push(z);
         }
     }
-    places.extend((corners(n).into_iter()).map(|c| c.iter().map(|s| s * RADIUS).collect()));
+    nodes.extend((corners(n).into_iter()).map(|c| c.iter().map(|s| s * RADIUS).collect()));
     // Shares with which a standard normal distribution has mass 1 and variance 1.
-    let share = (0.5 * radius * radius).exp() / (places.len() as f64 * RADIUS * RADIUS);
+    let share = (0.5 * radius * radius).exp() / (nodes.len() as f64 * RADIUS * RADIUS);
     let middle: Vec<f64> = stretch.iter().map(|s| 0.5 * (s[0] + s[1])).collect();
     let mut visited = vec![Visited {
         x: frame.mode.clone(),
@@ -396,8 +397,8 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
         log_weight: (1.0 - 1.0 / (RADIUS * RADIUS)).ln()
             + middle.iter().map(|m| m.ln()).sum::<f64>(),
     }];
-    for place in places {
-        let (mut z, mut log_volume) = (place.clone(), 0.0);
+    for node in nodes {
+        let (mut z, mut log_volume) = (node.clone(), 0.0);
         for (k, z) in z.iter_mut().enumerate() {
             let own = match *z {
                 z if z < 0.0 => stretch[k][0],
@@ -430,6 +431,6 @@ fn design(surface: &Surface<'_>, frame: &Frame, fit: Fit, top: f64) -> Option<Ex
         visited,
         log_sum: total,
         error,
-        cloud: Cloud::of_axes(&curves),
+        weighted_nodes: WeightedNodes::of_axes(&curves),
     })
 }

@@ -1,10 +1,11 @@
-//! Hyperparameters by maximising the bound (empirical Bayes), or the bound and their log priors together: their posterior's mode
-//! in unconstrained coordinates, around which [`integrate`](crate::integrate) goes on.
+//! Hyperparameters by maximising the bound (empirical Bayes), or the sum of the bound and their log priors: the mode of
+//! their posterior in unconstrained coordinates, from which [`integrate`](crate::integrate) continues.
 //!
-//! At the solved dual the derivative of the bound by θ is the partial one (envelope theorem), which the fit's
-//! [`Sensitivity`](crate::Sensitivity) and the prior's chain rule give. Quasi-Newton steps (BFGS) move the parameters in
-//! unconstrained coordinates — logarithms of positive ones, logits of those between bounds — with a line search on the bound;
-//! every inner fit starts from the site parameters of the last accepted one. Each restart begins at a displaced start.
+//! At the dual optimum the derivative of the bound with respect to θ is the partial one (envelope theorem), which the
+//! fit's [`Sensitivity`](crate::Sensitivity) and the prior's chain rule give. Quasi-Newton steps (BFGS) move the
+//! parameters in unconstrained coordinates — logarithms of positive ones, logits of those between bounds — with a line
+//! search on the bound; every inner fit starts from the site parameters of the last accepted one. Each restart begins
+//! at a displaced start.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,7 +17,7 @@ use jensen_run::{
 
 use crate::linear::kernels::dot;
 use crate::{
-    Density, Error, Fit, LatentModel, Likelihood, Parameter, Prior, Range, Settings, Warm, fit,
+    Error, Fit, LatentModel, Likelihood, Parameter, Prior, PriorDensity, Range, Settings, Warm, fit,
 };
 
 /// How hyperparameters are learned.
@@ -25,7 +26,7 @@ pub struct LearnSettings {
     /// Settings of the inner fits; a restart's bound is known to their tolerance.
     pub fit: Settings,
     /// The likelihood's parameters that are learned too, by number, each with its prior.
-    pub likelihood: Vec<(usize, Density)>,
+    pub likelihood: Vec<(usize, PriorDensity)>,
     /// Whether the priors of hyperparameters count.
     pub priors: bool,
     /// Number of starts beyond the first.
@@ -41,7 +42,7 @@ pub struct LearnSettings {
 }
 
 impl Default for LearnSettings {
-    /// One start, the likelihood's parameters as they are, priors left out, to 1e-4 nats.
+    /// By default: one start, fixed parameters of the likelihood, no priors, to 1e-4 nats.
     fn default() -> Self {
         Self {
             fit: Settings::default(),
@@ -59,7 +60,7 @@ impl Default for LearnSettings {
 /// What was learned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned {
-    /// All of them in unconstrained coordinates, the prior's first, then the likelihood's.
+    /// All parameters in unconstrained coordinates, first the prior's, then the likelihood's.
     pub x: Vec<f64>,
     /// The prior's hyperparameters, in its order.
     pub theta: Vec<f64>,
@@ -73,16 +74,16 @@ pub struct Learned {
     pub iterations: u64,
     /// Seconds of the whole search.
     pub seconds: f64,
-    /// What was maximised, where each start ended.
+    /// The objective at the end of each start.
     pub starts: Vec<f64>,
     /// When the run's time is over, by its clock.
     pub(crate) until: f64,
 }
 
-/// Largest move of a coordinate in one step: a factor e² of a positive parameter.
+/// Largest move of a coordinate in one step: a factor e² for a positive parameter.
 const LARGEST: f64 = 2.0;
 
-/// Where the search stands.
+/// The state of the search.
 #[derive(Clone, Debug, PartialEq)]
 struct State {
     x: Vec<f64>,
@@ -94,7 +95,7 @@ struct State {
     inverse: Vec<f64>,
     warm: Warm,
     steps: u64,
-    /// Fits so far, those of earlier starts included.
+    /// Number of fits so far, including earlier starts.
     evaluations: u64,
     /// The best point so far.
     best: Vec<f64>,
@@ -146,7 +147,7 @@ impl Snapshot for State {
     }
 }
 
-/// What a search may use, and who stops it.
+/// The limits of a search.
 #[derive(Clone, Copy)]
 pub(crate) struct Watch<'a> {
     clock: &'a dyn Clock,
@@ -156,7 +157,7 @@ pub(crate) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Of a run that is about to start, or to go on.
+    /// For a run that is about to start or continue.
     pub(crate) fn new(control: &Control<'a>) -> Self {
         let before = control.resume.as_ref().map_or(0.0, |stored| stored.seconds);
         let left = control.budget.left().unwrap_or(f64::INFINITY);
@@ -167,7 +168,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Of what follows a search in the same run.
+    /// For the work after a search in the same run.
     pub(crate) fn after(learned: &Learned, control: &Control<'a>) -> Self {
         Self {
             clock: control.clock,
@@ -180,7 +181,7 @@ impl<'a> Watch<'a> {
         self.cancel.is_some_and(|c| c.load(Ordering::Relaxed))
     }
 
-    /// A fit inside the search: its own loop, unobserved. `None` where it was stopped on its way.
+    /// A fit inside the search: its own loop, unobserved. `None` if it was stopped.
     fn fit(
         &self,
         model: &LatentModel,
@@ -278,7 +279,7 @@ impl<'a> Surface<'a> {
         Ok((theta.to_vec(), model))
     }
 
-    /// The log priors at x, those of x itself, with their slopes.
+    /// The log priors at x, in the coordinates of x, with their slopes.
     fn log_prior(&self, x: &[f64]) -> (f64, Vec<f64>) {
         let mut sum = 0.0;
         let slopes = (self.parameters.iter().zip(x)).map(|(p, x)| {
@@ -291,7 +292,7 @@ impl<'a> Surface<'a> {
         (sum, slopes)
     }
 
-    /// The fit at x without derivatives, and the objective there; `None` where it was stopped.
+    /// The fit at x without derivatives, and the objective there; `None` if it was stopped.
     pub(crate) fn value(&self, x: &[f64], warm: &Warm) -> Result<Option<(Fit, f64)>, Error> {
         let (_, model) = self.model_at(x)?;
         let Some(fit) = self
@@ -309,7 +310,7 @@ impl<'a> Surface<'a> {
         Ok(Some((fit, objective)))
     }
 
-    /// The objective at x with its gradient; `None` where the fit was stopped.
+    /// The objective at x with its gradient; `None` if the fit was stopped.
     pub(crate) fn evaluate(
         &self,
         x: &[f64],
@@ -352,7 +353,7 @@ struct Search<'a> {
     surface: Surface<'a>,
     evaluations: u64,
     error: Option<Error>,
-    /// Whether the last evaluation was stopped from outside.
+    /// Whether an interrupt ended the last evaluation.
     stopped: bool,
 }
 
@@ -442,7 +443,7 @@ struct Reached {
 }
 
 impl State {
-    /// The quasi-Newton direction, no coordinate of which goes further than [`LARGEST`], and the bound's slope along it.
+    /// The quasi-Newton direction, with each coordinate limited to [`LARGEST`], and the bound's slope along it.
     fn ascent(&mut self) -> (Vec<f64>, f64) {
         let n = self.x.len();
         let mut direction: Vec<f64> = match self.inverse.is_empty() {
@@ -495,7 +496,7 @@ impl State {
 }
 
 impl Search<'_> {
-    /// The end of a start, where the next step is estimated to gain next to nothing.
+    /// The end of a start, when the estimated gain of the next step is negligible.
     fn settled(&self, state: &State, slope: f64) -> Option<Status> {
         let tolerance = self.settings().tolerance;
         let done = 0.5 * slope <= tolerance && !state.inverse.is_empty()
@@ -536,7 +537,7 @@ impl Search<'_> {
         }
     }
 
-    /// Ends a start with a status, which is the run's where it was the last.
+    /// Ends a start with a status, which is the run's status after the last start.
     fn end_start(&mut self, state: &mut State, line: Record, status: Status) -> Step {
         match self.next_start(state, status) {
             Some(status) => Step::finish(line, status),
@@ -627,8 +628,8 @@ impl Search<'_> {
 
 /// The BFGS update of an inverse Hessian; a pair without positive curvature is passed over.
 ///
-/// Parameters are few here, and every pair counts: the whole matrix is kept, where the solvers, whose variables are as
-/// many as the data, keep the last pairs alone (`solve/two_loops.rs`).
+/// Parameters are few here, and every pair matters, so the whole matrix is stored. The solvers, which have as many
+/// variables as data, store only the last pairs (`solve/two_loops.rs`).
 fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
     let n = s.len();
     let curvature = dot(s, y);
@@ -645,22 +646,23 @@ fn update(inverse: &mut Vec<f64>, s: &[f64], y: &[f64]) {
         .map(|i| dot(&inverse[i * n..(i + 1) * n], y))
         .collect();
     let rho = 1.0 / curvature;
-    let bend = rho * (1.0 + rho * dot(y, &hy));
+    let coefficient = rho * (1.0 + rho * dot(y, &hy));
     for j in 0..n {
         for i in 0..n {
-            inverse[j * n + i] += bend * s[i] * s[j] - rho * (hy[i] * s[j] + s[i] * hy[j]);
+            inverse[j * n + i] += coefficient * s[i] * s[j] - rho * (hy[i] * s[j] + s[i] * hy[j]);
         }
     }
 }
 
-/// Learns the hyperparameters of a prior, and those of the likelihood that the settings name, by maximising the bound, with
-/// the log priors where they count.
+/// Learns the hyperparameters of a prior, and those of the likelihood that the settings name, by maximising the bound,
+/// plus the log priors if they apply.
 ///
-/// `model` gives everything but the prior's structure, whose place `prior` takes. One step of the run is one accepted step of
-/// the search; the trace holds the bound, the number of the start and the gain that the next step is estimated to bring.
+/// `model` gives everything but the prior's structure, whose position `prior` takes. One step of the run is one
+/// accepted step of the search. The trace has the bound, the number of the start and the estimated gain of the next
+/// step.
 ///
 /// # Errors
-/// What [`fit`] refuses at the first start, or a checkpoint of another run.
+/// The errors of [`fit`] at the first start, or a checkpoint of another run.
 pub fn learn(
     prior: &dyn Prior,
     model: &LatentModel,

@@ -13,7 +13,7 @@
 //! | `solve` | the solvers: the dual, the natural-gradient fixed point, baselines |
 //! | `learn` | hyperparameters by maximising the bound |
 //! | `integrate` | hyperparameters integrated over |
-//! | `predict` | the posterior at new places |
+//! | `predict` | the posterior at new locations |
 //! | `readout` | latent variables in other units and from other origins |
 //! | `loo` | each observation predicted from the others |
 //! | `tightness` | how far the bound lies from the expectation that it stands for |
@@ -51,7 +51,7 @@ mod solve;
 mod structure;
 mod tightness;
 
-pub use density::{Curve, Density, Tail};
+pub use density::{Curve, PriorDensity, Tail};
 pub use error::Error;
 pub use factors::{FactorFit, FactorModel, FactorSettings, NO_NOISE, fit_factors};
 pub use fit::{Fit, Settings, Solver, Warm};

@@ -9,14 +9,14 @@ use crate::{Fit, LatentModel};
 /// Nodes of the quadrature over a linear predictor.
 const NODES: usize = 32;
 
-/// Least share of a predictor's precision that is left without its own observation.
+/// Smallest share of a predictor's precision that remains without its own observation.
 const LEFT: f64 = 1e-9;
 
-/// log p(y_i | the other observations) at the fit's hyperparameters, in nats, one an observation.
+/// log p(y_i | the other observations) at the fit's hyperparameters, in nats, one per observation.
 ///
-/// Without its site, with slope α and curvature λ, a predictor's posterior N(m, v) becomes N(m + αv′, v′) with 1/v′ = 1/v − λ: exact
-/// for normal noise, and as good as the Gaussian approximation otherwise. `None` where observations are categories, whose density is one
-/// of several predictors together.
+/// Without its site, with slope α and curvature λ, a predictor's posterior N(m, v) becomes N(m + αv′, v′) with 1/v′ =
+/// 1/v − λ: exact for normal noise, and as good as the Gaussian approximation otherwise. `None` if observations are
+/// categories, whose density depends on several predictors.
 pub fn leave_one_out(model: &LatentModel, fit: &Fit) -> Option<Vec<f64>> {
     if model.likelihood.categories().is_some() {
         return None;

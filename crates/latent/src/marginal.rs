@@ -1,9 +1,9 @@
 //! Marginal posteriors of hyperparameters, by interpolation of the log posterior around its mode.
 //!
-//! Of one hyperparameter the log posterior is a cubic spline through the points of its grid, straight beyond its ends; the points of a grid
-//! of two stand for themselves. Around a design the log posterior is a sum of functions of one standard coordinate each (Martins, Simpson,
-//! Lindgren and Rue 2013), each such a spline along its axis. Places that are spread by these densities then stand for the posterior: a
-//! hyperparameter is a linear function of the coordinates.
+//! For one hyperparameter the log posterior is a cubic spline through the points of its grid, linear beyond its ends;
+//! for two, the points of the grid are used directly. Around a design the log posterior is a sum of functions of one
+//! standard coordinate each (Martins, Simpson, Lindgren and Rue 2013), each such a spline along its axis. Nodes with
+//! these densities then represent the posterior: a hyperparameter is a linear function of the coordinates.
 
 use std::collections::BTreeMap;
 
@@ -13,63 +13,63 @@ use crate::density::Curve;
 use crate::linear::kernels::dot;
 use crate::{Range, lattice};
 
-/// Distance of the places between the points of a grid.
+/// Spacing of the nodes between the points of a grid.
 const FINE: f64 = 0.25;
 
-/// Standard coordinates beyond the outermost points that places may have.
+/// Standard coordinates beyond the outermost points that nodes may have.
 const BEYOND: f64 = 8.0;
 
-/// Nats below the largest value at which places end: beyond is less than a hundred-thousandth.
+/// Nats below the largest value at which nodes end: beyond is less than a hundred-thousandth.
 const DEEP: f64 = 14.0;
 
-/// Places around a design.
-const PLACES: usize = 1024;
+/// Nodes around a design.
+const NODES: usize = 1024;
 
-/// Places in standard coordinates with their shares.
-pub(crate) struct Cloud {
-    pub places: Vec<Vec<f64>>,
+/// Nodes in standard coordinates with their shares.
+pub(crate) struct WeightedNodes {
+    pub nodes: Vec<Vec<f64>>,
     pub weights: Vec<f64>,
     /// The distance of neighbours in one coordinate, in standard deviations.
     spacing: f64,
 }
 
-impl Cloud {
-    /// From logarithms of densities.
-    fn new(places: Vec<Vec<f64>>, logs: &[f64], spacing: f64) -> Self {
+impl WeightedNodes {
+    /// From log densities.
+    fn new(nodes: Vec<Vec<f64>>, logs: &[f64], spacing: f64) -> Self {
         let total = jensen_math::special::log_sum_exp_slice(logs);
         Self {
-            places,
+            nodes,
             weights: logs.iter().map(|log| (log - total).exp()).collect(),
             spacing,
         }
     }
 
-    /// From the log posterior at whole coordinates: along one a spline, of several the points themselves.
+    /// From the log posterior at integer coordinates: a spline for one coordinate, the points themselves for several.
     pub(crate) fn of_grid(values: &BTreeMap<Vec<i32>, f64>) -> Self {
         let line: Option<Vec<(i32, f64)>> = values
             .iter()
-            .map(|(place, value)| match place.as_slice() {
+            .map(|(node, value)| match node.as_slice() {
                 [only] => Some((*only, *value)),
                 _ => None,
             })
             .collect();
         let Some(curve) = line.and_then(|line| spline(&line)) else {
             let logs: Vec<f64> = values.values().copied().collect();
-            let whole = |place: &Vec<i32>| place.iter().map(|z| f64::from(*z)).collect();
+            let whole = |node: &Vec<i32>| node.iter().map(|z| f64::from(*z)).collect();
             return Self::new(values.keys().map(whole).collect(), &logs, 1.0);
         };
         let top = values.values().copied().fold(f64::NEG_INFINITY, f64::max);
-        let (places, logs): (Vec<_>, Vec<_>) = fine(values.keys().map(|place| place[0]))
+        let (nodes, logs): (Vec<_>, Vec<_>) = fine(values.keys().map(|node| node[0]))
             .map(|z| (vec![z], curve.at(z)[0]))
             .filter(|(_, log)| *log > top - DEEP)
             .unzip();
-        Self::new(places, &logs, FINE)
+        Self::new(nodes, &logs, FINE)
     }
 
-    /// From the log posterior along each axis, as if the others had no part in it.
+    /// From the log posterior along each axis, as if it were additive.
     pub(crate) fn of_axes(axes: &[Curve]) -> Self {
         const STEP: f64 = 0.05;
-        // Places and shares below them, axis by axis.
+        // Nodes and shares below them, axis by axis.
         let tables: Vec<Vec<(f64, f64)>> = axes
             .iter()
             .map(|axis| {
@@ -101,17 +101,17 @@ impl Cloud {
                 .map(|(table, u)| inverse(table, u))
                 .collect()
         };
-        let places: Vec<Vec<f64>> = lattice(axes.len()).take(PLACES).map(each).collect();
-        let weights = vec![1.0 / PLACES as f64; PLACES];
+        let nodes: Vec<Vec<f64>> = lattice(axes.len()).take(NODES).map(each).collect();
+        let weights = vec![1.0 / NODES as f64; NODES];
         Self {
-            places,
+            nodes,
             weights,
             spacing: FINE,
         }
     }
 }
 
-/// Where a tabulated distribution reaches a share.
+/// The quantile of a tabulated distribution.
 fn inverse(table: &[(f64, f64)], share: f64) -> f64 {
     let above = table.partition_point(|(_, below)| *below < share);
     if above == 0 || above == table.len() {
@@ -154,14 +154,14 @@ pub struct Marginal {
 }
 
 impl Marginal {
-    /// Of a coordinate with these values at the places of a cloud: normal kernels between them, drawn together so that mean and
-    /// variance stay.
-    pub(crate) fn new(cloud: &Cloud, values: Vec<f64>, range: Range) -> Self {
-        let weights = cloud.weights.clone();
+    /// The marginal of a coordinate with these values at the weighted nodes: normal kernels between them, shrunk
+    /// towards the mean so that mean and variance are preserved.
+    pub(crate) fn new(weighted_nodes: &WeightedNodes, values: Vec<f64>, range: Range) -> Self {
+        let weights = weighted_nodes.weights.clone();
         let mean = dot(&weights, &values);
         let squares: Vec<f64> = values.iter().map(|x| (x - mean) * (x - mean)).collect();
         let sd = dot(&weights, &squares).sqrt();
-        let kernel = 0.5 * cloud.spacing;
+        let kernel = 0.5 * weighted_nodes.spacing;
         let closer = (1.0 - kernel * kernel).sqrt();
         Self {
             range,
@@ -178,7 +178,8 @@ impl Marginal {
             .outward(mixture_quantile(&self.weights, &self.centres, &sds, p))
     }
 
-    /// The mean on the natural scale, and the standard deviation, of the middle 99.9 %: a precision, say, may have neither beyond.
+    /// The mean on the natural scale, and the standard deviation, of the middle 99.9 %, because a precision, for
+    /// example, may have neither beyond.
     pub fn moments(&self) -> (f64, f64) {
         const OUT: f64 = 0.0005;
         let mut order: Vec<usize> = (0..self.centres.len()).collect();

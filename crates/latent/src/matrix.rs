@@ -1,4 +1,4 @@
-//! Plain matrices: what crosses the crate's borders.
+//! Plain matrices for the interface of the crate.
 
 use faer::{MatMut, MatRef};
 
@@ -11,7 +11,7 @@ pub struct Dense {
     pub rows: usize,
     /// Number of columns.
     pub cols: usize,
-    /// Element (i, j) stands at `data[j * rows + i]`.
+    /// Element (i, j) is `data[j * rows + i]`.
     pub data: Vec<f64>,
 }
 
@@ -46,19 +46,19 @@ impl Dense {
         &self.data[j * self.rows..(j + 1) * self.rows]
     }
 
-    /// As a view for factorisations and products.
+    /// A view for factorisations and products.
     pub fn view(&self) -> MatRef<'_, f64> {
         MatRef::from_column_major_slice(&self.data, self.rows, self.cols)
     }
 
-    /// As a view that can be written to.
+    /// A mutable view.
     pub fn view_mut(&mut self) -> MatMut<'_, f64> {
         MatMut::from_column_major_slice_mut(&mut self.data, self.rows, self.cols)
     }
 }
 
-/// A sparse matrix by compressed columns: row numbers ascending within a column, none twice. A
-/// symmetric matrix stores both triangles.
+/// A sparse matrix by compressed columns: row numbers ascend within a column, without duplicates. A symmetric matrix
+/// stores both triangles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sparse {
     /// Number of rows.
@@ -74,7 +74,7 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    /// From triplets (row, column, value) in any order; those of one place are added.
+    /// From triplets (row, column, value) in any order; duplicates are added.
     ///
     /// # Errors
     /// A triplet lies outside the matrix.
@@ -131,7 +131,7 @@ impl Sparse {
         self.row.len()
     }
 
-    /// Whether nothing is stored.
+    /// Whether it has no stored entries.
     pub fn is_empty(&self) -> bool {
         self.row.is_empty()
     }
@@ -174,7 +174,7 @@ impl Sparse {
     /// Matrix times vector.
     ///
     /// # Panics
-    /// When `x` does not have one element a column.
+    /// Panics if `x` does not have one element per column.
     pub fn mul(&self, x: &[f64]) -> Vec<f64> {
         assert_eq!(x.len(), self.cols, "length of the vector");
         let mut out = vec![0.0; self.rows];
@@ -190,7 +190,7 @@ impl Sparse {
     /// Transposed matrix times vector.
     ///
     /// # Panics
-    /// When `x` does not have one element a row.
+    /// Panics if `x` does not have one element per row.
     pub fn mul_t(&self, x: &[f64]) -> Vec<f64> {
         assert_eq!(x.len(), self.rows, "length of the vector");
         (0..self.cols)

@@ -7,13 +7,13 @@ use crate::{Covariance, Design, Error, Likelihood, SiteBound, Structure};
 /// What was observed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observations {
-    /// y, one an observation; for multinomial the number of the category.
+    /// y, one per observation; for multinomial the number of the category.
     pub response: Vec<f64>,
     /// Exposure of Poisson and negative binomial counts; 1 where absent.
     pub exposure: Option<Vec<f64>>,
     /// Number of trials of binomial counts; 1 where absent.
     pub trials: Option<Vec<f64>>,
-    /// Added to the linear predictors, one a predictor.
+    /// Added to the linear predictors, one per predictor.
     pub offset: Option<Vec<f64>>,
 }
 
@@ -58,7 +58,7 @@ impl LatentModel {
         self.observations.response.len() * self.likelihood.predictors()
     }
 
-    /// Number of rows of the design: as many as predictors, unless contrasts of categories have taken their place.
+    /// Number of rows of the design: the number of predictors, unless contrasts of categories replace them.
     pub(crate) fn design_rows(&self) -> usize {
         match &self.design {
             Design::Identity => self.prior.len(),
@@ -68,7 +68,7 @@ impl LatentModel {
         }
     }
 
-    /// Looks for what no solver could use.
+    /// Checks for errors that no solver could handle.
     ///
     /// # Errors
     /// Sizes that disagree, numbers that are not finite, responses outside the likelihood's domain, a bound that is
@@ -106,7 +106,7 @@ impl LatentModel {
         Ok(())
     }
 
-    /// That the bound is not offered, and what is.
+    /// The error that the bound is not available, with the available ones.
     pub(crate) fn bound_refused(&self) -> Error {
         let offered: Vec<_> = self.likelihood.bounds().iter().map(|b| b.name()).collect();
         Error::Unsupported(format!(
@@ -253,7 +253,7 @@ fn finite(what: &str, values: &[f64]) -> Result<(), Error> {
     }
 }
 
-/// Whether a covariance is symmetric but for rounding.
+/// Whether a covariance is symmetric up to rounding.
 pub(crate) fn symmetric(sigma: &crate::Dense) -> Result<(), Error> {
     let n = sigma.rows;
     let scale = (0..n).map(|i| sigma.get(i, i).abs()).fold(0.0, f64::max);

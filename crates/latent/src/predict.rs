@@ -1,4 +1,4 @@
-//! The posterior at new places.
+//! The posterior at new locations.
 
 use std::borrow::Cow;
 
@@ -13,13 +13,13 @@ use crate::{Covariance, Dense, Design, Error, LatentModel, Query, Warm};
 
 /// The posterior mean and variance of new linear predictors (without offset), one each.
 ///
-/// For new latent variables z* with `K* = Cov(z*, z)`: mean `E z* − K* Wᵀα` and variance
-/// `Var z* − diag K* Wᵀ (Λ⁻¹ + WΣWᵀ)⁻¹ W K*ᵀ`; for rows w of another design `wᵀm` and `wᵀVw`. `solution` is
-/// [`Fit::warm`](crate::Fit::warm) of a fit of `model`. The cost is one factorisation and, for a dense prior, N² operations a
-/// new place; under a sparse precision one solve for a row whose latent variables are not neighbours, else none.
+/// For new latent variables z* with `K* = Cov(z*, z)`: mean `E z* − K* Wᵀα` and variance `Var z* − diag K* Wᵀ (Λ⁻¹ +
+/// WΣWᵀ)⁻¹ W K*ᵀ`; for rows w of another design `wᵀm` and `wᵀVw`. `solution` is [`Fit::warm`](crate::Fit::warm) of a
+/// fit of `model`. The cost is one factorisation and, for a dense prior, N² operations per new location; under a sparse
+/// precision, one solve per row whose latent variables are not neighbours.
 ///
 /// # Errors
-/// Sizes that disagree, new latent variables under a sparse precision, or a prior that a fit would refuse too.
+/// Mismatched sizes, new latent variables under a sparse precision, or a prior that a fit would reject, too.
 pub fn predict(
     model: &LatentModel,
     solution: &Warm,
@@ -44,22 +44,23 @@ pub fn predict(
             }
         },
     };
-    // Rounding can leave a variance of a place that is known exactly a little below zero.
+    // Rounding can leave a variance of a location that is known exactly a little below zero.
     Ok(mean
         .into_iter()
         .zip(variance.into_iter().map(|v| v.max(0.0)))
         .collect())
 }
 
-/// Joint draws of new linear predictors (without offset) from the posterior: draw after draw, each one number a place.
+/// Joint draws of new linear predictors (without offset) from the posterior: draw after draw, each one number per
+/// location.
 ///
-/// New latent variables need their prior covariance with each other, `joint`. A draw is a function of the seed and its number,
-/// and those of `numbers` are drawn;
-/// the cost is that of [`predict`] and, for K new latent variables or places under a dense prior, one factorisation of a K × K
-/// matrix and K² operations a draw; under a sparse precision half a solve a draw.
+/// New latent variables need their prior covariance with each other, `joint`. A draw is a function of the seed and its
+/// number; the draws in `numbers` are made. The cost is that of [`predict`] and, for K new latent variables or
+/// locations under a dense prior, one factorisation of a K × K matrix and K² operations per draw; under a sparse
+/// precision, half a solve per draw.
 ///
 /// # Errors
-/// As for [`predict`], and where `joint` is missing or of another size.
+/// As for [`predict`], and if `joint` is missing or has another size.
 pub fn draw(
     model: &LatentModel,
     solution: &Warm,
@@ -89,7 +90,7 @@ pub fn draw(
         (_, Query::Cross { covariance, .. }) => {
             let prior = joint.filter(|k| (k.rows, k.cols) == (covariance.rows, covariance.rows));
             let prior = prior.ok_or_else(|| {
-                Error::Data("joint draws need the new places' prior covariance".to_owned())
+                Error::Data("joint draws need the new locations' prior covariance".to_owned())
             })?;
             Some((Design::Identity, known.root(covariance, prior)?))
         }
@@ -190,7 +191,8 @@ impl<'a> Known<'a> {
                     || covariance.cols != latents
                 {
                     return Err(Error::Data(
-                        "the cross-covariance does not fit the prior and the new places".to_owned(),
+                        "the cross-covariance does not fit the prior and the new locations"
+                            .to_owned(),
                     ));
                 }
                 Ok(cross_mean(&self.model, &self.solution, covariance, mean))
@@ -202,7 +204,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// A square root of the posterior covariance of places with this covariance with the latent variables and this prior
+    /// A square root of the posterior covariance of locations with this covariance with the latent variables and this prior
     /// covariance.
     fn root(&self, cross: &Dense, prior: &Dense) -> Result<Dense, Error> {
         let covariance = match &self.geometry {
@@ -263,7 +265,7 @@ fn check_rows(rows: &Design, latents: usize) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Data(format!(
-        "the design of the new places does not fit {latents} latent variables"
+        "the design of the new locations does not fit {latents} latent variables"
     )))
 }
 
@@ -313,7 +315,7 @@ fn cross_variance(
     }
 }
 
-/// `W* Σ` and `diag W* Σ W*ᵀ` of a prior that is no precision.
+/// `W* Σ` and `diag W* Σ W*ᵀ` of a prior that is not a precision.
 fn rows_as_cross(model: &LatentModel, rows: &Design) -> (Dense, Vec<f64>) {
     let elsewhere = LatentModel {
         design: rows.clone(),

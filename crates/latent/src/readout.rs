@@ -7,12 +7,12 @@ use crate::linear::kernels::dot;
 use crate::predict::Known;
 use crate::{Design, Error, Fit, LatentModel, Query, predict};
 
-/// Adds to some latent variables what is read of others: `z_add += weight · Σ read z`.
+/// Adds linear combinations of some latent variables to others: `z_add += weight · Σ read z`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Move {
-    /// What is read: latent variables and weights.
+    /// The combinations: latent variables and weights.
     pub read: Vec<(usize, f64)>,
-    /// To what it is added, and how often.
+    /// The targets and their multiples.
     pub add: Vec<(usize, f64)>,
 }
 
@@ -21,7 +21,7 @@ pub struct Move {
 pub struct Readout {
     /// The diagonal.
     pub scale: Vec<f64>,
-    /// What is moved from some to others.
+    /// The shifts between latent variables.
     pub moves: Vec<Move>,
     /// Constants that are added.
     pub shift: Vec<(usize, f64)>,
@@ -46,9 +46,9 @@ impl Readout {
     }
 }
 
-/// Mean and variance of every latent variable of a fit of `model` as the map has it.
+/// Mean and variance of every latent variable of a fit of `model` after the map.
 ///
-/// Without moves this costs nothing; with them one factorisation, and a solve a move.
+/// Without shifts this costs nothing; with them, one factorisation and a solve per shift.
 ///
 /// # Errors
 /// What [`predict`] refuses.

@@ -1,18 +1,18 @@
-//! What a prior is to a solver, and how hyperparameters reach it.
+//! The interface between priors, solvers and hyperparameters.
 //!
-//! A solver sees a prior at fixed hyperparameters as a [`Structure`]: a Gaussian on L latent variables
-//! z ~ N(μ, Σ) given by a covariance, by variances or by a sparse precision. Observations see z through
-//! a [`Design`] W: the linear predictor is η = offset + W z.
+//! A solver receives a prior at fixed hyperparameters as a [`Structure`]: a Gaussian on L latent variables z ~ N(μ, Σ)
+//! given by a covariance, by variances or by a sparse precision. Observations depend on z through a [`Design`] W: the
+//! linear predictor is η = offset + W z.
 //!
-//! Hyperparameters are the business of a [`Prior`]: it makes the structure at θ, and turns the solver's
-//! [`Sensitivity`] — the derivative of the bound by μ and by Σ or its inverse, at the solved dual, where
-//! by the envelope theorem α and λ count as constants — into the derivative by θ.
+//! A [`Prior`] owns the hyperparameters: it makes the structure at θ, and converts the solver's [`Sensitivity`] — the
+//! derivative of the bound with respect to μ and to Σ or its inverse, at the dual optimum, where by the envelope
+//! theorem α and λ are constants — to the derivative with respect to θ.
 
 use std::sync::Arc;
 
 use jensen_math::special::inv_logit;
 
-use crate::{Dense, Density, Error, Sparse};
+use crate::{Dense, Error, PriorDensity, Sparse};
 
 /// The prior covariance at fixed hyperparameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,8 +35,8 @@ pub struct Precision {
     /// `(2π)^(−(L−r)/2) |Q|₊^½ exp(−½ (z−μ)ᵀQ(z−μ))`, flat along the null space, with the product of the
     /// non-zero eigenvalues |Q|₊.
     pub null_space: Option<Dense>,
-    /// log |Q|₊ where the prior knows it (it is `(L − r) log τ + const` for a structure matrix times τ);
-    /// otherwise the solver factorises Q for it.
+    /// log |Q|₊ if the prior knows it (it is `(L − r) log τ + const` for a structure matrix times τ); otherwise the
+    /// solver factorises Q for it.
     pub log_determinant: Option<f64>,
 }
 
@@ -69,18 +69,18 @@ pub enum Design {
     Identity,
     /// Predictor n is latent variable `index[n]` (repeated measurements, groups, unobserved cells).
     Select(Vec<usize>),
-    /// A dense N × L matrix, shared by whoever reads it.
+    /// A shared dense N × L matrix.
     Dense(Arc<Dense>),
     /// A sparse N × L matrix.
     Sparse(Sparse),
 }
 
-/// Derivative of the bound by what a [`Structure`] holds, at the solved dual.
+/// Derivative of the bound with respect to the content of a [`Structure`], at the dual optimum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitivity {
     /// dBound/dμ = −Wᵀα, length L.
     pub mean: Vec<f64>,
-    /// By the covariance, in the form in which the structure gives it.
+    /// With respect to the covariance, in the form of the structure.
     pub covariance: CovarianceSensitivity,
     /// By the parameters of the likelihood, in the order of
     /// [`Likelihood::parameters`](crate::Likelihood::parameters).
@@ -105,10 +105,10 @@ pub enum CovarianceSensitivity {
     },
 }
 
-/// The range of a hyperparameter, and with it the coordinate in which learning moves.
+/// The range of a hyperparameter, which determines its unconstrained coordinate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Range {
-    /// Any real number; moves as it is.
+    /// Any real number; unconstrained already.
     Real,
     /// Positive; moves by its logarithm.
     Positive,
@@ -153,12 +153,12 @@ impl Range {
 pub struct Parameter {
     /// Name for tables, like `lengthscale` or `lengthscale[3]`.
     pub name: String,
-    /// Where learning begins.
+    /// The starting point of learning.
     pub start: f64,
     /// What is allowed.
     pub range: Range,
     /// Its prior.
-    pub density: Density,
+    pub density: PriorDensity,
 }
 
 /// A prior with free hyperparameters θ, each on its natural scale.
@@ -172,11 +172,11 @@ pub trait Prior: Sync {
     /// θ is out of range or gives no valid prior.
     fn structure(&self, theta: &[f64]) -> Result<Structure, Error>;
 
-    /// dBound/dθ from the derivative by the structure that [`structure`](Self::structure) made at θ.
+    /// dBound/dθ from the derivative with respect to the structure that [`structure`](Self::structure) made at θ.
     fn gradient(&self, theta: &[f64], at: &Structure, sensitivity: &Sensitivity) -> Vec<f64>;
 }
 
-/// Where to predict the linear predictor, as the prior sees it.
+/// The query of a prediction, for the prior.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Query {
     /// New latent variables z* of the same Gaussian process.
@@ -188,6 +188,6 @@ pub enum Query {
         /// E z*.
         mean: Vec<f64>,
     },
-    /// Linear combinations of the latent variables at hand.
+    /// Linear combinations of the existing latent variables.
     Rows(Design),
 }

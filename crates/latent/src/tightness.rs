@@ -1,8 +1,9 @@
-//! How far a fit's bound lies from the expectation that it stands for, and what that does to the posterior.
+//! The distance of a fit's bound from the expectation that it replaces, and its effect on the posterior.
 //!
-//! A bound that is loose is as easily maximised as a tight one, and its posterior looks as certain: the log bound of a multinomial
-//! likelihood gives standard deviations of a half to a third of the right ones. So the expectation itself is taken at the optimum,
-//! and natural-gradient steps from there on the exact objective show where the standard deviations want to go.
+//! A loose bound is as easily maximised as a tight one, and its posterior looks as certain: the log bound of a
+//! multinomial likelihood gives standard deviations of a half to a third of the right ones. The expectation itself is
+//! therefore computed at the optimum, and natural-gradient steps from there on the exact objective show in which
+//! direction the standard deviations would move.
 
 use jensen_run::{Algorithm, Control};
 
@@ -15,53 +16,55 @@ use crate::site::contrasts::{of_predictors, spread_over_contrasts, with_contrast
 use crate::solve::{Problem, centre, fixed::FixedPoint, signed};
 use crate::{Error, Fit, LatentModel, LearnSettings, Learned, Prior, Settings, SiteBound};
 
-/// Most steps on the exact objective, which shrink like Newton's.
+/// Largest number of steps on the exact objective, which shrink like Newton's.
 const STEPS: u64 = 6;
 
-/// A change of the ratio of standard deviations by which no further step is wanted.
+/// Change of the ratio of standard deviations below which no further step is made.
 const SETTLED: f64 = 0.01;
 
 /// How tight a fit's bound is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tightness {
-    /// Nats an observation by which the bound on `E[−log p]` lies above the expectation, at the fit.
+    /// Nats per observation by which the bound on `E[−log p]` exceeds the expectation, at the fit.
     pub slack: f64,
-    /// Nats an observation by which that expectation is uncertain, by quadrature.
+    /// Uncertainty of that expectation by quadrature in nats per observation.
     pub error: f64,
-    /// Standard deviations of the linear predictors over those of the exact objective: the median ratio.
+    /// Ratio of the standard deviations of the linear predictors to those of the exact objective: the median.
     pub sd_ratio: f64,
 }
 
 impl Tightness {
-    /// Most that standard deviations may be off, relatively, before a fit is not to be trusted.
+    /// Largest relative error of standard deviations of a trusted fit.
     ///
     /// On the ionosphere data a Gaussian process of variance 7.4 has ratios of 0.97 under the tilted bound, 0.85 under Jaakkola's,
     /// 0.75 under Böhning's and 0.60 under the log bound.
     pub const LOOSE: f64 = 0.1;
 
-    /// Most standard deviations by which a hyperparameter may be misplaced: an interval of 90 % that is moved by so much holds 87 %.
+    /// Largest shift of a hyperparameter in standard deviations: a 90 % interval that is shifted by this amount has 87
+    /// %.
     pub const MISPLACED: f64 = 0.4;
 
-    /// Most nats an observation that quadrature may leave uncertain.
+    /// Largest uncertainty by quadrature in nats per observation.
     pub const COARSE: f64 = 1e-3;
 
-    /// Whether the posterior's standard deviations are those of the bound rather than of the model.
+    /// Whether the posterior's standard deviations reflect the bound rather than the model.
     pub fn is_loose(&self) -> bool {
         (self.sd_ratio - 1.0).abs() > Self::LOOSE
     }
 
-    /// Whether quadrature is too coarse for what it was used for.
+    /// Whether quadrature is too coarse for its use.
     pub fn is_coarse(&self) -> bool {
         self.error > Self::COARSE
     }
 }
 
-/// How tight the bound of a fit of `model` is; `None` where the expectation has a closed form and is what was maximised.
+/// The tightness of the bound of a fit of `model`; `None` if the expectation has a closed form and was itself
+/// maximised.
 ///
-/// Costs about as much as a handful of iterations of the fit.
+/// Costs about as much as a few iterations of the fit.
 ///
 /// # Errors
-/// What a fit with these settings would refuse.
+/// The errors of a fit with these settings.
 pub fn tightness(
     model: &LatentModel,
     fit: &Fit,
@@ -138,11 +141,12 @@ fn median_ratio(own: &[f64], wanted: &[f64]) -> f64 {
     ratios[ratios.len() / 2]
 }
 
-/// By how many standard deviations of its posterior a bound misplaces each hyperparameter: a Newton step towards the optimum of the exact
-/// objective from that of the bound, the prior's hyperparameters first. `None` where the objective is the exact one, or time was over.
+/// By how many standard deviations of its posterior a bound misplaces each hyperparameter: a Newton step towards the
+/// optimum of the exact objective from that of the bound, the prior's hyperparameters first. `None` if the objective is
+/// the exact one, or time was over.
 ///
 /// # Errors
-/// What a fit with these settings would refuse.
+/// The errors of a fit with these settings.
 pub fn misplacement(
     prior: &dyn Prior,
     model: &LatentModel,

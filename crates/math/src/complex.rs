@@ -7,17 +7,17 @@ use crate::large::{self, LARGE};
 /// Steps of the QR iteration for each eigenvalue until it is given up, as in LAPACK.
 const STEPS: usize = 30;
 
-/// Components within this of the largest count as large, so that rounding does not choose among equal ones.
+/// Relative size of components that count as the largest, so that rounding does not choose among equal ones.
 const TIE: f64 = 1e-8;
 
-/// Eigenvalues and eigenvectors, one after the other.
+/// Eigenvalues and eigenvectors, in sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eigen {
     /// Eigenvalues by ascending real parts; of equal ones, by descending imaginary parts.
     pub values: Vec<Complex64>,
     /// Eigenvectors of length 1, whose largest component is positive.
     pub vectors: Vec<Complex64>,
-    /// For each vector, which of its components that is.
+    /// For each vector, the index of that component.
     pub largest: Vec<usize>,
 }
 
@@ -49,7 +49,7 @@ impl Eigen {
     }
 }
 
-/// Places of the numbers by ascending real parts; where these are equal up to rounding, by descending imaginary parts.
+/// Indices of the numbers by ascending real parts; if these are equal up to rounding, by descending imaginary parts.
 fn ascending(values: &[Complex64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|i, j| values[*i].re.total_cmp(&values[*j].re));
@@ -87,7 +87,8 @@ fn make_unique(column: &mut [Complex64]) -> usize {
 }
 
 /// Unitary U and upper triangular T with A = U T Uᴴ, by Householder's reflections and the QR iteration with Wilkinson's
-/// shifts (Golub and Van Loan, Matrix Computations, 7.4 and 7.5). Nothing if A is not finite or the iteration does not end.
+/// shifts (Golub and Van Loan, Matrix Computations, 7.4 and 7.5). `None` if A is not finite or the iteration does not
+/// converge.
 pub fn schur(a: &[Complex64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64>)> {
     if a.iter().any(|z| !z.is_finite()) {
         return None;
@@ -173,7 +174,7 @@ fn reflect(t: &mut [Complex64], u: &mut [Complex64], n: usize, k: usize) {
     }
 }
 
-/// The eigenvalue of the last two rows and columns that is closer to the last number.
+/// The eigenvalue of the last two rows and columns that is closer to the last element.
 fn wilkinson(t: &[Complex64], n: usize, last: usize) -> Complex64 {
     let at = |i: usize, j: usize| t[j * n + i];
     let (a, d) = (at(last - 1, last - 1), at(last, last));
@@ -232,7 +233,7 @@ fn sweep(
     }
 }
 
-/// Eigenvalues and right eigenvectors of a general matrix, from its Schur form; NaN where there is none.
+/// Eigenvalues and right eigenvectors of a general matrix, from its Schur form; NaN if there is none.
 pub fn eigen(a: &[Complex64], n: usize) -> Eigen {
     let found = match n >= LARGE {
         true => large::eigen(a, n),
@@ -258,7 +259,7 @@ pub fn eigen(a: &[Complex64], n: usize) -> Eigen {
     Eigen::ordered(&values, &vectors)
 }
 
-/// The eigenvectors of U T Uᴴ, one after the other.
+/// The eigenvectors of U T Uᴴ, in sequence.
 fn triangular_eigenvectors(u: &[Complex64], t: &[Complex64], n: usize) -> Vec<Complex64> {
     let at = |i: usize, j: usize| t[j * n + i];
     let scale = t.iter().map(|z| z.norm()).fold(0.0, f64::max);
@@ -352,7 +353,7 @@ pub fn eigen_hermitian(a: &[Complex64], n: usize) -> Eigen {
     found
 }
 
-/// Singular values, descending, and k pairs of singular vectors, one after the other, where k is the smaller extent.
+/// Singular values, descending, and k pairs of singular vectors, in sequence, where k is the smaller extent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Svd {
     /// Left vectors of length 1.
@@ -363,11 +364,12 @@ pub struct Svd {
     pub right: Vec<Complex64>,
 }
 
-/// A = U S Vᴴ of a matrix with m rows and n columns, by one-sided Jacobi rotations. Each pair of vectors is turned such that the
-/// largest component of both is positive. The vectors of singular values 0 are NaN on the longer side: the left ones, or the right
-/// ones of a matrix with more columns than rows. A column (a row, of the latter) that is not finite has a singular value and a
-/// vector on that side that are not finite either; the others are those of the rest of the matrix. Of large matrices
-/// ([`LARGE`]) vectors of singular values 0 are some that complete the others, and nothing is finite where an element is not.
+/// A = U S Vᴴ of a matrix with m rows and n columns, by one-sided Jacobi rotations. Each pair of vectors is turned such
+/// that the largest component of both is positive. The vectors of singular values 0 are NaN on the longer side: the
+/// left ones, or the right ones of a matrix with more columns than rows. A column (or row) that is not finite has a
+/// singular value and a vector on that side that are not finite either; the others are those of the rest of the matrix.
+/// For large matrices ([`LARGE`]), vectors of singular values 0 complete the others arbitrarily, and all results are
+/// NaN if an element is not finite.
 pub fn svd(a: &[Complex64], m: usize, n: usize) -> Svd {
     if m < n {
         let flipped: Vec<Complex64> = (0..m * n).map(|at| a[at % n * m + at / n].conj()).collect();
@@ -481,7 +483,7 @@ mod tests {
         )
     }
 
-    /// Of full matrices, of a cycle, whose shifts stand still, and of one without a full set of eigenvectors.
+    /// For full matrices, for a cycle, whose shifts stall, and for one without a full set of eigenvectors.
     #[test]
     fn schur_forms_multiply_to_their_matrices() {
         let mut cases: Vec<(usize, Vec<Complex64>)> =

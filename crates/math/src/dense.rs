@@ -3,8 +3,8 @@
 //! Matrices are row-major squares; a lower factor is stored with its zeros. Sums are those of [`reduce`](crate::reduce),
 //! so that results are the same bits at every SIMD level.
 //!
-//! Other factorisations are no copies of this one: the graph's executor factors one matrix a lane, all lanes at once, and
-//! is tested against a slow one that shares nothing with it; `jensen-latent` factors matrices of thousands of rows on
+//! Other factorisations are not copies of this one: the graph's executor factors one matrix per lane, all lanes at
+//! once, and is tested against an independent slow one; `jensen-latent` factors matrices of thousands of rows on
 //! several threads, by blocks, with faer.
 
 use std::error::Error;
@@ -18,7 +18,7 @@ use crate::reduce::{axpy, dot, dots};
 pub struct NotPositiveDefinite {
     /// Its index, from 0.
     pub pivot: usize,
-    /// What is left on the diagonal.
+    /// The remainder on the diagonal.
     pub value: f64,
 }
 
@@ -31,11 +31,11 @@ impl fmt::Display for NotPositiveDefinite {
 
 impl Error for NotPositiveDefinite {}
 
-/// The lower Cholesky factor of the symmetric `a`, whose lower triangle alone is read; n³/3 operations.
+/// The lower Cholesky factor of the symmetric `a`, of which only the lower triangle is read; n³/3 operations.
 ///
 /// # Errors
-/// When a pivot is not finite or not above `least` times the diagonal element that it comes from. 0 takes every matrix
-/// that has a factor in exact arithmetic, and some that have none: rounding leaves about 1e-16 of the diagonal.
+/// Fails if a pivot is not finite or not above `least` times its diagonal element. 0 accepts every matrix that has a factor
+/// in exact arithmetic, and some that have none: rounding leaves about 1e-16 of the diagonal.
 pub fn factor(a: &[f64], n: usize, least: f64) -> Result<Vec<f64>, NotPositiveDefinite> {
     let mut l = vec![0.0; n * n];
     // Rows by twos, and of each the columns by fours, whose products with what is left of them are made together.
@@ -166,8 +166,8 @@ pub fn inverse_factor(l: &[f64], n: usize) -> Option<Vec<f64>> {
     cholesky(&inverse, n)
 }
 
-/// Eigenvalues, ascending, and eigenvectors, one after the other, of a symmetric matrix. The sign of a vector is such that
-/// its largest component is positive. What is not finite gives NaN.
+/// Eigenvalues, ascending, and eigenvectors, in sequence, of a symmetric matrix. The sign of a vector is such that its
+/// largest component is positive. Elements that are not finite give NaN.
 pub fn eigen_symmetric(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     let finite = a.iter().all(|x| x.is_finite());
     let found = match (finite, n >= LARGE) {

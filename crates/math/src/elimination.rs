@@ -1,8 +1,8 @@
 //! Elimination with row exchanges of the real matrices of many lanes at once, each lane with pivots of its own.
 //!
-//! No multiply-add is fused: all levels give the same bits, and what cancels exactly by hand does so here.
-//! Matrices and right-hand sides are column-major rows of lanes. They are worked on in strips of [`LANES`] lanes, so that the
-//! matrix of a strip stays near the processor.
+//! No multiply-add is fused: all levels give the same bits, and exact cancellations remain exact. Matrices and
+//! right-hand sides are column-major rows of lanes. They are processed in strips of [`LANES`] lanes, so that the matrix
+//! of a strip stays in the cache.
 
 use crate::simd::{F64x8, LANES, Simd};
 use crate::{simd_fn, vmath};
@@ -29,13 +29,13 @@ simd_fn! {
 }
 
 impl Elimination {
-    /// Factors matrices, `n²` rows of `lanes` lanes each, in place of what this held.
+    /// Factors matrices, `n²` rows of `lanes` lanes each, and replaces the previous factors.
     pub fn factor(&mut self, simd: Simd, n: usize, a: &[f64], lanes: usize) {
         factor(simd, self, n, a, lanes);
     }
 
-    /// Solves with the matrices or their transposes in place: `n` rows of lanes for each right-hand side. With matrices of one
-    /// lane, that one serves all lanes.
+    /// Solves with the matrices or their transposes in place: `n` rows of lanes for each right-hand side. Matrices of
+    /// one lane serve all lanes.
     pub fn solve(&self, simd: Simd, x: &mut [f64], lanes: usize, transposed: bool) {
         solve(simd, self, x, lanes, transposed);
     }
@@ -105,7 +105,7 @@ impl Elimination {
     }
 }
 
-/// The lanes of a strip, those that there are not like its first.
+/// The lanes of a strip; missing ones are copies of its first.
 #[inline(always)]
 fn gather(rows: &[f64], lanes: usize, first: usize, out: &mut [f64]) {
     let width = LANES.min(lanes - first);
@@ -249,7 +249,7 @@ fn substitute_transposed<V: F64x8>(n: usize, lu: &[f64], pivots: &[f64], x: &mut
 mod tests {
     use super::*;
 
-    /// Matrices whose pivots differ from lane to lane.
+    /// Matrices whose pivots differ between lanes.
     fn matrices(n: usize, lanes: usize) -> Vec<f64> {
         let number = |k: usize| (43_758.545 * (12.9898 * (k + 1) as f64).sin()).fract();
         (0..n * n * lanes).map(number).collect()

@@ -13,7 +13,7 @@
 //! - [`elimination`]: factors of small real matrices of many lanes,
 //! - [`order`]: quantiles and medians,
 //! - [`quadrature`]: nodes and weights of Gauss's rules,
-//! - [`text`]: what names and words of others may not do where they are shown,
+//! - [`text`]: escaping of untrusted names and words in output,
 //! - [`solvers`]: differential equations, systems of equations and integrals over lanes, with their derivatives.
 
 #![cfg_attr(

@@ -24,11 +24,11 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     }
 }
 
-/// The quantiles of numbers in any order at places that rise, as [`quantile`]; the numbers change places.
-pub fn quantiles<const N: usize>(numbers: &mut [f64], places: [f64; N]) -> [f64; N] {
+/// The quantiles of numbers in any order at levels that rise, as [`quantile`]; the numbers change places.
+pub fn quantiles<const N: usize>(numbers: &mut [f64], levels: [f64; N]) -> [f64; N] {
     let last = numbers.len().saturating_sub(1);
     let mut placed = 0;
-    for p in places {
+    for p in levels {
         let below = (last as f64 * p.clamp(0.0, 1.0)).floor() as usize;
         for at in [below, below + 1] {
             if (placed..numbers.len()).contains(&at) {
@@ -37,7 +37,7 @@ pub fn quantiles<const N: usize>(numbers: &mut [f64], places: [f64; N]) -> [f64;
             }
         }
     }
-    places.map(|p| quantile(numbers, p))
+    levels.map(|p| quantile(numbers, p))
 }
 
 /// The median, which of an even number is the mean of the middle two; NaN for no numbers.
@@ -57,9 +57,9 @@ mod tests {
             let mut numbers: Vec<f64> = (0..n).map(|i| f64::from(i * 7919 % 1013)).collect();
             let mut sorted = numbers.clone();
             sorted.sort_by(f64::total_cmp);
-            let places = [0.0, 0.05, 0.05, 0.5, 0.501, 0.95, 1.0];
-            let found = quantiles(&mut numbers, places);
-            for (found, p) in found.into_iter().zip(places) {
+            let levels = [0.0, 0.05, 0.05, 0.5, 0.501, 0.95, 1.0];
+            let found = quantiles(&mut numbers, levels);
+            for (found, p) in found.into_iter().zip(levels) {
                 assert_eq!(found.to_bits(), quantile(&sorted, p).to_bits(), "{n}, {p}");
             }
         }

@@ -5,9 +5,9 @@ use std::f64::consts::PI;
 /// Nodes and weights of a quadrature rule, nodes ascending.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// Where the integrand is evaluated.
+    /// The points at which the integrand is evaluated.
     pub nodes: Vec<f64>,
-    /// What each value counts.
+    /// The weight of each value.
     pub weights: Vec<f64>,
 }
 

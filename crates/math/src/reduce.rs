@@ -1,8 +1,8 @@
 //! Sums and products over lanes in a fixed order: eight partial sums, then a fixed tree, so that a
 //! result depends on the numbers alone.
 //!
-//! No multiply-add is fused, so every instruction set gives the same bits: the level is no argument here, and the widest
-//! one that the machine has is used.
+//! No multiply-add is fused, so every instruction set gives the same bits: the level is not an argument here, and the
+//! widest one that the machine has is used.
 
 use crate::simd::{F64x8, LANES, Simd};
 
@@ -25,7 +25,7 @@ fn store<V: F64x8>(v: V, a: &mut [f64], k: usize) {
     unsafe { v.store(eight.as_mut_ptr()) }
 }
 
-/// Adds the rest of `Σ a b` from `done` on to partial sums, and those up.
+/// Adds the rest of `Σ a b` from `done` on to partial sums, and returns their total.
 #[inline(always)]
 fn finish<V: F64x8>(partial: V, a: &[f64], b: &[f64], done: usize) -> f64 {
     let mut partial = partial.to_array();

@@ -1,8 +1,8 @@
 //! Counter-based random numbers: every number is a function of (seed, purpose, iteration, lane, position).
 //!
 //! The generator is Philox4x32-10 (Salmon et al. 2011). The seed, the purpose and the iteration give a key through one
-//! Philox block; the lane and the position are the counter under that key. Nothing is carried from one draw to the
-//! next, so work may be split over threads, lanes and runs in any way and the numbers stay the same.
+//! Philox block; the lane and the position are the counter under that key. Draws share no state, so work may be split
+//! over threads, lanes and runs in any way and the numbers stay the same.
 
 use crate::simd::{F64x8, LANES, Simd};
 use crate::vmath;
@@ -15,7 +15,7 @@ const MULTIPLIERS: [u64; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
 
-/// What a family of random numbers is for; numbers of different purposes are independent.
+/// The purpose of a family of random numbers; numbers of different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Purpose(u32);
 
@@ -39,7 +39,7 @@ impl Purpose {
     }
 }
 
-/// The users of a key, kept apart in the highest word of the counter.
+/// The users of a key, separated by the highest word of the counter.
 #[derive(Clone, Copy)]
 enum Use {
     Sequential = 0,
@@ -74,8 +74,8 @@ fn key(seed: u64, purpose: Purpose, iteration: u64) -> [u32; 2] {
     [a, b]
 }
 
-/// Blocks of eight counters that differ in their first word pair (the lane), one counter a lane; the words lie in the
-/// low halves of 64-bit numbers, as the vector multiplication wants them.
+/// Blocks of eight counters that differ in their first word pair (the lane), one counter per lane; the words are in the
+/// low halves of 64-bit numbers, as the vector multiplication requires.
 #[allow(clippy::needless_range_loop)] // Plain index loops over the lanes are what becomes vector code.
 #[inline(always)]
 fn philox_lanes(first_lane: u64, position: u32, using: Use, key: [u32; 2]) -> [[u64; LANES]; 4] {

@@ -1,4 +1,4 @@
-//! Sums and means whose value does not depend on how the work was split, with their errors.
+//! Sums and means whose value does not depend on the division of the work, with their errors.
 
 /// Sum by a fixed binary tree over the elements; the error grows with the logarithm of the length.
 pub fn pairwise_sum(x: &[f64]) -> f64 {
@@ -61,8 +61,8 @@ impl Extend<f64> for CompensatedSum {
     }
 }
 
-/// The mean of numbers with weights, of whatever sum, and the mean of the squared distances from it, as [`Moments::of`] takes them;
-/// NaN without weight.
+/// The weighted mean of numbers, and the mean of the squared distances from it, as in [`Moments::of`]; the weights may
+/// have any sum. NaN without weight.
 pub fn weighted_moments(x: &[f64], weights: &[f64]) -> (f64, f64) {
     assert_eq!(x.len(), weights.len(), "a weight for each number");
     let total = pairwise_sum(weights);
@@ -73,7 +73,8 @@ pub fn weighted_moments(x: &[f64], weights: &[f64]) -> (f64, f64) {
     }
 }
 
-/// The mean of numbers with weights of such a total, and the sum of the squared distances from it; zeros of none.
+/// The weighted mean of numbers with this total weight, and the sum of the squared distances from it; zeros without
+/// numbers.
 fn about_first(x: &[f64], weight: impl Fn(usize) -> f64, total: f64) -> (f64, f64) {
     /// Numbers beyond it have no distances.
     const FAR: f64 = f64::MAX / 4.0;
@@ -103,8 +104,8 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// The moments of a sample, in two passes over the distances from its first number, which have their digits where those of the
-    /// numbers are nearly the same.
+    /// The moments of a sample, in two passes over the distances from its first number, which keep their digits if the
+    /// numbers are nearly equal.
     pub fn of(x: &[f64]) -> Self {
         let (mean, squares) = about_first(x, |_| 1.0, x.len() as f64);
         Self {
@@ -165,20 +166,20 @@ impl Moments {
 pub struct ColumnMoments {
     /// Number of values that are not missing.
     pub count: f64,
-    /// Their mean; 0 where there are none.
+    /// Their mean; 0 without numbers.
     pub mean: f64,
     /// Σ (x − mean)².
     pub squares: f64,
 }
 
 impl ColumnMoments {
-    /// Those of every column of rows of `dim` numbers.
+    /// The moments of every column of rows of `dim` numbers.
     pub fn of(dim: usize, rows: &[f64]) -> Vec<Self> {
         let of_column = |d: usize| Self::of_column(rows.iter().skip(d).step_by(dim).copied());
         (0..dim).map(of_column).collect()
     }
 
-    /// Those of a column, in two passes of compensated sums: as exact as its values are.
+    /// The moments of a column, in two passes of compensated sums, as precise as its values.
     pub fn of_column(column: impl Iterator<Item = f64> + Clone) -> Self {
         let known = || column.clone().filter(|x| !x.is_nan());
         let count = known().count() as f64;
@@ -195,7 +196,7 @@ impl ColumnMoments {
         }
     }
 
-    /// Those of both columns' values (Chan, Golub and LeVeque 1983).
+    /// The moments of both columns' values (Chan, Golub and LeVeque 1983).
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let count = self.count + other.count;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// A text that tells a terminal or a table nothing: whatever programs, data and names of files have in it of control
-/// characters and of marks that turn the direction of writing is shown as `\u001b`, which in JSON is the same character.
+/// A text without effect on terminals and tables: control characters and marks that change the writing direction, from
+/// programs, data and file names, are shown as `\u001b`, which is the same character in JSON.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(is_harmful) {
         return Cow::Borrowed(text);
@@ -24,7 +24,7 @@ fn is_harmful(c: char) -> bool {
     turns(c) || c.is_control() && !layout
 }
 
-/// Whether a character turns the direction of what is written after it.
+/// Whether a character changes the direction of the following text.
 pub fn turns(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

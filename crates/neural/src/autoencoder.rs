@@ -16,9 +16,9 @@ use crate::records::{Records, gather};
 
 /// An architecture with weights, ready to use.
 ///
-/// Where the decoder's weights have a [posterior](Self::with_posterior), what depends on them is averaged over it: records
-/// are drawn with weights of their own, and means, bounds and likelihoods take
-/// [`WEIGHT_DRAWS`](crate::posterior::WEIGHT_DRAWS) draws of the weights.
+/// If the decoder's weights have a [posterior](Self::with_posterior), results are averaged over it: records are drawn
+/// with weights of their own, and means, bounds and likelihoods use [`WEIGHT_DRAWS`](crate::posterior::WEIGHT_DRAWS)
+/// draws of the weights.
 pub struct Autoencoder {
     architecture: Architecture,
     tensors: Vec<Tensor>,
@@ -29,7 +29,7 @@ pub struct Autoencoder {
     data: Vec<f32>,
 }
 
-/// Why an auto-encoder cannot be made of these parts.
+/// The reason why these parts do not make an auto-encoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AutoencoderError {
     /// The architecture makes no sense.
@@ -52,7 +52,7 @@ impl std::fmt::Display for AutoencoderError {
 
 impl std::error::Error for AutoencoderError {}
 
-/// Gaussian codes of records, one after another.
+/// Gaussian codes of records, in sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Codes {
     /// Means of q(z | x), `records × latent`.
@@ -61,18 +61,18 @@ pub struct Codes {
     pub log_variance: Vec<f32>,
 }
 
-/// Draws from the generative model, one after another.
+/// Draws from the generative model, in sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
     /// Latent values, `draws × latent`.
     pub latent: Vec<f32>,
-    /// Means of the records given the latent values, `draws × width`: what pictures show.
+    /// Means of the records given the latent values, `draws × width`, for pictures.
     pub mean: Vec<f32>,
     /// Draws of the records, `draws × width`.
     pub values: Vec<f32>,
 }
 
-/// Averages of log p(x) estimates over records, nats a record.
+/// Averages of log p(x) estimates over records, nats per record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogMarginal {
     /// The mean.
@@ -90,7 +90,7 @@ pub struct LogMarginal {
 pub struct ActiveUnits {
     /// Variance over records of the mean of q(z | x), by dimension.
     pub variance: Vec<f64>,
-    /// Dimensions whose variance is above the threshold.
+    /// Dimensions with a variance above the threshold.
     pub active: usize,
 }
 
@@ -104,7 +104,7 @@ impl Autoencoder {
     /// An architecture with its weights, in the order of [`Architecture::specs`].
     ///
     /// # Errors
-    /// When the architecture makes no sense or the weights belong to another one.
+    /// Fails if the architecture makes no sense or the weights belong to another one.
     pub fn new(
         architecture: Architecture,
         tensors: Vec<Tensor>,
@@ -161,11 +161,11 @@ impl Autoencoder {
         })
     }
 
-    /// The same with a normal posterior over the decoder's weights, whose means are the weights (Eq. 23): the log standard
-    /// deviations of all of the decoder's tensors, in their order, or none for point estimates.
+    /// The same with a normal posterior over the decoder's weights, with the weights as its means (Eq. 23): the log
+    /// standard deviations of all of the decoder's tensors, in order, or none for point estimates.
     ///
     /// # Errors
-    /// When they belong to another architecture.
+    /// Fails if they belong to another architecture.
     pub fn with_posterior(mut self, log_sds: Vec<Tensor>) -> Result<Self, AutoencoderError> {
         let before = self.architecture.encoder_tensors();
         let means = &self.tensors[before..];
@@ -215,7 +215,7 @@ impl Autoencoder {
         codes
     }
 
-    /// Means of the records given latent values (`n × latent`), `n × width`, averaged over the weights' posterior where
+    /// Means of the records given latent values (`n × latent`), `n × width`, averaged over the weights' posterior if
     /// there is one.
     pub fn decode(&mut self, latent: &[f32]) -> Vec<f32> {
         let draws = self.posterior.draws();
@@ -318,12 +318,12 @@ impl Autoencoder {
         self.decode(&z)
     }
 
-    /// The lower bound of records, with `samples` draws each. Where the weights have a posterior, its expectation over
-    /// them: a bound on E log p(x | θ), and so on the log predictive density of records that training has not seen. That
-    /// of training records also pays the [divergence of the weights](Self::weight_divergence).
+    /// The lower bound of records, with `samples` draws each. If the weights have a posterior, its expectation over
+    /// them: a bound on E log p(x | θ), and so on the log predictive density of new records. The bound of training
+    /// records also subtracts the [divergence of the weights](Self::weight_divergence).
     ///
     /// # Errors
-    /// When the architecture has operations without a single-precision kernel.
+    /// Fails if the architecture has operations without a single-precision kernel.
     pub fn bound(
         &mut self,
         records: &dyn Records,
@@ -359,12 +359,12 @@ impl Autoencoder {
         })
     }
 
-    /// The importance-weighted bound `E log (1/K) Σ p(x, z) / q(z | x)` with K = `draws` (Burda et al. 2016): between the
-    /// lower bound (K = 1) and log p(x), rising with K. Where the weights have a posterior, draws are spread over draws of
-    /// the weights, and p(x) is the posterior predictive density ∫ q(θ) p(x | θ) dθ.
+    /// The importance-weighted bound `E log (1/K) Σ p(x, z) / q(z | x)` with K = `draws` (Burda et al. 2016): between
+    /// the lower bound (K = 1) and log p(x), rising with K. If the weights have a posterior, draws are spread over
+    /// draws of the weights, and p(x) is the posterior predictive density ∫ q(θ) p(x | θ) dθ.
     ///
     /// # Errors
-    /// When the architecture has operations without a single-precision kernel.
+    /// Fails if the architecture has operations without a single-precision kernel.
     pub fn importance_bound(
         &mut self,
         records: &dyn Records,
@@ -452,10 +452,10 @@ impl Autoencoder {
     }
 
     /// log p(x) of records by the estimator of appendix D, with chains that begin at the codes: for fewer than 5 latent
-    /// dimensions. Where the weights have a posterior, the average of p(x) over draws of them.
+    /// dimensions. If the weights have a posterior, the average of p(x) over draws of them.
     ///
     /// # Errors
-    /// When the architecture has operations without a single-precision kernel.
+    /// Fails if the architecture has operations without a single-precision kernel.
     pub fn marginal_likelihood(
         &mut self,
         records: &dyn Records,
@@ -479,7 +479,7 @@ impl Autoencoder {
         Ok(mixed(&estimates, &vec![1.0 / sets as f64; sets]))
     }
 
-    /// Which latent dimensions the codes of `records` use.
+    /// The latent dimensions that the codes of `records` use.
     pub fn active_units(&mut self, records: &dyn Records) -> ActiveUnits {
         let codes = self.encode(records);
         let latent = self.architecture.latent;
@@ -546,7 +546,7 @@ pub(crate) fn log_mean_exp(weights: &[f64]) -> (f64, f64) {
 }
 
 impl LogMarginal {
-    /// Averages estimates whose squared Monte-Carlo errors sum to `spread`.
+    /// Averages estimates with a known sum of squared Monte-Carlo errors, `spread`.
     pub(crate) fn new(records: Vec<f64>, spread: f64) -> Self {
         let n = records.len() as f64;
         let mean = records.iter().sum::<f64>() / n;

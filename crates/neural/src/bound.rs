@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::layers::TensorSpec;
 use crate::model::{Encoder, LocalModel, standard_normal};
 
-/// Which estimator of the bound is differentiated.
+/// The differentiated estimator of the bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Estimator {
@@ -19,10 +19,10 @@ pub enum Estimator {
 
 /// Inputs and outputs of the graph of a bound.
 ///
-/// Inputs, in order: the encoder's tensors, the model's tensors (all shared by the lanes), the weight of the
-/// likelihood and that of the divergence (shared scalars), the record, and `samples × latent` standard normal numbers
-/// (both per lane). Outputs: the log likelihood averaged over the draws, the divergence (exact, or estimated from the draws), and, when
-/// asked for, the gradient of `w₁ · likelihood − w₂ · divergence`, summed over the lanes, for every tensor.
+/// Inputs, in order: the encoder's tensors, the model's tensors (all shared by the lanes), the weight of the likelihood
+/// and that of the divergence (shared scalars), the record, and `samples × latent` standard normal numbers (both per
+/// lane). Outputs: the log likelihood averaged over the draws, the divergence (exact, or estimated from the draws),
+/// and, if requested, the gradient of `w₁ · likelihood − w₂ · divergence`, summed over the lanes, for every tensor.
 #[derive(Clone, Debug)]
 pub struct BoundGraph {
     /// The graph.
@@ -40,10 +40,10 @@ pub struct BoundGraph {
 }
 
 impl BoundGraph {
-    /// The bound of `model` under the guide `encoder` with `samples ≥ 1` draws a record.
+    /// The bound of `model` under the guide `encoder` with `samples ≥ 1` draws per record.
     ///
     /// # Panics
-    /// When the extents of encoder and model differ: a caller's bug.
+    /// Panics if the extents of encoder and model differ: a caller's bug.
     pub fn new(
         encoder: &Encoder,
         model: &dyn LocalModel,

@@ -1,4 +1,4 @@
-//! The bound of records that training has not seen.
+//! The bound of records outside of the training data.
 
 use jensen_graph::{SingleProgram, SingleWorkspace, Unsupported};
 use jensen_math::rng::{Purpose, fill_normals};
@@ -11,7 +11,7 @@ use crate::records::{Records, gather};
 /// Lanes of one evaluation.
 pub(crate) const LANES: usize = 500;
 
-/// An estimate of the lower bound, averaged over records, in nats a record.
+/// An estimate of the lower bound, averaged over records, in nats per record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BoundEstimate {
     /// `likelihood − divergence`.
@@ -59,10 +59,10 @@ pub(crate) fn normals(
 const EVALUATION: Purpose = Purpose::new("neural evaluation");
 
 impl BoundEvaluator {
-    /// An evaluator with `samples` draws a record.
+    /// An evaluator with `samples` draws per record.
     ///
     /// # Errors
-    /// When the model has operations without a single-precision kernel.
+    /// Fails if the model has operations without a single-precision kernel.
     pub fn new(
         encoder: &Encoder,
         model: &dyn LocalModel,
@@ -85,7 +85,7 @@ impl BoundEvaluator {
     /// The mean bound of `records` under the tensors of encoder and model. Draws are a function of (seed, record).
     ///
     /// # Panics
-    /// When tensors or records have other extents: a caller's bug.
+    /// Panics if tensors or records have other extents: a caller's bug.
     pub fn bound(&mut self, tensors: &[&[f32]], records: &dyn Records, seed: u64) -> BoundEstimate {
         let (likelihoods, divergences) = self.terms(tensors, records, seed, 0);
         BoundEstimate::from_terms(&likelihoods, &divergences)

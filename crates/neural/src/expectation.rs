@@ -1,7 +1,8 @@
 //! Monte-Carlo EM, the paper's baseline without a recognition network (appendix E).
 //!
-//! Every record has a chain over its latent values. A minibatch advances the chains of its records by one transition of Hamiltonian
-//! Monte Carlo and then moves the model's weights several times along the gradient of log p(x, z) at where they stand.
+//! Every record has a chain over its latent values. A minibatch advances the chains of its records by one transition of
+//! Hamiltonian Monte Carlo and then moves the model's weights several times along the gradient of log p(x, z) at the
+//! chains' positions.
 
 use jensen_graph::{SingleProgram, SingleWorkspace};
 use jensen_math::rng::Purpose;
@@ -33,7 +34,7 @@ pub struct MonteCarloEm<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmState {
     train: TrainState,
-    /// Where the chain of every record stands, `records × latent`.
+    /// The position of every record's chain, `records × latent`.
     positions: Vec<f32>,
     /// The step size of all chains.
     step: f64,
@@ -44,11 +45,11 @@ pub struct EmState {
 const CHAINS: Purpose = Purpose::new("neural expectation");
 
 impl<'a> MonteCarloEm<'a> {
-    /// Prepares a run: `updates` weight updates after each transition (the paper makes 5). Of the settings it uses
-    /// batch, optimiser, weight prior, initial weights, minibatches and seed; minibatches have at most 500 records.
+    /// Prepares a run: `updates` weight updates after each transition (the paper makes 5). It uses the settings batch,
+    /// optimiser, weight prior, initial weights, minibatches and seed; minibatches have at most 500 records.
     ///
     /// # Errors
-    /// When settings or architecture make no sense, records have another width, or there are none.
+    /// Fails if settings or architecture are invalid, records have another width, or there are none.
     pub fn new(
         architecture: &Architecture,
         mut settings: TrainSettings,
@@ -81,7 +82,7 @@ impl<'a> MonteCarloEm<'a> {
         })
     }
 
-    /// One minibatch: the log joint densities where its chains stand, log p(x | z) of the last weight update, and the
+    /// One minibatch: the log joint densities at the chains' positions, log p(x | z) of the last weight update, and the
     /// mean acceptance.
     fn minibatch(&mut self, state: &mut EmState) -> (Vec<f64>, f64) {
         let (t, seed) = (state.minibatches, self.settings.seed);

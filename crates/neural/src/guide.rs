@@ -1,5 +1,5 @@
-//! Amortised posteriors of densities that are no graphs: a recognition network for any model with one local latent
-//! vector a record that can tell its log density and the gradient in the latent values.
+//! Amortised posteriors of densities that are not graphs: a recognition network for any model with one local latent
+//! vector per record that can tell its log density and the gradient in the latent values.
 //!
 //! The gradient of the bound passes through the model by hand: draws z from q(z | x) go to the model, and the gradient
 //! s of log p(x, z) that comes back makes `s · z + ½ Σ log variance`, whose derivative in the network's weights is that of
@@ -29,8 +29,8 @@ pub trait LocalDensity {
 
     /// Writes log p(x, z) in nats of every record to `value` and its gradient in z to `slope`.
     ///
-    /// Records stand one after another in `x` (`width` values each), their latent values and gradients likewise in `z`
-    /// and `slope` (`latent` values each). `records` are their numbers, for models that keep data of their own.
+    /// Records are adjacent in `x` (`width` values each), their latent values and gradients likewise in `z` and `slope`
+    /// (`latent` values each). `records` are their numbers, for models that keep data of their own.
     fn value_grad(
         &self,
         records: &[usize],
@@ -49,7 +49,7 @@ pub struct Amortisation<'a> {
     minibatches: Minibatches<'a>,
     /// Draws and entropies.
     draw: (SingleProgram, SingleWorkspace),
-    /// Gradients, given those of the model.
+    /// Gradients, from those of the model.
     climb: (SingleProgram, SingleWorkspace),
     noise: Vec<f32>,
     slope: Vec<f32>,
@@ -75,11 +75,11 @@ fn draw(
 }
 
 impl<'a> Amortisation<'a> {
-    /// Prepares training of `encoder` for `model` over `data`. Of the settings it uses batch, optimiser, initial
-    /// weights, minibatches and seed.
+    /// Prepares training of `encoder` for `model` over `data`. It uses the settings batch, optimiser, initial weights,
+    /// minibatches and seed.
     ///
     /// # Errors
-    /// When settings make no sense, extents differ, or there are no records.
+    /// Fails if settings are invalid, extents differ, or there are no records.
     pub fn new(
         encoder: &Encoder,
         model: &'a dyn LocalDensity,

@@ -5,7 +5,7 @@ use jensen_math::rng::{Purpose, fill_uniforms};
 use crate::evaluate::normals;
 use crate::forward::Forward;
 
-/// How chains move.
+/// The moves of chains.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HmcSettings {
     /// Leapfrog steps of one transition.
@@ -37,7 +37,7 @@ pub(crate) struct Chains {
     scratch: Vec<f64>,
 }
 
-/// What a transition is a function of, beside the chains.
+/// The arguments of a transition beside the chains.
 #[derive(Clone, Copy)]
 pub(crate) struct Moment {
     pub seed: u64,
@@ -59,7 +59,7 @@ impl Chains {
         }
     }
 
-    /// One transition of every chain; returns the acceptance probabilities and the log densities of where they stand.
+    /// One transition of every chain; returns the acceptance probabilities and the log densities at the new positions.
     pub(crate) fn transition(
         &mut self,
         posterior: &mut Forward,
@@ -141,7 +141,7 @@ impl Chains {
         (acceptance, here)
     }
 
-    /// Moves every chain's step size towards the wanted acceptance; `rate` shrinks as tuning goes on.
+    /// Moves every chain's step size towards the wanted acceptance; `rate` shrinks during tuning.
     pub(crate) fn tune(&mut self, acceptance: &[f64], wanted: f64, rate: f64) {
         for (step, accepted) in self.steps.iter_mut().zip(acceptance) {
             *step = (*step * (rate * (accepted - wanted)).exp()).clamp(1e-4, 2.0);

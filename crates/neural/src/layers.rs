@@ -7,7 +7,7 @@
 use jensen_graph::{ElemOp, Graph, MatMul, NodeId};
 use serde::{Deserialize, Serialize};
 
-/// What a layer applies to its sums.
+/// The activation of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activation {
@@ -106,7 +106,7 @@ pub fn dense(
     graph.add(product, bias)
 }
 
-/// Hidden layers and, above the last of them, linear heads.
+/// Hidden layers, followed by linear heads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Perceptron {
     /// Prefix of the tensors' names.
@@ -115,7 +115,7 @@ pub struct Perceptron {
     pub inputs: usize,
     /// Widths of the hidden layers, from the input upwards; may be empty.
     pub hidden: Vec<usize>,
-    /// What hidden layers apply.
+    /// The activation of hidden layers.
     pub activation: Activation,
     /// Name and width of each head.
     pub heads: Vec<(&'static str, usize)>,
@@ -157,7 +157,7 @@ impl Perceptron {
     /// The values of the heads at `x`, given the tensors of [`specs`](Self::specs).
     ///
     /// # Panics
-    /// When the number of tensors is wrong: a caller's bug.
+    /// Panics if the number of tensors is wrong: a caller's bug.
     pub fn build(&self, graph: &mut Graph, tensors: &[NodeId], x: NodeId) -> Vec<NodeId> {
         let layers = self.layers();
         assert_eq!(tensors.len(), 2 * layers.len(), "two tensors a layer");

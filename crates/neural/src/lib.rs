@@ -1,6 +1,6 @@
 //! Auto-encoding variational Bayes: networks, estimators, training and evaluation in single precision.
 //!
-//! A model with one latent vector a record is stated as graph expressions ([`LocalModel`]; the auto-encoder's
+//! A model with one latent vector per record is stated as graph expressions ([`LocalModel`]; the auto-encoder's
 //! [`Decoder`] is one), a recognition network amortises its posterior ([`Encoder`]), and [`Trainer`] maximises the
 //! bound over both in the common fit loop. Minibatches are the lanes of the graph's single-precision executor.
 //!

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Likelihood {
-    /// Independent binary values with logits from the network (Eq. 11). Values between 0 and 1 count as means of
-    /// binary values: `x log y + (1 − x) log(1 − y)`.
+    /// Independent binary values with logits from the network (Eq. 11). Values between 0 and 1 are means of binary
+    /// values: `x log y + (1 − x) log(1 − y)`.
     Bernoulli,
     /// Independent normal values with mean and log variance from the network (Eq. 12).
     Gaussian {
@@ -30,7 +30,7 @@ pub struct OutOfDomain {
     pub position: usize,
     /// The value.
     pub value: f32,
-    /// What would be right.
+    /// The valid range.
     pub expected: &'static str,
 }
 
@@ -128,8 +128,8 @@ impl Likelihood {
         }
     }
 
-    /// The output of the first head at which a value has this mean over `count` records: log odds, or the mean itself. Half a
-    /// record of either kind is added, so that what all or none have stays finite.
+    /// The output of the first head at which a value has this mean over `count` records: log odds, or the mean itself.
+    /// Half a record of either kind is added, so that values that all or no records have stay finite.
     pub(crate) fn linked(self, mean: f64, count: f64) -> f64 {
         let odds = |mean: f64| (mean * count + 0.5) / ((1.0 - mean) * count + 0.5);
         match self {

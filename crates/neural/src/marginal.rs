@@ -17,18 +17,18 @@ use crate::records::{Records, gather};
 pub struct MarginalSettings {
     /// Chains for each record.
     pub chains: usize,
-    /// Transitions before draws are kept, during which step sizes are tuned.
+    /// Transitions of the warm-up, which tunes step sizes.
     pub burn_in: usize,
     /// Draws of each chain for the density fit, and again as many for the estimate.
     pub draws: usize,
-    /// Transitions between draws that are kept.
+    /// Transitions between stored draws.
     pub thin: usize,
-    /// How chains move.
+    /// The moves of chains.
     pub hmc: HmcSettings,
 }
 
 impl Default for MarginalSettings {
-    /// 50 draws a record from 5 chains, 4 leapfrog steps a transition.
+    /// 50 draws per record from 5 chains, 4 leapfrog steps a transition.
     fn default() -> Self {
         Self {
             chains: 5,
@@ -49,14 +49,14 @@ const MARGINAL: Purpose = Purpose::new("neural marginal likelihood");
 /// them, and `1 / mean of q(z) / p(x, z)` over the other half. Records with few latent dimensions only: the variance of
 /// the estimator grows quickly with their number.
 ///
-/// Chains begin at draws from the records' codes where there are any, otherwise from the prior. From the prior some stay
-/// for long in modes of little weight when a posterior has several, and the estimate comes out low.
+/// Chains begin at draws from the records' codes if there are any, otherwise from the prior. Some chains from the prior
+/// stay for long in modes of little weight if a posterior has several, and the estimate is then too low.
 ///
 /// # Panics
-/// When there are codes of other extents: a caller's bug.
+/// Panics if codes have other extents, which is a bug of the caller.
 ///
 /// # Errors
-/// When the model has operations without a single-precision kernel.
+/// Fails if the model has operations without a single-precision kernel.
 #[allow(clippy::too_many_arguments)]
 pub fn estimate(
     model: &dyn LocalModel,

@@ -1,4 +1,4 @@
-//! Models with one latent vector a record, and the auto-encoder as the model that the command fits.
+//! Models with one latent vector per record, and the auto-encoder as the model that the command fits.
 
 use jensen_graph::{Graph, NodeId};
 use jensen_math::constants::LOG_TWO_PI;
@@ -67,13 +67,13 @@ pub struct Architecture {
     pub encoder: Vec<usize>,
     /// Widths of the decoder's hidden layers, from the latent values upwards.
     pub decoder: Vec<usize>,
-    /// What hidden layers apply.
+    /// The activation of hidden layers.
     pub activation: Activation,
     /// The distribution of the data.
     pub likelihood: Likelihood,
 }
 
-/// Why an architecture makes no sense.
+/// The reason why an architecture is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchitectureError(pub String);
 
@@ -85,10 +85,10 @@ impl std::fmt::Display for ArchitectureError {
 
 impl std::error::Error for ArchitectureError {}
 
-/// Why records do not fit an architecture.
+/// The reason why records do not fit an architecture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecordError {
-    /// They have another number of values.
+    /// They have a different number of values.
     Width {
         /// Values of the records.
         found: usize,
@@ -136,7 +136,7 @@ impl Architecture {
     /// Checks the extents.
     ///
     /// # Errors
-    /// When an extent is zero or records do not divide into groups.
+    /// Fails if an extent is zero or records do not divide into groups.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         let error = |text: String| Err(ArchitectureError(text));
         if self.width == 0 {
@@ -159,9 +159,9 @@ impl Architecture {
         Ok(())
     }
 
-    /// Checks the extents and every value of records, in one pass over them. What uses an
-    /// [`Autoencoder`](crate::Autoencoder) panics on records of another width, and learns nothing from values outside
-    /// the domain: this is the place to find both.
+    /// Checks the extents and every value of records, in one pass over them. Functions of an
+    /// [`Autoencoder`](crate::Autoencoder) panic on records of another width, and learn nothing from values outside the
+    /// domain: this module checks both.
     ///
     /// # Errors
     /// The first thing that is wrong.
@@ -283,11 +283,11 @@ impl LocalModel for Decoder {
         self.likelihood.log_density(graph, &outputs, x)
     }
 
-    /// The weights of the heads are made small and the bias of the first is what makes the mean of a record that of the data.
+    /// The weights of the heads are scaled down, and the bias of the first maps to the mean of the data.
     ///
-    /// A pixel that is dark in all records has next to no gradient once its logit is low, and would keep for good the noise that
-    /// its weights begin with: of digits drawn after 20 passes from weights as large as those of other layers 16 % had a lit
-    /// border.
+    /// A pixel that is dark in all records has almost no gradient once its logit is low, and would keep the noise of
+    /// its initial weights for good: of digits drawn after 20 passes from weights as large as those of other layers, 16
+    /// % had a lit border.
     fn begin(&self, tensors: &mut [Tensor], records: &dyn Records) {
         let heads = tensors.len() - 2 * self.network.heads.len();
         let heads = &mut tensors[heads..];
@@ -303,10 +303,10 @@ impl LocalModel for Decoder {
     }
 }
 
-/// What the random weights of a decoder's heads are multiplied by.
+/// Scale of the random weights of a decoder's heads.
 const HEADS: f32 = 0.1;
 
-/// Records whose means decide where a decoder's bias begins, spread over all of them.
+/// Number of records, spread over all of them, whose means determine the decoder's initial bias.
 const LOOKED_AT: usize = 10_000;
 
 /// The mean of each value over records.

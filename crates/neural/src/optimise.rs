@@ -1,8 +1,8 @@
 //! Optimisers in single precision, fused with the tile of the gradient that they use.
 //!
 //! Black-box fits have rules of the same names in double precision over one vector. Networks have millions of weights,
-//! whose memory is what a step costs: here a tile of the gradient is used while it is in the cache, decay is part of the
-//! same pass, and moments are stored in four bytes.
+//! and memory traffic is the cost of a step: here a tile of the gradient is used while it is in the cache, decay is
+//! part of the same pass, and moments are stored in four bytes.
 
 use jensen_math::simd::{F32x16, LANES32, Simd};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub enum Optimiser {
         step: f32,
         /// Keeps the quotient finite.
         epsilon: f32,
-        /// What h begins with.
+        /// The initial value of h.
         #[serde(default)]
         start: f32,
     },
@@ -74,7 +74,7 @@ impl Optimiser {
         }
     }
 
-    /// What the numbers that it remembers begin with.
+    /// The initial state of the optimiser.
     pub(crate) fn start(self) -> f32 {
         match self {
             Self::Adagrad { start, .. } => start,
@@ -92,7 +92,7 @@ impl Optimiser {
     }
 }
 
-/// Weights with what the optimiser remembers of them: a whole tensor, or a tile of one.
+/// Weights with the optimiser's state: a whole tensor, or a tile of one.
 pub(crate) struct Moving<'a> {
     pub weights: &'a mut [f32],
     pub first: &'a mut [f32],

@@ -11,7 +11,7 @@ use crate::layers::TensorSpec;
 use crate::model::Tensor;
 use crate::optimise::{Moving, Optimiser, ascend};
 
-/// Numbers with what the optimiser remembers of them.
+/// Numbers with the optimiser's state.
 #[derive(Clone, Debug, PartialEq)]
 struct Learned {
     values: Vec<f32>,
@@ -58,7 +58,7 @@ impl Learned {
     }
 }
 
-/// One tensor under training. With a posterior, `mean` is its mean and the graph sees a draw.
+/// One tensor under training. With a posterior, `mean` is its mean and the graph receives a draw.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Parameter {
     pub spec: TensorSpec,
@@ -77,11 +77,11 @@ pub(crate) struct Parameters {
     pub updates: u64,
 }
 
-/// What an update does besides following the gradient.
+/// The parts of an update besides following the gradient.
 #[derive(Clone, Copy)]
 pub(crate) struct UpdateRule {
     pub optimiser: Optimiser,
-    /// What the sum of gradients over lanes is multiplied by: 1 / lanes.
+    /// The factor of the gradients' sum over lanes: 1 / lanes.
     pub scale: f32,
     /// The weight of `log N(w; 0, I)`: 1 / records, or 0.
     pub prior: f32,
@@ -95,10 +95,10 @@ struct Tile<'a> {
     prior: f32,
 }
 
-/// Weights that are drawn, or whose slopes are found, together.
+/// Weights that are drawn, or whose gradients are computed, together.
 const CHUNK: usize = 2048;
 
-/// Draws of weights along training, one a minibatch.
+/// Draws of weights along training, one per minibatch.
 pub(crate) const WEIGHTS: Purpose = Purpose::new("neural posterior weights");
 
 impl Parameter {
@@ -106,7 +106,7 @@ impl Parameter {
         self.log_sd.is_some()
     }
 
-    /// What the graph sees.
+    /// The input of the graph.
     fn current(&self) -> &[f32] {
         if self.is_bayesian() {
             &self.drawn
@@ -117,7 +117,7 @@ impl Parameter {
 }
 
 impl Parameters {
-    /// Point estimates that begin at `tensors`; those from `bayesian` on get a posterior with that initial log
+    /// Point estimates with initial values `tensors`; those from `bayesian` on have a posterior with that initial log
     /// standard deviation.
     pub(crate) fn new(
         tensors: Vec<Tensor>,
@@ -177,12 +177,12 @@ impl Parameters {
         }
     }
 
-    /// What the graph sees, tensor after tensor.
+    /// The input of the graph, tensor by tensor.
     pub(crate) fn current(&self) -> impl Iterator<Item = &[f32]> {
         self.list.iter().map(Parameter::current)
     }
 
-    /// What there is to keep.
+    /// The values to store.
     pub(crate) fn weights(&self) -> Weights {
         Weights {
             tensors: self.tensors(),
@@ -379,7 +379,7 @@ impl Weights {
     }
 }
 
-/// What the draw of a tensor is a function of.
+/// The key of a tensor's draw.
 #[derive(Clone, Copy)]
 pub(crate) struct DrawKey {
     pub seed: u64,
@@ -514,7 +514,7 @@ impl Moving<'_> {
     }
 }
 
-/// What is left of a tensor after tiles were taken from its front.
+/// The remainder of a tensor after tiles were taken from its front.
 struct Rest<'a>(Moving<'a>);
 
 impl<'a> Rest<'a> {

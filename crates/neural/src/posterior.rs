@@ -13,7 +13,7 @@ pub const WEIGHT_DRAWS: usize = 16;
 /// Draws that bounds, means and likelihoods of records average over.
 pub(crate) const EVALUATED: Purpose = Purpose::new("neural evaluated weights");
 
-/// Draws that records are sampled with, one a record.
+/// Draws that records are sampled with, one per record.
 pub(crate) const SAMPLED: Purpose = Purpose::new("neural sampled weights");
 
 /// q(θ) of a model's weights: normal, independent. Without standard deviations every draw is the point estimate.
@@ -21,7 +21,7 @@ pub(crate) const SAMPLED: Purpose = Purpose::new("neural sampled weights");
 pub(crate) struct WeightPosterior {
     means: Vec<Tensor>,
     log_sds: Vec<Tensor>,
-    /// Tensors before them, which count as lanes of the draws.
+    /// Preceding tensors, which are lanes of the draws.
     before: usize,
 }
 
@@ -71,8 +71,8 @@ impl WeightPosterior {
 
 /// `log Σ_d share_d exp(estimate_d)` of every record, over draws d of the weights whose shares sum to 1.
 ///
-/// All records see the same draws, so the Monte-Carlo error is that of the jackknife over draws, which knows how their
-/// errors go together, and the standard error has both parts.
+/// All records use the same draws, so the Monte-Carlo error is that of the jackknife over draws, which includes the
+/// correlation of their errors, and the standard error has both parts.
 pub(crate) fn mixed(estimates: &[Vec<f64>], shares: &[f64]) -> LogMarginal {
     let records = estimates.first().map_or(0, Vec::len);
     let without = |left_out: Option<usize>| -> Vec<f64> {

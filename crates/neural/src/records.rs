@@ -1,4 +1,4 @@
-//! Where records come from, and the minibatches that training reads.
+//! The source of records, and the minibatches for training.
 
 use jensen_math::rng::{Purpose, permutation};
 use rayon::prelude::*;
@@ -23,7 +23,7 @@ pub trait Records: Sync {
     }
 }
 
-/// Reads records `indices` one after another into `out`.
+/// Reads records `indices` in sequence into `out`.
 pub(crate) fn gather(
     records: &dyn Records,
     indices: impl Iterator<Item = usize>,
@@ -47,11 +47,11 @@ const TOGETHER: usize = 25;
 /// Records of bytes, scaled: grey levels with `scale = 1 / 255` lie between 0 and 1.
 #[derive(Clone, Debug)]
 pub struct ByteRecords<B> {
-    /// All records, one after another.
+    /// All records in sequence.
     pub bytes: B,
     /// Number of values of each.
     pub width: usize,
-    /// What a byte is multiplied by.
+    /// The factor of a byte.
     pub scale: f32,
 }
 
@@ -75,7 +75,7 @@ impl<B: AsRef<[u8]> + Sync> Records for ByteRecords<B> {
 /// Records of single-precision numbers.
 #[derive(Clone, Debug)]
 pub struct FloatRecords<B> {
-    /// All records, one after another.
+    /// All records in sequence.
     pub values: B,
     /// Number of values of each.
     pub width: usize,
@@ -99,7 +99,7 @@ impl<B: AsRef<[f32]> + Sync> Records for FloatRecords<B> {
 pub struct Selection<'a> {
     /// All records.
     pub records: &'a dyn Records,
-    /// Those that are used, in order.
+    /// The used ones, in order.
     pub indices: Vec<usize>,
 }
 
@@ -125,7 +125,7 @@ pub(crate) struct Minibatches<'a> {
     pub batch: usize,
     pub seed: u64,
     order: Option<(u64, Vec<usize>)>,
-    /// The records of the present minibatch, one after another.
+    /// The records of the present minibatch, in sequence.
     pub values: Vec<f32>,
 }
 

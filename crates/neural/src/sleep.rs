@@ -36,7 +36,7 @@ pub struct WakeSleep<'a> {
 const WAKE: Purpose = Purpose::new("neural wake");
 const SLEEP: Purpose = Purpose::new("neural sleep");
 
-/// A graph over shared tensors and per-lane values whose first output is differentiated.
+/// A graph over shared tensors and per-lane values, with its first output differentiated.
 pub(crate) fn gradient_program(
     specs: &[crate::TensorSpec],
     widths: &[usize],
@@ -57,11 +57,11 @@ pub(crate) fn gradient_program(
 }
 
 impl<'a> WakeSleep<'a> {
-    /// Prepares wake-sleep training. Of the settings it uses batch, optimiser, weight prior, initial weights, minibatches, validation and
-    /// seed.
+    /// Prepares wake-sleep training. It uses the settings batch, optimiser, weight prior, initial weights, minibatches,
+    /// validation and seed.
     ///
     /// # Errors
-    /// When settings or architecture make no sense, records have another width, or there are none.
+    /// Fails if settings or architecture are invalid, records have another width, or there are none.
     pub fn new(
         architecture: &Architecture,
         settings: TrainSettings,

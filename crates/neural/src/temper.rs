@@ -3,14 +3,14 @@
 use jensen_run::temperature::{annealed, interpolated};
 use serde::{Deserialize, Serialize};
 
-/// The temperature T of the likelihood, `log p(x | z) / T`; the words are those of the conjugate models.
+/// The temperature T of the likelihood, `log p(x | z) / T`, with the terms of the conjugate models.
 ///
 /// These are the policies that prescribe a temperature, computed by the same functions. Policies that infer one need
 /// expectations that conjugate models alone have; and a schedule may go below 1 here.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Temper {
-    /// The model as it is: T = 1 throughout.
+    /// The model without tempering: T = 1 throughout.
     #[default]
     None,
     /// The temperature falls linearly in passes from `from` to 1.
@@ -40,7 +40,7 @@ impl Temper {
     /// Checks the numbers.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// The error, in words.
     pub fn check(&self) -> Result<(), String> {
         let good = |t: f64| t.is_finite() && t > 0.0;
         match self {

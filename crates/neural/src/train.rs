@@ -21,7 +21,7 @@ use crate::temper::Temper;
 pub struct TrainSettings {
     /// Estimator of the bound.
     pub estimator: Estimator,
-    /// Draws L of the latent values a record; the paper uses 1.
+    /// Draws L of the latent values per record; the paper uses 1.
     pub samples: usize,
     /// Records M of a minibatch; the paper uses 100.
     pub batch: usize,
@@ -31,7 +31,7 @@ pub struct TrainSettings {
     pub weight_prior: bool,
     /// Whether the model's weights get a normal posterior (Eq. 24) instead of point estimates.
     pub full_bayes: bool,
-    /// Standard deviation of the initial weights; see [`initial_weights`] for what it is otherwise.
+    /// Standard deviation of the initial weights; by default see [`initial_weights`].
     pub initial_sd: Option<f64>,
     /// Initial standard deviation of the weights' posterior, with `full_bayes`.
     pub initial_posterior_sd: f64,
@@ -102,7 +102,7 @@ impl TrainSettings {
     }
 }
 
-/// Why training cannot begin.
+/// The reason why training cannot begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrainError(pub String);
 
@@ -133,9 +133,9 @@ pub struct Trainer<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainState {
     pub(crate) parameters: Parameters,
-    /// With patience the best weights by the validation bound, otherwise the last ones known to be good.
+    /// With patience the best weights by the validation bound, otherwise the last finite ones.
     kept: Weights,
-    /// The validation bound of the weights that are kept, where it was computed.
+    /// The validation bound of the kept weights, if computed.
     kept_bound: Option<f64>,
     misses: u64,
     last: Option<f64>,
@@ -148,9 +148,9 @@ pub struct Trained {
     pub tensors: Vec<Tensor>,
     /// Log standard deviations of the weights with a posterior, of the same iteration.
     pub log_sds: Vec<Tensor>,
-    /// The mean bound of the last iteration's minibatches, nats a record.
+    /// The mean bound of the last iteration's minibatches, nats per record.
     pub bound: Option<f64>,
-    /// The validation bound of these weights, nats a record, where training computed it.
+    /// The validation bound of these weights, nats per record, where training computed it.
     pub validation_bound: Option<f64>,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Trainer<'a> {
     /// Prepares training of `model` under the guide `encoder`.
     ///
     /// # Errors
-    /// When settings make no sense, records have another width, or there are none.
+    /// Fails if settings are invalid, records have another width, or there are none.
     pub fn new(
         encoder: &Encoder,
         model: &dyn LocalModel,
@@ -198,10 +198,10 @@ impl<'a> Trainer<'a> {
         })
     }
 
-    /// Begins at these weights instead of random ones: those of an earlier run, in the same order.
+    /// Begins with these weights instead of random ones: those of an earlier run, in the same order.
     ///
     /// # Errors
-    /// When they belong to another architecture.
+    /// Fails if they belong to another architecture.
     pub fn start_from(&mut self, tensors: Vec<Tensor>) -> Result<(), TrainError> {
         let same = tensors.len() == self.bound.specs.len()
             && tensors
@@ -221,14 +221,14 @@ impl<'a> Trainer<'a> {
         self.minibatches.per_pass()
     }
 
-    /// Records that one iteration of the fit loop sees, on average.
+    /// Mean number of records per iteration of the fit loop.
     pub fn records_per_iteration(&self) -> f64 {
         let per_pass = self.minibatches_per_pass();
         let minibatches = self.settings.minibatches.unwrap_or(per_pass);
         minibatches as f64 * self.minibatches.data.len() as f64 / per_pass as f64
     }
 
-    /// One minibatch: likelihood and divergence summed over its records, or what went wrong.
+    /// One minibatch: likelihood and divergence summed over its records, or the error.
     fn minibatch(&mut self, state: &mut TrainState) -> (Vec<f64>, Vec<f64>) {
         let t = state.parameters.updates;
         let lanes = self.minibatches.read(t).len();
@@ -349,8 +349,8 @@ impl TrainState {
         (record, passes)
     }
 
-    /// Trains on so many minibatches, at least one: the bound over them, or none where a term is not finite.
-    /// `minibatch` updates the parameters and gives the likelihoods and divergences of its records before.
+    /// Trains on this number of minibatches, at least one. Returns the bound over them, or `None` if a term is not
+    /// finite. `minibatch` updates the parameters and gives the likelihoods and divergences of its records before.
     pub(crate) fn pass(
         &mut self,
         minibatches: u64,
@@ -368,8 +368,8 @@ impl TrainState {
         Some(BoundEstimate::from_terms(&likelihoods, &divergences))
     }
 
-    /// Ends an iteration: keeps the weights, with patience the best ones, and stops when the validation bound no longer
-    /// rises, or when the last update left the finite numbers, which no bound of a minibatch has shown yet.
+    /// Ends an iteration: keeps the weights (with patience the best ones), and stops when the validation bound no
+    /// longer rises, or when the last update produced non-finite weights, which no bound of a minibatch has shown yet.
     pub(crate) fn judge(
         &mut self,
         iteration: u64,
@@ -413,7 +413,7 @@ impl TrainState {
         Step { record, status }
     }
 
-    /// The end of a run whose bound left the finite numbers; the weights that were kept stay.
+    /// The end of a run with a non-finite bound; the stored weights are kept.
     pub(crate) fn diverged(&self, at: u64) -> Step {
         let reason = "the bound is no longer finite: use a smaller step size, or check the scale of the data";
         let status = Status::Diverged {
@@ -423,7 +423,7 @@ impl TrainState {
         Step::finish(Record::new(self.parameters.updates), status)
     }
 
-    /// What training made so far.
+    /// The result of training so far.
     pub(crate) fn trained(&self) -> Trained {
         Trained {
             tensors: self.kept.tensors.clone(),

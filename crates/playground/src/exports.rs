@@ -1,7 +1,8 @@
-//! What WebAssembly exports, and what it asks of the page around it.
+//! The exports of the WebAssembly module, and its imports from the page.
 //!
-//! A text is handed over as the place and the number of its bytes: the page asks for room by `allocate`, fills it, and calls
-//! `check` or `fit`, which take the room over and leave their answer where `answer` and `answer_length` say.
+//! A text is passed as the address and the number of its bytes: the page allocates memory by `allocate`, fills it, and
+//! calls `check` or `fit`, which own the memory from then on and leave their answer at `answer` with `answer_length`
+//! bytes.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -29,17 +30,17 @@ fn now() -> f64 {
     unsafe { seconds() }
 }
 
-/// Room for a text of so many bytes.
+/// Memory for a text of this number of bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn allocate(length: usize) -> *mut u8 {
     let room = vec![0u8; length].into_boxed_slice();
     Box::into_raw(room).cast()
 }
 
-/// The task in room that `allocate` gave.
+/// The task in memory from `allocate`.
 ///
 /// # Safety
-/// `text` is what `allocate(length)` gave, and is given back with this.
+/// `text` comes from `allocate(length)`, and this call frees it.
 unsafe fn task(text: *mut u8, length: usize) -> Result<Task, serde_json::Error> {
     // SAFETY: the room was made so, and nobody else has it now.
     let bytes = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(text, length)) };
@@ -53,7 +54,7 @@ fn answer_with(answer: &Value) {
 /// Checks a task.
 ///
 /// # Safety
-/// `text` is what `allocate(length)` gave, and is given back with this.
+/// `text` comes from `allocate(length)`, and this call frees it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn check(text: *mut u8, length: usize) {
     // SAFETY: as this function asks.
@@ -67,7 +68,7 @@ pub unsafe extern "C" fn check(text: *mut u8, length: usize) {
 /// Fits a task.
 ///
 /// # Safety
-/// `text` is what `allocate(length)` gave, and is given back with this.
+/// `text` comes from `allocate(length)`, and this call frees it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fit(text: *mut u8, length: usize) {
     std::panic::set_hook(Box::new(|panic| {
@@ -87,13 +88,13 @@ pub unsafe extern "C" fn fit(text: *mut u8, length: usize) {
     });
 }
 
-/// Where the answer is.
+/// The address of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer() -> *const u8 {
     ANSWER.with_borrow(|answer| answer.as_ptr())
 }
 
-/// How many bytes it has.
+/// The number of bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer_length() -> usize {
     ANSWER.with_borrow(String::len)

@@ -1,8 +1,8 @@
 //! Stan programs in a browser: the checker, fits and reports of the library, behind functions that WebAssembly exports.
 //!
-//! Texts go in and out as JSON. [`check()`] says what is wrong with a program and its data while they are typed, [`fit`] carries a
-//! fit out as `jensen fit` does, with the same flags, and gives its report, its summary and its draws. `cargo xtask playground` makes a page of it,
-//! whose sources are in `docs/playground`.
+//! Texts go in and out as JSON. [`check()`] reports the errors of a program and its data during typing. [`fit`] runs a
+//! fit like `jensen fit`, with the same flags, and returns its report, its summary and its draws. `cargo xtask
+//! playground` builds a page from it; the sources of the page are in `docs/playground`.
 
 #![cfg_attr(
     not(test),
@@ -34,16 +34,16 @@ const PATIENCE: f64 = 2.0;
 /// Seconds between two words about a run.
 const PERIOD: f64 = 0.1;
 
-/// Bytes that a page may take: WebAssembly has 4 GiB of addresses.
+/// Largest memory of a page in bytes: WebAssembly has 4 GiB of addresses.
 const MEMORY: u64 = 2 << 30;
 
-/// What is to be checked or fitted.
+/// The program and data to check or fit.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
     /// The program.
     pub program: String,
-    /// Its data; JSON where they begin with `{`, else a table in CSV. None where there is only space.
+    /// Its data; JSON where they begin with `{`, else a table in CSV. `None` if there is only space.
     #[serde(default)]
     pub data: String,
     /// Flags of `jensen fit` by their names.
@@ -81,15 +81,15 @@ impl Task {
     }
 }
 
-/// Text in an editor: from one place to another, counted as browsers count, in units of UTF-16.
+/// A range of text in an editor, counted as browsers count, in units of UTF-16.
 #[derive(Serialize)]
-struct Place {
+struct Range {
     from: usize,
     to: usize,
     text: String,
 }
 
-impl Place {
+impl Range {
     fn of(label: &Label, program: &str) -> Self {
         let units = |byte: u32| {
             let before = program.char_indices();
@@ -104,7 +104,7 @@ impl Place {
     }
 }
 
-fn told(diagnostic: &Diagnostic, checked: &Checked, program: &str) -> Value {
+fn diagnostic_json(diagnostic: &Diagnostic, checked: &Checked, program: &str) -> Value {
     let file = checked.files.first();
     let (line, column) = file.map_or((1, 1), |f| f.line_column(diagnostic.primary.span.start));
     json!({
@@ -113,19 +113,20 @@ fn told(diagnostic: &Diagnostic, checked: &Checked, program: &str) -> Value {
         "message": diagnostic.message,
         "line": line,
         "column": column,
-        "place": Place::of(&diagnostic.primary, program),
-        "others": diagnostic.secondary.iter().map(|label| Place::of(label, program)).collect::<Vec<_>>(),
+        "range": Range::of(&diagnostic.primary, program),
+        "others": diagnostic.secondary.iter().map(|label| Range::of(label, program)).collect::<Vec<_>>(),
         "notes": diagnostic.notes,
         "help": diagnostic.help,
     })
 }
 
-/// What is wrong with a program, and with its data once the program is right: `{diagnostics, data, variables}`. `data` is a text
-/// with what is wrong with them, or null; `variables` are the names of what would be fitted and reported, with their shapes, where nothing is wrong.
+/// The errors of a program, and of its data once the program is correct: `{diagnostics, data, variables}`. `data` is a
+/// text with the errors of the data, or null; `variables` are the names of the fitted and reported variables, with
+/// their shapes, if there are no errors.
 pub fn check(task: &Task, clock: Arc<dyn Fn() -> f64 + Send + Sync>) -> Value {
     let checked = jensen::stan::check(&task.program, PROGRAM, &NoIncludes);
     let diagnostics: Vec<Value> = (checked.diagnostics.iter())
-        .map(|diagnostic| told(diagnostic, &checked, &task.program))
+        .map(|diagnostic| diagnostic_json(diagnostic, &checked, &task.program))
         .collect();
     if checked.program.is_none() {
         return json!({ "diagnostics": diagnostics, "data": null, "variables": [] });
@@ -144,24 +145,25 @@ pub fn check(task: &Task, clock: Arc<dyn Fn() -> f64 + Send + Sync>) -> Value {
     json!({ "diagnostics": diagnostics, "data": wrong, "variables": variables })
 }
 
-/// Why a check of the data ended early.
+/// The reason why a check of the data ended early.
 const TOO_LONG: &str = "this takes longer than a look while typing may";
 
-/// Tells where a run stands, now and then.
+/// Reports the state of a run from time to time.
 struct Teller<'a> {
     clock: &'a dyn Clock,
     tell: &'a mut dyn FnMut(Value),
-    told: f64,
+    reported: f64,
 }
 
 impl Observer for Teller<'_> {
     fn progress(&mut self, progress: &Progress<'_>) {
         let now = self.clock.seconds();
-        let Some(point) = HistoryPoint::of(progress.record).filter(|_| now - self.told >= PERIOD)
+        let Some(point) =
+            HistoryPoint::of(progress.record).filter(|_| now - self.reported >= PERIOD)
         else {
             return;
         };
-        self.told = now;
+        self.reported = now;
         (self.tell)(json!({
             "stage": point.stage,
             "iteration": point.iteration,
@@ -175,8 +177,9 @@ impl Observer for Teller<'_> {
     }
 }
 
-/// A fit, as `jensen fit` makes it on one thread: `{trusted, summary, report, draws, remarks}`, or `{error}` where there is none.
-/// `summary` is `fit.json`, `report` is the page, `draws` are a table in CSV. `tell` hears where the run stands, with `{stage, iteration, bound, error}`.
+/// A fit, as `jensen fit` makes it on one thread: `{trusted, summary, report, draws, remarks}`, or `{error}` without a
+/// result. `summary` is `fit.json`, `report` is the page, `draws` are a table in CSV. `tell` receives the state of the
+/// run, as `{stage, iteration, bound, error}`.
 pub fn fit(task: &Task, clock: &dyn Clock, tell: &mut dyn FnMut(Value)) -> Value {
     carried_out(task, clock, tell).unwrap_or_else(|error| json!({ "error": error.to_string() }))
 }
@@ -190,10 +193,10 @@ fn carried_out(
     let mut teller = Teller {
         clock,
         tell,
-        told: f64::NEG_INFINITY,
+        reported: f64::NEG_INFINITY,
     };
     let around = Around {
-        place: jensen::job::Place::Nowhere,
+        results: jensen::job::ResultFolder::None,
         checkpoint_every: None,
         memory_limit: MEMORY,
         clock,
@@ -212,7 +215,7 @@ fn carried_out(
     }))
 }
 
-/// Draws as a table in CSV, a column a scalar.
+/// Draws as a table in CSV, a column per scalar.
 fn table(draws: &DrawsTable) -> String {
     let names: Vec<String> = (draws.variables().iter())
         .flat_map(|variable| variable.display_names())
@@ -255,14 +258,14 @@ mod tests {
         model { y ~ bernoulli(theta); }";
 
     #[test]
-    fn mistakes_have_their_places_as_browsers_count_them() {
+    fn mistakes_have_their_ranges_as_browsers_count_them() {
         // Two units of UTF-16, and four bytes.
         let found = checked("// 𝛽\nparameters { real x }", "");
         let first = &found["diagnostics"][0];
         assert_eq!(first["severity"], "error");
         assert_eq!(first["line"], 2);
         let text: Vec<u16> = "// 𝛽\nparameters { real x }".encode_utf16().collect();
-        let from = first["place"]["from"].as_u64().unwrap() as usize;
+        let from = first["range"]["from"].as_u64().unwrap() as usize;
         // Where the statement ends that lacks a semicolon.
         assert_eq!(char::from_u32(u32::from(text[from])), Some('x'));
     }
@@ -282,9 +285,9 @@ mod tests {
     #[test]
     fn a_fit_is_that_of_the_command() {
         let task = task(COIN, "y\n0\n1\n0\n0\n");
-        let mut told = Vec::new();
+        let mut messages = Vec::new();
         let clock = || 0.0;
-        let found = fit(&task, &clock, &mut |word| told.push(word));
+        let found = fit(&task, &clock, &mut |word| messages.push(word));
         assert_eq!(found["trusted"], true, "{}", found["error"]);
         // The posterior is beta(2, 4).
         let mean = found["summary"]["parameters"][0]["mean"].as_f64().unwrap();
@@ -293,7 +296,7 @@ mod tests {
         let draws = found["draws"].as_str().unwrap();
         assert_eq!(draws.lines().next(), Some("theta"));
         assert_eq!(draws.lines().count(), 1001);
-        assert!(told.iter().any(|word| word["bound"].is_number()));
+        assert!(messages.iter().any(|word| word["bound"].is_number()));
     }
 
     #[test]

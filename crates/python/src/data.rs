@@ -7,13 +7,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use serde::de::DeserializeOwned;
 
-/// What is asked for, from JSON with the names of the command's flags. `what` it is a setting of.
+/// A request from JSON with the names of the command's flags. The subject of the setting, for messages.
 ///
 /// # Errors
-/// A setting that is not what its flag takes.
+/// A value that the flag does not accept.
 pub fn read_request<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|error| {
-        // The place in a text that no user has seen says nothing.
+        // The location in a text that no user has seen says nothing.
         let said = error.to_string();
         let said = said.split(" at line ").next().unwrap_or_default();
         PyTypeError::new_err(format!("{what} is wrong: {said}"))

@@ -8,7 +8,7 @@ use jensen::density::{
     ConstrainError, Differenced, DrawKey, Lanes, LanesMut, LogDensity, Posterior,
     TwiceDifferentiable, Unconstrained, Variable, VariableKind,
 };
-use jensen::job::{Around, Place, carry_out, request};
+use jensen::job::{Around, ResultFolder, carry_out, request};
 use jensen::program::{FitJob, FitRequest};
 use jensen::{About, Error, Problem};
 use numpy::{
@@ -23,24 +23,25 @@ use crate::model::{lanes_of, rows_of};
 use crate::program::{Fitted, read_request};
 use crate::watch::{Eyes, Watch, supervised};
 
-/// A function of points, one a row, to their log densities and gradients, and one to Hessian-vector products.
+/// A function of points, one per row, to their log densities and gradients, and one to Hessian-vector products.
 struct Callback<'a> {
     function: &'a Py<PyAny>,
     products: Option<&'a Py<PyAny>>,
     dim: usize,
     watch: &'a Watch,
-    /// The first exception: what follows it is NaN.
+    /// The first exception: later results are NaN.
     raised: &'a Mutex<Option<PyErr>>,
     turn: &'a Turn,
 }
 
-/// Functions in Python are called by one thread at a time: PyTensor's, and many with a cache, keep what they are about in
-/// one place, and the interpreter's lock changes hands between any two of their steps.
+/// Functions in Python are called by one thread at a time: PyTensor's functions, and many others with a cache, store
+/// their state in one function, and the interpreter's lock may change hands between any two of their steps.
 #[derive(Default)]
 struct Turn(Mutex<()>);
 
 impl Turn {
-    /// Calls into Python. The turn is waited for without the interpreter's lock, which the thread whose turn it is needs.
+    /// Calls into Python. A thread waits for its turn without the interpreter's lock, because the active thread needs
+    /// it.
     fn take<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<T> {
         let _turn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Python::attach(call)
@@ -168,7 +169,7 @@ struct Described<'a, D> {
     values: Values<'a>,
 }
 
-/// What is reported of a density in Python: its coordinates, or variables that `constrain` computes of them.
+/// The reported values of a density in Python: its coordinates, or variables that `constrain` computes from them.
 struct Values<'a> {
     names: &'a [String],
     variables: Vec<Variable>,
@@ -237,8 +238,9 @@ fn variables_of(given: Vec<(String, Vec<usize>, String)>) -> Vec<Variable> {
         .collect()
 }
 
-/// Fits a density: `function(points) -> values, gradients`, and perhaps `products(points, directions)`. Its draws are of
-/// `variables`, which `constrain(point)` gives flat, each with its first index fastest; without it they are coordinates.
+/// Fits a density: `function(points) -> values, gradients`, and perhaps `products(points, directions)`. Its draws are
+/// of `variables`, which `constrain(point)` returns flat, each with its first index fastest; by default they are
+/// coordinates.
 #[pyfunction]
 #[pyo3(signature = (function, products, names, variables, constrain, request, point, threads, progress))]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
@@ -321,7 +323,7 @@ fn fit<D: TwiceDifferentiable>(
     let done = carry_out(
         job,
         Around {
-            place: Place::Nowhere,
+            results: ResultFolder::None,
             checkpoint_every: None,
             memory_limit: request.memory_limit(),
             clock: &|| watch.seconds(),

@@ -18,7 +18,7 @@ create_exception!(
     jensen,
     StanError,
     PyValueError,
-    "A Stan program, or its data under the program's declarations, is wrong: with the place and an excerpt."
+    "A Stan program, or its data under the program's declarations, is wrong: with the location and an excerpt."
 );
 create_exception!(
     jensen,
@@ -27,7 +27,7 @@ create_exception!(
     "A fit could not be run, with the reason. A fit that is not to be trusted is no error."
 );
 
-/// The exception that says what an error says.
+/// The exception for an error.
 pub fn raise(error: &Failure) -> PyErr {
     let message = error.to_string();
     match error {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jensen::Error;
-use jensen::fit_many::{self, Fits, Given, Row, Task};
+use jensen::fit_many::{self, FitRow, Fits, Given, Task};
 use jensen::stan::Halt;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
@@ -68,7 +68,7 @@ pub fn fit_row(py: Python<'_>, fits: &str, task: &str) -> PyResult<String> {
 /// The row of a task whose fit left none.
 #[pyfunction]
 pub fn failed_row(task: &str, why: &str) -> PyResult<String> {
-    write(&Row::failed(&read(task)?, why, 0.0))
+    write(&FitRow::failed(&read(task)?, why, 0.0))
 }
 
 /// The folder of many fits.

@@ -1,4 +1,5 @@
-//! The extension module `jensen._jensen`: what the Python package `jensen` needs of the library, and the command.
+//! The extension module `jensen._jensen`: the functions of the library for the Python package `jensen`, and the
+//! command.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -12,7 +13,7 @@
 //! | `watch` | work under the interpreter's eyes: signals, progress, panics |
 //! | `error` | exceptions |
 //!
-//! Everything that users see is written in Python, in `python/jensen`; nothing here prints.
+//! All user-facing code is in Python, in `python/jensen`; this module prints nothing.
 
 mod data;
 mod density;

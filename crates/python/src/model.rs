@@ -24,7 +24,7 @@ use crate::error::{StanError, raise};
 use crate::program::{Reported, reported};
 use crate::watch::supervised;
 
-/// Checks a program without data: what it remarks on, and the names and types of the data it declares.
+/// Checks a program without data. Returns its remarks, and the names and types of the declared data.
 #[pyfunction]
 pub fn check(
     py: Python<'_>,
@@ -60,7 +60,7 @@ enum Lowered {
     Records(Box<RecordModel>),
 }
 
-/// Computes with the density of all data, or of prior and the given records, each of which then counts for several.
+/// Evaluates the density of all data, or of the prior and the given records, weighted to represent all.
 macro_rules! with_density {
     ($bound:expr, $records:expr, |$density:ident| $work:expr) => {
         match (&$bound.inner, $records) {
@@ -80,7 +80,7 @@ macro_rules! with_density {
     };
 }
 
-/// Points, one a row, as lanes: coordinate after coordinate.
+/// Points, one per row, as lanes: coordinate after coordinate.
 pub fn lanes_of(points: &[f64], rows: usize, dim: usize) -> Vec<f64> {
     transposed(points, rows, dim)
 }
@@ -105,7 +105,7 @@ fn transposed(matrix: &[f64], rows: usize, columns: usize) -> Vec<f64> {
     out
 }
 
-/// Values at points, and vectors at them, one a row.
+/// Values at points, and vectors at them, one per row.
 type WithVectors<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>);
 
 /// Numbers of records to learn from.
@@ -241,7 +241,7 @@ impl BoundModel {
             .collect()
     }
 
-    /// Log densities at points, one a row.
+    /// Log densities at points, one per row.
     fn log_density<'py>(
         &self,
         py: Python<'py>,
@@ -261,7 +261,7 @@ impl BoundModel {
         Ok(values.into_pyarray(py))
     }
 
-    /// Log densities and gradients at points, one a row.
+    /// Log densities and gradients at points, one per row.
     fn gradient<'py>(
         &self,
         py: Python<'py>,
@@ -315,8 +315,8 @@ impl BoundModel {
         products.into_pyarray(py).reshape([rows, dim])
     }
 
-    /// Constrained values at unconstrained points, one a row; the generated quantities of row i are those of draw i of the
-    /// seed.
+    /// Constrained values at unconstrained points, one per row; the generated quantities of row i are those of draw i
+    /// of the seed.
     fn constrain<'py>(
         &self,
         py: Python<'py>,

@@ -9,7 +9,7 @@ use jensen::data::{
     read_draws_csv, write_draws_csv,
 };
 use jensen::density::{Variable, VariableKind};
-use jensen::job::{Around, Place, request};
+use jensen::job::{Around, ResultFolder, request};
 use jensen::program::{self, FitRequest, Includes, Source, Stored};
 use jensen::regress::Regression;
 use jensen::stan::{Build, Halt};
@@ -31,10 +31,10 @@ pub struct Program {
     threads: Option<usize>,
 }
 
-/// The program of a regression, what is to be known of its rows, and its priors.
+/// The program of a regression, notes on its rows, and its priors.
 type Written = (Program, Vec<String>, Vec<(String, String, bool)>);
 
-/// What is asked for, from JSON with the names of the command's flags.
+/// A request from JSON with the names of the command's flags.
 pub fn read_request(text: &str) -> PyResult<FitRequest> {
     data::read_request("a setting of jensen.fit", text)
 }
@@ -98,7 +98,7 @@ impl Program {
         Ok((Self { inner, threads }, kept.notes, kept.priors))
     }
 
-    /// Opens the folder of an earlier fit: its program, compiled, with its settings under those given.
+    /// Opens the folder of an earlier fit: its program, compiled, with the given settings over its own.
     #[staticmethod]
     fn stored(
         py: Python<'_>,
@@ -120,7 +120,7 @@ impl Program {
         })
     }
 
-    /// What the program has to say before it is fitted.
+    /// Messages of the program before it is fitted.
     fn remarks(&self) -> Vec<String> {
         self.inner.remarks()
     }
@@ -172,13 +172,13 @@ impl Program {
         let program = &self.inner;
         let made = supervised(py, self.threads, progress.as_ref(), |watch| {
             let mut stored = None;
-            let place = match (&out, resume) {
+            let results = match (&out, resume) {
                 (Some(path), true) => {
                     let (folder, kept) = Stored::open(path)?;
                     stored = Some(kept.init);
-                    Place::Resumed { folder, force }
+                    ResultFolder::Resumed { folder, force }
                 }
-                (out, _) => Place::new(out.as_deref()),
+                (out, _) => ResultFolder::new(out.as_deref()),
             };
             let init = match (point, &values) {
                 (Some(point), _) => Init::Point(point),
@@ -188,7 +188,7 @@ impl Program {
             program.fit(
                 init,
                 Around {
-                    place,
+                    results,
                     checkpoint_every: program.request().checkpoint_every,
                     memory_limit: program.request().memory_limit(),
                     clock: &|| watch.seconds(),
@@ -244,7 +244,8 @@ pub fn reported(variable: &Variable) -> Reported {
     )
 }
 
-/// What Stan CSV has besides the draws: the row of the mean, the comments above the header, and the step-size scale.
+/// The content of Stan CSV besides the draws: the row of the mean, the comments above the header, and the step-size
+/// scale.
 type Besides<'py> = (Option<Bound<'py, PyArray1<f64>>>, String, f64);
 
 fn besides<'py>(py: Python<'py>, table: &DrawsTable, comments: StanCsvComments) -> Besides<'py> {
@@ -252,7 +253,7 @@ fn besides<'py>(py: Python<'py>, table: &DrawsTable, comments: StanCsvComments) 
     (mean, comments.above, comments.eta)
 }
 
-/// The draws of a file `draws.csv`, and what it has besides.
+/// The draws of a file `draws.csv`, and its other content.
 #[pyfunction]
 pub fn read_draws(py: Python<'_>, path: PathBuf) -> PyResult<(Drawn<'_>, Besides<'_>)> {
     let read = py.detach(|| read_draws_csv(&path));
@@ -285,7 +286,7 @@ fn labels<'py>(py: Python<'py>, program: &program::Program) -> PyResult<Named<'p
     Ok((coords, dims))
 }
 
-/// Writes draws as Stan CSV: variables by name and shape, one row a draw.
+/// Writes draws as Stan CSV: variables by name and shape, one row per draw.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn write_draws(
@@ -335,7 +336,7 @@ impl Fitted {
         self.fitted.sample.variables.iter().map(reported).collect()
     }
 
-    /// The labels of dimensions, and the dimensions of parameters and data by name; of a density in Python nothing is known.
+    /// The labels of dimensions, and the dimensions of parameters and data by name; empty for a density in Python.
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Named<'py>> {
         match &self.program {
             Some(program) => labels(py, program),
@@ -348,7 +349,7 @@ impl Fitted {
         arrays(py, &self.fitted.sample.table)
     }
 
-    /// What Stan CSV has besides the draws.
+    /// The content of Stan CSV besides the draws.
     fn besides<'py>(&self, py: Python<'py>) -> Besides<'py> {
         let comments = self.fitted.csv_comments(&self.about);
         besides(py, &self.fitted.sample.table, comments)
@@ -403,8 +404,8 @@ impl Fitted {
     }
 }
 
-/// What a program reports of given draws, which have its parameters by name: variables, draws, how many draws the program
-/// does not take, and why not the first of these.
+/// The values that a program reports for given draws, which contain its parameters by name: variables, draws, the
+/// number of rejected draws, and the reason of the first one.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 #[pyo3(signature = (name, text, include, data, data_file, variables, draws, log_p, log_q, save, seed, threads))]

@@ -7,7 +7,7 @@ use jensen::Error;
 use jensen::blackbox::Init;
 use jensen::data::DataFile;
 use jensen::exchangeable::BlockModel;
-use jensen::job::{Around, Place, request};
+use jensen::job::{Around, ResultFolder, request};
 use jensen::program::{Includes, Program, Source, Stored};
 use jensen::records::{RecordSteps, ShardProgram, ShardShare, record_step as step};
 use pyo3::exceptions::PyValueError;
@@ -23,7 +23,7 @@ use crate::watch::{Eyes, supervised};
 /// Shards that a process keeps compiled, each with two blocks of its records.
 const KEPT: usize = 8;
 
-/// A shard, compiled once for a process while it is among the last that were asked for.
+/// A shard, compiled once per process while it is among the most recent ones.
 fn shard(program: &str, path: PathBuf, digest: &str) -> Result<Arc<BlockModel>, Error> {
     type Kept = Vec<((String, PathBuf, String), Arc<BlockModel>)>;
     static KEPT_HERE: Mutex<Kept> = Mutex::new(Vec::new());
@@ -43,7 +43,7 @@ fn shard(program: &str, path: PathBuf, digest: &str) -> Result<Arc<BlockModel>, 
     Ok(found)
 }
 
-/// The step of a shard: what is asked of a share of its records.
+/// The step of a shard for a share of its records.
 #[pyfunction]
 pub fn record_step<'py>(
     py: Python<'py>,
@@ -61,11 +61,12 @@ pub fn record_step<'py>(
 
 /// Shards that a function of Python has evaluated.
 pub(crate) struct Elsewhere {
-    /// What a shard needs beside its file.
+    /// The input of a shard beside its file.
     pub program: String,
-    /// Of the program, what all are asked, and a list of shards, each its number, file, digest and share, to their parts.
+    /// From the program, the common request, and a list of shards, each with number, file, digest and share, to their
+    /// parts.
     pub solve: Arc<Py<PyAny>>,
-    /// What the function raised.
+    /// The exception of the function.
     pub raised: Arc<Mutex<Option<PyErr>>>,
 }
 
@@ -129,15 +130,15 @@ pub fn fit_shards(
             source.data = Some(DataFile::read(path)?);
         }
         let (mut flags, mut init) = (given, Init::Zero);
-        let place = match &out {
+        let results = match &out {
             Some(out) if resume => {
                 let (folder, stored) = Stored::open(out)?;
                 flags = request::over(&flags, &stored.flags)?;
                 init = stored.init;
                 let force = false;
-                Place::Resumed { folder, force }
+                ResultFolder::Resumed { folder, force }
             }
-            out => Place::new(out.as_deref()),
+            out => ResultFolder::new(out.as_deref()),
         };
         let steps = |program: &ShardProgram| -> Box<dyn RecordSteps> {
             Box::new(Elsewhere {
@@ -150,7 +151,7 @@ pub fn fit_shards(
         let program = Program::compile_shards(source, flags, threads, steps)?;
         let init = if resume { init } else { program.start(None)? };
         let around = Around {
-            place,
+            results,
             checkpoint_every: program.request().checkpoint_every,
             memory_limit: program.request().memory_limit(),
             clock: &|| watch.seconds(),

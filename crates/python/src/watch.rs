@@ -13,13 +13,13 @@ use jensen::stan::Halt;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-/// How often signals are looked at and progress is told.
+/// How often signals are looked at and progress is reported.
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// Stacks, for the interpreter of programs: only touched pages take memory.
 const STACK: usize = 256 << 20;
 
-/// What a worker and the interpreter's thread tell each other.
+/// The shared state of a worker and the interpreter's thread.
 pub struct Watch {
     /// Stops the work after its present iteration.
     pub cancel: AtomicBool,
@@ -52,8 +52,8 @@ impl Watch {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// Ends the interpreter of programs when the work is cancelled, or takes more seconds than these. What is left of the program
-    /// when the work is over is not ended any more.
+    /// Ends the interpreter of programs when the work is cancelled, or exceeds these seconds. After the work, the
+    /// remaining evaluations of the program are not ended any more.
     pub fn halt(self: &Arc<Self>, limit: Option<f64>) -> Halt {
         let watch = Arc::clone(self);
         Halt::new(move || {
@@ -101,9 +101,9 @@ impl Observer for Eyes<'_> {
     }
 }
 
-/// Runs `work` on a thread of its own in a pool of so many threads (all of the machine unless given), so that nothing of
-/// it remains, while the interpreter may do other things. Signals and exceptions of `progress`, which is called
-/// with iteration, stage and bound, cancel the work and are raised when it has ended. What the work remarks is warned of.
+/// Runs `work` on a separate thread in a pool of this number of threads (all processors by default), which ends with
+/// it, while the interpreter may do other things. Signals and exceptions of `progress`, which is called with iteration,
+/// stage and bound, cancel the work and are raised when it has ended. Remarks of the work become warnings.
 pub fn supervised<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,

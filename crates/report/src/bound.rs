@@ -6,10 +6,10 @@ use crate::page::{Page, WIDE};
 use crate::stats;
 use crate::text::{self, escape};
 
-/// Points drawn of one stage; more cannot be told apart at this size.
+/// Points drawn of one stage; more cannot be distinguished at this size.
 const POINTS: usize = 500;
 
-/// A stage on the common axis: its name and the points that have a place.
+/// A stage on the common axis: its name and the points that can be shown on it.
 type Laid<'a> = (&'a str, Vec<TracePoint>);
 
 pub(crate) fn put(page: &mut Page, stages: &[Stage]) {
@@ -85,8 +85,8 @@ fn lay_out(stages: &[Stage]) -> Vec<Laid<'_>> {
     laid
 }
 
-/// Where a picture of the whole run ends below, so that a steep start does not flatten what comes after it; and how many
-/// estimates that leaves out.
+/// The lower end of a plot of the whole run, chosen so that a steep start does not flatten the rest; and the number of
+/// estimates below it.
 fn start_below(stages: &[Laid<'_>]) -> (f64, usize) {
     // What every stage came to, and how the last one went on.
     let best = stages.iter().map(|(_, points)| {
@@ -116,14 +116,14 @@ fn whole(stages: &[Laid<'_>], floor: f64) -> Chart {
     chart(&shown.collect::<Vec<_>>(), floor)
 }
 
-/// The second half of the last stage, scaled to what happens there.
+/// The second half of the last stage, scaled to its range.
 fn second_half(stages: &[Laid<'_>]) -> Chart {
     let last = stages.iter().enumerate().next_back();
     let shown = last.map(|(i, (_, points))| (i, &points[points.len() / 2..]));
     chart(&shown.into_iter().collect::<Vec<_>>(), f64::NEG_INFINITY)
 }
 
-/// Parts of the run with the numbers of their stages, above `floor`. Dashed lines stand where one stage follows another.
+/// Parts of the run with the numbers of their stages, above `floor`. Dashed lines separate the stages.
 fn chart(shown: &[(usize, &[TracePoint])], floor: f64) -> Chart {
     let spread = |p: &TracePoint| if p.se.is_finite() { 2.0 * p.se } else { 0.0 };
     let ends = |p: &TracePoint| (p.elbo - spread(p), p.elbo + spread(p));
@@ -144,16 +144,16 @@ fn chart(shown: &[(usize, &[TracePoint])], floor: f64) -> Chart {
         .sized(WIDE.0, WIDE.1);
     for (k, (stage, points)) in shown.iter().enumerate() {
         let points = stats::thin(points, POINTS);
-        let places: Vec<(f64, f64)> = points
+        let line_points: Vec<(f64, f64)> = points
             .iter()
             .map(|p| (p.iteration as f64, p.elbo))
             .collect();
-        if let Some(start) = places.first().filter(|_| k > 0) {
+        if let Some(start) = line_points.first().filter(|_| k > 0) {
             let divider = Series::line("", [(start.0, low), (start.0, high)]);
             chart = chart.series(divider.dashed().colour(6).width(1.0).opacity(0.6));
         }
-        let end = places.last().copied();
-        let line = Series::line("", places).colour(*stage);
+        let end = line_points.last().copied();
+        let line = Series::line("", line_points).colour(*stage);
         let line = match points.iter().any(|p| spread(p) > 0.0) {
             true => line.band(points.iter().map(ends)),
             false => line,

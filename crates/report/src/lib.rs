@@ -1,8 +1,8 @@
 //! One self-contained HTML page about a fit: verdict, evidence for it, and the results; and figures as SVG and PNG.
 //!
-//! [`render`] turns a plain [`Report`] into the text of the page. The page loads nothing, prints well and
-//! follows the reader's light or dark setting, its figures too. A script in it sorts, filters and tells what is under the pointer;
-//! without it everything is there all the same. Every name and text of the report is escaped.
+//! [`render`] turns a plain [`Report`] into the text of the page. The page and its figures load nothing, print well and
+//! follow the reader's light or dark setting. A script adds sorting, filtering and tooltips; without it all content is
+//! still there. Every name and text of the report is escaped.
 //!
 //! | subject | module |
 //! | --- | --- |

@@ -1,12 +1,12 @@
-//! What a page says, as plain data.
+//! The content of a page, as plain data.
 
 use crate::figure::Figure;
 use crate::text;
 
-/// How a run came out, for the colour of the verdict.
+/// The outcome of a run, for the colour of the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
-    /// As it should be.
+    /// Satisfactory.
     #[default]
     Good,
     /// Usable with care.
@@ -20,21 +20,21 @@ pub enum Tone {
 pub struct Report {
     /// Headline.
     pub title: String,
-    /// What was fitted, and to what: label and value.
+    /// The model and the data: label and value.
     pub subject: Vec<(String, String)>,
-    /// Whether the results are to be used.
+    /// Whether the results are trusted.
     pub verdict: Verdict,
     /// Short facts at the top.
     pub facts: Vec<Fact>,
-    /// Things the reader should know, a sentence each.
+    /// Notes for the reader, a sentence each.
     pub warnings: Vec<String>,
-    /// The body, in the order in which a reader asks for it.
+    /// The body, in order of interest.
     pub sections: Vec<Section>,
     /// Settings of the run: name and value.
     pub settings: Vec<(String, String)>,
     /// Parts of the run and their wall-clock seconds.
     pub timing: Vec<(String, f64)>,
-    /// What the numbers of the page mean, in a sentence or two below it.
+    /// The meaning of the numbers on the page, in a sentence or two.
     pub footnote: String,
     /// Version of the program that made the fit.
     pub version: String,
@@ -49,7 +49,7 @@ pub struct Verdict {
     pub headline: String,
     /// How the run ended, in a sentence.
     pub status: String,
-    /// What to do next, a sentence each.
+    /// Advice, a sentence each.
     pub advice: Vec<String>,
 }
 
@@ -65,14 +65,14 @@ impl Verdict {
     }
 }
 
-/// A short fact: what it is called, its value, and an aside such as a unit or an error.
+/// A short fact: its name, its value, and an aside such as a unit or an error.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fact {
-    /// What it is called.
+    /// Its name.
     pub label: String,
     /// Its value.
     pub value: String,
-    /// What stands small below the value; may be empty.
+    /// The small text below the value; may be empty.
     pub aside: String,
 }
 
@@ -113,7 +113,7 @@ impl Fact {
     }
 }
 
-/// A part of the body. One that has nothing to show is left out.
+/// A part of the body. Empty sections are omitted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Section {
     /// A heading with figures and a table.
@@ -124,7 +124,7 @@ pub enum Section {
     Weights(Weights),
     /// The posterior of named parameters.
     Posterior(Posterior),
-    /// Topics of documents: where they stand to each other, and their words.
+    /// Topics of documents: their positions on a map, and their words.
     Topics(TopicMap),
 }
 
@@ -161,9 +161,9 @@ pub struct MappedTopic {
     pub number: usize,
     /// Share of all tokens that it accounts for.
     pub share: f64,
-    /// Its place; near each other are topics of the same words.
-    pub place: (f64, f64),
-    /// Its most relevant words; empty where they are not shown.
+    /// Its position; near each other are topics of the same words.
+    pub position: (f64, f64),
+    /// Its most relevant words; empty if they are not shown.
     pub words: Vec<TopicWord>,
 }
 
@@ -190,7 +190,7 @@ pub struct Stage {
 /// The bound at one iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TracePoint {
-    /// Iteration, counted within the stage or over the whole run: stages are drawn one after another either way.
+    /// Iteration, counted within the stage or over the whole run: stages are drawn in sequence either way.
     pub iteration: u64,
     /// Wall-clock seconds since the start.
     pub seconds: f64,
@@ -220,14 +220,14 @@ pub struct Weights {
     pub log_weights: Vec<f64>,
 }
 
-/// The posterior of named parameters: numbers, and shapes where there are draws.
+/// The posterior of named parameters: numbers, and densities if there are draws.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Posterior {
-    /// One row a scalar parameter.
+    /// One row per scalar parameter.
     pub parameters: Vec<Parameter>,
     /// Draws of scalar parameters, most interesting first. Only some of them are drawn; the page says how many are not.
     pub marginals: Vec<Marginal>,
-    /// Variables among them that other sections speak of, such as predictions: neither table nor pictures show them.
+    /// Variables among them that have their own sections, such as predictions: neither table nor figures show them.
     pub elsewhere: Vec<String>,
 }
 
@@ -236,9 +236,9 @@ pub struct Posterior {
 pub struct Parameter {
     /// Name with subscripts, such as `theta[2]`; parameters with the same stem share a forest plot.
     pub name: String,
-    /// Mean; NaN where there is none to be had.
+    /// Mean; NaN if there is none.
     pub mean: f64,
-    /// Standard deviation; NaN where there is none to be had.
+    /// Standard deviation; NaN if there is none.
     pub sd: f64,
     /// 5 % quantile.
     pub q05: f64,
@@ -251,8 +251,8 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// By how much it spreads, for the decimals of its figures: the standard deviation, or where that is not known what a
-    /// normal of the same 90 % interval has.
+    /// Its spread, which determines the decimals: the standard deviation, or if that is unknown that of a normal with
+    /// the same 90 % interval.
     pub(crate) fn spread(&self) -> f64 {
         match self.sd.is_nan() {
             true => (self.q95 - self.q05) / 3.29,

@@ -1,4 +1,4 @@
-//! The page: what stands around its sections, and the section of figures and a table.
+//! The page around its sections, and the section of figures and a table.
 
 use std::fmt::{Arguments, Write};
 
@@ -9,13 +9,13 @@ use crate::{bound, posterior, topics, weights};
 
 const STYLE: &str = include_str!("style.css");
 
-/// What the page can do beyond being read. Without it everything is there all the same.
+/// Interactive features of the page. Without it everything is there all the same.
 const SCRIPT: &str = include_str!("script.js");
 
 /// Parameters in the summary that is copied.
 const SUMMARISED: usize = 20;
 
-/// Width and height of a chart that takes half of a page, in pixels.
+/// Width and height of a chart with half the width of a page, in pixels.
 pub(crate) const WIDE: (f64, f64) = (520.0, 300.0);
 
 /// The page as one HTML document.
@@ -43,7 +43,7 @@ pub fn render(report: &Report) -> String {
 }
 
 /// A row of a table: the name that it is filtered by, and its cells, each with the end of its tag before its markup.
-pub(crate) struct Row {
+pub(crate) struct TableRow {
     pub name: Option<String>,
     pub cells: Vec<String>,
 }
@@ -138,7 +138,7 @@ impl Page {
         }
     }
 
-    /// A chart in a frame; `label` tells what it shows to those who cannot see it.
+    /// A chart in a frame; `label` describes it for readers who cannot see it.
     pub fn chart(&mut self, heading: &str, label: &str, chart: Chart, caption: &str) {
         self.scene(
             heading,
@@ -171,7 +171,7 @@ impl Page {
         self.framed(heading, label, scene, caption);
     }
 
-    /// A picture among several of a group, of which a script shows the one that is chosen.
+    /// A picture of a group, of which a script shows the chosen one.
     pub fn chosen_scene(&mut self, (group, item): (&str, usize), heading: &str, scene: &Scene) {
         self.put(format_args!(
             "<figure data-of=\"{group}\" data-item=\"{item}\">"
@@ -179,7 +179,7 @@ impl Page {
         self.framed(heading, heading, scene, "");
     }
 
-    /// What is in a frame, and its end.
+    /// The content of a frame, and its end.
     fn framed(&mut self, heading: &str, label: &str, scene: &Scene, caption: &str) {
         if !heading.is_empty() {
             self.put(format_args!("<h3>{}</h3>", escape(heading)));
@@ -191,12 +191,12 @@ impl Page {
         self.push("</figure>\n");
     }
 
-    /// A table; `label` names it to those who cannot see it. Cells are markup.
+    /// A table; `label` names it for readers who cannot see it. Cells are markup.
     pub fn table(
         &mut self,
         label: &str,
         heads: impl IntoIterator<Item = String>,
-        rows: impl IntoIterator<Item = Row>,
+        rows: impl IntoIterator<Item = TableRow>,
     ) {
         // Whoever has no mouse scrolls what has the focus.
         self.put(format_args!(
@@ -207,7 +207,7 @@ impl Page {
             self.put(format_args!("<th scope=\"col\"{head}</th>"));
         }
         self.push("</tr></thead><tbody>\n");
-        for Row { name, cells } in rows {
+        for TableRow { name, cells } in rows {
             match name {
                 Some(name) => self.put(format_args!("<tr data-name=\"{}\">", escape(&name))),
                 None => self.push("<tr>"),
@@ -312,7 +312,7 @@ impl Page {
             self.table(
                 &exhibit.heading,
                 marked(heads),
-                rows.iter().map(|row| Row {
+                rows.iter().map(|row| TableRow {
                     name: None,
                     cells: marked(row),
                 }),

@@ -4,7 +4,7 @@ mod shapes;
 
 use crate::figure::{Axis, Chart, Series};
 use crate::model::{Marginal, Parameter, Posterior};
-use crate::page::{Page, Row};
+use crate::page::{Page, TableRow};
 use crate::stats;
 use crate::text::{self, escape};
 
@@ -12,7 +12,7 @@ use crate::text::{self, escape};
 const MARGINALS: usize = 24;
 /// Rows of the parameter table; the rest is in `fit.json`.
 const TABLE_ROWS: usize = 500;
-/// Rows that are seen without a filter.
+/// Number of rows visible without a filter.
 const FILTERED: usize = 8;
 /// Variables with a forest plot, and elements in each.
 const FORESTS: usize = 8;
@@ -20,7 +20,7 @@ const FOREST_ROWS: usize = 40;
 /// Parameters in the map of correlations, and pairs drawn against each other.
 const CORRELATIONS: usize = 16;
 const PAIRS: usize = 4;
-/// Points of a pair; more cannot be told apart at this size.
+/// Points of a pair; more cannot be distinguished at this size.
 const PAIR_POINTS: usize = 400;
 
 pub(crate) fn put(page: &mut Page, posterior: &Posterior) {
@@ -31,17 +31,20 @@ pub(crate) fn put(page: &mut Page, posterior: &Posterior) {
     correlations(page, &posterior.marginals);
 }
 
-/// What is no prediction or density of a single record: sections of their own say what those say.
+/// Omits predictions and densities of single records, which have their own sections.
 fn shown(posterior: &Posterior) -> Posterior {
-    let told = |name: &str| {
+    let explained = |name: &str| {
         let stem = name.split('[').next().unwrap_or(name);
         let mut elsewhere = posterior.elsewhere.iter();
         elsewhere.any(|variable| variable == stem)
     };
     let (parameters, marginals) = (posterior.parameters.iter(), posterior.marginals.iter());
     Posterior {
-        parameters: parameters.filter(|p| !told(&p.name)).cloned().collect(),
-        marginals: marginals.filter(|m| !told(&m.name)).cloned().collect(),
+        parameters: parameters
+            .filter(|p| !explained(&p.name))
+            .cloned()
+            .collect(),
+        marginals: marginals.filter(|m| !explained(&m.name)).cloned().collect(),
         elsewhere: posterior.elsewhere.clone(),
     }
 }
@@ -123,7 +126,7 @@ fn table(page: &mut Page, posterior: &Posterior) {
     }
 }
 
-fn row(p: &Parameter, with_error: bool, marginals: &[Marginal]) -> Row {
+fn row(p: &Parameter, with_error: bool, marginals: &[Marginal]) -> TableRow {
     let decimals = text::decimals_for(p.spread());
     // Figures far from unit size read better in scientific notation, all of a row alike.
     let extreme = [p.mean, p.sd]
@@ -147,17 +150,17 @@ fn row(p: &Parameter, with_error: bool, marginals: &[Marginal]) -> Row {
         format!("<div class=\"shape\">{svg}</div>")
     });
     cells.push(shape);
-    Row {
+    TableRow {
         name: Some(p.name.clone()),
         cells: cells.iter().map(|cell| format!(">{cell}")).collect(),
     }
 }
 
 /// "… and n more" below something that was cut short.
-fn more(page: &mut Page, total: usize, shown: usize, what: &str, place: &str) {
+fn more(page: &mut Page, total: usize, shown: usize, what: &str, file: &str) {
     if total > shown {
         page.put(format_args!(
-            "<p class=\"soft\">{} further {what} not shown here; they are in <code>{place}</code>.</p>\n",
+            "<p class=\"soft\">{} further {what} not shown here; they are in <code>{file}</code>.</p>\n",
             total - shown
         ));
     }

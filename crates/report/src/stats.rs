@@ -1,10 +1,10 @@
-//! Small statistics behind the plots. Inputs may hold anything; what is not finite, or so large that its square is
-//! not, is left out first.
+//! Small statistics behind the plots. Inputs may contain anything; non-finite values, and values whose square
+//! overflows, are omitted first.
 
 use jensen_math::order::quantile;
 use jensen_math::sum::Moments;
 
-/// Magnitude from which values count as infinite: sums of squares stay finite below it.
+/// Magnitude from which values count as infinite, so that sums of squares below it are finite.
 const HUGE: f64 = 1e150;
 
 /// The finite values in increasing order.
@@ -19,7 +19,7 @@ pub(crate) fn span(sorted: &[f64], (low, high): (f64, f64)) -> (f64, f64) {
     (quantile(sorted, low), quantile(sorted, high))
 }
 
-/// At most about `limit` of the points, evenly spaced, the last one among them.
+/// At most about `limit` of the points, evenly spaced, including the last one.
 pub(crate) fn thin<T: Copy>(points: &[T], limit: usize) -> Vec<T> {
     let step = points.len().div_ceil(limit).max(1);
     let skip = (points.len().max(1) - 1) % step;
@@ -29,7 +29,7 @@ pub(crate) fn thin<T: Copy>(points: &[T], limit: usize) -> Vec<T> {
 /// A Gaussian kernel density estimate of sorted values on `points` positions from `from` to `to`.
 ///
 /// Bandwidth by Silverman's rule. Mass is reflected at the smallest and largest value: a positive parameter shows its
-/// edge instead of leaking below zero, and where the tails are thin the reflection changes nothing that can be seen.
+/// boundary instead of leaking below zero, and for thin tails the reflection is invisible.
 pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<(f64, f64)> {
     let n = sorted.len() as f64;
     let sd = Moments::of(sorted).variance().sqrt();
@@ -83,7 +83,7 @@ pub(crate) fn density(sorted: &[f64], from: f64, to: f64, points: usize) -> Vec<
         .collect()
 }
 
-/// Values and their shares when there are few distinct ones, all integers; `None` for anything continuous.
+/// Values and their shares if there are few distinct ones, all integers; `None` for anything continuous.
 pub(crate) fn integer_counts(sorted: &[f64], most: usize) -> Option<Vec<(f64, f64)>> {
     let mut counts: Vec<(f64, f64)> = Vec::new();
     for &x in sorted {

@@ -30,7 +30,7 @@ pub(crate) fn shorten(text: &str, limit: usize) -> String {
     short
 }
 
-/// Whether a text is no number, however spelled.
+/// Whether a text is not a number, however spelled.
 pub(crate) fn is_words(text: &str) -> bool {
     text.chars().filter(|c| c.is_alphabetic()).count() > 3
 }

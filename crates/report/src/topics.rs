@@ -62,13 +62,18 @@ fn discs(topics: &[MappedTopic]) -> Scene {
     };
     let room = topics.iter().map(radius).fold(0.0, f64::max) + 6.0;
     let axis = Axis::default();
-    let x = axis.scale(topics.iter().map(|t| t.place.0), room, width - room, 0.0);
-    let y = axis.scale(topics.iter().map(|t| t.place.1), height - room, room, 0.0);
+    let x = axis.scale(topics.iter().map(|t| t.position.0), room, width - room, 0.0);
+    let y = axis.scale(
+        topics.iter().map(|t| t.position.1),
+        height - room,
+        room,
+        0.0,
+    );
     let mut scene = Scene::new(width, height);
-    let shown = |topic: &&MappedTopic| axis.takes(topic.place.0) && axis.takes(topic.place.1);
+    let shown = |topic: &&MappedTopic| axis.takes(topic.position.0) && axis.takes(topic.position.1);
     // Small ones above large ones.
     for topic in topics.iter().filter(shown) {
-        let at = (x.at(topic.place.0), y.at(topic.place.1));
+        let at = (x.at(topic.position.0), y.at(topic.position.1));
         scene.disc(at, radius(topic), Tint::Series(0).faint(0.3));
         let label = topic.number.to_string();
         scene.text((at.0, at.1 + 4.0), 11.5, Anchor::Middle, Tint::Ink, &label);
@@ -87,7 +92,7 @@ fn discs(topics: &[MappedTopic]) -> Scene {
         // A square in the disc hears the pointer.
         let side = 1.4 * radius(topic);
         let corner = (at.0 - 0.5 * side, at.1 - 0.5 * side);
-        scene.told_rectangle(corner, (side, side), Tint::Ink.faint(0.0), &tip);
+        scene.titled_rectangle(corner, (side, side), Tint::Ink.faint(0.0), &tip);
     }
     scene
 }
@@ -148,7 +153,7 @@ fn bars(topic: &MappedTopic) -> Scene {
             "{word}: {} % of its uses are in this topic",
             text::fixed(100.0 * within / overall, 0)
         );
-        scene.told_rectangle((0.0, top - 2.0), (width, pitch), Tint::Ink.faint(0.0), &tip);
+        scene.titled_rectangle((0.0, top - 2.0), (width, pitch), Tint::Ink.faint(0.0), &tip);
     }
     let line = vec![(left, 2.0), (left, 2.0 + pitch * labels.len() as f64)];
     scene.line(line, Stroke::solid(Tint::Soft, 1.0));

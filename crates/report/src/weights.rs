@@ -1,4 +1,4 @@
-//! Importance weights: where k̂ stands, and the weights in decreasing order.
+//! Importance weights: the value of k̂, and the weights in decreasing order.
 
 use std::fmt::Write;
 
@@ -63,7 +63,7 @@ pub(crate) fn put(page: &mut Page, weights: &Weights) {
     page.push("</div>\n");
 }
 
-/// What a value of k̂ means: Vehtari, Simpson, Gelman, Yao and Gabry, JMLR 25(72), 2024.
+/// The meaning of a value of k̂: Vehtari, Simpson, Gelman, Yao and Gabry, JMLR 25(72), 2024.
 fn meaning(khat: Khat) -> &'static str {
     match khat.value {
         k if k.is_nan() => "It could not be estimated from these draws.",
@@ -95,7 +95,7 @@ fn beginning(khat: Khat) -> &'static str {
     }
 }
 
-/// Where k̂ stands between trusted and useless.
+/// The position of k̂ between trusted and useless.
 fn gauge(khat: Khat) -> Scene {
     let (width, most) = (520.0, 1.2);
     let (top, thick) = (32.0, 14.0);
@@ -141,10 +141,10 @@ fn gauge(khat: Khat) -> Scene {
     scene
 }
 
-/// Weights relative to their mean in decreasing order on logarithmic axes; the tail behind k̂ stands out.
+/// Weights relative to their mean in decreasing order on logarithmic axes; the tail that determines k̂ is highlighted.
 fn decreasing(weights: &[f64]) -> Chart {
     let n = weights.len() as f64;
-    // Weights that underflowed have no place on a logarithmic axis.
+    // Weights that underflowed have no position on a logarithmic axis.
     let largest = weights[0];
     let smallest = weights
         .iter()

@@ -1,9 +1,9 @@
 //! Optimisation paths: a method's bound against the oracle calls it took.
 //!
-//! Every method starts at the same member of the mean-field family, the standard normal, and the bound of
-//! its iterates is evaluated apart from the run on draws that all runs of a model share, so that noise in a
-//! method's own estimates neither helps nor harms it. Those evaluations cost no oracle calls and no seconds.
-//! Oracle calls are counted as in the paper: see [`jensen::blackbox::Calls`].
+//! Every method starts at the same member of the mean-field family, the standard normal, and the bound of its iterates
+//! is evaluated separately on draws that all runs of a model share, so noise in a method's own estimates neither helps
+//! nor harms it. Those evaluations cost no oracle calls and no seconds. Oracle calls are counted as in the paper: see
+//! [`jensen::blackbox::Calls`].
 
 use jensen::Problem;
 use jensen::blackbox::{
@@ -62,7 +62,7 @@ pub struct Point {
     pub lanes: u64,
     /// Seconds in the method so far.
     pub seconds: f64,
-    /// The bound in nats; none where some draw has no finite density.
+    /// The bound in nats; `None` if some draw has no finite density.
     pub bound: Option<f64>,
 }
 
@@ -75,9 +75,9 @@ pub struct Path {
     pub seed: u64,
     /// Evaluated iterates; the first is the start, the last the end.
     pub points: Vec<Point>,
-    /// The bound at the end, from more draws; none where some draw has no finite density.
+    /// The bound at the end, from more draws; `None` if some draw has no finite density.
     pub bound: Option<f64>,
-    /// How it ended.
+    /// Its status at the end.
     pub status: String,
     /// Whether its own rule says that it converged.
     pub converged: bool,
@@ -86,12 +86,12 @@ pub struct Path {
 }
 
 impl Path {
-    /// The bound at the end, −∞ where there is none.
+    /// The bound at the end, −∞ without one.
     pub fn end(&self) -> f64 {
         self.bound.unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// The first iterate from which on all reach `threshold`; none when the last does not.
+    /// The first iterate from which on all reach `threshold`; `None` if the last does not.
     pub fn reaches(&self, threshold: f64) -> Option<&Point> {
         let reached = |p: &Point| p.bound.is_some_and(|bound| bound >= threshold);
         let late = self.points.iter().rev().take_while(|p| reached(p)).count();
@@ -231,13 +231,13 @@ pub fn follow(
 pub struct Cancel<'a>(Option<&'a std::sync::atomic::AtomicBool>);
 
 impl<'a> Cancel<'a> {
-    /// That of a context.
+    /// Taken from a context.
     pub fn of(context: &Context<'a>) -> Self {
         Self(context.cancel())
     }
 }
 
-/// Iterations after which a run is ended, whatever its own rule says.
+/// Number of iterations after which a run is ended, whatever its own rule says.
 const MOST_ITERATIONS: u64 = 20_000;
 
 fn watch<A: Algorithm>(

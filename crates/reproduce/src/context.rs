@@ -1,4 +1,4 @@
-//! What a part sees: data, scale, and where its rows, figures and intermediate results go.
+//! The environment of a part: data, scale, and the destination of rows, figures and intermediate results.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::results::{Ours, Results, Row, Scale, What};
+use crate::results::{Ours, ResultRow, Results, Scale, What};
 
 /// File of the rows.
 pub(crate) const RESULTS: &str = "results.json";
@@ -23,20 +23,20 @@ pub(crate) const KEPT: &str = "kept";
 /// Folder of files that parts make and may use again.
 pub(crate) const SCRATCH: &str = "scratch";
 
-/// What a reproduction is asked for.
+/// The settings of a reproduction.
 #[derive(Debug, Clone)]
 pub struct Setup<'a> {
     /// Folder of the data.
     pub data: PathBuf,
-    /// Folder of the results; made where there is none.
+    /// Folder of the results; created if necessary.
     pub out: PathBuf,
-    /// A corpus that the user brings, for the parts that take one.
+    /// A corpus from the user, for the parts that take one.
     pub corpus: Option<PathBuf>,
     /// How much is run.
     pub scale: Scale,
-    /// Parts to run; all where it is empty.
+    /// Parts to run; all by default.
     pub only: Vec<String>,
-    /// Keep what `out` holds: rows of this scale, and intermediate results, are not made again.
+    /// Keep the content of `out`: rows of this scale, and intermediate results, are not computed again.
     pub resume: bool,
     /// Threads of the pool that it runs in.
     pub threads: usize,
@@ -117,7 +117,7 @@ impl<'a> Context<'a> {
     /// A file or folder of the data, such as `mnist/train-images-idx3-ubyte.gz`.
     ///
     /// # Errors
-    /// When it is not there; the message says how to get it.
+    /// Fails if it is not there; the message says how to get it.
     pub fn data(&self, path: &str) -> Result<PathBuf, Failure> {
         let full = self.setup.data.join(path);
         if full.exists() {
@@ -130,22 +130,22 @@ impl<'a> Context<'a> {
         )))
     }
 
-    /// A place below the results for a file that a part makes and may use again, such as a corpus.
+    /// A path below the results for a file that a part makes and may use again, such as a corpus.
     ///
     /// # Errors
-    /// When its folder cannot be made.
+    /// Fails if its folder cannot be made.
     pub fn scratch(&self, name: &str) -> Result<PathBuf, Failure> {
         let folder = self.folder.path().join(SCRATCH);
         create_folder(&folder).map_err(output)?;
         Ok(folder.join(name))
     }
 
-    /// Tells the user where the run stands: one line.
+    /// Reports the state of the run to the user: one line.
     pub fn say(&mut self, line: impl Display) {
         (self.say)(&line.to_string());
     }
 
-    /// Ends the run where the user asked for it. To be called between steps that take seconds.
+    /// Ends the run if the user asked for it. Call it between steps that take seconds.
     ///
     /// # Errors
     /// [`Failure::Stopped`] then.
@@ -153,7 +153,7 @@ impl<'a> Context<'a> {
         stopped(self.setup)
     }
 
-    /// Measures a row and writes `results.json`; a resumed run that has the row returns it as it is.
+    /// Measures a row and writes `results.json`; a resumed run returns an existing row.
     ///
     /// # Errors
     /// Those of `measure`; [`Failure::Stopped`] before it when the user interrupted; and when the file
@@ -162,7 +162,7 @@ impl<'a> Context<'a> {
         &mut self,
         what: What,
         measure: impl FnOnce(&mut Self) -> Result<Ours, Failure>,
-    ) -> Result<Row, Failure> {
+    ) -> Result<ResultRow, Failure> {
         if let Some(row) = self.results.find(what.name(), self.setup.scale) {
             return Ok(row.clone());
         }
@@ -183,9 +183,9 @@ impl<'a> Context<'a> {
         Ok(row)
     }
 
-    /// An intermediate result such as a trace behind several rows and a figure: computed once and stored in
-    /// the folder `kept`; a resumed run reads it back. `name` may hold slashes and is unique within the
-    /// experiment. Numbers must be finite: JSON knows no others.
+    /// An intermediate result such as a trace behind several rows and a figure: computed once and stored in the folder
+    /// `kept`; a resumed run reads it back. `name` may hold slashes and is unique within the experiment. Numbers must
+    /// be finite: JSON supports no others.
     ///
     /// # Errors
     /// As [`Context::row`].
@@ -203,8 +203,8 @@ impl<'a> Context<'a> {
         write_kept(self.setup, &path, value)
     }
 
-    /// [`Context::keep`] for many results that do not depend on each other, computed in parallel and returned
-    /// in the order of `items`. Each is stored as soon as it is there.
+    /// [`Context::keep`] for many results that do not depend on each other, computed in parallel and returned in the
+    /// order of `items`. Each is stored as soon as it exists.
     ///
     /// # Errors
     /// The first of `compute`; [`Failure::Stopped`] between two items when the user interrupted.
@@ -215,7 +215,7 @@ impl<'a> Context<'a> {
         compute: impl Fn(&I) -> Result<T, Failure> + Sync,
     ) -> Result<Vec<T>, Failure> {
         let (setup, folder) = (self.setup, &self.folder);
-        let told = Mutex::new((0, &mut *self.say));
+        let progress = Mutex::new((0, &mut *self.say));
         items
             .par_iter()
             .with_max_len(1)
@@ -229,10 +229,10 @@ impl<'a> Context<'a> {
                         write_kept(setup, &path, compute(item)?)?
                     }
                 };
-                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-                told.0 += 1;
-                let line = format!("{name}: done, {} of {}", told.0, items.len());
-                (told.1)(&line);
+                let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+                progress.0 += 1;
+                let line = format!("{name}: done, {} of {}", progress.0, items.len());
+                (progress.1)(&line);
                 Ok(value)
             })
             .collect()
@@ -241,7 +241,7 @@ impl<'a> Context<'a> {
     /// Writes a figure as `NAME.svg` and `NAME.png`.
     ///
     /// # Errors
-    /// When a file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn figure(&mut self, name: &str, figure: &Figure) -> Result<(), Failure> {
         let path = |extension: &str| self.folder.path().join(format!("{name}.{extension}"));
         let (svg, png) = (path("svg"), path("png"));
@@ -254,14 +254,14 @@ impl<'a> Context<'a> {
     /// Lists something as not run, for this reason.
     ///
     /// # Errors
-    /// When `results.json` cannot be written.
+    /// Fails if `results.json` cannot be written.
     pub fn not_run(&mut self, what: What, why: impl Display) -> Result<(), Failure> {
         let row = what.measured(Ours::none(format!("not run: {why}")), self.setup.scale);
         self.results.put(row);
         self.write()
     }
 
-    /// Takes back what [`Context::not_run`] said.
+    /// Withdraws [`Context::not_run`].
     pub(crate) fn now_run(&mut self, what: &str) -> Result<(), Failure> {
         self.results.remove(what, self.setup.scale);
         self.write()
@@ -296,7 +296,7 @@ fn kept_path(folder: &RunDir, name: &str) -> PathBuf {
     folder.path().join(KEPT).join(format!("{file}.json"))
 }
 
-/// What a run at the same scale kept, when this one resumes it.
+/// The intermediate results of a run at the same scale, if this one resumes it.
 fn read_kept<T: DeserializeOwned>(setup: &Setup<'_>, path: &Path) -> Result<Option<T>, Failure> {
     if !setup.resume {
         return Ok(None);

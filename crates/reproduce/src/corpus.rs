@@ -34,7 +34,7 @@ impl Entry {
     /// The entry of this name.
     ///
     /// # Errors
-    /// When the build has no such program.
+    /// Fails if the build has no such program.
     pub fn named(name: &str) -> Result<&'static Self, Failure> {
         CORPUS.iter().find(|entry| entry.name == name).ok_or_else(|| {
             Failure::Data(format!(
@@ -54,7 +54,7 @@ impl Entry {
     /// The program bound to its data, evaluated on one thread.
     ///
     /// # Errors
-    /// When it does not compile: the corpus is newer than the library.
+    /// Fails if it does not compile: the corpus is newer than the library.
     pub fn compile(&self) -> Result<Model, Failure> {
         let data = DataSet::from_json(self.data.as_bytes(), self.name)?;
         Ok(Model::compile(
@@ -78,7 +78,7 @@ pub struct Reference {
 /// All references.
 ///
 /// # Errors
-/// When the build has none.
+/// Fails if the build has none.
 pub fn references() -> Result<Vec<Reference>, Failure> {
     serde_json::from_str(REFERENCES).map_err(|error| {
         Failure::Data(format!(

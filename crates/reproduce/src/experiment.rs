@@ -8,7 +8,7 @@ use crate::results::Scale;
 pub struct Experiment {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// A one-line description.
     pub about: &'static str,
     /// The data that it needs below `--data DIR`, and how to get them.
     pub data: &'static str,
@@ -20,9 +20,9 @@ pub struct Experiment {
 pub struct Piece {
     /// Its name for `--only`.
     pub name: &'static str,
-    /// What it shows, in one line.
+    /// Its content, in one line.
     pub about: &'static str,
-    /// The least scale at which it is run: [`Scale::Paper`] for what has no quick version.
+    /// The least scale at which it is run: [`Scale::Paper`] for parts without a quick version.
     pub from: Scale,
     /// Runs it.
     pub run: fn(&mut Context<'_>) -> Result<(), Failure>,

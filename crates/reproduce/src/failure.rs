@@ -1,4 +1,4 @@
-//! What ends a reproduction early.
+//! The reasons to end a reproduction early.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use jensen::data::DataError;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The user asked for something that there is not; the message says what there is.
+    /// The user asked for something that does not exist; the message lists the alternatives.
     Usage(String),
     /// Data are missing or not as expected; the message says how to get them.
     Data(String),

@@ -1,15 +1,14 @@
 //! Tables and figures of the papers behind Jensen, from real data.
 //!
-//! An [`Experiment`] is a paper's; its [`Piece`]s are its figures and tables. [`run`] runs them with a
-//! [`Context`], which knows the data and the scale and puts on disk what is found: `results.json` with one
-//! [`Row`] a measured figure, written anew after every row, and pictures as SVG and PNG. A run that was
-//! stopped goes on where it was.
+//! An [`Experiment`] is a paper's; its [`Piece`]s are its figures and tables. [`run`] runs them with a [`Context`],
+//! which has the data and the scale and writes the results: `results.json` with one [`ResultRow`] a measured figure,
+//! written again after every row, and pictures as SVG and PNG. A stopped run continues at the same point.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | `experiment` | [`Experiment`], [`Piece`] |
 //! | `context` | [`Setup`], [`Context`]: what a part sees |
-//! | `results` | [`Results`], [`Row`], [`What`], [`Ours`]: `results.json` |
+//! | `results` | [`Results`], [`ResultRow`], [`What`], [`Ours`]: `results.json` |
 //! | `run` | [`run`]: the parts in order |
 //! | `failure` | [`Failure`] |
 //! | `table` | [`EXPERIMENTS`]: all of them |
@@ -94,7 +93,7 @@ mod uncertainty;
 pub use context::{Context, Setup};
 pub use experiment::{Experiment, Piece};
 pub use failure::Failure;
-pub use results::{Ours, Results, Row, Scale, What};
+pub use results::{Ours, ResultRow, Results, Scale, What};
 pub use run::run;
 pub use table::{EXPERIMENTS, find};
 

@@ -1,4 +1,4 @@
-//! `results.json`: what was measured, beside what the paper says.
+//! `results.json`: measurements beside the paper's figures.
 
 use jensen::data::{DataError, read_optional, write_atomic_bytes};
 use jensen::math::order;
@@ -33,14 +33,14 @@ impl Scale {
 
 /// One measured figure. Absent and non-finite numbers are `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct ResultRow {
     /// What was measured. Unique within an experiment and scale.
     pub what: String,
     /// The paper's figure, where it prints one.
     pub paper: Option<f64>,
-    /// Ours; none where it was not run or has no value, which the note explains.
+    /// Our figure; absent if it was not run or has no value, with a note.
     pub ours: Option<f64>,
-    /// Standard error of ours, where there is one.
+    /// Standard error of our figure, if there is one.
     pub se: Option<f64>,
     /// Unit: `nats`, `seconds`, `oracle calls`, ….
     pub unit: String,
@@ -48,7 +48,7 @@ pub struct Row {
     pub scale: Scale,
     /// Number of seeds behind it.
     pub seeds: u64,
-    /// Whatever a reader should know.
+    /// Further notes.
     pub note: String,
 }
 
@@ -57,17 +57,17 @@ pub struct Row {
 pub struct Results {
     /// The experiment.
     pub experiment: String,
-    /// Where it was run.
+    /// The machine of the run.
     pub machine: String,
-    /// The rows: finished ones in the order in which they were begun, then what was not run.
-    pub rows: Vec<Row>,
+    /// The rows: finished ones in the order of their start, followed by those that were not run.
+    pub rows: Vec<ResultRow>,
 }
 
 impl Results {
-    /// Reads `results.json`; none when there is no such file.
+    /// Reads `results.json`; `None` if there is no such file.
     ///
     /// # Errors
-    /// When it cannot be read, or is something else.
+    /// Fails if it cannot be read, or is something else.
     pub fn read(path: &Path) -> Result<Option<Self>, DataError> {
         let Some(bytes) = read_optional(path)? else {
             return Ok(None);
@@ -85,7 +85,7 @@ impl Results {
     /// Writes `results.json`, atomically.
     ///
     /// # Errors
-    /// When the folder cannot be written to.
+    /// Fails if the folder cannot be written to.
     pub fn write(&self, path: &Path) -> Result<(), DataError> {
         let text = serde_json::to_string_pretty(self).map_err(|error| DataError::Invalid {
             message: format!("cannot write `{}`: {error}", path.display()),
@@ -94,19 +94,19 @@ impl Results {
     }
 
     /// The finished row of this name and scale.
-    pub fn find(&self, what: &str, scale: Scale) -> Option<&Row> {
+    pub fn find(&self, what: &str, scale: Scale) -> Option<&ResultRow> {
         self.rows
             .iter()
             .find(|row| row.what == what && row.scale == scale)
     }
 
-    /// Puts a row in the place of one of the same name and scale, or at the end.
-    pub fn put(&mut self, row: Row) {
-        let place = self
+    /// Replaces a row of the same name and scale, or at the end.
+    pub fn put(&mut self, row: ResultRow) {
+        let position = self
             .rows
             .iter_mut()
             .find(|old| old.what == row.what && old.scale == row.scale);
-        match place {
+        match position {
             Some(old) => *old = row,
             None => self.rows.push(row),
         }
@@ -119,7 +119,7 @@ impl Results {
     }
 }
 
-/// What a row is about, before it is measured.
+/// The subject of a row before it is measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct What {
     name: String,
@@ -151,9 +151,9 @@ impl What {
     }
 
     /// The row, once it is measured.
-    pub fn measured(self, ours: Ours, scale: Scale) -> Row {
+    pub fn measured(self, ours: Ours, scale: Scale) -> ResultRow {
         let finite = |x: f64| x.is_finite().then_some(x);
-        Row {
+        ResultRow {
             what: self.name,
             paper: self.paper,
             ours: ours.value.and_then(finite),
@@ -199,15 +199,15 @@ impl Ours {
         }
     }
 
-    /// How many of so many things are so, with the standard deviation that a uniform prior leaves of their expected number: none
-    /// of ten is not certainly none.
+    /// A count of successes, with the standard deviation of its expectation under a uniform prior: none of ten is not
+    /// certainly none.
     pub fn count(count: usize, of: usize) -> Self {
         let (count, of) = (count as f64, of as f64);
         let p = (count + 1.0) / (of + 2.0);
         Self::value(count).se(of * (p * (1.0 - p) / (of + 3.0)).sqrt())
     }
 
-    /// Which share of so many things is so, with its standard error as of [`count`](Self::count). There is none of nothing.
+    /// A share of successes, with its standard error as for [`count`](Self::count). There is no share of nothing.
     pub fn share(count: usize, of: usize) -> Self {
         let counted = Self::count(count, of);
         let scale = |x: Option<f64>| x.map(|x| x / of as f64).filter(|x| x.is_finite());
@@ -242,8 +242,8 @@ impl Ours {
         }
     }
 
-    /// The figure, with the standard error of a median of one figure a seed, whose spread is taken for normal; none of fewer
-    /// than two seeds.
+    /// The figure, with the standard error of a median over seeds, assuming a normal spread; `None` with fewer than two
+    /// seeds.
     pub fn median_of(self, figures: &[f64]) -> Self {
         let seeds = figures.len() as u64;
         match Self::mean_of(figures).se.filter(|se| se.is_finite()) {
@@ -277,7 +277,7 @@ impl Ours {
         Self { seeds, ..self }
     }
 
-    /// Whatever a reader should know.
+    /// Further notes.
     pub fn note(self, note: impl Into<String>) -> Self {
         Self {
             note: note.into(),

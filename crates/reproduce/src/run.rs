@@ -1,4 +1,4 @@
-//! Runs an experiment: its parts in order, every row on disk as soon as it is measured.
+//! Runs an experiment: its parts in order, with every row on disk as soon as it is measured.
 
 use jensen::data::{RunDir, remove_files};
 
@@ -7,13 +7,13 @@ use crate::experiment::Experiment;
 use crate::failure::Failure;
 use crate::results::{Results, What};
 
-/// Runs the parts that `setup` asks for and returns everything that `results.json` holds in the end.
+/// Runs the parts in `setup` and returns the final content of `results.json`.
 ///
-/// Parts that are not run are rows without a figure whose note says why, also when the run ends early.
-/// `say` gets a line whenever something happened.
+/// Parts that are not run are rows without a figure, with a note, also when the run ends early. `say` gets a line
+/// whenever something happened.
 ///
 /// # Errors
-/// See [`Failure`]. What was finished before stays in `results.json`.
+/// See [`Failure`]. Earlier results stay in `results.json`.
 pub fn run(
     experiment: &Experiment,
     setup: &Setup<'_>,

@@ -3,7 +3,7 @@
 use crate::experiment::Experiment;
 use crate::{aevb, dual, joint_cv, tempering, trustvi};
 
-/// All experiments, in the order in which they are listed.
+/// All experiments, in the order of the list.
 pub const EXPERIMENTS: &[Experiment] = &[
     trustvi::EXPERIMENT,
     joint_cv::EXPERIMENT,

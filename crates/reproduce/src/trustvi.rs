@@ -1,9 +1,9 @@
 //! TrustVI against ADVI and HFSGVI (Regier, Jordan and McAuliffe, *Fast Black-box Variational Inference
 //! through Stochastic Trust-Region Optimization*, 2017).
 //!
-//! The paper's study set is 183 programs of Stan's example models; ours is the corpus of the repository. Runtimes
-//! are oracle calls until the iterates stay above a threshold: for each pair of methods the worse of their
-//! final bounds, less one nat. Of several runs of a method the one with the median final bound counts.
+//! The paper's study set is 183 programs of Stan's example models; ours is the corpus of the repository. Runtimes are
+//! oracle calls until the iterates stay above a threshold: for each pair of methods the worse of their final bounds,
+//! less one nat. Of several runs of a method, the one with the median final bound is used.
 
 use jensen::Problem;
 use jensen::density::LogDensity;
@@ -95,7 +95,7 @@ const FIGURE2: [(&str, &str); 6] = [
     ("Kid IQ, interaction", "kidscore_interaction"),
 ];
 
-/// At the quick scale every so many-th program of the corpus takes part.
+/// At the quick scale, every n-th program of the corpus is included.
 const QUICK_EVERY: usize = 8;
 
 /// Final bounds that differ by less are equal, in nats.
@@ -108,15 +108,15 @@ struct Race {
     paths: Vec<Path>,
 }
 
-/// One run, of those that [`races`] keeps.
+/// One run of [`races`].
 struct Job {
     entry: &'static Entry,
     method: Method,
     seed: u64,
 }
 
-/// Runs of the methods on programs from `seeds` seeds. Every run is kept by itself, so that a stopped reproduction
-/// goes on with the next one and that parts share what they have in common.
+/// Runs of the methods on programs from `seeds` seeds. Every run is stored separately, so that a stopped reproduction
+/// continues with the next one and parts share common runs.
 fn races(
     context: &mut Context<'_>,
     programs: &[&'static Entry],
@@ -231,7 +231,7 @@ fn figure(
     context.figure(&format!("{name}-seconds"), &seconds.columns(2))
 }
 
-/// Nats below the best bound at which everything nearer is drawn.
+/// Smallest distance from the best bound on the axis, in nats; smaller ones are drawn at it.
 const NEAREST: f64 = 0.01;
 
 /// The paths of all runs, log–log, up to a hundred times as far from the best bound as the start.
@@ -264,7 +264,7 @@ fn panel(
     chart
 }
 
-/// Final bounds of a method, one a seed.
+/// Final bounds of a method, one per seed.
 fn ends(race: &Race, method: Method) -> Vec<f64> {
     race.of(method).iter().map(|path| path.end()).collect()
 }
@@ -289,11 +289,11 @@ fn arrival(path: &Path, threshold: f64) -> Ours {
     }
 }
 
-/// Which runs a comparison is of.
+/// The runs of a comparison.
 struct Subject {
-    /// Whose runs stand for TrustVI.
+    /// The runs that represent TrustVI.
     own: Method,
-    /// Every so many-th program of the corpus.
+    /// Every n-th program of the corpus.
     every: usize,
     seeds: u64,
     /// Begins the names of its rows.
@@ -484,7 +484,7 @@ fn corpus(
     Ok(pairs)
 }
 
-/// On which share of the models the final bounds are equal, TrustVI's better, the other's better.
+/// The shares of the models on which the final bounds are equal, TrustVI's is better, or the other's is better.
 fn outcomes(
     context: &mut Context<'_>,
     subject: &Subject,

@@ -1,8 +1,8 @@
-//! What an iterative method is.
+//! The interface of an iterative method.
 
 use crate::{Record, Snapshot, Status};
 
-/// What one step reports.
+/// The report of one step.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// The line for the trace; the loop fills in `iteration` and `seconds`.
@@ -12,7 +12,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// A step after which the run goes on.
+    /// A step after which the run continues.
     pub fn go_on(record: Record) -> Self {
         Self {
             record,
@@ -38,18 +38,18 @@ impl Step {
 pub trait Algorithm {
     /// Plain data.
     type State: Snapshot;
-    /// What a run is for.
+    /// The input of a run.
     type Output;
 
     /// The state before the first step.
     ///
     /// # Errors
-    /// A [`Status`] (usually [`Status::Diverged`]) when there is no sensible state to start from.
+    /// A [`Status`] (usually [`Status::Diverged`]) when there is no sensible initial state.
     fn init(&mut self) -> Result<Self::State, Status>;
 
     /// Performs step number `iteration` (the first is 1).
     fn step(&mut self, state: &mut Self::State, iteration: u64) -> Step;
 
-    /// The result as of `state`; called once, when the run is over for whatever reason.
+    /// The result at `state`; called once, when the run ends for any reason.
     fn output(&mut self, state: &Self::State) -> Self::Output;
 }

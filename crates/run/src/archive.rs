@@ -26,7 +26,7 @@ pub struct Archive {
     pub(crate) scalars: Map<String, Value>,
 }
 
-/// An archive does not hold what a state needs.
+/// An archive lacks data that a state needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveError(pub String);
 
@@ -46,7 +46,7 @@ pub trait Snapshot: Sized {
     /// The inverse of [`save`](Self::save).
     ///
     /// # Errors
-    /// When something is missing or has the wrong type or length.
+    /// Fails if something is missing or has the wrong type or length.
     fn restore(archive: &Archive) -> Result<Self, ArchiveError>;
 }
 
@@ -64,7 +64,7 @@ impl Archive {
     /// Stores a tensor.
     ///
     /// # Panics
-    /// When the shape and the number of elements disagree: a caller's bug.
+    /// Panics if the shape and the number of elements disagree: a caller's bug.
     pub fn put_tensor(&mut self, name: &str, shape: Vec<usize>, data: Vec<f64>) {
         assert_eq!(
             shape.iter().product::<usize>(),
@@ -77,8 +77,7 @@ impl Archive {
     /// Stores a counter, flag, word or other JSON value.
     ///
     /// # Panics
-    /// When the value does not serialise to JSON (a map with keys that are no strings): a caller's
-    /// bug.
+    /// Panics if the value does not serialise to JSON (a map with keys that are not strings): a caller's bug.
     pub fn set(&mut self, name: &str, value: impl Serialize) {
         let value = serde_json::to_value(value).expect("a plain value");
         self.scalars.insert(name.to_owned(), value);
@@ -118,7 +117,7 @@ impl Archive {
     /// A tensor.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// Fails if there is none of that name.
     pub fn tensor(&self, name: &str) -> Result<&Tensor, ArchiveError> {
         self.tensors
             .get(name)
@@ -128,7 +127,7 @@ impl Archive {
     /// The elements of a tensor.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// Fails if there is none of that name.
     pub fn vec(&self, name: &str) -> Result<Vec<f64>, ArchiveError> {
         Ok(self.tensor(name)?.data.clone())
     }
@@ -136,7 +135,7 @@ impl Archive {
     /// The elements of a tensor that must have `len` of them.
     ///
     /// # Errors
-    /// When it is missing or has another number of elements.
+    /// Fails if it is missing or has another number of elements.
     pub fn vec_of(&self, name: &str, len: usize) -> Result<Vec<f64>, ArchiveError> {
         let data = self.vec(name)?;
         if data.len() != len {
@@ -151,7 +150,7 @@ impl Archive {
     /// A counter, flag, word or other JSON value.
     ///
     /// # Errors
-    /// When it is missing or of another type.
+    /// Fails if it is missing or of another type.
     pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T, ArchiveError> {
         let value = self
             .scalars

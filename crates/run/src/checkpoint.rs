@@ -16,8 +16,8 @@ pub const FORMAT_VERSION: u32 = 1;
 /// Key of the JSON header in the safetensors metadata.
 const HEADER_KEY: &str = "jensen";
 
-/// What must be the same for a resumed run to have the bits of one that was never stopped. Budgets
-/// are not part of it: a larger one is the usual reason to resume.
+/// The identity that must be equal for a resumed run to have the bits of an uninterrupted one. Budgets are not part of
+/// it: a larger one is the usual reason to resume.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// Name of the algorithm.
@@ -34,8 +34,8 @@ pub struct Identity {
     pub simd: String,
 }
 
-/// Where the counter-based random streams stand: they are keyed by (seed, purpose, iteration, lane),
-/// so the last finished iteration says it all.
+/// The position of the counter-based random streams: they are keyed by (seed, purpose, iteration, lane), so the last
+/// finished iteration determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RngPosition {
     /// The next iteration draws with this counter.
@@ -75,9 +75,9 @@ struct Header {
 pub struct Difference {
     /// Name of the field.
     pub field: &'static str,
-    /// What the checkpoint says.
+    /// The value in the checkpoint.
     pub stored: String,
-    /// What the present run says.
+    /// The value of the present run.
     pub present: String,
 }
 
@@ -88,7 +88,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Why a checkpoint cannot be used.
+/// The reason why a checkpoint cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckpointError {
     /// The bytes are not a whole, unchanged checkpoint.
@@ -137,7 +137,7 @@ fn corrupt(error: impl fmt::Display) -> CheckpointError {
     CheckpointError::Corrupt(error.to_string())
 }
 
-/// Numbers whose bytes are digested together.
+/// Number of values whose bytes are digested together.
 const PIECE: usize = 4096;
 
 fn little_endian(data: &[f64]) -> Vec<u8> {
@@ -172,7 +172,7 @@ fn digest(header: &Header, archive: &Archive) -> String {
 }
 
 impl Identity {
-    /// Of what an algorithm ended with, which no run goes on from: nothing else has to match.
+    /// For the result of an algorithm, from which no run continues: nothing else has to match.
     pub fn of_result(algorithm: &str) -> Self {
         Self {
             algorithm: algorithm.to_owned(),
@@ -186,7 +186,7 @@ impl Identity {
 }
 
 impl Checkpoint {
-    /// What a run ended with, in the same format.
+    /// The result of a run, in the same format.
     pub fn of_result(identity: Identity, state: Archive) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -330,8 +330,8 @@ impl Checkpoint {
             .collect()
     }
 
-    /// Accepts this checkpoint for a run of `identity`. With `force`, differences are returned
-    /// instead of refused; the caller says them to the user.
+    /// Accepts this checkpoint for a run of `identity`. With `force`, differences are returned instead of rejected; the
+    /// caller reports them to the user.
     ///
     /// # Errors
     /// [`CheckpointError::Mismatch`] when anything differs and `force` is false.

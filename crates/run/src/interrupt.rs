@@ -4,15 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::Clock;
 
-/// Tells what works inside a step that the step is not wanted any more: the caller has cancelled the run, or its seconds
-/// are used up.
+/// Tells code within a step that the step is no longer wanted: the caller has cancelled the run, or its time is up.
 ///
-/// An algorithm whose steps are long asks [`is_over`](Self::is_over) before each piece of work and answers anything, fast,
-/// from then on: [`run_interruptibly`](crate::run_interruptibly) throws the step away and goes back to the state before it, so
-/// that neither results nor resumed runs depend on where a step was stopped.
+/// An algorithm with long steps checks [`is_over`](Self::is_over) before each piece of work, and from then on returns
+/// any result, quickly: [`run_interruptibly`](crate::run_interruptibly) discards the step and returns to the previous
+/// state, so that neither results nor resumed runs depend on where a step was stopped.
 ///
-/// The output of a run that was ended so is made of what can be had in little time: what takes long asks
-/// [`is_late`](Self::is_late) between pieces of it, and leaves the rest.
+/// The output of such a run contains only results that take little time: long computations check
+/// [`is_late`](Self::is_late) between their parts, and omit the rest.
 pub struct Interrupt<'a> {
     cancel: Option<&'a AtomicBool>,
     clock: &'a dyn Clock,
@@ -20,23 +19,23 @@ pub struct Interrupt<'a> {
     pub(crate) within_steps: bool,
     /// When the clock's seconds are used up, as bits.
     deadline: AtomicU64,
-    /// Whether there is a state to go back to.
+    /// Whether there is a state to return to.
     armed: AtomicBool,
-    /// Whether a piece of work was told.
-    told: AtomicBool,
-    /// Whether the output of a run that ended by itself is being made.
+    /// Whether a piece of work was stopped.
+    stopped: AtomicBool,
+    /// Whether the output is that of a run that ended by itself.
     ending: AtomicBool,
-    /// Whether the output was told that it is late.
+    /// Whether the output was informed that it is late.
     cut: AtomicBool,
-    /// When the output has to do with what there is, as bits.
+    /// The time at which the output must use the available results, as bits.
     output: AtomicU64,
 }
 
-/// Seconds that the output of a run may take which was ended from outside.
+/// Seconds for the output of a run that was ended from outside.
 const OUTPUT: f64 = 0.2;
 
 impl<'a> Interrupt<'a> {
-    /// One that heeds a flag and the time that a run may take.
+    /// One with a flag and a time limit.
     pub fn new(cancel: Option<&'a AtomicBool>, clock: &'a dyn Clock) -> Self {
         Self {
             cancel,
@@ -44,7 +43,7 @@ impl<'a> Interrupt<'a> {
             within_steps: true,
             deadline: AtomicU64::new(f64::INFINITY.to_bits()),
             armed: AtomicBool::new(false),
-            told: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             cut: AtomicBool::new(false),
             output: AtomicU64::new(f64::INFINITY.to_bits()),
@@ -64,9 +63,9 @@ impl<'a> Interrupt<'a> {
         if !self.armed.load(Ordering::Relaxed) {
             return false;
         }
-        let over = self.told.load(Ordering::Relaxed) || self.is_called();
+        let over = self.stopped.load(Ordering::Relaxed) || self.is_called();
         if over {
-            self.told.store(true, Ordering::Relaxed);
+            self.stopped.store(true, Ordering::Relaxed);
         }
         over
     }
@@ -80,7 +79,7 @@ impl<'a> Interrupt<'a> {
         hurried()
     }
 
-    /// Whether the output of a run that was ended from outside has taken as long as it may.
+    /// Whether the output of a run that was ended from outside has used up its time.
     pub fn is_late(&self) -> bool {
         let late = self.is_hurried()
             && self.clock.seconds() >= f64::from_bits(self.output.load(Ordering::Relaxed));
@@ -90,7 +89,7 @@ impl<'a> Interrupt<'a> {
         late
     }
 
-    /// Whether the output was told that it is late: it may be of less than was asked for.
+    /// Whether the output has learned that it is late, so that it may be incomplete.
     pub(crate) fn is_cut(&self) -> bool {
         self.cut.load(Ordering::Relaxed)
     }
@@ -101,13 +100,13 @@ impl<'a> Interrupt<'a> {
             || self.clock.seconds() >= f64::from_bits(self.deadline.load(Ordering::Relaxed))
     }
 
-    /// The run has ended by itself: its output may take the time that is left until `deadline`.
+    /// The run has ended by itself: its output may take the remaining time until `deadline`.
     pub(crate) fn end(&self, deadline: f64) {
         self.deadline.store(deadline.to_bits(), Ordering::Relaxed);
         self.ending.store(true, Ordering::Relaxed);
     }
 
-    /// The run was ended from outside: what is left is its output.
+    /// The run was ended from outside: only its output remains.
     pub(crate) fn hurry(&self) {
         let until = self.clock.seconds() + OUTPUT;
         self.output.store(until.to_bits(), Ordering::Relaxed);
@@ -122,6 +121,6 @@ impl<'a> Interrupt<'a> {
     /// The step has ended: whether it was in vain.
     pub(crate) fn disarm(&self) -> bool {
         self.armed.store(false, Ordering::Relaxed);
-        self.told.swap(false, Ordering::Relaxed)
+        self.stopped.swap(false, Ordering::Relaxed)
     }
 }

@@ -12,10 +12,10 @@ use crate::{
 /// How much a run may use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
-    /// Largest number of iterations, those before a resume included.
+    /// Largest number of iterations, including those before a resume.
     pub max_iterations: u64,
-    /// Largest number of wall-clock seconds, those before a resume included; looked at between
-    /// iterations, and within them where an [`Interrupt`] is heeded.
+    /// Largest number of wall-clock seconds, including those before a resume; checked between iterations, and within
+    /// them if an [`Interrupt`] is used.
     pub max_seconds: Option<f64>,
     /// Seconds of these that are spent when the run begins.
     pub spent: f64,
@@ -36,13 +36,13 @@ impl Budget {
         self.left().is_some_and(|left| left <= 0.0)
     }
 
-    /// Seconds that are left then, where they are limited.
+    /// Seconds that are left then, if they are limited.
     pub fn left(&self) -> Option<f64> {
         self.max_seconds.map(|limit| limit - self.spent)
     }
 }
 
-/// Tells wall-clock time, to whatever works for a run.
+/// Tells wall-clock time to the components of a run.
 pub trait Clock: Sync {
     /// Seconds since an arbitrary fixed moment; never decreasing.
     fn seconds(&self) -> f64;
@@ -68,10 +68,10 @@ impl std::error::Error for StoreError {}
 
 /// Keeps checkpoints.
 pub trait Store {
-    /// Replaces what is stored, all or nothing.
+    /// Replaces the stored checkpoint, all or nothing.
     ///
     /// # Errors
-    /// When it could not be done; the run goes on, and the observer is told.
+    /// Fails if that failed; the run continues, and the observer is informed.
     fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
 }
 
@@ -83,10 +83,10 @@ impl Store for Vec<Vec<u8>> {
     }
 }
 
-/// The share of a run's time that copies of states may take, so that steps can be thrown away.
+/// Largest share of a run's time for copies of states, which allow steps to be discarded.
 const COPYING: f64 = 0.01;
 
-/// What surrounds a run.
+/// The environment of a run.
 pub struct Control<'a> {
     /// How much it may use.
     pub budget: Budget,
@@ -94,11 +94,11 @@ pub struct Control<'a> {
     pub clock: &'a dyn Clock,
     /// Set from elsewhere (Ctrl-C) to stop with a checkpoint, after the present iteration or within it.
     pub cancel: Option<&'a AtomicBool>,
-    /// Whether a run that is cancelled makes its output all the same, which may take long, beside its checkpoint.
+    /// Whether a cancelled run makes its output beside its checkpoint, which may take long.
     pub partial: bool,
     /// Watches the run.
     pub observer: &'a mut dyn Observer,
-    /// Where checkpoints go, if anywhere.
+    /// The destination of checkpoints, if any.
     pub store: Option<&'a mut dyn Store>,
     /// Seconds between checkpoints; 0 checkpoints after every iteration. One is always written when
     /// the run ends.
@@ -129,18 +129,18 @@ impl<'a> Control<'a> {
 /// How a run came out.
 #[derive(Clone, Debug)]
 pub struct Outcome<T> {
-    /// What the algorithm made; absent when it could not start, or was cancelled and nothing [partial](Control::partial) is
-    /// wanted.
+    /// The result of the algorithm; absent if it could not start, or was cancelled without [partial](Control::partial)
+    /// results.
     pub output: Option<T>,
-    /// How it ended.
+    /// Its status at the end.
     pub status: Status,
     /// Number of finished iterations.
     pub iterations: u64,
-    /// Wall-clock seconds, those before a resume included.
+    /// Wall-clock seconds, including those before a resume.
     pub seconds: f64,
 }
 
-/// Why a run could not be resumed.
+/// The reason why a run could not be resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
     /// The checkpoint belongs to another run.
@@ -160,11 +160,11 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Runs an algorithm until it says so, a budget is used up or the caller interrupts.
+/// Runs an algorithm until it stops, a budget is used up or the caller interrupts.
 ///
-/// The order of one iteration is: step, record, progress, checkpoint if due. Whatever ends the run,
-/// a last checkpoint is written before the output is made. Interruption and budgets are looked at
-/// before each step, so that resuming a finished run takes no further step.
+/// The order of one iteration is: step, record, progress, checkpoint if due. For any end of the run, a last checkpoint
+/// is written before the output is made. Interruption and budgets are checked before each step, so resuming a finished
+/// run takes no further step.
 ///
 /// # Errors
 /// Only when resuming: the checkpoint belongs to another run, or its state does not fit.
@@ -176,10 +176,10 @@ pub fn run<A: Algorithm>(
     run_interruptibly(algorithm, identity, control, None)
 }
 
-/// Seconds that the beginning of a run may take beyond its time: what there is of it shows the way of a longer one.
+/// Additional seconds for the start of a run: a partial start is the beginning of a longer one.
 const BEGINNING: f64 = 0.5;
 
-/// The first state. One that was told to stop while it was made holds nothing.
+/// The first state. A start that was interrupted contains nothing.
 fn begin<A: Algorithm>(
     algorithm: &mut A,
     control: &Control<'_>,
@@ -197,7 +197,7 @@ fn begin<A: Algorithm>(
     Err(ended_from_outside(control, 0))
 }
 
-/// What a run ended by that was told to stop: cancelled, or out of time.
+/// The status of an interrupted run: cancelled, or out of time.
 fn ended_from_outside(control: &Control<'_>, at: u64) -> Status {
     let cancelled = control.cancel.is_some_and(|c| c.load(Ordering::Relaxed));
     match control.budget.max_seconds.filter(|_| !cancelled) {
@@ -209,7 +209,7 @@ fn ended_from_outside(control: &Control<'_>, at: u64) -> Status {
     }
 }
 
-/// What ends a run before its next iteration: the caller, or a budget that is used up.
+/// The reason to end a run before its next iteration: the caller, or a used-up budget.
 fn stopped(control: &Control<'_>, iteration: u64, seconds: impl Fn() -> f64) -> Option<Status> {
     if control.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
         return Some(Status::Interrupted { at: iteration });
@@ -230,10 +230,11 @@ fn stopped(control: &Control<'_>, iteration: u64, seconds: impl Fn() -> f64) -> 
     })
 }
 
-/// The same for an algorithm whose steps are long and heed an [`Interrupt`] of the same flag and clock: a step in which it
-/// was told to stop is as one that never began.
+/// The same for an algorithm with long steps that uses an [`Interrupt`] with the same flag and clock: an interrupted
+/// step counts as not begun.
 ///
-/// That takes a copy of the state before each step, or before some steps where copies would cost time: others end first.
+/// This takes a copy of the state before each step, or before some steps if copies cost time: other steps are
+/// completed.
 ///
 /// # Errors
 /// As [`run`].
@@ -342,7 +343,7 @@ pub fn run_interruptibly<A: Algorithm>(
     })
 }
 
-/// Writes a checkpoint if there is a store; a failure is a note, not the end of the run.
+/// Writes a checkpoint if there is a store; a failure is a note and does not end the run.
 fn save<S: Snapshot>(
     control: &mut Control<'_>,
     identity: &Identity,

@@ -1,13 +1,13 @@
-//! How a fit ended, as a value whose text advises.
+//! The end of a fit, as a value with advice.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a stopping rule holds that the optimum is reached.
+/// The reason why a stopping rule found the optimum.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The rule and what it saw, in words.
+    /// The rule and its observation, in words.
     pub rule: String,
     /// The improvement that is estimated to remain, in nats, where the rule estimates one.
     pub remaining: Option<f64>,
@@ -15,7 +15,7 @@ pub struct Evidence {
     pub standard_error: Option<f64>,
 }
 
-/// Which budget ended a run.
+/// The budget that ended a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
@@ -37,7 +37,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// How a fit ended. Only [`Status::Converged`] is a success; every other value says what to do.
+/// How a fit ended. Only [`Status::Converged`] is a success; every other value gives advice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Status {
@@ -50,7 +50,7 @@ pub enum Status {
     BudgetReached {
         /// Which one.
         limit: Limit,
-        /// What the stopping rule last saw, where it says anything.
+        /// The last observation of the stopping rule, if there is one.
         detail: String,
     },
     /// Steps no longer improve the objective although the stopping rule does not hold.
@@ -67,7 +67,7 @@ pub enum Status {
         /// What was seen.
         reason: String,
     },
-    /// The caller asked to stop.
+    /// The caller cancelled the run.
     Interrupted {
         /// The last finished iteration.
         at: u64,
@@ -80,7 +80,7 @@ impl Status {
         matches!(self, Self::Converged { .. })
     }
 
-    /// Whether a caller or the time that was given ended the run, which finished nothing.
+    /// Whether the caller or the time limit ended the run before it finished.
     pub fn is_from_outside(&self) -> bool {
         matches!(
             self,
@@ -103,7 +103,7 @@ impl Status {
         }
     }
 
-    /// What to do next; empty when nothing need be done.
+    /// Advice; empty if there is nothing to do.
     pub fn advice(&self) -> &'static str {
         match self {
             Self::Converged { .. } => "",

@@ -1,4 +1,4 @@
-//! Temperatures that the passes made prescribe, for models whose likelihood is tempered.
+//! Temperatures as a function of the completed passes, for models with a tempered likelihood.
 
 /// The temperature after `pass` passes of a fall from `from` to 1, linear over `passes` passes.
 pub fn annealed(from: f64, passes: f64, pass: f64) -> f64 {

@@ -1,4 +1,4 @@
-//! One line an iteration.
+//! One line per iteration.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::Status;
 
-/// One line of a trace; as JSON the method's `fields` stand beside the fixed ones. Numbers that are
-/// not finite are written as `null`.
+/// One line of a trace; in JSON the method's `fields` are beside the fixed ones. Numbers that are not finite are
+/// written as `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The step, from 1.
@@ -22,7 +22,7 @@ pub struct Record {
     /// Evaluations so far, in the method's unit (for black-box methods: minibatches of 256 gradients or values, and
     /// of 85 Hessian-vector products, which count twice).
     pub oracle_calls: u64,
-    /// What else the method reports.
+    /// Further fields of the method.
     #[serde(flatten)]
     pub fields: BTreeMap<String, Value>,
 }
@@ -70,7 +70,7 @@ impl Record {
     }
 }
 
-/// Where a run stands, for a progress display.
+/// The state of a run, for a progress display.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     /// The last record.

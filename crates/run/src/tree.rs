@@ -2,8 +2,9 @@
 
 use rayon::prelude::*;
 
-/// The sum of parts over a binary tree: neighbours in pairs, then pairs of pairs, whatever a part holds. Bits depend on the parts
-/// and their order alone, not on who adds which, which is what a reduction among workers does not promise.
+/// The sum of parts over a binary tree: neighbours in pairs, then pairs of pairs, for any kind of part. Bits depend
+/// only on the parts and their order, not on which worker adds them, which a reduction among workers does not
+/// guarantee.
 pub fn tree_sum<T: Default + Send>(
     mut parts: Vec<T>,
     plus: impl Fn(T, T) -> T + Sync,

@@ -1,21 +1,21 @@
-//! Whether a result is to be trusted, as a value with its reasons.
+//! Whether a result is trusted, as a value with reasons.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Something that speaks against trusting a result, and what to do about it.
+/// A reason not to trust a result, and advice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// What was seen, in one sentence without its full stop.
+    /// The observation, in one sentence without its full stop.
     pub sentence: String,
-    /// What to do next; empty where nothing is known to help.
+    /// Advice; empty if none is known.
     #[serde(default)]
     pub advice: String,
 }
 
 impl Reason {
-    /// What was seen, with what to do about it.
+    /// An observation with advice.
     pub fn new(sentence: impl Into<String>, advice: impl Into<String>) -> Self {
         Self {
             sentence: sentence.into(),
@@ -23,7 +23,7 @@ impl Reason {
         }
     }
 
-    /// What was seen, where no advice is known.
+    /// An observation without advice.
     pub fn bare(sentence: impl Into<String>) -> Self {
         Self::new(sentence, "")
     }
@@ -40,7 +40,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Whether a result is to be trusted: it is where nothing speaks against it.
+/// Whether a result is trusted: it is if there is no reason against it.
 ///
 /// ```
 /// use jensen_run::{Reason, Verdict};
@@ -58,12 +58,12 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Nothing speaks against the result yet.
+    /// No reason against the result yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds what speaks against the result.
+    /// Adds a reason against the result.
     pub fn against(&mut self, reason: Reason) {
         self.reasons.push(reason);
     }
@@ -73,12 +73,12 @@ impl Verdict {
         self.reasons.extend(other.reasons);
     }
 
-    /// Whether nothing speaks against it.
+    /// Whether there is no reason against it.
     pub fn trusted(&self) -> bool {
         self.reasons.is_empty()
     }
 
-    /// What speaks against it, in the order found.
+    /// The reasons against it, in the order found.
     pub fn reasons(&self) -> &[Reason] {
         &self.reasons
     }

@@ -2,7 +2,7 @@
 
 /// Writes arrays into memory of the right size.
 pub struct Writer<'a> {
-    /// None while the size is counted.
+    /// `None` while the size is counted.
     memory: Option<&'a mut [u8]>,
     written: usize,
 }
@@ -17,7 +17,7 @@ pub fn size(write: impl Fn(&mut Writer<'_>)) -> usize {
     writer.written
 }
 
-/// What `write` makes, into memory of that [`size`].
+/// The output of `write`, into memory of that [`size`].
 pub fn fill(memory: &mut [u8], write: impl Fn(&mut Writer<'_>)) {
     let memory = Some(memory);
     write(&mut Writer { memory, written: 0 });
@@ -75,11 +75,11 @@ impl Writer<'_> {
 /// Reads them back in the same order.
 pub struct Reader<'a>(&'a [u8]);
 
-/// What is said of bytes that end too early.
+/// The error for bytes that end too early.
 const CUT: &str = "what was sent is cut short";
 
 impl<'a> Reader<'a> {
-    /// The beginning of what a [`Writer`] wrote.
+    /// The header that a [`Writer`] wrote.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         String::from_utf8(bytes.to_vec()).map_err(|error| error.to_string())
     }
 
-    /// So many whole numbers of 64 bits.
+    /// This number of 64-bit integers.
     ///
     /// # Errors
     /// There is no such array.

@@ -185,7 +185,7 @@ fn seconds_and_interruption_stop_between_iterations() {
         }
     ));
     assert!(outcome.iterations > 3 && outcome.iterations < 30);
-    // What was spent before counts, and the whole is told.
+    // What was spent before counts, and the whole is reported.
     let budget = Budget {
         spent: 20.0,
         ..budget
@@ -214,7 +214,7 @@ fn seconds_and_interruption_stop_between_iterations() {
     assert_eq!(Checkpoint::decode(&store[0]).unwrap().iteration, 11);
 }
 
-/// An averaging whose step number `at` works until it is told that it is in vain.
+/// An averaging whose step number `at` works until it learns that it is in vain.
 struct Endless<'a> {
     inner: Averager,
     at: u64,
@@ -249,7 +249,7 @@ impl Algorithm for Endless<'_> {
     }
 }
 
-/// An averaging whose output takes a hundred seconds, unless it is told that there is no time.
+/// An averaging whose output takes a hundred seconds, unless it learns that there is no time.
 struct Slow<'a> {
     inner: Averager,
     interrupt: &'a Interrupt<'a>,

@@ -68,8 +68,8 @@ impl DataSource for Table {
 
 /// Processor seconds of this thread so far: other work on the machine does not count.
 fn processor() -> f64 {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
-    let nanoseconds: f64 = told
+    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
+    let nanoseconds: f64 = schedstat
         .split(' ')
         .next()
         .unwrap_or("")

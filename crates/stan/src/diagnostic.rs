@@ -1,4 +1,4 @@
-//! What is said to the author of a program, and how it is shown.
+//! Messages to the author of a program, and their rendering.
 
 use std::fmt;
 
@@ -77,31 +77,31 @@ impl Code {
     }
 }
 
-/// A place with a few words.
+/// A location with a few words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// The place.
+    /// The location.
     pub span: Span,
-    /// The words; may be empty.
+    /// The text; may be empty.
     pub text: String,
 }
 
-/// One thing to tell.
+/// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Error or warning.
     pub severity: Severity,
     /// Stable kind.
     pub code: Code,
-    /// What is wrong, in one sentence without full stop.
+    /// The problem, in one sentence without a full stop.
     pub message: String,
     /// Where.
     pub primary: Label,
-    /// Other places that explain it.
+    /// Other locations that explain it.
     pub secondary: Vec<Label>,
     /// Facts: expected and found types, available signatures.
     pub notes: Vec<String>,
-    /// What to do about it.
+    /// The remedy.
     pub help: Vec<String>,
 }
 
@@ -130,13 +130,13 @@ impl Diagnostic {
         }
     }
 
-    /// With words at the caret.
+    /// With a text at the caret.
     pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
         self.primary.text = text.into();
         self
     }
 
-    /// With another place.
+    /// With another location.
     pub fn also(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.secondary.push(Label {
             span,
@@ -173,14 +173,14 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Diagnostics shown in full; the others are counted.
+/// Largest number of diagnostics shown in full; the others are counted.
 const SHOWN: usize = 50;
 
-/// The diagnostics as text with source excerpts, in the order given, one blank line between. Beyond fifty, the rest is
-/// counted.
+/// The diagnostics as text with source excerpts, in the order given, one blank line between. Beyond fifty, only the
+/// number of further diagnostics is shown.
 ///
-/// With `colour`, ANSI escape sequences. Tabs and control characters of the source are shown as the renderer replaces
-/// them; the text never contains a raw escape from the source.
+/// With `colour`, the text has ANSI escape sequences. Tabs and control characters of the source are shown as the
+/// renderer replaces them; the text never contains a raw escape from the source.
 pub fn render(diagnostics: &[Diagnostic], files: &[SourceFile], colour: bool) -> String {
     let renderer = if colour {
         Renderer::styled()

@@ -1,4 +1,5 @@
-//! What a correct program uses that neither evaluator can compute: said with its place before any data are there.
+//! Constructs of correct programs that neither evaluator can compute, reported with their location before any data are
+//! read.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::distributions;
@@ -11,16 +12,16 @@ use crate::program::{
 };
 use crate::symbolic::functions;
 
-/// Where a call stands.
+/// The context of a call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Context {
-    /// Where values are known: transformed data, generated quantities, and functions called with data there.
+    /// A context with known values: transformed data, generated quantities, and functions called with data there.
     Known,
-    /// Where the log density is made.
+    /// The context of the log density.
     Density,
 }
 
-/// What of a program cannot be evaluated: an error for each place, in the order of the source.
+/// The constructs of a program that cannot be evaluated: an error for each location, in the order of the source.
 pub fn unsupported(program: &Program) -> Vec<Diagnostic> {
     let mut search = Search {
         program,
@@ -50,7 +51,7 @@ fn lowers(id: BuiltinId) -> bool {
 
 struct Search<'p> {
     program: &'p Program,
-    /// Functions whose bodies have been looked at, for each [`Context`].
+    /// Functions whose bodies have been searched, for each [`Context`].
     seen: Vec<[bool; 2]>,
     found: Vec<Diagnostic>,
 }

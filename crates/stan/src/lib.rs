@@ -1,11 +1,11 @@
 //! The Stan language: parser, checker, interpreter and lowering to the expression graph.
 //!
-//! Text goes through [`syntax`] (lexer and parser; knows nothing of types) and [`mod@check`] (names, types, block rules)
-//! to the typed [`program`], which the evaluators start from: [`interpret`] runs it on known values, [`lower`] makes
-//! the graph of its log density. They share [`value`]s, library functions (`functions`, `library`), `symbolic` values
-//! and `distributions`, each of which is one row. What is wrong is said in [`diagnostic`]s; [`pretty`] shows the stages
-//! as text; [`outputs`] computes what a program reports of many draws; [`evaluable`] says what of a
-//! correct program nothing computes. Which module may use which is written down in `xtask/src/modules.rs`.
+//! Text passes through [`syntax`] (lexer and parser, without types) and [`mod@check`] (names, types, block rules) to
+//! the typed [`program`], which the evaluators start from: [`interpret`] runs it on known values, [`lower`] makes the
+//! graph of its log density. They share [`value`]s, library functions (`functions`, `library`), `symbolic` values and
+//! `distributions`, each of which is one row. Errors are [`diagnostic`]s; [`pretty`] shows the stages as text;
+//! [`outputs`] computes the reported values of many draws; [`evaluable`] reports the constructs of a correct program
+//! that cannot be computed. `xtask/src/modules.rs` lists the allowed dependencies between modules.
 
 #![cfg_attr(
     not(test),

@@ -1,4 +1,4 @@
-//! What a program reports of draws, many at a time: over the graph where the program has one, else one by one.
+//! The reported values of draws, many at a time: over the graph if the program has one, otherwise one by one.
 
 use std::sync::OnceLock;
 
@@ -25,8 +25,8 @@ use crate::value::sized::Sized;
 /// Numbers of all draws that are computed together, at the most.
 const TOGETHER: usize = 1 << 20;
 
-/// A program with its data as the source of reported values. Draws that the graph rejects, or for which it has no finite
-/// value, are the interpreter's, which says why.
+/// A program with its data as the source of reported values. Draws that the graph rejects, or for which it has no
+/// finite value, are left to the interpreter, which finds the reason.
 pub struct Outputs {
     bound: BoundModel,
     simd: Simd,
@@ -45,7 +45,7 @@ struct Programs {
 }
 
 impl Outputs {
-    /// The outputs of a program; the graph is made when draws are first asked for.
+    /// The outputs of a program. The graph is built when draws are first requested.
     pub fn new(bound: BoundModel, simd: Simd) -> Self {
         Self {
             bound,
@@ -59,8 +59,8 @@ impl Outputs {
         &self.bound
     }
 
-    /// The values at each draw, as [`Posterior::constrain_all`] takes them, by the graph alone: `None` where that asks the
-    /// interpreter.
+    /// The values at each draw, as for [`Posterior::constrain_all`], by the graph alone: `None` if the interpreter is
+    /// needed.
     pub fn by_graph(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
         let dim = self.bound.unconstrained_dim();
         let Some(programs) = self.programs() else {
@@ -122,7 +122,7 @@ impl Programs {
         }
     }
 
-    /// The values at each of at most [`block`](Self::block) draws; `None` where the interpreter is to be asked.
+    /// The values at each of at most [`block`](Self::block) draws; `None` if the interpreter is needed.
     fn run(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
         let (count, dim) = (keys.len(), points.len() / keys.len());
         let lanes = count.next_multiple_of(LANES);
@@ -138,9 +138,9 @@ impl Programs {
             .iter()
             .map(|key| Draws::new(key.seed, RandomUse::GeneratedQuantities, key.index))
             .collect();
-        for StandardCall { place, of, to } in &self.standard {
+        for StandardCall { address, of, to } in &self.standard {
             for (lane, draws) in draws.iter_mut().enumerate() {
-                draws.go_to(*place);
+                draws.go_to(*address);
                 for row in to.first..to.first + to.len {
                     inputs[to.input][row * lanes + lane] = match of {
                         Standard::Normal => draws.normal(),
@@ -184,7 +184,7 @@ impl Programs {
     }
 }
 
-/// Output `which` of a run, row after row.
+/// Output `which` of a run, row by row.
 fn results(program: &Program, inputs: &[Vec<f64>], which: usize, lanes: usize) -> Vec<f64> {
     let views: Vec<&[f64]> = inputs.iter().map(Vec::as_slice).collect();
     let mut arena = program.arena(false);
@@ -204,7 +204,8 @@ fn put(inputs: &mut [Vec<f64>], to: Numbers, lanes: usize, lane: usize, numbers:
 }
 
 impl LibraryCall {
-    /// What the function draws with the arguments at `computed` places, in storage order; `None` if it refuses them.
+    /// The draws of the function with the arguments at `computed` positions, in storage order; `None` if it refuses
+    /// them.
     fn numbers(&self, draws: &mut Draws, computed: impl Fn(usize) -> f64) -> Option<Vec<f64>> {
         if self.taken.is_some_and(|at| computed(at) == 0.0) {
             return Some(vec![0.0; self.to.len]);
@@ -231,7 +232,7 @@ impl LibraryCall {
                 Argument::Computed { .. } => made.as_ref(),
             })
             .collect();
-        draws.go_to(self.place);
+        draws.go_to(self.address);
         let drawn: FnResult<Value> = check_call(self.function.name(), &args)
             .and_then(|()| library::draw(self.function, draws, &args));
         let numbers = drawn.ok()?.numbers();

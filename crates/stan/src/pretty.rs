@@ -11,11 +11,11 @@ use std::fmt::Write;
 use crate::syntax::lexer::{IncludeResolver, lex};
 use crate::syntax::parser::parse;
 
-/// The tokens of a source text, one a line: place, kind, text.
+/// The tokens of a source text, one per line: position, kind, text.
 pub fn show_tokens(source: &str, name: &str, includes: &dyn IncludeResolver) -> String {
     let lexed = lex(source, name, includes);
     let mut out = String::new();
-    // Tokens of a file come in order, so its places are counted on from the last one.
+    // Tokens of a file come in order, so its positions are counted on from the last one.
     let mut cursors = vec![(0, 1, 1); lexed.files.len()];
     for token in &lexed.tokens {
         let file = &lexed.files[token.span.file.0 as usize];
@@ -36,7 +36,7 @@ pub fn show_tokens(source: &str, name: &str, includes: &dyn IncludeResolver) -> 
     out
 }
 
-/// The syntax tree of a source text as Stan code with one statement a line and all parentheses written. What could not
+/// The syntax tree of a source text as Stan code with one statement per line and all parentheses. Code that could not
 /// be parsed is shown as `<error>`.
 pub fn show_tree(source: &str, name: &str, includes: &dyn IncludeResolver) -> String {
     let lexed = lex(source, name, includes);

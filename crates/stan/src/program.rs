@@ -1,4 +1,4 @@
-//! The typed program: what the checker hands to the interpreter and to the lowering.
+//! The typed program: the output of the checker, and the input of the interpreter and of lowering.
 //!
 //! A [`Program`] is only built from source without errors, so every rule of the language holds in it and evaluators
 //! need not test them again:
@@ -11,7 +11,7 @@
 //! * `int` expressions never depend on parameters, and neither do sizes of declarations outside functions and local
 //!   blocks.
 //!
-//! What only the data can tell (sizes, index bounds, constraint violations) is left to the evaluators.
+//! Properties that depend on the data (sizes, index bounds, constraint violations) are checked by the evaluators.
 
 mod dimensions;
 mod locals;
@@ -39,7 +39,7 @@ pub struct FunId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExprId(pub u32);
 
-/// What kind of name a variable is.
+/// The kind of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VarKind {
     /// Declared at the top of its block: visible in later blocks, stored or output.
@@ -62,7 +62,7 @@ pub enum VarKind {
 pub struct Var {
     /// Name in source.
     pub name: String,
-    /// Type without sizes; the sizes stand in the [`Decl`].
+    /// Type without sizes; the [`Decl`] has the sizes.
     pub ty: Type,
     /// Block of the declaration ([`BlockKind::Functions`] inside function bodies).
     pub block: BlockKind,
@@ -110,12 +110,13 @@ pub enum ExprKind {
     Transpose(Box<Expr>),
     /// `base[i, …]`: at least one index; array dimensions are consumed first, then those of the vector or matrix.
     ///
-    /// A [`Index::Single`] removes its dimension, every other index keeps it. `m[i]` of a matrix is a row vector,
-    /// `m[:, j]` a vector, `m[i, :]` a row vector. Trailing dimensions without index are kept whole.
+    /// A [`Index::Single`] removes its dimension, every other index keeps it. `m[i]` of a matrix is a row vector, `m[:,
+    /// j]` a vector, `m[i, :]` a row vector. Trailing dimensions without an index are kept whole.
     Index(Box<Expr>, Vec<Index>),
     /// `{a, b, …}`: an array, one or more elements of the element type.
     ArrayLit(Vec<Expr>),
-    /// `[a, b, …]`: a row vector of scalars, or a matrix whose rows are row vectors (`ty` tells which). `[]` is an empty row vector.
+    /// `[a, b, …]`: a row vector of scalars, or a matrix whose rows are row vectors (see `ty`). `[]` is an empty row
+    /// vector.
     RowVectorLit(Vec<Expr>),
     /// `(a, b, …)`: one (`(a,)`) or more.
     TupleLit(Vec<Expr>),
@@ -138,8 +139,8 @@ pub struct Call {
     pub callee: Callee,
     /// Arguments, each of exactly the parameter type of the chosen signature (promotions inserted).
     ///
-    /// Variadic builtins (`ode_rk45`, `reduce_sum`, …) have their [`ExprKind::FunRef`] first, then the arguments as
-    /// written, promoted to what the passed function takes.
+    /// Variadic builtins (`ode_rk45`, `reduce_sum`, …) have their [`ExprKind::FunRef`] first, then the arguments in
+    /// source order, promoted to the parameter types of the passed function.
     pub args: Vec<Expr>,
     /// Called as `_lupdf` or `_lupmf`: additive constants may be dropped.
     pub unnormalised: bool,
@@ -157,7 +158,7 @@ pub struct FunRef {
 /// What is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Callee {
-    /// A function of the Stan library; the argument types tell which of its signatures.
+    /// A function of the Stan library; the argument types determine the signature.
     Builtin(BuiltinId),
     /// A function of the `functions` block; overloads have an id each.
     User(FunId),
@@ -275,7 +276,7 @@ pub struct Stmt {
 pub enum StmtKind {
     /// A declaration.
     Decl(Decl),
-    /// `place = rhs`, or `place op= rhs` meaning `place = place op rhs`; see [`Assign`].
+    /// `part = rhs`, or `part op= rhs` meaning `part = part op rhs`; see [`Assign`].
     Assign(Assign),
     /// `target += e`: the sum of all elements of `e` is added to the log density.
     TargetPlus(Expr),
@@ -287,7 +288,8 @@ pub enum StmtKind {
     Call(Call),
     /// `print(…)`
     Print(Vec<Message>),
-    /// `reject(…)`: the point is rejected (log density −∞); in transformed data or generated quantities, see the manual.
+    /// `reject(…)`: the point is rejected (log density −∞); for transformed data or generated quantities, see the
+    /// manual.
     Reject(Vec<Message>),
     /// `fatal_error(…)`: the run ends.
     FatalError(Vec<Message>),
@@ -337,7 +339,7 @@ pub enum StmtKind {
     Continue,
     /// `return` with the value promoted to the function's result type, or without in a void function.
     Return(Option<Expr>),
-    /// `;`, or nothing left after desugaring.
+    /// `;`, or an empty statement after desugaring.
     Empty,
 }
 
@@ -363,7 +365,7 @@ pub struct Decl {
     pub init: Option<Expr>,
 }
 
-/// A type with size expressions (`int`, evaluated when the declaration is met).
+/// A type with size expressions (`int`, evaluated when the declaration is executed).
 #[derive(Clone, Debug, PartialEq)]
 pub enum SizedType {
     /// `int`
@@ -456,11 +458,11 @@ pub enum Constraint {
     RowStochastic,
 }
 
-/// An assignment. The right side and its target have the same type; in `place op= rhs` it is the operands of `op`
-/// that do, as in [`ExprKind::Binary`], and the result has the type of the place.
+/// An assignment. The right side and its target have the same type; in `part op= rhs` it is the operands of `op`
+/// that do, as in [`ExprKind::Binary`], and the result has the type of the part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assign {
-    /// Where the value goes.
+    /// The target of the value.
     pub target: LValue,
     /// The arithmetic operator of a compound assignment.
     pub op: Option<BinaryOp>,
@@ -472,25 +474,25 @@ pub struct Assign {
 #[derive(Clone, Debug, PartialEq)]
 pub enum LValue {
     /// A variable or a part of one.
-    Place(Place),
+    Part(VariablePart),
     /// `(a, b, …) = tuple`; no variable occurs twice. Never with an operator.
     Tuple(Vec<LValue>),
 }
 
 /// A variable, then from left to right the accesses into it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Place {
+pub struct VariablePart {
     /// The variable.
     pub var: VarId,
     /// Accesses, outermost container first; empty for the whole variable.
     pub path: Vec<Access>,
-    /// Type of the place.
+    /// Type of the part.
     pub ty: Type,
     /// Where it stands.
     pub span: Span,
 }
 
-/// One step into a place.
+/// One step into a part.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Access {
     /// `[i, …]`, as in [`ExprKind::Index`].
@@ -501,9 +503,10 @@ pub enum Access {
 
 /// `x ~ f(a, …) T[lower, upper]`: adds the density without its additive constants.
 ///
-/// With truncation the log density becomes −∞ if an element of `x` lies outside, and otherwise loses, for every
-/// element of the broadcast arguments, `lccdf(lower)`, `lcdf(upper)`, or `log_diff_exp(lcdf(upper), lcdf(lower))`. For
-/// a discrete `f` (an `_lpmf`) the distribution functions are taken at `lower − 1`, for the mass at `lower` is kept.
+/// With truncation the log density becomes −∞ if an element of `x` is outside. Otherwise it is reduced, for every
+/// element of the broadcast arguments, by `lccdf(lower)`, `lcdf(upper)`, or `log_diff_exp(lcdf(upper), lcdf(lower))`.
+/// For a discrete `f` (an `_lpmf`) the distribution functions are evaluated at `lower − 1`, because the mass at `lower`
+/// is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tilde {
     /// The `_lpdf` or `_lpmf`, to be called as `_lupdf` or `_lupmf`.
@@ -514,7 +517,8 @@ pub struct Tilde {
     pub truncation: Option<Truncation>,
 }
 
-/// The truncation of a [`Tilde`]; at least one bound. Its distribution functions take a scalar bound, then `args[1..]`.
+/// The truncation of a [`Tilde`]; at least one bound. Its distribution functions receive a scalar bound, then
+/// `args[1..]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truncation {
     /// Lower bound: `int` if the distribution functions take an `int`, else `real`.
@@ -527,7 +531,7 @@ pub struct Truncation {
     pub lccdf: Callee,
 }
 
-/// What the suffix of a function's name makes of it.
+/// The kind of a function by the suffix of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FunctionKind {
     /// No special suffix.
@@ -549,7 +553,7 @@ pub enum FunctionKind {
 }
 
 impl FunctionKind {
-    /// The kind a name's suffix asks for.
+    /// The kind that a name's suffix implies.
     pub fn of_name(name: &str) -> FunctionKind {
         const SUFFIXES: [(&str, FunctionKind); 7] = [
             ("_lpdf", FunctionKind::Lpdf),
@@ -572,10 +576,10 @@ impl FunctionKind {
 pub struct Function {
     /// Name in source; overloads share it.
     pub name: String,
-    /// What its suffix makes of it. In `_lpdf` and `_lpmf` bodies, `_lupdf` calls and `~` keep their constants unless
-    /// the function itself was called unnormalised.
+    /// The kind by its suffix. In `_lpdf` and `_lpmf` bodies, `_lupdf` calls and `~` keep their constants unless the
+    /// function itself was called unnormalised.
     pub kind: FunctionKind,
-    /// The arguments' variables; types and `data` qualifiers stand in [`Program::vars`].
+    /// The variables of the arguments; [`Program::vars`] has their types and `data` qualifiers.
     pub args: Vec<VarId>,
     /// Result type, or [`Type::Void`].
     pub result: Type,
@@ -623,7 +627,7 @@ impl Program {
         &self.functions[id.0 as usize]
     }
 
-    /// The name of what is called.
+    /// The name of the called function.
     pub fn callee_name(&self, callee: Callee) -> &str {
         match callee {
             Callee::Builtin(id) => id.name(),
@@ -631,8 +635,8 @@ impl Program {
         }
     }
 
-    /// Whether data of this declaration are the length of a variable of the data block that is known by its name: the
-    /// rows of a table, where that variable is one of its columns.
+    /// Whether data of this declaration are the length of a variable of the data block with a given name: the rows of a
+    /// table, if that variable is one of its columns.
     pub fn is_length(&self, decl: &Decl, known: impl Fn(&str) -> bool) -> bool {
         let sized = |other: &Decl| match &other.ty {
             SizedType::Vector(n) | SizedType::RowVector(n) | SizedType::Array(n, _) => {

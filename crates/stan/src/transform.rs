@@ -1,11 +1,11 @@
 //! Stan's transforms between constrained values and unconstrained coordinates.
 //!
 //! A parameter is declared with a constraint; inference works on ℝᵈ. [`Transform`] maps coordinates to the constrained
-//! value with the log absolute determinant of the Jacobian, and back. Where the value has more scalars than coordinates
-//! (a simplex, a correlation matrix) the determinant is that of the map to its free scalars, as stated at each
-//! transform; for `unit_vector` and its kin it is Stan's convention, not a determinant.
+//! value with the log absolute determinant of the Jacobian, and back. If the value has more scalars than coordinates (a
+//! simplex, a correlation matrix), the determinant is that of the map to its free scalars, as stated at each transform.
+//! For `unit_vector` and related types it is Stan's convention, not a determinant.
 //!
-//! The transforms are those of Stan 2.37 and later: simplexes, stochastic matrices and zero-sum vectors go through the
+//! The transforms are those of Stan 2.37 and later: simplexes, stochastic matrices and zero-sum vectors use the
 //! isometric log-ratio basis. They are plain scalar code on column-major values.
 
 mod checks;
@@ -115,8 +115,8 @@ impl Transform {
         )
     }
 
-    /// What coordinate `i` of one `rows × cols` value, or of an array whose elements are transformed alone, is of what is
-    /// reported. A simplex and correlations have no coordinates of single values.
+    /// The relation of coordinate `i` of one `rows × cols` value, or of an array with separately transformed elements,
+    /// to the reported value. A simplex and correlations have no coordinates of single values.
     pub fn scale(&self, i: usize, cols: usize) -> Scale {
         let log = |is| if is { Scale::Log } else { Scale::Identity };
         match self {
@@ -138,7 +138,7 @@ impl Transform {
     /// the log absolute Jacobian determinant.
     ///
     /// # Panics
-    /// When `z` does not have [`Transform::coordinates`] elements: a caller's bug.
+    /// Panics if `z` does not have [`Transform::coordinates`] elements: a caller's bug.
     pub fn constrain(&self, z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) -> f64 {
         assert_eq!(z.len(), self.coordinates(rows, cols), "coordinates");
         let mut each = |f: &dyn Fn(usize, f64) -> (f64, f64)| {
@@ -182,7 +182,7 @@ impl Transform {
     /// Appends the coordinates of the constrained value `x` (column after column) to `out`.
     ///
     /// # Errors
-    /// When `x` violates the constraint; the text says how. `out` is then as it was.
+    /// Fails if `x` violates the constraint; the text says how. `out` is then unchanged.
     pub fn unconstrain(
         &self,
         x: &[f64],
@@ -216,11 +216,10 @@ impl Transform {
         Ok(())
     }
 
-    /// Whether the `rows × cols` value `x` satisfies the constraint, to Stan's tolerance of 10⁻⁸ where it is an
-    /// equation.
+    /// Whether the `rows × cols` value `x` satisfies the constraint, to Stan's tolerance of 10⁻⁸ for equations.
     ///
     /// # Errors
-    /// When it does not.
+    /// Fails if it does not.
     pub fn check(&self, x: &[f64], rows: usize, cols: usize) -> Result<(), Violation> {
         checks::check(self, x, rows, cols)
     }
@@ -255,11 +254,11 @@ pub struct Violation {
     pub element: Option<usize>,
     /// What is expected: `at least 0`, `a simplex, whose elements sum to 1`.
     pub expected: String,
-    /// What was found instead.
+    /// The found value.
     pub found: String,
 }
 
-/// Whether place `i` in the rows of a lower triangle of so many columns is on the diagonal.
+/// Whether position `i` in the rows of a lower triangle with this number of columns is on the diagonal.
 fn is_on_diagonal(i: usize, cols: usize) -> bool {
     let ends = (0..cols).scan(0, |before, row| {
         *before += row + 1;

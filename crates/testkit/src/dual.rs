@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// What a model may do with its numbers.
+/// The operations that a model may use on its numbers.
 pub trait Real:
     Copy
     + Add<Output = Self>

@@ -1,13 +1,13 @@
-//! Texts that are kept in files beside the tests, so that a change of them is seen and read.
+//! Texts stored in files beside the tests, so that their changes are reviewed.
 
 use std::path::Path;
 
-/// Compares a text with the one kept in `tests/golden/NAME` of the crate whose manifest stands in `folder`
-/// (`env!("CARGO_MANIFEST_DIR")`). With `JENSEN_GOLDEN=update` in the environment the file is written instead: the
-/// difference is then read before it is committed.
+/// Compares a text with the one stored in `tests/golden/NAME` of the crate whose manifest is in `folder`
+/// (`env!("CARGO_MANIFEST_DIR")`). With `JENSEN_GOLDEN=update` in the environment the file is written instead; read the
+/// difference before you commit it.
 ///
 /// # Panics
-/// When the texts differ, with the first line that does, or the file cannot be read or written.
+/// Panics if the texts differ, with the first line that does, or the file cannot be read or written.
 pub fn golden(folder: &str, name: &str, text: &str) {
     let path = Path::new(folder).join("tests/golden").join(name);
     if std::env::var_os("JENSEN_GOLDEN").is_some_and(|what| what == "update") {

@@ -21,7 +21,7 @@ impl CorrelatedGaussian {
     /// A Gaussian with unit evidence.
     ///
     /// # Panics
-    /// When the precision (row-major, symmetric) is not positive definite.
+    /// Panics if the precision (row-major, symmetric) is not positive definite.
     pub fn new(mean: Vec<f64>, precision: Vec<f64>) -> Self {
         let d = mean.len();
         let mut l = precision.clone();
@@ -228,8 +228,7 @@ impl ScalarModel for LogisticRegression {
     }
 }
 
-/// Normal regression with flat priors on the coefficients and on log σ (the last coordinate); rows
-/// of `x` are records.
+/// Normal regression with flat priors on the coefficients and on log σ (the last coordinate); rows of `x` are records.
 #[derive(Clone, Debug)]
 pub struct LinearRegression {
     /// Records × coefficients, row-major.

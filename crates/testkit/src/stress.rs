@@ -34,7 +34,7 @@ impl Default for StressSettings {
 pub struct Failure {
     /// The unconstrained point.
     pub point: Vec<f64>,
-    /// What is wrong, with both numbers.
+    /// The failure, with both numbers.
     pub what: String,
 }
 
@@ -84,8 +84,8 @@ fn single<D: LogDensity>(density: &D, ws: &mut D::Workspace, point: &[f64]) -> (
     (value[0], grad)
 }
 
-/// Tests `value_grad` against `value` by differences, and a batch against its lanes one at a time.
-/// Points whose value is not finite are skipped. Returns the failures; none means well.
+/// Tests `value_grad` against `value` by differences, and a batch against its lanes one at a time. Points whose value
+/// is not finite are skipped. Returns the failures; an empty list is a success.
 pub fn stress<D: LogDensity>(density: &D, settings: &StressSettings) -> Vec<Failure> {
     let dim = density.dim();
     let points = random_points(dim, settings);

@@ -116,7 +116,7 @@ class BayesianLogistic(Classes, _Linear):
     link : {"logit", "probit"}
         Of two classes.
     bound : str, optional
-        What is maximised: ``"exact"`` is the expectation itself, and gives the Gaussian closest to the posterior by
+        The objective: ``"exact"`` is the expectation itself, and gives the Gaussian closest to the posterior by
         its divergence.
     fit_intercept, intercept_variance, standardise, hyperparameters, max_iter, random_state, threads
         As for ``BayesianLinear``.

@@ -46,7 +46,7 @@ class GaussianProcessClassifier(Classes, _GaussianProcess):
     link : {"logit", "probit"}
         Of two classes; more than two are multinomial logits.
     bound : str, optional
-        What is maximised: the expectation itself unless given; ``"tilted"`` has a dual, which certifies how close to its
+        The objective: the expectation itself unless given; ``"tilted"`` has a dual, which certifies how close to its
         maximum it is, and learns variances that are too small.
     standardise : bool
         Fit columns, and normal responses, in standard deviations from their means; what is reported is in their own

@@ -15,6 +15,8 @@ asked <- commandArgs(trailingOnly = TRUE)
 
 if (asked[[1]] == "--brm") {
   options(mc.cores = 1)
+  # Debian keeps the headers of Boost outside of its package BH.
+  if (!nzchar(system.file("include", package = "BH"))) rstan::rstan_options(boost_lib = "/usr/include")
   spent <- function(call) sum(system.time(call)[c("user.self", "sys.self", "user.child", "sys.child")])
   for (name in asked[-1]) {
     compiled <- NULL

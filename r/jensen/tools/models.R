@@ -3,7 +3,7 @@
 #   JENSEN=path/to/jensen Rscript r/jensen/tools/models.R [NAME...]
 #
 # Prints a row a model: verdict, seconds, the largest distance of a mean from that of the long run in standard errors of the difference and
-# in standard deviations, the ratio of standard deviations that is farthest from one, and which functions of brms failed. Exits with 1 where
+# in standard deviations, the ratio of standard deviations that is farthest from one and its variable, and which functions of brms failed. Exits with 1 where
 # one did. long_runs.csv has the long runs; long_runs.R and long_runs.py say how they were made.
 
 suppressPackageStartupMessages({
@@ -28,29 +28,32 @@ uses <- list(
   as_draws = function(fit, m) as_draws_df(fit)
 )
 
-# Means and standard deviations of the draws beside those of the long run. The error of a mean of draws has two parts: the draws that were
-# kept are finitely many, and so are those that they were chosen from (`mcse`).
+# Means and standard deviations of the draws beside those of the long run, of all scalars that have both and are no constants. The error of
+# a mean of draws has two parts: the draws that were kept are finitely many, and draws of a refined fit are dependent (`mcse`).
 distances <- function(fit, info, name) {
   draws <- jensen_load(fit$jensen$folder)$draws()
-  theirs <- long[long$model == name & long$variable %in% colnames(draws) & long$sd > 0, ]
+  own <- info$parameters
+  known <- own$name[!is.na(own$mean) & !is.na(own$sd)]
+  theirs <- long[long$model == name & long$variable %in% known & long$sd > 1e-10, ]
   ours <- draws[, theirs$variable, drop = FALSE]
   mean <- colMeans(ours)
   sd <- apply(ours, 2, stats::sd)
-  rows <- match(theirs$variable, info$parameters$name)
-  error <- sqrt(theirs$mcse^2 + info$parameters$mcse[rows]^2 + sd^2 / nrow(ours))
+  mcse <- if (!is.null(fit$jensen$ess)) own$mcse[match(theirs$variable, own$name)] else 0
+  error <- sqrt(theirs$mcse^2 + mcse^2 + sd^2 / nrow(ours))
   ratio <- sd / theirs$sd
   list(
     count = nrow(theirs),
     errors = max(abs(mean - theirs$mean) / error),
     distance = max(abs(mean - theirs$mean) / theirs$sd),
-    ratio = ratio[[which.max(abs(log(ratio)))]]
+    ratio = ratio[[which.max(abs(log(ratio)))]],
+    variable = theirs$variable[[which.max(abs(log(ratio)))]]
   )
 }
 
 asked <- commandArgs(trailingOnly = TRUE)
 failures <- 0
 seconds <- numeric()
-cat(sprintf("%-15s %-8s %7s %7s %6s %6s %6s %6s  %s\n", "model", "verdict", "seconds", "fit", "means", "errors", "sds", "ratio",
+cat(sprintf("%-15s %-8s %7s %7s %6s %6s %6s %6s %-15s  %s\n", "model", "verdict", "seconds", "fit", "means", "errors", "sds", "ratio", "of",
             "functions of brms that failed"))
 for (name in if (length(asked)) asked else names(models)) {
   m <- models[[name]]
@@ -79,8 +82,8 @@ for (name in if (length(asked)) asked else names(models)) {
   failures <- failures + length(failed)
   seconds <- c(seconds, took)
   far <- distances(fit, info, name)
-  cat(sprintf("%-15s %-8s %7.1f %7.2f %6d %6.1f %6.3f %6.2f  %s\n", name, if (fit$jensen$trusted) "trusted" else "NOT", took,
-              sum(unlist(info$seconds)), far$count, far$errors, far$distance, far$ratio,
+  cat(sprintf("%-15s %-8s %7.1f %7.2f %6d %6.1f %6.3f %6.2f %-15s  %s\n", name, if (fit$jensen$trusted) "trusted" else "NOT", took,
+              sum(unlist(info$seconds)), far$count, far$errors, far$distance, far$ratio, far$variable,
               if (length(failed)) paste(failed, collapse = "; ") else "none"))
   if (!fit$jensen$trusted) cat("   ", gsub("\n", "\n    ", fit$jensen$verdict), "\n")
   flush(stdout())

@@ -1,20 +1,21 @@
 //! Conditionally structured Gaussians: ω = (mean and lower factor of the global parameters, then a row of weights for each mean of a local parameter and
 //! each entry of the local parameters' factor).
 //!
-//! Global parameters are the coordinates with many second-order neighbours, as scales and locations of hierarchies and of series have;
-//! they get any covariance, `z_h = μ + A x`. Given them the local parameters are Gaussian (Tan, Bhaskaran and Nott, *Conditionally
-//! structured variational Gaussian approximation with importance weights*, Statistics and Computing 30, 2020): with ε standard
-//! normal, from the last in the order of elimination up,
+//! Global parameters are the coordinates with many second-order neighbours, as scales and locations of hierarchies and
+//! of series have; they get any covariance, `z_h = μ + A x`. Given the global parameters, the local parameters are
+//! Gaussian (Tan, Bhaskaran and Nott, *Conditionally structured variational Gaussian approximation with importance
+//! weights*, Statistics and Computing 30, 2020): with ε standard normal, from the last in the order of elimination up,
 //!
 //! ```text
 //! z_j = m_j + y_j,    y_j = e^(−a_j) ε_j − Σ_i r_ij y_i    (i after j, at the entries of a sparse Cholesky factor),
 //! ```
 //!
-//! so that the precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse where the density has no second
-//! derivative. Means, logarithms of scales and regressions each are a weighted sum of features of x: 1, `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`,
-//! which is x nearly as far as a normal goes, so that a scale follows a funnel into its neck, and products of
-//! `s(x) = x / √(1 + x²/c²)`, which bend near the middle. Of regressions s takes the place of h: one beyond 1 in size would
-//! explode along a chain. All are bounded, so that far out in a long tail of a global parameter the local parameters stay what they were at its beginning.
+//! so the precision is `L Lᵀ` with `L_jj = e^(a_j)` and `L_ij = e^(a_j) r_ij`, sparse if the density has no second
+//! derivative. Means, logarithms of scales and regressions each are a weighted sum of features of x: 1,
+//! `h(x) = x / (1 + (x/d)¹⁶)^(1/16)`, which equals x over almost the whole range of a normal, so that a scale follows a funnel into
+//! its neck, and products of `s(x) = x / √(1 + x²/c²)`, which are curved near the middle. In regressions s replaces h,
+//! because a coefficient beyond 1 in size would explode along a chain. All features are bounded, so that far out in a
+//! long tail of a global parameter the local parameters stay as they were at its beginning.
 //!
 //! The Jacobian is triangular, so that the density is exact, and moments of the features are integrals over one normal.
 
@@ -25,7 +26,7 @@ use jensen_math::constants::HALF_LOG_TWO_PI;
 use rayon::prelude::*;
 
 use super::globals::{
-    Featured, Features, MOST_GLOBALS, Order, Row, Rows, RowsMut, WIDTH, Weights, add_products,
+    Featured, Features, LaneRow, MOST_GLOBALS, Order, Rows, RowsMut, WIDTH, Weights, add_products,
     globals_of, nodes, pull_noise, solve, spread_all, weighted,
 };
 use super::mean_field::standard_normal;
@@ -42,36 +43,36 @@ pub struct Conditional {
     locals: Vec<usize>,
     features: Features,
     symbolic: Arc<Symbolic>,
-    /// Which of the local parameters' directions show their Hessian, and the pattern of that.
+    /// The directions of the local parameters that determine their Hessian, and its pattern.
     colouring: Arc<Colouring>,
     pattern: Option<Arc<Pattern>>,
 }
 
-/// Of a block of lanes: what was computed on the way to the draws.
+/// Intermediate results of a block of lanes.
 #[derive(Default)]
 struct Pass {
-    x: Vec<Row>,
+    x: Vec<LaneRow>,
     features: Featured,
-    noise: Vec<Row>,
+    noise: Vec<LaneRow>,
     /// `z − m` and `e^(−a)` of the local parameters.
-    y: Vec<Row>,
-    scale: Vec<Row>,
+    y: Vec<LaneRow>,
+    scale: Vec<LaneRow>,
 }
 
 /// The same of many lanes, without their noise, in memory that lasts from one use to the next.
 #[derive(Default)]
 pub(crate) struct Passes {
     blocks: Vec<Pass>,
-    /// Rows of a block that is not whole: those that are read, and those that are written.
-    given: Vec<Row>,
-    made: Vec<Row>,
+    /// Buffers for an incomplete block: rows to read and rows to write.
+    given: Vec<LaneRow>,
+    made: Vec<LaneRow>,
 }
 
 impl Conditional {
     /// Lanes that are worked on together.
     pub(crate) const BLOCK: usize = WIDTH;
 
-    /// The family on a space; where that tells no pattern, or one without global parameters, all coordinates are local parameters.
+    /// The family on a space. Without a known pattern or global parameters, all coordinates are local parameters.
     pub fn new(space: Space) -> Self {
         let mut globals = space.pattern.as_deref().map_or_else(Vec::new, globals_of);
         globals.truncate(MOST_GLOBALS);
@@ -105,8 +106,8 @@ impl Conditional {
         }
     }
 
-    /// Whether a density of this space has global parameters, no more than this family takes, and given them a factor of at most so many
-    /// places.
+    /// Whether a density on this space has global parameters, at most as many as this family takes, and given them a
+    /// factor with at most this number of nonzeros.
     pub fn suits(space: &Space, most: usize) -> bool {
         let Some(pattern) = space.pattern.as_deref() else {
             return false;
@@ -140,7 +141,7 @@ impl Conditional {
         &self.symbolic
     }
 
-    /// Directions, `dim × columns`, whose Hessian products show the local parameters' part of the Hessian.
+    /// Directions, `dim × columns`, whose Hessian products determine the local parameters' part of the Hessian.
     pub(crate) fn local_directions(&self) -> Vec<f64> {
         let own = self.colouring.directions();
         let columns = own.len().checked_div(self.locals.len()).unwrap_or(0);
@@ -153,7 +154,7 @@ impl Conditional {
         out
     }
 
-    /// The local parameters' part of a matrix at the places, from its products with these directions (`dim × columns`).
+    /// The local parameters' part of a matrix at the nonzeros, from its products with these directions (`dim × columns`).
     pub(crate) fn gathered(&self, products: &[f64]) -> Vec<f64> {
         let columns = products.len() / self.space.dim;
         let mut own = vec![0.0; self.locals.len() * columns];
@@ -166,7 +167,7 @@ impl Conditional {
             .gathered(&self.colouring, self.pattern.as_deref(), &own)
     }
 
-    /// Where the weights begin, those of the means first, then those of the places.
+    /// Offset of the weights: first those of the means, then those of the nonzeros.
     fn start(&self) -> usize {
         let k = self.globals.len();
         k + k * (k + 1) / 2
@@ -182,25 +183,25 @@ impl Conditional {
         omega
     }
 
-    /// Place of an element of A.
+    /// Nonzero of an element of A.
     fn element(&self, i: usize, k: usize) -> usize {
         self.globals.len() + i * (i + 1) / 2 + k
     }
 
-    /// Weights of means, and of places.
+    /// Weights of means, and of nonzeros.
     fn weights<'a>(&self, omega: &'a [f64]) -> Weights<'a> {
         let count = self.locals.len() * self.features.count();
-        let (means, places) = omega[self.start()..].split_at(count);
-        Weights { means, places }
+        let (means, nonzeros) = omega[self.start()..].split_at(count);
+        Weights { means, nonzeros }
     }
 
     /// The sum of the weights of all log scales.
     fn stretch(&self, omega: &[f64]) -> Vec<f64> {
-        let (f, places) = (self.features.count(), self.weights(omega).places);
+        let (f, nonzeros) = (self.features.count(), self.weights(omega).nonzeros);
         let mut out = vec![0.0; f];
         for j in 0..self.locals.len() {
             let p = self.symbolic.diagonal(j);
-            for (out, t) in out.iter_mut().zip(&places[p * f..(p + 1) * f]) {
+            for (out, t) in out.iter_mut().zip(&nonzeros[p * f..(p + 1) * f]) {
                 *out += t;
             }
         }
@@ -232,8 +233,8 @@ impl Conditional {
         each.collect()
     }
 
-    /// Rows of a block of lanes, the last lanes zero where there are no more.
-    fn block(rows: Lanes<'_>, which: impl Iterator<Item = usize>, first: usize) -> Vec<Row> {
+    /// Rows of a block of lanes; missing lanes at the end are zero.
+    fn block(rows: Lanes<'_>, which: impl Iterator<Item = usize>, first: usize) -> Vec<LaneRow> {
         let width = WIDTH.min(rows.lanes() - first);
         let row = |i| {
             let given = &rows.row(i)[first..first + width];
@@ -254,7 +255,7 @@ impl Conditional {
     }
 
     /// Writes the rows of global parameters, then of local parameters, of blocks.
-    fn place(&self, blocks: Vec<(usize, Vec<Row>)>, out: &mut LanesMut<'_>) {
+    fn arrange(&self, blocks: Vec<(usize, Vec<LaneRow>)>, out: &mut LanesMut<'_>) {
         for (first, rows) in blocks {
             for (&c, row) in self.globals.iter().chain(&self.locals).zip(&rows) {
                 Self::write(row, first, out.row_mut(c));
@@ -262,14 +263,14 @@ impl Conditional {
         }
     }
 
-    /// Writes the row of a block where its lanes are, as far as there are any.
-    fn write(row: &Row, first: usize, out: &mut [f64]) {
+    /// Writes the row of a block to its lanes that exist.
+    fn write(row: &LaneRow, first: usize, out: &mut [f64]) {
         let width = WIDTH.min(out.len() - first);
         out[first..first + width].copy_from_slice(&row[..width]);
     }
 
     /// Rows of the global parameters, then of the local parameters.
-    fn ordered(&self, rows: Lanes<'_>, first: usize) -> (Vec<Row>, Vec<Row>) {
+    fn ordered(&self, rows: Lanes<'_>, first: usize) -> (Vec<LaneRow>, Vec<LaneRow>) {
         let of = |which: &[usize]| Self::block(rows, which.iter().copied(), first);
         (of(&self.globals), of(&self.locals))
     }
@@ -314,7 +315,7 @@ impl Conditional {
     }
 
     /// `μ + A x`.
-    fn global_rows(&self, omega: &[f64], shift: bool, x: &[Row]) -> Vec<Row> {
+    fn global_rows(&self, omega: &[f64], shift: bool, x: &[LaneRow]) -> Vec<LaneRow> {
         let row = |i: usize| {
             let mut out = [if shift { omega[i] } else { 0.0 }; WIDTH];
             for (k, x) in x.iter().enumerate().take(i + 1) {
@@ -327,7 +328,7 @@ impl Conditional {
     }
 
     /// Draws of a block: global parameters, then local parameters.
-    fn draws(&self, omega: &[f64], pass: &Pass) -> Vec<Row> {
+    fn draws(&self, omega: &[f64], pass: &Pass) -> Vec<LaneRow> {
         let means = self.weights(omega).means;
         let mut out = self.global_rows(omega, true, &pass.x);
         out.resize(self.dim(), [0.0; WIDTH]);
@@ -339,8 +340,8 @@ impl Conditional {
         out
     }
 
-    /// Derivatives by a block's noise, global parameters then local parameters, from those by the draws, of which global parameters and local parameters stand in the order
-    /// given; with those of the log Jacobian where `stretched`.
+    /// Derivatives with respect to a block's noise, global parameters first, from derivatives with respect to the
+    /// draws, whose global and local parameters are in the given order. Includes the log Jacobian if `stretched`.
     fn pulled(
         &self,
         omega: &[f64],
@@ -368,7 +369,7 @@ impl Conditional {
             out,
             &mut by_feature,
         );
-        let of_globals: Vec<Row> = (0..k).map(|i| *grad.row(globals.of(i))).collect();
+        let of_globals: Vec<LaneRow> = (0..k).map(|i| *grad.row(globals.of(i))).collect();
         let mut by_globals = self.globals_transposed(omega, &of_globals);
         self.features.pull(&pass.x, &by_feature, &mut by_globals);
         for (i, row) in by_globals.into_iter().enumerate() {
@@ -377,7 +378,7 @@ impl Conditional {
     }
 
     /// `Aᵀ g`.
-    fn globals_transposed(&self, omega: &[f64], grad: &[Row]) -> Vec<Row> {
+    fn globals_transposed(&self, omega: &[f64], grad: &[LaneRow]) -> Vec<LaneRow> {
         let mut out = vec![[0.0; WIDTH]; self.globals.len()];
         for (i, row) in grad.iter().enumerate() {
             let a = &omega[self.element(i, 0)..=self.element(i, i)];
@@ -386,7 +387,7 @@ impl Conditional {
         out
     }
 
-    /// The draws of noise, and what [`pull_density`](Self::pull_density) needs of the way to them.
+    /// The draws for given noise, and the intermediate results that [`pull_density`](Self::pull_density) needs.
     pub(crate) fn passes(
         &self,
         omega: &[f64],
@@ -448,10 +449,15 @@ impl Conditional {
         }
     }
 
-    /// Adjoints of the rows of weights of places, of a gradient by the draws.
-    fn adjoints(&self, values: &[Row], pass: &Pass, grad: &[Row]) -> (Vec<Row>, Vec<Row>) {
+    /// Adjoints of the rows of weights of nonzeros, of a gradient by the draws.
+    fn adjoints(
+        &self,
+        values: &[LaneRow],
+        pass: &Pass,
+        grad: &[LaneRow],
+    ) -> (Vec<LaneRow>, Vec<LaneRow>) {
         let mut by_y = grad.to_vec();
-        let mut out = vec![[0.0; WIDTH]; self.symbolic.places()];
+        let mut out = vec![[0.0; WIDTH]; self.symbolic.nonzeros()];
         for j in 0..self.locals.len() {
             let own = by_y[j];
             let p = self.symbolic.diagonal(j);
@@ -468,16 +474,16 @@ impl Conditional {
         (by_y, out)
     }
 
-    /// Values of the places' rows.
-    fn values(&self, omega: &[f64], features: &Featured) -> Vec<Row> {
-        let places = self.weights(omega).places;
+    /// Values of the nonzeros' rows.
+    fn values(&self, omega: &[f64], features: &Featured) -> Vec<LaneRow> {
+        let nonzeros = self.weights(omega).nonzeros;
         let f = self.features.count();
-        let mut out = vec![[0.0; WIDTH]; self.symbolic.places()];
-        weighted(places, &features.bounded, &mut out);
+        let mut out = vec![[0.0; WIDTH]; self.symbolic.nonzeros()];
+        weighted(nonzeros, &features.bounded, &mut out);
         for j in 0..self.locals.len() {
             let p = self.symbolic.diagonal(j);
             weighted(
-                &places[p * f..(p + 1) * f],
+                &nonzeros[p * f..(p + 1) * f],
                 &features.plain,
                 &mut out[p..=p],
             );
@@ -486,7 +492,7 @@ impl Conditional {
     }
 
     /// Tangents of y, for a direction.
-    fn tangents(&self, values: &[Row], turned: &[Row], pass: &Pass) -> Vec<Row> {
+    fn tangents(&self, values: &[LaneRow], turned: &[LaneRow], pass: &Pass) -> Vec<LaneRow> {
         let mut out = vec![[0.0; WIDTH]; self.locals.len()];
         for j in (0..self.locals.len()).rev() {
             let p = self.symbolic.diagonal(j);
@@ -505,7 +511,7 @@ impl Conditional {
     }
 
     /// `out[row, f] += Σ_lanes adjoint φ_f` for the rows of weights of entries.
-    fn add_weights(&self, features: &Featured, adjoints: &[Row], out: &mut [f64]) {
+    fn add_weights(&self, features: &Featured, adjoints: &[LaneRow], out: &mut [f64]) {
         add_products(&features.bounded, adjoints, out);
         let f = self.features.count();
         for j in 0..self.locals.len() {
@@ -516,14 +522,17 @@ impl Conditional {
         }
     }
 
-    /// The local parameters' factor where the global parameters are at x.
+    /// The local parameters' factor, given the global parameters at x.
     fn factor_at(&self, omega: &[f64], x: &[f64]) -> Vec<f64> {
-        let (f, places) = (self.features.count(), self.weights(omega).places);
+        let (f, nonzeros) = (self.features.count(), self.weights(omega).nonzeros);
         let (plain, bounded) = (self.features.at(x), self.features.bounded_at(x));
-        let mut factor: Vec<f64> = places.chunks(f).map(|theta| dot(theta, &bounded)).collect();
+        let mut factor: Vec<f64> = nonzeros
+            .chunks(f)
+            .map(|theta| dot(theta, &bounded))
+            .collect();
         for j in 0..self.locals.len() {
             let p = self.symbolic.diagonal(j);
-            factor[p] = dot(&places[p * f..(p + 1) * f], &plain).exp();
+            factor[p] = dot(&nonzeros[p * f..(p + 1) * f], &plain).exp();
             for (q, _) in self.symbolic.below(j) {
                 factor[q] *= factor[p];
             }
@@ -540,7 +549,7 @@ impl Conditional {
     }
 }
 
-/// The pattern among some coordinates, numbered by their place in the list.
+/// The pattern among some coordinates, numbered by their position in the list.
 fn among(pattern: &Pattern, which: &[usize]) -> Pattern {
     let mut number = vec![u32::MAX; pattern.dim()];
     for (j, &i) in which.iter().enumerate() {
@@ -569,7 +578,7 @@ impl Family for Conditional {
         self.dim()
     }
     fn parameters(&self) -> usize {
-        let rows = self.locals.len() + self.symbolic.places();
+        let rows = self.locals.len() + self.symbolic.nonzeros();
         self.start() + rows * self.features.count()
     }
     fn free_rows(&self) -> usize {
@@ -605,7 +614,8 @@ impl Family for Conditional {
         }
         out
     }
-    /// Of the local parameters, the variance of their means, and the mean of their variances over the global parameters.
+    /// For local parameters, the sum of the variance of their means and the mean of their variances over the global
+    /// parameters.
     fn marginal_sd(&self, omega: &[f64]) -> Vec<f64> {
         let nodes = nodes(self.globals.len());
         let each: Vec<Vec<f64>> = nodes
@@ -661,7 +671,7 @@ impl Family for Conditional {
         let blocks = Self::blocks(noise.lanes(), |first| {
             self.draws(omega, &self.pass(omega, noise, first))
         });
-        self.place(blocks, &mut z);
+        self.arrange(blocks, &mut z);
     }
     fn push(&self, omega: &[f64], direction: &[f64], noise: Lanes<'_>, mut out: LanesMut<'_>) {
         let blocks = Self::blocks(noise.lanes(), |first| {
@@ -676,7 +686,7 @@ impl Family for Conditional {
             };
             self.draws(direction, &tangents)
         });
-        self.place(blocks, &mut out);
+        self.arrange(blocks, &mut out);
     }
     fn pull(&self, omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]) {
         let (means, n) = (self.start(), self.locals.len());
@@ -692,9 +702,9 @@ impl Family for Conditional {
                     own[self.element(i, k)] = dot(g, x);
                 }
             }
-            let (of_means, of_places) = own[means..].split_at_mut(n * self.features.count());
+            let (of_means, of_nonzeros) = own[means..].split_at_mut(n * self.features.count());
             add_products(&pass.features.plain, &locals, of_means);
-            self.add_weights(&pass.features, &adjoints, of_places);
+            self.add_weights(&pass.features, &adjoints, of_nonzeros);
             own
         });
         for (_, block) in blocks {
@@ -721,8 +731,8 @@ impl Family for Conditional {
             let (by_y, _) = self.adjoints(&values, &pass, &locals);
             let adjoints = self.turned_adjoints(&values, &turned, &pass, &by_y, &tangents);
             let mut own = vec![0.0; omega.len()];
-            let (_, of_places) = own[start..].split_at_mut(n * self.features.count());
-            self.add_weights(&pass.features, &adjoints, of_places);
+            let (_, of_nonzeros) = own[start..].split_at_mut(n * self.features.count());
+            self.add_weights(&pass.features, &adjoints, of_nonzeros);
             own
         });
         for (_, block) in blocks {
@@ -736,7 +746,8 @@ impl Family for Conditional {
             *out -= log_det;
         }
     }
-    /// With `g = ∇_z log q`, `−ε − ∇_ε log |∂z/∂ε| = (∂z/∂ε)ᵀ g`: of the local parameters `g = −L ε`, then the global parameters.
+    /// With `g = ∇_z log q`, `−ε − ∇_ε log |∂z/∂ε| = (∂z/∂ε)ᵀ g`: for local parameters `g = −L ε`, then the global
+    /// parameters follow.
     fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
         let (k, stretch) = (self.globals.len(), self.stretch(omega));
         let blocks = Self::blocks(noise.lanes(), |first| {
@@ -787,9 +798,10 @@ impl Family for Conditional {
             globals.append(&mut locals);
             globals
         });
-        self.place(blocks, &mut out);
+        self.arrange(blocks, &mut out);
     }
-    /// The Fisher information where the global parameters are at their mean, without what couples features, or regressions of one column.
+    /// The Fisher information at the mean of the global parameters, without terms that couple features or regressions
+    /// of one column.
     fn precondition(
         &self,
         omega: &[f64],
@@ -844,17 +856,17 @@ impl Family for Conditional {
 }
 
 impl Conditional {
-    /// How the places' adjoints change in a direction, at a fixed gradient.
+    /// How the nonzeros' adjoints change in a direction, at a fixed gradient.
     fn turned_adjoints(
         &self,
-        values: &[Row],
-        turned: &[Row],
+        values: &[LaneRow],
+        turned: &[LaneRow],
         pass: &Pass,
-        by_y: &[Row],
-        tangents: &[Row],
-    ) -> Vec<Row> {
+        by_y: &[LaneRow],
+        tangents: &[LaneRow],
+    ) -> Vec<LaneRow> {
         let mut change = vec![[0.0; WIDTH]; self.locals.len()];
-        let mut out = vec![[0.0; WIDTH]; self.symbolic.places()];
+        let mut out = vec![[0.0; WIDTH]; self.symbolic.nonzeros()];
         for j in 0..self.locals.len() {
             let (own, moved) = (by_y[j], change[j]);
             let p = self.symbolic.diagonal(j);

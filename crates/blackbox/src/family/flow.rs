@@ -1,14 +1,16 @@
 //! Affine coupling flows in the whitened space of a Gaussian (Dinh, Sohl-Dickstein and Bengio 2017; for variational inference
 //! Agrawal, Sheldon and Domke 2020, section 4, and Agrawal and Domke 2024).
 //!
-//! ω = (μ, L packed by rows, then for every layer a small network). With the Gaussian `z = μ + L x` that the flow begins at,
-//! and that stays as it is, `x` comes from the noise by layers: each leaves some coordinates `a` and moves the others,
-//! `b ↦ b e^{s(a)} + t(a)`. Which ones are moved is a bit of their index, so that any two coordinates meet in one of the first
-//! `2 log₂ d` layers. Networks have two hidden layers with the smooth step `u / √(1 + u²)`, and their last layer begins at
-//! zero, so that the flow begins at the Gaussian; log scales are bounded by [`STEEPEST`].
+//! ω = (μ, L packed by rows, then for every layer a small network). With the Gaussian `z = μ + L x` that the flow
+//! begins at and keeps fixed, layers map the noise to `x`: each leaves some coordinates `a` unchanged and moves the
+//! others, `b ↦ b e^{s(a)} + t(a)`. A bit of its index decides whether a coordinate moves, so that any two coordinates
+//! interact in one of the first `2 log₂ d` layers. Networks have two hidden layers with the smooth step `u / √(1 +
+//! u²)`, and their last layer begins at zero, so that the flow begins at the Gaussian; log scales are bounded by
+//! [`STEEPEST`].
 //!
-//! The density at a draw takes one pass, and so does its gradient by the draw, which gradients that stick the landing need: a
-//! layer's `∇ log q` follows from the one before by one product with the transposed derivative of its network.
+//! The density at a draw takes one pass, and so does its gradient with respect to the draw, which the
+//! sticking-the-landing gradient needs: a layer's `∇ log q` follows from the previous one by one product with the
+//! transposed derivative of its network.
 
 use jensen_density::{Lanes, LanesMut};
 use jensen_math::constants::HALF_LOG_TWO_PI;
@@ -20,7 +22,7 @@ use crate::dense::{cholesky, solve_lower_lanes, solve_lower_transposed_lanes};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{axpy, combine, dot, mean_se, sum};
 
-/// Largest size of a layer's log scales.
+/// Largest absolute value of a layer's log scales.
 const STEEPEST: f64 = 2.0;
 
 /// Lanes worked on together.
@@ -29,17 +31,17 @@ const BLOCK: usize = 256;
 /// Fewest and most hidden units of a layer; between them it is twice the dimension.
 const HIDDEN: (usize, usize) = (8, 64);
 
-/// Draws by which moments and entropy are estimated; they are the same for all.
+/// Number of draws for moments and entropy; they are the same for all.
 const MOMENT_DRAWS: usize = 4096;
 
-/// Flows of so many coupling layers.
+/// A flow with this number of coupling layers.
 #[derive(Clone, Debug)]
 pub struct Flow {
     dim: usize,
     layers: Vec<Layer>,
 }
 
-/// Which coordinates a layer reads and moves, and where its network stands in ω.
+/// The coordinates that a layer reads and moves, and the offset of its network in ω.
 #[derive(Clone, Debug)]
 struct Layer {
     read: Vec<usize>,
@@ -50,7 +52,7 @@ struct Layer {
 
 /// Values of a layer on a block of lanes.
 struct Pass {
-    /// What it read, `read × lanes`, and what it moved, before.
+    /// The values that it read, `read × lanes`, and the values that it moved, before the move.
     read: Vec<f64>,
     moved: Vec<f64>,
     first: Steps,
@@ -80,7 +82,7 @@ impl Steps {
         Self { value: u, slope }
     }
 
-    /// Derivatives by what went in, from those by the values.
+    /// Derivatives with respect to the inputs, from those with respect to the outputs.
     fn pull(&self, mut by_value: Vec<f64>) -> Vec<f64> {
         for (d, slope) in by_value.iter_mut().zip(&self.slope) {
             *d *= slope;
@@ -138,7 +140,7 @@ fn affine_back(parameters: &[f64], g: &[f64], inputs: usize, lanes: usize) -> Ve
     out
 }
 
-/// Adds the derivatives by the parameters, of those by what came out.
+/// Adds the derivatives with respect to the parameters, from those with respect to the outputs.
 fn affine_gradient(g: &[f64], x: &[f64], inputs: usize, lanes: usize, out: &mut [f64]) {
     let outputs = out.len() / (inputs + 1);
     let (matrix, shift) = out.split_at_mut(outputs * inputs);
@@ -179,7 +181,7 @@ impl Layer {
         [&own[..a], &own[a..a + b], &own[a + b..a + b + c]]
     }
 
-    /// The network at what is read of `x`.
+    /// The network at the coordinates of `x` that it reads.
     fn pass(&self, omega: &[f64], x: &[f64], lanes: usize) -> Pass {
         let [first, second, last] = self.maps(omega);
         let read = gather(x, &self.read, lanes);
@@ -200,8 +202,8 @@ impl Layer {
         }
     }
 
-    /// Derivatives by what was read, from those by log scales and shifts; those by parameters are added to `out`, which
-    /// begins where the layer does.
+    /// Derivatives with respect to the coordinates read, from those with respect to log scales and shifts. Adds those
+    /// with respect to the parameters to `out`, which begins at the layer.
     fn back(
         &self,
         omega: &[f64],
@@ -233,7 +235,7 @@ impl Layer {
 }
 
 impl Flow {
-    /// The family on ℝᵈ, of so many layers.
+    /// The family on ℝᵈ with this number of layers.
     pub fn new(dim: usize, layers: usize) -> Self {
         let bits = usize::BITS - (dim.max(2) - 1).leading_zeros();
         let hidden = (2 * dim).clamp(HIDDEN.0, HIDDEN.1);
@@ -270,7 +272,7 @@ impl Flow {
         factor
     }
 
-    /// Where a block of noise goes before the Gaussian, what every layer had there, and the sum of the log scales.
+    /// The noise of a block in front of the Gaussian, the values at every layer, and the sum of the log scales.
     fn forward(
         &self,
         omega: &[f64],
@@ -296,7 +298,7 @@ impl Flow {
         (x, passes, stretched)
     }
 
-    /// Works on blocks of lanes, over threads, and puts the rows that each gives together.
+    /// Processes blocks of lanes in parallel, and concatenates the resulting rows.
     fn blocks<T: Send>(
         lanes: usize,
         work: impl Fn(usize, usize) -> T + Sync,
@@ -496,8 +498,8 @@ impl Family for Flow {
             out[first..first + width].copy_from_slice(&block);
         }
     }
-    /// With `b' = b e^{s(a)} + t(a)`: by `b'` it is what it was by b, times `e^{−s}`; by `a` the network adds what follows from
-    /// `∂b/∂a` and from `−∂s/∂a`.
+    /// With `b' = b e^{s(a)} + t(a)`: the derivative with respect to `b'` is that with respect to b times `e^{−s}`; the
+    /// derivative with respect to `a` gains the terms of `∂b/∂a` and `−∂s/∂a` through the network.
     fn score(&self, omega: &[f64], noise: Lanes<'_>, _z: Lanes<'_>, mut out: LanesMut<'_>) {
         let factor = self.factor(omega);
         let blocks = Self::blocks(noise.lanes(), |first, width| {
@@ -533,7 +535,7 @@ impl Family for Flow {
             }
         }
     }
-    /// Of the networks; the Gaussian stays.
+    /// Parameters of the networks; the Gaussian stays fixed.
     fn pull(&self, omega: &[f64], noise: Lanes<'_>, grad: Lanes<'_>, out: &mut [f64]) {
         let fixed = self.base().parameters();
         let factor = self.factor(omega);

@@ -1,8 +1,8 @@
 //! The full-rank Gaussian: ω = (μ, L packed by rows), `z = μ + L ε`.
 //!
-//! As in Stan, L is lower triangular and otherwise free: with the diagonal itself (not its logarithm)
-//! as parameter, the bound of a log-concave density is concave in ω. A negative diagonal entry is the
-//! same distribution as a positive one.
+//! As in Stan, L is lower triangular and otherwise unconstrained: with the diagonal itself (not its logarithm) as
+//! parameter, the bound of a log-concave density is concave in ω. A negative diagonal entry is the same distribution as
+//! a positive one.
 
 use jensen_density::{Lanes, LanesMut};
 
@@ -13,7 +13,7 @@ use crate::noise::NoiseSource;
 use crate::reduce::{axpy, combine, dot, dots, sum};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
-/// Lanes worked on together, so that the noise of all rows stays in the second-level cache.
+/// Number of lanes per block, so that the noise of all rows stays in the second-level cache.
 const BLOCK: usize = 256;
 
 /// Gaussians with any covariance, d + d(d + 1)/2 parameters.
@@ -37,7 +37,7 @@ impl FullRank {
         omega
     }
 
-    /// Where row i of L begins in ω.
+    /// Offset of row i of L in ω.
     fn row(&self, i: usize) -> usize {
         self.dim + i * (i + 1) / 2
     }
@@ -85,7 +85,7 @@ impl FullRank {
 /// Largest number of fixed-point iterations of [`FullRank::enrich`].
 const ITERATIONS: usize = 12;
 
-/// An iteration that brings fewer nats is the last.
+/// An iteration that gains fewer nats is the last.
 const ENOUGH: f64 = 0.2;
 
 /// Lanes of Hessian-vector products of one iteration, about.
@@ -139,8 +139,8 @@ impl Family for FullRank {
     fn uses_curvature(&self) -> bool {
         false
     }
-    /// Fixed-point iterations of full-rank inference, `Σ⁻¹ ← −E ∇²log p`, `μ ← μ + Σ E ∇log p` under the
-    /// present member (Opper and Archambeau 2009), damped where the bound on fixed draws would fall.
+    /// Fixed-point iterations of full-rank inference, `Σ⁻¹ ← −E ∇²log p`, `μ ← μ + Σ E ∇log p` under the present member
+    /// (Opper and Archambeau 2009), damped if the bound on fixed draws would fall.
     fn enrich(
         &self,
         mean: &[f64],

@@ -1,5 +1,5 @@
-//! What local parameters given global ones are made of: which coordinates are global parameters, the features of their places, and sums of features over blocks
-//! of lanes.
+//! Building blocks of local parameters given global ones: the choice of global parameters, the features of their
+//! values, and sums of features over blocks of lanes.
 
 use jensen_density::{Lanes, LanesMut, Pattern};
 use jensen_math::simd::{F64x8, LANES, Simd};
@@ -9,30 +9,32 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{dot, sum};
 use crate::sparse::Symbolic;
 
-/// Coordinates with so many times more neighbours than the median are global parameters, and the most of them there may be.
+/// Ratio to the median number of neighbours beyond which a coordinate is a global parameter, and the largest number of
+/// global parameters.
 const MANY: usize = 3;
 pub(crate) const MOST_GLOBALS: usize = 24;
 
-/// Most global parameters of which products of two are features; of more, squares alone.
+/// Largest number of global parameters for which products of two are features; with more, only squares are.
 const PAIRED: usize = 4;
 
-/// Standard deviations at which s saturates, and those at which h does. What local parameters are near the middle of a global parameter tells little of what
-/// they are far out in a long tail of it, as of a group's scale towards nothing: with x itself in the place of h chains
-/// took up to nine times as many gradients to come back from there (`models/electric_pairs`; of `models/stochastic_volatility` fewer).
+/// Standard deviations at which s saturates, and at which h saturates. The local parameters near the middle of a global
+/// parameter say little about their behaviour far out in its long tail, as when a group's scale approaches zero. With x
+/// itself instead of h, chains took up to nine times as many gradients to return from there (`models/electric_pairs`;
+/// fewer on `models/stochastic_volatility`).
 const SATURATION: f64 = 3.0;
 const HOLD: f64 = 4.0;
 
 /// Lanes worked on together.
 pub(crate) const WIDTH: usize = 32;
 
-/// Most global parameters over which variances of local parameters are averaged by the trapezoidal rule, with nodes at whole numbers up to so far out;
-/// of more, at so many places that are always the same.
+/// Largest number of global parameters over which variances of local parameters are averaged by the trapezoidal rule,
+/// with nodes at whole numbers within a fixed distance. With more, the average is over this number of fixed points.
 const LATTICE: usize = 3;
 const FAR: i32 = 5;
-const PLACES: usize = 512;
+const POINTS: usize = 512;
 
 /// A number of each lane of a block.
-pub(crate) type Row = [f64; WIDTH];
+pub(crate) type LaneRow = [f64; WIDTH];
 
 /// Rows of a block of lanes, in a matrix of as many lanes or more.
 #[derive(Clone, Copy)]
@@ -44,7 +46,7 @@ pub(crate) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// All lanes of rows.
-    pub(crate) fn all(rows: &'a [Row]) -> Self {
+    pub(crate) fn all(rows: &'a [LaneRow]) -> Self {
         Self {
             data: rows.as_flattened(),
             stride: WIDTH,
@@ -52,8 +54,8 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The lanes from `first` on; in `room`, with zeros for lanes that are none, where there are fewer than a block has.
-    pub(crate) fn of(rows: Lanes<'a>, first: usize, room: &'a mut Vec<Row>) -> Self {
+    /// The lanes from `first` on, copied to `room` and padded with zeros if there is less than a block.
+    pub(crate) fn of(rows: Lanes<'a>, first: usize, room: &'a mut Vec<LaneRow>) -> Self {
         let lanes = rows.lanes();
         if first + WIDTH <= lanes {
             let (data, stride) = (rows.as_slice(), lanes);
@@ -73,7 +75,7 @@ impl<'a> Rows<'a> {
     }
 
     #[inline(always)]
-    pub(crate) fn row(&self, i: usize) -> &'a Row {
+    pub(crate) fn row(&self, i: usize) -> &'a LaneRow {
         let row = &self.data[i * self.stride + self.first..][..WIDTH];
         row.try_into().expect("as many lanes as a block has")
     }
@@ -88,7 +90,7 @@ pub(super) struct RowsMut<'a> {
 
 impl<'a> RowsMut<'a> {
     /// All lanes of rows.
-    pub(super) fn all(rows: &'a mut [Row]) -> Self {
+    pub(super) fn all(rows: &'a mut [LaneRow]) -> Self {
         Self {
             data: rows.as_flattened_mut(),
             stride: WIDTH,
@@ -96,7 +98,7 @@ impl<'a> RowsMut<'a> {
         }
     }
 
-    /// The lanes from `first` on, of which there are as many as a block has.
+    /// A full block of lanes from `first` on.
     pub(super) fn of(rows: &'a mut LanesMut<'_>, first: usize) -> Self {
         let stride = rows.lanes();
         Self {
@@ -107,13 +109,13 @@ impl<'a> RowsMut<'a> {
     }
 
     #[inline(always)]
-    pub(super) fn row(&mut self, i: usize) -> &mut Row {
+    pub(super) fn row(&mut self, i: usize) -> &mut LaneRow {
         let row = &mut self.data[i * self.stride + self.first..][..WIDTH];
         row.try_into().expect("as many lanes as a block has")
     }
 }
 
-/// Where rows of local parameters stand in a matrix, in the order of elimination.
+/// Row numbers of the local parameters in a matrix, in the order of elimination.
 #[derive(Clone, Copy)]
 pub(super) enum Order<'a> {
     /// One after another from a row on.
@@ -136,17 +138,18 @@ impl Order<'_> {
 #[derive(Clone, Copy)]
 pub(super) struct Weights<'a> {
     pub means: &'a [f64],
-    pub places: &'a [f64],
+    pub nonzeros: &'a [f64],
 }
 
-/// A number of every feature, or a derivative by it, in the lanes of a block: for means and scales, and for regressions.
+/// A value of every feature, or a derivative with respect to it, in the lanes of a block: for means and scales, and for
+/// regressions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Featured {
-    pub plain: Vec<Row>,
-    pub bounded: Vec<Row>,
+    pub plain: Vec<LaneRow>,
+    pub bounded: Vec<LaneRow>,
 }
 
-/// What means, scales and regressions depend on.
+/// The features that means, scales and regressions depend on.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Features {
     globals: usize,
@@ -162,7 +165,7 @@ impl Features {
         let (mut total, mut second, mut fourth, mut of_held) = (0.0, 0.0, 0.0, 0.0);
         for i in -400..=400 {
             let x = f64::from(i) / 40.0;
-            let (weight, s) = ((-0.5 * x * x).exp(), bent(x).0);
+            let (weight, s) = ((-0.5 * x * x).exp(), saturated(x).0);
             total += weight;
             second += weight * s * s;
             fourth += weight * s.powi(4);
@@ -180,37 +183,37 @@ impl Features {
         1 + self.globals + self.products.len()
     }
 
-    /// Places of those, the constant aside, that are of certain global parameters alone.
+    /// Indices of the features, the constant aside, that depend only on certain global parameters.
     pub(crate) fn among(&self, known: impl Fn(usize) -> bool) -> Vec<usize> {
         let each = (0..self.globals).map(|k| (k, k));
         let each = each.chain(self.products.iter().copied()).zip(1..);
         each.filter(|((k, l), _)| known(*k) && known(*l))
-            .map(|(_, place)| place)
+            .map(|(_, index)| index)
             .collect()
     }
 
-    /// Their values at one place of the global parameters.
+    /// Their values at one point of the global parameters.
     pub(crate) fn at(&self, x: &[f64]) -> Vec<f64> {
         let products = self
             .products
             .iter()
-            .map(|&(k, l)| bent(x[k]).0 * bent(x[l]).0);
+            .map(|&(k, l)| saturated(x[k]).0 * saturated(x[l]).0);
         std::iter::once(1.0)
             .chain(x.iter().map(|x| held(*x).0))
             .chain(products)
             .collect()
     }
 
-    /// The values of which regressions are sums.
+    /// The values whose sums are the regressions.
     pub(crate) fn bounded_at(&self, x: &[f64]) -> Vec<f64> {
         let mut out = self.at(x);
         for (feature, x) in out[1..].iter_mut().zip(x) {
-            *feature = bent(*x).0;
+            *feature = saturated(*x).0;
         }
         out
     }
 
-    pub(crate) fn rows(&self, x: &[Row]) -> Featured {
+    pub(crate) fn rows(&self, x: &[LaneRow]) -> Featured {
         let mut out = Featured {
             plain: vec![[0.0; WIDTH]; self.count()],
             bounded: Vec::new(),
@@ -223,29 +226,32 @@ impl Features {
         }
         out.bounded.clone_from(&out.plain);
         for (row, x) in out.bounded[1..].iter_mut().zip(x) {
-            row.iter_mut().zip(x).for_each(|(s, x)| *s = bent(*x).0);
+            row.iter_mut()
+                .zip(x)
+                .for_each(|(s, x)| *s = saturated(*x).0);
         }
         out
     }
 
-    /// `out += ` derivatives by x, from those by the features; what regressions are sums of comes together with the others but
-    /// for s itself.
-    pub(crate) fn pull(&self, x: &[Row], by: &Featured, out: &mut [Row]) {
+    /// `out += ` derivatives with respect to x, from those with respect to the features. The features of regressions
+    /// share those of the others except s itself.
+    pub(crate) fn pull(&self, x: &[LaneRow], by: &Featured, out: &mut [LaneRow]) {
         for (((out, plain), bounded), x) in (out.iter_mut().zip(&by.plain[1..]))
             .zip(&by.bounded[1..])
             .zip(x)
         {
             for l in 0..WIDTH {
-                out[l] += plain[l] * held(x[l]).1 + bounded[l] * bent(x[l]).1;
+                out[l] += plain[l] * held(x[l]).1 + bounded[l] * saturated(x[l]).1;
             }
         }
         let products = 1 + self.globals;
-        let by_feature: Vec<Row> = (by.plain.iter().zip(&by.bounded))
+        let by_feature: Vec<LaneRow> = (by.plain.iter().zip(&by.bounded))
             .map(|(plain, bounded)| std::array::from_fn(|l| plain[l] + bounded[l]))
             .collect();
         for (&(k, l), by) in self.products.iter().zip(&by_feature[products..]) {
             for lane in 0..WIDTH {
-                let ((own, slope), (other, steepness)) = (bent(x[k][lane]), bent(x[l][lane]));
+                let ((own, slope), (other, steepness)) =
+                    (saturated(x[k][lane]), saturated(x[l][lane]));
                 out[k][lane] += by[lane] * slope * other;
                 out[l][lane] += by[lane] * own * steepness;
             }
@@ -262,7 +268,7 @@ impl Features {
         out
     }
 
-    /// Their variances: no two are correlated.
+    /// Their variances; all pairs are uncorrelated.
     pub(super) fn variances(&self) -> Vec<f64> {
         let [second, fourth, of_held] = self.moments;
         let mut out = vec![of_held; self.count()];
@@ -286,12 +292,12 @@ fn held(x: f64) -> (f64, f64) {
 }
 
 /// `s(x)` and its slope.
-fn bent(x: f64) -> (f64, f64) {
+fn saturated(x: f64) -> (f64, f64) {
     let r = 1.0 / (1.0 + (x / SATURATION) * (x / SATURATION)).sqrt();
     (x * r, r * r * r)
 }
 
-/// The global parameters of a pattern: coordinates with [`MANY`] times as many neighbours as the median.
+/// The global parameters of a pattern: coordinates with more than [`MANY`] times the median number of neighbours.
 pub(super) fn globals_of(pattern: &Pattern) -> Vec<usize> {
     let degree = |i: &usize| pattern.neighbours(*i).len();
     let mut degrees: Vec<usize> = (0..pattern.dim()).map(|i| degree(&i)).collect();
@@ -310,7 +316,7 @@ const PARTS: usize = WIDTH / LANES;
 // Loops, and no closures: those have not the processor features of the kernels that they would be compiled into.
 
 #[inline(always)]
-fn load<V: F64x8>(row: &Row) -> [V; PARTS] {
+fn load<V: F64x8>(row: &LaneRow) -> [V; PARTS] {
     let mut out = [V::splat(0.0); PARTS];
     for (part, out) in out.iter_mut().enumerate() {
         // SAFETY: a part of a row is that many numbers.
@@ -320,7 +326,7 @@ fn load<V: F64x8>(row: &Row) -> [V; PARTS] {
 }
 
 #[inline(always)]
-fn store<V: F64x8>(parts: [V; PARTS], row: &mut Row) {
+fn store<V: F64x8>(parts: [V; PARTS], row: &mut LaneRow) {
     for (part, x) in parts.into_iter().enumerate() {
         // SAFETY: a part of a row is that many numbers, to be written too.
         unsafe { x.store(row.as_mut_ptr().add(part * LANES)) };
@@ -366,7 +372,7 @@ fn add<V: F64x8>(a: [V; PARTS], b: [V; PARTS]) -> [V; PARTS] {
 
 /// `θ · φ` in every lane.
 #[inline(always)]
-fn weigh<V: F64x8>(theta: &[f64], features: &[Row]) -> [V; PARTS] {
+fn weigh<V: F64x8>(theta: &[f64], features: &[LaneRow]) -> [V; PARTS] {
     let mut out = [V::splat(0.0); PARTS];
     for (t, row) in theta.iter().zip(features) {
         out = plus(out, [V::splat(*t); PARTS], load(row));
@@ -376,7 +382,7 @@ fn weigh<V: F64x8>(theta: &[f64], features: &[Row]) -> [V; PARTS] {
 
 /// `out += θ adjoint`.
 #[inline(always)]
-fn spread<V: F64x8>(theta: &[f64], adjoint: [V; PARTS], out: &mut [Row]) {
+fn spread<V: F64x8>(theta: &[f64], adjoint: [V; PARTS], out: &mut [LaneRow]) {
     for (t, row) in theta.iter().zip(out) {
         store(plus(load(row), [V::splat(*t); PARTS], adjoint), row);
     }
@@ -389,7 +395,7 @@ fn spread_two<V: F64x8>(
     adjoint: [V; PARTS],
     eta: &[f64],
     other: [V; PARTS],
-    out: &mut [Row],
+    out: &mut [LaneRow],
 ) {
     for ((t, e), row) in theta.iter().zip(eta).zip(out) {
         let sum = plus(load(row), [V::splat(*t); PARTS], adjoint);
@@ -398,16 +404,16 @@ fn spread_two<V: F64x8>(
 }
 
 /// `θ · φ` in every lane, for each row of weights.
-pub(crate) fn weighted(thetas: &[f64], features: &[Row], out: &mut [Row]) {
+pub(crate) fn weighted(thetas: &[f64], features: &[LaneRow], out: &mut [LaneRow]) {
     weighted_kernel(Simd::detect(), thetas, features, out);
 }
 
 /// `out += Σ θ adjoint` over rows of weights and their adjoints.
-pub(crate) fn spread_all(thetas: &[f64], adjoints: &[Row], out: &mut [Row]) {
+pub(crate) fn spread_all(thetas: &[f64], adjoints: &[LaneRow], out: &mut [LaneRow]) {
     spread_kernel(Simd::detect(), thetas, adjoints, out);
 }
 
-/// From the last local up: `scale = e^(−a)`, y, and the draws `m + y` in their rows of `z`.
+/// From the last local parameter up: `scale = e^(−a)`, y, and the draws `m + y` in their rows of `z`.
 #[expect(
     clippy::too_many_arguments,
     reason = "what is read and what is written"
@@ -417,17 +423,17 @@ pub(super) fn solve(
     weights: Weights<'_>,
     features: &Featured,
     (noise, from): (Rows<'_>, usize),
-    y: &mut [Row],
-    scale: &mut [Row],
+    y: &mut [LaneRow],
+    scale: &mut [LaneRow],
     z: &mut RowsMut<'_>,
     locals: Order<'_>,
 ) {
-    let Weights { means, places } = weights;
+    let Weights { means, nonzeros } = weights;
     solve_kernel(
         Simd::detect(),
         symbolic,
         means,
-        places,
+        nonzeros,
         features,
         noise,
         from,
@@ -438,8 +444,9 @@ pub(super) fn solve(
     );
 }
 
-/// From the derivatives by the draws of local parameters in their rows of `grad` those by the noise, into rows of `out` from `from` on;
-/// `by_feature` grows by those by the features.
+/// From the derivatives with respect to the draws of the local parameters in their rows of `grad`, computes those with
+/// respect to the noise, in rows of `out` from `from` on. Adds derivatives with respect to the features to
+/// `by_feature`.
 #[expect(
     clippy::too_many_arguments,
     reason = "all that was computed on the way there"
@@ -449,18 +456,18 @@ pub(super) fn pull_noise(
     weights: Weights<'_>,
     features: &Featured,
     (noise, from): (Rows<'_>, usize),
-    y: &[Row],
-    scale: &[Row],
+    y: &[LaneRow],
+    scale: &[LaneRow],
     (grad, locals): (Rows<'_>, Order<'_>),
     out: &mut RowsMut<'_>,
     by_feature: &mut Featured,
 ) {
-    let Weights { means, places } = weights;
+    let Weights { means, nonzeros } = weights;
     pull_kernel(
         Simd::detect(),
         symbolic,
         means,
-        places,
+        nonzeros,
         features,
         noise,
         from,
@@ -474,30 +481,30 @@ pub(super) fn pull_noise(
 }
 
 jensen_math::simd_fn! {
-    fn weighted_kernel, weighted_kernel_fn = <V>(thetas: &[f64], features: &[Row], out: &mut [Row]) {
+    fn weighted_kernel, weighted_kernel_fn = <V>(thetas: &[f64], features: &[LaneRow], out: &mut [LaneRow]) {
         for (theta, out) in thetas.chunks_exact(features.len()).zip(out) {
             store(weigh::<V>(theta, features), out);
         }
     }
 
-    fn spread_kernel, spread_kernel_fn = <V>(thetas: &[f64], adjoints: &[Row], out: &mut [Row]) {
+    fn spread_kernel, spread_kernel_fn = <V>(thetas: &[f64], adjoints: &[LaneRow], out: &mut [LaneRow]) {
         for (theta, adjoint) in thetas.chunks_exact(out.len()).zip(adjoints) {
             spread(theta, load::<V>(adjoint), out);
         }
     }
 
-    fn solve_kernel, solve_kernel_fn = <V>(symbolic: &Symbolic, means: &[f64], places: &[f64], features: &Featured, noise: Rows<'_>, from: usize, y: &mut [Row], scale: &mut [Row], z: &mut RowsMut<'_>, locals: Order<'_>) {
+    fn solve_kernel, solve_kernel_fn = <V>(symbolic: &Symbolic, means: &[f64], nonzeros: &[f64], features: &Featured, noise: Rows<'_>, from: usize, y: &mut [LaneRow], scale: &mut [LaneRow], z: &mut RowsMut<'_>, locals: Order<'_>) {
         let f = features.plain.len();
         for j in (0..symbolic.dim()).rev() {
             let p = symbolic.diagonal(j);
-            let mut own = weigh::<V>(&places[p * f..(p + 1) * f], &features.plain);
+            let mut own = weigh::<V>(&nonzeros[p * f..(p + 1) * f], &features.plain);
             for a in &mut own {
                 *a = vm::exp(-*a);
             }
             store(own, &mut scale[j]);
             own = times(own, load(noise.row(from + j)));
             for (p, i) in symbolic.below(j) {
-                let r = weigh::<V>(&places[p * f..(p + 1) * f], &features.bounded);
+                let r = weigh::<V>(&nonzeros[p * f..(p + 1) * f], &features.bounded);
                 own = plus(own, minus(r), load(&y[i]));
             }
             store(own, &mut y[j]);
@@ -506,7 +513,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    fn pull_kernel, pull_kernel_fn = <V>(symbolic: &Symbolic, means: &[f64], places: &[f64], features: &Featured, noise: Rows<'_>, from: usize, y: &[Row], scale: &[Row], grad: Rows<'_>, locals: Order<'_>, out: &mut RowsMut<'_>, by_feature: &mut Featured) {
+    fn pull_kernel, pull_kernel_fn = <V>(symbolic: &Symbolic, means: &[f64], nonzeros: &[f64], features: &Featured, noise: Rows<'_>, from: usize, y: &[LaneRow], scale: &[LaneRow], grad: Rows<'_>, locals: Order<'_>, out: &mut RowsMut<'_>, by_feature: &mut Featured) {
         let f = features.plain.len();
         for j in 0..symbolic.dim() {
             *out.row(from + j) = *grad.row(locals.of(j));
@@ -517,10 +524,10 @@ jensen_math::simd_fn! {
             let by_noise = times(own, load(&scale[j]));
             let adjoint = minus(times(by_noise, load(noise.row(from + j))));
             let of_mean = load::<V>(grad.row(locals.of(j)));
-            spread_two(&places[p * f..(p + 1) * f], adjoint, &means[j * f..(j + 1) * f], of_mean, &mut by_feature.plain);
+            spread_two(&nonzeros[p * f..(p + 1) * f], adjoint, &means[j * f..(j + 1) * f], of_mean, &mut by_feature.plain);
             let own = minus(own);
             for (p, i) in symbolic.below(j) {
-                let weights = &places[p * f..(p + 1) * f];
+                let weights = &nonzeros[p * f..(p + 1) * f];
                 let r = weigh::<V>(weights, &features.bounded);
                 let later = out.row(from + i);
                 store(plus(load(later), own, r), later);
@@ -531,27 +538,27 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Places of so many standard normals, with weights that add up to 1.
+/// Nodes for this number of standard normals, with weights that add up to 1.
 pub(super) fn nodes(k: usize) -> Vec<(Vec<f64>, f64)> {
     if k > LATTICE {
         let source = NoiseSource::new(0, Simd::Scalar);
-        let x = source.matched(NoisePurpose::Final, 0, k, PLACES);
-        let at = |place| (0..k).map(|i| x[i * PLACES + place]).collect();
-        return (0..PLACES)
-            .map(|place| (at(place), 1.0 / PLACES as f64))
+        let x = source.matched(NoisePurpose::Final, 0, k, POINTS);
+        let at = |point| (0..k).map(|i| x[i * POINTS + point]).collect();
+        return (0..POINTS)
+            .map(|point| (at(point), 1.0 / POINTS as f64))
             .collect();
     }
-    let mut places = vec![Vec::new()];
+    let mut points = vec![Vec::new()];
     for _ in 0..k {
-        let longer = places.iter().flat_map(|place: &Vec<f64>| {
-            (-FAR..=FAR).map(|i| [&place[..], &[f64::from(i)]].concat())
+        let longer = points.iter().flat_map(|point: &Vec<f64>| {
+            (-FAR..=FAR).map(|i| [&point[..], &[f64::from(i)]].concat())
         });
-        places = longer.collect();
+        points = longer.collect();
     }
-    places.retain(|place| dot(place, place) <= f64::from(FAR * FAR));
-    let masses: Vec<f64> = places.iter().map(|x| (-0.5 * dot(x, x)).exp()).collect();
+    points.retain(|point| dot(point, point) <= f64::from(FAR * FAR));
+    let masses: Vec<f64> = points.iter().map(|x| (-0.5 * dot(x, x)).exp()).collect();
     let total = sum(&masses);
-    places
+    points
         .into_iter()
         .zip(masses)
         .map(|(x, mass)| (x, mass / total))
@@ -559,7 +566,7 @@ pub(super) fn nodes(k: usize) -> Vec<(Vec<f64>, f64)> {
 }
 
 /// `out[row, f] += Σ_lanes adjoint φ_f`.
-pub(super) fn add_products(features: &[Row], adjoints: &[Row], out: &mut [f64]) {
+pub(super) fn add_products(features: &[LaneRow], adjoints: &[LaneRow], out: &mut [f64]) {
     for (adjoint, out) in adjoints.iter().zip(out.chunks_mut(features.len())) {
         for (feature, out) in features.iter().zip(out) {
             *out += dot(adjoint, feature);

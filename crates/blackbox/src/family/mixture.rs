@@ -1,8 +1,8 @@
 //! Mixtures of Gaussians: ω = (weights, then for every component its mean and lower factor packed by rows).
 //!
-//! A first row of the noise chooses the component, the others place the draw in it. The choice has no derivative, so that no
-//! gradient by the parameters leads to the best bound; members are found by the moments of weighted draws instead, see
-//! `moments`. Components of weight zero are places that are not taken.
+//! A first row of the noise chooses the component, the others give the draw within it. The choice of a component has no
+//! derivative, so gradients with respect to the parameters do not lead to the best bound. Members are found from the
+//! moments of weighted draws instead; see `moments`. Components of weight zero are slots that are not taken.
 
 use jensen_density::{Lanes, LanesMut};
 use jensen_math::simd::Simd;
@@ -14,7 +14,7 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::{dot, mean_se};
 use jensen_math::constants::HALF_LOG_TWO_PI;
 
-/// Draws by which the entropy is estimated; they are the same for all.
+/// Number of draws for the entropy; they are the same for all.
 const ENTROPY_DRAWS: usize = 4096;
 
 /// Mixtures of up to `components` Gaussians of any covariance.
@@ -56,7 +56,7 @@ impl Component {
 }
 
 impl Mixture {
-    /// The family on ℝᵈ with so many components at most.
+    /// The family on ℝᵈ with at most this number of components.
     pub fn new(dim: usize, components: usize) -> Self {
         Self { dim, components }
     }
@@ -66,7 +66,7 @@ impl Mixture {
         self.components
     }
 
-    /// The components that ω holds, those without weight included.
+    /// The components in ω, including those without weight.
     pub(crate) fn parts(&self, omega: &[f64]) -> Vec<Component> {
         let (weights, rest) = omega.split_at(self.components);
         let single = FullRank::new(self.dim);
@@ -85,10 +85,10 @@ impl Mixture {
         parts.collect()
     }
 
-    /// ω of the components, whose weights need not add up to one; places that are left have none.
+    /// ω of the components. Their weights need not add up to one; unused slots have weight zero.
     ///
     /// # Panics
-    /// When there are none or too many: a caller's bug.
+    /// Panics if there are none or too many, which is a bug of the caller.
     pub(crate) fn assemble(&self, parts: &[Component]) -> Vec<f64> {
         assert!(!parts.is_empty() && parts.len() <= self.components);
         let total: f64 = parts.iter().map(|part| part.weight).sum();
@@ -130,14 +130,15 @@ impl Mixture {
         (mean, covariance)
     }
 
-    /// Log of weight times density of every component at draws, `components × lanes`, and where a component stands.
+    /// Log of weight times density of every component at draws, `components × lanes`, and the standardised draws of
+    /// each component.
     fn terms(&self, parts: &[Component], z: Lanes<'_>) -> (Vec<f64>, Vec<Vec<f64>>) {
         let lanes = z.lanes();
         let mut terms = vec![f64::NEG_INFINITY; parts.len() * lanes];
-        let mut places = Vec::with_capacity(parts.len());
+        let mut slots = Vec::with_capacity(parts.len());
         for (part, row) in parts.iter().zip(terms.chunks_mut(lanes.max(1))) {
             if part.weight <= 0.0 {
-                places.push(Vec::new());
+                slots.push(Vec::new());
                 continue;
             }
             let y = part.standardised(z);
@@ -148,9 +149,9 @@ impl Mixture {
                     *t -= 0.5 * y * y;
                 }
             }
-            places.push(y);
+            slots.push(y);
         }
-        (terms, places)
+        (terms, slots)
     }
 }
 
@@ -273,10 +274,10 @@ impl Family for Mixture {
     }
     fn score(&self, omega: &[f64], _noise: Lanes<'_>, z: Lanes<'_>, mut out: LanesMut<'_>) {
         let (parts, lanes) = (self.parts(omega), z.lanes());
-        let (terms, places) = self.terms(&parts, z);
+        let (terms, slots) = self.terms(&parts, z);
         let total = log_sums(&terms, lanes);
         out.as_mut_slice().fill(0.0);
-        for ((part, mut y), terms) in parts.iter().zip(places).zip(terms.chunks(lanes)) {
+        for ((part, mut y), terms) in parts.iter().zip(slots).zip(terms.chunks(lanes)) {
             if y.is_empty() {
                 continue;
             }

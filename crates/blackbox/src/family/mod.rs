@@ -1,8 +1,7 @@
 //! Families on ℝᵈ with reparameterised draws `z = T(ω, ε)`, ε standard normal.
 //!
-//! A family is a shape; its parameters ω are one flat vector. Every method that meets the density
-//! goes through five maps, from which gradients and Hessian-vector products of
-//! `L(ω) = E log p(T(ω, ε)) + H(ω)` follow:
+//! A family is a shape; its parameters ω are one flat vector. Every method reaches the density through five maps, from
+//! which gradients and Hessian-vector products of `L(ω) = E log p(T(ω, ε)) + H(ω)` follow:
 //!
 //! * `∇L = E Jᵀ g + ∇H` with `g = ∇log p(z)` and `J = ∂T/∂ω`: [`Family::pull`] and
 //!   [`Family::add_entropy_gradient`];
@@ -10,7 +9,7 @@
 //!   density multiplies, [`Family::pull`] returns, [`Family::pull_second`] adds the curvature of T,
 //!   [`Family::add_entropy_hvp`] that of the entropy.
 //!
-//! The next family is one file and one line of the list below.
+//! A new family is one file and one line of the list below.
 //!
 //! Sums over lanes have a fixed order; results do not depend on threads.
 
@@ -42,12 +41,12 @@ pub use mean_field::MeanField;
 pub use mixture::Mixture;
 pub use sparse::Sparse;
 
-/// What a family has to know of where it stands.
+/// The space of a family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Space {
     /// Number of coordinates.
     pub dim: usize,
-    /// Which mixed second derivatives of the density can differ from zero, where that is known.
+    /// The mixed second derivatives of the density that can differ from zero, if known.
     pub pattern: Option<Arc<Pattern>>,
 }
 
@@ -73,10 +72,11 @@ impl From<Space> for usize {
     }
 }
 
-/// The list: what [`FamilyKind`] says of each. A kind may be told one positive whole number, which may have a usual value.
+/// The list of families; [`FamilyKind`] is generated from it. A kind may have a parameter, a positive whole number that
+/// may have a default.
 macro_rules! families {
     ($($(#[$doc:meta])* $kind:ident $({ $(#[$about:meta])* $number:ident $(= $usual:literal)? })? => $name:literal,)*) => {
-        /// Which family.
+        /// The family.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum FamilyKind {
@@ -92,7 +92,7 @@ macro_rules! families {
                 }
             }
 
-            /// Number of parameters on a space, found without making the family where that would be large.
+            /// Number of parameters on a space, computed without making the family, which could be large.
             pub fn parameters(self, space: &Space) -> usize {
                 match self {
                     Self::Sparse => Sparse::parameters_on(space),
@@ -101,7 +101,7 @@ macro_rules! families {
                 }
             }
 
-            /// Checks what the kind itself is told.
+            /// Checks the parameter of the kind.
             ///
             /// # Errors
             /// One sentence that names the setting and its value.
@@ -136,8 +136,8 @@ macro_rules! families {
                     None => (text, None),
                 };
                 $(if name == $name {
-                    let told: &[&str] = &[$(stringify!($number))?];
-                    if told.is_empty() && number.is_some() {
+                    let parameters: &[&str] = &[$(stringify!($number))?];
+                    if parameters.is_empty() && number.is_some() {
                         return Err(format!("`{text}`: the family `{name}` takes no number"));
                     }
                     return Ok(Self::$kind $({
@@ -151,7 +151,7 @@ macro_rules! families {
     };
 }
 
-/// The positive whole number that a family is told, or its usual one.
+/// The positive whole number that a family is given, or its usual one.
 fn whole(
     text: &str,
     what: &str,
@@ -177,11 +177,11 @@ families! {
         /// Number of factors.
         rank
     } => "lowrank",
-    /// A precision that is sparse where the density has no mixed second derivatives.
+    /// A precision that is sparse if the density lacks mixed second derivatives.
     Sparse => "sparse",
-    /// A sparse precision of local parameters whose means, scales and regressions depend on global parameters.
+    /// A sparse precision of local parameters. Their means, scales and regressions depend on global parameters.
     Conditional => "conditional",
-    /// Up to so many Gaussians of any covariance.
+    /// At most this number of Gaussians with arbitrary covariances.
     Mixture {
         /// Number of components.
         components = 8
@@ -193,33 +193,34 @@ families! {
     } => "flow",
 }
 
-/// Which derivatives by its parameters the draws of a family have.
+/// The derivatives of a family's draws with respect to its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Smoothness {
-    /// First and second ones, of a bound whose entropy is known: any method of derivatives fits it.
+    /// First and second derivatives, with a known entropy: any method that uses derivatives can fit the family.
     Twice,
-    /// First ones along the path of a draw: methods whose gradients stick the landing fit it.
+    /// First derivatives along the path of a draw: methods that use the sticking-the-landing gradient can fit the
+    /// family.
     Path,
-    /// None: weighted draws fit it.
+    /// No derivatives: weighted draws fit the family.
     None,
 }
 
-/// Why a map with derivatives by the parameters is never asked for.
+/// The reason why derivatives with respect to the parameters are never requested.
 const NO_DERIVATIVES: &str =
     "methods ask for a family's smoothness before they ask for derivatives";
 
 /// A family with reparameterised draws. `omega` always has [`parameters`](Self::parameters) elements;
 /// noise is `noise_dim × lanes`, draws and gradients `dim × lanes`.
 ///
-/// What a method may do with a family it asks of the family, never of its kind.
+/// A method asks the family, never its kind, for anything that it may do.
 pub trait Family: fmt::Debug + Send + Sync {
-    /// Which family this is.
+    /// The kind of the family.
     fn kind(&self) -> FamilyKind;
 
     /// Dimension d of the draws.
     fn dim(&self) -> usize;
 
-    /// Where it stands, as far as it is made for that.
+    /// The space that it is made for.
     fn space(&self) -> Space {
         self.dim().into()
     }
@@ -244,60 +245,60 @@ pub trait Family: fmt::Debug + Send + Sync {
         self.marginal_sd(omega).iter().map(|sd| sd.ln()).collect()
     }
 
-    /// Whether ω is means and log standard deviations of independent normals: then explicit Hessians, exact
-    /// expectations and linear response are at hand.
+    /// Whether ω consists of means and log standard deviations of independent normals. Explicit Hessians, exact
+    /// expectations and linear response are then available.
     fn is_factorised(&self) -> bool {
         false
     }
 
-    /// Which derivatives by its parameters it has; the maps below that give others are not to be called.
+    /// The derivatives with respect to its parameters that it has. Callers must not call maps that give other ones.
     fn smoothness(&self) -> Smoothness {
         Smoothness::Twice
     }
 
-    /// The family [upon](Self::upon) whose answer it begins, where that is not a mean field's.
+    /// The family whose result it [begins at](Self::upon), if that is not a mean field.
     fn begins_at(&self) -> Option<FamilyKind> {
         None
     }
 
-    /// The member that stands upon a full-rank Gaussian's answer and, where it can, at other modes, of which means and log
-    /// standard deviations are given; `None` for families that [enrich](Self::enrich) a mean field's.
+    /// The member that corresponds to a full-rank Gaussian and, if possible, to other modes with given means and log
+    /// standard deviations. `None` for families that [enrich](Self::enrich) a mean field's.
     fn upon(&self, gaussian: &[f64], modes: &[(Vec<f64>, Vec<f64>)]) -> Option<Vec<f64>> {
         let _ = (gaussian, modes);
         None
     }
 
-    /// The share of the draws that are of parts whose mean is within `reach` of `centre` in a coordinate, for families that
-    /// have parts.
+    /// The share of the draws from components whose mean is within `reach` of `centre` in a coordinate, for families
+    /// with components.
     fn share_near(&self, omega: &[f64], coordinate: usize, centre: f64, reach: f64) -> f64 {
         let _ = (omega, coordinate, centre, reach);
         0.0
     }
 
-    /// Mean and lower factor of a Gaussian close to the member, by which a refinement is preconditioned, for families that
-    /// are no affine maps of their noise.
+    /// Mean and lower factor of a Gaussian close to the member, by which a refinement is preconditioned, for families
+    /// that are not affine maps of their noise.
     fn gaussian(&self, omega: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
         let _ = omega;
         None
     }
 
-    /// Rows of a free matrix that draws have to determine: too few of them would be fitted, not averaged over.
+    /// Number of rows of a free matrix that the draws must determine. With too few draws these would be overfitted.
     fn free_rows(&self) -> usize {
         0
     }
 
-    /// Whether [`precondition`](Self::precondition) makes use of a curvature.
+    /// Whether [`precondition`](Self::precondition) uses a curvature.
     fn uses_curvature(&self) -> bool {
         true
     }
 
-    /// Whether its Newton systems are so badly conditioned that effort on them is bounded where it is the richer of
-    /// two families.
+    /// Whether its Newton systems are so badly conditioned that their effort is bounded when it is the richer of two
+    /// families.
     fn is_ill_conditioned(&self) -> bool {
         false
     }
 
-    /// The member that stands where a poorer family's answer with this mean and these log standard deviations stands.
+    /// The member that corresponds to the result of a poorer family with this mean and these log standard deviations.
     fn enrich(
         &self,
         mean: &[f64],
@@ -364,9 +365,9 @@ pub trait Family: fmt::Debug + Send + Sync {
     /// `∇_z log q` at the draws that came from `noise`.
     fn score(&self, omega: &[f64], noise: Lanes<'_>, z: Lanes<'_>, out: LanesMut<'_>);
 
-    /// `out = P⁻¹ r`, with P close to the negated Hessian of the bound near its optimum: the
-    /// family's Fisher information. `curvature` is the lower Cholesky factor of a positive definite
-    /// estimate of `-E ∇²log p` (d × d) and its diagonal, when there is one.
+    /// `out = P⁻¹ r`, with P close to the negated Hessian of the bound near its optimum: the family's Fisher
+    /// information. `curvature`, if available, is the lower Cholesky factor of a positive definite estimate of `-E
+    /// ∇²log p` (d × d), and its diagonal.
     fn precondition(
         &self,
         omega: &[f64],
@@ -379,19 +380,19 @@ pub trait Family: fmt::Debug + Send + Sync {
     }
 
     /// Directions, `d × columns`, whose products with the average negated Hessian a [natural-gradient
-    /// step](Self::natural) takes; `None` for a family that has none.
+    /// step](Self::natural) needs. `None` for a family without such steps.
     fn directions(&self) -> Option<Vec<f64>> {
         None
     }
 
-    /// Where the natural gradient leads, from the mean's part of the negated bound's gradient and the products with the
-    /// [directions](Self::directions); `None` where there is no such member.
+    /// The target of the natural gradient, from the mean's part of the negated bound's gradient and the products with
+    /// the [directions](Self::directions). `None` if there is no such member.
     fn natural(&self, omega: &[f64], gradient: &[f64], products: &[f64]) -> Option<NaturalTarget> {
         let _ = (omega, gradient, products);
         None
     }
 
-    /// The member that stands a share of the way there; `None` where its precision would not be definite.
+    /// The member at a share of the distance to the target. `None` if its precision would not be definite.
     fn towards(&self, omega: &[f64], target: &NaturalTarget, share: f64) -> Option<Vec<f64>> {
         let _ = (omega, target, share);
         None
@@ -401,7 +402,7 @@ pub trait Family: fmt::Debug + Send + Sync {
     fn shrink(&self, omega: &[f64], factor: f64) -> Vec<f64>;
 }
 
-/// Where a natural gradient leads.
+/// The target of a natural gradient.
 #[derive(Clone, Debug)]
 pub struct NaturalTarget {
     /// The bound's gain in nats by the quadratic model.
@@ -412,7 +413,7 @@ pub struct NaturalTarget {
     precision: Vec<f64>,
 }
 
-/// The bound of a density on fixed draws, as a family sees it that looks for its [optimum](Family::enrich) there.
+/// The bound of a density on fixed draws, for a family that searches its [optimum](Family::enrich) on them.
 pub trait SampleBound {
     /// Fixes the draws, `lanes` of them with matched moments. Comes first.
     fn fix(&mut self, lanes: usize);
@@ -420,7 +421,7 @@ pub trait SampleBound {
     /// The negated bound at ω, and its gradient into `out`.
     fn value_gradient(&mut self, omega: &[f64], out: &mut [f64]) -> f64;
 
-    /// An estimate of the density's curvature under ω from so many of the draws; `None` where there is none.
+    /// An estimate of the density's curvature under ω from this number of draws. `None` if it cannot be computed.
     fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature>;
 }
 

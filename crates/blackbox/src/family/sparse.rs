@@ -1,10 +1,10 @@
 //! The Gaussian of sparse precision: ω = (μ, L by columns), `z = μ + L⁻ᵀ ε` with precision `L Lᵀ`.
 //!
-//! The best Gaussian's precision is the average negated Hessian (Opper and Archambeau 2009), so that it has no element
-//! where the density has no second derivative: with L where the Cholesky factor of that pattern has places, the family
-//! holds the best Gaussian of all, at a cost that is linear in the dimension for hierarchies and chains (Tan and Nott
-//! 2018, who fix the pattern by hand). The order of elimination is one that keeps L sparse; rows of L and of the noise are
-//! in it, means and draws in the density's.
+//! The precision of the best Gaussian is the average negated Hessian (Opper and Archambeau 2009), so it has no element
+//! where the density has no second derivative. With L at the nonzeros of that pattern's Cholesky factor, the family
+//! contains the best of all Gaussians, at a cost that is linear in the dimension for hierarchies and chains (Tan and
+//! Nott 2018, who fix the pattern by hand). The order of elimination keeps L sparse. Rows of L and of the noise are in
+//! that order, means and draws in the density's.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,20 +23,20 @@ use jensen_math::constants::HALF_LOG_TWO_PI;
 pub struct Sparse {
     pattern: Option<Arc<Pattern>>,
     symbolic: Arc<Symbolic>,
-    /// Directions whose Hessian products show the precision.
+    /// Directions whose Hessian products determine the precision.
     colouring: Arc<Colouring>,
-    /// What [`Family::precondition`] needs, of the last ω.
+    /// The quantities that [`Family::precondition`] needs, at the last ω.
     metric: Arc<Mutex<Option<Metric>>>,
 }
 
-/// Most entries of a factor that are counted.
+/// Largest number of entries of a factor.
 const LARGEST: usize = 1 << 27;
 
-/// Columns with more places are preconditioned by their diagonal.
+/// Columns with more nonzeros are preconditioned by their diagonal.
 const WIDEST: usize = 32;
 
 impl Sparse {
-    /// The family on a space, whose pattern is that of its precision; every place where it tells none.
+    /// The family on a space. Its pattern is that of the precision; without a known pattern it is dense.
     pub fn new(space: Space) -> Self {
         let (symbolic, colouring) = match &space.pattern {
             Some(pattern) => (
@@ -53,16 +53,16 @@ impl Sparse {
         }
     }
 
-    /// Entries of the factor on a space, if no more than `most`; `None` where it tells no pattern.
-    pub fn places(space: &Space, most: usize) -> Option<usize> {
+    /// Entries of the factor on a space, if at most `most`. `None` if the pattern is unknown.
+    pub fn nonzeros(space: &Space, most: usize) -> Option<usize> {
         let symbolic = Symbolic::new(space.pattern.as_deref()?, most)?;
-        Some(symbolic.places())
+        Some(symbolic.nonzeros())
     }
 
-    /// Number of parameters on a space; where the factor is too large to be looked at, that of a full one.
+    /// Number of parameters on a space; if the factor is too large to examine, that of a full one.
     pub(super) fn parameters_on(space: &Space) -> usize {
         let full = space.dim.saturating_mul(space.dim + 1) / 2;
-        space.dim + Self::places(space, LARGEST).unwrap_or(full)
+        space.dim + Self::nonzeros(space, LARGEST).unwrap_or(full)
     }
 
     /// The factor in ω.
@@ -100,7 +100,7 @@ impl Sparse {
         -sum(&logs)
     }
 
-    /// Rows in the order of elimination, from those of coordinates.
+    /// Permutes rows from coordinate order to the order of elimination.
     fn ordered(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = Vec::with_capacity(x.len());
         for j in 0..self.dim() {
@@ -110,7 +110,7 @@ impl Sparse {
         out
     }
 
-    /// Rows of coordinates, from those in the order of elimination.
+    /// Permutes rows from the order of elimination to coordinate order.
     fn placed(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; x.len()];
         for (j, row) in x.chunks(lanes.max(1)).enumerate() {
@@ -133,7 +133,7 @@ impl Sparse {
         self.root_transposed_times(omega, grad.as_slice(), grad.lanes())
     }
 
-    /// `out[place of (i, j)] += weight Σ_lanes a_i b_j`, on the factor's part of a vector of parameters.
+    /// `out[nonzero of (i, j)] += weight Σ_lanes a_i b_j`, on the factor's part of a vector of parameters.
     fn add_products(&self, a: &[f64], b: &[f64], lanes: usize, weight: f64, out: &mut [f64]) {
         let (d, row) = (self.dim(), |x, i: usize| -> &[f64] {
             let x: &[f64] = x;
@@ -148,7 +148,7 @@ impl Sparse {
         }
     }
 
-    /// A Cholesky factor of the matrix, made definite by adding multiples of `ridge` to its diagonal.
+    /// A Cholesky factor of the matrix, made positive definite by adding multiples of `ridge` to its diagonal.
     fn definite(&self, matrix: &[f64], ridge: &[f64]) -> Option<Vec<f64>> {
         let mut share = 0.0;
         for _ in 0..12 {
@@ -165,12 +165,12 @@ impl Sparse {
     }
 }
 
-/// The Fisher information at ω. In the moving frame `L (I + X)` it is the identity for X and 1 more for its diagonal, so
-/// that it falls apart into the columns of dL: with the rows S of column j, `Σ[S, S] + e eᵀ / L²ⱼⱼ`.
+/// The Fisher information at ω. In the moving frame `L (I + X)` it is the identity for X, plus 1 on its diagonal, so it
+/// decouples into the columns of dL: with the rows S of column j, `Σ[S, S] + e eᵀ / L²ⱼⱼ`.
 #[derive(Debug)]
 struct Metric {
     omega: Vec<f64>,
-    /// Of each column: a lower Cholesky factor, or its diagonal alone where there are too many rows.
+    /// For each column, a lower Cholesky factor, or only its diagonal if there are too many rows.
     blocks: Vec<Vec<f64>>,
 }
 
@@ -229,7 +229,7 @@ impl Family for Sparse {
         self.dim()
     }
     fn parameters(&self) -> usize {
-        self.dim() + self.symbolic.places()
+        self.dim() + self.symbolic.nonzeros()
     }
     fn diagonal(&self, mean: &[f64], log_sd: &[f64]) -> Vec<f64> {
         let mut omega = mean.to_vec();
@@ -262,7 +262,7 @@ impl Family for Sparse {
     fn directions(&self) -> Option<Vec<f64>> {
         Some(self.colouring.directions())
     }
-    /// With `Λ* = −E ∇²log p`, made definite: `½ (gᵀ Λ*⁻¹ g + tr(Λ* Σ) − d + log det Λ − log det Λ*)`.
+    /// With `Λ* = −E ∇²log p`, made positive definite: `½ (gᵀ Λ*⁻¹ g + tr(Λ* Σ) − d + log det Λ − log det Λ*)`.
     fn natural(&self, omega: &[f64], gradient: &[f64], products: &[f64]) -> Option<NaturalTarget> {
         let dim = self.dim();
         let factor = self.factor(omega);
@@ -364,7 +364,7 @@ impl Family for Sparse {
         let (y, u) = (self.centred(omega, noise), self.pulled(omega, grad));
         self.add_products(&y, &u, noise.lanes(), -1.0, out);
     }
-    /// With `y = z − μ` and `u = L⁻¹ g`: `a_i u_j + y_i w_j` at the place (i, j), where `a = L⁻ᵀ dᵀ y` and `w = L⁻¹ d u`.
+    /// With `y = z − μ` and `u = L⁻¹ g`: `a_i u_j + y_i w_j` at the nonzero (i, j), where `a = L⁻ᵀ dᵀ y` and `w = L⁻¹ d u`.
     fn pull_second(
         &self,
         omega: &[f64],

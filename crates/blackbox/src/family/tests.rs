@@ -16,7 +16,8 @@ fn families() -> Vec<Arc<dyn Family>> {
     families
 }
 
-/// Local parameters given one global parameter, that do not meet; a chain of local parameters given a global parameter; one given two.
+/// Families to test: independent local parameters given one global parameter; a chain of local parameters given one;
+/// independent ones given two.
 fn conditionals() -> [Conditional; 3] {
     let lists = vec![vec![1, 3], vec![0, 2, 3], vec![1, 3], vec![0, 1, 2]];
     let chain = || Space {
@@ -32,7 +33,7 @@ fn conditionals() -> [Conditional; 3] {
     ]
 }
 
-/// Those that are affine maps of their noise.
+/// Families whose draws are affine maps of their noise.
 fn affine() -> Vec<Arc<dyn Family>> {
     [
         FamilyKind::MeanField,
@@ -44,7 +45,7 @@ fn affine() -> Vec<Arc<dyn Family>> {
     .into()
 }
 
-/// Three coordinates that only meet in a fourth.
+/// Three coordinates that interact only through a fourth.
 fn star() -> Space {
     let lists = vec![vec![2], vec![2], vec![0, 1, 3], vec![2]];
     Space {
@@ -292,7 +293,7 @@ fn a_lane_does_not_depend_on_its_batch() {
     }
 }
 
-/// Families that are no affine maps of their noise.
+/// Families that are not affine maps of their noise.
 fn curved() -> Vec<Arc<dyn Family>> {
     [
         FamilyKind::Mixture { components: 3 },
@@ -302,7 +303,7 @@ fn curved() -> Vec<Arc<dyn Family>> {
     .into()
 }
 
-/// A member with all its parts: three places of a mixture, networks whose last layer is not zero.
+/// A member that uses all its parts: a mixture of three components, networks with a non-zero last layer.
 fn curved_omega(family: &dyn Family) -> Vec<f64> {
     let gaussian = random_omega(&*FamilyKind::FullRank.build(DIM));
     let modes = [0.5, -2.0].map(|m| (vec![m; DIM], vec![0.1 * m; DIM]));

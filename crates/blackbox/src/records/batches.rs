@@ -9,12 +9,12 @@ use super::RecordError;
 
 /// The minibatches of N records: every epoch visits every record once, in an order of its own.
 ///
-/// There are ⌈N/B⌉ batches whose sizes differ by one at most, so that no batch is a small rest with
-/// a large weight; none has more than B records. The order depends on the seed and the epoch alone.
+/// There are ⌈N/B⌉ batches with sizes that differ by at most one, so that no batch is a small remainder with a large
+/// weight. None has more than B records. The order depends only on the seed and the epoch.
 ///
-/// Where data come in blocks ([`in_blocks`](Self::in_blocks)), an epoch takes the blocks one after the other, in an order of its
-/// own, and the records of a block in an order of their own. Over these orders every record is as likely as any other to be
-/// in a batch, so that gradients stay unbiased; but a batch is one of its block, and varies as much more as blocks differ.
+/// If data come in blocks ([`in_blocks`](Self::in_blocks)), an epoch visits the blocks in a random order and the
+/// records of each block in a random order. Over these orders every record is equally likely to be in a batch, so
+/// gradients stay unbiased. But a batch comes from one block, so it varies more if blocks differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batches {
     seed: u64,
@@ -46,7 +46,7 @@ impl Batches {
         })
     }
 
-    /// The same that go block by block, where there are blocks.
+    /// The same batches in block order, if there are blocks.
     pub fn in_blocks(self, blocks: Option<&[u32]>) -> Self {
         Self {
             blocks: blocks.unwrap_or_default().into(),
@@ -64,14 +64,14 @@ impl Batches {
         self.count
     }
 
-    /// The epoch (from 0) of an iteration (from 1), and its place there.
-    pub fn place(&self, iteration: u64) -> (u64, usize) {
+    /// The epoch (from 0) of an iteration (from 1), and its position there.
+    pub fn position(&self, iteration: u64) -> (u64, usize) {
         let count = self.count as u64;
         let t = iteration.saturating_sub(1);
         (t / count, (t % count) as usize)
     }
 
-    /// The places in an epoch's order that batch `k` holds.
+    /// The positions in an epoch's order that batch `k` holds.
     pub fn range(&self, k: usize) -> Range<usize> {
         let edge = |k: usize| (k as u128 * self.records as u128 / self.count as u128) as usize;
         edge(k)..edge(k + 1)
@@ -93,17 +93,17 @@ impl Batches {
     }
 }
 
-/// The order at hand, made again when epoch or block change: scratch, not state.
+/// The present order, recomputed when epoch or block change: scratch, not state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     epoch: Option<u64>,
-    /// The epoch's blocks in their order, and where each begins in the epoch; one of all records without blocks.
+    /// The epoch's blocks in order, and the offset of each in the epoch; a single one of all records without blocks.
     sequence: Vec<u32>,
     starts: Vec<usize>,
-    /// The place of a block in the sequence, and the order of its records.
+    /// The position of a block in the sequence, and the order of its records.
     block: Option<usize>,
     order: Vec<u32>,
-    /// The batch that was asked for last.
+    /// The last requested batch.
     iteration: Option<u64>,
     batch: Vec<u32>,
 }
@@ -112,7 +112,7 @@ impl Order {
     /// The batch of an iteration.
     pub(crate) fn batch(&mut self, batches: &Batches, iteration: u64) -> &[u32] {
         if self.iteration != Some(iteration) {
-            let (epoch, k) = batches.place(iteration);
+            let (epoch, k) = batches.position(iteration);
             let mut batch = std::mem::take(&mut self.batch);
             batch.clear();
             self.extend(batches, epoch, batches.range(k), &mut batch);
@@ -121,12 +121,12 @@ impl Order {
         &self.batch
     }
 
-    /// Adds the records at these places of an epoch.
+    /// Adds the records at these positions of an epoch.
     fn extend(
         &mut self,
         batches: &Batches,
         epoch: u64,
-        places: Range<usize>,
+        positions: Range<usize>,
         batch: &mut Vec<u32>,
     ) {
         let edges = |block: u32| match batches.blocks.get(block as usize..block as usize + 2) {
@@ -146,16 +146,16 @@ impl Order {
             }
             (self.epoch, self.block) = (Some(epoch), None);
         }
-        let mut at = places.start;
-        while at < places.end {
-            let place = self.starts.partition_point(|start| *start <= at) - 1;
-            if self.block != Some(place) {
-                let block = self.sequence[place];
+        let mut at = positions.start;
+        while at < positions.end {
+            let position = self.starts.partition_point(|start| *start <= at) - 1;
+            if self.block != Some(position) {
+                let block = self.sequence[position];
                 self.order = batches.shuffled(epoch, u64::from(block), edges(block));
-                self.block = Some(place);
+                self.block = Some(position);
             }
-            let start = self.starts[place];
-            let end = self.starts[place + 1].min(places.end);
+            let start = self.starts[position];
+            let end = self.starts[position + 1].min(positions.end);
             batch.extend_from_slice(&self.order[at - start..end - start]);
             at = end;
         }

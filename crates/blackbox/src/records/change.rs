@@ -1,4 +1,4 @@
-//! What a visit changes in the sums of a table.
+//! The change of a table's sums by a visit.
 
 use jensen_density::RecordDensity;
 
@@ -6,14 +6,14 @@ use super::gradients::all_finite;
 use super::table::Table;
 use crate::reduce::axpy;
 
-/// The changes that renewing a batch's entries makes, kept from the estimate to the visit.
+/// The changes from renewing a batch's entries, stored between the estimate and the visit.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     /// `Σ_B ∇ℓₙ(μ) − ∇ℓₙ(μⁿ)`, d, or the same of expectations.
     pub(super) gradient: Vec<f64>,
     /// `diag Σ_B ∇²ℓₙ(μ) − ∇²ℓₙ(μⁿ)`, d, where the table keeps a diagonal.
     pub(super) diagonal: Vec<f64>,
-    /// The coordinates that the batch touches, where these are few; what stands elsewhere means nothing.
+    /// The coordinates that the batch touches, if they are few. Values of other coordinates are meaningless.
     pub(super) touched: Vec<u32>,
     few: bool,
 }
@@ -35,7 +35,7 @@ impl Change {
         self.few
     }
 
-    /// Clears what will be added to: the diagonal only where the table keeps one.
+    /// Clears the sums. The diagonal is cleared only if the table stores one.
     pub(super) fn clear(&mut self, table: &Table) {
         let diagonal = (!table.diagonal.is_empty()).then_some(&mut self.diagonal);
         for change in [Some(&mut self.gradient), diagonal].into_iter().flatten() {
@@ -47,7 +47,7 @@ impl Change {
         }
     }
 
-    /// The touched coordinates, where they are few.
+    /// The touched coordinates, if they are few.
     pub(super) fn touched(&self) -> Option<&[u32]> {
         self.few.then_some(&self.touched)
     }

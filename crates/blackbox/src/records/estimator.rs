@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How the gradient of the bound is estimated from a minibatch. All are unbiased; what each controls
-/// is said in [`Gradients`](super::Gradients).
+/// How the gradient of the bound is estimated from a minibatch. All are unbiased. [`Gradients`](super::Gradients)
+/// documents the noise that each controls.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordEstimator {
@@ -27,16 +27,15 @@ pub enum RecordEstimator {
     },
     /// The joint control variate (Wang, Geffner and Domke 2024), with SAGA's table.
     Joint,
-    /// The joint control variate for the mean alone, as in the paper: the spread's gradient is `naive`'s.
+    /// The joint control variate only for the mean, as in the paper: the spread's gradient is `naive`'s.
     JointMean,
-    /// The joint control variate as printed: for the mean alone, with the spreads of a record's last visit and the prior in the
-    /// table.
+    /// The joint control variate as printed: only for the mean, with the spreads of a record's last visit and the prior
+    /// in the table.
     JointPaper,
     /// The joint control variate with one anchor for all records, as in SVRG.
     JointSvrg,
-    /// The joint control variate with the likelihood itself for its approximation: the draw is
-    /// integrated out, and a SAGA table of expectations is left. For likelihoods of one linear
-    /// predictor and mean-field families.
+    /// The joint control variate with the likelihood itself as its approximation: the draw is integrated out, and a
+    /// SAGA table of expectations remains. For likelihoods of one linear predictor and mean-field families.
     JointExact,
 }
 
@@ -112,12 +111,12 @@ impl RecordEstimator {
         }
     }
 
-    /// Whether an expansion at what is remembered of a record is subtracted.
+    /// Whether an expansion at the stored point of a record is subtracted.
     pub(crate) fn expands_stored(self) -> bool {
         matches!(self, Self::Joint | Self::JointMean | Self::JointSvrg)
     }
 
-    /// Whether every record's own last mean is remembered, by what of it the model needs.
+    /// Whether the last mean of every record is stored, as far as the model needs it.
     pub(crate) fn remembers_means(self) -> bool {
         matches!(self, Self::Joint | Self::JointMean)
     }

@@ -5,7 +5,7 @@ use jensen_density::{
 };
 
 use super::change::Change;
-use super::gradients::{Gradients, Request, all_finite};
+use super::gradients::{GradientRequest, Gradients, all_finite};
 use super::table::{Store, Table};
 
 /// Scratch memory.
@@ -19,13 +19,13 @@ pub(super) struct Expected {
     /// `E[ℓ']` and `E[ℓ'']` of the batch.
     first: Vec<f64>,
     second: Vec<f64>,
-    /// The same less what the table holds.
+    /// The same minus the entries of the table.
     first_change: Vec<f64>,
     second_change: Vec<f64>,
 }
 
 impl Expected {
-    /// Remembers the expectations of the last batch.
+    /// Stores the expectations of the last batch.
     pub(super) fn store(&self, batch: &[u32], first: &mut [f64], second: &mut [f64]) {
         for (&n, (a, c)) in batch.iter().zip(self.first.iter().zip(&self.second)) {
             first[n as usize] = *a;
@@ -35,10 +35,10 @@ impl Expected {
 }
 
 impl<D: RecordDensity> Gradients<'_, D> {
-    /// [`Gradients::evaluate`] for `joint-exact`. `false` where the model offers no expectations, too.
+    /// [`Gradients::evaluate`] for `joint-exact`. `false` also if the model offers no expectations.
     pub(super) fn evaluate_expectations(
         &mut self,
-        request: &Request<'_>,
+        request: &GradientRequest<'_>,
         table: &Table,
         out: &mut [f64],
     ) -> bool {
@@ -129,10 +129,10 @@ impl<D: RecordDensity> Gradients<'_, D> {
         }
     }
 
-    /// Expectations of the batch, and how they differ from what the table holds.
+    /// Expectations of the batch, and their differences from the entries of the table.
     fn expect(
         &mut self,
-        request: &Request<'_>,
+        request: &GradientRequest<'_>,
         few: bool,
         held: Option<(&[f64], &[f64])>,
         linear: &dyn LinearPredictor,

@@ -13,11 +13,10 @@ use crate::noise::NoiseSource;
 use crate::optimiser::{Optimiser, OptimiserState};
 use crate::reduce::axpy;
 
-/// An objective `f(w) = Eₙ E_ε f(w; n, ε)` to be made small, n uniform over N records, ε standard
-/// normal and each record's own, with an approximation f̃ whose expectation over ε is known.
+/// An objective `f(w) = Eₙ E_ε f(w; n, ε)` to be minimised, with n uniform over N records and independent standard
+/// normal ε for each record, and an approximation f̃ whose expectation over ε is known.
 ///
-/// Noise of a batch is `batch × noise_dim`, row after row. Everything is added to its output with the
-/// factor `scale`.
+/// Noise of a batch is `batch × noise_dim`, row by row. Everything is added to its output with the factor `scale`.
 pub trait DoublyStochastic: Sync {
     /// The number of parameters.
     fn parameters(&self) -> usize;
@@ -61,7 +60,7 @@ pub struct GenericSettings {
     pub batch: usize,
     /// Epochs with the naive estimator first, at least 1 for `joint`.
     pub warm_up: u64,
-    /// Bytes that the snapshots may take.
+    /// Largest number of bytes for the snapshots.
     pub memory_limit: Option<u64>,
 }
 
@@ -106,7 +105,7 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
     /// A run from `start`.
     ///
     /// # Errors
-    /// When batch, warm-up or estimator do not suit, or the snapshots would exceed the memory limit.
+    /// Fails if batch, warm-up or estimator do not fit together, or the snapshots would exceed the memory limit.
     pub fn new(
         objective: &'a O,
         seed: u64,
@@ -202,7 +201,7 @@ impl<'a, O: DoublyStochastic> Generic<'a, O> {
         table.complete = true;
     }
 
-    /// Adds the control variate to the gradient; returns what the visit changes in G.
+    /// Adds the control variate to the gradient and returns the change of G by the visit.
     fn control(
         &self,
         state: &GenericState,
@@ -286,7 +285,7 @@ impl<O: DoublyStochastic> Algorithm for Generic<'_, O> {
     }
 
     fn step(&mut self, state: &mut GenericState, iteration: u64) -> Step {
-        let (epoch, k) = self.batches.place(iteration);
+        let (epoch, k) = self.batches.position(iteration);
         let warm = epoch < self.settings.warm_up;
         if self.settings.estimator == RecordEstimator::JointSvrg && k == 0 && !warm {
             self.anchor(&state.w, &mut state.table);

@@ -21,8 +21,8 @@ use crate::reduce::axpy;
 /// `L(ω) = E_q[log p(z) + Σₙ log p(xₙ | z)] + H(ω)`, from a batch B and a few draws
 /// `z = T(ω, ε) = μ + δ` of a Gaussian family.
 ///
-/// With `b = (N/|B|) Σ_{n ∈ B}` and ℓₙ the log likelihood of a record, the estimate is
-/// `Jᵀ [∇log p(z) + b ∇ℓₙ(z) + c] + ∇H`, and `m` is added to the part for the mean:
+/// With `b = (N/|B|) Σ_{n ∈ B}` and ℓₙ the log likelihood of a record, the estimate is `Jᵀ [∇log p(z) + b ∇ℓₙ(z) + c] +
+/// ∇H`, and `m` is added to the part for the mean:
 ///
 /// | estimator | c | m |
 /// | --- | --- | --- |
@@ -39,38 +39,36 @@ use crate::reduce::axpy;
 ///
 /// * The prior needs no table: all of it is known in every iteration, so its expansion is taken at
 ///   the present mean.
-/// * The expansion of a record is displaced by the present δ, not by the spread stored with μⁿ:
-///   `E_ε[∇ℓₙ(μⁿ) + ∇²ℓₙ(μⁿ) δ] = ∇ℓₙ(μⁿ)` for any δ of mean zero. No spread need be stored, the
-///   expansion stands closer to the function that it replaces, and any family of the form
-///   `z = μ + δ(ε)` will do, full-rank and low-rank included.
-/// * The paper controls the gradient of the mean alone, because the expectation of the expansion for
-///   the spread needs the diagonal of the Hessian. Its first-order part, c, has mean zero over the
-///   records at any draw, so it serves the spread as well. Where the diagonal is at hand (one linear
-///   predictor, a mean-field family: `diag ∇²ℓₙ(μⁿ) = Aₙ² ℓₙ''`) the second-order part serves it, too:
-///   `joint` and `joint-svrg` add `σ² ⊙ Σₘ diag ∇²ℓₘ(μᵐ) − δ ⊙ b ∇²ℓₙ(μⁿ) δ` to the part for log σ. Elsewhere
-///   noise of second order in δ is left there, which no batch averages out. `joint-mean` leaves the spread
-///   alone, as the paper does.
+/// * The expansion of a record is displaced by the present δ, not by the spread stored with μⁿ: `E_ε[∇ℓₙ(μⁿ) + ∇²ℓₙ(μⁿ)
+///   δ] = ∇ℓₙ(μⁿ)` for any δ of mean zero. No spread needs to be stored, the expansion is closer to the function that
+///   it replaces, and any family of the form `z = μ + δ(ε)` is supported, including full rank and low rank.
+/// * The paper controls only the gradient of the mean, because the expectation of the expansion for the spread needs
+///   the diagonal of the Hessian. Its first-order part, c, has mean zero over the records at any draw, so it applies to
+///   the spread as well. If the diagonal is available (one linear predictor, a mean-field family: `diag ∇²ℓₙ(μⁿ) = Aₙ²
+///   ℓₙ''`) the second-order part applies to it, too: `joint` and `joint-svrg` add `σ² ⊙ Σₘ diag ∇²ℓₘ(μᵐ) − δ ⊙ b
+///   ∇²ℓₙ(μⁿ) δ` to the part for log σ. Otherwise noise of second order in δ remains, which no batch averages out.
+///   `joint-mean` does not change the spread, as in the paper.
 ///
-/// * `joint-svrg` takes the odd part of the gradient around its anchor where the paper has a Hessian-vector product, which is
-///   its first order: of mean zero over any symmetric noise, however far the draw. With one draw and the anchor at the mean it
-///   leaves the even part, which never varies more than the gradient itself, as what an expansion leaves may. A linear predictor, whose product costs next to nothing,
-///   keeps it.
+/// * `joint-svrg` takes the odd part of the gradient around its anchor instead of the paper's Hessian-vector product,
+///   which is its first order. The odd part has mean zero over any symmetric noise, however far the draw. With one draw
+///   and the anchor at the mean, the even part remains. It never varies more than the gradient itself, whereas the
+///   remainder of an expansion may. A linear predictor keeps the product, which costs almost nothing there.
 ///
-/// `joint-exact` is `joint` whose approximation is the likelihood itself. Where that sees one linear
-/// predictor, ηₙ is normal under a mean-field q, `Aₙμ` and `Aₙ²σ²` being mean and variance, and the
-/// expectation that the approximation must have in closed form is one-dimensional:
-/// `∇_μ E[ℓₙ] = Aₙᵀ E[ℓₙ']`, `∇_{log σ} E[ℓₙ] = σ² ⊙ Aₙ²ᵀ E[ℓₙ'']`. The draws of the batch cancel, and a
-/// SAGA table of the two expectations is left; the prior is still sampled, with its expansion.
+/// `joint-exact` is `joint` with the likelihood itself as its approximation. If the likelihood has one linear
+/// predictor, ηₙ is normal under a mean-field q with mean `Aₙμ` and variance `Aₙ²σ²`, and the expectation that the
+/// approximation needs in closed form is one-dimensional: `∇_μ E[ℓₙ] = Aₙᵀ E[ℓₙ']`, `∇_{log σ} E[ℓₙ] = σ² ⊙ Aₙ²ᵀ
+/// E[ℓₙ'']`. The draws of the batch cancel, and a SAGA table of the two expectations remains; the prior is still
+/// sampled, with its expansion.
 ///
-/// `joint-paper` has none of these differences: see `literal`.
+/// `joint-paper` has none of these differences; see `literal`.
 ///
-/// With several draws, m is that of their mean displacement. The prior's expansion, too, is for the mean
-/// alone, except in c: the noise of its curvature in the spread, −σ²(ε² − 1) a coordinate of a standard normal
-/// prior, is not multiplied by N/B and is left.
+/// With several draws, m is that of their mean displacement. The prior's expansion, too, applies only to the mean,
+/// except in c: the noise of its curvature in the spread, −σ²(ε² − 1) per coordinate of a standard normal prior, is not
+/// multiplied by N/B and remains.
 ///
-/// Cost of an iteration, in gradients of a batch: naive 1; cv 1 and a Hessian-vector product; joint 3 and a
-/// product, joint-svrg 4 in one call, of which the linear predictor saves all but one pass forwards and two or three backwards; inc
-/// N/B + 2.
+/// Cost of an iteration, in gradients of a batch: naive 1; cv 1 and a Hessian-vector product; joint 3 and a product;
+/// joint-svrg 4 in one call, of which a linear predictor saves all but one forward pass and two or three backward
+/// passes; inc N/B + 2.
 pub struct Gradients<'a, D: RecordDensity> {
     pub(super) density: &'a D,
     pub(super) family: Arc<dyn Family>,
@@ -89,7 +87,7 @@ pub struct Gradients<'a, D: RecordDensity> {
     pub(super) correction: Vec<f64>,
     /// Addition to the gradient of ω (`inc`).
     pub(super) incremental: Vec<f64>,
-    /// What the visit changes.
+    /// The changes by the visit.
     pub(super) change: Change,
     pub(super) scratch: Vec<f64>,
     pub(super) values: Vec<f64>,
@@ -100,9 +98,9 @@ pub struct Gradients<'a, D: RecordDensity> {
     pub(super) calls: u64,
 }
 
-/// What is asked of [`Gradients::evaluate`].
+/// The input of [`Gradients::evaluate`].
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'r> {
+pub struct GradientRequest<'r> {
     /// The estimator.
     pub estimator: RecordEstimator,
     /// ω.
@@ -111,13 +109,13 @@ pub struct Request<'r> {
     pub noise: Lanes<'r>,
     /// The records, without repetition.
     pub batch: &'r [u32],
-    /// Whether the entries of the batch are to be renewed by [`Gradients::visit`] afterwards.
+    /// Whether [`Gradients::visit`] will renew the entries of the batch afterwards.
     pub visit: bool,
 }
 
 const NOISE: rng::Purpose = rng::Purpose::new("blackbox").fold("records").fold("noise");
 
-/// Standard normals of a source for an iteration, `rows × draws`: draw s depends on (seed, iteration, s) alone.
+/// Standard normals of a source for an iteration, `rows × draws`: draw s depends only on (seed, iteration, s).
 pub(crate) fn fill_noise(
     source: NoiseSource,
     purpose: rng::Purpose,
@@ -207,8 +205,7 @@ pub(super) fn all_finite(x: &[f64]) -> bool {
 }
 
 impl<'a, D: RecordDensity> Gradients<'a, D> {
-    /// Gradients for members of `family` from `draws` draws an iteration and batches of up to `batch`
-    /// records.
+    /// Gradients for members of `family` from `draws` draws per iteration and batches of up to `batch` records.
     pub fn new(density: &'a D, family: Arc<dyn Family>, draws: usize, batch: usize) -> Self {
         let d = density.dim();
         Self {
@@ -233,7 +230,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         }
     }
 
-    /// The same with the given kernels; without it with the best that the machine has.
+    /// The same with the given kernels instead of the fastest ones of this machine.
     pub fn with_simd(self, simd: Simd) -> Self {
         Self { simd, ..self }
     }
@@ -248,13 +245,13 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         self.draws
     }
 
-    /// The evaluations since the last call: gradients of single records at single draws, a
-    /// Hessian-vector product counting two.
+    /// Returns and resets the number of evaluations: gradients of single records at single draws, where a
+    /// Hessian-vector product counts as two.
     pub fn take_calls(&mut self) -> u64 {
         std::mem::take(&mut self.calls)
     }
 
-    /// The memory that `estimator` begins with.
+    /// The initial memory of `estimator`.
     pub fn table(&self, estimator: RecordEstimator) -> Table {
         let (d, n) = (self.density.dim(), self.density.records());
         let linear = self.density.linear().map(|linear| linear.width());
@@ -287,8 +284,8 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         }
     }
 
-    /// Whether the second-order part serves the spread: the diagonal of the Hessian must be at hand, and
-    /// the family must need no more than that.
+    /// Whether the second-order part corrects the spread. This requires the diagonal of the Hessian, and a family that
+    /// needs no more than the diagonal.
     fn controls_spread(&self, estimator: RecordEstimator) -> bool {
         use RecordEstimator::{Joint, JointExact, JointSvrg};
         let linear = self.density.linear();
@@ -309,11 +306,15 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         self.draws == 1 && self.family.is_factorised()
     }
 
-    /// Writes the estimate into `out` (one number a parameter, upwards). `false` when the density, a
-    /// gradient or a product at a draw is not finite: then `out` must not be used and the table not
-    /// be renewed. An estimator whose table is not complete is `naive`; `joint-exact` integrates the
-    /// draw out even then.
-    pub fn evaluate(&mut self, request: &Request<'_>, table: &Table, out: &mut [f64]) -> bool {
+    /// Writes the estimate into `out` (one number per parameter, upwards). `false` when the density, a gradient or a
+    /// product at a draw is not finite: then `out` must not be used and the table not be renewed. An estimator with an
+    /// incomplete table is `naive`. `joint-exact` integrates the draw out even then.
+    pub fn evaluate(
+        &mut self,
+        request: &GradientRequest<'_>,
+        table: &Table,
+        out: &mut [f64],
+    ) -> bool {
         if request.estimator == RecordEstimator::JointExact {
             return self.evaluate_expectations(request, table, out);
         }
@@ -369,7 +370,7 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         all_finite(out) && (!(request.visit && table.has_sums()) || self.change.is_finite(table))
     }
 
-    /// Adds the table's part to the gradient of log σ, where it has one.
+    /// Adds the table's part to the gradient with respect to log σ, if it has one.
     pub(super) fn add_diagonal(&self, omega: &[f64], table: &Table, out: &mut [f64]) {
         let d = self.density.dim();
         if !table.diagonal.is_empty() {
@@ -406,8 +407,8 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         }
     }
 
-    /// Pulls the gradient at the draws back to ω and adds what belongs to ω.
-    fn pull(&mut self, request: &Request<'_>, out: &mut [f64]) {
+    /// Pulls the gradient at the draws back to ω and adds the direct terms of ω.
+    fn pull(&mut self, request: &GradientRequest<'_>, out: &mut [f64]) {
         let (d, draws) = (self.density.dim(), self.draws);
         let (omega, noise) = (request.omega, request.noise);
         let stl = request.estimator == RecordEstimator::Stl;
@@ -444,10 +445,9 @@ impl<'a, D: RecordDensity> Gradients<'a, D> {
         }
     }
 
-    /// Renews the entries of the batch of the last [`evaluate`](Self::evaluate), which must have been
-    /// asked for a visit with the same request, and G with them. `complete` says that every record
-    /// has been visited now.
-    pub fn visit(&mut self, request: &Request<'_>, table: &mut Table, complete: bool) {
+    /// Renews the entries of the batch of the last [`evaluate`](Self::evaluate), and G with them. That call must have
+    /// had the same request, with a visit announced. `complete` says that every record has been visited by now.
+    pub fn visit(&mut self, request: &GradientRequest<'_>, table: &mut Table, complete: bool) {
         if request.estimator == RecordEstimator::JointPaper {
             return self.visit_paper(request, table, complete);
         }

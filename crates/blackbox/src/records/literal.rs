@@ -1,31 +1,31 @@
 //! The joint control variate as printed (Wang, Geffner and Domke 2024, Eq. 13 and Algorithm 2).
 //!
-//! With `k_n(z) = N log p(x_n | z) + log p(z)` and wⁿ = (μⁿ, σⁿ) as a record met them last, the expansion of a record is
-//! `∇k_n(μⁿ) + ∇²k_n(μⁿ) (σⁿ ⊙ ε)`: the prior stands in every record's entry, and the displacement is that of the *stored* spread.
-//! Its expectation over ε is ∇k_n(μⁿ), so that the estimate's addition to the gradient of the mean is
+//! With `k_n(z) = N log p(x_n | z) + log p(z)` and wⁿ = (μⁿ, σⁿ) at the last visit of a record, the expansion of a
+//! record is `∇k_n(μⁿ) + ∇²k_n(μⁿ) (σⁿ ⊙ ε)`: the prior is part of every record's entry, and the displacement uses the
+//! *stored* spread. Its expectation over ε is ∇k_n(μⁿ), so that the estimate's addition to the gradient of the mean is
 //!
 //! ```text
 //! 1/N Σ_m ∇k_m(μᵐ) − 1/|B| Σ_{n ∈ B} [∇k_n(μⁿ) + ∇²k_n(μⁿ) (σⁿ ⊙ ε)],
 //! ```
 //!
-//! and nothing for the spread. The sum holds e_m = ∇ log p(x_m | μᵐ) + ∇ log p(μᵐ)/N, the 1/N of which is in k.
+//! and zero for the spread. The sum holds e_m = ∇ log p(x_m | μᵐ) + ∇ log p(μᵐ)/N; the factor 1/N is that of k.
 
 use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
 
 use super::estimator::RecordEstimator;
-use super::gradients::{Gradients, Request, all_finite};
+use super::gradients::{GradientRequest, Gradients, all_finite};
 use super::table::{Store, Table};
 use crate::reduce::axpy;
 
 impl<D: RecordDensity> Gradients<'_, D> {
-    /// As [`evaluate`](Self::evaluate), of `joint-paper`.
+    /// [`evaluate`](Self::evaluate) for `joint-paper`.
     pub(super) fn evaluate_paper(
         &mut self,
-        request: &Request<'_>,
+        request: &GradientRequest<'_>,
         table: &Table,
         out: &mut [f64],
     ) -> bool {
-        let naive = Request {
+        let naive = GradientRequest {
             estimator: RecordEstimator::Naive,
             visit: false,
             ..*request
@@ -59,11 +59,11 @@ impl<D: RecordDensity> Gradients<'_, D> {
         all_finite(out) && (!request.visit || all_finite(&self.change.gradient))
     }
 
-    /// Adds the entries of the batch at what is stored of them to `first`, and their products with the stored displacements at
-    /// the present noise to `second`.
+    /// Adds the entries of the batch at their stored points to `first`, and their products with the stored
+    /// displacements at the present noise to `second`.
     fn add_stored(
         &mut self,
-        request: &Request<'_>,
+        request: &GradientRequest<'_>,
         table: &Table,
         first: &mut [f64],
         second: &mut [f64],
@@ -113,8 +113,13 @@ impl<D: RecordDensity> Gradients<'_, D> {
         axpy(share, &part, second);
     }
 
-    /// As [`visit`](Self::visit), of `joint-paper`.
-    pub(super) fn visit_paper(&mut self, request: &Request<'_>, table: &mut Table, complete: bool) {
+    /// [`visit`](Self::visit) for `joint-paper`.
+    pub(super) fn visit_paper(
+        &mut self,
+        request: &GradientRequest<'_>,
+        table: &mut Table,
+        complete: bool,
+    ) {
         let Store::Slots(slots) = &mut table.store else {
             return;
         };

@@ -8,14 +8,14 @@ use crate::family::Family;
 /// Records beyond which the estimators that pass over all of them are refused.
 const SMALL: usize = 10_000;
 
-/// Batches looked at to see how many coordinates one touches.
+/// Number of batches that are examined to estimate how many coordinates one touches.
 const PROBES: usize = 8;
 
 /// Numbers of parameters that any fit keeps beside its table: ω, its best and average, the
 /// optimiser's two moments, gradients.
 const COPIES: u64 = 8;
 
-/// What a fit will need.
+/// The expected memory of a fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
     /// Bytes of the estimator's table.
@@ -31,10 +31,10 @@ impl Footprint {
     }
 }
 
-/// The memory that a fit with `estimator` takes at most, the model's own not included.
+/// The largest memory of a fit with `estimator`, excluding the model's own.
 ///
-/// Linear predictors are remembered as K numbers a record, expectations as two. Any other model keeps one mean a live slot
-/// (all of ω for `inc` and `ens`), `2⌈N/B⌉ − 1` of them, or only the coordinates that a batch touches.
+/// Linear predictors are remembered as K numbers per record, expectations as two. Any other model keeps one mean a live
+/// slot (all of ω for `inc` and `ens`), `2⌈N/B⌉ − 1` of them, or only the coordinates that a batch touches.
 pub fn footprint<D: RecordDensity>(
     density: &D,
     family: &dyn Family,
@@ -69,7 +69,7 @@ pub fn footprint<D: RecordDensity>(
     }
 }
 
-/// The average number of coordinates that a batch touches, where these are few.
+/// The average number of coordinates that a batch touches, if these are few.
 fn touched<D: RecordDensity>(density: &D, batches: &Batches) -> Option<u64> {
     let order = batches.order(0);
     let probes = PROBES.min(batches.per_epoch());
@@ -84,11 +84,11 @@ fn touched<D: RecordDensity>(density: &D, batches: &Batches) -> Option<u64> {
     Some(total / probes as u64)
 }
 
-/// Refuses what cannot work: no parameters, estimators that pass over too many records, a table
-/// beyond `limit` bytes.
+/// Rejects impossible requests: no parameters, estimators that pass over too many records, or a table beyond `limit`
+/// bytes.
 ///
 /// # Errors
-/// With the figures and the way out.
+/// The error has the figures and the remedy.
 pub fn admit<D: RecordDensity>(
     density: &D,
     family: &dyn Family,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::batches::{Batches, Order};
 use super::memory::admit;
 use super::variance::{EvaluationPoint, VarianceSettings, Watch, trace_variances, watched};
-use super::{Footprint, Gradients, RecordError, RecordEstimator, Request, Table};
+use super::{Footprint, GradientRequest, Gradients, RecordError, RecordEstimator, Table};
 use crate::calls::Calls;
 use crate::certificate::certify;
 use crate::error::{FitError, positive};
@@ -31,33 +31,32 @@ pub struct MinibatchSettings {
     pub batch: usize,
     /// Draws an iteration.
     pub draws: usize,
-    /// Epochs with the naive estimator before one with a memory takes over; its table is filled in
-    /// the last of them. At least 1.
+    /// Epochs with the naive estimator before an estimator with a table takes over. The table is filled in the last of
+    /// them. At least 1.
     pub warm_up: u64,
     /// Iterations between two anchors of `joint-svrg`; an epoch when `None`.
     pub refresh: Option<u64>,
     /// When to compare the average of the iterates with the best so far, and perhaps to stop.
     pub judge: Option<Judge>,
-    /// Whether and how to trace the variance of gradients: that of every estimator that suits the
-    /// records, each with a table of its own along the same iterates. Tables cost an evaluation an
-    /// iteration and memory; neither counts as oracle calls.
+    /// Whether and how to trace the variance of gradients: that of every estimator that suits the records, each with a
+    /// table of its own along the same iterates. Tables cost an evaluation per iteration and memory; neither counts as
+    /// oracle calls.
     pub variance: Option<VarianceSettings>,
-    /// Bytes that table, optimiser and scratch memory may take.
+    /// Largest number of bytes for table, optimiser and scratch memory.
     pub memory_limit: Option<u64>,
 }
 
-/// The stopping rule: windows of iterations whose averages are compared on matched draws.
+/// The stopping rule: segments of iterations whose averages are compared on matched draws.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judge {
-    /// Iterations of a window; the default is the fewest whole epochs of at least 500 iterations that
-    /// cost no less than judging them.
+    /// Iterations of a segment; by default the fewest whole epochs of at least 500 iterations that cost no less than
+    /// judging them.
     pub window: Option<u64>,
     /// Draws of a comparison, each over all records.
     pub draws: usize,
     /// Tolerance in nats.
     pub tolerance: f64,
-    /// Whether a second-order polish must find no more than the tolerance. It costs many passes over
-    /// all records.
+    /// Whether a second-order polish must find no more gain than the tolerance. It costs many passes over all records.
     pub certify: bool,
 }
 
@@ -146,7 +145,7 @@ impl Fitting for MinibatchSettings {
     }
 }
 
-/// Iterations of a window, at least.
+/// Smallest number of iterations of a segment.
 const WINDOW: u64 = 500;
 
 /// Rejected iterations in a row after which a run has diverged.
@@ -160,13 +159,12 @@ const PATIENCE: u64 = 4;
 
 /// The algorithm; its output is ω.
 ///
-/// Iteration t takes batch `(t − 1) mod ⌈N/B⌉` of a freshly shuffled epoch and `draws` draws, both
-/// functions of (seed, t). An iteration whose gradient is not finite is skipped and counted.
+/// Iteration t uses batch `(t − 1) mod ⌈N/B⌉` of a freshly shuffled epoch and `draws` draws, both functions of (seed,
+/// t). An iteration with a non-finite gradient is skipped and counted.
 ///
-/// With a [`Judge`], the average of a window's iterates is compared with the best so far; a window
-/// that gains no more than the tolerance halves the step size. After three such windows in a row a
-/// second-order polish on all records says how much is left, if asked for, and the fit has converged
-/// only where that is within the tolerance.
+/// With a [`Judge`], the average of a segment's iterates is compared with the best so far. A segment that gains no more
+/// than the tolerance halves the step size. After three such segments in a row, a second-order polish on all records
+/// estimates the remaining gain, if requested, and the fit has converged only if that gain is within the tolerance.
 pub struct Minibatch<'a, D: RecordDensity> {
     density: &'a D,
     all: AllRecords<&'a D>,
@@ -176,12 +174,12 @@ pub struct Minibatch<'a, D: RecordDensity> {
     footprint: Footprint,
     start: Vec<f64>,
     gradients: Gradients<'a, D>,
-    /// Whose variance is traced beside the fit's own estimator; all of them remember.
+    /// Estimators whose variance is traced beside the fit's own; all of them have tables.
     watched: Vec<RecordEstimator>,
     order: Order,
     noise: Vec<f64>,
     gradient: Vec<f64>,
-    /// The estimates of those that are watched.
+    /// The estimates of the traced estimators.
     unused: Vec<f64>,
 }
 
@@ -200,7 +198,7 @@ pub struct MinibatchState {
     best: Vec<f64>,
     /// Multiplies the step size; a power of one half.
     scale: f64,
-    /// Windows without gain since the last certificate.
+    /// Segments without gain since the last certificate.
     still: u64,
     /// Certificates that found more.
     failed: u64,
@@ -212,7 +210,7 @@ pub struct MinibatchState {
 }
 
 impl MethodState for MinibatchState {
-    /// The best average, once there is one; else the iterate.
+    /// The best average if there is one, otherwise the iterate.
     fn omega(&self) -> &[f64] {
         if self.best.is_empty() {
             &self.omega
@@ -246,8 +244,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
     /// A fit of `family` from `start`, with memory admitted first.
     ///
     /// # Errors
-    /// When batch, draws, warm-up or estimator do not suit the records, or the memory would exceed
-    /// the limit.
+    /// Fails if batch, draws, warm-up or estimator do not fit the records, or the memory would exceed the limit.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -302,7 +299,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         })
     }
 
-    /// The same with the given kernels; without it with the best that the machine has.
+    /// The same with the given kernels instead of the fastest ones of this machine.
     pub fn with_simd(self, simd: Simd) -> Self {
         Self {
             gradients: self.gradients.with_simd(simd),
@@ -345,7 +342,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         clean: &mut bool,
         iteration: u64,
     ) {
-        let (epoch, k) = self.batches.place(iteration);
+        let (epoch, k) = self.batches.position(iteration);
         if k == 0 {
             *clean = true;
         }
@@ -366,14 +363,14 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
 
     /// Renews the tables of the estimators that are watched.
     fn watch(&mut self, omega: &[f64], watches: &mut [Watch], iteration: u64) {
-        let (epoch, k) = self.batches.place(iteration);
+        let (epoch, k) = self.batches.position(iteration);
         if !self.visits(epoch) {
             return;
         }
         let last = k + 1 == self.batches.per_epoch();
         let rows = self.gradients.family().noise_dim();
         for (&estimator, watch) in self.watched.iter().zip(watches) {
-            let request = Request {
+            let request = GradientRequest {
                 estimator,
                 omega,
                 noise: Lanes::new(&self.noise, rows, self.settings.draws),
@@ -535,12 +532,12 @@ impl<D: RecordDensity> Algorithm for Minibatch<'_, D> {
 
     fn step(&mut self, state: &mut MinibatchState, iteration: u64) -> Step {
         self.prepare(state, iteration);
-        let (epoch, k) = self.batches.place(iteration);
+        let (epoch, k) = self.batches.position(iteration);
         let last = k + 1 == self.batches.per_epoch();
         self.gradients.noise(self.seed, iteration, &mut self.noise);
         let rows = self.gradients.family().noise_dim();
         let visit = self.settings.estimator.remembers() && self.visits(epoch);
-        let request = Request {
+        let request = GradientRequest {
             estimator: self.settings.estimator,
             omega: &state.omega,
             noise: Lanes::new(&self.noise, rows, self.settings.draws),
@@ -557,7 +554,7 @@ impl<D: RecordDensity> Algorithm for Minibatch<'_, D> {
         if let Some(variance) = &self.settings.variance
             && iteration.is_multiple_of(variance.every.max(1))
         {
-            let place = EvaluationPoint {
+            let point = EvaluationPoint {
                 omega: &state.omega,
                 table: &state.table,
                 batches: &self.batches,
@@ -568,7 +565,7 @@ impl<D: RecordDensity> Algorithm for Minibatch<'_, D> {
             let own = (self.settings.estimator, &state.table);
             let others = state.watches.iter().map(|watch| &watch.table);
             let others: Vec<_> = self.watched.iter().copied().zip(others).collect();
-            record = trace_variances(&mut self.gradients, own, &others, &place, record);
+            record = trace_variances(&mut self.gradients, own, &others, &point, record);
         }
         let finite = self
             .gradients

@@ -41,7 +41,7 @@ pub use crate::error::RecordError;
 pub use batches::Batches;
 pub use estimator::RecordEstimator;
 pub use generic::{DoublyStochastic, Generic, GenericSettings, GenericState};
-pub use gradients::{Gradients, Request};
+pub use gradients::{GradientRequest, Gradients};
 pub use memory::{Footprint, admit, footprint};
 pub use minibatch::{Judge, Minibatch, MinibatchSettings, MinibatchState};
 pub use prepared::Prepared;

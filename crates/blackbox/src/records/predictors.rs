@@ -6,7 +6,7 @@ use jensen_density::{
 
 use super::change::Change;
 use super::estimator::RecordEstimator;
-use super::gradients::{Gradients, Request};
+use super::gradients::{GradientRequest, Gradients};
 use super::table::{Store, Table};
 
 /// Scratch memory.
@@ -25,21 +25,21 @@ pub(super) struct Predictors {
     eta_shift: Vec<f64>,
     /// `ℓₙ'` at the draws, B·K × draws.
     first: Vec<f64>,
-    /// What goes into a column of its own next, B·K.
+    /// The inputs of separate columns, B·K.
     second: Vec<f64>,
     /// `ℓₙ'` and `ℓₙ''` as stored, B·K.
     stored: Vec<f64>,
     curvature_stored: Vec<f64>,
     /// Ones, along which a curvature is its own product.
     ones: Vec<f64>,
-    /// `(B·K) × columns`: what goes back.
+    /// `(B·K) × columns`: the inputs of the backward pass.
     rest: Vec<f64>,
     /// `d × columns`; zero between calls.
     out: Vec<f64>,
 }
 
 impl Predictors {
-    /// Remembers η at the mean of the last batch.
+    /// Stores η at the mean of the last batch.
     pub(super) fn store(&self, batch: &[u32], table: &mut [f64]) {
         let width = self.eta_mean.len() / batch.len().max(1);
         for (eta, &n) in self.eta_mean.chunks_exact(width).zip(batch) {
@@ -68,27 +68,27 @@ fn add_column<const C: usize>(rows: &[f64], column: usize, factor: f64, target: 
     }
 }
 
-/// What an estimate is made of.
+/// The parts of an estimate.
 #[derive(Clone, Copy)]
 struct Parts<'l> {
     draws: usize,
     estimator: RecordEstimator,
-    /// Whether the expansion at the stored entries is subtracted. Their table is complete then.
+    /// Whether the expansion at the stored entries is subtracted. The table is then complete.
     joint: bool,
-    /// Whether it is subtracted from the gradient of the mean alone, in the column of `control`.
+    /// Whether it is subtracted only from the gradient of the mean, in the column of `control`.
     mean_alone: bool,
-    /// The view that gives a diagonal, where the table keeps one. Every draw's column then carries its own
-    /// expansion, which serves the spread as well.
+    /// The view that gives a diagonal, where the table keeps one. Every draw's column then carries its own expansion,
+    /// which applies to the spread as well.
     view: Option<&'l dyn LinkExpectations>,
-    /// Whether the expansion along the mean displacement has a column of its own, for the mean alone.
+    /// Whether the expansion along the mean displacement has its own column, only for the mean.
     control: bool,
-    /// Whether the table's entries are to be renewed.
+    /// Whether to renew the table's entries.
     visit: bool,
 }
 
 impl<'l> Parts<'l> {
     fn of(
-        request: &Request<'_>,
+        request: &GradientRequest<'_>,
         table: &Table,
         linear: &'l dyn LinearPredictor,
         draws: usize,
@@ -108,12 +108,12 @@ impl<'l> Parts<'l> {
         }
     }
 
-    /// Points at which η is needed: the draws and, for whatever needs it, the mean.
+    /// Points at which η is needed: the draws and, if the estimator needs it, the mean.
     fn lanes(&self) -> usize {
         self.draws + usize::from(self.joint || self.control || self.visit)
     }
 
-    /// What goes back: a column a draw, then the correction, then the change of G.
+    /// The inputs of the backward pass: a column per draw, then the correction, then the change of G.
     fn columns(&self) -> usize {
         self.draws + usize::from(self.control) + usize::from(self.visit)
     }
@@ -175,8 +175,8 @@ impl Predictors {
         }
     }
 
-    /// Gathers the stored entries of a batch: their gradients into `stored` and, where the table keeps a
-    /// diagonal, their curvatures. Zeros where there are none yet.
+    /// Gathers the stored entries of a batch: their gradients into `stored` and, where the table keeps a diagonal,
+    /// their curvatures. Zeros before the first visit.
     fn load(
         &mut self,
         linear: &dyn LinearPredictor,
@@ -296,8 +296,8 @@ impl Predictors {
 }
 
 impl<D: RecordDensity> Gradients<'_, D> {
-    /// Adds the batch's part to `gradient` and `correction`; writes `change` if asked for.
-    pub(super) fn add_predictors(&mut self, request: &Request<'_>, table: &Table) {
+    /// Adds the batch's part to `gradient` and `correction`, and writes `change` if requested.
+    pub(super) fn add_predictors(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let Some(linear) = self.density.linear() else {
             return;
         };
@@ -372,8 +372,8 @@ impl<D: RecordDensity> Gradients<'_, D> {
         }
     }
 
-    /// `sum += Σₙ ∇ℓₙ(mean)` over all records; for a linear predictor ηₙ goes to `stored`. The diagonal of
-    /// the Hessian is added to `diagonal` where that is not empty.
+    /// `sum += Σₙ ∇ℓₙ(mean)` over all records; for a linear predictor, ηₙ is written to `stored`. The diagonal of the
+    /// Hessian is added to `diagonal` where that is not empty.
     pub(super) fn full_gradient(
         &mut self,
         mean: &[f64],

@@ -6,12 +6,12 @@ use crate::noise::{NoisePurpose, NoiseSource};
 use crate::settings::Settings;
 use crate::trust::Subsampled;
 
-/// Records that starts see, at the most. Starts have to find the right optimum and about its scales, and a
-/// thousand records put it within √(N/1000) posterior standard deviations; with all of a million, the starts
-/// would cost more than the fit.
+/// Largest number of records for starts. Starts have to find the right optimum and approximate scales, and a thousand
+/// records locate it within √(N/1000) posterior standard deviations. With all of a million records, the starts would
+/// cost more than the fit.
 const SCOUTS: usize = 1000;
 
-/// Evaluations of one record that the final bound may take at first.
+/// Initial limit on evaluations of one record for the final bound.
 const EVALUATIONS: usize = 20_000_000;
 
 /// Draws of the final bound, at the least.
@@ -30,7 +30,7 @@ impl<'a> Prepared<'a> {
     /// The records of a density, for minibatches of `batch`.
     ///
     /// # Errors
-    /// One sentence where there are no records or `batch` is not between one and their number.
+    /// One sentence if there are no records or `batch` is not between one and their number.
     pub fn new(
         records: ErasedRecords<'a>,
         batch: usize,
@@ -41,9 +41,9 @@ impl<'a> Prepared<'a> {
         let total = records.records();
         let scouts = total.min(SCOUTS);
         // One of each of as many equal parts of the data, so that sorted data are seen throughout.
-        let mut places = vec![0.0; scouts];
-        source.choices(NoisePurpose::Start, u64::MAX, 0, 1, &mut places);
-        let chosen = places.iter().enumerate().map(|(i, u)| {
+        let mut positions = vec![0.0; scouts];
+        source.choices(NoisePurpose::Start, u64::MAX, 0, 1, &mut positions);
+        let chosen = positions.iter().enumerate().map(|(i, u)| {
             let at = (i as f64 + u) * total as f64 / scouts as f64;
             (at as u32).min(total as u32 - 1)
         });
@@ -68,12 +68,12 @@ impl<'a> Prepared<'a> {
         &self.records
     }
 
-    /// What starts look at: all records, or a sample of a thousand of them that stands for all.
+    /// The data of starts: all records, or a sample of a thousand that represents all.
     pub(crate) fn scout(&self) -> &AllRecords<ErasedRecords<'a>> {
         &self.scout
     }
 
-    /// The share of the records that starts look at.
+    /// The share of the records in that sample.
     pub(crate) fn scouted(&self) -> (u64, u64) {
         (self.scouts as u64, self.records.records() as u64)
     }
@@ -83,13 +83,13 @@ impl<'a> Prepared<'a> {
         &self.minibatches
     }
 
-    /// Bytes that what a method remembers may take.
+    /// Largest number of bytes of a method's tables.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
         self.memory_limit
     }
 }
 
-/// Draws of the final bound: those of the settings, for methods of minibatches fewer where there are many records.
+/// Draws of the final bound: those of the settings, or fewer for minibatch methods with many records.
 pub(crate) fn evaluation_draws<D: LogDensity>(density: &D, settings: &Settings) -> usize {
     let wanted = settings.evaluation_draws;
     match settings.method.batch().and(density.records()) {

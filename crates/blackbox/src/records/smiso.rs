@@ -9,7 +9,7 @@ use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Ste
 use serde::{Deserialize, Serialize};
 
 use super::batches::Batches;
-use super::{Gradients, RecordError, RecordEstimator, Request, Table};
+use super::{GradientRequest, Gradients, RecordError, RecordEstimator, Table};
 use crate::calls::Calls;
 use crate::error::{FitError, positive};
 use crate::family::{Family, FamilyKind};
@@ -28,7 +28,7 @@ pub struct SmisoSettings {
     pub batch: usize,
     /// Draws an iteration.
     pub draws: usize,
-    /// Bytes that the entries may take.
+    /// Largest number of bytes of the entries.
     pub memory_limit: Option<u64>,
 }
 
@@ -85,9 +85,9 @@ impl Fitting for SmisoSettings {
 /// w_g ← (1 − α) w_g + α (w̄ + γ ∇L_g(w̄))      w̄ ← w̄ + |g|/N (w_g' − w_g)
 /// ```
 ///
-/// Records are divided into batches once, and an epoch reorders the batches: only the mean entry of a
-/// batch matters then, so that ⌈N/B⌉ entries are kept instead of N. The iterate is the weighted mean
-/// of the entries at all times; momentum or adaptive steps would break that, so there are none.
+/// Records are divided into batches once, and an epoch reorders the batches. Only the mean entry of a batch then
+/// matters, so ⌈N/B⌉ entries are stored instead of N. The iterate is always the weighted mean of the entries. Momentum
+/// or adaptive steps would break that, so there are none.
 pub struct Smiso<'a, D: RecordDensity> {
     density: &'a D,
     settings: SmisoSettings,
@@ -135,8 +135,7 @@ const DIRECTION: rng::Purpose = rng::Purpose::new("blackbox")
     .fold("records")
     .fold("smiso direction");
 
-/// The largest curvature of the log density of all records at a point, in size, by power iteration;
-/// 1 where it has none.
+/// The largest curvature of the log density of all records at a point, in size, by power iteration; 1 if it has none.
 fn largest_curvature<D: RecordDensity>(density: &D, point: &[f64], seed: u64) -> f64 {
     let all = AllRecords::new(density);
     let d = point.len();
@@ -171,7 +170,7 @@ impl<'a, D: RecordDensity> Smiso<'a, D> {
     /// A fit of `family` from `start`.
     ///
     /// # Errors
-    /// When batch, draws or α do not suit, or the entries would exceed the memory limit.
+    /// Fails if batch, draws or α do not fit together, or the entries would exceed the memory limit.
     pub fn new(
         density: &'a D,
         family: Arc<dyn Family>,
@@ -227,7 +226,7 @@ impl<'a, D: RecordDensity> Smiso<'a, D> {
         })
     }
 
-    /// The same with the given kernels; without it with the best that the machine has.
+    /// The same with the given kernels instead of the fastest ones of this machine.
     pub fn with_simd(self, simd: Simd) -> Self {
         Self {
             gradients: self.gradients.with_simd(simd),
@@ -256,7 +255,7 @@ impl<D: RecordDensity> Algorithm for Smiso<'_, D> {
     }
 
     fn step(&mut self, state: &mut SmisoState, iteration: u64) -> Step {
-        let (epoch, k) = self.batches.place(iteration);
+        let (epoch, k) = self.batches.position(iteration);
         if self.order.0 != Some(epoch) {
             self.order = (Some(epoch), self.groups.order(epoch));
         }
@@ -264,7 +263,7 @@ impl<D: RecordDensity> Algorithm for Smiso<'_, D> {
         let batch = &self.members[self.batches.range(group)];
         self.gradients.noise(self.seed, iteration, &mut self.noise);
         let rows = self.gradients.family().noise_dim();
-        let request = Request {
+        let request = GradientRequest {
             estimator: RecordEstimator::Naive,
             omega: &state.omega,
             noise: Lanes::new(&self.noise, rows, self.settings.draws),

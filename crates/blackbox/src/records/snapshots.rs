@@ -1,9 +1,9 @@
-//! Minibatch gradients of models that are no linear predictors, and the incremental table.
+//! Minibatch gradients of models that are not linear predictors, and the incremental table.
 
 use jensen_density::{Group, Lanes, LanesMut, RecordDensity};
 
 use super::estimator::RecordEstimator;
-use super::gradients::{Gradients, Request};
+use super::gradients::{GradientRequest, Gradients};
 use super::table::{Slot, Store, Table};
 use crate::reduce::axpy;
 
@@ -18,7 +18,7 @@ pub(super) struct Snapshots {
     second: Vec<f64>,
 }
 
-/// A snapshot's coordinates where they belong; the others are zero, and nothing depends on them.
+/// Scatters a snapshot to its coordinates. The others are zero and have no influence.
 fn spread(slot: &Slot, dim: usize) -> Vec<f64> {
     let mut out = vec![0.0; dim];
     for (&i, v) in slot.coordinates.iter().zip(&slot.values) {
@@ -28,8 +28,8 @@ fn spread(slot: &Slot, dim: usize) -> Vec<f64> {
 }
 
 impl<D: RecordDensity> Gradients<'_, D> {
-    /// Adds the batch's part to `gradient` and `correction`; writes `change` if asked for.
-    pub(super) fn add_batch(&mut self, request: &Request<'_>, table: &Table) {
+    /// Adds the batch's part to `gradient` and `correction`, and writes `change` if requested.
+    pub(super) fn add_batch(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
         let estimator = request.estimator;
         let mean = &request.omega[..d];
@@ -105,8 +105,8 @@ impl<D: RecordDensity> Gradients<'_, D> {
         self.take_out_slots(request, table);
     }
 
-    /// Takes the batch's entries of `joint`'s table out again, whose sum holds them.
-    fn take_out_slots(&mut self, request: &Request<'_>, table: &Table) {
+    /// Subtracts the batch's entries of `joint`'s table, which are part of its sum.
+    fn take_out_slots(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let (d, draws, batch) = (self.density.dim(), self.draws, request.batch);
         let weight = self.density.records() as f64 / batch.len() as f64;
         let visit = request.visit && table.has_sums();
@@ -163,7 +163,7 @@ impl<D: RecordDensity> Gradients<'_, D> {
     }
 
     /// Adds the table at the draw to `incremental` (`inc`, `ens`): a pass over all records.
-    pub(super) fn add_incremental(&mut self, request: &Request<'_>, table: &Table) {
+    pub(super) fn add_incremental(&mut self, request: &GradientRequest<'_>, table: &Table) {
         let Store::Slots(slots) = &table.store else {
             return;
         };

@@ -1,20 +1,19 @@
-//! What an estimator remembers of earlier iterations.
+//! The tables of estimators, from earlier iterations.
 //!
-//! No form takes N × D numbers. A linear predictor is remembered by its values ηₙ, K a record: the
-//! stored mean enters the expansion through them alone. Any other model shares one snapshot among the
-//! records of an iteration; with reshuffled epochs at most `2⌈N/B⌉ − 1` snapshots are alive. Where a
-//! batch touches few coordinates a snapshot keeps those only. Where the draw is integrated out, two
-//! expectations a record are kept. Beside the entries stands their sum, and the sum of the Hessians' diagonals
-//! where that serves the spread.
+//! No form stores N × D numbers. A linear predictor is stored by its values ηₙ, K per record: the stored mean enters
+//! the expansion only through them. Any other model shares one snapshot among the records of an iteration; with
+//! reshuffled epochs at most `2⌈N/B⌉ − 1` snapshots are alive. If a batch touches few coordinates, a snapshot stores
+//! only those. If the draw is integrated out, two expectations per record are stored. The table also has the sum of the
+//! entries, and the sum of the Hessians' diagonals if it corrects the spread.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
 /// Parameters at the iteration in which some records were last visited.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Slot {
-    /// How many records refer to it.
+    /// The number of records that refer to it.
     users: u32,
-    /// The coordinates kept, ascending; all when empty.
+    /// The stored coordinates in ascending order; empty for all.
     pub(crate) coordinates: Vec<u32>,
     /// Their values.
     pub(crate) values: Vec<f64>,
@@ -23,7 +22,7 @@ pub(crate) struct Slot {
 /// A snapshot for each live iteration, and each record's snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Slots {
-    /// Whether snapshots hold all of ω, or its mean alone.
+    /// Whether snapshots store all of ω, or only its mean.
     whole: bool,
     of_record: Vec<u32>,
     slots: Vec<Slot>,
@@ -57,8 +56,8 @@ impl Slots {
         &self.slots[slot as usize]
     }
 
-    /// The records of `records` by snapshot: `(slot, records)` pairs, slots ascending, records in
-    /// their order. Records never visited are left out.
+    /// The records of `records` by snapshot: `(slot, records)` pairs, slots ascending, records in their order. Records
+    /// never visited are omitted.
     pub(crate) fn group(&self, records: impl Iterator<Item = u32>) -> Groups {
         let mut pairs: Vec<(u32, u32)> = records
             .map(|n| (self.of_record[n as usize], n))
@@ -77,7 +76,7 @@ impl Slots {
         groups
     }
 
-    /// All records that were visited, by snapshot.
+    /// All visited records, by snapshot.
     pub(crate) fn all(&self) -> Groups {
         self.group(0..self.of_record.len() as u32)
     }
@@ -139,16 +138,16 @@ pub struct Table {
     pub(crate) store: Store,
     /// `G = Σ_m ∇ log p(x_m | μ^m)` over the records visited so far, or its expectation.
     pub(crate) sum: Vec<f64>,
-    /// The diagonal of `Σ_m ∇² log p(x_m | μ^m)`, or its expectation; empty where the spread needs none.
+    /// The diagonal of `Σ_m ∇² log p(x_m | μ^m)`, or its expectation; empty if the spread does not need it.
     pub(crate) diagonal: Vec<f64>,
     /// Whether every record has its entry.
     pub(crate) complete: bool,
 }
 
-/// How entries are kept.
+/// The storage format of entries.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Store {
-    /// Nothing is remembered.
+    /// No values are stored.
     Nothing,
     /// ηₙ at the stored means, N × K.
     Predictors(Vec<f64>),
@@ -171,7 +170,7 @@ pub(crate) enum Store {
 }
 
 impl Table {
-    /// Whether a visit changes the sums; where entries are all of ω there are none.
+    /// Whether a visit changes the sums. There are no sums if entries cover all of ω.
     pub(crate) fn has_sums(&self) -> bool {
         match &self.store {
             Store::Predictors(_) | Store::Expectations { .. } => true,
@@ -189,7 +188,7 @@ impl Table {
         }
     }
 
-    /// Snapshots alive; 0 where none are kept.
+    /// Snapshots alive; 0 if none are stored.
     pub fn live_slots(&self) -> usize {
         match &self.store {
             Store::Slots(slots) => slots.live(),
@@ -352,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn sparse_snapshots_keep_what_they_are_told() {
+    fn sparse_snapshots_keep_what_they_are_given() {
         let mut slots = Slots::new(4, false);
         slots.assign(&[0, 2], &[1, 3], &[10.0, 11.0, 12.0, 13.0]);
         assert_eq!(slots.slot(0).values, [11.0, 13.0]);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::batches::Batches;
 use super::gradients::fill_noise;
 use super::memory::admit;
-use super::{Footprint, Gradients, RecordEstimator, Request, Table};
+use super::{Footprint, GradientRequest, Gradients, RecordEstimator, Table};
 use crate::family::Family;
 use crate::noise::NoiseSource;
 use crate::oracle::Estimate;
@@ -19,7 +19,7 @@ use crate::reduce::{axpy, dot};
 pub struct VarianceSettings {
     /// Iterations between two analyses.
     pub every: u64,
-    /// Pairs of a batch and a draw for each figure.
+    /// Number of pairs of a batch and a draw for each figure.
     pub samples: usize,
 }
 
@@ -29,9 +29,9 @@ pub struct VarianceSettings {
 pub struct Variances {
     /// `V_{B,ε}[g]`.
     pub total: Estimate,
-    /// `V_B[E_ε g]`: what remains when the draws are integrated out.
+    /// `V_B[E_ε g]`: the variance after integrating out the draws.
     pub subsampling: Estimate,
-    /// `V_ε[E_B g]`: what remains when all records are used. Exact over the records.
+    /// `V_ε[E_B g]`: the variance after using all records. Exact over the records.
     pub monte_carlo: Estimate,
 }
 
@@ -42,12 +42,12 @@ const NOISE: rng::Purpose = rng::Purpose::new("blackbox")
     .fold("records")
     .fold("variance noise");
 
-/// Where [`variances`] looks, and how hard.
+/// The point at which [`variances`] measures, and its sample sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct EvaluationPoint<'r> {
     /// ω.
     pub omega: &'r [f64],
-    /// The table, which stays as it is.
+    /// The table, which is not changed.
     pub table: &'r Table,
     /// The sizes of batches.
     pub batches: &'r Batches,
@@ -61,45 +61,45 @@ pub struct EvaluationPoint<'r> {
 
 /// Analyses one estimator at one iterate with its table frozen.
 ///
-/// The total is the unbiased variance over independent pairs (B, ε). For the subsampling part every
-/// batch meets two independent pairs of antithetic draws, whose covariance over the batches has the
-/// variance of the conditional expectation as its expectation: no inner integral need converge. The
-/// Monte-Carlo part takes all records as the batch. Batches are uniformly random subsets of the first
-/// batch's size. Costs `5·samples` batches and `samples` passes over all records.
+/// The total is the unbiased variance over independent pairs (B, ε). For the subsampling part, every batch is evaluated
+/// at two independent pairs of antithetic draws. Their covariance over the batches has the variance of the conditional
+/// expectation as its expectation, so no inner integral needs to converge. The Monte-Carlo part uses all records as the
+/// batch. Batches are uniformly random subsets of the first batch's size. Costs `5·samples` batches and `samples`
+/// passes over all records.
 pub fn variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     estimator: RecordEstimator,
-    place: &EvaluationPoint<'_>,
+    point: &EvaluationPoint<'_>,
 ) -> Variances {
-    let (n, samples) = (place.omega.len(), place.samples.max(2));
-    let records = place.batches.records();
-    let size = place.batches.range(0).len();
+    let (n, samples) = (point.omega.len(), point.samples.max(2));
+    let records = point.batches.records();
+    let size = point.batches.range(0).len();
     let (rows, draws) = (gradients.family().noise_dim(), gradients.draws());
     let simd = gradients.simd;
     let mut order: Vec<u32> = (0..records as u32).collect();
     let all = order.clone();
     let mut noise = Vec::new();
     let make_noise = |sample: usize, copy: u64, noise: &mut Vec<f64>| {
-        let key = place.seed ^ place.iteration.rotate_left(32);
+        let key = point.seed ^ point.iteration.rotate_left(32);
         let counter = 4 * sample as u64 + copy;
         let source = NoiseSource::new(key, simd);
         fill_noise(source, NOISE, counter, rows, draws, noise);
     };
     let mut evaluate = |noise: &[f64], batch: &[u32], out: &mut [f64]| {
-        let request = Request {
+        let request = GradientRequest {
             estimator,
-            omega: place.omega,
+            omega: point.omega,
             noise: Lanes::new(noise, rows, draws),
             batch,
             visit: false,
         };
-        gradients.evaluate(&request, place.table, out)
+        gradients.evaluate(&request, point.table, out)
     };
     let mut total = Vec::with_capacity(samples);
     let mut halves = [Vec::with_capacity(samples), Vec::with_capacity(samples)];
     let mut whole = Vec::with_capacity(samples);
     for sample in 0..samples {
-        let key = place.seed ^ place.iteration.rotate_left(32);
+        let key = point.seed ^ point.iteration.rotate_left(32);
         let mut stream = rng::Stream::new(key, ORDER, sample as u64, 0);
         // A random subset: the first steps of Fisher and Yates.
         for i in 0..size {
@@ -171,7 +171,7 @@ fn covariance(a: &[Vec<f64>], b: &[Vec<f64>]) -> Estimate {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Watch {
     pub(super) table: Table,
-    /// Whether nothing was rejected in the present epoch.
+    /// Whether no draw was rejected in the present epoch.
     pub(super) clean: bool,
 }
 
@@ -223,13 +223,13 @@ pub(super) fn watched<D: RecordDensity>(
     out
 }
 
-/// Adds the variances of all estimators that have what they need to a trace line: `own` is the fit's
-/// with its table, `others` are those that are watched.
+/// Adds the variances of all estimators with a complete table to a trace line: `own` is the fit's estimator with its
+/// table, `others` are the traced ones.
 pub(super) fn trace_variances<D: RecordDensity>(
     gradients: &mut Gradients<'_, D>,
     own: (RecordEstimator, &Table),
     others: &[(RecordEstimator, &Table)],
-    place: &EvaluationPoint<'_>,
+    point: &EvaluationPoint<'_>,
     mut record: Record,
 ) -> Record {
     let calls = gradients.take_calls();
@@ -238,12 +238,12 @@ pub(super) fn trace_variances<D: RecordDensity>(
         let found = std::iter::once(&own).chain(others).find(same);
         let (estimator, table) = match found {
             Some(&(estimator, table)) => (estimator, table),
-            None => (estimator, place.table),
+            None => (estimator, point.table),
         };
         if estimator.remembers() && !(found.is_some() && table.complete) {
             continue;
         }
-        let found = variances(gradients, estimator, &EvaluationPoint { table, ..*place });
+        let found = variances(gradients, estimator, &EvaluationPoint { table, ..*point });
         for (part, estimate) in [
             ("total", found.total),
             ("subsampling", found.subsampling),

@@ -33,7 +33,8 @@ const ACCEPTANCE: f64 = 0.8;
 /// Largest step size, in standard deviations.
 const LARGEST_STEP: f64 = 1.0;
 
-/// How many times larger steps along circles must be than those of leapfrog to be taken: leapfrog's do not mind heavy tails.
+/// Ratio by which steps along circles must be larger than leapfrog's to be chosen; leapfrog steps are robust to heavy
+/// tails.
 const CLEARLY: f64 = 2.0;
 
 /// Fewest and most transitions at a temperature.
@@ -45,15 +46,15 @@ const FORGOTTEN: f64 = 0.5;
 /// Recorded transitions of the first stationary phase; each later one has twice as many.
 const FIRST_STATIONARY_PHASE: usize = 16;
 
-/// Fewest transitions that settle before a stationary phase is recorded: chains of the first one come from far out, and after four
-/// transitions the log evidence of a normal was still off by 0.06 ± 0.02 nats.
+/// Smallest number of warm-up transitions before a stationary phase is recorded. The chains of the first phase start
+/// far out, and after four transitions the log evidence of a normal was still off by 0.06 ± 0.02 nats.
 const SETTLE: usize = 8;
 
-/// Numbers that the recorded draws may take: with ten thousand coordinates still so many times of which draws are kept that
-/// their effective number and nested R̂ can be seen to reach their limits.
+/// Largest number of recorded values. With ten thousand coordinates, this still stores enough draws to see whether ESS
+/// and nested R̂ reach their limits.
 const TAPE: usize = 1 << 24;
 
-/// Most times of which draws are kept.
+/// Largest number of stored times.
 const TIMES: usize = 64;
 
 /// Refines one approximation to draws of the density.
@@ -63,7 +64,7 @@ pub struct Refine<'a, D: LogDensity> {
     approximation: Approximation,
     source: NoiseSource,
     settings: RefineSettings,
-    /// What coordinates are of what is reported; the same where nothing is said.
+    /// The relation of coordinates to reported values; identity by default.
     scales: Vec<Scale>,
 }
 
@@ -96,7 +97,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         self.settings.ensemble
     }
 
-    /// Gradients that may be taken: twice as many where a stationary phase has nearly mixed, which one more then does.
+    /// Budget of gradients: twice as many if a stationary phase has nearly mixed, so that one more can finish.
     fn limit(&self, state: &RefineState) -> u64 {
         let dim = self.target.dim();
         let mut limit = self.settings.limit(dim, self.target.work());
@@ -113,8 +114,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
     }
 
-    /// Whether no more gradients may be taken. A stationary phase that has mixed and goes on for the sake of vague spreads is brought to its
-    /// end: what that takes is an estimate, and what has mixed is not thrown away for it.
+    /// Whether the budget of gradients is used up. A stationary phase that has mixed and was extended for imprecise
+    /// spreads is completed: its cost is an estimate, and mixed draws are not discarded because of it.
     fn is_spent(&self, state: &RefineState) -> bool {
         let quantities = quantities(self.target.dim());
         let stationary_phase = state.stationary_phases.last();
@@ -124,7 +125,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         state.calls.gradients > if mixed { 2 * limit } else { limit }
     }
 
-    /// Times of which a stationary phase keeps draws at most.
+    /// Largest number of times at which a stationary phase stores draws.
     fn times(&self) -> usize {
         let room = TAPE / (self.ensemble().lanes() * self.target.dim());
         TIMES.min(room).max(4)
@@ -147,12 +148,12 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         )
     }
 
-    /// Whether steps of a size are so much larger than those of leapfrog that circles are worth their while.
+    /// Whether steps of a size are so much larger than leapfrog's that integrating along circles pays.
     fn is_large(&self, size: f64) -> bool {
         size >= CLEARLY * leapfrog_step(self.target.dim())
     }
 
-    /// Chooses which coordinates follow circles, whose steps are or may be of such a size.
+    /// Chooses the coordinates that are integrated along circles, for steps of this size.
     fn choose_circles(&self, state: &mut RefineState, size: f64) {
         state.circles = match self.is_large(size) {
             true => nearly_normal(&state.particles),
@@ -160,15 +161,15 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         };
     }
 
-    /// Chooses the length of trajectories by what `times` sets of particles of the posterior show. Particles of the base lie further out, which in
-    /// many coordinates makes lengths twice as long as they need be; of few they show tails that those of the posterior do not reach
-    /// for many stationary phases.
+    /// Chooses the length of trajectories from `times` sets of posterior particles. Particles of the base lie further
+    /// out. With many coordinates this makes lengths twice as long as needed; with few, they show tails that posterior
+    /// particles do not reach for many stationary phases.
     fn choose_length(&self, x: &[f64], (lanes, times): (usize, usize)) -> Option<f64> {
         let widest = || FRAC_PI_2 * whitening::widest(x, lanes, times);
         self.is_large(LARGEST_STEP).then(widest)
     }
 
-    /// Chooses the next temperature and resamples. `false` where a population died.
+    /// Chooses the next temperature and resamples. `false` if a population died.
     fn heat_up(&self, state: &mut RefineState, iteration: u64) -> bool {
         let lanes = state.particles.lanes();
         let squares = Map::squares(&state.particles.x, lanes);
@@ -229,7 +230,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         Ok(moved)
     }
 
-    /// Goes over to coordinates in which the particles of a recording, or of the particles where there is none, have unit variances.
+    /// Changes to coordinates in which the recorded particles, or the present ones without a recording, have unit
+    /// variances.
     fn whiten(&mut self, state: &mut RefineState) {
         let lanes = state.particles.lanes();
         let seen = match state.recording.x.is_empty() {
@@ -275,20 +277,20 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             state.recording.x = of_recording;
         }
         state.shown = Shown { root, transport };
-        self.place(state);
+        self.update_map(state);
         state.particles = self.target.at(x);
     }
 
     /// Makes the target's map that of the state.
-    fn place(&mut self, state: &RefineState) {
+    fn update_map(&mut self, state: &RefineState) {
         self.target.map = self.base.after(&state.shown);
     }
 
-    /// Puts all chains of a population on one of its particles, so that what they remember of it can be seen: in turns the
-    /// one that is furthest out in some coordinate, and the one where the density is steepest. From there chains are
-    /// slowest to come back. Had they begun at any particle, most would begin in the middle and agree before one has been
-    /// to the end of a long arm or to another mode: a banana with the sd of its arms' height 0.58 times the right one
-    /// passed, and two modes with half the share of the smaller.
+    /// Starts all chains of a population at one of its particles, so that nested R̂ can detect what they remember of
+    /// it. Populations alternate between the particle that is furthest out in some coordinate and the one with the
+    /// steepest density. Chains return from there most slowly. With random starts, most chains would begin in the
+    /// middle and agree before any has been to the end of a long arm or to another mode. A banana whose arms had 0.58
+    /// times the right sd passed, and so did two modes with half the share of the smaller one.
     fn collapse(&self, state: &mut RefineState) {
         let Ensemble {
             populations,
@@ -315,8 +317,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         state.particles = particles.gather(&from);
     }
 
-    /// Begins a stationary phase of so many transitions. Of the one before every draw is kept that stands as far apart as the new
-    /// ones will.
+    /// Begins a stationary phase with this number of transitions. Keeps the draws of the previous phase at the spacing
+    /// of the new ones.
     fn begin_stationary_phase(&self, state: &mut RefineState, transitions: usize) {
         state.phase = Phase::Settle;
         state.moves = 0;
@@ -333,8 +335,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         });
     }
 
-    /// One transition of a stationary phase. A quarter as many as are recorded settle first and choose the step size, [`SETTLE`] at
-    /// least.
+    /// One transition of a stationary phase. A quarter as many transitions as are recorded, at least [`SETTLE`], come
+    /// first and choose the step size.
     fn stationary_phase(&mut self, state: &mut RefineState, iteration: u64) -> Moved {
         let moved = self.transition(state, iteration);
         leap(
@@ -348,7 +350,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         let planned = state
             .stationary_phases
             .last()
-            .expect("a round was begun")
+            .expect("a stationary phase was begun")
             .transitions;
         if state.phase == Phase::Settle {
             steer(state, moved, 2.0 / (1.0 + state.moves as f64).sqrt());
@@ -377,7 +379,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         let stationary_phase = state
             .stationary_phases
             .last_mut()
-            .expect("a round was begun");
+            .expect("a stationary phase was begun");
         stationary_phase.acceptance += (moved.acceptance - stationary_phase.acceptance) / n;
         stationary_phase.stuck += (moved.stuck as f64 / lanes as f64 - stationary_phase.stuck) / n;
         stationary_phase.step_size = size;
@@ -386,7 +388,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
 }
 
 impl<D: LogDensity> Refine<'_, D> {
-    /// Where positions are in the coordinates of the approximation's own map.
+    /// Transforms positions to the coordinates of the approximation's own map.
     fn based(&self, shown: &Shown, x: &[f64], lanes: usize) -> Vec<f64> {
         if !shown.transport.is_empty() {
             return self.base.origin(self.target.map.middle(x, lanes), lanes);
@@ -408,7 +410,8 @@ impl<D: LogDensity> Refine<'_, D> {
         each.collect()
     }
 
-    /// Sends chains from other optima after the draws have mixed, and keeps those from which all of them come to the draws.
+    /// After the draws have mixed, runs chains from other optima, and keeps the optima from which all chains reach the
+    /// draws.
     pub(crate) fn converge(
         &mut self,
         state: &mut RefineState,
@@ -448,17 +451,17 @@ impl<D: LogDensity> Refine<'_, D> {
     }
 }
 
-/// Size of leapfrog steps that a standard normal of so many coordinates asks for.
+/// Leapfrog step size for a standard normal with this number of coordinates.
 pub(super) fn leapfrog_step(dim: usize) -> f64 {
     1.2 * (dim as f64).powf(-0.25)
 }
 
-/// Steers the step size towards the acceptance wanted.
+/// Steers the step size towards the target acceptance.
 fn steer(state: &mut RefineState, moved: Moved, gain: f64) {
     state.log_size = steered(state.log_size, moved, gain);
 }
 
-/// A step size that is nearer to the acceptance wanted.
+/// A step size closer to the target acceptance.
 pub(super) fn steered(log_size: f64, moved: Moved, gain: f64) -> f64 {
     (log_size + gain * (moved.acceptance - ACCEPTANCE)).min(LARGEST_STEP.ln())
 }
@@ -507,7 +510,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
 
     fn step(&mut self, state: &mut RefineState, iteration: u64) -> Step {
         // After a resume the map is that of the state again.
-        self.place(state);
+        self.update_map(state);
         let phase = state.phase;
         let moved = match phase {
             Phase::Temper => self.temper(state, iteration),
@@ -560,7 +563,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
     }
 
     fn output(&mut self, state: &RefineState) -> Refined {
-        self.place(state);
+        self.update_map(state);
         let (dim, lanes) = (self.target.dim(), state.particles.lanes());
         let count = state.recording.log_p.len();
         let mut z = vec![0.0; dim * count];

@@ -1,7 +1,7 @@
-//! Whether chains from elsewhere come to where refined draws are.
+//! Whether chains from elsewhere reach the region of the refined draws.
 //!
-//! The bound of a simple family has optima where the posterior has none: from such a place Hamiltonian transitions run
-//! downhill to the draws, and from a mode of the posterior they do not.
+//! The bound of a simple family has optima where the posterior has none. From such a point Hamiltonian transitions run
+//! to the draws; from a mode of the posterior they do not.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -17,22 +17,23 @@ use crate::calls::Calls;
 use crate::family::{FamilyKind, Space};
 use crate::noise::NoiseSource;
 
-/// Chains from each place, and transitions of each.
+/// Chains from each point, and transitions of each.
 const CHAINS: usize = 8;
 const TRANSITIONS: usize = 128;
 
-/// Share of the draws within whose distance from their mean a chain must end, in coordinates in which they have unit variances.
+/// Quantile of the draws' distances from their mean within which a chain must end, in coordinates with unit variances.
 const WITHIN: f64 = 0.999;
 
-/// Those of `places` from which all chains come to the draws, and what that took. Numbers are keyed by iterations after `iteration`.
+/// The points from which all chains reach the draws, and the cost of the check. Numbers are keyed by iterations after
+/// `iteration`.
 pub(super) fn convergence<D: LogDensity>(
     density: &D,
     draws: &Draws,
-    places: &[Vec<f64>],
+    points: &[Vec<f64>],
     (source, iteration): (NoiseSource, u64),
 ) -> (Vec<Vec<f64>>, Calls) {
     let (dim, count) = (draws.dim, draws.count);
-    let lanes = places.len() * CHAINS;
+    let lanes = points.len() * CHAINS;
     if lanes == 0 || count <= dim {
         return (Vec::new(), Calls::default());
     }
@@ -51,7 +52,7 @@ pub(super) fn convergence<D: LogDensity>(
     let mut of_draws = draws.z.clone();
     standardise(&mut of_draws, count);
     let mut x: Vec<f64> = (0..dim)
-        .flat_map(|i| places.iter().flat_map(move |place| vec![place[i]; CHAINS]))
+        .flat_map(|i| points.iter().flat_map(move |point| vec![point[i]; CHAINS]))
         .collect();
     standardise(&mut x, lanes);
     let omega = [mean.clone(), log_sd.clone()].concat();
@@ -71,7 +72,7 @@ pub(super) fn convergence<D: LogDensity>(
     let mut particles = target.at(x);
     let mut log_size = leapfrog_step(dim).min(1.0).ln();
     let straight = vec![false; dim];
-    for turn in 0..TRANSITIONS as u64 {
+    for step in 0..TRANSITIONS as u64 {
         let stride = Stride {
             circles: &straight,
             beta: 1.0,
@@ -83,15 +84,15 @@ pub(super) fn convergence<D: LogDensity>(
             &mut particles,
             stride,
             source,
-            iteration + turn,
+            iteration + step,
         );
-        log_size = steered(log_size, moved, 2.0 / (1.0 + turn as f64).sqrt());
+        log_size = steered(log_size, moved, 2.0 / (1.0 + step as f64).sqrt());
     }
     let ends = Map::squares(&particles.x, lanes);
-    let converged = ends.chunks(CHAINS).zip(places);
+    let converged = ends.chunks(CHAINS).zip(points);
     let converged_from = converged
         .filter(|(ends, _)| ends.iter().all(|square| *square <= reach))
-        .map(|(_, place)| place.clone());
+        .map(|(_, point)| point.clone());
     (converged_from.collect(), target.take_calls())
 }
 
@@ -128,8 +129,8 @@ mod tests {
             let (mode, slope) = (vec![-0.5 * distance; dim], vec![0.5 * distance + 40.0; dim]);
             let source = NoiseSource::new(1, Simd::detect());
             let draws = draws(dim, distance);
-            let places = [mode, slope.clone()];
-            let (converged_from, calls) = convergence(&density, &draws, &places, (source, 7));
+            let points = [mode, slope.clone()];
+            let (converged_from, calls) = convergence(&density, &draws, &points, (source, 7));
             assert_eq!(
                 converged_from,
                 [slope],

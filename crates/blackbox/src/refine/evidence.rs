@@ -1,10 +1,10 @@
 //! The log evidence from particles at all temperatures.
 //!
 //! Every density of the path is `t(x) e^(β r(x))` up to its evidence, with `r = log p − log t`: all that the evidences
-//! depend on is `r` of particles at known temperatures. The estimate is the multistate Bennett acceptance ratio
-//! (Shirts and Chodera 2008): with `N_k` particles at β_k, `log Z_k = log Σ_n e^(β_k r_n) / Σ_j N_j e^(β_j r_n) / Z_j`.
-//! Forward weights alone miss what no particle has found yet at the earlier temperature, as the neck of a funnel;
-//! here the draws of the last stationary phase count as well, which have been there.
+//! depend on is `r` of particles at known temperatures. The estimate is the multistate Bennett acceptance ratio (Shirts
+//! and Chodera 2008): with `N_k` particles at β_k, `log Z_k = log Σ_n e^(β_k r_n) / Σ_j N_j e^(β_j r_n) / Z_j`. Forward
+//! weights alone miss regions that no particle has found at the earlier temperature, such as the neck of a funnel. The
+//! estimate here also uses the draws of the last stationary phase, which have been there.
 
 use jensen_math::special::log_sum_exp_slice;
 
@@ -18,19 +18,19 @@ const TOLERANCE: f64 = 1e-4;
 /// Most iterations.
 const ITERATIONS: usize = 200;
 
-/// Nats by which an evidence may leave its guess before shares of mixtures are taken again: what they lost to zero then
-/// still does not count.
+/// Change of the evidence in nats, relative to its guess, beyond which the mixture shares are recomputed. Within it,
+/// terms that underflowed to zero remain negligible.
 const FAR: f64 = 30.0;
 
-/// `r` of particles at one temperature, any number of sets of particles one after another; −∞ where the density is zero.
+/// `r` of particles at one temperature, any number of sets of particles in sequence; −∞ where the density is zero.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RatioSet {
     pub beta: f64,
     pub ratios: Vec<f64>,
 }
 
-/// The log evidence at the last ratio set's temperature against the first's, from all particles, with a standard error
-/// from the spread between populations.
+/// The log evidence at the last temperature relative to the first, from all particles, with a standard error from the
+/// spread between populations.
 pub(super) fn log_evidence(ensemble: Ensemble, ratio_sets: &[RatioSet]) -> Estimate {
     let betas: Vec<f64> = ratio_sets.iter().map(|ratio_set| ratio_set.beta).collect();
     let own = |p: usize| -> Vec<Vec<f64>> {
@@ -70,9 +70,9 @@ fn forward(betas: &[f64], ratios: &[Vec<f64>]) -> Vec<f64> {
 
 /// The self-consistent log evidences, from a first guess.
 ///
-/// With `E_nk` the share that temperature k has of the mixture at particle n under the guess, the evidences relative to it
-/// are `u_k = (1/N_k) Σ_n E_nk / Σ_j E_nj / u_j`: exponentials are needed for the shares alone, which are taken again
-/// where the guess was far off.
+/// With `E_nk` the share of temperature k in the mixture at particle n under the guess, the evidences relative to the
+/// guess are `u_k = (1/N_k) Σ_n E_nk / Σ_j E_nj / u_j`. Exponentials are needed only for the shares, which are
+/// recomputed if the guess was far off.
 fn bridge(betas: &[f64], ratios: &[Vec<f64>], guess: &[f64]) -> Vec<f64> {
     let power = |beta: f64, r: f64| if beta == 0.0 { 0.0 } else { beta * r };
     let mut log_z = guess.to_vec();

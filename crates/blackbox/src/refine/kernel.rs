@@ -1,14 +1,13 @@
 //! One Hamiltonian transition of all particles at once.
 //!
-//! All lanes take the same number of [steps], so that every step is one call to the density. Step sizes
-//! differ from lane to lane by up to a quarter, which breaks periods. A lane whose energy wanders by more than
-//! [`WANDER`] nats along its trajectory is sent again from its start, with steps four times smaller and more of
-//! them, up to [`LEVELS`] times; only such lanes pay for it. The level reached is a function of position and
-//! momentum, so that the map to the trajectory's end with momentum turned round preserves the target if it is
-//! proposed only where the way back reaches the same level: no coarser trajectory from the end may be good. (The
-//! step size is chosen as by Bou-Rabee, Carpenter and Marsden, *GIST: Gibbs self-tuning for locally adaptive
-//! Hamiltonian Monte Carlo*, 2024, with a choice that has no randomness of its own.) In the neck of a funnel small
-//! steps are taken, elsewhere large ones, and detailed balance holds exactly.
+//! All lanes take the same number of [steps], so that every step is one call to the density. Step sizes differ from
+//! lane to lane by up to a quarter, which breaks periods. A lane whose energy varies by more than [`WANDER`] nats along
+//! its trajectory is restarted with steps four times smaller and more of them, up to [`LEVELS`] times. Only such lanes
+//! pay for it. The level reached is a function of position and momentum, so the map to the trajectory's end with
+//! reversed momentum preserves the target if it is proposed only if the reverse trajectory reaches the same level: no
+//! coarser trajectory from the end may be good. (The step size is chosen as by Bou-Rabee, Carpenter and Marsden, *GIST:
+//! Gibbs self-tuning for locally adaptive Hamiltonian Monte Carlo*, 2024, with a choice that has no randomness of its
+//! own.) In the neck of a funnel small steps are taken, elsewhere large ones, and detailed balance holds exactly.
 
 use jensen_density::LogDensity;
 use rayon::prelude::*;
@@ -21,10 +20,10 @@ use crate::noise::{NoisePurpose, NoiseSource};
 /// Step sizes tried, each a quarter of the one before.
 const LEVELS: u32 = 4;
 
-/// How much smaller the steps of a level are than those of the one before.
+/// Ratio of the step sizes of consecutive levels.
 const SHRINK: f64 = 4.0;
 
-/// How many times more of them there are.
+/// Ratio of their numbers of steps.
 const GROWTH: usize = 2;
 
 /// Range of the energy along a trajectory, in nats, beyond which smaller steps are tried.
@@ -33,17 +32,18 @@ const WANDER: f64 = 2.0;
 /// Steps of the longest trajectory.
 const LONGEST: usize = 1024;
 
-/// Numbers that a part of the lanes must move before it is given to a thread of its own: what is less costs more to hand over.
+/// Smallest number of values in a part of the lanes that gets its own thread; below it the handover costs more than it
+/// saves.
 const GRAIN: usize = 1 << 14;
 
-/// Numbers of a part beyond which there are more parts than threads: a dozen such matrices are read at every step, and half a
-/// mebibyte of each is what stays near the processor.
+/// Number of values in a part beyond which there are more parts than threads: every step reads a dozen such matrices,
+/// and half a mebibyte of each fits in the cache.
 const STRIP: usize = 1 << 16;
 
-/// How to move.
+/// The kind of move.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stride<'s> {
-    /// Which coordinates follow the circles of a standard normal.
+    /// The coordinates that are integrated along the circles of a standard normal.
     pub circles: &'s [bool],
     /// Inverse temperature of the target.
     pub beta: f64,
@@ -53,14 +53,14 @@ pub(super) struct Stride<'s> {
     pub length: f64,
 }
 
-/// What a transition did.
+/// The result of a transition.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Moved {
-    /// Mean acceptance probability of the largest steps, by which their size is chosen.
+    /// Target mean acceptance probability of the largest steps, which determines their size.
     pub acceptance: f64,
     /// Lanes that moved.
     pub moved: usize,
-    /// Lanes for which no step size was small enough; those that left the support are not among them.
+    /// Lanes for which no step size was small enough, except those that left the support.
     pub stuck: usize,
     /// Steps of the first level.
     pub steps: usize,
@@ -72,11 +72,11 @@ struct Arrival {
     momentum: Vec<f64>,
     /// Energy at the end minus energy at the start.
     error: Vec<f64>,
-    /// Largest minus smallest energy along the way; infinite where that was too large.
+    /// Largest minus smallest energy along the trajectory; infinite if that was too large.
     wander: Vec<f64>,
     /// Whether it ended outside the support.
     outside: Vec<bool>,
-    /// Steps until the last of them ended.
+    /// Number of steps until the last lane ended.
     steps: usize,
 }
 
@@ -162,7 +162,7 @@ pub(super) fn transition<D: LogDensity>(
     result
 }
 
-/// Those of the arrivals `good` whose way back reaches the same level.
+/// The arrivals in `good` whose reverse trajectory ends at the same level.
 fn reversible<D: LogDensity>(
     target: &mut Target<'_, D>,
     arrival: &Arrival,
@@ -191,8 +191,8 @@ fn reversible<D: LogDensity>(
     good
 }
 
-/// Steps of a level from `start` with the given momenta, the lanes in as many parts as threads are worth their
-/// while: what a lane does hangs on no other.
+/// Steps of a level from `start` with the given momenta. The lanes are divided into as many parts as threads pay off;
+/// each lane is independent of the others.
 fn trajectory<D: LogDensity>(
     target: &mut Target<'_, D>,
     start: &Particles,
@@ -228,12 +228,12 @@ fn trajectory<D: LogDensity>(
     arrival
 }
 
-/// The gradient of the tempered density where it is not the density's own.
+/// The gradient of the tempered density, if it differs from the density's own.
 fn own_or<'g>(slope: &'g [f64], grad: &'g [f64]) -> &'g [f64] {
     if slope.is_empty() { grad } else { slope }
 }
 
-/// The trajectories of a part of the lanes, one after another's step.
+/// The trajectories of a part of the lanes, step by step.
 fn part<D: LogDensity>(
     target: &mut Evaluator<'_, D>,
     start: &Particles,

@@ -1,15 +1,16 @@
 //! Leaps: proposals from anywhere, over all scales at once.
 //!
-//! Hamiltonian transitions go where the density leads them. Between a spike and a slab a thousand times as wide, or from the
-//! middle of a Cauchy distribution to its ends, it leads nowhere, and particles that all began in the one agree without the
-//! other. So at the posterior some particles are also offered a place that hangs on nothing: in a direction that is uniform on
-//! the sphere, at a distance whose logarithm is uniform over twelve powers of ten, or distributed as those of the particles
-//! are; in turns of all coordinates together, or of one of them alone. Metropolis and Hastings' rule for independent proposals
-//! (Tierney 1994, section 2.3.3) keeps the posterior exactly. A part of the posterior of mass w that such a proposal meets
-//! with probability π is entered by every `1/π` offers or so and left as rarely as its mass asks, whatever lies between.
+//! Hamiltonian transitions follow the density. Between a spike and a slab a thousand times as wide, or from the middle
+//! of a Cauchy distribution to its tails, there is nothing to follow, and particles that all began in the one agree
+//! without the other. At the posterior, some particles are therefore also offered an independent proposal: in a uniform
+//! direction on the sphere, at a distance whose logarithm is uniform over twelve powers of ten, or distributed like the
+//! distances of the particles. Proposals alternate between all coordinates together and one of them alone. Metropolis
+//! and Hastings' rule for independent proposals (Tierney 1994, section 2.3.3) keeps the posterior exactly. A part of
+//! the posterior with mass w that such a proposal hits with probability π is entered about once in `1/π` offers and
+//! left as rarely as its mass requires, whatever lies between.
 //!
-//! The same proposals, of the approximation alone, tell what its importance weights cannot: the variance that lies beyond what
-//! its draws reach ([`beyond`]).
+//! The same proposals, from the approximation alone, reveal what its importance weights cannot: the variance beyond the
+//! reach of its draws ([`beyond`]).
 
 use std::f64::consts::TAU;
 
@@ -22,27 +23,27 @@ use crate::agreement::SD_LIMIT;
 use crate::approximation::Approximation;
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// One particle of so many is offered a leap at each transition: for what a transition takes, a few steps of all, that is a
-/// small part, and a stationary phase of the fewest transitions still offers more than a thousand.
+/// Ratio of particles to offers of a leap per transition. A transition costs a few steps of all particles, so this is a
+/// small part, and the shortest stationary phase still makes more than a thousand offers.
 const EVERY: usize = 4;
 
-/// Natural logarithms of the distances, in standard deviations, over which proposals are uniform: from a ten-thousandth to a
-/// hundred million, which is far enough from a spike of a millionth to all of a unit normal, and near enough from a normal to
-/// a spike that a Gaussian does not fit before it. Each power of ten takes a twelfth of half of the proposals from the others.
+/// Natural logarithms of the distances, in standard deviations, over which proposals are uniform: from a ten-thousandth
+/// to a hundred million, far enough from a spike of a millionth to all of a unit normal, and near enough from a normal
+/// to any spike that a Gaussian would not fit first. Each power of ten has a twelfth of half of the proposals.
 const RANGE: (f64, f64) = (-9.3, 18.5);
 
-/// The same where evaluations of the density may take a thousand times as long far out, as where a solver works: no further
-/// than particles come from, six standard deviations for the furthest of a few hundred of the t distribution.
+/// The same if evaluations far out may take a thousand times as long, as with a solver: no further than the particles'
+/// own range, six standard deviations for the furthest of a few hundred draws of the t distribution.
 const NEAR: (f64, f64) = (-9.3, 1.8);
 
 /// Steps of the distribution of distances that particles have shown.
 const STEPS: usize = 16;
 
-/// Least width of one, so that it has a density.
+/// Smallest width of an interval, so that it has a density.
 const NARROW: f64 = 1e-3;
 
-/// A distribution of logarithms of distances: half of it uniform on a range, half in [`STEPS`] of the same mass each between
-/// edges, where there are any.
+/// A distribution of log distances: half of it uniform on a range, and half in [`STEPS`] intervals of equal mass
+/// between edges, if there are any.
 struct Distances<'e> {
     range: (f64, f64),
     edges: &'e [f64],
@@ -77,8 +78,8 @@ impl Distances<'_> {
     }
 }
 
-/// The edges of [`STEPS`] for the distances of all coordinates together, and for those of each alone, that positions show
-/// (`dim × lanes`, any number of sets of particles one after another).
+/// The edges of [`STEPS`] for the distances of all coordinates together, and for each coordinate alone, estimated from
+/// positions (`dim × lanes`, any number of sets of particles in sequence).
 pub(super) fn shown(x: &[f64], dim: usize, lanes: usize) -> Vec<f64> {
     let particle_sets = || x.chunks(dim * lanes);
     let together = particle_sets().flat_map(|particles| Map::squares(particles, lanes));
@@ -109,7 +110,7 @@ fn range_of<D: LogDensity>(density: &D) -> (f64, f64) {
     }
 }
 
-/// The log density of a place at such a distance in `dim` coordinates.
+/// The log density of a point at such a distance in `dim` coordinates.
 fn log_density(distances: &Distances<'_>, dim: usize, distance: f64) -> f64 {
     let d = dim as f64;
     let sphere = std::f64::consts::LN_2 + 0.5 * d * std::f64::consts::PI.ln() - lgamma(0.5 * d);
@@ -126,16 +127,16 @@ pub(super) fn leap<D: LogDensity>(
     iteration: u64,
 ) {
     let (dim, lanes) = (target.dim(), particles.lanes());
-    let turn = (iteration as usize) % (2 * EVERY);
-    let alone = turn >= EVERY;
-    let offered: Vec<usize> = (turn % EVERY..lanes).step_by(EVERY).collect();
+    let phase = (iteration as usize) % (2 * EVERY);
+    let alone = phase >= EVERY;
+    let offered: Vec<usize> = (phase % EVERY..lanes).step_by(EVERY).collect();
     let count = offered.len();
     let start = particles.gather(&offered);
     let mut x = start.x.clone();
     let range = range_of(target.density());
-    let distances = |place: usize| Distances {
+    let distances = |point: usize| Distances {
         range,
-        edges: &edges[place * (STEPS + 1)..(place + 1) * (STEPS + 1)],
+        edges: &edges[point * (STEPS + 1)..(point + 1) * (STEPS + 1)],
     };
     let mut direction = vec![0.0; dim * count];
     if !alone {
@@ -179,23 +180,24 @@ pub(super) fn leap<D: LogDensity>(
     particles.replace(&arrived, &pairs);
 }
 
-/// Places at which the posterior is looked at beyond an approximation, fewer where they would be more than so many numbers, and
-/// those of one call to the density; and those where nothing is known of what an evaluation takes.
+/// Number of points beyond an approximation at which the posterior is evaluated, limited by their number of values; the
+/// number per call to the density; and the number if the cost of an evaluation is unknown.
 const LOOKS: usize = 1024;
 const NUMBERS: usize = 1 << 20;
 const BLOCK: usize = 64;
 const UNKNOWN: usize = 256;
 
-/// The largest share of a coordinate's variance that an approximation may leave beyond its reach: with it a standard deviation
-/// moves as far as weights may move it.
+/// The largest share of a coordinate's variance beyond the reach of an approximation: it moves a standard deviation as
+/// far as weights may move it.
 const SHARE: f64 = 2.0 * SD_LIMIT;
 
-/// A coordinate of which more of the variance lies beyond what draws of an approximation reach than may, and how many times its
-/// variance; `log_z` is the log evidence by importance weights.
+/// A coordinate with more variance beyond the reach of an approximation's draws than is allowed, and the ratio to its
+/// variance. `log_z` is the log evidence by importance weights.
 ///
-/// Where the approximation is standard normal, places are drawn as leaps are, of all coordinates together, or of one alone with
-/// the others from the approximation, whose mixture b is known: of those where b is larger than the approximation, the mean of
-/// `x² (p / Z − q) / b` is what the posterior has there and the approximation has not.
+/// With the approximation standardised to a normal, points are drawn as leaps are, for all coordinates together or for
+/// one alone with the others from the approximation, with known mixture density b. Over points with b larger than the
+/// approximation's density, the mean of `x² (p / Z − q) / b` is the variance that the posterior has there and the
+/// approximation lacks.
 pub(crate) fn beyond<D: LogDensity>(
     density: &D,
     approximation: &Approximation,
@@ -216,21 +218,21 @@ pub(crate) fn beyond<D: LogDensity>(
     let mut missed = vec![0.0; dim];
     let mut workspace = density.workspace(BLOCK);
     for first in (0..looks).step_by(BLOCK) {
-        let x = far_places(&distances, dim, first, source);
+        let x = far_points(&distances, dim, first, source);
         let z = map.draws(&x, BLOCK);
         let mut log_p = vec![0.0; BLOCK];
         density.value(&mut workspace, Lanes::new(&z, dim, BLOCK), &mut log_p);
         let (log_dets, squares) = (map.log_dets(&x, BLOCK), Map::squares(&x, BLOCK));
         for l in 0..BLOCK {
-            let place: Vec<f64> = (0..dim).map(|i| x[i * BLOCK + l]).collect();
+            let point: Vec<f64> = (0..dim).map(|i| x[i * BLOCK + l]).collect();
             let log_q = -0.5 * (squares[l] + dim as f64 * TAU.ln());
-            let log_b = log_density_of_looks(&distances, &place, log_q);
+            let log_b = log_density_of_looks(&distances, &point, log_q);
             let log_p = log_p[l] + log_dets[l] - log_z;
             if log_b <= log_q || !log_p.is_finite() {
                 continue;
             }
             let excess = (log_p - log_b).exp() - (log_q - log_b).exp();
-            for (missed, x) in missed.iter_mut().zip(&place) {
+            for (missed, x) in missed.iter_mut().zip(&point) {
                 *missed += x * x * excess / looks as f64;
             }
         }
@@ -240,9 +242,9 @@ pub(crate) fn beyond<D: LogDensity>(
     (worst.1 > SHARE).then_some(worst)
 }
 
-/// [`BLOCK`] places to look at, `dim × BLOCK`: in turns in any direction, and of one coordinate with the others from a standard
-/// normal.
-fn far_places(
+/// [`BLOCK`] points to evaluate, `dim × BLOCK`, alternating between any direction and one coordinate with the others
+/// from a standard normal.
+fn far_points(
     distances: &Distances<'_>,
     dim: usize,
     first: usize,
@@ -267,12 +269,12 @@ fn far_places(
     x
 }
 
-/// The log density of such places at one of them, whose log density under the standard normal is `log_q`.
-fn log_density_of_looks(distances: &Distances<'_>, place: &[f64], log_q: f64) -> f64 {
-    let dim = place.len() as f64;
-    let radius = (place.iter().map(|x| x * x).sum::<f64>() / dim).sqrt();
-    let together = log_density(distances, place.len(), radius) - 0.5 * dim * dim.ln();
-    let one = place.iter().map(|x| {
+/// The log density of such points at one of them, with log density `log_q` under the standard normal.
+fn log_density_of_looks(distances: &Distances<'_>, point: &[f64], log_q: f64) -> f64 {
+    let dim = point.len() as f64;
+    let radius = (point.iter().map(|x| x * x).sum::<f64>() / dim).sqrt();
+    let together = log_density(distances, point.len(), radius) - 0.5 * dim * dim.ln();
+    let one = point.iter().map(|x| {
         let normal = -0.5 * (x * x + TAU.ln());
         log_density(distances, 1, x.abs()) - normal - dim.ln()
     });
@@ -287,7 +289,8 @@ mod tests {
     use jensen_density::LanesMut;
     use jensen_math::simd::Simd;
 
-    /// A normal of `dim` coordinates, of which a share of the mass is so many times as wide in the first of them or in all.
+    /// A normal of `dim` coordinates in which a share of the mass is wider by a factor, in the first coordinate or in
+    /// all.
     #[derive(Clone, Copy)]
     struct Slab {
         dim: usize,
@@ -336,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_have_the_density_that_is_told() {
+    fn distances_have_the_density_that_is_stated() {
         let edges: Vec<f64> = (0..=STEPS).map(|k| 0.02 * (k * k) as f64 - 1.0).collect();
         for edges in [&[][..], &edges[..]] {
             let distances = Distances {
@@ -359,7 +362,8 @@ mod tests {
         }
     }
 
-    /// From the spike alone leaps find the slab, and leave it as often as they come; of three seeds of four thousand offers each.
+    /// From the spike alone, leaps find the slab and leave it at equal rates, for three seeds of four thousand offers
+    /// each.
     #[test]
     fn leaps_keep_the_posterior_and_find_all_of_it() {
         for (dim, all) in [(1, true), (3, true), (3, false)] {
@@ -381,13 +385,13 @@ mod tests {
                         0 => shown(&particles.x, dim, lanes),
                         _ => continue,
                     };
-                    for turn in 0..300 {
+                    for phase in 0..300 {
                         leap(
                             &mut target,
                             &mut particles,
                             &edges,
                             source(seed),
-                            iteration + turn,
+                            iteration + phase,
                         );
                         if iteration >= 600 {
                             out += particles.x[..lanes]
@@ -404,10 +408,10 @@ mod tests {
         }
     }
 
-    /// Relative standard error of what is missed of a slab in `wide` of `dim` coordinates together. Of the looks half are at one
-    /// coordinate or at all; of their uniform log distances y those count where `f = e^((k + 2) y) exp(-e^(2 y) / 2)` is large,
-    /// k coordinates together, for a relative variance of the range times `∫ f² / (∫ f)²`, and of the squared coordinate of a
-    /// direction `3 k / (k + 2)` times that.
+    /// Relative standard error of the variance missed in a slab in `wide` of `dim` coordinates together. Half of the
+    /// points vary one coordinate, half all. Of their uniform log distances y, those with large `f = e^((k + 2) y)
+    /// exp(-e^(2 y) / 2)` contribute, k coordinates together: the relative variance is the range times `∫ f² / (∫ f)²`,
+    /// and for the squared coordinate of a direction `3 k / (k + 2)` times that.
     fn error_of_looks(dim: usize, wide: usize) -> f64 {
         let k = wide as f64;
         let squared = lgamma(k + 2.0) - (k + 2.0) * std::f64::consts::LN_2;
@@ -440,7 +444,7 @@ mod tests {
                 }
                 let wide = if all { dim } else { 1 };
                 let error = error_of_looks(dim, wide);
-                // The worst of so many coordinates is told.
+                // The worst of so many coordinates is reported.
                 let above = error * (2.0 * (wide as f64).ln()).sqrt();
                 let chance = 4.5 * error / (SEEDS as f64).sqrt();
                 assert!(

@@ -1,5 +1,5 @@
-//! The map under which a fitted approximation is standard normal and the posterior nearly so: `z = m + A x` of a Gaussian, and
-//! of local parameters given global ones their own map from the noise, whose Jacobian differs from place to place.
+//! The map under which a fitted approximation is standard normal and the posterior nearly so: `z = m + A x` for a
+//! Gaussian; for a conditionally structured Gaussian its own map from the noise, whose Jacobian depends on the point.
 //!
 //! A is the family's own square root of its covariance: the standard deviations, the Cholesky factor, or for
 //! `D² + U Uᵀ` the matrix `D (I + V M Vᵀ)` with `V = D⁻¹ U`, `Vᵀ V = Q Λ Qᵀ` and
@@ -17,7 +17,7 @@ use crate::approximation::Approximation;
 use crate::family::{Conditional, Family, FamilyKind, FullRank, Passes, Sparse};
 use crate::reduce::affine_row;
 
-/// Largest dimension at which coordinates of an affine family are bent.
+/// Largest dimension at which coordinates of an affine family are transformed.
 const MOST_TRANSFORMED: usize = 400;
 
 /// `z = m + A W x`: the family's own map after a whitening that particles have shown.
@@ -28,14 +28,15 @@ pub(super) struct Map {
     log_det: f64,
     /// Transport map after roots and mean.
     transport: TransportMap,
-    /// What comes after the roots and tail transforms, without a mean, where the family's map is not affine.
+    /// The family's map after the roots and tail transforms, without a mean, if it is not affine.
     structured: Option<StructuredMap>,
 }
 
-/// What particles have shown beyond the approximation's own map: W before it, and tail transforms after what is affine of it.
+/// The transport map beyond the approximation's own, learned from the particles: W before it, and tail transforms after
+/// its affine part.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Shown {
-    /// W; the identity where there is none.
+    /// W, or the identity.
     pub root: Option<Root>,
     /// Tail transforms.
     pub transport: TransportMap,
@@ -48,31 +49,31 @@ struct StructuredMap {
     omega: Arc<Vec<f64>>,
 }
 
-/// Where a map puts particles, in memory that lasts from one use to the next.
+/// The images of particles under a map, in reusable memory.
 #[derive(Default)]
 pub(super) struct Placed {
     /// The draws, `dim × lanes`.
     pub z: Vec<f64>,
-    /// What the roots made of the positions, where there are any, tail transforms included.
+    /// The positions after the roots, if there are any, and the tail transforms.
     inner: Vec<f64>,
     /// The way through the tail transforms.
     way: Way,
-    /// Of a map that is not affine, the way there.
+    /// Intermediate results of a map that is not affine.
     passes: Passes,
     /// Log of the Jacobian determinant of each.
     pub log_det: Vec<f64>,
 }
 
 impl Placed {
-    /// What a family that is not affine takes for its noise.
+    /// The noise of a family that is not affine.
     fn noise<'n>(&'n self, x: &'n [f64]) -> &'n [f64] {
         noise_of(&self.inner, x)
     }
 }
 
 impl Map {
-    /// The map under which the approximation is standard normal; of one that is no affine map of its noise, that of a
-    /// Gaussian close to it.
+    /// The map under which the approximation is standard normal; for families that are not affine maps of their noise,
+    /// that of a Gaussian close to it.
     pub(super) fn of(approximation: &Approximation) -> Self {
         let (dim, omega) = (approximation.dim(), approximation.omega());
         let root = match approximation.kind() {
@@ -135,7 +136,7 @@ impl Map {
         }
     }
 
-    /// This map after what particles have shown; two triangles become one.
+    /// This map composed with a map learned from particles; two triangular matrices become one.
     pub(super) fn after(&self, shown: &Shown) -> Self {
         let mut map = match &shown.root {
             Some(root) => self.after_root(root),
@@ -145,7 +146,7 @@ impl Map {
         map
     }
 
-    /// This map after a root of what particles have shown.
+    /// This map composed with a root learned from particles.
     pub(super) fn after_root(&self, whitening: &Root) -> Self {
         let log_det = self.log_det + whitening.log_det();
         let roots = match &self.roots[..] {
@@ -165,7 +166,7 @@ impl Map {
         }
     }
 
-    /// Lanes that it works on together: of fewer, vectors of lanes stay empty.
+    /// Number of lanes processed together: with fewer, vectors of lanes stay empty.
     pub(super) fn block(&self) -> usize {
         match self.structured {
             Some(_) => Conditional::BLOCK,
@@ -173,7 +174,7 @@ impl Map {
         }
     }
 
-    /// The coordinates that are global parameters, which come first among those of the map; none of an affine map.
+    /// The global parameters, which come first among the coordinates of the map; none for an affine map.
     pub(super) fn globals(&self) -> &[usize] {
         self.structured
             .as_ref()
@@ -186,7 +187,7 @@ impl Map {
         self.structured.is_some() || self.roots.iter().any(precision)
     }
 
-    /// Whether it costs no more than there are coordinates, or places of a sparse factor.
+    /// Whether it costs no more than a multiple of the number of coordinates, or of nonzeros of a sparse factor.
     pub(super) fn is_sparse(&self) -> bool {
         let sparse = |root: &Root| matches!(root, Root::Diagonal(_) | Root::Precision(_));
         self.roots.iter().all(sparse)
@@ -202,7 +203,7 @@ impl Map {
         self.log_dets_of(x, lanes, &placed)
     }
 
-    /// The log Jacobian where the affine part of the way has been gone.
+    /// The log Jacobian after the affine part.
     fn log_dets_of(&self, x: &[f64], lanes: usize, placed: &Placed) -> Vec<f64> {
         let mut out = match &self.structured {
             Some(StructuredMap { family, omega }) => {
@@ -215,8 +216,8 @@ impl Map {
         out
     }
 
-    /// Goes the affine part of the way, and the tail transforms: to the draws themselves, or to what a family that is not affine takes for its
-    /// noise.
+    /// Applies the affine part and the tail transforms. The result is the draws, or the noise of a family that is not
+    /// affine.
     fn begin(&self, x: &[f64], lanes: usize, placed: &mut Placed) {
         let inner = self.rooted(x, lanes);
         if self.structured.is_none() {
@@ -238,7 +239,7 @@ impl Map {
             .apply(&mut placed.inner, lanes, &mut placed.way);
     }
 
-    /// Where the affine part of the way and the tail transforms lead from `x`.
+    /// The image of `x` under the affine part and the tail transforms.
     pub(super) fn middle(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut placed = Placed::default();
         self.begin(x, lanes, &mut placed);
@@ -248,7 +249,7 @@ impl Map {
         }
     }
 
-    /// Where the affine part of the way comes from that leads to `y`, of a map without tail transforms.
+    /// The preimage of `y` under the affine part, for a map without tail transforms.
     pub(super) fn origin(&self, mut y: Vec<f64>, lanes: usize) -> Vec<f64> {
         for (row, mean) in y.chunks_mut(lanes).zip(&self.mean) {
             row.iter_mut().for_each(|y| *y -= mean);
@@ -257,8 +258,8 @@ impl Map {
         y
     }
 
-    /// The tail transforms of sets of particles that the affine part of the way and tail transforms have led to; `effective` independent ones would tell as much, and
-    /// without a number no global parameter hangs on another.
+    /// The tail transforms of sets of particles that the affine part of the way and tail transforms have led to;
+    /// `effective` is the equivalent number of independent draws. Without it, no global parameter depends on another.
     pub(super) fn transport_of(
         &self,
         particle_sets: &[f64],
@@ -279,7 +280,7 @@ impl Map {
         }
     }
 
-    /// What the roots make of `x`.
+    /// The image of `x` under the roots.
     fn rooted<'x>(&self, x: &'x [f64], lanes: usize) -> Cow<'x, [f64]> {
         let mut z = Cow::Borrowed(x);
         for root in self.roots.iter().rev() {
@@ -291,12 +292,12 @@ impl Map {
     /// The draws at `x` (`dim × lanes`).
     pub(super) fn draws(&self, x: &[f64], lanes: usize) -> Vec<f64> {
         let mut placed = Placed::default();
-        self.place(x, lanes, &mut placed);
+        self.apply(x, lanes, &mut placed);
         placed.z
     }
 
-    /// Makes `placed` what the map makes of `x` (`dim × lanes`).
-    pub(super) fn place(&self, x: &[f64], lanes: usize, placed: &mut Placed) {
+    /// Writes the image of `x` (`dim × lanes`) to `placed`.
+    pub(super) fn apply(&self, x: &[f64], lanes: usize, placed: &mut Placed) {
         self.begin(x, lanes, placed);
         placed.log_det = self.log_dets_of(x, lanes, placed);
         let Some(StructuredMap { family, omega }) = &self.structured else {
@@ -343,7 +344,7 @@ impl Map {
     }
 }
 
-/// What a family's noise is: what the roots made of the positions, or those themselves.
+/// The noise of the family: the positions after the roots, or the positions themselves.
 fn noise_of<'n>(inner: &'n [f64], x: &'n [f64]) -> &'n [f64] {
     if inner.is_empty() { x } else { inner }
 }
@@ -361,7 +362,7 @@ mod tests {
             .collect()
     }
 
-    /// Every family's map is a square root of its covariance: log q agrees, and there is a way back.
+    /// Every family's map is a square root of its covariance: log q agrees, and the map has an inverse.
     #[test]
     fn maps_make_the_families_standard_normal() {
         let (dim, lanes) = (7, 5);
@@ -400,7 +401,7 @@ mod tests {
                     .map_or(base.clone(), |w| base.after_root(w));
                 let x = wave(dim * lanes, 1.3);
                 let mut placed = Placed::default();
-                map.place(&x, lanes, &mut placed);
+                map.apply(&x, lanes, &mut placed);
                 let z = placed.z.clone();
                 let z = &z;
                 let back = map.origin(z.clone(), lanes);
@@ -429,8 +430,8 @@ mod tests {
         }
     }
 
-    /// Where coordinates are bent, those of draws or of global parameters, and one hangs on another, the gradient is that of differences, the log Jacobian included, and
-    /// there is a way back.
+    /// With transformed coordinates of draws or global parameters that depend on each other, the gradient equals finite
+    /// differences, including the log Jacobian, and the map has an inverse.
     #[test]
     fn a_transport_is_part_of_the_map() {
         let (dim, lanes) = (9, 2);
@@ -473,7 +474,7 @@ mod tests {
             root.solve(&mut back, lanes);
             assert!(x.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-11));
             let mut placed = Placed::default();
-            map.place(&x, lanes, &mut placed);
+            map.apply(&x, lanes, &mut placed);
             assert_eq!(placed.log_det, map.log_dets(&x, lanes));
             // Of the log density Σ cᵢ zᵢ.
             let slope = wave(dim, 0.9);

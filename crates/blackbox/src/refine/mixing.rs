@@ -1,20 +1,21 @@
 //! Whether chains have forgotten their start: nested R̂, effective sample size, Monte-Carlo standard error.
 //!
-//! Draws of a quantity stand in order of time, and within a time in order of populations and of the chains in
-//! each: draw `t (P K) + p K + k`. The K chains of a population started at one point, so that the spread of the
-//! population means shows what they still remember of it (Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and
-//! Gelman, *Nested R̂*, Bayesian Analysis 2024): `nR̂ = √(1 + B/W)` with B the variance of the population means
-//! and W the mean over populations of the variance between its chains plus that within them.
+//! Draws of a quantity are ordered by time, then by population, then by chain: draw `t (P K) + p K + k`. The K chains
+//! of a population started at one point, so the spread of the population means shows how much they still depend on it
+//! (Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and Gelman, *Nested R̂*, Bayesian Analysis 2024): `nR̂ = √(1 +
+//! B/W)` with B the variance of the population means and W the mean over populations of the variance between its chains
+//! plus that within them.
 //!
-//! The standard error of the mean comes from the spread of the chain means or of the population means, whichever
-//! is larger; the effective sample size is the variance over its square.
+//! The standard error of the mean comes from the spread of the chain means or of the population means, whichever is
+//! larger. The effective sample size is the variance divided by its square.
 //!
-//! What all populations remember alike is no spread between them: chains that all began in the middle of a long
-//! arm agree while none has been to its end. So there must be no trend in time, in units of its standard error
-//! between chains: those of a population have parted by then, and a false alarm costs no more than another stationary phase.
+//! A shared dependence on the start does not appear as spread between populations: chains that all began in the middle
+//! of a long arm agree until one reaches its end. So a trend in time is checked, too, in units of its standard error
+//! between chains. The chains of a population have separated by then, and a false alarm costs only another stationary
+//! phase.
 //!
-//! Of thousands of quantities that have all mixed, some have population means that lie far apart by chance: the worst of them
-//! is compared with what the worst of as many shows.
+//! Of thousands of mixed quantities, some have population means that are far apart by chance. The worst is therefore
+//! compared with the expected worst of that many.
 
 use jensen_math::special::{gamma_p, inv_phi};
 use serde::{Deserialize, Serialize};
@@ -36,15 +37,15 @@ impl Ensemble {
         self.populations * self.chains
     }
 
-    /// How well one quantity's draws have mixed; draws of a whole number of times.
+    /// The mixing of one quantity's draws, at an integer number of times.
     ///
     /// A quantity that is the same in all draws has mixed. One that is not finite somewhere has not.
     pub fn judge(&self, draws: &[f64]) -> Mixing {
         self.worst(draws, 1.0)
     }
 
-    /// The same where this may be the worst of many quantities, in which means of populations lie apart as far as chance alone
-    /// takes them: `chance` times as much in the square.
+    /// The same for the worst of many quantities, whose population means lie apart by chance alone: `chance` times as
+    /// much in the square.
     pub(super) fn worst(&self, draws: &[f64], chance: f64) -> Mixing {
         let (lanes, chains) = (self.lanes(), self.chains);
         let times = draws.len() / lanes;
@@ -119,7 +120,7 @@ impl Ensemble {
         0.5 * self.judge(&squares).mcse() / variance
     }
 
-    /// The worse of a quantity and its squared distance from its mean, so that spreads have mixed too.
+    /// The worse of a quantity and its squared distance from its mean, so that spreads have to mix, too.
     pub fn judge_with_spread(&self, draws: &[f64]) -> Mixing {
         self.worst_with_spread(draws, 1.0)
     }
@@ -165,27 +166,28 @@ pub struct Mixing {
 /// Largest nested R̂ of draws that have mixed.
 pub const RHAT_LIMIT: f64 = 1.01;
 
-/// Smallest effective sample size, two for each of 256 chains: chains shorter than their own memory cannot show that they
-/// have arrived. With 400, bananas passed at 418 and 434 whose arms' heights had 0.58 times the right sd; with this limit
-/// that of the width was right within a tenth, that of the height within its Monte-Carlo error. Standard errors of means
-/// are then below 0.045 standard deviations.
+/// Smallest effective sample size, two for each of 256 chains: chains shorter than their own memory cannot show that
+/// they have arrived. With 400, bananas passed at 418 and 434 although the sd of their arms' height was 0.58 times the
+/// right one. With this limit, that of the width was right within a tenth, and that of the height within its
+/// Monte-Carlo error. Standard errors of means are then below 0.045 standard deviations.
 pub const ESS_LIMIT: f64 = 512.0;
 
-/// Chance that the largest drift of quantities that do not drift is beyond its limit: what another stationary phase then costs, as
-/// against narrow bananas that have not arrived (a drift of 3 where the sd of an arm's height was 0.58 times the right one).
+/// Probability that the largest drift of stationary quantities exceeds its limit. A false alarm costs another
+/// stationary phase; a missed one, narrow bananas that have not converged (a drift of 3 with an sd of the arms' height
+/// of 0.58 times the right one).
 const FALSE_ALARM: f64 = 0.05;
 
-/// Largest drift of so many quantities that have mixed, in standard errors: 2.6 of five, 3.9 of six hundred.
+/// Largest drift of this number of mixed quantities, in standard errors: 2.6 of five, 3.9 of six hundred.
 pub(super) fn drift_limit(quantities: usize) -> f64 {
     -inv_phi(0.5 * FALSE_ALARM / quantities as f64)
 }
 
-/// Quantities among which the limits take the worst as it is: five coordinates, their spreads and the log density.
+/// Number of quantities for which the limits need no correction: five coordinates, their spreads and the log density.
 const FEW: usize = 11;
 
-/// How much larger the variance of the means of populations is for the worst of so many quantities than for that of [`FEW`], if
-/// all have mixed: the medians of the largest of so many χ² variables. With eight populations 1.5 for a hundred coordinates and 2.4
-/// for ten thousand, of which the worst would otherwise ask for that many times more draws of all.
+/// Ratio of the largest variance of population means among this number of mixed quantities to that among [`FEW`]: the
+/// medians of the largest of that many χ² variables. With eight populations it is 1.5 for a hundred coordinates and 2.4
+/// for ten thousand, the worst of which would otherwise require that many times more draws of all.
 pub(super) fn chance(populations: usize, quantities: usize) -> f64 {
     let freedom = populations.saturating_sub(1).max(1) as f64;
     let largest = |quantities: usize| {
@@ -204,7 +206,7 @@ pub(super) fn chance(populations: usize, quantities: usize) -> f64 {
 }
 
 impl Mixing {
-    /// Of draws that nobody has judged.
+    /// The value for draws without diagnostics.
     pub(crate) const UNKNOWN: Self = Self {
         rhat: f64::NAN,
         ess: f64::NAN,
@@ -212,8 +214,8 @@ impl Mixing {
         drift: f64::NAN,
     };
 
-    /// Whether nested R̂ and the effective sample size are within their limits, and the drift of one of so many
-    /// quantities.
+    /// Whether nested R̂, the effective sample size and the drift of one of this number of quantities are within their
+    /// limits.
     pub fn is_good_of(&self, quantities: usize) -> bool {
         self.rhat <= RHAT_LIMIT && self.ess >= ESS_LIMIT && self.drift <= drift_limit(quantities)
     }

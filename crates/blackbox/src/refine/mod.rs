@@ -1,17 +1,18 @@
-//! From an approximation to draws of the posterior itself, and what they say of the approximation.
+//! Refinement: from an approximation to draws of the posterior, and an assessment of the approximation.
 //!
-//! In the coordinates in which a fitted Gaussian is standard normal the posterior nearly is, and the density takes
-//! hundreds of particles a call. So particles are drawn from a widened approximation in independent populations,
-//! moved to the posterior over a ladder of temperatures, and then moved by Hamiltonian transitions until draws
-//! have mixed. Nothing about it is variational but its start and its coordinates; it measures the approximation by
-//! the evidence: `KL(q‖p) = log Z − ELBO`.
+//! In coordinates in which a fitted Gaussian is standard normal, the posterior is nearly so, and the density evaluates
+//! hundreds of particles per call. Independent populations of particles are drawn from a widened approximation, moved
+//! to the posterior through a sequence of temperatures, and then moved by Hamiltonian transitions until their draws
+//! have mixed. Only its start and its coordinates are variational. It measures the approximation by the evidence:
+//! `KL(q‖p) = log Z − ELBO`.
 //!
-//! Stationary phases of 16, 32, 64, … transitions follow each other; each chooses coordinates and step size from the
-//! one before, keeps them while it records, and is judged alone and then with the stationary phase before. At the first,
-//! the chains of a population start at one point, one of its particles from which it is far to the others, so that
-//! nested R̂ shows what they remember of it. A stationary phase that is good ends the refinement, unless chains that are then moved far into a tail
-//! stay there: with those it is made anew. Where the gradients that are allowed leave less than half as long a one, it ends with reasons against its draws. The cost is the stated limit
-//! in gradients at most, twice that where a stationary phase has nearly mixed, and usually a tenth of it.
+//! Stationary phases of 16, 32, 64, … transitions follow each other. Each chooses coordinates and step size from the
+//! previous one, keeps them while it records, and is judged alone and then together with the previous phase. In the
+//! first one, the chains of a population start at one particle that is far from the others, so nested R̂ shows how much
+//! they depend on it. A stationary phase that has mixed ends the refinement, unless chains that are then moved far into
+//! a tail stay there. In that case the phase is repeated with them. If the remaining budget of gradients allows less
+//! than half of such a phase, the refinement ends with reasons against its draws. The cost is the stated limit in
+//! gradients at most, twice that where a stationary phase has nearly mixed, and usually a tenth of it.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! What a refinement made.
+//! The result of a refinement.
 
 use jensen_run::{Archive, ArchiveError, Checkpoint, Identity};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::oracle::Estimate;
 pub struct TemperatureStep {
     /// Inverse temperature.
     pub beta: f64,
-    /// Share of the particles that the weights of the change to it left.
+    /// Effective share of the particles under the weights of the change to it.
     pub share: f64,
     /// Mean acceptance of the transitions at it.
     pub acceptance: f64,
@@ -51,7 +51,7 @@ impl Default for StationaryPhase {
     }
 }
 
-/// Draws of the posterior, and what they say of the approximation that they began from.
+/// Draws of the posterior, and their assessment of the approximation that they started from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refined {
     /// How the chains are arranged.
@@ -72,13 +72,13 @@ pub struct Refined {
     pub stationary_phases: Vec<StationaryPhase>,
     /// Evaluations.
     pub calls: Calls,
-    /// Other optima of the bound from which chains have come to the draws: the posterior has no mode there.
+    /// Other optima of the bound from which chains have reached the draws: the posterior has no mode there.
     pub converged_from: Vec<Vec<f64>>,
-    /// What speaks against the draws, a sentence each without its full stop; empty where they have mixed.
+    /// The reasons against the draws, one sentence each without its full stop; empty if they have mixed.
     pub reasons: Vec<String>,
 }
 
-/// Refined draws as they are stored.
+/// Refined draws in their stored form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefinedDraws {
     /// Equally weighted draws on the unconstrained scale, with the approximation's log density.
@@ -88,10 +88,10 @@ pub struct RefinedDraws {
 }
 
 impl RefinedDraws {
-    /// Reads bytes that [`Refined::encode`] made, and the identity stored with them.
+    /// Reads the output of [`Refined::encode`], and the identity stored with it.
     ///
     /// # Errors
-    /// When the bytes are damaged, of another format version or hold something else.
+    /// Fails if the bytes are damaged, of another format version or hold something else.
     pub fn decode(bytes: &[u8]) -> Result<(Self, Identity), LoadError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(LoadError::Bytes)?;
         let draws = Self::restore(&checkpoint.state).map_err(LoadError::Content)?;
@@ -119,12 +119,12 @@ impl RefinedDraws {
 }
 
 impl Refined {
-    /// Whether the draws are the posterior's as far as can be seen.
+    /// Whether all diagnostics agree that the draws are draws of the posterior.
     pub fn mixed(&self) -> bool {
         self.reasons.is_empty()
     }
 
-    /// The draws as safetensors bytes, with what they were made for in the header.
+    /// The draws as safetensors bytes. The header names their model and data.
     pub fn encode(&self, identity: &Identity) -> Vec<u8> {
         let mut archive = Archive::new();
         let shape = vec![self.draws.dim, self.draws.count];

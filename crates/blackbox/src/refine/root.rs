@@ -1,4 +1,4 @@
-//! Square roots of covariances, by which positions of unit variance become those of a family's or of particles.
+//! Square roots of covariances, which map positions with unit variance to those of a family or of particles.
 
 use jensen_math::simd::LANES;
 
@@ -206,13 +206,13 @@ impl LowRankRoot {
         root
     }
 
-    /// As plain numbers, for checkpoints.
+    /// All numbers in one list, for checkpoints.
     pub(super) fn to_numbers(&self) -> Vec<f64> {
         let rank = [self.rank as f64];
         [&rank[..], &self.scale, &self.v, &self.inner, &self.inverse].concat()
     }
 
-    /// The inverse of [`Self::to_numbers`]; `None` where they are not as many as they should be.
+    /// The inverse of [`Self::to_numbers`]; `None` if their number is wrong.
     pub(super) fn from_numbers(numbers: &[f64]) -> Option<Self> {
         let (rank, rest) = numbers.split_first()?;
         let rank = *rank as usize;
@@ -244,7 +244,7 @@ impl LowRankRoot {
         multiply_panel(Shape::Full, &self.v, &mixed, lanes, x);
     }
 
-    /// Eigenvalues of `Vᵀ V` and its eigenvectors, one after the other.
+    /// Eigenvalues of `Vᵀ V` and its eigenvectors, in sequence.
     fn spectrum(&self) -> (Vec<f64>, Vec<f64>) {
         let rank = self.rank;
         let mut gram = vec![0.0; rank * rank];
@@ -279,7 +279,7 @@ fn transposed(v: &[f64], rank: usize) -> Vec<f64> {
     (0..rank).flat_map(column).collect()
 }
 
-/// Where a matrix is not zero.
+/// The nonzeros of a matrix.
 #[derive(Clone, Copy, PartialEq)]
 enum Shape {
     Lower,
@@ -287,10 +287,10 @@ enum Shape {
     Full,
 }
 
-/// Lanes whose rows are brought together, so that they are read from the nearest cache: 300 rows of 16 lanes fill one.
+/// Number of lanes whose rows are copied together, to read them from the nearest cache: 300 rows of 16 lanes fill one.
 const PANEL: usize = 16;
 
-/// `out = A x` for a triangular square A: four rows at a time over what they may hold.
+/// `out = A x` for a triangular square A, four rows at a time over the columns that may be nonzero.
 fn multiply(shape: Shape, a: &[f64], x: &[f64], lanes: usize, out: &mut [f64]) {
     let dim = x.len() / lanes;
     let (mut panel, mut product) = (vec![0.0; dim * PANEL], vec![0.0; dim * PANEL]);

@@ -1,4 +1,4 @@
-//! What a refinement is asked to do.
+//! Settings of a refinement.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +8,9 @@ use super::mixing::Ensemble;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefineWhen {
-    /// Where method and family are the policy's choice, its approximation alone is not to be trusted and draws that mix
-    /// would be: not where the posterior looks improper or has modes that chains do not go between. A method or family
-    /// that was asked for is reported as it is.
+    /// If the policy chooses method and family, the approximation alone is not trusted, and mixed draws would be.
+    /// Excluded are posteriors that look improper or have modes that chains do not connect. A method or family that the
+    /// user requested is reported without refinement.
     #[default]
     Auto,
     /// Never.
@@ -27,23 +27,23 @@ pub struct RefineSettings {
     pub when: RefineWhen,
     /// Populations and chains of each.
     pub ensemble: Ensemble,
-    /// Gradients, counted by draw, beyond which no further stationary phase is begun, up to a hundred coordinates; of more in
-    /// inverse proportion, as their cost is at least proportional; of densities that are known to be cheap more, see
-    /// [`limit`](Self::limit).
+    /// Number of gradients, counted by draw, beyond which no further stationary phase begins, for up to a hundred
+    /// coordinates. With more it falls in inverse proportion, because their cost is at least proportional. Densities
+    /// that are known to be cheap get more; see [`limit`](Self::limit).
     pub max_gradients: u64,
 }
 
 /// Coordinates beyond which the limit on gradients falls.
 const SCALED: u64 = 100;
 
-/// Elementary operations that the limit on gradients allows where that is more, and how many times more at most.
+/// Number of elementary operations that the budget of gradients allows if that is more, and the largest ratio.
 const WORK: u64 = 16_000_000_000;
 const CHEAP: u64 = 5;
 
 impl Default for RefineSettings {
-    /// Eight populations of 32 chains: 256 lanes fill a call to the density, and a nested R̂ of 1.01 is then as strict
-    /// as 400 effective draws by the spread of the population means; with 16 populations it asks for 800, half as
-    /// many transitions again on funnels. Two million gradients.
+    /// Eight populations of 32 chains: 256 lanes fill a call to the density. A nested R̂ of 1.01 is then as strict as
+    /// 400 effective draws by the spread of the population means; with 16 populations it requires 800, which takes half
+    /// as many transitions again on funnels. Two million gradients.
     fn default() -> Self {
         Self {
             when: RefineWhen::Auto,
@@ -65,9 +65,9 @@ impl RefineSettings {
         }
     }
 
-    /// Gradients beyond which a refinement of `dim` coordinates begins no further stationary phase, each of which takes `work`
-    /// elementary operations, if that is known. Two million of a hundred coordinates are ten seconds to a minute, of
-    /// twenty coordinates with few data a second: of such there may be five times as many.
+    /// Number of gradients beyond which a refinement of `dim` coordinates begins no further stationary phase, given
+    /// `work`, the elementary operations of a gradient, if known. Two million gradients of a hundred coordinates take
+    /// ten seconds to a minute, of twenty coordinates with few data a second: the latter may have five times as many.
     pub fn limit(&self, dim: usize, work: Option<u64>) -> u64 {
         let limit = self.max_gradients * SCALED / SCALED.max(dim as u64);
         // The map between coordinates takes a product with a matrix.
@@ -76,13 +76,13 @@ impl RefineSettings {
         limit.max(affordable.min(CHEAP * limit))
     }
 
-    /// Gradients that a refinement is allowed at least where the way to the coordinates costs no more than they are many, as of
-    /// sparse precisions: those of a hundred and fifty transitions, whose steps the dimension's fourth root shortens.
+    /// Smallest budget of gradients if the map costs no more than a multiple of the dimension, as for sparse
+    /// precisions: a hundred and fifty transitions, whose steps shrink with the fourth root of the dimension.
     pub(super) fn least(&self, dim: usize) -> u64 {
         (self.max_gradients as f64 / 12.0 * (dim as f64 / SCALED as f64).powf(0.25)) as u64
     }
 
-    /// Whether these are the defaults, which are not written: runs stored before there was refinement stay the same.
+    /// Whether these are the defaults, which are not written, so that runs stored without refinement stay the same.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }

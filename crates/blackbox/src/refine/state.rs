@@ -13,15 +13,15 @@ use super::transport::TransportMap;
 use crate::calls::Calls;
 use crate::oracle::Estimate;
 
-/// Where a refinement is.
+/// The stage of a refinement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Phase {
-    /// On the way to the posterior.
+    /// Moving to the posterior.
     Temper,
-    /// At the posterior, choosing a step size.
+    /// At the posterior: choosing a step size.
     Settle,
-    /// At the posterior, recording.
+    /// At the posterior: recording.
     Draw,
 }
 
@@ -38,11 +38,11 @@ impl Phase {
 /// Recorded draws of a stationary phase.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Recording {
-    /// Sets of particles, one after another.
+    /// Sets of particles, in sequence.
     pub x: Vec<f64>,
     /// Their log densities, without the map's Jacobian.
     pub log_p: Vec<f64>,
-    /// Their squared distances from the approximation's mean where it is standard normal.
+    /// Their squared distances from the approximation's mean, in coordinates in which it is standard normal.
     pub squares: Vec<f64>,
 }
 
@@ -75,12 +75,12 @@ impl Recording {
 pub struct RefineState {
     pub(super) ensemble: Ensemble,
     pub(super) phase: Phase,
-    /// Which coordinates follow the circles of a standard normal.
+    /// The coordinates that are integrated along the circles of a standard normal.
     pub(super) circles: Vec<bool>,
     pub(super) particles: Particles,
     /// Positions at the beginning of the temperature.
     pub(super) anchor: Vec<f64>,
-    /// What the particles have shown beyond the approximation's own map.
+    /// The transport map learned from the particles, beyond the approximation's own map.
     pub(super) shown: Shown,
     pub(super) log_size: f64,
     pub(super) length: f64,
@@ -92,7 +92,7 @@ pub struct RefineState {
     pub(super) recording: Recording,
     /// Transitions between recorded draws.
     pub(super) every: usize,
-    /// Times in the recording that the stationary phase before left.
+    /// Number of times in the recording from the previous stationary phase.
     pub(super) kept: usize,
     /// Distances that leaps of the stationary phase are by.
     pub(super) distances: Vec<f64>,
@@ -101,11 +101,11 @@ pub struct RefineState {
     /// Gradients before the stationary phase.
     pub(super) calls_before: u64,
     pub(super) calls: Calls,
-    /// Optima from which chains have come to the draws.
+    /// Optima from which chains have reached the draws.
     pub(super) converged_from: Vec<Vec<f64>>,
     /// Whether it was looked for separated tail modes.
     pub(super) tails_probed: bool,
-    /// Why it cannot go on.
+    /// The reason why it cannot continue.
     pub(super) failure: Option<String>,
 }
 
@@ -137,36 +137,36 @@ impl Snapshot for RefineState {
             .iter()
             .map(|ratio_set| ratio_set.beta)
             .collect();
-        archive.put("sheets.beta", &betas);
+        archive.put("temperatures.beta", &betas);
         let ratios: Vec<f64> = self
             .ratio_sets
             .iter()
             .flat_map(|s| s.ratios.clone())
             .collect();
-        archive.put("sheets.ratios", &ratios);
+        archive.put("temperatures.ratios", &ratios);
         archive.set("moves", self.moves);
         archive.set("every", (self.every, self.kept));
         archive.put("distances", &self.distances);
-        archive.put("tape.x", &self.recording.x);
-        archive.put("tape.log_p", &self.recording.log_p);
-        archive.put("tape.squares", &self.recording.squares);
+        archive.put("recording.x", &self.recording.x);
+        archive.put("recording.log_p", &self.recording.log_p);
+        archive.put("recording.squares", &self.recording.squares);
         let ladder = self.ladder.iter();
         let ladder: Vec<f64> = ladder
             .flat_map(|r| [r.beta, r.share, r.acceptance, r.moves as f64])
             .collect();
         archive.put("ladder", &ladder);
         let stationary_phases: Vec<f64> = self.stationary_phases.iter().flat_map(numbers).collect();
-        archive.put("rounds", &stationary_phases);
+        archive.put("phases", &stationary_phases);
         let drifts: Vec<f64> = self
             .stationary_phases
             .iter()
             .map(|r| r.mixing.drift)
             .collect();
-        archive.put("rounds.drift", &drifts);
+        archive.put("phases.drift", &drifts);
         archive.set("calls_before", self.calls_before);
         archive.set("calls", self.calls);
-        archive.put("home", &self.converged_from.concat());
-        archive.set("looked_out", self.tails_probed);
+        archive.put("converged_from", &self.converged_from.concat());
+        archive.set("tails_probed", self.tails_probed);
         archive.set("failure", &self.failure);
         archive
     }
@@ -192,11 +192,9 @@ impl Snapshot for RefineState {
         let ensemble: Ensemble = archive.get("ensemble")?;
         let x = archive.vec("x")?;
         let dim = x.len() / ensemble.lanes();
-        // Earlier builds bent nothing.
-        let [tails, globals] =
-            ["tails", "triangle"].map(|key| archive.vec(key).unwrap_or_default());
+        let (tails, globals) = (archive.vec("tails")?, archive.vec("triangle")?);
         let transport = TransportMap::from_numbers([&tails, &globals], dim)
-            .ok_or_else(|| ArchiveError("bends are cut off".to_owned()))?;
+            .ok_or_else(|| ArchiveError("a transport map is cut off".to_owned()))?;
         let temperature_step = |r: &[f64]| TemperatureStep {
             beta: r[0],
             share: r[1],
@@ -204,27 +202,20 @@ impl Snapshot for RefineState {
             moves: r[3] as usize,
         };
         let mut stationary_phases: Vec<StationaryPhase> = archive
-            .vec("rounds")?
+            .vec("phases")?
             .chunks_exact(NUMBERS)
             .map(stationary_phase)
             .collect();
-        // Of stationary phases of earlier builds it is not known, and counts as none.
         for (stationary_phase, drift) in stationary_phases
             .iter_mut()
-            .zip(archive.vec("rounds.drift").unwrap_or_default())
+            .zip(archive.vec("phases.drift")?)
         {
             stationary_phase.mixing.drift = drift;
         }
-        // Earlier builds kept sixty-four times of a stationary phase at most, and nothing of the stationary phase before.
-        let (every, kept) = archive.get("every").unwrap_or_else(|_| {
-            let transitions = stationary_phases
-                .last()
-                .map_or(1, |stationary_phase| stationary_phase.transitions);
-            (transitions.div_ceil(64), 0)
-        });
-        let ratios = archive.vec("sheets.ratios")?;
+        let (every, kept) = archive.get("every")?;
+        let ratios = archive.vec("temperatures.ratios")?;
         let particle_sets = ratios.chunks(ensemble.lanes()).map(<[f64]>::to_vec);
-        let betas = archive.vec("sheets.beta")?.into_iter();
+        let betas = archive.vec("temperatures.beta")?.into_iter();
         let ratio_sets = betas
             .zip(particle_sets)
             .map(|(beta, ratios)| RatioSet { beta, ratios })
@@ -232,8 +223,7 @@ impl Snapshot for RefineState {
         Ok(Self {
             ensemble,
             phase: archive.get("phase")?,
-            // In earlier builds none did.
-            circles: archive.get("circles").unwrap_or_else(|_| vec![false; dim]),
+            circles: archive.get("circles")?,
             particles: Particles {
                 x,
                 grad: archive.vec("grad")?,
@@ -250,9 +240,9 @@ impl Snapshot for RefineState {
             ratio_sets,
             moves: archive.get("moves")?,
             recording: Recording {
-                x: archive.vec("tape.x")?,
-                log_p: archive.vec("tape.log_p")?,
-                squares: archive.vec("tape.squares")?,
+                x: archive.vec("recording.x")?,
+                log_p: archive.vec("recording.log_p")?,
+                squares: archive.vec("recording.squares")?,
             },
             every,
             kept,
@@ -265,13 +255,12 @@ impl Snapshot for RefineState {
             stationary_phases,
             calls_before: archive.get("calls_before")?,
             calls: archive.get("calls")?,
-            // Earlier builds sent nobody.
-            converged_from: (archive.vec("home").unwrap_or_default())
+            converged_from: archive
+                .vec("converged_from")?
                 .chunks(dim.max(1))
                 .map(<[f64]>::to_vec)
                 .collect(),
-            // Earlier builds did not.
-            tails_probed: archive.get("looked_out").unwrap_or(false),
+            tails_probed: archive.get("tails_probed")?,
             failure: archive.get("failure")?,
         })
     }

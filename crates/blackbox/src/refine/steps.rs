@@ -1,22 +1,23 @@
-//! Steps of positions and momenta, in one pass over what they read each.
+//! Steps of positions and momenta, in one pass over their inputs.
 //!
-//! Each coordinate goes its own way between two half kicks. Straight on, with kicks by the gradient, is leapfrog: of a standard
-//! normal of d coordinates its energy error asks for steps in proportion to `d^(−1/4)`. Along the circles of a standard normal,
-//! with kicks by what the gradient is beyond that of one, the error is that of what is not normal alone, however many coordinates
-//! there are (Beskos, Pinski, Sanz-Serna and Stuart, *Hybrid Monte Carlo on Hilbert spaces*, Stochastic Processes and their
-//! Applications 121, 2011; Shahbaba, Lan, Johnson and Neal, *Split Hamiltonian Monte Carlo*, Statistics and Computing 24, 2014).
-//! Where tails are long circles are the worse of both: kicks have to hold there what they draw inwards. So they are for the many
-//! coordinates that are nearly normal, and not for the few that everything hangs on.
+//! Each coordinate moves on its own between two half kicks. Straight moves with kicks by the gradient are leapfrog
+//! steps. For a standard normal of d coordinates, their energy error requires steps proportional to `d^(−1/4)`. Along
+//! the circles of a standard normal, with kicks by the gradient minus that of the normal, only the non-normal part
+//! causes errors, however many coordinates there are (Beskos, Pinski, Sanz-Serna and Stuart, *Hybrid Monte Carlo on
+//! Hilbert spaces*, Stochastic Processes and their Applications 121, 2011; Shahbaba, Lan, Johnson and Neal, *Split
+//! Hamiltonian Monte Carlo*, Statistics and Computing 24, 2014). For long tails, circles are the worse choice, because
+//! kicks have to cancel their inward pull. So circles are used for the many coordinates that are nearly normal, and not
+//! for the few on which all others depend.
 
 use jensen_math::simd::Simd;
 
 use super::target::Particles;
 
-/// Variance of what the gradient is beyond that of a standard normal up to which a coordinate follows circles: of a scale's
-/// logarithm it is a half or more, of what Poisson counts or regressions leave of a normal a few hundredths.
+/// Variance of the gradient minus that of a standard normal up to which a coordinate follows circles. For the logarithm
+/// of a scale it is a half or more; for Poisson counts or regressions, a few hundredths.
 const NEARLY_NORMAL: f64 = 0.1;
 
-/// Which coordinates of a set of particles are nearly normal, by their gradients.
+/// The coordinates of a set of particles that are nearly normal, judged by their gradients.
 pub(super) fn nearly_normal(particles: &Particles) -> Vec<bool> {
     let lanes = particles.lanes();
     let rows = particles.x.chunks(lanes).zip(particles.grad.chunks(lanes));
@@ -43,7 +44,7 @@ pub(super) fn begin(
     begin_kernel(Simd::detect(), circles, x, momentum, grad, &half, along);
 }
 
-/// The other half at the positions where the step ends, and the squared lengths of the momenta.
+/// The other half at the positions at the end of the step, and the squared lengths of the momenta.
 pub(super) fn end(
     circles: &[bool],
     x: &[f64],
@@ -109,7 +110,8 @@ jensen_math::simd_fn! {
 mod tests {
     use super::*;
 
-    /// Positions, momenta and energies after steps in a normal whose gradient is `−curvature x`; a second lane stands still.
+    /// Positions, momenta and energies after steps in a normal with gradient `−curvature x`; a second lane does not
+    /// move.
     fn follow(circle: bool, curvature: f64, size: f64, steps: usize) -> [f64; 3] {
         let (mut x, mut r) = (vec![1.0, 1.0], vec![0.5, 0.5]);
         let slope = |x: &[f64]| x.iter().map(|x| -curvature * x).collect::<Vec<f64>>();
@@ -152,7 +154,7 @@ mod tests {
             let cube = (x[0] + x[1]).powi(3);
             vec![-x[0] - cube, -x[1] - cube]
         };
-        for turn in 0..2 {
+        for attempt in 0..2 {
             for _ in 0..5 {
                 let grad = slope(&x);
                 begin(&circles, &mut x, &mut r, &grad, &[0.3]);
@@ -161,7 +163,7 @@ mod tests {
             }
             r.iter_mut().for_each(|r| *r = -*r);
             assert_eq!(
-                turn == 1,
+                attempt == 1,
                 (x[0] - 0.7).abs() < 1e-13 && (x[1] - 0.2).abs() < 1e-13
             );
         }

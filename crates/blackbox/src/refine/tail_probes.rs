@@ -1,14 +1,17 @@
-//! Whether the posterior has separated tail modes: places far out, of appreciable mass, in which chains have hardly been.
+//! Whether the posterior has separated tail modes: regions far out, with appreciable mass, that chains have rarely
+//! visited.
 //!
-//! The logarithm of a scale may have its mode where the data speak of it, and beside that a separated tail mode, nearly flat and tens of standard
-//! deviations long, where they do not: a precision under the prior gamma(0.001, 0.001) has. Chains go from one to the other once
-//! in some hundred transitions, and agree long before a separated tail mode has its share of them. So when draws have mixed, a few chains are led
-//! out along a coordinate, by transitions of `p(z) exp(3 min(u, 8))` with u the coordinate in standard deviations from its median, and
-//! then released. From tails that fall at least exponentially they come back within a few transitions; where most have not, chains that
-//! are still out join the others, and draws are made anew.
+//! The logarithm of a scale may have its mode where the data determine it, and beside that a separated tail mode,
+//! nearly flat and tens of standard deviations long: this happens for a precision under the prior gamma(0.001, 0.001).
+//! Chains go from one to the other once in some hundred transitions, and agree long before a separated tail mode has
+//! its share of them. After draws have mixed, a few chains are therefore moved out along a coordinate, by transitions
+//! of `p(z) exp(3 min(u, 8))` with u the coordinate in standard deviations from its median, and then released. From
+//! tails that decay at least exponentially they return within a few transitions. If most have not returned, the chains
+//! that are still out join the others, and new draws are made.
 //!
-//! Moved into a tail are logarithms and logits, at most [`MOST`] of their two directions, those of the longest tails; of densities of which no
-//! evaluation takes much longer than others: in places like these a solver may need a thousand times as long.
+//! The probes test logarithms and logits, at most [`MOST`] of their two directions, those with the longest tails. They
+//! skip densities with evaluations that take much longer than others, because in such regions a solver may need a
+//! thousand times as long.
 
 use jensen_density::{Lanes, LanesMut, LogDensity, Scale};
 use rayon::prelude::*;
@@ -22,24 +25,24 @@ use crate::noise::NoiseSource;
 /// Directions at most.
 const MOST: usize = 8;
 
-/// Mean of `max(u, 0)⁴` below which a tail is too short for a separated tail mode to hang on it; that of a normal is 1.5.
+/// Mean of `max(u, 0)⁴` below which a tail is too short for a separated tail mode; a normal has 1.5.
 const SHORT: f64 = 1.0;
 
-/// Distance of a normal's quartiles from each other, in standard deviations.
+/// Distance between a normal's quartiles, in standard deviations.
 const QUARTILES: f64 = 1.349;
 
-/// Chains of a direction.
+/// Number of chains per direction.
 pub(super) const CHAINS: usize = 16;
 
-/// Transitions out, and most of those back.
+/// Transitions out, and largest number of transitions back.
 const OUT: u64 = 16;
 const BACK: u64 = 24;
 
-/// Slope that leads, in nats a standard deviation: over what falls like a normal it leads as far as three of them, and so across
-/// saddles that lie four and a half nats below the mode.
+/// Slope of the tilt, in nats per standard deviation. In a normal density it reaches three of them, and so crosses
+/// saddles that are four and a half nats below the mode.
 const SLOPE: f64 = 3.0;
 
-/// Standard deviations beyond which nothing leads any more, and those within which a chain is back.
+/// Standard deviations beyond which the tilt is constant, and those within which a chain has returned.
 const FAR: f64 = 8.0;
 const RETURNED: f64 = 2.0;
 
@@ -55,7 +58,7 @@ struct Tilted<'d, D> {
 }
 
 impl<D> Tilted<'_, D> {
-    /// What it adds to the log density.
+    /// The term added to the log density.
     fn lead(&self, z: f64) -> f64 {
         (self.slope * (z - self.far)).min(0.0)
     }
@@ -148,8 +151,8 @@ fn directions(z: &[f64], lanes: usize, scales: &[Scale]) -> Vec<Direction> {
     tails.into_iter().map(|(_, direction)| direction).collect()
 }
 
-/// Chains that have stayed out after they were led from `particles`, of coordinates with these scales: [`CHAINS`] positions for each
-/// direction in which at least half of them have; and what looking took.
+/// Chains that have stayed out after they were led from `particles`, of coordinates with these scales: [`CHAINS`]
+/// positions for each direction in which at least half of the chains have stayed, and the cost of the probes.
 pub(super) fn tail_modes<D: LogDensity>(
     (density, map): (&D, &Map),
     particles: &Particles,
@@ -175,7 +178,7 @@ pub(super) fn tail_modes<D: LogDensity>(
     (tail_modes.collect(), calls)
 }
 
-/// One tail probe of chains from `x`: where they are in the end, if at least half of them have not been back.
+/// One tail probe of chains from `x`: their final positions, if at least half of them have not returned.
 fn tail_probe<D: LogDensity>(
     (density, map): (&D, &Map),
     x: Vec<f64>,
@@ -191,24 +194,24 @@ fn tail_probe<D: LogDensity>(
     };
     let mut out = Target::new(&led, map.clone());
     let mut particles = out.at(x);
-    for turn in 0..OUT {
-        transition(&mut out, &mut particles, stride, source, key + turn);
+    for step in 0..OUT {
+        transition(&mut out, &mut particles, stride, source, key + step);
     }
     let mut calls = out.take_calls();
     let mut back = Target::new(density, map.clone());
     let mut particles = back.at(particles.x);
     let mut away = [true; CHAINS];
     let mut stay = true;
-    for turn in 0..=BACK {
+    for step in 0..=BACK {
         let along = direction.along(&map.draws(&particles.x, CHAINS), CHAINS);
         for (away, u) in away.iter_mut().zip(along) {
             *away &= u >= RETURNED;
         }
         stay = 2 * away.iter().filter(|away| **away).count() >= CHAINS;
-        if !stay || turn == BACK {
+        if !stay || step == BACK {
             break;
         }
-        transition(&mut back, &mut particles, stride, source, key + OUT + turn);
+        transition(&mut back, &mut particles, stride, source, key + OUT + step);
     }
     calls += back.take_calls();
     (stay.then_some(particles.x), calls)
@@ -256,7 +259,7 @@ mod tests {
         (-0.5 * u * u, -u)
     }
 
-    /// A normal up to 2.5, and from there to 30 as high as it is there.
+    /// A normal up to 2.5, and constant from there to 30.
     fn tail_mode(u: f64) -> (f64, f64) {
         normal(if u < 2.5 {
             u

@@ -1,9 +1,9 @@
-//! Monotone tail transforms of single coordinates whose tails are longer than a normal's.
+//! Monotone transforms of single coordinates that have longer tails than a normal.
 //!
-//! The logarithm of a scale that may be nearly nothing falls off exponentially towards it, and chains come back from there slowly:
-//! gradients are flat where it is far to go. With `q(u) = u (u + √(u² + 1)) / 2`, a square of u above and nothing below,
-//! `f(u) = m + s u + b q(u) − a q(−u)` has a tail of that kind on either side where b or a is not zero, and grows everywhere, so that
-//! under it a standard normal becomes what particles have shown.
+//! The logarithm of a scale that may be close to zero has an exponential lower tail. Chains return from there slowly,
+//! because the gradient is small and the distance long. With `q(u) = u (u + √(u² + 1)) / 2`, which is quadratic above
+//! zero and vanishes below, `f(u) = m + s u + b q(u) − a q(−u)` has a long tail on either side with nonzero b or a, and
+//! is increasing, so that it maps a standard normal to the distribution of the particles.
 
 use jensen_math::order::quantile;
 use jensen_math::simd::Simd;
@@ -12,14 +12,14 @@ use rayon::prelude::*;
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 
-/// Share of a coordinate's variance that a tail transform has to explain beyond a straight line: a skewness of four tenths has it, and of two
-/// hundred independent normals the noise does not.
+/// Share of a coordinate's variance that a tail transform has to explain beyond a straight line: a skewness of 0.4 has
+/// it, and the noise of two hundred independent normals does not.
 const WORTH: f64 = 0.01;
 
 /// Least slope in the middle, in standard deviations.
 const LEAST_SLOPE: f64 = 0.2;
 
-/// Rows whose derivatives are multiplied before a logarithm is taken.
+/// Number of rows whose derivatives are multiplied before taking a logarithm.
 const TOGETHER: usize = 8;
 
 /// Numbers of a tail transform.
@@ -67,7 +67,7 @@ fn q(u: f64) -> [[f64; 3]; 2] {
 }
 
 impl Tail {
-    /// As plain numbers, for checkpoints.
+    /// All numbers in one list, for checkpoints.
     fn to_numbers(self) -> [f64; NUMBERS] {
         [
             self.shift,
@@ -91,7 +91,7 @@ impl Tail {
         }
     }
 
-    /// The same of y around `centre`, of which a step in the middle is as long as what it is bent to.
+    /// The transform of y around `centre`, with slope 1 in the middle.
     fn around(self, centre: f64) -> Self {
         let [_, slope, _] = self.at(self.centre);
         let unit = slope * self.unit;
@@ -102,7 +102,7 @@ impl Tail {
         }
     }
 
-    /// What y is bent to, with its first and second derivative.
+    /// The image of y, with its first and second derivative.
     #[inline(always)]
     fn at(self, y: f64) -> [f64; 3] {
         let scale = 1.0 / self.unit;
@@ -121,7 +121,7 @@ impl Tail {
         ]
     }
 
-    /// The y that is bent to v.
+    /// The y that is transformed to v.
     pub(super) fn origin(self, v: f64) -> f64 {
         self.centre + self.unit * self.unit_origin(v)
     }
@@ -154,8 +154,8 @@ impl Tail {
         u
     }
 
-    /// The tail transform under which normal quantiles come nearest to those of draws in the least-squares sense; `None` where a straight line
-    /// is nearly as near.
+    /// The tail transform that brings normal quantiles nearest to those of draws in the least-squares sense. `None` if
+    /// a straight line is nearly as near.
     pub(super) fn of(draws: &mut [f64]) -> Option<Self> {
         draws.sort_unstable_by(f64::total_cmp);
         let [quarter, middle, other] = [0.25, 0.5, 0.75].map(|p| quantile(draws, p));
@@ -205,7 +205,7 @@ impl Tail {
 pub(super) struct Tails(Vec<(usize, Tail)>);
 
 impl Tails {
-    /// Those of so many rows as there are centres, each around its own, by draws of each.
+    /// The tail transforms of as many rows as there are centres, each around its own, from the draws of each.
     pub(super) fn of(centres: &[f64], draws: impl Fn(usize) -> Vec<f64> + Sync) -> Self {
         let tail = |i: usize| Some((i, Tail::of(&mut draws(i))?.around(centres[i])));
         let each = (0..centres.len()).into_par_iter().map(tail);
@@ -218,7 +218,7 @@ impl Tails {
         Self(each)
     }
 
-    /// What is bent to v in a row.
+    /// The preimage of v in a row.
     pub(super) fn origin(&self, row: usize, v: f64) -> f64 {
         let own = self.0.iter().find(|(own, _)| *own == row);
         own.map_or(v, |(_, tail)| tail.origin(v))
@@ -228,14 +228,14 @@ impl Tails {
         self.0.is_empty()
     }
 
-    /// As plain numbers, for checkpoints.
+    /// All numbers in one list, for checkpoints.
     pub(super) fn to_numbers(&self) -> Vec<f64> {
         let each = self.0.iter();
         each.flat_map(|(row, tail)| std::iter::once(*row as f64).chain(tail.to_numbers()))
             .collect()
     }
 
-    /// The inverse of [`Self::to_numbers`] for up to `rows` rows; `None` where there are other numbers or rows.
+    /// The inverse of [`Self::to_numbers`] for up to `rows` rows; `None` if the numbers or rows do not match.
     pub(super) fn from_numbers(numbers: &[f64], rows: usize) -> Option<Self> {
         let each = numbers.chunks_exact(1 + NUMBERS);
         if !each.remainder().is_empty() {
@@ -259,7 +259,7 @@ impl Tails {
         }
     }
 
-    /// Takes the tail transforms away.
+    /// Removes the tail transforms.
     pub(super) fn invert(&self, rows: &mut [f64], lanes: usize) {
         for (i, tail) in &self.0 {
             let row = &mut rows[i * lanes..(i + 1) * lanes];
@@ -267,7 +267,8 @@ impl Tails {
         }
     }
 
-    /// Derivatives by what was bent, with those of the log Jacobian, from those by what it became.
+    /// Derivatives with respect to the inputs, including those of the log Jacobian, from derivatives with respect to
+    /// the outputs.
     pub(super) fn pull(&self, slopes: &Slopes, grad: &mut [f64], lanes: usize) {
         let given = (slopes.first.chunks(lanes)).zip(slopes.second.chunks(lanes));
         for ((i, _), (first, second)) in self.0.iter().zip(given) {
@@ -317,7 +318,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// Coefficients of some of the terms by least squares, the others zero, and the mean square that is left.
+/// Coefficients of some of the terms by least squares, with the others zero, and the residual mean square.
 fn fitted(moments: &[[f64; 5]; 5], which: &[usize]) -> Option<([f64; 4], f64)> {
     let n = which.len();
     let matrix: Vec<f64> = (which.iter())
@@ -339,7 +340,7 @@ fn fitted(moments: &[[f64; 5]; 5], which: &[usize]) -> Option<([f64; 4], f64)> {
 mod tests {
     use super::*;
 
-    const BENT: Tail = Tail {
+    const TRANSFORMED: Tail = Tail {
         shift: -0.3,
         slope: 0.5,
         above: 0.2,
@@ -352,25 +353,25 @@ mod tests {
     fn slopes_are_those_of_differences_and_there_is_a_way_back() {
         for i in -60..=60 {
             let u = f64::from(i) * 0.2;
-            let [value, slope, apply] = BENT.at(u);
+            let [value, slope, apply] = TRANSFORMED.at(u);
             let h = 1e-5;
-            let [up, down] = [u + h, u - h].map(|u| BENT.at(u));
+            let [up, down] = [u + h, u - h].map(|u| TRANSFORMED.at(u));
             assert!(
                 ((up[0] - down[0]) / (2.0 * h) / slope - 1.0).abs() < 1e-8,
                 "{u}"
             );
             assert!(((up[1] - down[1]) / (2.0 * h) - apply).abs() < 1e-6, "{u}");
-            assert!(slope >= BENT.slope / BENT.unit);
-            let around = BENT.around(2.0).at(2.0);
-            assert!((around[1] - 1.0).abs() < 1e-12 && around[0] == BENT.at(0.4)[0]);
+            assert!(slope >= TRANSFORMED.slope / TRANSFORMED.unit);
+            let around = TRANSFORMED.around(2.0).at(2.0);
+            assert!((around[1] - 1.0).abs() < 1e-12 && around[0] == TRANSFORMED.at(0.4)[0]);
             assert!(
-                (BENT.origin(value) - u).abs() < 1e-11 * (1.0 + u.abs()),
+                (TRANSFORMED.origin(value) - u).abs() < 1e-11 * (1.0 + u.abs()),
                 "{u}"
             );
         }
     }
 
-    /// Of the logarithm of an exponential, whose lower tail is exponential, normals are what is left; normals stay what they are.
+    /// The logarithm of an exponential, which has an exponential lower tail, becomes normal; normals stay normal.
     #[test]
     fn long_tails_become_normal() {
         let count = 2000;
@@ -395,7 +396,7 @@ mod tests {
 
     #[test]
     fn numbers_of_a_transport_are_read_again_or_refused() {
-        let tails = Tails(vec![(1, BENT), (4, BENT.around(2.0))]);
+        let tails = Tails(vec![(1, TRANSFORMED), (4, TRANSFORMED.around(2.0))]);
         let numbers = tails.to_numbers();
         assert_eq!(Tails::from_numbers(&numbers, 5), Some(tails));
         assert_eq!(Tails::from_numbers(&numbers, 4), None);

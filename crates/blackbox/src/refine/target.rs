@@ -15,7 +15,7 @@ use crate::noise::{NoisePurpose, NoiseSource};
 /// Degrees of freedom of the base.
 const FREEDOM: usize = 5;
 
-/// Particles: where they are, with the log density (its Jacobian included) and its gradient there.
+/// Particles: their positions, with the log density (including its Jacobian) and its gradient there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Particles {
     /// `dim × lanes`.
@@ -41,7 +41,7 @@ impl Particles {
         }
     }
 
-    /// Overwrites particles by those of another set of particles: pairs (to, from).
+    /// Overwrites particles by those of another set: pairs (to, from).
     pub(super) fn replace(&mut self, other: &Self, pairs: &[(usize, usize)]) {
         let (lanes, others) = (self.lanes(), other.lanes());
         if pairs.is_empty() {
@@ -74,7 +74,7 @@ impl Particles {
     }
 }
 
-/// Matrices of as many rows, each with its number of lanes, side by side.
+/// Matrices with the same number of rows, each with its own number of lanes, side by side.
 pub(super) fn beside<'c>(parts: impl Iterator<Item = (&'c [f64], usize)>) -> Vec<f64> {
     let mut parts: Vec<_> = parts.map(|(x, lanes)| x.chunks(lanes)).collect();
     let mut out = Vec::new();
@@ -110,12 +110,12 @@ pub(super) fn gather(x: &[f64], lanes: usize, from: &[usize]) -> Vec<f64> {
 pub(super) struct Target<'a, D: LogDensity> {
     density: &'a D,
     pub(super) map: Map,
-    /// Scratch memory of each part of the lanes that moves by itself.
+    /// Scratch memory of each part of the lanes that moves independently.
     workspaces: Vec<Scratch<D>>,
     calls: Calls,
 }
 
-/// Scratch memory of a part: that of the density, its gradients, and where the map puts particles.
+/// Scratch memory of a part: that of the density, its gradients, and the images of particles under the map.
 struct Scratch<D: LogDensity> {
     workspace: D::Workspace,
     grad: Vec<f64>,
@@ -149,12 +149,12 @@ impl<'a, D: LogDensity> Target<'a, D> {
         self.calls.gradients += gradients as u64;
     }
 
-    /// Evaluations since the last call of this.
+    /// Returns and resets the number of evaluations.
     pub(super) fn take_calls(&mut self) -> Calls {
         std::mem::take(&mut self.calls)
     }
 
-    /// Evaluators for so many parts of up to `lanes` particles.
+    /// Evaluators for this number of parts with up to `lanes` particles.
     pub(super) fn evaluators(&mut self, parts: usize, lanes: usize) -> Vec<Evaluator<'_, D>> {
         while self.workspaces.len() < parts {
             self.workspaces.push(Scratch {
@@ -196,7 +196,7 @@ pub(super) struct Evaluator<'t, D: LogDensity> {
 }
 
 impl<D: LogDensity> Evaluator<'_, D> {
-    /// Makes values and gradients those of the particles's positions.
+    /// Computes values and gradients at the positions of the particles.
     pub(super) fn evaluate(&mut self, particles: &mut Particles) {
         let (dim, lanes) = (self.density.dim(), particles.lanes());
         let Scratch {
@@ -204,7 +204,7 @@ impl<D: LogDensity> Evaluator<'_, D> {
             grad,
             placed,
         } = &mut *self.scratch;
-        self.map.place(&particles.x, lanes, placed);
+        self.map.apply(&particles.x, lanes, placed);
         grad.resize(placed.z.len(), 0.0);
         self.density.value_grad(
             workspace,
@@ -277,7 +277,7 @@ pub(super) fn base_log_density(dim: usize, squares: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The tempered log density of every particle, and its gradient into `slope`, which stays empty at the posterior itself.
+/// The tempered log density of every particle, and its gradient into `slope`, which stays empty at the posterior.
 pub(super) fn tempered(beta: f64, particles: &Particles, slope: &mut Vec<f64>) -> Vec<f64> {
     let lanes = particles.lanes();
     if beta == 1.0 {

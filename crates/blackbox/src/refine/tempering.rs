@@ -1,4 +1,5 @@
-//! From the widened approximation to the posterior by small changes of the target (Del Moral, Doucet and Jasra 2006).
+//! From the widened approximation to the posterior through small changes of the target (Del Moral, Doucet and Jasra
+//! 2006).
 
 use jensen_math::special::log_sum_exp_slice;
 
@@ -6,19 +7,19 @@ use super::mixing::Ensemble;
 use super::target::base_log_density;
 use crate::noise::{NoisePurpose, NoiseSource};
 
-/// Share of the particles that the weights of one change of temperature leave.
+/// Effective share of the particles after one change of temperature.
 const SHARE: f64 = 0.6;
 
 /// Bisections by which the next temperature is found.
 const BISECTIONS: usize = 50;
 
-/// `log p − log t` of particles: what a unit of inverse temperature multiplies their weight by.
+/// `log p − log t` of particles: the change of their log weight per unit of inverse temperature.
 pub(super) fn log_ratios(dim: usize, log_p: &[f64], squares: &[f64]) -> Vec<f64> {
     let base = base_log_density(dim, squares);
     log_p.iter().zip(base).map(|(p, b)| p - b).collect()
 }
 
-/// Share of the particles that weights `ratio^change` leave.
+/// Effective share of the particles under weights `ratio^change`.
 fn share(ratios: &[f64], change: f64) -> f64 {
     let weights: Vec<f64> = ratios.iter().map(|r| change * r).collect();
     let squares: Vec<f64> = weights.iter().map(|w| 2.0 * w).collect();
@@ -26,7 +27,7 @@ fn share(ratios: &[f64], change: f64) -> f64 {
     log_share.exp() / ratios.len() as f64
 }
 
-/// The next inverse temperature, and the share of the particles that is left of those with a finite density.
+/// The next inverse temperature, and the effective share of the particles with a finite density.
 pub(super) fn next_beta(beta: f64, ratios: &[f64]) -> (f64, f64) {
     let possible: Vec<f64> = ratios.iter().copied().filter(|r| r.is_finite()).collect();
     let whole = 1.0 - beta;
@@ -47,7 +48,7 @@ pub(super) fn next_beta(beta: f64, ratios: &[f64]) -> (f64, f64) {
 }
 
 /// The particles after a change of temperature: for each lane the lane that it continues (systematic resampling within
-/// populations). `None` where a population has no particle of positive weight left.
+/// populations). `None` if a population has no particle of positive weight left.
 pub(super) fn resample(
     ensemble: Ensemble,
     ratios: &[f64],
@@ -77,7 +78,7 @@ pub(super) fn resample(
     Some(ancestors)
 }
 
-/// How much of their positions at `anchor` the particles still remember: the largest correlation over coordinates.
+/// The correlation of particles with their positions at `anchor`: the largest over coordinates.
 pub(super) fn memory(anchor: &[f64], now: &[f64], lanes: usize) -> f64 {
     let correlation = |(a, b): (&[f64], &[f64])| {
         let n = lanes as f64;

@@ -1,4 +1,5 @@
-//! What is not affine about what particles have shown: monotone tail transforms of single coordinates, and global parameters that hang on others.
+//! The non-affine part of the transport map: monotone tail transforms of single coordinates, and global parameters that
+//! depend on others.
 
 use rayon::prelude::*;
 
@@ -9,11 +10,12 @@ use crate::reduce::{dot, mean_se, sum};
 /// Draws that are looked at.
 const LOOKED_AT: usize = 4096;
 
-/// Fourth moment, of a variance of one, beyond which a local parameter's tails are long (a normal's is 3), and most local parameters that are bent.
+/// Fourth moment, at unit variance, beyond which a local parameter's tails are long (a normal has 3), and largest
+/// number of transformed local parameters.
 const LONG: f64 = 4.0;
 const LOCALS: usize = 8;
 
-/// Tail transforms of some rows of a matrix, of which the first may then hang on each other, and others on those.
+/// Tail transforms of some rows of a matrix. The first of these may then depend on each other, and others on those.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct TransportMap {
     tails: Tails,
@@ -25,7 +27,7 @@ pub(super) struct TransportMap {
 pub(super) struct Way {
     slopes: Slopes,
     passage: Passage,
-    by_place: Vec<f64>,
+    by_position: Vec<f64>,
 }
 
 impl Way {
@@ -36,7 +38,7 @@ impl Way {
     }
 }
 
-/// Draws of a row of sets of particles (`size` numbers each, `lanes` to a row), of many every so many.
+/// Draws of a row of sets of particles (`size` numbers each, `lanes` per row), thinned if there are many.
 fn draws_of(x: &[f64], (size, lanes): (usize, usize), row: usize) -> Vec<f64> {
     let every = (x.len() / size * lanes).div_ceil(LOOKED_AT);
     let rows = x
@@ -45,7 +47,7 @@ fn draws_of(x: &[f64], (size, lanes): (usize, usize), row: usize) -> Vec<f64> {
     rows.flatten().step_by(every).copied().collect()
 }
 
-/// Of the rows after the global parameters those with the longest tails, by their fourth moments.
+/// The rows after the global parameters with the longest tails, by their fourth moments.
 fn long_tailed(x: &[f64], (size, lanes): (usize, usize), globals: usize) -> Vec<usize> {
     let kurtosis = |row: usize| {
         let draws = draws_of(x, (size, lanes), row);
@@ -63,7 +65,7 @@ fn long_tailed(x: &[f64], (size, lanes): (usize, usize), globals: usize) -> Vec<
 }
 
 impl TransportMap {
-    /// Those of the first rows of sets of particles, as many as there are centres, each around its own.
+    /// The tail transforms of the first rows of sets of particles, as many as there are centres, each around its own.
     pub(super) fn of_rows(x: &[f64], shape: (usize, usize), centres: &[f64]) -> Self {
         let tails = Tails::of(centres, |i| draws_of(x, shape, i));
         Self {
@@ -72,8 +74,9 @@ impl TransportMap {
         }
     }
 
-    /// Those of the global parameters, the first `globals` rows of sets of particles that tell as much as `effective` independent ones, and of local parameters whose tails are
-    /// long; without a number only of global parameters by themselves.
+    /// The tail transforms of the global parameters, the first `globals` rows of sets of particles equivalent to
+    /// `effective` independent ones, and of local parameters with long tails. Without `effective`, only of the global
+    /// parameters, each independently.
     pub(super) fn of_globals(
         x: &[f64],
         shape: (usize, usize),
@@ -87,13 +90,13 @@ impl TransportMap {
         }
         let mut triangle = Triangle::new(order.clone(), globals);
         let mut tails = Vec::new();
-        for (place, row) in order.into_iter().enumerate() {
+        for (position, row) in order.into_iter().enumerate() {
             let mut own = match u.get_mut(row) {
                 Some(own) => std::mem::take(own),
                 None => draws_of(x, shape, row),
             };
             if let Some(effective) = effective {
-                triangle.link(place, &u, &mut own, effective);
+                triangle.link(position, &u, &mut own, effective);
             }
             if let Some(tail) = Tail::of(&mut own.clone()) {
                 own.iter_mut().for_each(|w| *w = tail.origin(*w));
@@ -127,7 +130,7 @@ impl TransportMap {
         }
     }
 
-    /// Takes the tail transforms away.
+    /// Removes the tail transforms.
     pub(super) fn invert(&self, rows: &mut [f64], lanes: usize) {
         let Some(triangle) = &self.triangle else {
             self.tails.invert(rows, lanes);
@@ -136,8 +139,8 @@ impl TransportMap {
         let mut u = vec![0.0; triangle.globals()];
         for l in 0..lanes {
             u.fill(0.0);
-            for (place, &row) in triangle.order().iter().enumerate() {
-                let [mean, log_spread] = triangle.of(place, &u);
+            for (position, &row) in triangle.order().iter().enumerate() {
+                let [mean, log_spread] = triangle.of(position, &u);
                 let w = (rows[row * lanes + l] - mean) * (-log_spread).exp();
                 let origin = self.tails.origin(row, w);
                 rows[row * lanes + l] = origin;
@@ -148,23 +151,25 @@ impl TransportMap {
         }
     }
 
-    /// Derivatives by what was bent, with those of the log Jacobian, from those by what it became.
+    /// Derivatives with respect to the inputs, including those of the log Jacobian, from derivatives with respect to
+    /// the outputs.
     pub(super) fn pull(&self, way: &mut Way, grad: &mut [f64], lanes: usize) {
         let Some(triangle) = &self.triangle else {
             self.tails.pull(&way.slopes, grad, lanes);
             return;
         };
         let own = triangle.globals() * lanes;
-        way.by_place.clear();
-        way.by_place.resize(own, 0.0);
-        triangle.pull(&way.passage, grad, &mut way.by_place, lanes);
+        way.by_position.clear();
+        way.by_position.resize(own, 0.0);
+        triangle.pull(&way.passage, grad, &mut way.by_position, lanes);
         self.tails.pull(&way.slopes, grad, lanes);
         grad.iter_mut()
-            .zip(&way.by_place)
+            .zip(&way.by_position)
             .for_each(|(g, by)| *g += by);
     }
 
-    /// As plain numbers, for checkpoints: of single rows, and of those that hang on global parameters with their number and that of global parameters before.
+    /// All numbers in lists, for checkpoints: single rows, and rows that depend on global parameters, with their number
+    /// and that of the global parameters before.
     pub(super) fn to_numbers(&self) -> [Vec<f64>; 2] {
         let of_globals = self.triangle.as_ref().map_or_else(Vec::new, |triangle| {
             let mut numbers = vec![triangle.order().len() as f64, triangle.globals() as f64];
@@ -174,7 +179,7 @@ impl TransportMap {
         [self.tails.to_numbers(), of_globals]
     }
 
-    /// The inverse of [`Self::to_numbers`] for up to `rows` rows; `None` where there are other numbers or rows.
+    /// The inverse of [`Self::to_numbers`] for up to `rows` rows; `None` if the numbers or rows do not match.
     pub(super) fn from_numbers([tails, globals]: [&[f64]; 2], rows: usize) -> Option<Self> {
         let triangle = match globals {
             [] => None,
@@ -240,8 +245,8 @@ mod tests {
         }
     }
 
-    /// A level whose spread hangs on a persistence, and whose square a third global parameter follows: what is left are normals that tell nothing
-    /// of each other's squares, and with what was shown draws are placed and brought back.
+    /// A level whose spread depends on a persistence, and a third global parameter that follows its square. The map
+    /// leaves normals with independent squares, and its inverse recovers the draws.
     #[test]
     fn what_hangs_on_another_global_is_set_free() {
         let size = 3 * LANES;
@@ -271,7 +276,7 @@ mod tests {
         let transport = TransportMap::of_globals(&x, (size, LANES), 3, EFFECTIVE);
         x.chunks_mut(size)
             .for_each(|particles| transport.invert(particles, LANES));
-        // Features bend, and so leave the ends of a square.
+        // Features curve, and so leave the ends of a square.
         for tie in apart(&x) {
             assert!(tie < 0.08, "{:?}", apart(&x));
         }

@@ -1,19 +1,20 @@
 //! Global parameters given the global parameters before them, and local parameters given all global parameters where an approximation has not found how.
 //!
-//! A level's spread hangs on the persistence of what it is the level of, a scale on another: no tail transform of single coordinates takes
-//! that away. In an order in which every global parameter comes after those that tell its spread, with features φ of the ones before (bounded, as
-//! those of local parameters given global ones),
+//! The spread of a level depends on its persistence, and one scale depends on another. A tail transform of single
+//! coordinates cannot remove that. The global parameters are ordered such that each comes after those that determine
+//! its spread. With features φ of the preceding ones (bounded, as those of the conditionally structured Gaussian),
 //!
 //! ```text
 //! v_k = m_k · φ(u) + exp(s_k · φ(u)) w_k,    w_k = f_k(u_k), the tail transform of the global parameter by itself,
 //! ```
 //!
-//! is a triangular map (Parno and Marzouk, *Transport map accelerated Markov chain Monte Carlo*, SIAM/ASA Journal on Uncertainty
-//! Quantification 6, 2018), fitted one global parameter after another: means by least squares, logarithms of spreads by the likelihood of a normal.
+//! is a triangular map (Parno and Marzouk, *Transport map accelerated Markov chain Monte Carlo*, SIAM/ASA Journal on
+//! Uncertainty Quantification 6, 2018), fitted one global parameter at a time: means by least squares, logarithms of
+//! spreads by the likelihood of a normal.
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::family::globals::{
-    Featured, Features, MOST_GLOBALS, Row, Rows, WIDTH, spread_all, weighted,
+    Featured, Features, LaneRow, MOST_GLOBALS, Rows, WIDTH, spread_all, weighted,
 };
 use crate::reduce::{axpy, dot, mean_se, sum};
 use jensen_density::Lanes;
@@ -21,17 +22,17 @@ use jensen_density::Lanes;
 /// Share of a global parameter's variance that its mean given others has to explain beyond chance, and variance of the logarithm of its spread.
 const WORTH: f64 = 0.01;
 
-/// Steps of scoring towards the logarithm of a spread, and the longest of them.
+/// Largest number of scoring steps towards the logarithm of a spread, and largest step length.
 const STEPS: usize = 12;
 const LONGEST: f64 = 0.5;
 
 /// Means and log spreads of rows given the global parameters before them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Triangle {
-    /// Rows of the global parameters, each after those on which it hangs, and then of local parameters.
+    /// Rows of the global parameters, each after those on which it depends, and then of local parameters.
     order: Vec<usize>,
     features: Features,
-    /// What features take for the middle of each global parameter, and for its spread.
+    /// The middle of each global parameter, and its spread, for features.
     centre: Vec<f64>,
     unit: Vec<f64>,
     /// Weights of features, for each of the rows in their order.
@@ -39,18 +40,19 @@ pub(super) struct Triangle {
     spreads: Vec<f64>,
 }
 
-/// What was computed on the way through the map, in memory that lasts from one use to the next.
+/// Intermediate results of the map, in reusable memory.
 #[derive(Default)]
 pub(super) struct Passage(Vec<Block>);
 
-/// Of a block of lanes: where features were looked at, those, `exp(s)` and `exp(s) w` of every global parameter, and the sum of all s.
+/// For a block of lanes: the inputs of the features, the features, `exp(s)` and `exp(s) w` of every global parameter,
+/// and the sum of all s.
 #[derive(Default)]
 struct Block {
-    x: Vec<Row>,
+    x: Vec<LaneRow>,
     features: Featured,
-    spread: Vec<Row>,
-    stretched: Vec<Row>,
-    log: Row,
+    spread: Vec<LaneRow>,
+    stretched: Vec<LaneRow>,
+    log: LaneRow,
 }
 
 impl Passage {
@@ -73,7 +75,7 @@ struct Link {
 }
 
 impl Triangle {
-    /// The map of rows, so many global parameters first, of which none hangs on another yet.
+    /// The map of rows, the global parameters first, without dependence on others.
     pub(super) fn new(order: Vec<usize>, globals: usize) -> Self {
         let features = Features::new(globals);
         let weights = vec![0.0; order.len() * features.count()];
@@ -87,7 +89,7 @@ impl Triangle {
         }
     }
 
-    /// An order in which global parameters come before those whose spreads go with them, by draws of each.
+    /// An order in which global parameters come before those whose spreads depend on them, estimated from draws.
     pub(super) fn order_of(draws: &[Vec<f64>]) -> Vec<usize> {
         let scores = |values: Vec<f64>| -> Vec<f64> {
             let (mean, _) = mean_se(&values);
@@ -123,15 +125,22 @@ impl Triangle {
         self.unit.len()
     }
 
-    /// Whether no global parameter hangs on another.
+    /// Whether no global parameter depends on another.
     pub(super) fn is_identity(&self) -> bool {
         self.means.iter().chain(&self.spreads).all(|w| *w == 0.0)
     }
 
-    /// Makes the row at a place of the order hang on the global parameters before it as `draws` of it do at places `u` of all global parameters, of which only
-    /// the ones before are looked at and which tell as much as `effective` independent ones; `draws` becomes what is left of it.
-    pub(super) fn link(&mut self, place: usize, u: &[Vec<f64>], draws: &mut [f64], effective: f64) {
-        let before = self.order[..place.min(self.globals())].to_vec();
+    /// Fits the dependence of the row at a position of the order on the preceding global parameters, from its `draws`
+    /// at the values `u` of all global parameters, which are equivalent to `effective` independent ones. `draws`
+    /// becomes the residual.
+    pub(super) fn link(
+        &mut self,
+        position: usize,
+        u: &[Vec<f64>],
+        draws: &mut [f64],
+        effective: f64,
+    ) {
+        let before = self.order[..position.min(self.globals())].to_vec();
         let known = self.features.among(|k| before.contains(&k));
         if known.is_empty() {
             return;
@@ -153,12 +162,12 @@ impl Triangle {
         };
         let count = self.features.count();
         for (i, f) in std::iter::once(0).chain(known).enumerate() {
-            self.means[place * count + f] = link.mean[i];
-            self.spreads[place * count + f] = link.spread[i];
+            self.means[position * count + f] = link.mean[i];
+            self.spreads[position * count + f] = link.spread[i];
         }
     }
 
-    /// Where features take the middle of a global parameter to be, and its spread.
+    /// The middle of a global parameter, and its spread, for features.
     pub(super) fn see(&mut self, global: usize, u: &[f64]) {
         let (mean, error) = mean_se(u);
         let unit = error * (u.len() as f64).sqrt();
@@ -168,17 +177,17 @@ impl Triangle {
         }
     }
 
-    /// What `u` (a lane of all global parameters) tells of the mean and the log spread of the row at a place of the order.
-    pub(super) fn of(&self, place: usize, u: &[f64]) -> [f64; 2] {
+    /// The mean and the log spread of the row at a position of the order, given `u` (a lane of all global parameters).
+    pub(super) fn of(&self, position: usize, u: &[f64]) -> [f64; 2] {
         let x: Vec<f64> = (u.iter().zip(&self.centre).zip(&self.unit))
             .map(|((u, centre), unit)| (u - centre) / unit)
             .collect();
         let features = self.features.bounded_at(&x);
-        let own = place * features.len()..(place + 1) * features.len();
+        let own = position * features.len()..(position + 1) * features.len();
         [&self.means[own.clone()], &self.spreads[own]].map(|weights| dot(weights, &features))
     }
 
-    /// Looks at places of global parameters, the first rows.
+    /// Looks at points of global parameters, the first rows.
     pub(super) fn look(&self, rows: &[f64], lanes: usize, passage: &mut Passage) {
         let globals = self.globals();
         passage.0.resize_with(lanes.div_ceil(WIDTH), Block::default);
@@ -195,7 +204,7 @@ impl Triangle {
         }
     }
 
-    /// Makes rows that are bent by themselves hang on the places looked at.
+    /// Applies the dependence of transformed rows on the preceding ones.
     pub(super) fn go(&self, rows: &mut [f64], lanes: usize, passage: &mut Passage) {
         let count = self.order.len();
         let mut means = vec![[0.0; WIDTH]; count];
@@ -222,13 +231,13 @@ impl Triangle {
         }
     }
 
-    /// Makes derivatives by global parameters those by what they were bent to by themselves, and adds those by the places to `by_place`, the log
-    /// Jacobian's included.
+    /// Converts derivatives with respect to global parameters to derivatives with respect to their transformed values,
+    /// and adds those that act through the dependence to `by_position`, including the log Jacobian's.
     pub(super) fn pull(
         &self,
         passage: &Passage,
         grad: &mut [f64],
-        by_place: &mut [f64],
+        by_position: &mut [f64],
         lanes: usize,
     ) {
         let (own, globals, count) = (self.order.len(), self.globals(), self.features.count());
@@ -255,14 +264,14 @@ impl Triangle {
             let mut out = vec![[0.0; WIDTH]; globals];
             self.features.pull(&block.x, &by, &mut out);
             for (k, out) in out.iter().enumerate() {
-                let row = &mut by_place[k * lanes + first..][..width];
+                let row = &mut by_position[k * lanes + first..][..width];
                 let scale = 1.0 / self.unit[k];
                 row.iter_mut().zip(out).for_each(|(r, o)| *r += scale * o);
             }
         }
     }
 
-    /// As plain numbers, for checkpoints.
+    /// All numbers in one list, for checkpoints.
     pub(super) fn to_numbers(&self) -> Vec<f64> {
         let order: Vec<f64> = self.order.iter().map(|k| *k as f64).collect();
         [&order, &self.centre, &self.unit, &self.means, &self.spreads]
@@ -272,8 +281,8 @@ impl Triangle {
             .collect()
     }
 
-    /// The inverse of [`Self::to_numbers`] for so many rows, so many of them global parameters, among up to `rows`; `None` where those are of
-    /// something else.
+    /// The inverse of [`Self::to_numbers`] for given numbers of rows and global parameters, among up to `rows`. `None`
+    /// if the numbers do not match.
     pub(super) fn from_numbers(
         numbers: &[f64],
         (own, globals): (usize, usize),
@@ -311,8 +320,8 @@ impl Triangle {
 }
 
 impl Link {
-    /// The weights of columns of features, of which the first is constant, for the mean and the log spread of draws, which become
-    /// what is left of them; `None` where they explain no more than chance does.
+    /// The weights of columns of features, the first of which is constant, for the mean and the log spread of draws.
+    /// The draws become residuals. `None` if they explain no more than chance does.
     fn of(columns: &[Vec<f64>], draws: &mut [f64], effective: f64) -> Option<Self> {
         let (p, n) = (columns.len(), draws.len() as f64);
         let mut gram: Vec<f64> = columns
@@ -395,7 +404,7 @@ impl Link {
     }
 }
 
-/// How much of what was explained is kept where chance explains so much; nothing where it is not worth it.
+/// The shrinkage of the explained part, given the part that chance explains; zero if it is not worth keeping.
 fn shrunk(explained: f64, chance: f64) -> f64 {
     match explained - chance > WORTH {
         true => 1.0 - chance / explained,

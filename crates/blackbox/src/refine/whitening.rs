@@ -10,25 +10,26 @@ use crate::reduce::{axpy, dot, sum};
 /// Largest dimension at which correlations are taken into account.
 const DENSE: usize = 400;
 
-/// Share of the identity beyond which an estimate is not worth a change of coordinates.
+/// Share of the identity beyond which an estimate does not justify a change of coordinates.
 const MOSTLY_IDENTITY: f64 = 0.9;
 
-/// Directions in which particles may be wider than by themselves, rounds of the search for them, and most particles that it looks at.
+/// Largest number of directions with excess variance, number of iterations of their search, and largest number of
+/// particles that it uses.
 const DIRECTIONS: usize = 8;
 const SEARCHES: usize = 8;
 const LOOKED_AT: usize = 2048;
 
-/// Times of a set of particles that tell as much as one that is independent of all others.
+/// Number of times of a set of particles that are equivalent to an independent one.
 const MEMORY: usize = 4;
 
-/// Independent particles that tell as much as sets of particles of so many times.
+/// Number of independent particles equivalent to this number of sets.
 pub(super) fn effective(lanes: usize, times: usize) -> usize {
     lanes * times.div_ceil(MEMORY)
 }
 
-/// A root of the covariance of particles (`times` sets of particles of `dim × lanes`), shrunk towards the identity by as much
-/// as independent draws of a standard normal would show by chance (Ledoit and Wolf 2004, with the noise that a
-/// normal has). `None` where the identity is as good, or where they have no covariance.
+/// A root of the covariance of particles (`times` sets of particles of `dim × lanes`), shrunk towards the identity by
+/// the amount that independent standard normal draws would show by chance (Ledoit and Wolf 2004, with the noise of a
+/// normal). `None` if the identity is as good, or if they have no covariance.
 pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     let dim = x.len() / (lanes * times);
     let count = (lanes * times) as f64;
@@ -72,11 +73,12 @@ pub(super) fn estimate(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     cholesky(&covariance, dim).map(|lower| Root::lower(lower, dim))
 }
 
-/// A root that knows the spread of every coordinate, and the few directions in which particles are wider than as many independent
-/// ones show by chance: what is left where a map has a posterior's structure already, at a cost in proportion to the dimension.
+/// A root with the spread of every coordinate and a few directions in which particles are wider than independent ones
+/// by chance. This is what remains if the map already has the posterior's structure, at a cost proportional to the
+/// dimension.
 ///
-/// Eigenvalues of correlations beyond the edge `(1 + √γ)²` of those of noise, γ coordinates a particle, are brought back to what
-/// makes them so large (Baik and Silverstein, *Eigenvalues of large sample covariance matrices of spiked population models*,
+/// Eigenvalues of correlations beyond the noise edge `(1 + √γ)²`, γ coordinates per particle, are corrected for their
+/// upward bias (Baik and Silverstein, *Eigenvalues of large sample covariance matrices of spiked population models*,
 /// Journal of Multivariate Analysis 97, 2006).
 pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option<Root> {
     let count = lanes * times;
@@ -129,9 +131,9 @@ pub(super) fn of_few_directions(x: &[f64], lanes: usize, times: usize) -> Option
     })
 }
 
-/// The largest eigenvalues of `X Xᵀ / count` with their directions, for rows of mean zero, by iteration of a subspace; of many
-/// particles every so many. Of particles that are further out than normal ones would be only the direction counts: each by itself
-/// would be the widest of all.
+/// The largest eigenvalues of `X Xᵀ / count` with their directions, for rows with mean zero, by subspace iteration;
+/// many particles are thinned. Of outlying particles only the direction counts, because otherwise each would be the
+/// widest direction on its own.
 fn directions(rows: &[f64], count: usize) -> Vec<(f64, Vec<f64>)> {
     let dim = rows.len() / count;
     let every = count.div_ceil(LOOKED_AT);
@@ -182,7 +184,7 @@ fn directions(rows: &[f64], count: usize) -> Vec<(f64, Vec<f64>)> {
     values.into_iter().zip(basis).collect()
 }
 
-/// Makes vectors orthonormal one after the other; those that depend on others become zero.
+/// Orthonormalises vectors in sequence; dependent ones become zero.
 fn orthonormalise(basis: &mut [Vec<f64>]) {
     for k in 0..basis.len() {
         let (done, rest) = basis.split_at_mut(k);
@@ -217,7 +219,8 @@ fn centred(x: &[f64], lanes: usize, times: usize) -> Vec<f64> {
     rows
 }
 
-/// The largest standard deviation of particles in any direction, 1 to 10, less what independent ones show by chance.
+/// The largest standard deviation of particles in any direction, 1 to 10, minus the excess that independent ones show
+/// by chance.
 pub(super) fn widest(x: &[f64], lanes: usize, times: usize) -> f64 {
     let count = lanes * times;
     let dim = x.len() / count;
@@ -270,8 +273,8 @@ mod tests {
         assert!(estimate(&x, lanes, 1).is_none());
     }
 
-    /// Of normals that are three times as wide in one direction, and a fifth wider in one coordinate, both are found, and nothing in
-    /// those that are not.
+    /// For normals that are three times as wide in one direction and a fifth wider in one coordinate, both are found,
+    /// and nothing is found in plain normals.
     #[test]
     fn few_wide_directions_are_found_among_many() {
         let (dim, lanes, times) = (300, 256, 8);
@@ -311,7 +314,7 @@ mod tests {
         assert!((sd - 1.0).abs() < 0.05, "{sd}");
     }
 
-    /// Where one particle of forty is four times as far out as the others, in whatever direction, there is no direction to it.
+    /// If one particle in forty is four times as far out as the others, in any direction, no direction is found.
     #[test]
     fn particles_far_out_are_no_directions() {
         let (dim, lanes, times) = (300, 256, 16);

@@ -1,12 +1,12 @@
-//! Directions such that a symmetric matrix of a pattern can be read off its products with them.
+//! Directions from whose products a symmetric matrix with a given pattern can be read.
 
 use jensen_density::Pattern;
 
 /// Shares of the largest number of neighbours at which coordinates are tried as global parameters.
 const SHARES: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
-/// Coordinates in colours. A global parameter has a colour of its own; others share one where no third coordinate that is no global parameter is
-/// a neighbour of both, so that each element stands alone in the product's row of one of its two coordinates (the
+/// Coordinates in colours. A global parameter has a colour of its own. Others share a colour if no third local
+/// coordinate is a neighbour of both, so each element is alone in the product's row of one of its two coordinates (the
 /// direct method of Powell and Toint 1979).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Colouring {

@@ -1,23 +1,23 @@
-//! Factors with given places: factorisation, solution for rows of lanes, selected elements of the inverse.
+//! Factors with given nonzeros: factorisation, solution for rows of lanes, selected elements of the inverse.
 
 use super::symbolic::Symbolic;
 use crate::reduce::axpy;
 
 impl Symbolic {
-    /// The lower Cholesky factor of the symmetric matrix whose lower triangle stands at the places; `None` where it is
-    /// not positive definite. Column by column, each taking what those before it give.
+    /// The lower Cholesky factor of the symmetric matrix with this lower triangle at the nonzeros. `None` if it is not
+    /// positive definite. Left-looking: each column uses the columns before it.
     pub(crate) fn cholesky(&self, matrix: &[f64]) -> Option<Vec<f64>> {
         const NONE: u32 = u32::MAX;
         let dim = self.dim();
-        let mut factor = vec![0.0; self.places()];
+        let mut factor = vec![0.0; self.nonzeros()];
         let mut work = vec![0.0; dim];
-        // Columns whose next row is j, as a linked list, and the place of that row.
+        // Columns whose next row is j, as a linked list, and the nonzero of that row.
         let mut head = vec![NONE; dim];
         let mut link = vec![NONE; dim];
         let mut next: Vec<usize> = self.starts[..dim].iter().map(|s| s + 1).collect();
         for j in 0..dim {
-            let places = self.starts[j]..self.starts[j + 1];
-            for p in places.clone() {
+            let nonzeros = self.starts[j]..self.starts[j + 1];
+            for p in nonzeros.clone() {
                 work[self.rows[p] as usize] = matrix[p];
             }
             let mut k = head[j];
@@ -41,12 +41,12 @@ impl Symbolic {
                 return None;
             }
             let root = pivot.sqrt();
-            factor[places.start] = root;
+            factor[nonzeros.start] = root;
             work[j] = 0.0;
-            for p in places.start + 1..places.end {
+            for p in nonzeros.start + 1..nonzeros.end {
                 factor[p] = std::mem::take(&mut work[self.rows[p] as usize]) / root;
             }
-            if let Some(&row) = self.rows[places].get(1) {
+            if let Some(&row) = self.rows[nonzeros].get(1) {
                 link[j] = std::mem::replace(&mut head[row as usize], j as u32);
             }
         }
@@ -108,10 +108,10 @@ impl Symbolic {
         out
     }
 
-    /// The elements of `(L Lᵀ)⁻¹` at the places (Takahashi, Fagan and Chen 1973), from the last column up.
+    /// The elements of `(L Lᵀ)⁻¹` at the nonzeros (Takahashi, Fagan and Chen 1973), from the last column backwards.
     pub(crate) fn selected_inverse(&self, factor: &[f64]) -> Vec<f64> {
         const NONE: u32 = u32::MAX;
-        let mut inverse = vec![0.0; self.places()];
+        let mut inverse = vec![0.0; self.nonzeros()];
         // Where a row stands in the present column.
         let mut at = vec![NONE; self.dim()];
         for j in (0..self.dim()).rev() {
@@ -149,9 +149,9 @@ impl Symbolic {
         inverse
     }
 
-    /// The lower triangle of `L Lᵀ` at the places.
+    /// The lower triangle of `L Lᵀ` at the nonzeros.
     pub(crate) fn square(&self, factor: &[f64]) -> Vec<f64> {
-        let mut out = vec![0.0; self.places()];
+        let mut out = vec![0.0; self.nonzeros()];
         for k in 0..self.dim() {
             let start = self.starts[k];
             let column = self.column(k);
@@ -202,7 +202,7 @@ mod tests {
             false => 0.0,
         };
         let mut dense = vec![0.0; dim * dim];
-        let mut sparse = vec![0.0; symbolic.places()];
+        let mut sparse = vec![0.0; symbolic.nonzeros()];
         for j in 0..dim {
             for i in 0..dim {
                 dense[i * dim + j] = value(symbolic.coordinate(i), symbolic.coordinate(j));
@@ -250,7 +250,7 @@ mod tests {
         for (a, b) in back.iter().chain(&back_transposed).zip(x.iter().chain(&x)) {
             assert!((a - b).abs() < 1e-12);
         }
-        // A times a full column of its inverse, which unit vectors give, at the selected places.
+        // A times a full column of its inverse, which unit vectors give, at the selected nonzeros.
         let inverse = symbolic.selected_inverse(&factor);
         for j in 0..dim {
             let mut unit = vec![0.0; dim];

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use jensen_density::Pattern;
 
-/// Coordinates with more neighbours than this times √d are eliminated last, whatever they fill (Amestoy, Davis and Duff
-/// 2004): they would be met in every step before.
+/// Coordinates with more neighbours than this times √d are eliminated last, whatever fill-in they cause (Amestoy, Davis
+/// and Duff 2004), because otherwise every earlier step would update them.
 const DENSE: f64 = 10.0;
 
 /// The coordinates in order of elimination: always one with the fewest neighbours left, by exact minimum degree (George

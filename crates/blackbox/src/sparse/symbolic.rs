@@ -1,12 +1,12 @@
-//! Where the Cholesky factor of a matrix of a pattern is not zero.
+//! The nonzeros of the Cholesky factor of a matrix with a given pattern.
 
 use jensen_density::Pattern;
 
 use super::colouring::Colouring;
 use super::ordering::minimum_degree;
 
-/// The places of a lower triangular factor, by columns: coordinate `order[j]` is column and row j. Column j has the
-/// places `starts[j]..starts[j + 1]`, first its diagonal, then the rows below in order.
+/// The nonzeros of a lower triangular factor, by columns: coordinate `order[j]` is column and row j. Column j has the
+/// nonzeros `starts[j]..starts[j + 1]`, first its diagonal, then the rows below in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Symbolic {
     pub(super) order: Vec<u32>,
@@ -15,8 +15,8 @@ pub(crate) struct Symbolic {
 }
 
 impl Symbolic {
-    /// The factor of matrices of this pattern, in an order that keeps it sparse; `None` as soon as it has more than
-    /// `most` places.
+    /// The factor of matrices of this pattern, in an order that keeps it sparse; `None` if it has more than `most`
+    /// nonzeros.
     pub(crate) fn new(pattern: &Pattern, most: usize) -> Option<Self> {
         let dim = pattern.dim();
         let order = minimum_degree(pattern);
@@ -58,7 +58,7 @@ impl Symbolic {
         })
     }
 
-    /// The factor with every place, in the given order of coordinates.
+    /// The factor with every nonzero, in the given order of coordinates.
     pub(crate) fn dense(dim: usize) -> Self {
         let mut starts = vec![0];
         let mut rows = Vec::with_capacity(dim * (dim + 1) / 2);
@@ -79,8 +79,8 @@ impl Symbolic {
         self.order.len()
     }
 
-    /// Number of places.
-    pub(crate) fn places(&self) -> usize {
+    /// Number of nonzeros.
+    pub(crate) fn nonzeros(&self) -> usize {
         self.rows.len()
     }
 
@@ -89,30 +89,30 @@ impl Symbolic {
         self.order[row] as usize
     }
 
-    /// The place of a column's diagonal.
+    /// The nonzero of a column's diagonal.
     pub(crate) fn diagonal(&self, column: usize) -> usize {
         self.starts[column]
     }
 
-    /// The places of a column below its diagonal, and their rows.
+    /// The nonzeros of a column below its diagonal, and their rows.
     pub(crate) fn below(&self, column: usize) -> impl Iterator<Item = (usize, usize)> + use<'_> {
-        let places = self.starts[column] + 1..self.starts[column + 1];
-        places.map(|p| (p, self.rows[p] as usize))
+        let nonzeros = self.starts[column] + 1..self.starts[column + 1];
+        nonzeros.map(|p| (p, self.rows[p] as usize))
     }
 
-    /// The row of a place.
-    pub(crate) fn row(&self, place: usize) -> u32 {
-        self.rows[place]
+    /// The row of a nonzero.
+    pub(crate) fn row(&self, nonzero: usize) -> u32 {
+        self.rows[nonzero]
     }
 
-    /// A symmetric matrix of the pattern at the places, from its products with the colours' directions.
+    /// A symmetric matrix of the pattern at the nonzeros, from its products with the colours' directions.
     pub(crate) fn gathered(
         &self,
         colouring: &Colouring,
         pattern: Option<&Pattern>,
         products: &[f64],
     ) -> Vec<f64> {
-        let mut out = vec![0.0; self.places()];
+        let mut out = vec![0.0; self.nonzeros()];
         for j in 0..self.dim() {
             let c = self.coordinate(j);
             out[self.diagonal(j)] = colouring.element(products, c, c);
@@ -138,14 +138,18 @@ impl Symbolic {
 mod tests {
     use super::*;
 
-    /// A chain fills nothing, whatever the order of its coordinates; a ring fills one place a column.
+    /// A chain has no fill-in in any order of its coordinates; a ring has one nonzero per column.
     #[test]
     fn chains_and_rings_stay_sparse() {
         let n = 50u32;
         let ring = |i: u32| vec![(i + n - 1) % n, (i + 1) % n];
         let pattern = Pattern::new((0..n).map(ring).collect());
         let symbolic = Symbolic::new(&pattern, usize::MAX).unwrap();
-        assert!(symbolic.places() <= 3 * n as usize, "{}", symbolic.places());
+        assert!(
+            symbolic.nonzeros() <= 3 * n as usize,
+            "{}",
+            symbolic.nonzeros()
+        );
         let chain = |i: u32| {
             ring(i)
                 .into_iter()
@@ -154,7 +158,7 @@ mod tests {
         };
         let pattern = Pattern::new((0..n).map(chain).collect());
         let symbolic = Symbolic::new(&pattern, usize::MAX).unwrap();
-        assert_eq!(symbolic.places(), 2 * n as usize - 1);
+        assert_eq!(symbolic.nonzeros(), 2 * n as usize - 1);
         assert_eq!(Symbolic::new(&pattern, 60), None);
     }
 }

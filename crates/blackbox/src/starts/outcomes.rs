@@ -1,4 +1,4 @@
-//! Where starts end, and what their ends say of the posterior: the best, other modes, many optima.
+//! The results of starts, and what they show of the posterior: the best one, other modes, many optima.
 
 use jensen_run::{Archive, ArchiveError};
 use serde::{Deserialize, Serialize};
@@ -15,8 +15,8 @@ pub struct StartOutcome {
     pub elbo: f64,
     /// Whether it reached an optimum of the shared draws.
     pub settled: bool,
-    /// Whether it began far from the origin: what such starts find counts as a mode, but where they are lost says nothing
-    /// of the posterior.
+    /// Whether it began far from the origin. An optimum from such a start counts as a mode, but a failure says nothing
+    /// about the posterior.
     pub wide: bool,
 }
 
@@ -43,8 +43,8 @@ impl StartOutcome {
         }
     }
 
-    /// What a mass like the best one's, but spread as this one is, would add to the best one's variances, in units of these: the
-    /// most of all coordinates.
+    /// The variance that equal mass with this spread would add to the best optimum's variances, in units of these: the
+    /// largest over coordinates.
     fn adds_to(&self, best: &Self) -> f64 {
         let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
         let added = (0..mean.len()).map(|k| {
@@ -76,11 +76,11 @@ impl StartOutcome {
 pub struct OtherMode {
     /// Mean of the other optimum.
     pub mean: Vec<f64>,
-    /// How much lower its bound is, in nats (about the log of the ratio of the modes' masses).
+    /// The difference of the bounds in nats (about the log of the ratio of the modes' masses).
     pub below: f64,
     /// The coordinate in which the two differ most.
     pub coordinate: usize,
-    /// That difference in units of the larger standard deviation.
+    /// The difference in units of the larger standard deviation.
     pub distance: f64,
     /// That difference.
     pub gap: f64,
@@ -90,11 +90,13 @@ pub struct OtherMode {
 const LIGHT: f64 = 5.0;
 const LIGHTEST: f64 = 7.0;
 
-/// What a lighter optimum must add to the variance of a coordinate, as a part of it: half as much moves its standard deviation.
+/// Relative increase of a coordinate's variance that a lighter optimum must cause. Its standard deviation changes by
+/// half as much.
 const TELLING: f64 = 0.1;
 
-/// The other optima among settled starts that stand at least four standard deviations away in some coordinate, and carry at
-/// least about 1 % of the best one's mass, or so far out 1 ‰ that a standard deviation is told wrong without it.
+/// The other optima among converged starts that are at least four standard deviations away in some coordinate and carry
+/// at least about 1 % of the best one's mass, or 1 ‰ if they are so far out that a standard deviation would be wrong
+/// without them.
 pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     let mut found: Vec<OtherMode> = Vec::new();
     for (i, outcome) in outcomes.iter().enumerate() {
@@ -140,7 +142,7 @@ fn agreeing(outcomes: &[StartOutcome], best: usize) -> usize {
     outcomes.iter().filter(near).count()
 }
 
-/// Whether the best start stands alone, or among many optima.
+/// Whether the best start is unique, or one of many optima.
 pub(super) fn in_doubt(outcomes: &[StartOutcome]) -> bool {
     let best = best_start(outcomes);
     agreeing(outcomes, best) < 2 || !scattered(outcomes, best).is_empty()
@@ -153,8 +155,8 @@ fn reached(outcomes: &[StartOutcome], best: usize) -> usize {
     outcomes.iter().filter(good).count()
 }
 
-/// The poorer optima that starts settled in, one of each bound, when they are at least two and no fewer than starts reached the
-/// best bound: then there may well be better ones that none reached.
+/// The poorer optima of converged starts, one per bound, if there are at least two and no fewer than the starts that
+/// reached the best bound. In that case there may be better optima that no start reached.
 pub fn scattered(outcomes: &[StartOutcome], best: usize) -> Vec<&StartOutcome> {
     let mut poorer: Vec<&StartOutcome> = outcomes
         .iter()
@@ -255,7 +257,7 @@ mod tests {
         assert_eq!(scattered(&outcomes, 0).len(), 0);
     }
 
-    /// An optimum of half a percent of the mass adds to the variance of the whole what it is away, squared: at five standard
+    /// An optimum with half a percent of the mass adds its squared distance to the variance: at five standard
     /// deviations an eighth, at four a twelfth.
     #[test]
     fn a_light_optimum_is_a_mode_where_it_makes_a_standard_deviation() {

@@ -1,4 +1,4 @@
-//! Where starts begin.
+//! Starting points.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use serde::{Deserialize, Serialize};
@@ -6,12 +6,11 @@ use serde::{Deserialize, Serialize};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::reduce::dot;
 
-/// Where fits begin.
+/// Starting points of fits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Init {
-    /// At the origin of the unconstrained space, then, where several starts are made, at random
-    /// points in mirrored pairs.
+    /// At the origin of the unconstrained space and, with several starts, at random points in mirrored pairs.
     Zero,
     /// At points uniform in [-2, 2] in every coordinate.
     Random,
@@ -22,8 +21,8 @@ pub enum Init {
 /// Largest half-width of random starting points, as in Stan.
 const RADIUS: f64 = 2.0;
 
-/// Half-widths of a second kind of starts, two mirrored points each whose coordinates are all beyond half of it: of a mode
-/// that stands apart in some coordinate at such a distance, one of the two is on its side.
+/// Half-widths of a second kind of starts: two mirrored points each, with all coordinates beyond half of it. If a mode
+/// is that far away in some coordinate, one of the two points is on its side.
 pub(super) const WIDE: [f64; 2] = [20.0, 100.0];
 
 /// Largest dimension in which they are made: each costs as much as another start.
@@ -38,8 +37,9 @@ pub(super) const FIRST_WIDE: u64 = 1 << 32;
 /// Tries for a random point with finite density and gradient, as in Stan.
 const ATTEMPTS: u64 = 100;
 
-/// So many more where none was good: with one number for all elements of an array. Where every one of many groups must be
-/// in its place, as parts of a probability that may not exceed one, chance has to find few numbers instead of one for each.
+/// Number of further starts if none was good, with one number for all elements of an array. If each of many groups must
+/// be in range, as for parts of a probability that may not exceed one, chance has to find a few numbers instead of one
+/// per group.
 const ATTEMPTS_BY_VARIABLE: u64 = 100;
 
 /// The points at which starts begin.
@@ -47,12 +47,12 @@ pub(super) struct Points {
     pub dim: usize,
     pub source: NoiseSource,
     pub init: Init,
-    /// The variable of each coordinate; empty where nothing is known of them.
+    /// The variable of each coordinate; empty if unknown.
     pub variables: Vec<usize>,
 }
 
 impl Points {
-    /// How many points start `index` tries.
+    /// Number of points that start `index` tries.
     pub fn attempts(&self, index: u64) -> u64 {
         match self.init {
             Init::Point(_) => 1,
@@ -106,8 +106,8 @@ impl Points {
     }
 }
 
-/// Dimension beyond which the diagonal of the Hessian at a start is estimated rather than computed, which takes a
-/// product a coordinate.
+/// Dimension beyond which the diagonal of the Hessian at a start is estimated instead of computed, which takes a
+/// product per coordinate.
 pub(super) const PROBED: usize = 2048;
 
 /// The finaliser of SplitMix64: bits without pattern from a counter.

@@ -3,8 +3,7 @@ use jensen_density::{Lanes, LanesMut};
 use super::points::{PROBED, mixed};
 use super::*;
 
-/// A density of so many coordinates: its value at a point, its derivative in a coordinate, and what its Hessian
-/// multiplies by.
+/// A density with its dimension, value, derivative in a coordinate, and Hessian product.
 struct Made {
     dim: usize,
     value: fn(&[f64]) -> f64,
@@ -73,7 +72,7 @@ const ROUGH: Made = Made {
     curvature: -1.0,
 };
 
-/// A normal whose twelve coordinates of the second array must all be above ½.
+/// A normal whose twelve coordinates of the second array must all exceed ½.
 const GATE: Made = Made {
     dim: 13,
     value: |z| match z[1..].iter().all(|z| *z > 0.5) {
@@ -84,7 +83,7 @@ const GATE: Made = Made {
     curvature: -25.0,
 };
 
-/// A normal, and beyond 5 nothing but noise, with derivatives of its size.
+/// A normal, with pure noise beyond 5 and derivatives of the noise's size.
 const DIGITLESS: Made = Made {
     dim: 1,
     value: |z| match z[0].abs() > 5.0 {

@@ -25,10 +25,10 @@ use super::stopping::{PATIENCE, is_near, judge};
 use super::subproblem::{Effort, Solution, krylov};
 use super::subsampled::{Choose, Layout, StreamPosition, Subsampled};
 
-/// Iterations for which a Hessian serves while ω stays where it is.
+/// Number of iterations for which a Hessian is reused while ω does not move.
 const USES: u64 = 2;
 
-/// Length of a step for which a good Hessian predicts well, and the share of its prediction that must come true.
+/// Length of a step for which a good Hessian predicts well, and the share of its prediction that must be achieved.
 const BELIEVED: f64 = 1.5;
 const FAIR: f64 = 0.6;
 
@@ -38,15 +38,15 @@ const BOOST: usize = 32;
 /// Predicted gain in nats above which a model need only point the way: its Hessian is drawn from few draws.
 const FAR: f64 = 10.0;
 
-/// Largest number of draws of a gradient or an assessment there: in the tails of a density Inequality 11 asks for any
-/// number of them, while a wrong step costs little.
+/// Largest number of draws of a gradient or an assessment there. In the tails of a density Inequality 11 may require
+/// any number of them, while a wrong step costs little.
 const FAR_DRAWS: usize = 1024;
 
-/// Least share of what a noisy gradient promises that is asked of a step.
+/// Smallest share of a noisy gradient's prediction that a step must achieve.
 const LEAST_PROMISE: f64 = 1e-3;
 
-/// Standard error of the bound, in units of what a step promised, at which the present scales reach too far into the
-/// tails even near an optimum.
+/// Standard error of the bound, relative to the predicted gain of a step, beyond which the present scales reach too far
+/// into the tails even near an optimum.
 const WILD: f64 = 10.0;
 
 /// Largest number of draws on which narrower scales are tried.
@@ -62,11 +62,11 @@ pub struct Trust<'a, D: TwiceDifferentiable> {
     source: NoiseSource,
     settings: TrustSettings,
     start: Vec<f64>,
-    /// Keeps the draws of one fit apart from those of another with the same seed.
+    /// Separates the draws of one fit from those of another with the same seed.
     stream: u64,
     gradients: Gradients<'a, D>,
     oracle: Oracle<'a, D>,
-    /// Is told which draws come next.
+    /// Receives which draws come next.
     records: Option<&'a dyn Choose>,
     /// The draws of the present Hessian, by their key.
     products: Option<(u64, Objective<'a, D>)>,
@@ -96,7 +96,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// Tells `records` which draws come next, before every evaluation.
+    /// Announces the next draws to `records` before every evaluation.
     fn telling(mut self, records: &'a dyn Choose) -> Self {
         self.records = Some(records);
         self.gradients.records = Some(records);
@@ -164,7 +164,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// The draws of Hessian-vector products; made anew after a resume.
+    /// The draws of Hessian-vector products; made again after a resume.
     fn objective(&mut self, key: u64, draws: usize) -> &mut Objective<'a, D> {
         let cached = matches!(&self.products, Some((k, _)) if *k == key);
         if !cached {
@@ -235,7 +235,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         solution
     }
 
-    /// The step of the model whose Hessian is the negated metric, where no Hessian is finite.
+    /// The step of the model with the negated metric as its Hessian, if no Hessian is finite.
     fn steepest(&self, state: &TrustState, g: &[f64]) -> Solution {
         let mut step = vec![0.0; g.len()];
         self.family.precondition(&state.omega, None, g, &mut step);
@@ -253,7 +253,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// Draws a gradient and solves the subproblem; `None` where no draw has a finite gradient.
+    /// Draws a gradient and solves the subproblem; `None` if no draw has a finite gradient.
     fn prepare(&mut self, state: &mut TrustState, iteration: u64) -> Option<Proposal> {
         let family = self.family.clone();
         let gradient = self.gradients.estimate(
@@ -300,8 +300,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         Step::finish(record, Status::Diverged { at, reason })
     }
 
-    /// Assesses the step on fresh draws where it is worth that or may be the last, and takes it where it keeps its
-    /// promise.
+    /// Assesses the step on fresh draws if it promises enough or may be the last, and takes it if it achieves its
+    /// prediction.
     fn attempt(&mut self, state: &mut TrustState, proposal: &Proposal, iteration: u64) -> Trial {
         let settings = self.settings;
         let tolerance = settings.tolerance(self.family.dim());
@@ -321,6 +321,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
             near: is_near(solution, proposal.deviation, tolerance),
             small: small_radius(&settings, situation),
         };
+        // A step that promises next to nothing would be rejected by the test in any case, so no draws are spent on it. The
+        // exception is the step by which the stopping rule judges.
         if !(worth || attempt.near) {
             return attempt;
         }
@@ -412,6 +414,7 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         } else {
             0
         };
+        // Far from the optimum a wrong step costs less than the draws that would prevent it.
         let most = if state.gap[0] > FAR {
             FAR_DRAWS.min(settings.max_draws)
         } else {
@@ -425,9 +428,9 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
         }
     }
 
-    /// Where a few draws in the tails, which a gradient rarely meets, decide the bound, no model of it points the way
-    /// and every step is a matter of luck. After a step that brought no clear gain the scales are therefore halved for
-    /// as long as that makes the bound better and clearer, on draws of that step.
+    /// If a few draws in the tails, which a gradient rarely contains, dominate the bound, no model of it gives a
+    /// direction, and every step is a matter of luck. After a step that brought no clear gain the scales are therefore
+    /// halved for as long as that makes the bound better and clearer, on draws of that step.
     fn retreat(&mut self, state: &mut TrustState, found: &Assessment, promised: f64, key: u64) {
         let noise = found.before.standard_error;
         let wild = noise > WILD * promised.max(1.0);
@@ -465,8 +468,8 @@ impl<'a, D: TwiceDifferentiable> Trust<'a, D> {
     }
 }
 
-/// Whether a step was clearly worse than predicted where the quadratic should hold, which speaks against the Hessian:
-/// more draws of it are wanted. Far from the optimum it is as often the bound that is no quadratic.
+/// Whether a step was clearly worse than predicted in the range of the quadratic model. This is evidence against the
+/// Hessian, which then gets more draws. Far from the optimum it is as often the bound that is not a quadratic.
 fn weigh_hessian(state: &mut TrustState, proposal: &Proposal, trial: &Trial) -> bool {
     let promised = proposal.promised;
     let contradicted = proposal.solution.norm <= BELIEVED
@@ -482,7 +485,7 @@ fn weigh_hessian(state: &mut TrustState, proposal: &Proposal, trial: &Trial) -> 
     contradicted
 }
 
-/// What an iteration knows before its step is tried.
+/// The state of an iteration before its step is tried.
 struct Proposal {
     gradient: Gradient,
     solution: Solution,
@@ -492,7 +495,7 @@ struct Proposal {
     noise: f64,
     /// Standard error of the predicted improvement.
     deviation: f64,
-    /// The predicted improvement, less what noise in the gradient promises.
+    /// The predicted improvement minus the part that noise in the gradient causes.
     promised: f64,
 }
 
@@ -514,14 +517,14 @@ impl Proposal {
     }
 }
 
-/// What came of trying it.
+/// The outcome of trying it.
 struct Trial {
-    /// The change of the bound, where it was assessed.
+    /// The change of the bound, if it was assessed.
     found: Option<Assessment>,
-    /// Draws that Inequalities 11 and 13 ask of an assessment.
+    /// Number of draws that Inequalities 11 and 13 require for an assessment.
     required: Option<f64>,
     accepted: bool,
-    /// Whether no more than the tolerance is promised.
+    /// Whether the predicted gain is within the tolerance.
     near: bool,
     /// δₖ⁻.
     small: f64,
@@ -546,7 +549,7 @@ impl Trial {
 }
 
 impl<'a, R: RecordDensity> Trust<'a, Subsampled<R>> {
-    /// A fit to records, of which every pair of draws sees a minibatch.
+    /// A fit to records in which every pair of draws uses a minibatch.
     pub fn on_records(
         density: &'a Subsampled<R>,
         family: Arc<dyn Family>,

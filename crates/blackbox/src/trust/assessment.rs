@@ -10,11 +10,11 @@ use super::draws::{block_lanes, mirrored};
 use super::quadratic::{Quadratic, take_out};
 use super::subsampled::{Choose, Layout, StreamPosition};
 
-/// What fresh draws say of a step.
+/// The assessment of a step on fresh draws.
 #[derive(Clone, Debug)]
 pub(crate) struct Assessment {
-    /// ℓ′, the observed change of the bound; −∞ where the density is not finite at some draw of the step's
-    /// end that is finite at its beginning.
+    /// ℓ′, the observed change of the bound; −∞ if the density is finite at the beginning of the step for some draw,
+    /// but not at its end.
     pub change: Estimate,
     /// σ², the variance of one draw's change.
     pub variance: f64,
@@ -26,24 +26,24 @@ pub(crate) struct Assessment {
     pub draws: usize,
 }
 
-/// The draws by which a step is assessed.
+/// The draws that assess a step.
 #[derive(Clone, Copy)]
 pub(crate) struct Sample<'a> {
     pub source: NoiseSource,
     /// Names the draws.
     pub key: u64,
-    /// How many at first.
+    /// The initial number.
     pub draws: usize,
     /// Goes on doubling until the standard error is no larger than this, …
     pub precision: f64,
-    /// … with no more draws than this.
+    /// … with at most this number of draws.
     pub most: usize,
-    /// Is told which draws come next.
+    /// Receives which draws come next.
     pub records: Option<&'a dyn Choose>,
 }
 
-/// Assesses the step from `from` to `to`. Draws come in mirrored pairs; the pairs are the independent
-/// observations, and `variance` is twice theirs. What the control variate `quadratic` explains is taken out.
+/// Assesses the step from `from` to `to`. Draws come in mirrored pairs; the pairs are the independent observations, and
+/// `variance` is twice theirs. Subtracts the control variate `quadratic`.
 pub(crate) fn assess<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     from: &[f64],

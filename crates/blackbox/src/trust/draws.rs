@@ -2,20 +2,20 @@
 
 use crate::oracle::Stream;
 
-/// Numbers that one matrix of a block may hold.
+/// Largest number of values in one matrix of a block.
 const BLOCK: usize = 1 << 19;
 
 /// Largest number of lanes of a block.
 pub(crate) const BLOCK_LANES: usize = 1024;
 
-/// Lanes of one call to the density for draws of `rows` numbers: even, bounded, so that memory grows with
-/// the dimension alone.
+/// Lanes of one call to the density for draws of `rows` numbers: even, and bounded, so that memory grows only with the
+/// dimension.
 pub(crate) fn block_lanes(rows: usize) -> usize {
     (BLOCK / rows.max(1)).clamp(32, BLOCK_LANES) & !1
 }
 
-/// Writes `pairs` pairs of draws from pair `first` of a stream on into columns of a `rows × lanes`
-/// matrix: `columns` is the first column and `lanes`. A draw and its mirror image stand side by side.
+/// Writes `pairs` pairs of draws from pair `first` of a stream on into columns of a `rows × lanes` matrix: `columns` is
+/// the first column and `lanes`. A draw and its mirror image are adjacent.
 pub(crate) fn mirrored(
     stream: Stream,
     first: usize,

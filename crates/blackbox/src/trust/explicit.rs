@@ -6,14 +6,13 @@
 //! * `E Hᵢⱼ σⱼεⱼ` between mean i and log scale j, dense;
 //! * `E σᵢεᵢ Hᵢⱼ σⱼεⱼ + δᵢⱼ E σᵢεᵢgᵢ` for the log scales, with `E σᵢεᵢgᵢ = σᵢ² E Hᵢᵢ` (Price's identity).
 //!
-//! Mirrored draws make the estimate of the middle block free of the even part of H, and the last is taken
-//! relative to the first (`E εᵢεⱼ Hᵢⱼ = δᵢⱼ E Hᵢᵢ + Cov(εᵢεⱼ, Hᵢⱼ)`), so that both are exact for Gaussian targets
-//! from any number of draws. What is left of their noise would lead steps astray, as the maximiser of a model
-//! seeks out where its errors promise most: in the solution the middle block and these covariances, both 0 for a
-//! Gaussian, are shrunk by the positive part of James and Stein's factor, `1 − noise²/size²`, with the noise from
-//! the scatter of pairs. All of it takes d products a draw. That beats conjugate gradients, whose products
-//! with few draws are noisy in the last block and which need more of them the more collinear a posterior is, as
-//! long as d products and factors of 2d × 2d are affordable.
+//! Mirrored draws remove the even part of H from the estimate of the middle block, and the last block is relative to
+//! the first (`E εᵢεⱼ Hᵢⱼ = δᵢⱼ E Hᵢᵢ + Cov(εᵢεⱼ, Hᵢⱼ)`), so both are exact for Gaussian targets with any number of
+//! draws. The remaining noise would mislead steps, because the maximiser of a model seeks its most optimistic errors.
+//! In the solution the middle block and these covariances, both 0 for a Gaussian, are shrunk by the positive part of
+//! James and Stein's factor, `1 − noise²/size²`, with the noise from the scatter of pairs. This takes d products per
+//! draw. It is faster than conjugate gradients as long as d products and factors of 2d × 2d are affordable: with few
+//! draws their products are noisy in the last block, and they need more of them the more collinear a posterior is.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_run::{Archive, ArchiveError, Snapshot};
@@ -36,13 +35,13 @@ pub(crate) struct Explicit {
     cross: Vec<f64>,
     /// `σᵢσⱼ Cov(εᵢεⱼ, Hᵢⱼ)`, which is `E σᵢεᵢ Hᵢⱼ σⱼεⱼ` less `δᵢⱼ σᵢ² E Hᵢᵢ`, d × d.
     logs: Vec<f64>,
-    /// How many draws are averaged in it.
+    /// The number of averaged draws.
     weight: f64,
     /// Squared noise of `cross` and `logs`, summed over their entries, where means are in units of their scales.
     noise: [f64; 2],
 }
 
-/// How many times the draws of the newest estimate an average remembers.
+/// Ratio of the draws in an average's memory to those of the newest estimate.
 const MEMORY: f64 = 8.0;
 
 /// √½: the scale of log standard deviations in the metric of the Fisher information.
@@ -56,7 +55,7 @@ struct Sums {
     square: Vec<f64>,
     /// Sums of squares and products: of `cross`, of `logs`, of `logs` with εᵢεⱼ, of that.
     squares: [Vec<f64>; 4],
-    /// Pairs whose products are finite.
+    /// Number of pairs with finite products.
     kept: usize,
 }
 
@@ -77,8 +76,8 @@ impl Sums {
         }
     }
 
-    /// Adds the pair at noise `e`, whose Hessians stand side by side in the columns of `product` from `first` on,
-    /// unless they are not finite.
+    /// Adds the pair at noise `e`, whose Hessians are adjacent in the columns of `product` from `first` on, unless they
+    /// are not finite.
     fn add(&mut self, product: &[f64], first: usize, sd: &[f64], e: &[f64]) {
         let dim = sd.len();
         let rows = || product.chunks(product.len() / dim);
@@ -108,7 +107,7 @@ impl Sums {
         }
     }
 
-    /// The blocks with their noise; `None` when no pair was kept.
+    /// The blocks with their noise; `None` if no pair was added.
     fn average(self, sd: &[f64]) -> Option<Explicit> {
         let Self {
             mut found,
@@ -151,7 +150,7 @@ impl Sums {
 }
 
 impl Explicit {
-    /// The blocks at the mean field `omega` from `draws` draws of (purpose curvature, `key`), which `records` is told
+    /// The blocks at the mean field `omega` from `draws` draws of (purpose curvature, `key`), which `records` receives
     /// of, and the number of products; `None` when no pair of draws has finite products.
     pub(crate) fn estimate<D: TwiceDifferentiable>(
         density: &D,
@@ -477,7 +476,7 @@ mod tests {
         assert_eq!(average.weight, 8.0 * 2048.0);
     }
 
-    /// The noise that an estimate states is that with which estimates from other draws scatter.
+    /// The stated noise of an estimate matches the scatter of estimates from other draws.
     #[test]
     fn estimates_know_their_noise() {
         let density = Chain(4);

@@ -1,13 +1,13 @@
 //! Stochastic gradients with the jackknife estimate of their noise.
 //!
-//! Draws come in mirrored pairs (z and its reflection at the mean), which are independent of each other,
-//! and pairs in [`GROUPS`] groups. From the groups' gradients the delete-one-group jackknife (Efron and
-//! Stein 1981) estimates the noise: the variance of the mean is `Σₖ ‖g₍₋ₖ₎ − g‖² (K − 1)/K`, which
-//! bounds the variance of its norm, as a norm changes by no more than its argument.
+//! Draws come in mirrored pairs (z and its reflection at the mean), which are independent of each other, and pairs in
+//! [`GROUPS`] groups. From the groups' gradients, the delete-one-group jackknife (Efron and Stein 1981) estimates the
+//! noise: the variance of the mean is `Σₖ ‖g₍₋ₖ₎ − g‖² (K − 1)/K`, which bounds the variance of its norm, because a
+//! norm changes by no more than its argument.
 //!
-//! A linear control variate takes out what a quadratic log density explains: `Jᵀ A (z − μ)` has a known
-//! mean for any fixed matrix A. With an explicit Hessian, A is its averaged estimate from other draws; else
-//! `A (z − μ)` is ∇log q(z), as in sticking the landing. Its coefficient is regressed over the groups.
+//! A linear control variate removes the quadratic part of the log density: `Jᵀ A (z − μ)` has a known mean for any
+//! fixed matrix A. With an explicit Hessian, A is its averaged estimate from other draws; otherwise `A (z − μ)` is ∇log
+//! q(z), as in sticking the landing. Its coefficient is regressed over the groups.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 
@@ -24,7 +24,7 @@ use super::subsampled::{Choose, Layout, StreamPosition};
 /// Groups of the jackknife.
 pub(crate) const GROUPS: usize = 8;
 
-/// Largest length of a group's gradient in units of the median one.
+/// Largest length of a group's gradient relative to the median one.
 const LONGEST: f64 = 4.0;
 
 /// A stochastic gradient of the bound.
@@ -34,13 +34,13 @@ pub(crate) struct Gradient {
     pub mean: Vec<f64>,
     /// The groups' estimates.
     pub groups: Vec<Vec<f64>>,
-    /// Pairs of draws at which the density or its gradient was not finite; they are left out.
+    /// Number of pairs of draws with a non-finite density or gradient; they are omitted.
     pub dropped: usize,
 }
 
 impl Gradient {
-    /// The mean of groups, of which none counts for more than [`LONGEST`] times the median group: where a few draws
-    /// in the tails are all that the plain mean knows of, it is no direction to go.
+    /// The mean of groups, where none has more weight than [`LONGEST`] times the median group. If a few draws in the
+    /// tails dominate the plain mean, it is not a useful direction.
     pub(crate) fn clipped(
         mut groups: Vec<Vec<f64>>,
         dropped: usize,
@@ -107,7 +107,7 @@ impl Gradient {
 /// Makes gradients; keeps scratch memory.
 pub(crate) struct Gradients<'a, D: TwiceDifferentiable> {
     density: &'a D,
-    /// Is told which draws come next.
+    /// Receives which draws come next.
     pub(crate) records: Option<&'a dyn Choose>,
     workspace: Option<(usize, D::Workspace)>,
     calls: Calls,

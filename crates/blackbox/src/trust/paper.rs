@@ -1,4 +1,4 @@
-//! TrustVI as printed: Algorithm 1 with the sampling rules of sections 3.2 and 3.3, and nothing beyond them.
+//! TrustVI as printed: Algorithm 1 with the sampling rules of sections 3.2 and 3.3, without additions.
 //!
 //! | rule | here |
 //! | --- | --- |
@@ -9,11 +9,12 @@
 //! | acceptance | ℓ′ ≥ ηm′ ≥ λδ² |
 //! | radius | γδ, at most δ_max, after a step that is taken; δ/γ after one that is refused |
 //!
-//! The paper doubles N_k for the *next* iteration where it fell short, so that a step may be taken on fewer draws than
-//! Inequality 11 asks for; Algorithm 1 wants the inequality to hold, and here it does. The paper has no largest N; here a step
-//! for which [`TrustSettings::max_draws`] are not enough is refused, which Lemma 1 always allows. ‖∇L‖, L and κ_H of
-//! Inequality 13 cannot be observed: what stands in for them is that of [`Trust`](super::Trust). The paper has no stopping rule:
-//! this one ends when two Newton steps in a row, inside the region, promise no more than the tolerance.
+//! The paper doubles N_k for the *next* iteration if it was too small, so a step may be taken on fewer draws than
+//! Inequality 11 requires. Algorithm 1 requires the inequality, and this implementation satisfies it. The paper has no
+//! largest N. Here a step for which [`TrustSettings::max_draws`] do not suffice is rejected, which Lemma 1 always
+//! allows. ‖∇L‖, L and κ_H of Inequality 13 cannot be observed; their estimates are those of [`Trust`](super::Trust).
+//! The paper has no stopping rule. This one ends when two consecutive Newton steps inside the region predict no more
+//! than the tolerance.
 
 use std::sync::Arc;
 
@@ -39,13 +40,13 @@ use super::settings::TrustSettings;
 use super::stopping::is_near;
 use super::subproblem::{Effort, Solution, krylov};
 
-/// Iterations for which a Hessian serves while ω stays where it is.
+/// Number of iterations for which a Hessian is reused while ω does not move.
 const USES: u64 = 2;
 
 /// Iterations in a row on which the stopping rule must hold.
 const QUIET: u64 = 2;
 
-/// Radius at which no step of any length is left, in units of ω.
+/// Radius at which no step has a length, in units of ω.
 const NOTHING: f64 = 1e-12;
 
 /// Settings of [`PaperTrust`].
@@ -104,14 +105,14 @@ impl Fitting for PaperTrustSettings {
     }
 }
 
-/// What a run carries from one iteration to the next.
+/// The state of a run between iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PaperTrustState {
     omega: Vec<f64>,
     radius: f64,
     gradient_draws: usize,
     change_draws: usize,
-    /// Iteration whose draws the present Hessian has, and iterations in which it served at the present ω.
+    /// Iteration of the draws of the present Hessian, and the number of iterations that used it at the present ω.
     hessian: u64,
     uses: u64,
     quiet: u64,
@@ -208,7 +209,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         Objective::new(self.density, self.family.clone(), noise, draws)
     }
 
-    /// The gradient of the bound in the groups of the jackknife; none where it is not finite.
+    /// The gradient of the bound in the groups of the jackknife; `None` if it is not finite.
     fn gradient(&self, state: &mut PaperTrustState, iteration: u64) -> Option<Gradient> {
         let each = state.gradient_draws / GROUPS;
         let mut groups = Vec::with_capacity(GROUPS);
@@ -254,7 +255,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         solution
     }
 
-    /// ℓ′ of a step, from as many draws as the inequalities ask for.
+    /// ℓ′ of a step, from as many draws as the inequalities require.
     fn assess(
         &mut self,
         state: &mut PaperTrustState,

@@ -1,16 +1,16 @@
 //! A quadratic log density as a control variate for the change of the bound.
 //!
-//! For mirrored draws `z = μ ± σε` the terms of odd order cancel. Of a quadratic log density with Hessian A what
-//! remains of the change from scales σ to σ′ is `½ Σᵢⱼ Aᵢⱼ (σ′ᵢσ′ⱼ − σᵢσⱼ) εᵢεⱼ`, whose mean `½ Σᵢ Aᵢᵢ (σ′ᵢ² − σᵢ²)` is
-//! known. What is left of a change after it is taken out is what makes the density other than Gaussian, so that the
-//! changes of small steps near an optimum are known from few draws. A comes from other draws than those it is used on.
+//! For mirrored draws `z = μ ± σε`, the terms of odd order cancel. For a quadratic log density with Hessian A, the
+//! change from scales σ to σ′ is then `½ Σᵢⱼ Aᵢⱼ (σ′ᵢσ′ⱼ − σᵢσⱼ) εᵢεⱼ`, with known mean `½ Σᵢ Aᵢᵢ (σ′ᵢ² − σᵢ²)`. After
+//! subtracting it, the remainder of a change comes from the non-Gaussian part of the density, so the changes of small
+//! steps near an optimum are known from few draws. A is estimated from other draws than those it is used on.
 
 use crate::family::Family;
 use crate::reduce::{axpy, combine, dot};
 
 /// The control variate of one step of a mean field.
 pub(crate) struct Quadratic<'h> {
-    /// A, d × d; `None` stands for the precision of the present approximation, `−diag(1/σ²)`.
+    /// A, d × d; `None` means the precision of the present approximation, `−diag(1/σ²)`.
     hessian: Option<&'h [f64]>,
     before: Vec<f64>,
     after: Vec<f64>,
@@ -18,7 +18,7 @@ pub(crate) struct Quadratic<'h> {
 }
 
 impl<'h> Quadratic<'h> {
-    /// For the step between two members of a family; `None` unless it is the mean field.
+    /// For the step between two members of a family. `None` unless it is the mean field.
     pub(crate) fn new(
         family: &dyn Family,
         from: &[f64],
@@ -75,8 +75,8 @@ impl<'h> Quadratic<'h> {
     }
 }
 
-/// Subtracts from `changes` what its regression on `variate`, of known mean zero, explains; a coefficient outside
-/// [0, 1] or of no value leaves the nearest end.
+/// Subtracts from `changes` their regression on `variate`, which has known mean zero. A coefficient outside [0, 1], or
+/// not a number, is replaced by the nearest end.
 pub(crate) fn take_out(changes: &mut [f64], variate: &[f64]) {
     let n = changes.len() as f64;
     let mean = changes.iter().sum::<f64>() / n;

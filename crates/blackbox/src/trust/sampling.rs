@@ -2,7 +2,7 @@
 
 use super::settings::TrustSettings;
 
-/// What Inequalities 11 and 13 need to know of an iteration.
+/// The quantities of an iteration that Inequalities 11 and 13 need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Situation {
     /// m′, the predicted improvement.
@@ -11,25 +11,25 @@ pub(crate) struct Situation {
     pub radius: f64,
     /// σ², the variance of one draw's observed change, estimated after the sample was drawn.
     pub variance: f64,
-    /// What stands in for ‖∇L‖²: the stochastic gradient's squared norm less its estimated noise, and at
-    /// least a tenth of it.
+    /// Estimate of ‖∇L‖²: the stochastic gradient's squared norm minus its estimated noise, and at least a tenth of the
+    /// squared norm.
     pub gradient_squared: f64,
-    /// What stands in for the Lipschitz constant of ∇L and for the bound on the Hessians: the largest
-    /// curvature of the present model.
+    /// Estimate of the Lipschitz constant of ∇L and of the bound on the Hessians: the largest curvature of the present
+    /// model.
     pub curvature: f64,
 }
 
-/// The smallest N that satisfies Inequality 11, and 13 where it applies.
+/// The smallest N that satisfies Inequality 11 and, if it applies, Inequality 13.
 ///
-/// Inequality 11 asks `N ≥ 2σ²/(ηm′ + y)² log((τ₂δ² + y)/(τ₁δ²))` for all `y > max(−ηm′/2, −τ₂δ²)`.
-/// The right side has one local maximum in y: with `w = τ₂δ² + y` its derivative has the sign of
-/// `(w + ηm′ − τ₂δ²)/w − 2 log(w/(τ₁δ²))`, which falls through zero at most once over the range; the zero
-/// is bisected.
+/// Inequality 11 requires `N ≥ 2σ²/(ηm′ + y)² log((τ₂δ² + y)/(τ₁δ²))` for all `y > max(−ηm′/2, −τ₂δ²)`. The right side
+/// has one local maximum in y: with `w = τ₂δ² + y` its derivative has the sign of `(w + ηm′ − τ₂δ²)/w − 2
+/// log(w/(τ₁δ²))`, which falls through zero at most once over the range; the zero is bisected.
 ///
-/// Inequality 13, `N ≥ −2σ² log(1 − ζ₁)/(ν₁²‖∇L‖²δ²)`, applies where δ is at most δₖ⁻ of Equation 3. It
-/// names the unobservable ‖∇L‖, L and κ_H; see [`Situation`] for what stands in for them.
+/// Inequality 13, `N ≥ −2σ² log(1 − ζ₁)/(ν₁²‖∇L‖²δ²)`, applies where δ is at most δₖ⁻ of Equation 3. It contains the
+/// unobservable ‖∇L‖, L and κ_H; see [`Situation`] for their estimates.
 ///
-/// The number is known after the step it is for, and sizes the next assessment: see [`next_change_draws`].
+/// The number is known only after its own step, and determines the size of the next assessment: see
+/// [`next_change_draws`].
 ///
 /// Lemma 1, the expected increase of `φ = L − αδ²` by λδ², follows from Inequality 11 for changes
 /// `L′ < min(ηm′/2, τ₂δ²)` and trivially for `L′ ≥ τ₂δ²`; between the two, where `ηm′ < 2τ₂δ²`, it may
@@ -78,8 +78,8 @@ pub(crate) fn small_radius(settings: &TrustSettings, at: Situation) -> f64 {
         .min(slopes)
 }
 
-/// The next number of draws of an assessment: doubled where `required` was not met, halved where it was
-/// exceeded twofold.
+/// The next number of draws of an assessment: doubled if it was below `required`, halved if it was more than twice
+/// that.
 pub(crate) fn next_change_draws(draws: usize, required: f64) -> usize {
     if (draws as f64) < required {
         2 * draws
@@ -93,12 +93,12 @@ pub(crate) fn next_change_draws(draws: usize, required: f64) -> usize {
 /// Observed over predicted improvement above which the model is believed in larger regions.
 const GOOD: f64 = 0.75;
 
-/// The radius after a step that was taken, from the region `radius` whose boundary it met, with `ratio` of observed to
-/// predicted improvement; `after_rejection` where the last one was refused.
+/// The radius after an accepted step, from the region `radius` whose boundary it reached, with `ratio` of observed to
+/// predicted improvement. `after_rejection` says whether the previous step was rejected.
 ///
-/// In regions of at most δₖ⁻ (`small`) it grows by γ, which the proof of convergence needs. In larger ones it grows
-/// only where the model was good and the last step had not just been refused for being longer. That only adds to the
-/// potential `φ = L − αδ²` of Lemma 1.
+/// In regions of at most δₖ⁻ (`small`) it grows by γ, as the proof of convergence requires. In larger ones it grows
+/// only if the model was good and the previous step was not rejected for its length. This only increases the potential
+/// `φ = L − αδ²` of Lemma 1.
 pub(crate) fn radius_after_success(
     settings: &TrustSettings,
     radius: f64,
@@ -260,8 +260,8 @@ mod tests {
         accepted * goes + (1.0 - accepted) * stays
     }
 
-    /// Lemma 1 on a noisy quadratic: whatever the model's Hessian and however bad the gradient, the potential
-    /// grows by λδ² in expectation, over the range of changes for which Inequality 11 implies it.
+    /// Lemma 1 on a noisy quadratic: for any model Hessian and any gradient, the potential grows by λδ² in expectation,
+    /// over the range of changes for which Inequality 11 implies it.
     #[test]
     fn the_potential_grows_whatever_the_model() {
         let settings = TrustSettings {

@@ -1,4 +1,4 @@
-//! What governs a run: the parameters of Table 1 with ranges and defaults, and the sizes of samples.
+//! Settings of a run: the parameters of Table 1 with ranges and defaults, and the sample sizes.
 //!
 //! The paper gives ranges and no defaults. Ours, and why:
 //!
@@ -17,8 +17,8 @@
 //! | δ⁻ | (0, ∞] | ∞ | Condition 2 and Inequality 13 hold at any radius that the other two terms of Equation 3 allow |
 //! | δ_max | (0, ∞) | 10⁶ | beyond it ω changes by more than numbers can hold |
 //!
-//! Lengths are in the metric of the family's Fisher information (see [`crate::trust`]), so that none of
-//! them depends on the units of the data.
+//! Lengths are in the metric of the family's Fisher information (see [`crate::trust`]), so none of them depends on the
+//! units of the data.
 
 use jensen_density::TwiceDifferentiable;
 use jensen_run::Status;
@@ -64,8 +64,8 @@ pub struct TrustSettings {
     pub delta_max: f64,
     /// δ₀, the first radius: ½δ² nats are about the Kullback–Leibler divergence of a step.
     pub delta0: f64,
-    /// Draws of a gradient at first, and at least. A quarter of the paper's minibatch: the jackknife rule asks for more
-    /// where they are needed, and far from an optimum fewer do.
+    /// Draws of a gradient at first, and at least. A quarter of the paper's minibatch. The jackknife rule asks for more
+    /// when needed, and far from an optimum fewer suffice.
     pub gradient_draws: usize,
     /// Draws of Hessian-vector products.
     pub hessian_draws: usize,
@@ -174,7 +174,7 @@ impl MethodSettings for TrustSettings {
         Ok(())
     }
 
-    /// Draws come in blocks: matrices are bounded whatever the sample size.
+    /// Draws are processed in blocks, so that matrices are bounded whatever the sample size.
     fn lanes(&self, _dim: usize) -> usize {
         BLOCK_LANES
     }

@@ -1,4 +1,4 @@
-//! What a run carries from one iteration to the next.
+//! The state of a run between iterations.
 
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
@@ -15,11 +15,11 @@ pub struct TrustState {
     pub(super) radius: f64,
     pub(super) gradient_draws: usize,
     pub(super) change_draws: usize,
-    /// How many times its default the draws of a Hessian are.
+    /// Ratio of the draws of a Hessian to the default.
     pub(super) boost: usize,
-    /// The explicit Hessian, where there is one.
+    /// The explicit Hessian, if there is one.
     pub(super) explicit: Option<Explicit>,
-    /// Iteration whose draws the present Hessian has; 0 before the first.
+    /// Iteration of the draws of the present Hessian. 0 before the first.
     pub(super) hessian: u64,
     /// Whether it was drawn far from the optimum.
     pub(super) far: bool,
@@ -35,7 +35,7 @@ pub struct TrustState {
     pub(super) quiet: u64,
     /// Iterations with the largest samples.
     pub(super) at_limit: u64,
-    /// Iterations in a row on whose boundary no more than the tolerance is predicted.
+    /// Number of consecutive iterations in which the model predicts no more than the tolerance on the boundary.
     pub(super) cramped: u64,
     /// Last predicted improvement and its standard error.
     pub(super) gap: [f64; 2],
@@ -43,7 +43,7 @@ pub struct TrustState {
 }
 
 impl TrustState {
-    /// The state in which a run from `omega` begins.
+    /// The initial state of a run from `omega`.
     pub(super) fn at(omega: Vec<f64>, settings: &TrustSettings) -> Self {
         Self {
             omega,
@@ -66,7 +66,7 @@ impl TrustState {
         }
     }
 
-    /// The averaged Hessian of the log density, where there is an explicit one.
+    /// The averaged Hessian of the log density, if it is explicit.
     pub(super) fn hessian_mean(&self) -> Option<&[f64]> {
         self.explicit
             .as_ref()

@@ -1,4 +1,4 @@
-//! When a run is over: the promise of a Newton step within the tolerance, and what shows that it never will be.
+//! The end of a run: the prediction of a Newton step is within the tolerance, or evidence shows that it never will be.
 
 use jensen_run::{Evidence, Limit, Status};
 
@@ -14,8 +14,8 @@ pub(super) const PATIENCE: u64 = 40;
 /// large for the tolerance.
 const AT_LIMIT: u64 = 12;
 
-/// Iterations in a row whose region admits no gain beyond the tolerance, although the model's maximiser lies outside
-/// of it, after which the model is not believed either.
+/// Number of consecutive iterations without a gain beyond the tolerance in the region, although the model's maximiser
+/// is outside, after which the model is rejected, too.
 const CRAMPED: u64 = 6;
 
 /// Iterations in a row on which the stopping rule must hold.
@@ -90,7 +90,7 @@ pub(super) fn judge(
     })
 }
 
-/// Whether the model promises no more than the tolerance, one standard error included, in a region of any size.
+/// Whether the model predicts no more than the tolerance, one standard error included, in a region of any size.
 pub(super) fn is_near(solution: &Solution, deviation: f64, tolerance: f64) -> bool {
     solution.unbounded.is_some_and(|gain| {
         // The deviation is that of the step; that of a longer one grows with what it promises.

@@ -3,12 +3,11 @@
 //! A maximiser satisfies `(B + αP) s = g` with `α ≥ 0`, `B + αP` positive semidefinite and α = 0 unless s
 //! is on the boundary (the paper's Equations 44 and 45 print H for −H). Two solvers:
 //!
-//! * [`krylov`] needs products with B alone. Conjugate gradients and the Lanczos process build the same
-//!   subspaces; here the Lanczos vectors are kept and reorthogonalised, and one recurrence serves both:
-//!   while the tridiagonal model is positive definite with its maximiser inside the region, the iterate is
-//!   that of Steihaug's and Toint's conjugate gradients; from then on it is the maximiser of the model over
-//!   the part of the subspace in the region, negative curvature included (GLTR: Gould, Lucidi, Roma and
-//!   Toint, SIAM J. Optim. 9, 1999).
+//! * [`krylov`] needs only products with B. Conjugate gradients and the Lanczos process build the same subspaces. Here
+//!   the Lanczos vectors are stored and reorthogonalised, and one recurrence serves both. While the tridiagonal model
+//!   is positive definite with its maximiser inside the region, the iterate is that of Steihaug's and Toint's conjugate
+//!   gradients; from then on it is the maximiser of the model over the part of the subspace in the region, including
+//!   negative curvature (GLTR: Gould, Lucidi, Roma and Toint, SIAM J. Optim. 9, 1999).
 //! * [`secular`] needs solves with `B + αI`, which explicit Hessians allow, and is exact, the hard case
 //!   included (Moré and Sorensen, SIAM J. Sci. Stat. Comput. 4, 1983).
 
@@ -25,7 +24,7 @@ pub(crate) struct Solution {
     pub norm: f64,
     /// Whether the region binds (α > 0).
     pub bounded: bool,
-    /// What the model promises without the region, where it is concave and that is known.
+    /// The model's prediction without the region, if the model is known to be concave.
     pub unbounded: Option<f64>,
     /// Products with B.
     pub products: u64,
@@ -33,7 +32,7 @@ pub(crate) struct Solution {
     pub curvature: f64,
 }
 
-/// How accurately and how long [`krylov`] may work.
+/// The accuracy and the budget of [`krylov`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
     /// Residual relative to the gradient, in the norm dual to the region's.
@@ -42,7 +41,7 @@ pub(crate) struct Effort {
     pub max_products: usize,
 }
 
-/// Numbers that the kept Lanczos vectors may take, in total.
+/// Largest number of values in the stored Lanczos vectors, in total.
 const KEPT: usize = 1 << 23;
 
 /// Solves by Krylov subspaces; `product` writes B v, `metric` writes P⁻¹ r.
@@ -196,7 +195,7 @@ fn tridiagonal(diagonal: &[f64], beside: &[f64], length: f64, radius: f64) -> In
     }
 }
 
-/// `(B + αI)⁻¹ r` for a shift α and a vector r, or `None` where that matrix is not positive definite.
+/// `(B + αI)⁻¹ r` for a shift α and a vector r, or `None` if that matrix is not positive definite.
 pub(crate) type ShiftedSolve<'a> = dyn FnMut(f64, &[f64]) -> Option<Vec<f64>> + 'a;
 
 /// Solves `max gᵀh − ½hᵀBh, ‖h‖ ≤ radius` by the secular equation `‖(B + αI)⁻¹g‖ = radius`; `spread`

@@ -1,13 +1,13 @@
 //! Doubly stochastic evaluation: the data are subsampled as the approximation is (section 3.2 of the paper).
 //!
-//! Every independent observation of an estimate, which is a mirrored pair of draws, comes with a minibatch of records of
-//! its own, the same at both ends of an assessed step. So the jackknife, the variance that Inequalities 11 and 13 ask for
-//! and the standard errors of the stopping rule include the noise of subsampling as they stand, and samples that
-//! grow visit more records as well as more draws.
+//! Every independent observation of an estimate, which is a mirrored pair of draws, has its own minibatch of records,
+//! the same at both ends of an assessed step. So the jackknife, the variance in Inequalities 11 and 13 and the standard
+//! errors of the stopping rule include the subsampling noise without changes, and larger samples visit more records as
+//! well as more draws.
 //!
-//! A minibatch takes one record from each of B equal parts of the data: record `⌊(b + u) N/B⌋` for part b with a uniform u
-//! of its own. Every record is expected B/N times, so that `log p(z) + N/B Σ log p(xₙ | z)` is unbiased for the log
-//! density.
+//! A minibatch has one record from each of B equal parts of the data: record `⌊(b + u) N/B⌋` for part b with an
+//! independent uniform u. Every record is expected B/N times, so that `log p(z) + N/B Σ log p(xₙ | z)` is unbiased for
+//! the log density.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -16,7 +16,7 @@ use jensen_density::{Lanes, LanesMut, LogDensity, RecordDensity, TwiceDifferenti
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::Stream;
 
-/// Which observation of a stream the lanes of the next evaluations belong to.
+/// The observation of a stream to which the lanes of the next evaluations belong.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamPosition {
     pub stream: Stream,
@@ -25,31 +25,31 @@ pub(crate) struct StreamPosition {
     pub layout: Layout,
 }
 
-/// How observations lie in lanes.
+/// The layout of observations in lanes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Layout {
-    /// So many neighbouring lanes are one.
+    /// Number of neighbouring lanes per observation.
     Blocks(usize),
     /// Lane l of the first half and lane l of the second are one.
     Halves,
 }
 
-/// A density whose values depend on records drawn at random, and is told which.
+/// A density whose values depend on records drawn at random; the caller announces them.
 ///
-/// The algorithms call it before every batch; densities that depend on their argument alone need no such thing.
+/// The algorithms call it before every batch; densities that depend only on their argument do not need it.
 pub(crate) trait Choose: Sync {
-    /// From now on evaluations are at `place`.
-    fn choose(&self, place: StreamPosition);
+    /// Sets the position of the next evaluations.
+    fn choose(&self, position: StreamPosition);
 }
 
-/// A model of records of which every pair of draws sees a minibatch.
+/// A model of records in which every pair of draws uses a minibatch.
 ///
-/// It is a density to [`Trust`](super::Trust) alone, which names the minibatches: see
+/// It is a density only for [`Trust`](super::Trust), which announces the minibatches: see
 /// [`Trust::on_records`](super::Trust::on_records).
 pub struct Subsampled<D: RecordDensity> {
     density: D,
     batch: usize,
-    place: Mutex<StreamPosition>,
+    position: Mutex<StreamPosition>,
 }
 
 /// Scratch memory of [`Subsampled`].
@@ -67,7 +67,7 @@ impl<D: RecordDensity> Subsampled<D> {
     /// Minibatches of `batch` records, from the streams of `source`.
     ///
     /// # Errors
-    /// One sentence where there are no records or `batch` is not between one and their number.
+    /// One sentence if there are no records or `batch` is not between one and their number.
     pub fn new(density: D, batch: usize, source: NoiseSource) -> Result<Self, String> {
         let records = density.records();
         if records == 0 || batch == 0 || batch > records {
@@ -78,7 +78,7 @@ impl<D: RecordDensity> Subsampled<D> {
         Ok(Self {
             density,
             batch,
-            place: Mutex::new(StreamPosition {
+            position: Mutex::new(StreamPosition {
                 stream: Stream {
                     source,
                     purpose: NoisePurpose::Final,
@@ -95,10 +95,10 @@ impl<D: RecordDensity> Subsampled<D> {
         self.density.records() as f64 / self.batch as f64
     }
 
-    /// The records of the present place, slot by slot.
+    /// The records of the present position, slot by slot.
     fn pick(&self, lanes: usize, out: &mut Vec<u32>) {
-        let place = *self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        let observations = match place.layout {
+        let position = *self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        let observations = match position.layout {
             Layout::Blocks(width) => lanes.div_ceil(width.max(1)),
             Layout::Halves => lanes.div_ceil(2),
         };
@@ -107,13 +107,19 @@ impl<D: RecordDensity> Subsampled<D> {
             source,
             purpose,
             iteration,
-        } = place.stream;
-        source.choices(purpose, iteration, place.first as u64, observations, &mut u);
+        } = position.stream;
+        source.choices(
+            purpose,
+            iteration,
+            position.first as u64,
+            observations,
+            &mut u,
+        );
         let (width, last) = (self.weight(), self.density.records() as u32 - 1);
         out.clear();
         for (b, row) in u.chunks(observations.max(1)).enumerate() {
             out.extend((0..lanes).map(|lane| {
-                let at = match place.layout {
+                let at = match position.layout {
                     Layout::Blocks(width) => lane / width.max(1),
                     Layout::Halves => lane % observations,
                 };
@@ -124,8 +130,8 @@ impl<D: RecordDensity> Subsampled<D> {
 }
 
 impl<D: RecordDensity> Choose for Subsampled<D> {
-    fn choose(&self, place: StreamPosition) {
-        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = place;
+    fn choose(&self, position: StreamPosition) {
+        *self.position.lock().unwrap_or_else(PoisonError::into_inner) = position;
     }
 }
 

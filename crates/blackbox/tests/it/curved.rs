@@ -19,8 +19,8 @@ impl ScalarModel for Banana {
     }
     fn log_density<T: Real>(&self, z: &[T]) -> T {
         let zero = T::constant(0.0);
-        let bend = z[0].square() - T::constant(1.0);
-        z[0].normal_log_scale(zero, zero) + z[1].normal_log_scale(bend, T::constant(0.5f64.ln()))
+        let mean = z[0].square() - T::constant(1.0);
+        z[0].normal_log_scale(zero, zero) + z[1].normal_log_scale(mean, T::constant(0.5f64.ln()))
     }
 }
 
@@ -97,7 +97,7 @@ fn weighted(density: &impl LogDensity, fit: &Fit) -> Vec<(f64, f64)> {
     moments.collect()
 }
 
-/// What a family has to reach on a target of log evidence zero.
+/// The bound that a family has to reach on a target of log evidence zero.
 struct Bar {
     name: &'static str,
     /// Largest distance of the bound from it, in nats.
@@ -208,14 +208,14 @@ fn the_policy_trusts_a_mixture_of_all_modes_and_nothing_less() {
 }
 
 #[test]
-fn mixtures_bend() {
+fn mixtures_match_curved_targets() {
     let kind = FamilyKind::Mixture { components: 8 };
     reaches(&Scalar(Banana), kind, &bananas(0.1, 0.5, 0.05));
     reaches(&Scalar(Ring), kind, &rings(0.2, 0.8));
 }
 
 #[test]
-fn flows_bend() {
+fn flows_match_curved_targets() {
     let kind = FamilyKind::Flow { layers: 6 };
     // A flow ends where the far ends of the arms begin, and draws there have large weights.
     reaches(&Scalar(Banana), kind, &bananas(0.01, 0.5, 0.05));

@@ -118,7 +118,7 @@ fn tails_of_draws_have_the_index_of_their_distribution() {
         let mut draws = quantiles(&|u| (1.0 - u).powf(-k));
         let found = tail_index(&draws, 1.0).unwrap();
         assert!((found - expected).abs() < 1e-8, "{k}: {found}");
-        // Either tail, any order, any place and unit.
+        // Either tail, any order, any point and unit.
         draws.iter_mut().for_each(|x| *x = 3.0 - 1e200 * *x);
         draws.rotate_left(700);
         assert!((tail_index(&draws, 1.0).unwrap() - expected).abs() < 1e-8);

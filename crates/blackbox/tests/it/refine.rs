@@ -261,7 +261,7 @@ fn tails_heavier_than_the_approximation() {
 
 /// A density that is zero on one side, and undefined on a part of the other.
 #[test]
-fn hard_edges_and_undefined_places() {
+fn hard_edges_and_undefined_points() {
     let half = Plain {
         dim: 2,
         log_density: |z: &[f64], slope: &mut [f64]| {
@@ -339,8 +339,8 @@ fn effects() -> impl LogDensity {
 fn beside_a_tail_mode() -> (Approximation, [Scale; 7]) {
     let mut scales = [Scale::Identity; 7];
     scales[0] = Scale::Log;
-    let places = [-0.8, -0.6, 0.0, 1.0, -0.8, 2.0, -1.6];
-    (mean_field(&places, &[0.8; 7]), scales)
+    let points = [-0.8, -0.6, 0.0, 1.0, -0.8, 2.0, -1.6];
+    (mean_field(&points, &[0.8; 7]), scales)
 }
 
 /// Effects seen with unit noise, and the logarithm of their precision, which has the prior gamma(0.001, 0.001): where effects are all but
@@ -387,7 +387,7 @@ fn tail_modes_get_their_share() {
 
 /// A separated tail mode that is found when the gradients allowed are all but spent is a reason against the draws.
 #[test]
-fn a_tail_mode_that_cannot_be_explored_is_told() {
+fn a_tail_mode_that_cannot_be_explored_is_reported() {
     let effects = effects();
     let (approximation, scales) = beside_a_tail_mode();
     let effective = (1..40).any(|k| {
@@ -543,7 +543,7 @@ fn hundreds_of_dimensions() {
 }
 
 /// Unit normals twelve standard deviations out on each of eight axes. A leap that goes from one to another would have to meet a
-/// place in seven directions at once: an independent draw of the normal with these moments does in one of 100 000.
+/// point in seven directions at once: an independent draw of the normal with these moments does in one of 100 000.
 const CORNERS: usize = 8;
 const CORNER: f64 = 12.0;
 

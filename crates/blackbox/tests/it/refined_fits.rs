@@ -54,22 +54,22 @@ impl LogDensity for StructuredMap {
     fn value(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64]) {
         for (l, value) in out.iter_mut().enumerate() {
             let (a, b) = (z.row(0)[l], z.row(1)[l]);
-            *value = -0.5 * (a * a + (b - BEND * a * a).powi(2));
+            *value = -0.5 * (a * a + (b - MEAN * a * a).powi(2));
         }
     }
     fn value_grad(&self, _: &mut (), z: Lanes<'_>, out: &mut [f64], mut grad: LanesMut<'_>) {
         self.value(&mut (), z, out);
         for l in 0..z.lanes() {
             let (a, b) = (z.row(0)[l], z.row(1)[l]);
-            let e = b - BEND * a * a;
-            grad.row_mut(0)[l] = -a + 2.0 * BEND * a * e;
+            let e = b - MEAN * a * a;
+            grad.row_mut(0)[l] = -a + 2.0 * MEAN * a * e;
             grad.row_mut(1)[l] = -e;
         }
     }
 }
 
 /// How much of one.
-const BEND: f64 = 0.3;
+const MEAN: f64 = 0.3;
 
 struct Run {
     fit: Fit,
@@ -186,7 +186,7 @@ fn a_density_of_unknown_cost_is_judged_on_fewer_draws_before_it_is_refined() {
     let draws = |fit: &Fit| fit.best().evaluation.draws;
     assert!(draws(&unknown) <= 16_384 && draws(&known) > 16_384);
     let spread = |fit: &Fit| Summary::of(fit.refined.as_ref().unwrap().draws.lanes().row(1)).sd;
-    let exact = (1.0 + 2.0 * BEND * BEND).sqrt();
+    let exact = (1.0 + 2.0 * MEAN * MEAN).sqrt();
     assert!((spread(&unknown) / exact - 1.0).abs() < 0.04);
 }
 

@@ -43,7 +43,7 @@ const MEMORY: u64 = 256 << 20;
 /// Stack of the thread that does everything, as the command has it.
 const STACK: usize = 512 << 20;
 
-/// What is attacked: a name, seeds of inputs, and the attack.
+/// A target: a name, seeds of inputs, and the attack.
 struct Target {
     name: &'static str,
     /// How many inputs are tried wherever the repository is checked: some two seconds of them, so that other machines try the
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
             .and_then(|word| word.parse().ok())
             .unwrap_or(usual)
     };
-    let request = Request {
+    let request = FuzzRequest {
         seconds: number(0, 10),
         seed: number(1, 1),
         rounds: number(2, u64::MAX),
@@ -79,8 +79,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// What was asked for.
-struct Request {
+/// The arguments.
+struct FuzzRequest {
     /// Seconds of each target.
     seconds: u64,
     /// Seed of the inputs.
@@ -91,7 +91,7 @@ struct Request {
     names: Vec<String>,
 }
 
-fn all(request: &Request) -> usize {
+fn all(request: &FuzzRequest) -> usize {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let desk = root.join("target/attack/fuzz");
     let _ = fs::create_dir_all(&desk);

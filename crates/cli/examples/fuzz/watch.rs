@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::PATIENCE;
 
-/// What is being tried, and since when.
+/// The current attempt and its beginning.
 struct Trial {
     begun: Instant,
     name: &'static str,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jensen::job::{MEMORY_LIMIT, Place, request};
+use jensen::job::{MEMORY_LIMIT, ResultFolder, request};
 use jensen::latent::{LatentData, LatentRun, LatentSummary, PriorFiles, fit_latent, open_latent};
 use jensen::run::{Progress, Record};
 
@@ -14,21 +14,21 @@ use crate::terminal::{Say, Setting, check_out, conclude, start_threads, verdict}
 
 /// Runs the command.
 pub fn run(args: &FitArgs) -> CommandResult {
-    let (place, flags, data, files) = if let Some(path) = &args.resume {
+    let (results, flags, data, files) = if let Some(path) = &args.resume {
         let opened = open_latent(path)?;
         let flags = request::over(&args.flags, &opened.run.flags)?;
         let (folder, force) = (opened.folder, args.force);
-        let place = Place::Resumed { folder, force };
-        (place, flags, opened.data, opened.files)
+        let results = ResultFolder::Resumed { folder, force };
+        (results, flags, opened.data, opened.files)
     } else {
         check_out(args.out.as_deref(), args.flags.checkpoint_every)?;
         let Some(path) = args.given.as_ref().or(args.data.as_ref()) else {
             return Err(Failure::usage("no data are given: add --data FILE"));
         };
-        let place = Place::new(args.out.as_deref());
+        let results = ResultFolder::new(args.out.as_deref());
         let memory_limit = args.flags.memory_limit.unwrap_or(MEMORY_LIMIT);
         let (data, files) = (LatentData::read(path, memory_limit)?, PriorFiles::default());
-        (place, args.flags.clone(), data, files)
+        (results, args.flags.clone(), data, files)
     };
     flags.check()?;
     start_threads(flags.threads)?;
@@ -39,7 +39,7 @@ pub fn run(args: &FitArgs) -> CommandResult {
     let setting = Setting {
         checkpoint_every: flags.checkpoint_every,
         memory_limit: flags.memory_limit.unwrap_or(MEMORY_LIMIT),
-        ..Setting::new(place, Box::new(Line::default()))
+        ..Setting::new(results, Box::new(Line::default()))
     };
     let run = LatentRun {
         data: data.name.clone(),
@@ -81,7 +81,7 @@ impl Describe for Line {
     }
 }
 
-/// Rows of the table; the rest is in fit.json.
+/// Number of rows of the table; the rest is in fit.json.
 const ROWS: usize = 20;
 
 /// The summary for people.

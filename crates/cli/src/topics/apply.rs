@@ -1,4 +1,4 @@
-//! What a fitted folder is good for: `jensen topics predict`, `evaluate` and `show`.
+//! The uses of a fitted folder: `jensen topics predict`, `evaluate` and `show`.
 
 use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn is_corpus(path: &Path) -> bool {
     Corpus::is_corpus(path)
 }
 
-/// The only input, where it is a corpus; it must be in the words of the model.
+/// The only input, if it is a corpus; it must have the words of the model.
 fn corpus(inputs: &[PathBuf], model: &TopicModel) -> Result<Option<Corpus>, Failure> {
     if !inputs.iter().any(|path| is_corpus(path)) {
         return Ok(None);
@@ -109,7 +109,7 @@ pub fn predict(args: &PredictArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Why a prediction ends early.
+/// The reason why a prediction ends early.
 enum Stop {
     Input(Failure),
     Output(std::io::Error),
@@ -131,14 +131,14 @@ struct Prediction<'a> {
 }
 
 impl Prediction<'_> {
-    /// Writes a line a document.
+    /// Writes a line per document.
     fn write(&self, args: &PredictArgs, out: &mut dyn Write) -> Result<Skipped, Stop> {
         self.visit(args, &mut |documents| {
             self.lines(documents, out).map_err(Stop::Output)
         })
     }
 
-    /// Writes all proportions, a row a document and a column a topic.
+    /// Writes all proportions, a row per document and a column per topic.
     fn matrix(
         &self,
         args: &PredictArgs,
@@ -300,9 +300,9 @@ pub fn evaluate(args: &EvaluateArgs) -> CommandResult {
         )
     } else {
         // New documents go through a corpus of their own, so that they need not fit in memory.
-        let place = tempfile::tempdir()
+        let scratch = tempfile::tempdir()
             .map_err(|error| Failure::output(format!("no temporary folder: {error}")))?;
-        let (corpus, built) = new_documents(&args.input, &args.inputs, &model, place.path())?;
+        let (corpus, built) = new_documents(&args.input, &args.inputs, &model, scratch.path())?;
         left_out = Some(built.tokens_left_out);
         if !args.json {
             remark_left_out(&built);
@@ -365,7 +365,7 @@ fn new_documents(
     input: &InputFlags,
     paths: &[PathBuf],
     model: &TopicModel,
-    place: &Path,
+    scratch: &Path,
 ) -> Result<(Corpus, jensen::data::corpus::Built), Failure> {
     let sources = input.sources(paths, None)?;
     let settings = BuildSettings {
@@ -373,7 +373,7 @@ fn new_documents(
         fixed: Some(model.words.clone()),
         ..BuildSettings::new(&sources)
     };
-    let path = place.join("corpus");
+    let path = scratch.join("corpus");
     let built = watched(&sources, &path, &settings, true)?;
     Ok((Corpus::open(&path)?, built))
 }

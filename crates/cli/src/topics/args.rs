@@ -29,10 +29,10 @@ pub enum TopicsCommand {
     Evaluate(EvaluateArgs),
 }
 
-/// How documents are written down.
+/// The format of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatName {
-    /// One JSON object a line
+    /// One JSON object per line
     Jsonl,
     /// Parquet, if this build reads it
     Parquet,
@@ -42,7 +42,7 @@ pub enum FormatName {
     Uci,
     /// LDA-C: `pairs term:count …`
     Ldac,
-    /// Matrix Market coordinates, a row a document
+    /// Matrix Market coordinates, a row per document
     Mtx,
 }
 
@@ -59,7 +59,7 @@ impl From<FormatName> for Format {
     }
 }
 
-/// What makes a document of plain text.
+/// The unit of a document in plain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum UnitName {
     /// Every line
@@ -101,7 +101,7 @@ impl From<ExtraName> for Extra {
     }
 }
 
-/// How inputs are read.
+/// Settings of the reader.
 #[derive(Args)]
 pub struct InputFlags {
     /// Format of the inputs [default: by their names; other names are plain text]
@@ -115,10 +115,10 @@ pub struct InputFlags {
         help_heading = "Input"
     )]
     pub field: String,
-    /// What is a document of plain text [default: a file of a folder, a line of a file given by name]
+    /// Unit of plain text that is a document [default: a file of a folder, a line of a file given by name]
     #[arg(long, value_enum, value_name = "line|file", help_heading = "Input")]
     pub documents: Option<UnitName>,
-    /// The words of bags, one a line [default: vocab.txt or NAME.vocab beside them]
+    /// The words of bags, one per line [default: vocab.txt or NAME.vocab beside them]
     #[arg(long, value_name = "FILE", help_heading = "Input")]
     pub vocabulary: Option<PathBuf>,
 }
@@ -228,7 +228,7 @@ pub struct BuildArgs {
 }
 
 impl BuildArgs {
-    /// What is asked for.
+    /// The requested settings.
     pub fn request(&self) -> CorpusRequest {
         CorpusRequest {
             inputs: self.inputs.clone(),
@@ -286,7 +286,7 @@ pub struct FitArgs {
     pub force: bool,
 }
 
-/// What is no part of a run's settings.
+/// Flags that are not settings of a run.
 #[derive(Args)]
 pub struct RunFlags {
     /// Threads [default: all of the machine]
@@ -304,7 +304,7 @@ pub struct RunFlags {
 }
 
 impl RunFlags {
-    /// What is said.
+    /// The verbosity.
     pub fn say(&self) -> Say {
         Say {
             json: self.json,

@@ -44,7 +44,7 @@ fn input(error: DataError) -> Failure {
     Failure::input(error.to_string())
 }
 
-/// Builds a folder of shards: the whole corpus first, which then is divided and goes away.
+/// Builds a folder of shards: first the whole corpus, which is then divided and removed.
 fn divided(
     sources: &Sources,
     out: &Path,
@@ -105,7 +105,7 @@ pub fn watched(
     let built = build(sources, out, settings, &mut progress);
     bar.finish_and_clear();
     built.map_err(|error| match error {
-        // A place that cannot be written to is wrong usage; all else lies with the inputs.
+        // An output that cannot be written to is wrong usage; all else lies with the inputs.
         DataError::Io {
             action: "write", ..
         } => Failure::output(error),
@@ -113,7 +113,7 @@ pub fn watched(
     })
 }
 
-/// What was built, for people.
+/// The result of a build, for display.
 fn summary(built: &Built) -> String {
     let mut lines = vec![
         format!(
@@ -146,7 +146,7 @@ fn summary(built: &Built) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Documents that were skipped, in words; nothing when there are none.
+/// The number of skipped documents, in words; empty if there are none.
 pub fn skipped(skipped: &Skipped) -> Option<String> {
     let parts = [
         (skipped.empty, "without a word of the vocabulary"),
@@ -161,7 +161,7 @@ pub fn skipped(skipped: &Skipped) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{} documents: {}", skipped.total(), parts.join(", ")))
 }
 
-/// Says what was skipped, if anything.
+/// Reports skipped documents, if any.
 fn remark_skipped(counts: &Skipped) {
     if let Some(text) = skipped(counts) {
         remark(&format!("note: skipped {text}"));
@@ -175,7 +175,7 @@ pub fn remark_missing(counts: &Skipped) {
     }
 }
 
-/// Says what was skipped and left out of new documents, if anything.
+/// Reports skipped documents and unknown words of new documents, if any.
 pub fn remark_left_out(built: &Built) {
     remark_skipped(&built.skipped);
     if built.tokens_left_out > 0 {

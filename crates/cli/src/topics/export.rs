@@ -11,13 +11,13 @@ use crate::rows::{Destination, write_rows};
 
 /// Runs the command.
 pub fn run(args: &ExportArgs) -> CommandResult {
-    let places = Destination::all(&args.out)?;
+    let destinations = Destination::all(&args.out)?;
     let (folder, _) = stored::open(&args.dir)?;
     let model = stored::model(&folder)?;
-    for place in &places {
+    for destination in &destinations {
         match args.top {
-            Some(count) => top(place, &model, count as usize)?,
-            None => table(place, &model)?,
+            Some(count) => top(destination, &model, count as usize)?,
+            None => table(destination, &model)?,
         }
     }
     if let Some(path) = &args.vocabulary {
@@ -27,12 +27,12 @@ pub fn run(args: &ExportArgs) -> CommandResult {
     Ok(Exit::Done)
 }
 
-/// Expected probabilities of all words, a row a topic.
-fn table(place: &Destination<'_>, model: &TopicModel) -> Result<(), Failure> {
+/// Expected probabilities of all words, a row per topic.
+fn table(destination: &Destination<'_>, model: &TopicModel) -> Result<(), Failure> {
     let topics = &model.topics;
     let totals = topics.totals();
     let names: Vec<String> = model.words.iter().map(|word| cell(word)).collect();
-    write_rows(place, topics.topics, &names, &mut |out| {
+    write_rows(destination, topics.topics, &names, &mut |out| {
         for (topic, total) in totals.iter().enumerate() {
             let at = |term: usize| f64::from(topics.lambda[term * topics.topics + topic]);
             let row: Vec<f32> = (0..topics.terms)
@@ -45,7 +45,7 @@ fn table(place: &Destination<'_>, model: &TopicModel) -> Result<(), Failure> {
 }
 
 /// The most probable words of each topic, a line each.
-fn top(place: &Destination<'_>, model: &TopicModel, count: usize) -> Result<(), Failure> {
+fn top(destination: &Destination<'_>, model: &TopicModel, count: usize) -> Result<(), Failure> {
     let mut text = "topic,rank,word,probability\n".to_owned();
     for (topic, words) in model.top_words(count).iter().enumerate() {
         for (rank, (term, probability)) in (1..).zip(words) {
@@ -53,7 +53,7 @@ fn top(place: &Destination<'_>, model: &TopicModel, count: usize) -> Result<(), 
             let _ = writeln!(text, "{topic},{rank},{word},{probability:.6e}");
         }
     }
-    match place {
+    match destination {
         Destination::Rows(path, RowFormat::Csv) => {
             write_atomic_bytes(path, text.as_bytes()).map_err(Failure::output)
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use jensen::data::Artefact;
 use jensen::data::corpus::{BuildSettings, Corpus, Split};
-use jensen::job::{Place, folder, request};
+use jensen::job::{ResultFolder, folder, request};
 use jensen::topics::stored::{self, TopicsRun};
 use jensen::topics::{
     Collection, CorpusDocuments, Sizes, TopicModel, TopicsRequest, TopicsSummary, fit_topics,
@@ -18,19 +18,19 @@ use super::progress::Line;
 use crate::failure::{CommandResult, Failure};
 use crate::terminal::{Setting, check_out, conclude, start_threads, verdict};
 
-/// A run as it is about to start.
+/// A run that is about to start.
 struct Plan {
     corpus: Corpus,
     run: TopicsRun,
     /// Topics to go on from.
     start: Option<TopicModel>,
-    place: Place,
+    results: ResultFolder,
     /// When the corpus began to be opened.
     begun: Instant,
 }
 
 impl Plan {
-    /// Of a corpus that is kept as `path`.
+    /// For a corpus stored as `path`.
     fn new(corpus: Corpus, path: PathBuf, flags: TopicsRequest, begun: Instant) -> Self {
         Self {
             run: TopicsRun {
@@ -41,7 +41,7 @@ impl Plan {
             },
             corpus,
             start: None,
-            place: Place::Nowhere,
+            results: ResultFolder::None,
             begun,
         }
     }
@@ -59,7 +59,7 @@ pub fn run(args: &FitArgs) -> CommandResult {
         let path = args.corpus.clone().unwrap_or_default();
         let corpus = Corpus::open(&path)?;
         let mut plan = Plan::new(corpus, absolute(&path), args.flags.clone(), begun);
-        plan.place = Place::new(args.out.as_deref());
+        plan.results = ResultFolder::new(args.out.as_deref());
         return carry_out(plan, &args.run);
     };
     let (folder, stored) = stored::open(dir)?;
@@ -86,7 +86,7 @@ pub fn run(args: &FitArgs) -> CommandResult {
         plan.start = Some(stored::start(&folder)?);
     }
     let force = args.force;
-    plan.place = Place::Resumed { folder, force };
+    plan.results = ResultFolder::Resumed { folder, force };
     carry_out(plan, &args.run)
 }
 
@@ -121,7 +121,7 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
         Some(out) => folder::take(out, stored::COMMAND, &[])?,
         None => old,
     };
-    let (path, place) = stored::update_corpus(&folder);
+    let (path, built_path) = stored::update_corpus(&folder);
     let build = BuildSettings {
         tokeniser: model.tokeniser.clone(),
         fixed: Some(model.words.clone()),
@@ -130,17 +130,17 @@ pub fn update(args: &UpdateArgs) -> CommandResult {
         ..BuildSettings::new(&sources)
     };
     let quiet = args.run.quiet || args.run.json;
-    let built = watched(&sources, &place, &build, quiet)?;
+    let built = watched(&sources, &built_path, &build, quiet)?;
     if !quiet {
         remark_left_out(&built);
     }
-    let mut plan = Plan::new(Corpus::open(&place)?, path, flags, begun);
+    let mut plan = Plan::new(Corpus::open(&built_path)?, path, flags, begun);
     for artefact in [Artefact::Checkpoint, Artefact::Trace] {
         folder.remove(artefact).map_err(Failure::output)?;
     }
     plan.run.update = true;
     plan.start = Some(model);
-    plan.place = Place::Taken(folder);
+    plan.results = ResultFolder::Taken(folder);
     carry_out(plan, &args.run)
 }
 
@@ -150,7 +150,7 @@ fn carry_out(plan: Plan, run: &RunFlags) -> CommandResult {
     let setting = Setting {
         checkpoint_every: plan.run.flags.checkpoint_every,
         memory_limit: run.memory_limit,
-        ..Setting::new(plan.place, Box::new(Line::new(sizes)))
+        ..Setting::new(plan.results, Box::new(Line::new(sizes)))
     };
     let (start, open_seconds) = (plan.start.as_ref(), plan.begun.elapsed().as_secs_f64());
     let collection = Collection::of_corpus(&plan.corpus);

@@ -1,4 +1,4 @@
-//! What a fitted folder is good for: `jensen vae sample`, `encode`, `reconstruct` and `evaluate`.
+//! The uses of a fitted folder: `jensen vae sample`, `encode`, `reconstruct` and `evaluate`.
 
 use std::path::Path;
 
@@ -81,23 +81,29 @@ fn draw(
     write_atomic_bytes(path, &image.to_png()).map_err(Failure::output)
 }
 
-/// Takes records of the networks as they come.
+/// Receives records of the networks in sequence.
 type Taking<'a> = &'a mut dyn FnMut(&[f32]) -> std::io::Result<()>;
 
 /// Writes `count` records of the networks from `fill`, in the units of the data.
 fn write_records(
-    place: &Destination<'_>,
+    destination: &Destination<'_>,
     model: &VaeModel,
     count: usize,
     fill: &mut dyn FnMut(Taking<'_>) -> std::io::Result<()>,
 ) -> Result<(), Failure> {
     let names = numbered("x", model.units.columns());
     if model.units.change_nothing() {
-        return write_rows(place, count, &names, &mut |out: &mut RowWriter<'_, f32>| {
+        return write_rows(destination, count, &names, &mut |out: &mut RowWriter<
+            '_,
+            f32,
+        >| {
             fill(&mut |records| out.write(records))
         });
     }
-    write_rows(place, count, &names, &mut |out: &mut RowWriter<'_, f64>| {
+    write_rows(destination, count, &names, &mut |out: &mut RowWriter<
+        '_,
+        f64,
+    >| {
         fill(&mut |records| out.write(&model.rows(records)))
     })
 }
@@ -105,7 +111,7 @@ fn write_records(
 /// Runs `vae sample`.
 pub fn sample(args: &SampleArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
-    let places = Destination::all(&args.out.out)?;
+    let destinations = Destination::all(&args.out.out)?;
     let width = fit.model.architecture.width;
     let (records, columns) = match args.manifold {
         Some(side) => (fit.networks.manifold(side as usize), side as usize),
@@ -124,10 +130,10 @@ pub fn sample(args: &SampleArgs) -> CommandResult {
         }
     };
     let model = &fit.model;
-    for place in &places {
-        match place {
+    for destination in &destinations {
+        match destination {
             Destination::Picture(path) => draw(path, model, fit.frame(path)?, &records, columns)?,
-            place => write_records(place, model, records.len() / width, &mut |take| {
+            destination => write_records(destination, model, records.len() / width, &mut |take| {
                 take(&records)
             })?,
         }
@@ -152,32 +158,35 @@ fn in_chunks(
 /// Runs `vae encode`.
 pub fn encode(args: &ApplyArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
-    let places = Destination::all(&args.out.out)?;
+    let destinations = Destination::all(&args.out.out)?;
     let rows = fit.rows(&args.data)?;
     let model = fit.model;
     let records = model.records(&rows);
     let latent = model.architecture.latent;
     let names = [numbered("mean", latent), numbered("sd", latent)].concat();
-    for place in &places {
+    for destination in &destinations {
         let networks = &mut fit.networks;
-        write_rows(place, records.len(), &names, &mut |out: &mut RowWriter<
-            '_,
-        >| {
-            in_chunks(&records, |chunk| {
-                let codes = networks.encode(chunk);
-                let both = codes
-                    .mean
-                    .chunks(latent)
-                    .zip(codes.log_variance.chunks(latent));
-                let lines: Vec<f32> = both
-                    .flat_map(|(means, log_variances)| {
-                        let sds = log_variances.iter().map(|v| (0.5 * v).exp());
-                        means.iter().copied().chain(sds)
-                    })
-                    .collect();
-                out.write(&lines)
-            })
-        })?;
+        write_rows(
+            destination,
+            records.len(),
+            &names,
+            &mut |out: &mut RowWriter<'_>| {
+                in_chunks(&records, |chunk| {
+                    let codes = networks.encode(chunk);
+                    let both = codes
+                        .mean
+                        .chunks(latent)
+                        .zip(codes.log_variance.chunks(latent));
+                    let lines: Vec<f32> = both
+                        .flat_map(|(means, log_variances)| {
+                            let sds = log_variances.iter().map(|v| (0.5 * v).exp());
+                            means.iter().copied().chain(sds)
+                        })
+                        .collect();
+                    out.write(&lines)
+                })
+            },
+        )?;
     }
     Ok(Exit::Done)
 }
@@ -185,26 +194,26 @@ pub fn encode(args: &ApplyArgs) -> CommandResult {
 /// Runs `vae reconstruct`.
 pub fn reconstruct(args: &ApplyArgs) -> CommandResult {
     let mut fit = Fitted::open(&args.dir, args.out.threads, args.out.simd.as_deref())?;
-    let places = Destination::all(&args.out.out)?;
+    let destinations = Destination::all(&args.out.out)?;
     let rows = fit.rows(&args.data)?;
     let model = fit.model.clone();
     let records = model.records(&rows);
-    for place in &places {
-        if let Destination::Picture(path) = place {
+    for destination in &destinations {
+        if let Destination::Picture(path) = destination {
             let frame = fit.frame(path)?;
             let pairs = beside(&mut fit.networks, &records);
             draw(path, &model, frame, &pairs, COLUMNS.min(records.len()))?;
             continue;
         }
         let networks = &mut fit.networks;
-        write_records(place, &model, records.len(), &mut |take| {
+        write_records(destination, &model, records.len(), &mut |take| {
             in_chunks(&records, |chunk| take(&networks.reconstruct(chunk)))
         })?;
     }
     Ok(Exit::Done)
 }
 
-/// An estimate with its errors under `name`, and `more` beside them; null where none was made.
+/// An estimate with its errors under `name`, and `more` beside them; null if there is none.
 fn fields(name: &str, estimate: &Option<LogMarginal>, more: Value) -> Value {
     let Some(estimate) = estimate else {
         return Value::Null;

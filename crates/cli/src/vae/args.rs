@@ -72,7 +72,7 @@ pub struct FitArgs {
     pub quiet: bool,
 }
 
-/// Where results go, and how they are computed.
+/// The destination of results, and their computation.
 #[derive(Args)]
 pub struct OutFlags {
     /// Write to this file (repeatable): *.png (a picture), *.npy or *.csv [default: CSV on standard output]

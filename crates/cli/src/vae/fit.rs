@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use jensen::job::{Place, request};
+use jensen::job::{ResultFolder, request};
 use jensen::vae::{SCORED, VaeData, VaeSummary, fit_vae, open_vae};
 
 use super::args::FitArgs;
@@ -16,15 +16,15 @@ pub fn run(args: &FitArgs) -> CommandResult {
     start_threads(args.threads)?;
     let begun = Instant::now();
     let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
-    let (place, stored) = match &args.resume {
+    let (results, stored) = match &args.resume {
         None => {
             check_out(args.out.as_deref(), args.flags.checkpoint_every)?;
-            (Place::new(args.out.as_deref()), None)
+            (ResultFolder::new(args.out.as_deref()), None)
         }
         Some(path) => {
             let (folder, stored) = open_vae(path)?;
             let force = args.force;
-            (Place::Resumed { folder, force }, Some(stored))
+            (ResultFolder::Resumed { folder, force }, Some(stored))
         }
     };
     let (flags, data, validation) = match stored {
@@ -51,7 +51,7 @@ pub fn run(args: &FitArgs) -> CommandResult {
     let setting = Setting {
         checkpoint_every,
         memory_limit: args.memory_limit,
-        ..Setting::new(place, Box::new(Line::new(epochs)))
+        ..Setting::new(results, Box::new(Line::new(epochs)))
     };
     let open_seconds = begun.elapsed().as_secs_f64();
     let (summary, folder) = setting.watch(say, |around| {

@@ -12,7 +12,7 @@ fn number(record: &Record, name: &str) -> Option<f64> {
 /// The line: epoch, bounds, records a second.
 pub struct Line {
     epochs: f64,
-    /// Records seen before, and those of the last iteration.
+    /// Earlier records, and those of the last iteration.
     seen: (f64, f64),
     bound: Option<f64>,
     validation: Option<f64>,

@@ -22,7 +22,7 @@ const MEAN: f64 = 0.15;
 /// A trusted standard deviation may be off by such a share of itself, beyond three standard errors of the draws.
 const SPREAD: f64 = 0.10;
 
-/// Seconds after which every fit is told to stop, and those that none may take.
+/// Seconds after which every fit is output to stop, and those that none may take.
 const BUDGET: &str = "30";
 const SECONDS: f64 = 90.0;
 
@@ -34,7 +34,7 @@ struct Case {
     name: String,
     kind: String,
     trusted: bool,
-    /// What is wrong with the answer.
+    /// The fault of the answer.
     faults: Vec<String>,
     seconds: f64,
 }
@@ -56,12 +56,12 @@ fn faults(answer: &Value, fit: &Value) -> Vec<String> {
             .unwrap_or_else(|| panic!("no parameter `{name}`"));
         let Some((mean, sd)) = moments[0].as_f64().zip(moments[1].as_f64()) else {
             if !found["sd"].is_null() {
-                faults.push(format!("{name} has no moments, and an sd is told"));
+                faults.push(format!("{name} has no moments, and an sd is output"));
             }
             continue;
         };
         // What the tails of draws leave open is said, and no fault.
-        if found["untold"].is_string() {
+        if found["undefined"].is_string() {
             continue;
         }
         let (Some(m), Some(s)) = (found["mean"].as_f64(), found["sd"].as_f64()) else {

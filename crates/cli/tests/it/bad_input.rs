@@ -84,7 +84,7 @@ fn a_name_that_was_meant() {
 }
 
 #[test]
-fn files_in_each_others_places() {
+fn files_in_each_others_paths() {
     let desk = Desk::new();
     let (model, data) = corpus("eight_schools_noncentred");
     let said = |args: &[&str], wanted: &str| {
@@ -181,7 +181,7 @@ fn a_memory_limit_is_kept() {
 }
 
 #[test]
-fn places_that_cannot_be_read() {
+fn paths_that_cannot_be_read() {
     let desk = Desk::new();
     let (model, data) = corpus("eight_schools_noncentred");
     let none = desk.name("none.stan");
@@ -204,7 +204,7 @@ fn places_that_cannot_be_read() {
 }
 
 #[test]
-fn places_that_cannot_be_written() {
+fn paths_that_cannot_be_written() {
     let desk = Desk::new();
     let (model, data) = corpus("eight_schools_noncentred");
     let file = desk.file("occupied", "mine");

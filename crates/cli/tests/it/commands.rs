@@ -60,7 +60,7 @@ fn programs_in_old_syntax_are_shown_in_todays_and_fit() {
 }
 
 #[test]
-fn a_value_that_is_no_data_is_told_where_it_is_asked_for() {
+fn a_value_that_is_no_data_is_output_where_it_is_asked_for() {
     let desk = Desk::new();
     let model = desk.file(
         "m.stan",
@@ -297,10 +297,10 @@ fn a_table_is_data() {
     assert_eq!(fit, again);
     // A length that no column has is not guessed.
     let other = desk.file("other.stan", "data { int K; vector[3] x; }");
-    let told = jensen(["fit", &other, &table]).expect(3).stderr;
-    assert!(told.contains("`K`: expected int"), "{told}");
+    let output = jensen(["fit", &other, &table]).expect(3).stderr;
+    assert!(output.contains("`K`: expected int"), "{output}");
     // Words are groups, never measurements: a comma for a point must not become the numbers 1, 2, ….
-    for (text, place) in [
+    for (text, location) in [
         ("x\ty\tg\n1,5\t2.1\t1\n2,5\t4.5\t2\n", "bad.tsv:2"),
         ("x\ty\tg\n1\t2.1\t1\nlost\t4.5\t2\n", "bad.tsv:3"),
         (
@@ -308,8 +308,8 @@ fn a_table_is_data() {
             "bad.tsv:4",
         ),
     ] {
-        let told = jensen(["fit", &model, &desk.file("bad.tsv", text)]).expect(3);
-        assert!(told.stderr.contains(place), "{}", told.stderr);
+        let output = jensen(["fit", &model, &desk.file("bad.tsv", text)]).expect(3);
+        assert!(output.stderr.contains(location), "{}", output.stderr);
     }
 }
 

@@ -134,7 +134,7 @@ fn other_likelihoods_and_mistakes() {
         loading(0) > 1.0 && loading(2) > 1.0 && loading(1).abs() < 0.5,
         "{fit}"
     );
-    for (args, told, code) in [
+    for (args, output, code) in [
         (
             vec!["--likelihood", "poissson"],
             "there is no `poissson`",
@@ -148,6 +148,6 @@ fn other_likelihoods_and_mistakes() {
         (vec!["--likelihood", "gamma"], "column 1, row 1", 3),
     ] {
         let done = jensen([&base[..], &args[..]].concat()).expect(code);
-        assert!(done.stderr.contains(told), "{args:?}: {}", done.stderr);
+        assert!(done.stderr.contains(output), "{args:?}: {}", done.stderr);
     }
 }

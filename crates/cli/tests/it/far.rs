@@ -31,9 +31,9 @@ fn a_normal_anywhere_is_right_or_not_trusted() {
             continue;
         }
         trusted += 1;
-        let told = |name: &str| fit["parameters"][0][name].as_f64().expect("a number");
+        let output = |name: &str| fit["parameters"][0][name].as_f64().expect("a number");
         // Of 4000 draws: five standard errors of a mean, and of a standard deviation.
-        let (mean, sd) = (told("mean"), told("sd"));
+        let (mean, sd) = (output("mean"), output("sd"));
         assert!(
             (mean - location).abs() < 0.08 * scale,
             "{location} {scale}: mean {mean}"

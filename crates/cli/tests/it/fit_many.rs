@@ -52,8 +52,8 @@ fn a_table_is_the_same_for_any_number_of_workers() {
     let line = prepared(&desk, 4);
     let run = |workers: &str, out: &str| {
         let folder = desk.path(out);
-        let place = folder.display().to_string();
-        let more = ["--workers", workers, "--out", &place];
+        let path = folder.display().to_string();
+        let more = ["--workers", workers, "--out", &path];
         jensen(line.iter().map(String::as_str).chain(more)).expect(4);
         table(&folder)
     };

@@ -1,4 +1,4 @@
-//! What the command was attacked with, and still stands: each fall that the book's page on hardening counts.
+//! Attacks that the command once failed: each failure that the book's page on hardening counts.
 
 use std::fs;
 use std::io::Write;
@@ -20,7 +20,7 @@ fn refused(desk: &Desk, source: &str, flags: &[&str]) -> String {
 }
 
 #[test]
-fn sizes_that_cannot_be_are_errors_with_a_place() {
+fn sizes_that_cannot_be_are_errors_with_a_location() {
     let desk = Desk::new();
     for source in [
         "parameters { cholesky_factor_cov[2, 3] L; } model { L[1, 1] ~ normal(0, 1); }",
@@ -70,7 +70,7 @@ fn finished(desk: &Desk) -> String {
 }
 
 #[test]
-fn a_flipped_bit_is_told() {
+fn a_flipped_bit_is_output() {
     let desk = Desk::new();
     let out = finished(&desk);
     let draws = ["draws", &out, "--draws", "5"];
@@ -125,7 +125,7 @@ fn an_archive_of_another_fit_is_refused() {
     jensen(draws).expect(0);
 }
 
-/// Whoever reads JSON gets an object however a command ends.
+/// With `--json`, a command writes an object however it ends.
 #[test]
 fn a_fit_that_cannot_start_prints_an_object() {
     let desk = Desk::new();
@@ -350,10 +350,10 @@ fn a_stop_before_the_first_state_leaves_what_was_there() {
         }
         std::thread::sleep(Duration::from_millis(50));
         let id = child.id().to_string();
-        let told = std::process::Command::new("kill")
+        let output = std::process::Command::new("kill")
             .args(["-INT", &id])
             .status();
-        assert!(told.expect("it can be interrupted").success());
+        assert!(output.expect("it can be interrupted").success());
         assert_eq!(child.wait().expect("it ends").code(), Some(130));
     };
     interrupted();
@@ -635,8 +635,8 @@ fn few_threads_are_one_error_or_enough() {
             &format!("ulimit -u {threads}"),
             &["fit", &model, "-q", "--draws", "50"],
         );
-        let told = code == Some(2) && said.lines().count() == 1 && said.contains("`ulimit -u`");
-        assert!(told || code == Some(0), "{threads}: {code:?} {said}");
+        let output = code == Some(2) && said.lines().count() == 1 && said.contains("`ulimit -u`");
+        assert!(output || code == Some(0), "{threads}: {code:?} {said}");
     }
 }
 
@@ -697,7 +697,7 @@ fn small_corpus(desk: &Desk) -> String {
     corpus
 }
 
-/// What is done to a corpus, and what is then said.
+/// Damage to a corpus, and the message that follows.
 #[cfg(all(feature = "topics", target_os = "linux"))]
 type Change = (&'static str, fn(&Path));
 
@@ -749,9 +749,9 @@ fn a_corpus_that_changes_under_a_fit_is_one_error() {
         }
         change(Path::new(&corpus));
         let done = child.wait_with_output().expect("it ends");
-        let told = String::from_utf8_lossy(&done.stderr);
-        assert_eq!(done.status.code(), Some(3), "{said}: {told}");
-        assert!(told.contains(said), "{told}");
+        let output = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(3), "{said}: {output}");
+        assert!(output.contains(said), "{output}");
         assert!(!desk.path("run/fit.json").exists());
     }
 }

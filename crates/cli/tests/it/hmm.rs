@@ -81,7 +81,7 @@ fn states_of_several_sequences_are_found() {
         assert_eq!(*state, expected + 1);
         assert!(p[expected] > 0.99);
     }
-    // Rows of sequences in turn are the same sequences, and are told in the order of the table.
+    // Rows of sequences in turn are the same sequences, and are output in the order of the table.
     let (mixed, levels) = strides(&desk, "mixed.csv", true);
     let turned = jensen(["hmm", "predict", &out, &mixed]).expect(0).stdout;
     assert!(turned.contains("\n1,ann,") && turned.contains("\n2,bob,"));
@@ -157,11 +157,11 @@ fn the_years_of_disasters_end() {
 }
 
 #[test]
-fn what_chains_cannot_have_is_told() {
+fn what_chains_cannot_have_is_output() {
     let desk = Desk::new();
     let (file, _) = strides(&desk, "rows.csv", false);
     let counts = desk.file("counts.csv", "a,b\n1,2\n0,3\n2,2\n");
-    for (args, told, code) in [
+    for (args, output, code) in [
         (vec![&*file, "-k", "2", "--sequence", "runner"], "runner", 3),
         (vec![&*file, "-k", "2"], "walker", 3),
         (
@@ -190,7 +190,7 @@ fn what_chains_cannot_have_is_told() {
         (vec![&*counts, "-k", "9"], "ask for fewer", 3),
     ] {
         let done = jensen([&["hmm", "fit"], &args[..]].concat()).expect(code);
-        assert!(done.stderr.contains(told), "{args:?}: {}", done.stderr);
+        assert!(done.stderr.contains(output), "{args:?}: {}", done.stderr);
     }
     let fit = [
         "hmm",

@@ -111,7 +111,7 @@ fn a_component_that_the_model_tells_apart_has_no_other_labelling() {
 }
 
 #[test]
-fn a_quantity_with_two_modes_of_its_own_is_not_told_in_one_of_them() {
+fn a_quantity_with_two_modes_of_its_own_is_not_output_in_one_of_them() {
     let program = "
         parameters { vector[3] x; real z; }
         model {

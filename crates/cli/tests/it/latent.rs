@@ -225,7 +225,7 @@ fn words_counts_and_groups() {
 }
 
 #[test]
-fn mistakes_are_told_where_they_are() {
+fn mistakes_are_output_where_they_are() {
     let desk = Desk::new();
     let file = desk.file("t.csv", "a,b,y\n1,2,0\n3,x,1\n5,6,1\n");
     let twos = desk.file("u.csv", "a,y\n1,0\n3,1\n5,2\n");
@@ -381,8 +381,8 @@ fn hyperparameters_are_learnt_unless_they_are_fixed() {
     assert_eq!(hyper(&t, "likelihood.degrees"), (5.0, false));
     assert!(hyper(&t, "likelihood.scale").1 && hyper(&t, "likelihood.scale").0 < 0.3);
     let refused = ["latent", "fit", "--resume", &out, "--restarts", "3"];
-    let told = jensen(refused).expect(2).stderr;
-    assert!(told.contains("--fixed"), "{told}");
+    let output = jensen(refused).expect(2).stderr;
+    assert!(output.contains("--fixed"), "{output}");
     // The page shows the data.
     let page = fs::read_to_string(desk.path("curve").join("report.html")).unwrap();
     assert!(page.contains("The data and the fit"));
@@ -566,7 +566,7 @@ fn raw_columns_are_measured_and_a_plain_model_is_asked() {
 fn columns_that_a_likelihood_does_not_use_are_refused() {
     let desk = Desk::new();
     let file = desk.file("t.csv", "x,n,y\n1,2,0\n3,4,1\n5,6,2\n");
-    for (likelihood, flag, told) in [
+    for (likelihood, flag, output) in [
         ("gaussian", "--exposure", "`gaussian` has no exposure"),
         (
             "poisson",
@@ -588,7 +588,7 @@ fn columns_that_a_likelihood_does_not_use_are_refused() {
         ])
         .expect(2);
         assert!(
-            done.stderr.contains(flag) && done.stderr.contains(told),
+            done.stderr.contains(flag) && done.stderr.contains(output),
             "{}",
             done.stderr
         );
@@ -596,7 +596,7 @@ fn columns_that_a_likelihood_does_not_use_are_refused() {
 }
 
 #[test]
-fn a_walk_on_values_that_lie_close_is_told_to_be_coarser() {
+fn a_walk_on_values_that_lie_close_is_output_to_be_coarser() {
     let desk = Desk::new();
     let rows: String = (0..300u32)
         .map(|i| {
@@ -607,19 +607,19 @@ fn a_walk_on_values_that_lie_close_is_told_to_be_coarser() {
             )
         })
         .collect();
-    let told = |name: &str, more: &str| {
+    let output = |name: &str, more: &str| {
         let file = desk.file(name, &format!("x,y\n{rows}{more}"));
         let base = ["latent", "fit", "--likelihood", "gaussian"];
         let walk = ["--prior", "rw2(on=x)", "--data", &file];
         jensen([&base[..], &walk].concat()).expect(3).stderr
     };
-    let uneven = told("uneven.csv", "");
+    let uneven = output("uneven.csv", "");
     assert!(
         uneven.contains("none of the evenly spaced nodes")
             && uneven.contains("round the column, or set `step`"),
         "{uneven}"
     );
-    let close = told("close.csv", "3,0\n3.00001,1\n");
+    let close = output("close.csv", "3,0\n3.00001,1\n");
     assert!(
         close.contains("evenly spaced nodes for 302 rows; round the column, or set `step`"),
         "{close}"
@@ -631,10 +631,10 @@ fn a_walk_on_values_that_lie_close_is_told_to_be_coarser() {
     let file = desk.file("r.csv", &format!("x,y\n{}", rounded.collect::<String>()));
     let walk = ["--prior", "rw2(on=x)", "--memory-limit", "1MiB"];
     let base = ["latent", "fit", "--likelihood", "gaussian", "--data", &file];
-    let told = jensen([&base[..], &walk].concat()).expect(3).stderr;
+    let output = jensen([&base[..], &walk].concat()).expect(3).stderr;
     assert!(
-        told.contains("a fit of 300 rows under this prior"),
-        "{told}"
+        output.contains("a fit of 300 rows under this prior"),
+        "{output}"
     );
 }
 

@@ -1,4 +1,4 @@
-//! What `jensen latent fit` says of data that it cannot use, or can with a remedy.
+//! Messages of `jensen latent fit` about data that it cannot use, or can with a remedy.
 
 use crate::common::{Desk, jensen};
 
@@ -29,7 +29,7 @@ fn npy(shape: &str, numbers: &[f64]) -> Vec<u8> {
     clippy::too_many_lines,
     reason = "a rule list: files and what is said of them"
 )]
-fn what_cannot_be_used_is_refused_with_its_place() {
+fn what_cannot_be_used_is_refused_with_its_location() {
     let desk = Desk::new();
     for (name, text) in [
         ("empty.csv", ""),
@@ -264,7 +264,7 @@ fn what_cannot_be_used_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_has_a_remedy_is_fitted_and_the_remedy_is_told() {
+fn what_has_a_remedy_is_fitted_and_the_remedy_is_output() {
     let desk = Desk::new();
     for (name, text) in [
         ("repeat.csv", "x,y\n0.1,0\n0.1,1\n0.3,1\n0.3,1\n"),

@@ -1,4 +1,4 @@
-//! What somebody does in the first hour: a table with words, starts, labels, and a look at what is done.
+//! The steps of a new user's first hour: a table with words, starts, labels, and a look at what is done.
 
 use std::fmt::Write;
 
@@ -52,10 +52,10 @@ fn words_of_new_data_mean_what_they_meant_in_the_fit() {
     };
     // Alone, the first word of the alphabet would be the first group.
     ask("oak\noak\nbeech\n").expect(0);
-    let told = crate::common::read_json(std::path::Path::new(&summary));
+    let output = crate::common::read_json(std::path::Path::new(&summary));
     for (row, expected) in [30.0, 30.0, 20.0].into_iter().enumerate() {
-        let mean = told[row]["mean"].as_f64().unwrap();
-        assert!((mean - expected).abs() < 0.5, "{told}");
+        let mean = output[row]["mean"].as_f64().unwrap();
+        assert!((mean - expected).abs() < 0.5, "{output}");
     }
     let refused = ask("oak\nelm\n").expect(3).stderr;
     assert!(refused.contains("elm"), "{refused}");

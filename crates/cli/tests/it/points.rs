@@ -148,7 +148,7 @@ fn lines(desk: &Desk) -> String {
 }
 
 #[test]
-fn starts_at_points_find_all_factors_and_what_is_left_is_told() {
+fn starts_at_points_find_all_factors_and_what_is_left_is_output() {
     let desk = Desk::new();
     let data = lines(&desk);
     let fit = |k: &str, more: &[&str], code| {

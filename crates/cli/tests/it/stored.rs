@@ -43,7 +43,7 @@ fn name(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// What every `fit.json` has.
+/// The keys of every `fit.json`.
 #[track_caller]
 fn judged(folder: &Path) -> Value {
     let fit = read_json(&folder.join("fit.json"));

@@ -27,15 +27,15 @@ fn idx(extents: &[u32], levels: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Images of 6 × 6 pixels: a bright bar, lying or upright, at one of six places.
+/// Images of 6 × 6 pixels: a bright bar, lying or upright, at one of six positions.
 fn bars(count: u32, seed: u64) -> Vec<u8> {
     let mut dice = Dice(seed);
     let mut levels = Vec::new();
     for _ in 0..count {
-        let (place, lying) = (dice.below(6), dice.below(2) == 0);
+        let (position, lying) = (dice.below(6), dice.below(2) == 0);
         for y in 0..6 {
             for x in 0..6 {
-                let on = if lying { y == place } else { x == place };
+                let on = if lying { y == position } else { x == position };
                 levels.push(if on {
                     230 + dice.below(26) as u8
                 } else {
@@ -560,7 +560,7 @@ fn wake_sleep_trains_both_networks_and_goes_on_to_the_same_bits() {
 }
 
 #[test]
-fn bad_data_are_refused_by_place() {
+fn bad_data_are_refused_by_location() {
     let desk = Desk::new();
     let (train, _) = images(&desk);
     let bytes = fs::read(&train).unwrap();

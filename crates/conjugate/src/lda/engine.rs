@@ -1,4 +1,4 @@
-//! Latent Dirichlet allocation as an engine: the local steps of a batch are those of its shards, whose statistics make the
+//! Latent Dirichlet allocation as an engine: its shards make the local steps of a batch, and their statistics make the
 //! global step.
 
 use jensen_math::simd::Simd;
@@ -27,11 +27,11 @@ pub struct LdaEngine<'a> {
     settings: LdaSettings,
     spec: Spec,
     shards: Box<dyn Shards + 'a>,
-    /// Where each shard ends.
+    /// The end of each shard.
     ends: Vec<usize>,
-    /// Of the last batch, all shards together.
+    /// For the last batch, all shards together.
     part: Part,
-    /// Why the shards did not answer.
+    /// The reason why the shards did not answer.
     lost: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl<'a> LdaEngine<'a> {
         Self::with_shards(documents, heldout, settings, simd, Box::new(shards))
     }
 
-    /// The same, whose local steps and scores are made by `shards`.
+    /// The same, with local steps and scores made by `shards`.
     pub fn with_shards(
         documents: &'a dyn Documents,
         heldout: Option<&'a dyn Documents>,
@@ -68,7 +68,7 @@ impl<'a> LdaEngine<'a> {
         }
     }
 
-    /// The same, which scores at most so many held-out documents along the run.
+    /// The same, with at most this number of held-out documents scored during the run.
     pub fn scoring(self, most: usize) -> Self {
         Self {
             scored: self.scored.min(most),
@@ -76,12 +76,12 @@ impl<'a> LdaEngine<'a> {
         }
     }
 
-    /// The bounds of the documents of the last batch; 0 for those without words.
+    /// The bounds of the documents of the last batch; 0 for documents without words.
     pub(crate) fn bounds(&self) -> &[f64] {
         &self.part.bounds
     }
 
-    /// The inverse temperatures of the documents of the last batch, where their bounds were asked for.
+    /// The inverse temperatures of the documents of the last batch, if their bounds were requested.
     pub(crate) fn inverses(&self) -> &[f64] {
         &self.part.inverses
     }
@@ -109,15 +109,16 @@ impl<'a> LdaEngine<'a> {
         Some(Completion::of(&scores))
     }
 
-    /// Document completion over all held-out documents, where there are any.
+    /// Document completion over all held-out documents, if there are any.
     pub(crate) fn whole_completion(&mut self, topics: &Topics) -> Option<Completion> {
         let count = self.heldout?.len();
         self.completion(&LdaGlobals::of(topics), count)
     }
 
-    /// A stochastic step of Minka's fixed points for the Dirichlet parameters that are learned (Minka 2000, Eq. 55): with
-    /// weight ρ, α_k becomes α_k Σ_d [ψ(γ_dk) − ψ(α_k)] / Σ_d [ψ(Σγ_d) − ψ(Σα)], and η likewise of all λ. Topics that are
-    /// still alike are in all documents and would have α grow without end, so the first pass learns neither.
+    /// A stochastic step of Minka's fixed points for the Dirichlet parameters that are learned (Minka 2000, Eq. 55):
+    /// with weight ρ, α_k becomes α_k Σ_d [ψ(γ_dk) − ψ(α_k)] / Σ_d [ψ(Σγ_d) − ψ(Σα)], and η likewise of all λ. Topics
+    /// that are still alike occur in all documents and would let α grow without limit, so the first pass learns neither
+    /// parameter.
     fn learn(&self, globals: &mut LdaGlobals, rho: f64) {
         let per_pass = self.documents.len().div_ceil(self.settings.batch).max(1) as u64;
         globals.steps += 1;
@@ -148,7 +149,7 @@ impl<'a> LdaEngine<'a> {
         }
     }
 
-    /// Why the shards did not answer, once they did not.
+    /// The reason why the shards did not answer, if they failed.
     pub(crate) fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
     }
@@ -161,8 +162,8 @@ const ETA_A_PASS: u64 = 5;
 
 /// Σ_kv E[ψ(λ_kv) − ψ(η)] / (V Σ_k [ψ(Σ_v λ_kv) − ψ(Vη)]).
 ///
-/// Where inference is collapsed, m = λ − η is a mean of counts, and the expectation is that over a count that is 0 with
-/// probability exp(−m), as one of many unlikely tokens is: see [`Solver::excess`](super::local::Solver::excess).
+/// With collapsed inference, m = λ − η is a mean of counts, and the expectation is over a count that is 0 with
+/// probability exp(−m), as for many unlikely tokens: see [`Solver::excess`](super::local::Solver::excess).
 fn eta_ratio(globals: &LdaGlobals, spec: &Spec) -> f64 {
     let (topics, eta, decay, simd) = (globals.topics, globals.eta, globals.decay, spec.simd);
     let base = special::digamma(eta);
@@ -228,7 +229,7 @@ impl Engine for LdaEngine<'_> {
             return None;
         }
         globals.with_alpha(self.settings.alpha());
-        let (shares, places) = shares(&self.ends, batch);
+        let (shares, positions) = shares(&self.ends, batch);
         let ask = Ask {
             spec: self.spec,
             globals,
@@ -242,8 +243,8 @@ impl Engine for LdaEngine<'_> {
         if measure.bound {
             for values in [&mut self.part.bounds, &mut self.part.inverses] {
                 let by_shard = std::mem::replace(values, vec![0.0; batch.len()]);
-                for (&place, value) in places.iter().zip(by_shard) {
-                    values[place] = value;
+                for (&position, value) in positions.iter().zip(by_shard) {
+                    values[position] = value;
                 }
             }
         }

@@ -23,13 +23,13 @@ use crate::ends::Ends;
 use crate::engine::{Engine, Heat, Measure};
 use crate::temper::Temper;
 
-/// What to fit.
+/// The inputs of a fit.
 pub struct LdaJob<'a> {
     /// The documents to learn from.
     pub documents: &'a dyn Documents,
     /// Documents to score by along the run; they are not learned from.
     pub heldout: Option<&'a dyn Documents>,
-    /// How many of them are scored along the run, the first ones; at its end all are.
+    /// Number of documents scored during the run, the first ones; at its end all are.
     pub scored: usize,
     /// Topics to go on from, over the same vocabulary or the beginning of it.
     pub start: Option<&'a Topics>,
@@ -46,28 +46,29 @@ pub struct LdaJob<'a> {
 pub struct LdaFit {
     /// q(β).
     pub topics: Topics,
-    /// The evidence lower bound of the untempered model in nats, estimated from a random sample of the documents, whose
-    /// q(θ) and q(z) are optimised for it.
+    /// The evidence lower bound at T = 1 in nats, estimated from a random sample of the documents, with q(θ) and q(z)
+    /// optimised for it.
     pub elbo: f64,
     /// Its standard error: that of the sample.
     pub elbo_se: f64,
-    /// The last temperature, 1 / E[1/T]; for local tempering that of the last batch's mean inverse temperature.
+    /// The last temperature, 1 / E[1/T]; for local tempering, the mean inverse temperature of the last batch.
     pub temperature: f64,
-    /// Where an inferred global temperature came to rest: the end that was kept and, where two were looked for, the other.
+    /// The final value of an inferred global temperature: the chosen end and, if there were two, the other.
     pub rests: Vec<Rest>,
-    /// The temperature of each document, where documents have their own and these are not 1 for all; NaN for those without words.
+    /// The temperature of each document, where documents have their own and these are not 1 for all; NaN for documents
+    /// without words.
     pub temperatures: Vec<f64>,
     /// The score of all held-out documents.
     pub completion: Option<Completion>,
     /// Seconds that the bound and this score took.
     pub evaluate_seconds: f64,
-    /// Documents that were learned from, counted again in every pass.
+    /// Training documents, counted again in every pass.
     pub documents: u64,
-    /// Empty documents that were skipped, counted likewise.
+    /// Skipped empty documents, counted likewise.
     pub skipped: u64,
 }
 
-/// An end of a run whose global temperature is inferred.
+/// One of the ends of a run with an inferred global temperature.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rest {
     /// 1 / E[1/T].
@@ -79,7 +80,7 @@ pub struct Rest {
     pub tempered_elbo_se: f64,
 }
 
-/// Why topics could not be fitted.
+/// The reason why topics could not be fitted.
 #[derive(Debug)]
 pub enum LdaError {
     /// The settings, the documents or the start do not go together; one sentence for the user.
@@ -105,13 +106,13 @@ impl std::error::Error for LdaError {}
 const ELBO_SAMPLE: usize = 2000;
 const SAMPLE: Purpose = Purpose::new("sample for the bound");
 
-/// How many iterations a job takes: for the caller's budget.
+/// The number of iterations of a job, for the caller's budget.
 pub fn planned_iterations(documents: usize, settings: &LdaSettings) -> u64 {
     let per_pass = documents.div_ceil(settings.batch.max(1)).max(1) as f64;
     ((settings.passes * per_pass).ceil() as u64).max(1)
 }
 
-/// What a checkpoint of a job must agree with.
+/// The identity that a checkpoint of a job must match.
 pub fn identity(job: &LdaJob<'_>) -> Identity {
     Identity {
         algorithm: "lda".to_owned(),
@@ -125,14 +126,14 @@ pub fn identity(job: &LdaJob<'_>) -> Identity {
 
 /// Fits topics by stochastic variational inference under the loop's control.
 ///
-/// One iteration is one minibatch; the trace has `pass`, `temperature`, `step_size`, `sweeps` (mean number of sweeps over
-/// a document's words) and `unconverged` (documents whose local step was cut off). The run ends by itself when the
-/// planned passes are done, with [`Status::BudgetReached`](jensen_run::Status::BudgetReached): stochastic steps have no
-/// stopping rule of their own. Scoring and the bound come after the last iteration, so that the last trace line's
-/// seconds are those of training alone (without scores in between).
+/// One iteration is one minibatch; the trace has `pass`, `temperature`, `step_size`, `sweeps` (mean number of sweeps
+/// over a document's words) and `unconverged` (documents whose local step was cut off). The run ends after the planned
+/// passes, with [`Status::BudgetReached`](jensen_run::Status::BudgetReached): stochastic steps have no stopping rule.
+/// Scoring and the bound come after the last iteration, so the seconds of the last trace line cover only training
+/// (without scores in between).
 ///
 /// # Errors
-/// When settings, documents and start do not go together, or a checkpoint belongs to another run.
+/// Fails if settings, documents and start do not go together, or a checkpoint belongs to another run.
 pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit>, LdaError> {
     let shards = LocalShards::new(
         job.documents,
@@ -142,10 +143,10 @@ pub fn fit(job: &LdaJob<'_>, control: &mut Control<'_>) -> Result<Outcome<LdaFit
     fit_on(job, Box::new(shards), control)
 }
 
-/// As [`fit`], with the local steps made by `shards`, to the same bits.
+/// As [`fit`], with local steps by `shards`, to the same bits.
 ///
 /// # Errors
-/// As [`fit`], and where the shards do not answer: the last checkpoint is of the last whole step.
+/// The errors of [`fit`], and shards that do not answer; the last checkpoint is then that of the last complete step.
 pub fn fit_on<'a>(
     job: &'a LdaJob<'a>,
     shards: Box<dyn Shards + 'a>,
@@ -226,7 +227,7 @@ pub fn fit_on<'a>(
     })
 }
 
-/// The outcome of a run with its ends in a list.
+/// The outcome of a run with the list of its ends.
 fn with_ends<T>(outcome: Outcome<T>, list: impl FnOnce(T) -> Vec<State>) -> Outcome<Vec<State>> {
     Outcome {
         output: outcome.output.map(list),
@@ -261,7 +262,7 @@ fn better(
     (state, rests)
 }
 
-/// The bound of the tempered model at an end, where one temperature for all is inferred.
+/// The bound of the tempered model at an end, with one inferred temperature for all.
 fn rest(
     engine: &mut LdaEngine<'_>,
     state: &mut State,
@@ -280,7 +281,7 @@ fn rest(
     })
 }
 
-/// The temperatures of all documents at the end of a run that infers them; none where all are 1.
+/// The temperatures of all documents at the end of a run that infers them; none if all are 1.
 fn temperatures(engine: &mut LdaEngine<'_>, state: &mut State, settings: &LdaSettings) -> Vec<f64> {
     let (Temper::Local(local), Some(table)) = (&settings.temper, &state.table) else {
         return Vec::new();

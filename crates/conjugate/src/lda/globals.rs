@@ -1,9 +1,9 @@
-//! λ of a fit under way: rows by term, decayed all at once by one number.
+//! λ during a fit: rows by term, all decayed by one number.
 //!
-//! A stochastic step is λ − η ← (1 − ρ)(λ − η) + ρ · scale · S with S zero outside the words of the batch. Held as
-//! λ = η + decay · mass, the first term is a multiplication of `decay` and the second touches the batch's rows alone, so
-//! that a step costs nothing for the rest of the vocabulary. Before `decay` leaves the range in which single precision
-//! keeps its digits, it is multiplied into the rows.
+//! A stochastic step is λ − η ← (1 − ρ)(λ − η) + ρ · scale · S with S zero outside the words of the batch. It is stored
+//! as λ = η + decay · mass. The first term is then a multiplication of `decay`, and the second changes only the rows of
+//! the batch, so a step costs nothing for the rest of the vocabulary. Before `decay` leaves the range with full single
+//! precision, it is multiplied into the rows.
 
 use jensen_math::rng::{Purpose, fill_normals};
 use jensen_math::simd::Simd;
@@ -19,7 +19,7 @@ use super::topics::Topics;
 pub struct LdaGlobals {
     pub(crate) topics: usize,
     pub(crate) terms: usize,
-    /// Dirichlet parameters of topic proportions, one a topic.
+    /// Dirichlet parameters of topic proportions, one per topic.
     pub(crate) alpha: Vec<f64>,
     pub(crate) eta: f64,
     /// Padded number of topics.
@@ -33,7 +33,7 @@ pub struct LdaGlobals {
     pub(crate) totals: Vec<f64>,
 }
 
-/// Terms that are summed together, so that sums do not depend on the number of threads.
+/// Number of terms that are summed together, so that sums do not depend on the number of threads.
 pub(crate) const CHUNK: usize = 64;
 
 /// Below it, the decay is multiplied into the rows.
@@ -61,7 +61,7 @@ impl LdaGlobals {
         Self::of_mass(alpha, terms, eta, mass)
     }
 
-    /// Globals whose λ − η is `mass`, V rows over padded topics.
+    /// Globals with λ − η given by `mass`, V rows over padded topics.
     pub(crate) fn of_mass(alpha: Vec<f64>, terms: usize, eta: f64, mass: Vec<f32>) -> Self {
         let topics = alpha.len();
         let mut globals = Self {
@@ -94,7 +94,7 @@ impl LdaGlobals {
         Self::of_mass(from.alpha.clone(), from.terms, from.eta, mass)
     }
 
-    /// Globals of their parts, of whose λ only the sums are here.
+    /// Globals from their parts, with only the sums of λ.
     pub(crate) fn without_rows(
         alpha: Vec<f64>,
         terms: usize,
@@ -138,7 +138,7 @@ impl LdaGlobals {
         }
     }
 
-    /// Sums the rows anew, by chunks of fixed size.
+    /// Sums the rows again, by chunks of fixed size.
     fn total(&mut self) {
         let (topics, stride) = (self.topics, self.stride);
         let parts: Vec<Vec<f64>> = self

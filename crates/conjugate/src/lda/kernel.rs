@@ -6,7 +6,7 @@ use super::powers::{Grid, Knots};
 use jensen_math::simd::{F32x16, LANES32};
 use jensen_math::{simd32_fn, vmath::single};
 
-/// What takes the place of E log β in padding: its exponential is 0 at every temperature in use.
+/// The value of E log β in padding: its exponential is 0 at every temperature in use.
 const NOWHERE: f32 = -1e30;
 
 /// Smallest normaliser of responsibilities; row-scaled probabilities below it are lost to single precision anyway.
@@ -15,7 +15,7 @@ const TINY: f32 = 1e-30;
 /// A topic is given up when its factor t is below this share of the largest …
 const FAINT: f32 = 1e-9;
 
-/// … and its share of the document below this share of α, so that its factor is as small as it will ever be.
+/// … and its share of the document is below this share of α, so its factor has nearly reached its limit.
 const UNUSED: f32 = 1e-4;
 
 /// Number of topics that are worked on at once.
@@ -32,7 +32,7 @@ fn exp_or_zero<V: F32x16>(x: V) -> V {
     V::select(x.lt(V::splat(-87.0)), V::zero(), single::exp(x))
 }
 
-/// See [`weights`]; a factor is 0 where it is faint and γ below `slack` times α. Returns how many are positive.
+/// See [`weights`]; a factor is 0 if it is faint and γ below `slack` times α. Returns how many are positive.
 #[inline(always)]
 fn exponentials<V: F32x16>(
     gamma: &[f32],
@@ -154,8 +154,8 @@ simd32_fn! {
         }
     }
 
-    /// A word's turn in collapsed inference: φ_k ∝ (γ_k − φ_k) B_k, its tokens but one among those that γ counts, and γ
-    /// with the new φ in place of the old. Padding of B holds 0, and so does that of φ and γ.
+    /// The update of a word in collapsed inference: φ_k ∝ (γ_k − φ_k) B_k, its tokens except one among those that γ
+    /// counts, and γ with the new φ instead of the old. Padding of B holds 0, and so does that of φ and γ.
     pub(crate) fn reassign<V>(row: &[f32], count: f32, phi: &mut [f32], gamma: &mut [f32]) {
         let stride = row.len();
         assert!(stride.is_multiple_of(WIDTH) && phi.len() == stride && gamma.len() == stride);
@@ -306,7 +306,8 @@ simd32_fn! {
         exponentials::<V>(gamma, gamma, 0.0, inverse, largest.largest(), t);
     }
 
-    /// The last look at a document: `out[v, k] = (τ n_v / norm_v) t_k B_vk`, the weighed expected counts, with fresh norms.
+    /// The last update of a document: `out[v, k] = (τ n_v / norm_v) t_k B_vk`, the weighed expected counts, with fresh
+    /// norms.
     pub(crate) fn expected_counts<V>(
         rows: &[f32],
         counts: &[f32],
@@ -385,7 +386,7 @@ simd32_fn! {
         sum.sum()
     }
 
-    /// `out = log x`, and [`NOWHERE`] for what vanished.
+    /// `out = log x`, and [`NOWHERE`] for vanished values.
     pub(crate) fn logarithms<V>(x: &[f32], out: &mut [f32]) {
         assert!(x.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -421,8 +422,8 @@ simd32_fn! {
         }
     }
 
-    /// `out[m] += g[m] · (Γ(x + s_m) / Γ(x) − base[m])`: one topic's share of a document's tempered normaliser beyond
-    /// that of a topic without words.
+    /// `out[m] += g[m] · (Γ(x + s_m) / Γ(x) − base[m])`: the share of one topic in a document's tempered normaliser,
+    /// minus that of a topic without words.
     pub(crate) fn add_gamma_ratios<V>(x: f32, s: &[f32], base: &[f32], g: &[f32], out: &mut [f32]) {
         assert!(s.len() == out.len() && g.len() == out.len() && base.len() == out.len());
         assert!(out.len().is_multiple_of(WIDTH));
@@ -437,9 +438,9 @@ simd32_fn! {
         }
     }
 
-    /// `out[m] += Σ_columns powers[topic, m] · (Γ(γ + s_m) / Γ(γ) − base[m])` over the columns whose γ exceeds `from`: the
-    /// tempered normaliser of a document beyond that of one without words. The ratios are interpolated between `knots`.
-    /// `active` names the columns' topics; when it is empty they are all topics in order.
+    /// `out[m] += Σ_columns powers[topic, m] · (Γ(γ + s_m) / Γ(γ) − base[m])` over the columns whose γ exceeds `from`:
+    /// the tempered normaliser of a document minus that of one without words. The ratios are interpolated between
+    /// `knots`. `active` names the columns' topics; when it is empty they are all topics in order.
     pub(crate) fn add_normalisers<V>(
         gamma: &[f32],
         active: &[u32],
@@ -513,7 +514,8 @@ simd32_fn! {
         }
     }
 
-    /// `out += n log(1 − φ)`: of n tokens that are in a topic with probability φ each, the log probability that none is.
+    /// `out += n log(1 − φ)`: for n tokens that are in a topic with probability φ each, the log probability that none
+    /// is.
     pub(crate) fn add_log_absent<V>(phi: &[f32], count: f32, out: &mut [f32]) {
         assert!(phi.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {
@@ -526,8 +528,8 @@ simd32_fn! {
         }
     }
 
-    /// `out = E[ψ(α + n) − ψ(α)]` of a count n with mean γ − α that is 0 with probability exp(out): P(n > 0) times the
-    /// difference at the mean of a count that is not 0.
+    /// `out = E[ψ(α + n) − ψ(α)]` for a count n with mean γ − α that is 0 with probability exp(out): P(n > 0) times the
+    /// difference at the mean of a nonzero count.
     pub(crate) fn collapsed_excess<V>(gamma: &[f32], alpha: &[f32], out: &mut [f32]) {
         assert!(gamma.len() == out.len() && alpha.len() == out.len() && out.len().is_multiple_of(WIDTH));
         for j in (0..out.len()).step_by(WIDTH) {

@@ -5,9 +5,10 @@
 //! al. 2016, supplement B.2; its Eq. 19 prints n_v in the exponent, but the model has one assignment a token). A factor
 //! common to all topics cancels: t_k ∝ exp(τ ψ(γ_k)) needs one digamma and one exponential a topic.
 //!
-//! Topics that a document does not use end at γ_k = α, where t_k, relative to the largest, is below the smallest number of
-//! single precision for small α. They can never come back, as the updates multiply by t_k; so the rows are packed to the other topics as soon
-//! as half of them are gone. This changes no result and makes most iterations cheap.
+//! Topics that a document does not use end at γ_k = α, where t_k, relative to the largest, is below the smallest number
+//! of single precision for small α. They can never return, because the updates multiply by t_k, so the rows are packed
+//! to the remaining topics as soon as half of them have vanished. This changes no result and makes most iterations
+//! cheap.
 
 use jensen_math::simd::Simd;
 use jensen_math::special;
@@ -18,13 +19,13 @@ use super::kernel::{WIDTH, padded};
 use super::powers::{Grid, Knots, PowerTable};
 use super::settings::{Inference, LdaSettings, LearnAlpha, LocalRule};
 
-/// What all local steps of a model share.
+/// The common input of all local steps of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spec {
     pub simd: Simd,
     pub topics: usize,
     pub inference: Inference,
-    /// Whether [`Part::excess`](super::shards::Part) is wanted.
+    /// Whether [`Part::excess`](super::shards::Part) is requested.
     pub learns: bool,
     pub rule: LocalRule,
 }
@@ -63,7 +64,7 @@ impl Prior {
         }
     }
 
-    /// The smallest, which all are where they are alike.
+    /// The smallest, which is the common one if all are alike.
     fn least(&self) -> f32 {
         self.alpha.last().copied().unwrap_or(1.0)
     }
@@ -80,7 +81,7 @@ pub(crate) struct Rows<'a> {
     pub maxima: &'a [f32],
 }
 
-/// What a local temperature needs.
+/// The input of local temperatures.
 #[derive(Clone, Copy)]
 pub(crate) struct LocalHeat<'a> {
     /// The inverse temperatures to choose from.
@@ -95,7 +96,7 @@ pub(crate) struct LocalHeat<'a> {
     pub base: &'a [f32; WIDTH],
 }
 
-/// What a local step found.
+/// The result of a local step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Found {
     /// τ in use at the end.
@@ -104,14 +105,14 @@ pub(crate) struct Found {
     pub tokens: f64,
     /// Number of sweeps over the words.
     pub sweeps: usize,
-    /// Whether the rule was met.
+    /// Whether the stopping rule was satisfied.
     pub converged: bool,
-    /// E_q[log p(w, z | θ, β)] of a document with a temperature of its own, when asked for.
+    /// E_q[log p(w, z | θ, β)] of a document with its own temperature, if requested.
     pub energy: f64,
-    /// E_q[log p(z | θ)] of a document without one, when the energy is asked for: words are added up by the batch.
+    /// E_q[log p(z | θ)] of a document without one, if the energy is requested: the batch adds up the words.
     pub topic_energy: f64,
-    /// The document's share of the bound at temperature 1/τ, when asked for:
-    /// τ E log p(w, z | θ, β) + H(z) − KL(q(θ) ‖ p(θ)).
+    /// The document's share of the bound at temperature 1/τ, if requested: τ E log p(w, z | θ, β) + H(z) − KL(q(θ) ‖
+    /// p(θ)).
     pub bound: f64,
 }
 
@@ -138,22 +139,23 @@ pub(crate) struct Solver {
     pub stride: usize,
 }
 
-/// Weights of words that no live topic explains end here, so that sums of them stay finite.
+/// Smallest weight of words that no live topic explains, so that their sums stay finite.
 const LARGEST_WEIGHT: f32 = 1e33;
-/// Rounds of sweeps with a local temperature inferred after each but the last.
+/// Number of blocks of sweeps, with a local temperature inferred after each except the last.
 const HEAT_ROUNDS: usize = 4;
-/// Sweeps in a round that is not the last.
+/// Sweeps of a block that is not the last.
 const SWEEPS_A_ROUND: usize = 8;
-/// The smallest inverse temperature of a document: below it padding would wake up, and the document has no say anyway.
+/// The smallest inverse temperature of a document: below it padding would contribute, and the document has no influence
+/// anyway.
 const SMALLEST_INVERSE: f64 = 1e-3;
-/// A local temperature is settled when it moves by less than this.
+/// A local temperature has converged when it moves by less than this.
 const HEAT_TOLERANCE: f64 = 0.01;
 
-/// Sweeps of collapsed inference over all topics, before those are left out that a document does not use.
+/// Sweeps of collapsed inference over all topics, before topics that a document does not use are omitted.
 const WHOLE_SWEEPS: usize = 2;
-/// The share of a document's tokens that the topics may hold together that are left out.
+/// Largest share of a document's tokens in all omitted topics together.
 const UNUSED_SHARE: f64 = 0.1;
-/// Columns from which leaving some out is worth it: of 100 topics it saves little, and loses 0.005 nats a word.
+/// Number of columns from which on omitting some pays: with 100 topics it saves little, and loses 0.005 nats per word.
 const PACKED_FROM: usize = 256;
 
 /// Keeps these columns of rows that are `old` wide, in rows that are `new` wide.
@@ -205,7 +207,8 @@ impl Solver {
         );
     }
 
-    /// Sweeps until the rule is met or `limit` sweeps are done; returns the number of sweeps and whether it is met.
+    /// Sweeps until the rule is satisfied or `limit` sweeps are done; returns the number of sweeps and whether it is
+    /// satisfied.
     fn sweeps(
         &mut self,
         spec: &Spec,
@@ -251,7 +254,7 @@ impl Solver {
         }
     }
 
-    /// Keeps the columns whose t is positive.
+    /// Keeps the columns with positive t.
     fn pack(&mut self, spec: &Spec, alive: usize) {
         let old = self.stride;
         let new = padded(alive).max(padded(1));
@@ -262,7 +265,7 @@ impl Solver {
         self.keep(&kept, old, new, least);
     }
 
-    /// Keeps these columns of what is of the document, with so much γ in the padding.
+    /// Keeps these columns of the document's state, with this total γ in the padding.
     fn keep(&mut self, kept: &[usize], old: usize, new: usize, padding: f32) {
         let least = self.alpha.iter().copied().fold(f32::INFINITY, f32::min);
         squeeze(&mut self.t, kept, old, new, 0.0);
@@ -384,7 +387,7 @@ impl Solver {
         found
     }
 
-    /// Keeps the topics that hold more than so many tokens, where that halves the columns.
+    /// Keeps the topics with more than this number of tokens, if that halves the number of columns.
     fn pack_collapsed(
         &mut self,
         spec: &Spec,
@@ -417,9 +420,9 @@ impl Solver {
         self.keep(&kept, old, new, 0.0);
     }
 
-    /// Writes E[log θ_k] of the columns beyond that of a document without words: ψ(γ_k) − ψ(α_k), and returns
-    /// ψ(Σγ) − ψ(Σα). Where inference is collapsed, expected counts stand for counts, most of which are 0, and ψ bends so
-    /// sharply there that their expectation counts them as many small ones: then it is P(n > 0) [ψ(α + E[n | n > 0]) − ψ(α)]
+    /// Writes E[log θ_k] of the columns minus that of a document without words: ψ(γ_k) − ψ(α_k), and returns ψ(Σγ) −
+    /// ψ(Σα). With collapsed inference, expected counts replace counts, most of which are 0, where ψ is so strongly
+    /// curved that it would treat them as many small ones. The exact form is P(n > 0) [ψ(α + E[n | n > 0]) − ψ(α)]
     /// (Teh, Newman and Welling 2007, Section 3).
     pub fn excess(&self, spec: &Spec, prior: &Prior, found: &Found, out: &mut Vec<f32>) -> f64 {
         out.resize(self.stride, 0.0);
@@ -467,7 +470,7 @@ impl Solver {
         f64::from(kernel::digamma_difference(spec.simd, largest, total as f32))
     }
 
-    /// E_q[log p(w, z | θ, β)] at the present q; leaves the logarithms of the rows.
+    /// E_q[log p(w, z | θ, β)] at the present q; the rows then contain their logarithms.
     fn energy(
         &mut self,
         spec: &Spec,
@@ -540,9 +543,9 @@ impl Solver {
 
     /// The local step with a temperature of the document's own, inferred with the topics.
     ///
-    /// Begins with a few sweeps at `first`, whose rows `exp(first (Elogβ − m))` are given, and then alternates between
-    /// r_m ∝ exp(s_m E[log p(w, z | θ, β)] − N log Σ_k E[θ_k^s] Σ_v E[β_kv^s]) and sweeps at τ = Σ_m r_m s_m. The second
-    /// term bounds the log normaliser of the tempered likelihood of N tokens from above (Jensen); it is 0 at s = 1.
+    /// Begins with a few sweeps at `first`, with given rows `exp(first (Elogβ − m))`, and then alternates between r_m ∝
+    /// exp(s_m E[log p(w, z | θ, β)] − N log Σ_k E[θ_k^s] Σ_v E[β_kv^s]) and sweeps at τ = Σ_m r_m s_m. The second term
+    /// bounds the log normaliser of the tempered likelihood of N tokens from above (Jensen); it is 0 at s = 1.
     #[allow(clippy::too_many_arguments)]
     pub fn solve_local(
         &mut self,
@@ -659,7 +662,7 @@ impl Solver {
     }
 }
 
-/// What to compute beside the expected counts.
+/// The quantities to compute beside the expected counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Want {
     /// [`Found::energy`].

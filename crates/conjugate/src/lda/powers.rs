@@ -1,12 +1,12 @@
-//! Σ_v E[β_kv^s] for every topic: what local temperatures need of λ.
+//! Σ_v E[β_kv^s] for every topic: the terms of λ that local temperatures need.
 //!
 //! E[β_kv^s] = f_s(λ_kv) / f_s(Σ_v λ_kv) with f_s(x) = Γ(x + s) / Γ(x). Evaluating it for V terms, K topics and a hundred
 //! s would cost more than a pass over the data, but it is smooth in both λ and s:
 //!
-//! - λ is spread over knots, sixteen to a factor of two, with linear weights, and f_s is evaluated at the knots alone:
-//!   exact at s = 0 and s = 1 and off by less than 1e-4 of the value in between;
-//! - normalisers are computed at [`nodes`], sixteen s that crowd towards 0, where the prior makes them steep, and their
-//!   logarithms are interpolated.
+//! - λ is interpolated between knots, sixteen per factor of two, with linear weights, and f_s is evaluated only at the
+//!   knots: exact at s = 0 and s = 1, with an error below 1e-4 of the value in between;
+//! - normalisers are computed at [`nodes`], sixteen s that are denser towards 0, where the prior makes them steep, and
+//!   their logarithms are interpolated.
 
 use std::sync::OnceLock;
 
@@ -51,15 +51,15 @@ pub(crate) fn nodes() -> &'static [f32; WIDTH] {
     NODES.get_or_init(|| std::array::from_fn(|j| ((j * j) as f64 / 225.0) as f32))
 }
 
-/// A grid of inverse temperatures with the weights that take values at the nodes to it, padded to whole vectors: cubic in
-/// √s, in which the nodes are evenly spaced, exact at the nodes.
+/// A grid of inverse temperatures with the interpolation weights from the nodes, padded to whole vectors: cubic in √s,
+/// in which the nodes are evenly spaced, and exact at the nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
-    /// The inverse temperatures as they were given.
+    /// The given inverse temperatures.
     given: InverseTemperatures,
     /// The same, with zeros in the padding.
     pub inverse: Vec<f32>,
-    /// log π, and a huge negative number for none and in the padding.
+    /// log π, and a very negative number for zero and in the padding.
     pub log_prior: Vec<f32>,
     /// A row over the grid for every node.
     pub weights: Vec<f32>,
@@ -126,7 +126,7 @@ impl Knots {
 
     /// The knot below `x` and the weight of the one above it.
     #[inline(always)]
-    fn place(x: f32) -> (usize, f32) {
+    fn locate(x: f32) -> (usize, f32) {
         let bits = x.to_bits();
         let j = (bits >> SHIFT).clamp(FIRST, LAST) - FIRST;
         let share = (bits & ((1 << SHIFT) - 1)) as f32 / (1 << SHIFT) as f32;
@@ -136,7 +136,7 @@ impl Knots {
     /// The rows on either side of `x`, and the weight of the second.
     #[inline(always)]
     pub fn around(&self, x: f32) -> (&[f32], &[f32], f32) {
-        let (j, share) = Self::place(x);
+        let (j, share) = Self::locate(x);
         let rows = &self.values[j * WIDTH..(j + 2) * WIDTH];
         (&rows[..WIDTH], &rows[WIDTH..], share)
     }
@@ -166,7 +166,7 @@ pub(crate) fn power_table(globals: &LdaGlobals, knots: &Knots) -> PowerTable {
             let mut weights = vec![0.0f32; KNOTS * GROUP];
             for row in globals.mass.chunks_exact(stride) {
                 for (k, m) in row[first..first + count].iter().enumerate() {
-                    let (j, share) = Knots::place(m * decay + eta);
+                    let (j, share) = Knots::locate(m * decay + eta);
                     let at = j * GROUP + k;
                     weights[at] += 1.0 - share;
                     weights[at + GROUP] += share;

@@ -10,7 +10,7 @@ use super::shard::{Lambda, WordRows};
 use super::topics::Topics;
 use crate::documents::{Bag, Documents};
 
-/// The local rule of predictions: stricter than in training, where the next step corrects what this one shards.
+/// The local rule of predictions: stricter than in training, where the next step corrects the errors of this one.
 pub const RULE: LocalRule = LocalRule {
     tolerance: 1e-4,
     max_iterations: 200,
@@ -25,7 +25,7 @@ pub struct PredictorScratch {
     expected: Vec<f32>,
 }
 
-/// Topics prepared for predictions; as much memory again as the topics.
+/// Topics prepared for predictions; they take as much memory again as the topics.
 pub struct Predictor<'a> {
     topics: &'a Topics,
     spec: Spec,
@@ -67,8 +67,8 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    /// Writes `E[θ]` of a document, K numbers that sum to 1, and returns how many of its tokens were used: those of terms
-    /// that the topics know. A document without any has the prior's mean, α_k / Σα.
+    /// Writes `E[θ]` of a document, K numbers that sum to 1, and returns how many of its tokens belong to terms of the
+    /// topics. A document without any has the prior's mean, α_k / Σα.
     pub fn theta(&self, bag: &Bag, scratch: &mut PredictorScratch, out: &mut [f64]) -> f64 {
         let PredictorScratch {
             solver,

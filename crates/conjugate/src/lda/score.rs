@@ -1,7 +1,7 @@
-//! How well topics predict words that they have not seen.
+//! The predictive quality of topics on words that they have not seen.
 //!
-//! What is found in a held-out document depends on the topics, the seed and the document's number alone, so that documents may
-//! be scored in any division: in pieces of this process, or by whoever makes the local steps of the shards.
+//! The score of a held-out document depends only on the topics, the seed and the document's number, so documents may be
+//! scored in any division: in parts by this process, or by the shards.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::simd::Simd;
@@ -20,8 +20,8 @@ use crate::engine::{Heat, Measure};
 
 const SPLIT: Purpose = Purpose::new("split of held-out words");
 
-/// Document completion: half of a document's words, chosen by a seeded shuffle, give q(θ); the others are scored with
-/// log Σ_k `E[θ_k]` `E[β_kv]`, under the untempered model (Hoffman et al. 2013).
+/// Document completion: half of a document's words, chosen by a seeded shuffle, determine q(θ); the others are scored
+/// with log Σ_k `E[θ_k]` `E[β_kv]`, under the untempered model (Hoffman et al. 2013).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
     /// Mean log predictive probability, natural logarithm, in nats per scored word.
@@ -36,19 +36,20 @@ pub struct Completion {
     pub skipped: u64,
 }
 
-/// What a held-out document's words have.
+/// The counts of a held-out document.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Score {
     /// Log predictive probability of the scored words, in nats.
     pub log_probability: f64,
-    /// How many were scored: none of a document that cannot be split.
+    /// Number of scored documents; a document that cannot be split does not count.
     pub words: f64,
 }
 
-/// Documents whose words' rows are made together: a row of many words is made once, and memory stays small.
+/// Number of documents whose words' rows are computed together: a row of many words is computed once, and memory stays
+/// small.
 const TOGETHER: usize = 1024;
 
-/// Documents that are solved one after the other.
+/// Documents that are solved in sequence.
 const PIECE: usize = 16;
 
 impl Completion {
@@ -57,7 +58,7 @@ impl Completion {
         (-self.log_predictive).exp()
     }
 
-    /// Of the scores of all documents, in their order.
+    /// From the scores of all documents, in their order.
     pub(crate) fn of(scores: &[Score]) -> Self {
         let words: f64 = scores.iter().map(|s| s.words).sum();
         let total: f64 = scores.iter().map(|s| s.log_probability).sum();
@@ -77,7 +78,7 @@ impl Completion {
     }
 }
 
-/// Document completion over documents. The split of document `i` depends on the seed and `i` alone.
+/// Document completion over documents. The split of document `i` depends only on the seed and `i`.
 pub fn completion(topics: &Topics, documents: &dyn Documents, seed: u64, simd: Simd) -> Completion {
     let globals = LdaGlobals::of(topics);
     let ask = Ask {
@@ -106,7 +107,7 @@ pub(crate) fn here(
     scores(&ask.spec, ask.globals, lambda, seed, &piece)
 }
 
-/// What held-out documents are solved with.
+/// The input for solving held-out documents.
 pub(crate) fn spec(inference: Inference, topics: usize, simd: Simd) -> Spec {
     Spec {
         simd,
@@ -120,17 +121,17 @@ pub(crate) fn spec(inference: Inference, topics: usize, simd: Simd) -> Spec {
 /// Held-out documents that are neighbours.
 #[derive(Clone, Copy)]
 pub struct Piece<'a> {
-    /// Whose documents they are.
+    /// The source of the documents.
     pub documents: &'a dyn Documents,
     /// The first of them there.
     pub first: usize,
-    /// How many they are.
+    /// The number of documents.
     pub count: usize,
     /// The number of the first among all held-out documents.
     pub number: u64,
 }
 
-/// The scores of a piece; `lambda` has the rows of the globals.
+/// The scores of a part; `lambda` has the rows of the globals.
 pub(crate) fn scores(
     spec: &Spec,
     globals: &LdaGlobals,
@@ -174,7 +175,7 @@ pub(crate) fn scores(
     scores
 }
 
-/// Documents of a piece, [`TOGETHER`] at most from `done` on, in halves.
+/// Documents of a part, at most [`TOGETHER`] from `done` on, in halves.
 fn halves(terms: usize, seed: u64, piece: &Piece<'_>, done: usize) -> Vec<(Bag, Vec<u32>)> {
     let end = piece.count.min(done + TOGETHER);
     (done..end)

@@ -1,4 +1,4 @@
-//! What a fit of latent Dirichlet allocation is asked to do.
+//! The settings of latent Dirichlet allocation.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub struct LocalRule {
     /// Stop when γ has moved by less than this share of the document's tokens in one iteration (sum of the absolute
     /// changes of all γ_k).
     pub tolerance: f64,
-    /// Largest number of iterations; documents that reach it are counted in the trace (`unconverged`).
+    /// Largest number of iterations; the trace counts documents that reach it (`unconverged`).
     pub max_iterations: usize,
 }
 
@@ -23,7 +23,7 @@ impl Default for LocalRule {
     }
 }
 
-/// What local steps compute, and with it what topics are a posterior of.
+/// The method of local steps, and thereby the posterior of the topics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inference {
@@ -31,10 +31,10 @@ pub enum Inference {
     #[default]
     MeanField,
     /// Stochastic collapsed variational inference of zeroth order (Foulds, Boyles, DuBois, Smyth and Welling 2013):
-    /// φ_vk ∝ (α_k + n_k − φ_vk) λ_kv / Σ_v λ_kv, n_k the expected number of the document's tokens in topic k. Proportions
-    /// are integrated out, so that a topic's weight in a document does not vanish where it holds less than a token, as
-    /// exp ψ does. Unlike the paper's, n_k leaves out the token's own share, as batch CVB0 does (Asuncion, Welling, Smyth
-    /// and Teh 2009, Eq. 12).
+    /// φ_vk ∝ (α_k + n_k − φ_vk) λ_kv / Σ_v λ_kv, n_k the expected number of the document's tokens in topic k.
+    /// Proportions are integrated out, so a topic's weight in a document does not vanish if it has less than a token,
+    /// as exp ψ does. Unlike the paper's, n_k excludes the token's own share, as in batch CVB0 (Asuncion, Welling,
+    /// Smyth and Teh 2009, Eq. 12).
     Cvb0,
 }
 
@@ -48,22 +48,22 @@ impl Inference {
     }
 }
 
-/// Where topics start.
+/// Starting points of topics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// λ about Gamma(100, 1/100), all topics alike (Hoffman et al. 2013).
+    /// λ near Gamma(100, 1/100), for all topics alike (Hoffman et al. 2013).
     #[default]
     Random,
     /// Words of documents that are unlike each other, chosen as k-means++ chooses centres.
     Documents,
 }
 
-/// Which Dirichlet parameter of topic proportions is learned.
+/// The Dirichlet parameter of topic proportions to learn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LearnAlpha {
-    /// None: it stays as it is.
+    /// None: it is fixed.
     #[default]
     Fixed,
     /// One number for all topics.
@@ -72,7 +72,7 @@ pub enum LearnAlpha {
     Asymmetric,
 }
 
-/// Settings of a fit of latent Dirichlet allocation; everything here influences results.
+/// Settings of latent Dirichlet allocation; all of them influence results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LdaSettings {
     /// Number K of topics, at least 1.
@@ -81,10 +81,10 @@ pub struct LdaSettings {
     pub alpha: Option<f64>,
     /// Symmetric Dirichlet parameter of a topic's word proportions; 1/K when absent.
     pub eta: Option<f64>,
-    /// What local steps compute.
+    /// The method of local steps.
     #[serde(default, skip_serializing_if = "is_default")]
     pub inference: Inference,
-    /// Where topics start, without earlier ones to go on from.
+    /// The initial topics, unless earlier ones are continued.
     #[serde(default, skip_serializing_if = "is_default")]
     pub start: Start,
     /// Whether α is learned: Minka's fixed point in stochastic steps, after the first pass.
@@ -107,14 +107,15 @@ pub struct LdaSettings {
     pub seed: u64,
     /// When a document's local step stops.
     pub local: LocalRule,
-    /// The number of documents that the statistics stand for; the number of documents read when absent. Updating old
+    /// The number of documents that the statistics represent; the number of documents read if absent. Updating old
     /// topics with new documents sets it to old and new together.
     pub population: Option<f64>,
-    /// How often a pass the held-out documents are scored; 0 scores them at the end alone.
+    /// How often a pass the held-out documents are scored; 0 scores them only at the end.
     pub evaluations_per_pass: f64,
 }
 
-/// Whether a setting that earlier versions did not have is as it was then, and so not written: their checkpoints go on.
+/// Whether a setting has the value that earlier versions implied, so that it is not written and their checkpoints can
+/// be resumed.
 fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
     *setting == T::default()
 }
@@ -157,7 +158,7 @@ impl LdaSettings {
         (self.tau + t as f64).powf(-self.kappa)
     }
 
-    /// What is wrong with the settings, if anything.
+    /// The error in the settings, if there is one.
     ///
     /// # Errors
     /// One sentence for the user.
@@ -201,7 +202,7 @@ impl LdaSettings {
         self.temper.check()
     }
 
-    /// Whether the temperature policy goes with the rest.
+    /// Whether the temperature policy is compatible with the other settings.
     fn check_together(&self) -> Result<(), String> {
         let infers = matches!(self.temper, Temper::Global(_) | Temper::Local(_));
         if self.temper != Temper::None && self.inference == Inference::Cvb0 {

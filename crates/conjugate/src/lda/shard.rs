@@ -1,8 +1,8 @@
 //! One shard's share of a batch: words, local steps by document, statistics by word.
 //!
-//! Every share goes through four rounds, each parallel with a fixed division of the work: documents are read; the rows
-//! exp(τ(E log β − m)) of the share's words are made (m_v is the largest over topics; a factor common to all topics
-//! cancels from responsibilities, and without it rare words would underflow); documents are solved and leave their
+//! Every share goes through four stages, each parallel with a fixed division of the work: documents are read; the rows
+//! exp(τ(E log β − m)) of the share's words are computed (m_v is the largest over topics; a factor common to all topics
+//! cancels from responsibilities, and without it rare words would underflow); documents are solved and store their
 //! expected counts; the expected counts are added up word by word, in the order of the documents.
 
 use std::sync::OnceLock;
@@ -21,17 +21,18 @@ use crate::documents::{Bag, Documents};
 use crate::engine::{Heat, Measure, Sums};
 use crate::temper::InverseTemperatures;
 
-/// Number of pieces in which the documents of a batch are solved.
+/// Number of parts in which the documents of a batch are solved.
 const PIECES: usize = 16;
 
-/// A document of the batch with what its local step left.
+/// A document of the batch with the results of its local step.
 #[derive(Default)]
 struct Slot {
     bag: Bag,
     slots: Vec<u32>,
     /// Weighed expected counts, rows of `stride`, of a document with a temperature of its own.
     expected: Vec<f32>,
-    /// Of the others, a factor a word and a factor a column: expected counts are their products with the batch's rows.
+    /// For the other methods, a factor per word and a factor per column: expected counts are their products with the
+    /// batch's rows.
     weights: Vec<f32>,
     t: Vec<f32>,
     active: Vec<u32>,
@@ -47,7 +48,7 @@ struct Slot {
 pub(crate) enum Lambda<'a> {
     /// Numbers.
     Here(&'a [f32]),
-    /// Their bytes as they were sent, of any alignment.
+    /// Their bytes as sent, without alignment.
     Sent(&'a [[u8; 4]]),
 }
 
@@ -66,7 +67,7 @@ impl Lambda<'_> {
     }
 }
 
-/// What rows of words are made of.
+/// The source of the rows of words.
 pub(crate) struct WordRows<'a> {
     spec: &'a Spec,
     lambda: Lambda<'a>,
@@ -112,7 +113,7 @@ impl<'a> WordRows<'a> {
         )
     }
 
-    /// Writes exp(power (E log β − m)) of a term, E β / exp(m) where inference is collapsed, and returns m.
+    /// Writes exp(power (E log β − m)) of a term, or E β / exp(m) with collapsed inference, and returns m.
     pub fn weights(&self, term: u32, power: f32, scratch: &mut Vec<f32>, out: &mut [f32]) -> f32 {
         let simd = self.spec.simd;
         if self.spec.collapsed() {
@@ -125,7 +126,7 @@ impl<'a> WordRows<'a> {
     }
 }
 
-/// What solves shares, and the memory that it uses again.
+/// The solver of shares, and its reusable memory.
 pub(crate) struct ShardSolver {
     spec: Spec,
     batch: Vec<Slot>,
@@ -137,13 +138,13 @@ pub(crate) struct ShardSolver {
     terms: Vec<u32>,
     /// Rows for the local steps, then statistics of the same words.
     rows: Vec<f32>,
-    /// E log β − m of the batch's words, where the energy needs them.
+    /// E log β − m of the batch's words, if the energy needs them.
     logs: Vec<f32>,
     maxima: Vec<f32>,
     statistics: Vec<f32>,
     /// Memory for statistics.
     pub spare: Spare,
-    /// Where each word of the batch occurs: (document, position), ordered by word.
+    /// The occurrences of each word of the batch: (document, position), ordered by word.
     occurrences: Vec<(u32, u32)>,
     starts: Vec<u32>,
     /// For local temperatures.
@@ -152,7 +153,7 @@ pub(crate) struct ShardSolver {
 }
 
 impl ShardSolver {
-    /// One for documents over so many terms.
+    /// One for documents over this number of terms.
     pub fn new(terms: usize, spec: Spec) -> Self {
         Self {
             spec,
@@ -174,7 +175,7 @@ impl ShardSolver {
         }
     }
 
-    /// Whether it is one for documents over so many terms.
+    /// Whether it is one for documents over this number of terms.
     pub fn fits(&self, terms: usize, spec: Spec) -> bool {
         self.slots.len() == terms && self.spec == spec
     }
@@ -228,7 +229,7 @@ impl ShardSolver {
         }
     }
 
-    /// Makes the rows `exp(power (Elogβ − m))` of the batch's words, and keeps their logarithms if asked to.
+    /// Computes the rows `exp(power (Elogβ − m))` of the batch's words, and stores their logarithms if requested.
     fn prepare(
         &mut self,
         spec: &Spec,
@@ -263,7 +264,7 @@ impl ShardSolver {
         }
     }
 
-    /// Σ `E_q[log p(w | z, β)]` over the tokens of the batch, from its statistics and the logarithms that were kept.
+    /// Σ `E_q[log p(w | z, β)]` over the tokens of the batch, from its statistics and the stored logarithms.
     fn word_energy(&self, stride: usize, inverse: f64) -> f64 {
         let simd = self.spec.simd;
         let rows = self.statistics.chunks_exact(stride);
@@ -309,8 +310,8 @@ impl ShardSolver {
             });
     }
 
-    /// Σ ψ(γ_k) − ψ(α_k) over the documents of the batch for each topic, and after them Σ ψ(Σγ) − ψ(Σα); nothing where α is
-    /// not learned.
+    /// Σ ψ(γ_k) − ψ(α_k) over the documents of the batch for each topic, followed by Σ ψ(Σγ) − ψ(Σα); empty if α is
+    /// fixed.
     fn excess(&self, topics: usize, documents: usize) -> Vec<f64> {
         if !self.spec.learns {
             return Vec::new();
@@ -331,7 +332,7 @@ impl ShardSolver {
         sums
     }
 
-    /// What was found of so many documents of the batch, added up, with the energy of their words.
+    /// The results of this number of documents of the batch, added up, with the energy of their words.
     fn sums(&self, documents: usize, energy: f64) -> Sums {
         let mut sums = Sums {
             energy,

@@ -1,12 +1,12 @@
-//! Where the local steps of a batch are made: shard by shard, here or elsewhere.
+//! The local steps of a batch: shard by shard, in this process or elsewhere.
 //!
 //! A corpus has a fixed number of shards, which belongs to the corpus and not to the machines. In every step each shard
-//! solves its share of the batch ([`shard_step`], a pure function of documents, globals and share) and leaves a [`Part`]:
-//! statistics, sums, bounds. The parts of all shards are added up over one binary tree of shards, so that bits depend on the
-//! shards alone: not on who solved which, in which order they answered, or whether one was asked twice. Scores of held-out
-//! documents need no tree: each is a number of its own ([`score_step`]). Whoever drives owns everything else: order of documents,
-//! temperatures, global step, trace and checkpoints. [`Shards`] is the seam: [`LocalShards`] works here, [`block_step`] and
-//! [`score_step`] over [`Ask::encode`] are what other implementations have called.
+//! solves its share of the batch ([`shard_step`], a pure function of documents, globals and share) and returns a
+//! [`Part`]: statistics, sums, bounds. The parts of all shards are added up over one binary tree of shards, so bits
+//! depend only on the shards: not on the worker that solved one, the order of the answers, or repeated requests. Scores
+//! of held-out documents need no tree: each is a number of its own ([`score_step`]). Whoever drives owns everything
+//! else: order of documents, temperatures, global step, trace and checkpoints. [`Shards`] is the seam: [`LocalShards`]
+//! works in this process; other implementations call [`block_step`] and [`score_step`] on [`Ask::encode`].
 
 use jensen_run::wire::{self, Reader, Writer};
 use rayon::prelude::*;
@@ -21,7 +21,7 @@ use crate::documents::Documents;
 use crate::engine::{Heat, Measure, Sums};
 use crate::temper::InverseTemperatures;
 
-/// What all shards are asked in a step.
+/// The request to all shards in a step.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
     pub(crate) spec: Spec,
@@ -30,13 +30,13 @@ pub struct Ask<'a> {
     pub(crate) measure: Measure,
 }
 
-/// What a shard found in its share of a batch.
+/// The result of a shard for its share of a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
     pub(crate) sums: Sums,
-    /// The documents' bounds, where they were asked for.
+    /// The documents' bounds, if requested.
     pub(crate) bounds: Vec<f64>,
-    /// Their inverse temperatures, likewise.
+    /// Their inverse temperatures, if requested.
     pub(crate) inverses: Vec<f64>,
     /// Σ ψ(γ_k) − ψ(α_k) for each topic, and after them Σ ψ(Σγ) − ψ(Σα), where α is learned.
     pub(crate) excess: Vec<f64>,
@@ -46,7 +46,7 @@ pub struct Part {
     pub(crate) statistics: Vec<f32>,
 }
 
-/// Whoever makes the local steps of batches.
+/// The process or thread that makes the local steps of batches.
 pub trait Shards {
     /// The sum over the tree of the parts of all shards; `shares` has the numbers of each shard's documents, counted within the
     /// shard.
@@ -65,7 +65,7 @@ pub trait Shards {
     fn score(&mut self, ask: &Ask<'_>, seed: u64, count: usize) -> Result<Vec<Score>, String>;
 }
 
-/// All shards of documents that are at hand.
+/// All shards of documents in this process.
 pub(crate) struct LocalShards<'a> {
     documents: &'a dyn Documents,
     heldout: Option<&'a dyn Documents>,
@@ -88,7 +88,7 @@ impl<'a> LocalShards<'a> {
         }
     }
 
-    /// The part of each shard, in their order, as it is made.
+    /// The part of each shard, in their order, as it is computed.
     fn each(
         &mut self,
         ask: &Ask<'_>,
@@ -133,7 +133,7 @@ impl Shards for LocalShards<'_> {
     }
 }
 
-/// Where each shard of documents ends.
+/// The end of each shard of documents.
 pub(crate) fn ends(documents: &dyn Documents) -> Vec<usize> {
     let mut end = 0;
     let sizes = documents.shards().into_iter();
@@ -145,25 +145,25 @@ pub(crate) fn ends(documents: &dyn Documents) -> Vec<usize> {
         .collect()
 }
 
-/// The shares of a batch by shard, in the order of the batch, and the place in the batch of each document, shard after shard.
+/// The shares of a batch by shard, in the order of the batch, and the position in the batch of each document, shard after shard.
 pub(crate) fn shares(ends: &[usize], batch: &[usize]) -> (Vec<Vec<usize>>, Vec<usize>) {
     let mut shares = vec![Vec::new(); ends.len()];
-    let mut places = vec![Vec::new(); ends.len()];
-    for (place, &document) in batch.iter().enumerate() {
+    let mut positions = vec![Vec::new(); ends.len()];
+    for (position, &document) in batch.iter().enumerate() {
         let shard = ends.partition_point(|&end| end <= document);
         let start = if shard == 0 { 0 } else { ends[shard - 1] };
         shares[shard].push(document - start);
-        places[shard].push(place);
+        positions[shard].push(position);
     }
-    (shares, places.concat())
+    (shares, positions.concat())
 }
 
-/// Memory of statistics that is used again: as much as λ a shard, which a system hands out page by page. It decides nothing.
+/// Reusable memory of statistics: the size of λ per shard, which the system allocates page by page. It decides nothing.
 #[derive(Default)]
 pub struct Spare(Vec<Vec<f32>>);
 
 impl Spare {
-    /// So many numbers of any value.
+    /// This number of zeros.
     pub(crate) fn take(&mut self, length: usize) -> Vec<f32> {
         let mut memory = self.0.pop().unwrap_or_default();
         memory.resize(length, 0.0);
@@ -182,8 +182,9 @@ impl Spare {
     }
 }
 
-/// The sum over the tree of the parts of shards, or of blocks of them, one after the other: blocks of equal size that is a power
-/// of two, the last of which may be cut short, are added up as their shards are. Of S parts log S sums are held at a time.
+/// The sum over the tree of the parts of shards, or of blocks of them, in sequence. Blocks have an equal size that is a
+/// power of two, except that the last may be shorter, and are added up as their shards are. For S parts, log S sums are
+/// stored at a time.
 #[derive(Default)]
 pub(crate) struct Sum {
     /// Sums of neighbours, with the heights of their nodes, which fall.
@@ -200,7 +201,7 @@ impl Sum {
         self.nodes.push((height, sum));
     }
 
-    /// What is left at the end goes up beside what it meets, as a part without a neighbour does.
+    /// A remainder at the end moves up the tree, like a part without a neighbour.
     pub fn finish(mut self, stride: usize, spare: &mut Spare) -> Part {
         let (_, mut sum) = self.nodes.pop().unwrap_or_default();
         while let Some((_, before)) = self.nodes.pop() {
@@ -262,7 +263,7 @@ impl Part {
         Self { terms, ..self }
     }
 
-    /// How many bytes [`encode`](Self::encode) makes.
+    /// Number of bytes of [`encode`](Self::encode).
     #[must_use]
     pub fn size(&self) -> usize {
         wire::size(|out| self.write(out))
@@ -282,10 +283,10 @@ impl Part {
         out.singles(&self.statistics);
     }
 
-    /// Reads bytes that [`encode`](Self::encode) made.
+    /// Reads the output of [`encode`](Self::encode).
     ///
     /// # Errors
-    /// They are not such.
+    /// The bytes are not such sums.
     pub fn decode(bytes: &[u8], spare: &mut Spare) -> Result<Self, String> {
         let mut read = Reader::new(bytes);
         Ok(Self {
@@ -307,13 +308,14 @@ impl Part {
 }
 
 impl Ask<'_> {
-    /// How many bytes [`encode`](Self::encode) makes.
+    /// Number of bytes of [`encode`](Self::encode).
     #[must_use]
     pub fn size(&self) -> usize {
         wire::size(|out| self.write(out))
     }
 
-    /// What all shards are asked, as bytes, into memory of that [`size`](Self::size): λ is copied once, to where it is read.
+    /// The request to all shards as bytes, into memory of that [`size`](Self::size): λ is copied once, to its
+    /// destination.
     pub fn encode(&self, memory: &mut [u8]) {
         wire::fill(memory, |out| self.write(out));
     }
@@ -368,8 +370,8 @@ impl Ask<'_> {
     }
 }
 
-/// How many shards a block has for so many workers, a power of two: that with which the worker who has most to do has the fewest
-/// shards, and of these the largest, as each block costs a message.
+/// Number of shards of a block for this number of workers, a power of two: the value with which the busiest worker has
+/// the fewest shards, and the largest of these, because each block costs a message.
 #[must_use]
 pub fn block_size(shards: usize, workers: usize) -> usize {
     let most = |block: usize| shards.div_ceil(block).div_ceil(workers.max(1)) * block;
@@ -379,11 +381,11 @@ pub fn block_size(shards: usize, workers: usize) -> usize {
     best.unwrap_or(1)
 }
 
-/// The work of a block of shards: the sum of the parts of shares of their documents, of what [`Ask::encode`] made. The same
-/// arguments give the same bits anywhere.
+/// The work of a block of shards: the sum of the parts of shares of their documents, for the output of [`Ask::encode`].
+/// The same arguments give the same bits on any machine.
 ///
 /// # Errors
-/// The bytes are not such, are of another vocabulary, or ask for instructions that this machine lacks.
+/// The bytes have another format or vocabulary, or require instructions that this machine lacks.
 pub fn block_step(
     shards: &[(&dyn Documents, &[usize])],
     ask: &[u8],
@@ -419,7 +421,7 @@ pub fn block_step(
     Ok(sum.finish(globals.stride, &mut solver.spare))
 }
 
-/// What [`block_step`] uses again from step to step: it decides nothing.
+/// The memory that [`block_step`] reuses between steps; it does not affect results.
 #[derive(Default)]
 pub struct BlockMemory(Option<ShardSolver>);
 
@@ -438,7 +440,7 @@ impl BlockMemory {
     }
 }
 
-/// The scores of pieces of held-out documents, one piece after the other, at the globals of what [`Ask::encode`] made.
+/// The scores of parts of held-out documents, in sequence, at the globals in the output of [`Ask::encode`].
 ///
 /// # Errors
 /// As [`block_step`].

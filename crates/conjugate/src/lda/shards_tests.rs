@@ -1,4 +1,4 @@
-//! Work by shards: the tree, what travels, and shards that do not answer.
+//! Work by shards: the tree, the messages, and shards that do not answer.
 
 use jensen_math::simd::Simd;
 use jensen_run::{Budget, Control, Record, tree_sum};
@@ -11,7 +11,7 @@ use crate::documents::{Bag, DocumentRange, Documents, MemoryDocuments};
 use crate::engine::{Engine, Heat, Measure};
 use crate::temper::Temper;
 
-/// Documents in so many shards.
+/// Documents in this number of shards.
 struct Divided {
     documents: MemoryDocuments,
     shards: usize,
@@ -66,7 +66,7 @@ fn a_sum_part_by_part_is_that_over_the_tree() {
     }
 }
 
-/// What shards elsewhere are asked.
+/// The request to remote shards.
 fn sent(ask: &Ask<'_>) -> Vec<u8> {
     let mut bytes = vec![0; ask.size()];
     ask.encode(&mut bytes);
@@ -80,7 +80,7 @@ fn answer(part: &Part) -> Vec<u8> {
     bytes
 }
 
-/// The parts of blocks of so many shards, as bytes to and from another machine.
+/// The parts of blocks with this number of shards, as bytes to and from another machine.
 fn elsewhere(
     documents: &Divided,
     ask: &Ask<'_>,
@@ -258,7 +258,7 @@ fn a_fit_whose_leaves_fail_goes_on_from_its_last_whole_step() {
 
 #[test]
 fn collapsed_fits_with_learned_priors_are_the_same_by_shards_elsewhere() {
-    /// Asks as bytes, as another machine would get them.
+    /// Requests as bytes, as another machine would receive them.
     struct Elsewhere<'a>(&'a Divided, &'a MemoryDocuments);
     impl Shards for Elsewhere<'_> {
         fn solve(&mut self, ask: &Ask<'_>, shares: &[Vec<usize>]) -> Result<Part, String> {

@@ -1,10 +1,10 @@
 //! Topics to start from: words of documents that are unlike each other.
 //!
-//! Topics that start alike stay alike: where all begin as the mean of the corpus with a little noise, a few of them take
-//! all words before the others have become any. So each starts at a neighbourhood of documents. Of a sample, a document
-//! is drawn with a probability that grows with its distance from the neighbourhoods so far, as k-means++ draws centres
-//! (Arthur and Vassilvitskii 2007); the documents nearest to it, and then to their mean, lend their words. Distances are cosines
-//! of log counts, weighed by log inverse document frequency.
+//! Topics that start alike stay alike: if all begin as the mean of the corpus with a little noise, a few of them take
+//! all words before the others develop. So each starts at a neighbourhood of documents. Documents of a sample are drawn
+//! with a probability that grows with their distance from the neighbourhoods so far, as k-means++ draws centres (Arthur
+//! and Vassilvitskii 2007). The documents nearest to one, and then to their mean, provide the words of a topic.
+//! Distances are cosines of log counts, weighed by log inverse document frequency.
 
 use jensen_math::rng::{Purpose, Stream, permutation};
 use rayon::prelude::*;
@@ -18,9 +18,9 @@ const CENTRES: Purpose = Purpose::new("centres of first topics");
 
 /// Documents of the sample a topic.
 const DOCUMENTS_A_TOPIC: usize = 20;
-/// Documents of a neighbourhood. On 2 000 articles of news and 50 topics, 20 lose 0.01 nats a word.
+/// Documents of a neighbourhood. On 2 000 news articles with 50 topics, 20 loses 0.01 nats per word.
 const NEIGHBOURS: usize = 8;
-/// The share of a topic's words that its neighbourhood lends; the others are those of the whole sample.
+/// The share of a topic's words from its neighbourhood; the others are those of the whole sample.
 const OWN: f64 = 0.5;
 
 /// A document as a sparse vector of length 1.
@@ -70,9 +70,9 @@ fn sample(documents: &dyn Documents, topics: usize, seed: u64) -> (Vec<Bag>, Vec
     (bags, points)
 }
 
-/// The points by term: a centre has few terms, and points that share none with it cost nothing.
+/// The points by term: a centre has few terms, and points without common terms cost nothing.
 struct Index {
-    /// Where the points of each term begin, and their number at the end.
+    /// The offset of the points of each term, and their number at the end.
     starts: Vec<usize>,
     entries: Vec<(u32, f32)>,
     points: usize,
@@ -131,14 +131,14 @@ fn draw(stream: &mut Stream, weights: &[f64]) -> usize {
         return stream.below(weights.len() as u64) as usize;
     }
     let mut left = stream.uniform() * total;
-    let place = weights.iter().position(|w| {
+    let position = weights.iter().position(|w| {
         left -= w;
         left < 0.0
     });
-    place.unwrap_or(weights.len() - 1)
+    position.unwrap_or(weights.len() - 1)
 }
 
-/// Neighbourhoods of the sample, one a topic, as numbers of points.
+/// Neighbourhoods of the sample, one per topic, as numbers of points.
 fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> Vec<Vec<usize>> {
     let mut stream = Stream::new(seed, CENTRES, 0, 0);
     let index = Index::of(points, terms);
@@ -167,7 +167,7 @@ fn neighbourhoods(points: &[Point], topics: usize, terms: usize, seed: u64) -> V
         .collect()
 }
 
-/// Globals whose topics are words of unlike documents, with as many tokens in all as the documents have.
+/// Globals whose topics are words of dissimilar documents, with as many tokens in total as the documents have.
 pub(crate) fn of_documents(
     documents: &dyn Documents,
     alpha: Vec<f64>,

@@ -113,7 +113,7 @@ pub(super) fn settings(topics: usize) -> LdaSettings {
     settings
 }
 
-/// E log β of globals, in doubles: a row a topic.
+/// E log β of globals, in doubles: a row per topic.
 fn log_beta(globals: &LdaGlobals) -> Vec<Vec<f64>> {
     let topics = globals.to_topics(Inference::MeanField, 0, 0.0);
     let totals = topics.totals();

@@ -11,17 +11,17 @@ pub struct Topics {
     pub topics: usize,
     /// Number V of terms.
     pub terms: usize,
-    /// What local steps computed, and what proportions of new documents are computed by.
+    /// The method of local steps, and thereby of the proportions of new documents.
     pub inference: Inference,
-    /// Dirichlet parameters of a document's topic proportions, one a topic.
+    /// Dirichlet parameters of a document's topic proportions, one per topic.
     pub alpha: Vec<f64>,
     /// Symmetric Dirichlet parameter of a topic's word proportions.
     pub eta: f64,
     /// λ, V × K: `lambda[v * topics + k]`, each at least η.
     pub lambda: Vec<f32>,
-    /// Stochastic steps taken so far, those of earlier fits included.
+    /// Number of stochastic steps, including those of earlier fits.
     pub steps: u64,
-    /// Documents that the statistics stand for.
+    /// Number of documents that the statistics represent.
     pub population: f64,
 }
 

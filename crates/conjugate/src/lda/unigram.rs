@@ -1,4 +1,4 @@
-//! The unigram model of documents: one topic for all, which everyone would try first.
+//! The unigram model of documents as a baseline: one topic for all.
 
 use jensen_math::special::lgamma;
 
@@ -7,7 +7,7 @@ use super::topics::Topics;
 use crate::documents::{Bag, Documents};
 use crate::plain::{Plain, all_the_first};
 
-/// One topic that has seen all documents.
+/// One topic, fitted to all documents.
 pub fn unigram(documents: &dyn Documents, settings: &LdaSettings) -> Topics {
     let eta = settings.eta();
     let counts = counts(documents);
@@ -23,7 +23,7 @@ pub fn unigram(documents: &dyn Documents, settings: &LdaSettings) -> Topics {
     }
 }
 
-/// The log evidence of one topic in nats, and the bound of topics of which one has all words.
+/// The log evidence of one topic in nats, and the bound of topics one of which has all words.
 pub fn unigram_bounds(documents: &dyn Documents, settings: &LdaSettings) -> Plain {
     let (eta, counts) = (settings.eta(), counts(documents));
     let (words, total) = (counts.len() as f64 * eta, counts.iter().sum::<f64>());

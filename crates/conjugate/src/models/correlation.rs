@@ -1,18 +1,20 @@
-//! Correlations that a prior takes from the data.
+//! Prior correlations estimated from the data.
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::dense;
 use jensen_math::reduce::dot;
 
-/// The weights of independence that are tried: 10^(−k/2), k from 0 to this. The least, 10⁻¹⁰, leaves a direction in which standardised rows
-/// have no spread a standard deviation of 10⁻⁵, far above what rounding makes of it.
+/// The weights of independence that are tried: 10^(−k/2), k from 0 to this. The smallest one, 10⁻¹⁰, gives a direction
+/// in which standardised rows have no spread a standard deviation of 10⁻⁵, far above rounding.
 const FINEST: i32 = 20;
 
-/// The correlation matrix (1 − w) R + w I of rows of `dim` numbers, row by row, where R is that of the complete rows: the weight w is
-/// the one with which a normal distribution of the other rows gives each row the largest density in the mean (Hoffbeck and Landgrebe,
-/// Covariance matrix estimation and classification with limited training data, 1996, Eq. 12 and 17, with this mixture alone).
+/// The correlation matrix (1 − w) R + w I of rows of `dim` numbers, row by row, where R is that of the complete rows.
+/// The weight w maximises the mean log density of each row under a normal distribution of the other rows (Hoffbeck and
+/// Landgrebe, Covariance matrix estimation and classification with limited training data, 1996, Eq. 12 and 17, with
+/// only this mixture).
 ///
-/// Few rows choose w near 1. Where columns nearly determine each other, many rows choose it as small as what they leave open.
+/// Few rows choose w near 1. If columns nearly determine each other, many rows choose a value as small as their
+/// remaining variance.
 pub(super) fn correlation(dim: usize, rows: &[f64]) -> Vec<f64> {
     let complete = rows
         .chunks_exact(dim.max(1))

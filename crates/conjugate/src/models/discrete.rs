@@ -19,7 +19,7 @@ impl Bernoullis {
         Self::with_prior(dim, 0.5, data.into_iter().map(Some).collect())
     }
 
-    /// Components over rows of `dim` binary values, of which some may be missing, with Beta(`concentration`,
+    /// Components over rows of `dim` binary values, some of which may be missing, with Beta(`concentration`,
     /// `concentration`) priors.
     pub fn with_prior(dim: usize, concentration: f64, data: Vec<Option<bool>>) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Components for Bernoullis {
         self.data.len() / self.dim
     }
 
-    /// 0 where nothing is known of a point.
+    /// 0 if all values of a point are missing.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }
@@ -154,12 +154,12 @@ pub struct Poissons {
     data: Vec<f64>,
 }
 
-/// Shape of the prior of a rate, whose mean is that of the column: with a half (Jeffreys' power of the rate) its standard deviation is 1.4
-/// means, and it weighs as much as half a row.
+/// Shape of the prior of a rate with the column's mean. With a half (Jeffreys' power of the rate) its standard
+/// deviation is 1.4 means, and it has the weight of half a row.
 const RATE_SHAPE: f64 = 0.5;
 
 impl Poissons {
-    /// Components over rows of `dim` counts, of which NaN are missing; the prior is made from those rows.
+    /// Components over rows of `dim` counts, with NaN for missing ones; the prior is estimated from those rows.
     pub fn new(dim: usize, data: Vec<f64>) -> Self {
         let columns = ColumnMoments::of(dim, &data);
         Self {
@@ -194,7 +194,7 @@ impl Components for Poissons {
         self.data.len() / self.dim
     }
 
-    /// 0 where nothing is known of a point.
+    /// 0 if all values of a point are missing.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }
@@ -222,9 +222,9 @@ impl Components for Poissons {
         }
     }
 
-    /// Summed outwards from the mode until a term adds nothing. Where the terms are wide and far from zero, every sixteenth of
-    /// their standard deviation is enough: the sum and the trapezoidal rule are then the same to all digits, since both differ
-    /// from the integral by exp(−2π²·16²) (Poisson's summation formula).
+    /// Summed outwards from the mode until a term is negligible. If the terms are wide and far from zero, every
+    /// sixteenth of their standard deviation suffices: the sum and the trapezoidal rule then agree to all digits,
+    /// because both differ from the integral by exp(−2π²·16²) (Poisson's summation formula).
     fn log_power(&self, t: &[f64], _size: f64, s: f64) -> f64 {
         if s == 0.0 {
             return f64::INFINITY;
@@ -261,7 +261,7 @@ impl Components for Poissons {
 /// Components of independent categories, each column with its own number of them and a symmetric Dirichlet prior; values that are missing at
 /// random drop out.
 pub struct Categoricals {
-    /// Where the categories of each column begin among all, and their number.
+    /// The offsets of each column's categories among all, and their number.
     starts: Vec<usize>,
     concentration: f64,
     data: Vec<Option<usize>>,
@@ -281,12 +281,12 @@ impl Categoricals {
         }
     }
 
-    /// Where t has the logarithms of the probabilities of a point's known categories.
+    /// The position in t of the logarithms of the probabilities of a point's known categories.
     fn known(&self, point: usize) -> impl Iterator<Item = usize> + '_ {
         let dim = self.starts.len() - 1;
         let row = &self.data[point * dim..(point + 1) * dim];
-        let places = row.iter().zip(&self.starts);
-        places.filter_map(|(category, start)| Some(start + (*category)?))
+        let positions = row.iter().zip(&self.starts);
+        positions.filter_map(|(category, start)| Some(start + (*category)?))
     }
 
     /// Expected probabilities of a component from its natural parameters, column by column.
@@ -310,7 +310,7 @@ impl Components for Categoricals {
         self.data.len() / (self.starts.len() - 1)
     }
 
-    /// 0 where nothing is known of a point.
+    /// 0 if all values of a point are missing.
     fn size(&self, point: usize) -> f64 {
         f64::from(u8::from(self.known(point).next().is_some()))
     }

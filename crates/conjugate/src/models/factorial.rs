@@ -31,13 +31,13 @@ pub struct FactorialSettings {
     pub activation: f64,
 }
 
-/// Where factors start.
+/// Starting points of factors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FactorialStart {
     /// Draws of their prior, as in the paper.
     #[default]
     Prior,
-    /// What the factors before leave of points, a factor at a time, drawn as k-means++ draws centres.
+    /// The residuals of points after the previous factors, for choosing factors as k-means++ draws centres.
     Points,
 }
 
@@ -55,7 +55,7 @@ pub struct FactorialMixture {
 
 /// Largest number of sweeps over the factors of one point.
 const SWEEPS: u32 = 50;
-/// A point's q(z) is settled when no probability moves by more than this in a sweep.
+/// A point's q(z) has converged when no probability moves by more than this in a sweep.
 const SETTLED: f64 = 1e-5;
 
 impl FactorialMixture {
@@ -125,8 +125,9 @@ impl FactorialMixture {
         }
     }
 
-    /// E_q[‖x_n − Σ_k z_nk μ_k‖²] per column, as a mean over points: what q takes for noise. Where q is near the posterior of a
-    /// model that fits, this is near the noise variance, as posterior expectations of the noise average to its variance.
+    /// E_q[‖x_n − Σ_k z_nk μ_k‖²] per column, as a mean over points: the noise under q. If q is near the posterior of a
+    /// well-specified model, this is near the noise variance, because posterior expectations of the noise average to
+    /// its variance.
     pub fn noise(&self, lambda: &[f64]) -> f64 {
         let expected = self.blocks.expectations(lambda);
         let distances: Vec<f64> = (0..self.points())
@@ -154,9 +155,9 @@ impl FactorialMixture {
         distance
     }
 
-    /// Draws of the prior, shortened until a point two standard deviations along a factor is halfway to it: in many dimensions
-    /// draws are far from all points, no factor is ever on, and all stay 0. A few points of little noise can still leave all
-    /// factors off.
+    /// Draws of the prior, shortened until a point two standard deviations along a factor is halfway to it. In many
+    /// dimensions draws are far from all points, so without this no factor is ever on, and all stay 0. A few points
+    /// with little noise can still turn all factors off.
     fn draws(&self, stream: &mut Stream) -> Vec<f64> {
         let (k, dim) = (self.settings.factors, self.dim);
         let deviation = self.settings.factor_variance.sqrt();
@@ -191,7 +192,7 @@ impl ConjugateModel for FactorialMixture {
         &self.blocks
     }
 
-    /// Factors of the start asked for, with the precision of a posterior that saw every factor as often as expected.
+    /// Factors of the requested start, with the precision of a posterior that saw every factor as often as expected.
     fn start(&self, stream: &mut Stream) -> Vec<f64> {
         let (k, dim) = (self.settings.factors, self.dim);
         let mut lambda = self.blocks.prior().to_vec();
@@ -309,9 +310,9 @@ impl ConjugateModel for FactorialMixture {
         }
     }
 
-    /// The whole density is tempered, the noise's normaliser included:
-    /// Σ_k log(π^s + (1−π)^s) + ½ D ((1 − s) log(2π σ_n) − log s). The paper's supplement C leaves the normaliser untempered;
-    /// the energy and this function agree in tempering it, so that r is the same.
+    /// The whole density is tempered, the noise's normaliser included: Σ_k log(π^s + (1−π)^s) + ½ D ((1 − s) log(2π
+    /// σ_n) − log s). The paper's supplement C does not temper the normaliser; the energy and this function both do, so
+    /// r is the same.
     fn log_normaliser(&self, _t: &[f64], _size: f64, s: f64) -> f64 {
         let p = self.settings.activation;
         let switches = self.settings.factors as f64 * (p.powf(s) + (1.0 - p).powf(s)).ln();
@@ -324,16 +325,15 @@ impl ConjugateModel for FactorialMixture {
     }
 }
 
-/// A start at points, a factor at a time: a point is drawn with a probability that grows with what the factors so far leave of
-/// it beyond noise, as k-means++ draws centres (Arthur and Vassilvitskii 2007); what is left of it is the next factor, and then
-/// what is left, on average, of the points that it explains better than nothing.
+/// A start at points, one factor at a time. A point is drawn with a probability that grows with its residual under the
+/// factors so far, beyond noise, as k-means++ draws centres (Arthur and Vassilvitskii 2007). Its residual is the next
+/// factor, followed by the average residual of the points that this factor improves.
 ///
-/// Random factors have to share out what the points consist of, and often one takes what belongs to two. In trials
-/// with 2 000 points of eight images (as of the tempering paper's Figure 4) none of 20 such starts found all in 120 iterations, 12 of 20
-/// of these did.
+/// With random factors, one often takes what belongs to two. In trials with 2 000 points of eight images (as in the
+/// tempering paper's Figure 4), none of 20 random starts found all in 120 iterations; 12 of 20 of these did.
 struct Pursuit<'a> {
     points: Vec<&'a [f64]>,
-    /// Probabilities of the factors so far, a row a factor.
+    /// Probabilities of the factors so far, a row per factor.
     on: Vec<Vec<f64>>,
     /// Products of the factors so far with the points, likewise.
     dots: Vec<Vec<f64>>,
@@ -341,11 +341,11 @@ struct Pursuit<'a> {
 }
 
 impl<'a> Pursuit<'a> {
-    /// Most points that a start looks at.
+    /// Largest number of points that a start uses.
     const SAMPLE: usize = 2000;
     /// Sweeps over the factors of a point.
     const SWEEPS: usize = 5;
-    /// Rounds in which a factor becomes the mean of what is left.
+    /// Number of iterations in which a factor becomes the mean of residuals.
     const ROUNDS: usize = 3;
 
     fn of(model: &'a FactorialMixture, stream: &mut Stream) -> Self {
@@ -396,7 +396,7 @@ impl<'a> Pursuit<'a> {
         factors
     }
 
-    /// Squared lengths of what is left of the points.
+    /// Squared lengths of the residuals of the points.
     fn left(&self) -> Vec<f64> {
         let gram = self.gram();
         let of = |p: usize| {
@@ -415,7 +415,7 @@ impl<'a> Pursuit<'a> {
         self.found.iter().map(row).collect()
     }
 
-    /// The mean of what is left of some points.
+    /// The mean residual of some points.
     fn mean_left(&self, dim: usize, of: &[usize]) -> Vec<f64> {
         let share = 1.0 / of.len() as f64;
         let mut mean = vec![0.0; dim];
@@ -431,7 +431,7 @@ impl<'a> Pursuit<'a> {
         mean
     }
 
-    /// The points of which less is left with a factor than without.
+    /// The points whose residual is smaller with a factor than without.
     fn explained(&self, factor: &[f64]) -> Vec<usize> {
         let inner: Vec<f64> = self.found.iter().map(|f| dot(f, factor)).collect();
         let half = 0.5 * dot(factor, factor);

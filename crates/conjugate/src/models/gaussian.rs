@@ -17,16 +17,16 @@ pub enum Covariance {
     Diagonal,
 }
 
-/// The prior of Gaussian components, in units of the data: its mean is that of the data, its variances are shares of the data's, and its
-/// correlations are none unless they are those of rows ([`Gaussians::with_correlation_of`]).
+/// The prior of Gaussian components, in units of the data: its mean is that of the data, its variances are shares of
+/// the data's, and it has no correlations unless they are estimated from rows ([`Gaussians::with_correlation_of`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GaussianPrior {
     /// Weight of the prior mean, in points.
     pub mean_weight: f64,
     /// The variance within a component (the inverse of its expected precision) as a share of the column's variance.
     pub variance: f64,
-    /// Weight of that variance, in points: twice the shape of a gamma distribution of precisions; a Wishart distribution
-    /// has as many degrees of freedom, and one less than its dimension more.
+    /// Weight of that variance, in points: twice the shape of a gamma distribution of precisions; the degrees of
+    /// freedom of a Wishart distribution are this plus its dimension minus one.
     pub variance_weight: f64,
 }
 
@@ -40,10 +40,10 @@ impl Default for GaussianPrior {
     }
 }
 
-/// Gaussian components over rows of real numbers, of which NaN are missing at random.
+/// Gaussian components over rows of real numbers, with NaN for values missing at random.
 ///
-/// Missing values are integrated out. Where columns are independent given the component they drop out; else q has a normal
-/// distribution of a point's missing values for each component.
+/// Missing values are integrated out. If columns are independent given the component, missing values drop out;
+/// otherwise q has a normal distribution of a point's missing values for each component.
 pub struct Gaussians {
     covariance: Covariance,
     dim: usize,
@@ -53,12 +53,12 @@ pub struct Gaussians {
     /// Prior correlations within a component with a full covariance matrix, row by row.
     correlation: Vec<f64>,
     weights: GaussianPrior,
-    /// Logarithms of the columns' scales, whose densities are told where the data are standardised.
+    /// Logarithms of the columns' scales, for densities in the original units of standardised data.
     log_scales: Vec<f64>,
 }
 
 impl Gaussians {
-    /// Components over `data`, rows of `dim` numbers; the prior is made from those rows.
+    /// Components over `data`, rows of `dim` numbers; the prior is estimated from those rows.
     pub fn new(covariance: Covariance, dim: usize, data: Vec<f64>) -> Self {
         Self::with_prior(covariance, dim, data, GaussianPrior::default())
     }
@@ -74,7 +74,7 @@ impl Gaussians {
         Self::with_columns(covariance, data, &columns, weights)
     }
 
-    /// Components over `data` with the prior of rows whose columns have these moments.
+    /// Components over `data` with the prior for columns with these moments.
     pub fn with_columns(
         covariance: Covariance,
         data: Vec<f64>,
@@ -100,15 +100,16 @@ impl Gaussians {
         }
     }
 
-    /// The same where the values are standardised: densities are those of the values before they were divided by scales of
-    /// these logarithms, a scale a column.
+    /// The same for standardised values: densities are those of the original values, from the logarithms of the scales,
+    /// one per column.
     #[must_use]
     pub fn with_log_scales(self, log_scales: Vec<f64>) -> Self {
         Self { log_scales, ..self }
     }
 
-    /// The same with prior correlations of full covariance matrices as rows have them, shrunk as much as left-out rows ask for. What columns leave
-    /// open of each other is then small in the prior where it is small in the data, whatever linear combinations the columns are.
+    /// The same with prior correlations of full covariance matrices estimated from rows, shrunk by leave-one-out. A
+    /// conditional variance of columns is then small in the prior if it is small in the data, for any linear
+    /// combinations of columns.
     #[must_use]
     pub fn with_correlation_of(self, rows: &[f64]) -> Self {
         match self.covariance {
@@ -168,7 +169,7 @@ impl Gaussians {
         }
     }
 
-    /// A component's covariance matrix, the inverse of its expected precision, row-major; the diagonal alone where it is
+    /// A component's covariance matrix, the inverse of its expected precision, row-major; only the diagonal if it is
     /// diagonal.
     pub fn covariance(&self, lambda: &[f64]) -> Vec<f64> {
         match self.covariance {
@@ -189,13 +190,13 @@ impl Gaussians {
     }
 }
 
-/// The columns of a row that are missing, and those that are not.
+/// The missing columns of a row, and the others.
 fn split(x: &[f64]) -> (Vec<usize>, Vec<usize>) {
     (0..x.len()).partition(|i| x[*i].is_nan())
 }
 
 impl Gaussians {
-    /// Whether the columns of a point that are missing are tied to others.
+    /// Whether the missing columns of a point depend on others.
     fn is_tied(&self, point: usize) -> bool {
         self.covariance == Covariance::Full && self.row(point).iter().any(|x| x.is_nan())
     }
@@ -213,7 +214,7 @@ impl Components for Gaussians {
         self.data.len() / self.dim
     }
 
-    /// 0 where nothing is known of a point.
+    /// 0 if all values of a point are missing.
     fn size(&self, point: usize) -> f64 {
         let known = self.row(point).iter().any(|x| !x.is_nan());
         f64::from(u8::from(known))
@@ -430,14 +431,14 @@ impl Components for Gaussians {
         -rows.map(|x| self.log_scale(x)).sum::<f64>()
     }
 
-    /// Merged components whose variances are their own explain the whole spread of the data, and stay merged at every
-    /// temperature above 1. In a trial of three clusters in one dimension minibatch fits stood at −904 nats after 30 passes
-    /// with a share of 0.9, at −919 with 0.5, and plain ones at −913; batch fits end alike.
+    /// Merged components with their own variances explain the whole spread of the data, and stay merged at every
+    /// temperature above 1. In a trial with three clusters in one dimension, minibatch fits reached −904 nats after 30
+    /// passes with a share of 0.9, −919 with 0.5, and −913 without; batch fits ended alike.
     fn lean(&self) -> f64 {
         0.9
     }
 
-    /// Precisions near 0 have more prior weight than the tempered likelihoods of many points leave integrable.
+    /// Precisions near 0 have so much prior weight that the tempered likelihoods of many points are not integrable.
     fn partition_is_finite(&self) -> bool {
         false
     }

@@ -9,11 +9,11 @@ use crate::model::{ConjugateModel, Local};
 use crate::models::mixture::{Components, seeded};
 use crate::plain::{Plain, all_the_first, alone};
 
-/// Sequences explained by K hidden states, each of which emits rows as a mixture's component does; Dirichlet priors on the first
-/// state and on each row of the transition matrix.
+/// Sequences explained by K hidden states, each of which emits rows like a mixture's component; Dirichlet priors on the
+/// first state and on each row of the transition matrix.
 pub struct HiddenMarkov<C> {
     emissions: C,
-    /// Where each sequence starts among the rows, and the end of the last.
+    /// The start of each sequence among the rows, and the end of the last.
     starts: Vec<usize>,
     k: usize,
     width: usize,
@@ -23,7 +23,7 @@ pub struct HiddenMarkov<C> {
 /// Marginals of the last sequence.
 #[derive(Clone, Debug, Default)]
 pub struct ChainScratch {
-    /// q(z_t = k), a row a step.
+    /// q(z_t = k), a row per step.
     pub states: Vec<f64>,
     /// Σ_t q(z_t = i, z_{t+1} = j).
     pub transitions: Vec<f64>,
@@ -136,7 +136,7 @@ impl<C: Components> HiddenMarkov<C> {
     /// with 0, ascends and ends with the number of rows.
     ///
     /// # Errors
-    /// When `starts` does not.
+    /// Fails if `starts` does not.
     pub fn new(
         emissions: C,
         starts: Vec<usize>,
@@ -169,7 +169,8 @@ impl<C: Components> HiddenMarkov<C> {
         })
     }
 
-    /// How many states these natural parameters of chains with such emissions are of: λ has k + k² + k · (parameters of a state) numbers.
+    /// Number of states of chains with these natural parameters and such emissions: λ has k + k² + k · (parameters of a
+    /// state) numbers.
     pub fn states_of(emissions: &C, lambda: &[f64]) -> usize {
         let prior = emissions.prior();
         let width: usize = prior.iter().map(|(family, _)| family.len()).sum();
@@ -188,7 +189,7 @@ impl<C: Components> HiddenMarkov<C> {
         lambda[..self.k].iter().map(|x| x / total).collect()
     }
 
-    /// Expected transition probabilities, a row a state.
+    /// Expected transition probabilities, a row per state.
     pub fn transitions(&self, lambda: &[f64]) -> Vec<f64> {
         let rows = &lambda[self.k..self.k + self.k * self.k];
         rows.chunks_exact(self.k)
@@ -199,8 +200,8 @@ impl<C: Components> HiddenMarkov<C> {
             .collect()
     }
 
-    /// The path of states with the largest q of a sequence, by Viterbi's algorithm; q is proportional to the exponential of the
-    /// expected log density, whose parameters `expected` are.
+    /// The path of states with the largest q of a sequence, by Viterbi's algorithm. q is proportional to the
+    /// exponential of the expected log density with parameters `expected`.
     pub fn path(&self, expected: &[f64], point: usize) -> Vec<usize> {
         let k = self.k;
         let (first, last) = (self.starts[point], self.starts[point + 1]);
@@ -298,7 +299,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
         self.emissions.lean()
     }
 
-    /// Emissions alone: states that emit alike are one, whatever their transitions.
+    /// Compares only emissions: states with equal emissions are one, whatever their transitions.
     fn parts(&self) -> Vec<Range<usize>> {
         let start = |i: usize| self.k + self.k * self.k + i * self.width;
         (0..self.k).map(|i| start(i)..start(i + 1)).collect()
@@ -392,7 +393,7 @@ impl<C: Components> ConjugateModel for HiddenMarkov<C> {
     }
 }
 
-/// The place of the largest number, the first of several.
+/// The index of the largest number, the first of several.
 fn largest(numbers: impl Iterator<Item = f64>) -> usize {
     let mut best = (0, f64::NEG_INFINITY);
     for (i, x) in numbers.enumerate() {

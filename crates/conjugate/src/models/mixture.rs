@@ -12,7 +12,7 @@ use crate::pointwise::{VectorGlobals, untempered_bound};
 use crate::policy::softmax;
 use crate::shards::PointShards;
 
-/// What the components of a mixture (or the states of a chain) are, with the data they explain.
+/// The components of a mixture (or the states of a chain), with the data that they explain.
 pub trait Components: Sync {
     /// A word for files.
     fn name(&self) -> &'static str;
@@ -20,7 +20,7 @@ pub trait Components: Sync {
     /// Number of data points.
     fn points(&self) -> usize;
 
-    /// What a point's normaliser depends on; 0 skips the point.
+    /// The size on which a point's normaliser depends; 0 skips the point.
     fn size(&self, point: usize) -> f64 {
         let _ = point;
         1.0
@@ -43,7 +43,7 @@ pub trait Components: Sync {
         }
     }
 
-    /// The points that the choice of starts looks at.
+    /// The points that the choice of starts uses.
     fn looked_at(&self, stream: &mut Stream) -> Vec<usize> {
         looked_at(self.points(), stream).unwrap_or_else(|| (0..self.points()).collect())
     }
@@ -57,9 +57,9 @@ pub trait Components: Sync {
     /// Adds `weight` T(x); where values are missing and do not drop out, with a guess in their place, for starts.
     fn add(&self, point: usize, weight: f64, out: &mut [f64]);
 
-    /// Integrates the missing values of a point out at an inverse temperature, and appends E[T(x)] under their distribution
-    /// to `statistics`; None where none are missing, or where they drop out of [`log_density`](Self::log_density) and
-    /// [`add`](Self::add).
+    /// Integrates the missing values of a point out at an inverse temperature, and appends E[T(x)] under their
+    /// distribution to `statistics`; `None` if none are missing, or if they drop out of
+    /// [`log_density`](Self::log_density) and [`add`](Self::add).
     fn complete(
         &self,
         t: &[f64],
@@ -71,7 +71,8 @@ pub trait Components: Sync {
         None
     }
 
-    /// log ∫ p(x | component) q(component), in nats, where a(λ + T(x)) does not say it because values are missing, or takes longer.
+    /// log ∫ p(x | component) q(component), in nats, if a(λ + T(x)) does not give it because values are missing, or
+    /// takes longer.
     fn log_predictive(&self, lambda: &[f64], point: usize) -> Option<f64> {
         let _ = (lambda, point);
         None
@@ -96,7 +97,7 @@ pub trait Components: Sync {
     }
 }
 
-/// A point whose missing values are integrated out.
+/// A point with its missing values integrated out.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Completed {
     /// log ∫ exp(inverse · E[log p(x | component)]) over the missing values, in nats.
@@ -105,7 +106,7 @@ pub struct Completed {
     pub energy: f64,
 }
 
-/// Components that stand elsewhere: several models may share them with their data.
+/// Components that are stored elsewhere: several models may share them with their data.
 impl<C: Components> Components for &C {
     fn name(&self) -> &'static str {
         (**self).name()
@@ -178,20 +179,21 @@ impl<C: Components> Components for &C {
     }
 }
 
-/// Points that the choice of starts looks at, at most.
+/// Largest number of points that the choice of starts uses.
 const LOOKED_AT: usize = 10_000;
 
-/// Those of so many points; None where all are looked at.
+/// The sample of this number of points; `None` if all are used.
 pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>> {
     let any = |_| stream.below(points as u64) as usize;
     (points > LOOKED_AT).then(|| (0..LOOKED_AT).map(any).collect())
 }
 
-/// Natural parameters for `k` components to start from, one after the other: the prior and an equal share of the data each, half of
-/// it made of one point and half of the average point.
+/// Initial natural parameters for `k` components: the prior and an equal share of the data each, half of it from one
+/// point and half from the average point.
 ///
-/// The first of those points is any, each further one is drawn by how much less likely than the most likely point it is for the
-/// components before it: for Gaussians that is the start of k-means++ (Arthur and Vassilvitskii 2007).
+/// The first of those points is arbitrary. Each further one is drawn in proportion to how much less likely it is than
+/// the most likely point under the components before it: for Gaussians that is the start of k-means++ (Arthur and
+/// Vassilvitskii 2007).
 pub(super) fn seeded<C: Components>(components: &C, k: usize, stream: &mut Stream) -> Vec<f64> {
     let n = components.points();
     let share = n as f64 / k as f64;
@@ -289,7 +291,7 @@ impl<C: Components> Mixture<C> {
         lambda[..self.k].iter().map(|x| x / total).collect()
     }
 
-    /// What q(β) says of points that it may not have seen.
+    /// The prediction of q(β) for points that it may not have seen.
     pub fn predictive(&self, lambda: &[f64]) -> Predictive<'_, C> {
         let families: Vec<ExponentialFamily> =
             self.components.prior().into_iter().map(|p| p.0).collect();
@@ -330,8 +332,8 @@ fn normaliser(families: &[ExponentialFamily], lambda: &[f64]) -> (f64, Vec<f64>)
     (total, expected)
 }
 
-/// log ∫ p(x | component) q(component) of a point, in nats: a(λ + T(x)) − a(λ), and what does not depend on the component. `before` has
-/// a(λ) and ∇a(λ).
+/// log ∫ p(x | component) q(component) of a point, in nats: a(λ + T(x)) − a(λ), plus a term that does not depend on the
+/// component. `before` has a(λ) and ∇a(λ).
 fn after<C: Components + ?Sized>(
     components: &C,
     families: &[ExponentialFamily],
@@ -378,7 +380,7 @@ struct PredictiveComponent {
 impl<C: Components> Predictive<'_, C> {
     /// log `E[π_k]` + log ∫ p(x | β_k) q(β_k) of every component, in nats, at a point of the mixture's data.
     ///
-    /// Of conjugate families the integral is a(λ + T(x)) − a(λ), but for what does not depend on the component.
+    /// For conjugate families the integral is a(λ + T(x)) − a(λ), up to a term that does not depend on the component.
     pub fn at(&self, point: usize) -> Vec<f64> {
         if self.data.size(point) == 0.0 {
             return self.components.iter().map(|c| c.log_weight).collect();

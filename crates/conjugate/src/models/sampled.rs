@@ -1,4 +1,4 @@
-//! Components over points that are elsewhere, of which a sample is at hand.
+//! Components over points that are elsewhere, with a sample in memory.
 
 use jensen_math::rng::Stream;
 
@@ -11,7 +11,7 @@ use crate::shards::PointShards;
 pub struct Sampled<'a, C> {
     /// Components over the points of [`sample`], with the prior of all points.
     pub sample: &'a C,
-    /// How many points there are.
+    /// The total number of points.
     pub points: usize,
     /// Σ T(x) over all of them, missing values filled in as starts do.
     pub totals: Vec<f64>,
@@ -19,11 +19,11 @@ pub struct Sampled<'a, C> {
     pub sizes: Vec<(f64, f64)>,
     /// See [`ConjugateModel::log_jacobian`](crate::model::ConjugateModel::log_jacobian).
     pub log_jacobian: f64,
-    /// Who makes their local steps.
+    /// The source of their local steps.
     pub shards: &'a dyn PointShards,
 }
 
-/// The points that the start of a seed looks at; None where they are all points. Other starts of a run look at the same ones.
+/// The points that the start of a seed uses; `None` if they are all points. Other starts of a run use the same ones.
 pub fn sample(points: usize, seed: u64) -> Option<Vec<usize>> {
     looked_at(points, &mut start_stream(seed))
 }

@@ -1,4 +1,4 @@
-//! Components whose columns are of several kinds, independent of each other given the component.
+//! Components with columns of several kinds, independent given the component.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::models::mixture::{Completed, Components, predictive};
 /// Components over the same rows, each with columns of its own.
 pub struct SeveralKinds {
     kinds: Vec<Box<dyn Components + Send>>,
-    /// Where the parameters of each kind stand.
+    /// The offsets of the parameters of each kind.
     ranges: Vec<Range<usize>>,
 }
 
@@ -53,7 +53,7 @@ impl Components for SeveralKinds {
         self.kinds[0].points()
     }
 
-    /// 0 where nothing is known of a point.
+    /// 0 if all values of a point are missing.
     fn size(&self, point: usize) -> f64 {
         let sizes = self.kinds.iter().map(|kind| kind.size(point));
         sizes.fold(0.0, f64::max)

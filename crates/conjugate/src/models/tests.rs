@@ -164,7 +164,7 @@ fn local_steps_equal_enumeration() {
     });
 }
 
-/// The statistics of a point are what its energy is linear in.
+/// The energy of a point is linear in its statistics.
 fn statistics_give_the_energy<M: ConjugateModel>(model: &M, constant: impl Fn(usize) -> f64) {
     let t = model.blocks().expectations(&model.start(&mut stream(7)));
     let mut scratch = M::Scratch::default();

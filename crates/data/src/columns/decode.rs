@@ -1,4 +1,4 @@
-//! What a column has in a stretch of rows.
+//! The content of a column in a stretch of rows.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 use crate::error::DataError;
 use crate::table::{Cells, Column};
 
-/// What the elements of a column are.
+/// The element type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Integers; whether without sign.
@@ -27,7 +27,7 @@ enum Kind {
 #[derive(Clone, Debug)]
 pub(super) struct Field {
     pub name: String,
-    /// The number of its leaf among those of the schema.
+    /// The index of its leaf column in the schema.
     pub leaf: usize,
     kind: Result<Kind, String>,
     max_def: i16,
@@ -63,7 +63,7 @@ impl Field {
         fields.collect()
     }
 
-    /// Whether two files have the same column here; whether it may be null is each file's own.
+    /// Whether the column is the same in two files; nullability may differ.
     pub fn agrees(&self, other: &Self) -> bool {
         self.name == other.name && self.kind == other.kind && self.lists == other.lists
     }
@@ -137,7 +137,7 @@ impl Field {
     }
 }
 
-/// What the elements are, or what they are called that nothing is made of.
+/// The element type, or the name of an unsupported one.
 fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
     use ConvertedType as C;
     let name = || match column.logical_type_ref() {
@@ -166,7 +166,7 @@ fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
     }
 }
 
-/// Which elements are there, and where rows begin.
+/// The present elements, and the starts of rows.
 #[derive(Default)]
 struct Levels {
     max_def: i16,
@@ -197,7 +197,7 @@ impl Levels {
         Ok(values)
     }
 
-    /// For each of so many rows what comes next where something is there.
+    /// For each of this number of rows, the next value if one is present.
     fn each<T>(
         &self,
         rows: usize,
@@ -239,24 +239,24 @@ enum Elements {
     Texts(Vec<ByteArray>),
 }
 
-/// What a stretch of a column has.
+/// The content of a stretch of a column.
 pub(super) struct Decoded {
     elements: Elements,
     levels: Levels,
     unsigned: bool,
 }
 
-/// The numbers of a column, row after row.
+/// The numbers of a column, row by row.
 #[derive(Default)]
 pub(super) struct Numbers {
     pub ints: Vec<i64>,
     pub reals: Vec<f64>,
-    /// Of each row's list, where rows have lists.
+    /// For each row, the length of its list, if rows have lists.
     pub length: Option<usize>,
 }
 
 impl Decoded {
-    /// Adds the words to those that are known.
+    /// Adds new words to the known ones.
     pub fn words(&self, words: &mut BTreeSet<String>) {
         if let Elements::Texts(texts) = &self.elements {
             let mut last: Option<&ByteArray> = None;
@@ -273,16 +273,16 @@ impl Decoded {
         }
     }
 
-    /// Adds the numbers, or says where there is none; `place` names a row of the stretch, counted from 0.
+    /// Adds the numbers, or reports a missing one; `location` names a row of the stretch, counted from 0.
     pub fn into_numbers(
         self,
         rows: usize,
         words: Option<&[String]>,
         all: &mut Numbers,
-        place: &dyn Fn(usize) -> String,
+        location: &dyn Fn(usize) -> String,
     ) -> Result<(), DataError> {
         let refuse =
-            |row: usize, what: &str| Err(DataError::invalid(format!("{}: {what}", place(row))));
+            |row: usize, what: &str| Err(DataError::invalid(format!("{}: {what}", location(row))));
         if let Some(row) = self.levels.missing() {
             let what = match self.levels.lists {
                 true => {
@@ -339,11 +339,11 @@ impl Decoded {
     }
 }
 
-/// The cells of a column of a table, row group after row group.
+/// The cells of a table's column, one row group at a time.
 pub(super) enum CellsOfColumn {
     Numbers(Vec<f64>),
     Words(Vec<Option<String>>),
-    /// One list a row; whether its numbers are integers.
+    /// One list per row; whether its numbers are integers.
     Lists(Numbers, bool),
 }
 
@@ -351,7 +351,7 @@ impl CellsOfColumn {
     /// No cells yet.
     ///
     /// # Errors
-    /// Lists of words are no columns.
+    /// Lists of words are not columns.
     pub fn of(field: &Field, path: &Path) -> Result<Self, DataError> {
         match (field.lists, field.is_text()) {
             (true, true) => Err(DataError::invalid(format!(
@@ -365,15 +365,15 @@ impl CellsOfColumn {
         }
     }
 
-    /// Adds those of so many rows.
+    /// Adds the values of this number of rows.
     ///
     /// # Errors
-    /// A list is missing, has a null, or has another length; numbers that are none.
+    /// A list is missing, has a null, or has another length; or a value is not a number.
     pub fn add(
         &mut self,
         decoded: Decoded,
         rows: usize,
-        place: &dyn Fn(usize) -> String,
+        location: &dyn Fn(usize) -> String,
     ) -> Result<(), DataError> {
         let Decoded {
             elements,
@@ -387,7 +387,7 @@ impl CellsOfColumn {
                     levels,
                     unsigned,
                 };
-                decoded.into_numbers(rows, None, all, place)?;
+                decoded.into_numbers(rows, None, all, location)?;
             }
             (Self::Numbers(all), Elements::Reals(reals)) => {
                 let mut reals = reals.into_iter();

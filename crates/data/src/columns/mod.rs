@@ -5,9 +5,9 @@
 //! | files, their columns and row groups | this one |
 //! | the numbers of a column in a stretch of rows | `decode` |
 //!
-//! A column of numbers or truth values is a value a row, a column of lists of one length a vector a row; words are numbered
-//! from 1 in the order of the alphabet, as in CSV. Whatever is missing or not a number is refused with its place. Pages are
-//! plain or compressed by Snappy.
+//! A column of numbers or truth values is a value per row, a column of lists of one length a vector per row; words are
+//! numbered from 1 in the order of the alphabet, as in CSV. A missing value, or one that is not a number, is rejected
+//! with its location. Pages are plain or compressed by Snappy.
 
 mod decode;
 
@@ -29,13 +29,13 @@ use crate::files::list_folder;
 use crate::table::Column;
 use decode::{CellsOfColumn, Field, Numbers};
 
-/// Distinct words of a column, at the most.
+/// Largest number of distinct words of a column.
 const WORDS: usize = 1 << 20;
 
-/// Rows of a file that follow each other within one row group.
+/// Consecutive rows of a file within one row group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// The file, counted from 0.
+    /// The index of the file, from 0.
     pub file: usize,
     /// Its row group.
     pub group: usize,
@@ -50,26 +50,26 @@ pub struct RowFiles {
     files: Vec<RowFile>,
     fields: Vec<Field>,
     rows: u64,
-    /// The words of every column, once they are asked for.
+    /// The words of every column, once they are requested.
     words: Vec<OnceLock<Vec<String>>>,
 }
 
 struct RowFile {
     path: PathBuf,
     stamp: Stamp,
-    /// A file has one position, so that one thread reads at a time.
+    /// A file has one position, so only one thread reads at a time.
     reader: Mutex<SerializedFileReader<File>>,
     groups: Vec<usize>,
 }
 
-/// What changes with a file's contents.
+/// A fingerprint of a file's contents.
 type Stamp = (u64, Option<SystemTime>);
 
 fn stamp(about: &Metadata) -> Stamp {
     (about.len(), about.modified().ok())
 }
 
-/// The Parquet files that paths name, those of a folder in the order of their names.
+/// The named Parquet files, including those in folders by name.
 ///
 /// # Errors
 /// There are none.
@@ -127,7 +127,7 @@ impl RowFile {
     }
 }
 
-/// Refuses columns that lie outside the file, which the reader takes for granted.
+/// Rejects columns outside the file, which the reader does not check.
 fn check_within(metadata: &ParquetMetaData, len: u64, path: &Path) -> Result<(), DataError> {
     let groups = metadata.row_groups().iter();
     for column in groups.flat_map(|group| group.columns()) {
@@ -146,11 +146,11 @@ fn check_within(metadata: &ParquetMetaData, len: u64, path: &Path) -> Result<(),
     Ok(())
 }
 
-/// All columns of the bytes of a file, for a table in memory: a list of k numbers a row gives k columns, `x1`, `x2`, … of `x`.
+/// All columns of a file's bytes, for a table in memory: a list of k numbers per row gives k columns, `x1`, `x2`, … of
+/// `x`.
 ///
 /// # Errors
-/// They are no Parquet file, or a column has something else than numbers, truth values, words, and lists of as many numbers
-/// in each row.
+/// They are not a Parquet file, or a column has values other than numbers, booleans, words, and lists of equal length.
 pub(crate) fn table(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError> {
     let path = Path::new(label);
     let failed = |error: ParquetError| unreadable(path, &error);
@@ -169,11 +169,11 @@ pub(crate) fn table(bytes: &[u8], label: &str) -> Result<Vec<Column>, DataError>
                 .get_row_group(group)
                 .and_then(|group| group.get_column_reader(field.leaf))
                 .and_then(|column| field.decode(column, &(0..rows)));
-            let place = |row: usize| {
+            let location = |row: usize| {
                 let number = before + row + 1;
                 format!("`{label}`, row {number}, column `{}`", field.name)
             };
-            cells.add(decoded.map_err(failed)?, rows, &place)?;
+            cells.add(decoded.map_err(failed)?, rows, &location)?;
             before += rows;
         }
         columns.extend(cells.into_columns(&field.name));
@@ -195,10 +195,10 @@ fn unreadable(path: &Path, error: &ParquetError) -> DataError {
 }
 
 impl RowFiles {
-    /// Opens files, and those of folders.
+    /// Opens files, and the files in folders.
     ///
     /// # Errors
-    /// There are none, one cannot be read, or they do not have the same columns.
+    /// There are none, one cannot be read, or their columns differ.
     pub fn open(paths: &[PathBuf]) -> Result<Self, DataError> {
         let mut files: Vec<RowFile> = Vec::new();
         let mut fields: Vec<Field> = Vec::new();
@@ -221,7 +221,7 @@ impl RowFiles {
                     .or_else(|| fields.iter().zip(&found).find_map(differs));
                 if let Some(name) = other {
                     return Err(DataError::invalid(format!(
-                        "`{}` and `{}` differ in the column `{name}`, its place or its type: all files need the same \
+                        "`{}` and `{}` differ in the column `{name}`, its position or its type: all files need the same \
                          columns in the same order",
                         first.path.display(),
                         path.display()
@@ -288,8 +288,8 @@ impl RowFiles {
         all
     }
 
-    /// A digest of lengths, columns, and places, sizes and statistics of all column chunks: what a file that was written
-    /// anew does not share. Contents are not read.
+    /// A digest of lengths, columns, and offsets, sizes and statistics of all column chunks, which a rewritten file
+    /// does not share. Contents are not read.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         for file in &self.files {
@@ -317,8 +317,8 @@ impl RowFiles {
     /// `[rows, length]` where rows have lists.
     ///
     /// # Errors
-    /// There is no such column, it has another type, a value is missing or no number, lists differ in length, or a file
-    /// cannot be read or was changed.
+    /// There is no such column, it has another type, a value is missing or not a number, lists differ in length, or a
+    /// file cannot be read or was changed.
     pub fn read(&self, names: &[&str], stretches: &[Stretch]) -> Result<DataSet, DataError> {
         let mut data = DataSet::new();
         for name in names {
@@ -344,7 +344,7 @@ impl RowFiles {
         Ok(data)
     }
 
-    /// The length of the lists of a column, where it has lists: that of the first row.
+    /// The length of the lists of a column, if it has lists: that of the first row.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -357,8 +357,8 @@ impl RowFiles {
             .and_then(|value| value.shape().get(1).copied()))
     }
 
-    /// Where a row of a stretch stands: its file, and its number there from 1.
-    pub fn place(&self, stretch: &Stretch, row: usize) -> String {
+    /// The location of a row of a stretch: its file, and its number there from 1.
+    pub fn location(&self, stretch: &Stretch, row: usize) -> String {
         let file = &self.files[stretch.file];
         let before: usize = file.groups[..stretch.group].iter().sum();
         let number = before + stretch.rows.start + row + 1;
@@ -385,13 +385,13 @@ impl RowFiles {
             false => None,
         };
         self.decoded(at, stretch, |numbers| {
-            let place =
-                |row: usize| format!("{}, column `{}`", self.place(stretch, row), field.name);
-            numbers.into_numbers(stretch.rows.len(), words, all, &place)
+            let location =
+                |row: usize| format!("{}, column `{}`", self.location(stretch, row), field.name);
+            numbers.into_numbers(stretch.rows.len(), words, all, &location)
         })
     }
 
-    /// Calls with what a column has in a stretch, between two looks whether the file is still the same.
+    /// Calls with the content of a column in a stretch, between two checks that the file is unchanged.
     fn decoded<T>(
         &self,
         at: usize,
@@ -412,7 +412,7 @@ impl RowFiles {
         each(decoded.map_err(|error| unreadable(&file.path, &error))?)
     }
 
-    /// The distinct words of a column in the order of the alphabet.
+    /// The distinct words of a column in alphabetical order.
     fn words_of(&self, at: usize) -> Result<&[String], DataError> {
         if let Some(words) = self.words[at].get() {
             return Ok(words);

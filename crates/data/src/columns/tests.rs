@@ -16,7 +16,7 @@ const SCHEMA: &str = "message rows {
     OPTIONAL GROUP e (LIST) { REPEATED GROUP list { OPTIONAL FLOAT element; } }
     REQUIRED INT64 f (UINT_64); REQUIRED INT32 g (DATE); }";
 
-/// What the rows of a row group have.
+/// The content of a row group.
 struct Group {
     b: Vec<Option<f64>>,
     words: Vec<&'static str>,
@@ -138,7 +138,7 @@ fn columns_of_any_stretches_are_arrays() {
 }
 
 #[test]
-fn what_is_missing_or_no_number_is_refused_with_its_place() {
+fn what_is_missing_or_no_number_is_refused_with_its_location() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rows.parquet");
     let read = |name: &str, change: &dyn Fn(&mut Group)| {
@@ -167,10 +167,12 @@ fn what_is_missing_or_no_number_is_refused_with_its_place() {
         ),
         ("g", &|_| {}, "column `g`", "found Date"),
     ];
-    for (name, change, place, what) in cases {
+    for (name, change, location, what) in cases {
         let message = read(name, change);
         assert!(
-            message.contains("rows.parquet`") && message.contains(place) && message.contains(what),
+            message.contains("rows.parquet`")
+                && message.contains(location)
+                && message.contains(what),
             "{name}: {message}"
         );
     }

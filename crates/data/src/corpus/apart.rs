@@ -1,12 +1,13 @@
-//! A corpus of shards that is built in pieces, by whoever has time: the same bytes as one machine makes.
+//! A corpus of shards that several workers build in parts, with the same bytes as on one machine.
 //!
-//! A piece of work is a [`Task`], which [`Workshop::step`] does wherever the files are seen: to count the words of an input file,
-//! to write its documents in the chosen words, to put together a shard. [`build_apart`] decides what is to be done and adds up
-//! what came back, in the order of the files, so that nothing depends on who did what. Files are the unit: a single one is read by
-//! one worker, twice.
+//! A piece of work is a [`Task`], which [`Workshop::step`] does wherever the files are: count the words of an input
+//! file, write its documents in the chosen words, or assemble a shard. [`build_apart`] creates the tasks and adds up
+//! the answers in the order of the files, so the result does not depend on the division of the work. Files are the
+//! unit: a single one is read by one worker, twice.
 //!
-//! Counts are exact as long as the distinct words of all files fit into the table of [`WordCounts`](super::count::WordCounts). Where
-//! they do not, what is counted depends on the order of reading, and whoever drives counts alone.
+//! Counts are exact as long as the distinct words of all files fit into the table of
+//! [`WordCounts`](super::count::WordCounts). If they do not, the counts depend on the order of reading, and the driver
+//! counts alone.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -27,22 +28,22 @@ use crate::files::{create_folder, remove_file};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// To count the words of an input file, by its number.
+    /// Count the words of an input file, by its number.
     Count(usize),
-    /// To write the documents of an input file, before which there are so many documents, into a file of their own.
+    /// Write the documents of an input file into a separate file, given the number of documents before it.
     Write {
         /// The number of the input file.
         input: usize,
         /// Documents of the files before.
         before: u64,
     },
-    /// To write a shard of runs of such files, the training documents first.
+    /// Write a shard from parts of such files, the training documents first.
     Shard {
         /// The number of the shard.
         shard: usize,
-        /// Where its documents are.
+        /// The location of its documents.
         runs: Vec<Run>,
-        /// How the corpus was made, as JSON.
+        /// A record of how the corpus was made, as JSON.
         record: String,
     },
 }
@@ -60,19 +61,19 @@ pub struct Run {
     pub end: usize,
 }
 
-/// What a piece of work gave.
+/// The result of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Documents that were read, and their words; none where there were too many to count them all.
+    /// Documents that were read, and their words; none if there were too many words to count.
     Counts(u64, Option<Tally>),
-    /// What was written.
+    /// The result of writing.
     Written(Written),
     /// The digest of a shard.
     Shard(String),
 }
 
-/// What was written of an input file.
+/// The output for an input file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Written {
     /// Documents read.
@@ -85,11 +86,11 @@ pub struct Written {
     pub skipped: Skipped,
 }
 
-/// What all pieces of work have in common.
+/// The common input of all tasks.
 pub struct Workshop<'a> {
     /// The inputs.
     pub sources: &'a Sources,
-    /// What to build.
+    /// The settings of the corpus.
     pub settings: &'a BuildSettings,
     /// The folder of the corpus.
     pub out: &'a Path,
@@ -155,7 +156,7 @@ impl Workshop<'_> {
     }
 }
 
-/// Where the documents of a shard are: neighbours of all documents of both parts, as [`Corpus::divide`] takes them.
+/// The documents of a shard: a contiguous range of both splits, as in [`Corpus::divide`].
 fn runs(written: &[Written], shard: usize, count: usize) -> Vec<Run> {
     let mut runs = Vec::new();
     for part in Split::ALL {
@@ -179,7 +180,7 @@ fn runs(written: &[Written], shard: usize, count: usize) -> Vec<Run> {
     runs
 }
 
-/// The counts of all files; none where there are too many words for one table.
+/// The counts of all files; none if there are too many words for one table.
 fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tally> {
     let mut terms: Vec<Count> = Vec::new();
     let mut table: HashMap<String, Count, FixedState> = HashMap::default();
@@ -209,15 +210,15 @@ fn sum(tallies: Vec<Option<Tally>>, are_bags: bool, limit: usize) -> Option<Tall
     })
 }
 
-/// Has tasks done, and returns their answers in the order of the tasks; what it says where it cannot is for the user.
+/// Runs tasks, and returns their answers in the order of the tasks; its error messages are for the user.
 pub type Work<'a> = &'a mut dyn FnMut(&Choice, Vec<Task>) -> Result<Vec<Answer>, String>;
 
-/// Builds a corpus of so many shards in a folder. `work` has tasks done, wherever [`Workshop::step`] can do them, and returns
-/// their answers in the order of the tasks. The folder's files are those of [`build`](build::build) and [`Corpus::divide`], byte for
-/// byte.
+/// Builds a corpus with this number of shards in a folder. `work` has tasks done, wherever [`Workshop::step`] can do
+/// them, and returns their answers in the order of the tasks. The folder's files are those of [`build`](build::build)
+/// and [`Corpus::divide`], byte for byte.
 ///
 /// # Errors
-/// As these have, and what `work` says.
+/// The errors of these, and those of `work`.
 pub fn build_apart(
     workshop: &Workshop<'_>,
     shards: usize,

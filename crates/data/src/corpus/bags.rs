@@ -7,8 +7,8 @@ use super::compressed::{self, bare_name, read_error};
 use super::sources::{CHUNK_DOCUMENTS, Format};
 use crate::error::DataError;
 
-/// Documents that a header may promise, and as many more for each of its entries: documents without a word are kept, and
-/// a damaged number would make 10¹² of them.
+/// Documents that a header may promise in addition to one per entry: documents without a word are kept, and a damaged
+/// number would make 10¹² of them.
 const DOCUMENTS: u64 = 1 << 20;
 const DOCUMENTS_PER_ENTRY: u64 = 16;
 
@@ -17,7 +17,7 @@ const DOCUMENTS_PER_ENTRY: u64 = 16;
 pub(crate) struct Bags {
     pub terms: Vec<u32>,
     pub counts: Vec<u32>,
-    /// Where each document ends.
+    /// The end of each document.
     pub ends: Vec<usize>,
 }
 
@@ -46,10 +46,10 @@ impl Bags {
     }
 }
 
-/// The words that belong to bags: one a line, from the given file or from where the format has it.
+/// The words of bags: one per line, from the given file or from the format's default path.
 ///
 /// # Errors
-/// When there is no such file or it is not UTF-8.
+/// Fails if there is no such file or it is not UTF-8.
 pub(crate) fn read_vocabulary(bags: &Path, given: Option<&Path>) -> Result<Vec<String>, DataError> {
     let path = match given {
         Some(path) => path.to_path_buf(),
@@ -76,7 +76,7 @@ pub(crate) fn read_vocabulary(bags: &Path, given: Option<&Path>) -> Result<Vec<S
     Ok(words)
 }
 
-/// The file of words that goes with bags by its name.
+/// The file of words that belongs to bags with its name.
 fn beside(bags: &Path) -> Option<PathBuf> {
     let name = bare_name(bags);
     let folder = bags.parent().unwrap_or(Path::new(""));
@@ -105,16 +105,16 @@ pub(crate) struct BagReader {
     pairs: Vec<(u32, u32)>,
 }
 
-/// What is left of a file.
+/// The remainder of a file.
 enum Kind {
     Ldac,
     Triplets {
         documents: u64,
         entries: u64,
         read: u64,
-        /// The document whose entries are being gathered; documents before it are done.
+        /// The present document, whose entries are being read; earlier documents are complete.
         current: u64,
-        /// Reading has come to the last entry.
+        /// The last entry has been read.
         ended: bool,
         /// Entries have no count.
         pattern: bool,
@@ -424,7 +424,7 @@ impl BagReader {
     }
 }
 
-/// A count, also where it is written as a real number.
+/// A count, which may be written as a real number.
 fn whole(text: &str) -> Option<u32> {
     if let Ok(count) = text.parse() {
         return Some(count);

@@ -20,7 +20,7 @@ use crate::error::DataError;
 /// Documents of one task.
 const TASK: usize = 128;
 
-/// What to build.
+/// The settings of a corpus.
 #[derive(Clone, Debug)]
 pub struct BuildSettings {
     /// Text to words.
@@ -33,12 +33,12 @@ pub struct BuildSettings {
     pub heldout: f64,
     /// Seed of the choice of held-out documents.
     pub seed: u64,
-    /// Distinct words counted at most, see [`WordCounts`].
+    /// Largest number of distinct words counted, see [`WordCounts`].
     pub table: usize,
 }
 
 impl BuildSettings {
-    /// The defaults for inputs: everything of bags, common words of text; nothing held out.
+    /// The defaults for inputs: all words of bags, common words of text; nothing held out.
     pub fn new(sources: &Sources) -> Self {
         Self {
             tokeniser: Tokeniser::default(),
@@ -55,10 +55,10 @@ impl BuildSettings {
     }
 }
 
-/// What was built.
+/// The result of a build.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Built {
-    /// Where the documents came from.
+    /// The source of the documents.
     pub inputs: Vec<String>,
     /// Their format.
     pub format: Option<Format>,
@@ -89,10 +89,10 @@ pub struct Built {
     pub tokeniser: Option<Tokeniser>,
 }
 
-/// Where a build stands.
+/// The state of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuildProgress {
-    /// 1 while words are counted, 2 while documents are written.
+    /// 1 while counting words, 2 while writing documents.
     pub pass: u8,
     /// Documents read in this pass.
     pub documents: u64,
@@ -106,7 +106,7 @@ pub struct BuildProgress {
 /// written.
 ///
 /// # Errors
-/// When an input cannot be read or is damaged, when no word or no document is left, when the file cannot be written, or
+/// Fails if an input cannot be read or is damaged, when no word or no document remains, when the file cannot be written, or
 /// when `progress` returns false ("interrupted"). The file is written whole or not at all.
 pub fn build(
     sources: &Sources,
@@ -158,7 +158,7 @@ pub(crate) fn check(settings: &BuildSettings) -> Result<(), DataError> {
 }
 
 impl Built {
-    /// Of no documents yet.
+    /// For no documents yet.
     pub(crate) fn begun(sources: &Sources, settings: &BuildSettings, choice: &Choice) -> Self {
         Self {
             inputs: sources.names(),
@@ -181,7 +181,7 @@ impl Built {
         }
     }
 
-    /// Adds what was written of further documents.
+    /// Adds the counts of further documents.
     pub(crate) fn add(&mut self, written: &Written) {
         let [train, heldout] = written.parts;
         self.documents += train.0;
@@ -205,13 +205,13 @@ impl Built {
         Ok(())
     }
 
-    /// What a corpus says of how it was made, as JSON.
+    /// The record of how a corpus was made, as JSON.
     pub(crate) fn record(&self) -> Result<String, DataError> {
         serde_json::to_string(self).map_err(|error| DataError::invalid(error.to_string()))
     }
 }
 
-/// Writes all documents of sources, before which there are `before` others.
+/// Writes all documents of sources, after `before` others.
 fn write_documents(
     writer: &mut CorpusWriter<'_>,
     sources: &Sources,
@@ -236,7 +236,7 @@ fn write_documents(
     Ok(written)
 }
 
-/// Writes the documents of sources, before which there are `before` others, into a file that is part of a corpus.
+/// Writes the documents of sources, after `before` others, into a file that is part of a corpus.
 pub(crate) fn write_part(
     sources: &Sources,
     settings: &BuildSettings,
@@ -300,7 +300,7 @@ fn each_chunk(
 pub struct Choice {
     /// The words by term.
     pub words: Vec<String>,
-    /// The number that each word had in bags, where it is known by that and not by its name.
+    /// The number of each word in bags, which identify words by number and not by name.
     pub old: Option<Vec<usize>>,
     /// See [`Built::distinct_words`].
     pub distinct: u64,
@@ -322,7 +322,7 @@ impl Choice {
 struct Counted {
     /// Term of a word of text.
     terms: HashMap<Box<str>, u32, FixedState>,
-    /// Term of an old term of bags; `u32::MAX` where it is left out.
+    /// Term of an old term of bags; `u32::MAX` if it is omitted.
     renumbered: Vec<u32>,
 }
 
@@ -364,7 +364,7 @@ pub enum Tally {
 }
 
 impl Tally {
-    /// Itself where nothing was dropped.
+    /// Unchanged if no word was dropped.
     pub(crate) fn exact(self) -> Option<Self> {
         match self {
             Self::Words(_, 1..) => None,
@@ -472,7 +472,7 @@ struct Piece {
     first: u64,
     terms: Vec<u32>,
     counts: Vec<u32>,
-    /// Where each document ends; an empty one is left out.
+    /// The end of each document; empty ones are omitted.
     ends: Vec<usize>,
     left_out: u64,
     skipped: Skipped,
@@ -525,7 +525,7 @@ impl Piece {
     }
 }
 
-/// Whether a document is held out: a function of the seed and its number alone.
+/// Whether a document is held out: a function only of the seed and its number.
 fn held_out(seed: u64, number: u64, share: f64) -> bool {
     // SplitMix64's finaliser over the two numbers.
     let mix = |mut x: u64| {

@@ -1,10 +1,10 @@
 //! One document as bytes.
 //!
-//! A document is its pairs of term and count, by ascending term. Numbers are variable-length: seven bits a byte, lowest
-//! first, the highest bit says that more follow. A document is the number of bytes that follow, the number of pairs, and
-//! for each pair the distance `d` from the term expected next (the first term, or the one after the last), as
-//! `2 d` where the count is 1 and as `2 d + 1` followed by the count minus 2 where it is larger. Terms are numbered from
-//! the most common one, so that most pairs take one or two bytes.
+//! A document is its pairs of term and count, by ascending term. Numbers have variable length: seven bits per byte,
+//! lowest first; the highest bit says whether more follow. A document is its number of bytes, the number of pairs, and
+//! for each pair the distance `d` from the next expected term (the first term, or the one after the last), as `2 d` if
+//! the count is 1 and otherwise as `2 d + 1` followed by the count minus 2. Terms are numbered from the most common
+//! one, so that most pairs take one or two bytes.
 
 /// Bytes that no document has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ fn take(bytes: &mut &[u8]) -> Result<u64, Malformed> {
 /// Appends a document. `scratch` is a buffer to reuse.
 ///
 /// # Panics
-/// When terms do not ascend or a count is 0: a caller's bug.
+/// Panics if terms do not ascend or a count is 0: a caller's bug.
 pub fn encode(terms: &[u32], counts: &[u32], scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     scratch.clear();
     put(scratch, terms.len() as u64);
@@ -58,7 +58,7 @@ pub fn encode(terms: &[u32], counts: &[u32], scratch: &mut Vec<u8>, out: &mut Ve
 /// Moves past a document.
 ///
 /// # Errors
-/// When the bytes are no documents.
+/// Fails if the bytes are not documents.
 pub fn skip(bytes: &mut &[u8]) -> Result<(), Malformed> {
     let length = usize::try_from(take(bytes)?).map_err(|_| Malformed)?;
     *bytes = bytes.get(length..).ok_or(Malformed)?;
@@ -68,7 +68,7 @@ pub fn skip(bytes: &mut &[u8]) -> Result<(), Malformed> {
 /// Reads the document at the front of `bytes`, pair by pair, and moves past it. Every term is below `limit`.
 ///
 /// # Errors
-/// When the bytes are no document; some pairs may have been visited.
+/// Fails if the bytes are not a document; some pairs may have been visited.
 #[inline]
 pub fn decode(
     bytes: &mut &[u8],

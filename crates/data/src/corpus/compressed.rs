@@ -1,4 +1,4 @@
-//! Files that may be compressed, told by their first bytes.
+//! Files that may be compressed, recognised by their first bytes.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -10,7 +10,7 @@ use ruzstd::decoding::StreamingDecoder;
 
 use crate::error::DataError;
 
-/// Memory that an xz stream may ask for, in KiB: eight times what `xz -9` makes it ask for.
+/// Largest memory of an xz stream in KiB: eight times that of `xz -9`.
 const XZ_MEMORY_KIB: u32 = 512 << 10;
 
 /// Bytes read at once.
@@ -21,10 +21,10 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 const XZ: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// Opens a file for reading; gzip, xz and Zstandard files, also of several streams one after another, are decompressed.
+/// Opens a file for reading; gzip, xz and Zstandard files, also of several streams in sequence, are decompressed.
 ///
 /// # Errors
-/// When the file cannot be opened. A damaged stream is an error of a later read; [`read_error`] words it.
+/// Fails if the file cannot be opened. Damage in a stream appears as an error of a later read; [`read_error`] words it.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, DataError> {
     let io = |error: io::Error| DataError::io("read", path, &error);
     if path.is_dir() {
@@ -75,7 +75,7 @@ pub fn bare_name(path: &Path) -> String {
     name
 }
 
-/// Zstandard frames one after another.
+/// Zstandard frames in sequence.
 struct Zstd<R: BufRead> {
     frame: Option<StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>,
 }

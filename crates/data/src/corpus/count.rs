@@ -24,10 +24,10 @@ impl Count {
 
 /// Counts of words, gathered chunk by chunk, in bounded memory.
 ///
-/// The table holds one entry a distinct word. Where it grows beyond its limit, the rarest words are dropped until it is
-/// half as large, and what was dropped is remembered as [`floor`](Self::floor): a word that is in no more documents than
-/// that may be missing, or counted too low by as much. Vocabularies that ask for `min_df > floor` by a wide margin do
-/// not notice. Without dropping, the floor is 0 and every count is exact.
+/// The table holds one entry a distinct word. When it exceeds its limit, the rarest words are dropped until it is half
+/// as large, and the limit of what was dropped is stored as [`floor`](Self::floor): a word in no more documents than
+/// that may be missing, or undercounted by as much. Vocabularies with `min_df` well above the floor are not affected.
+/// Without dropping, the floor is 0 and every count is exact.
 #[derive(Clone, Debug)]
 pub struct WordCounts {
     table: HashMap<Box<str>, Count, FixedState>,
@@ -35,7 +35,7 @@ pub struct WordCounts {
     floor: u64,
 }
 
-/// Counts of a few documents; many of them are gathered side by side.
+/// Counts of a few documents; many of them are filled in parallel.
 #[derive(Debug, Default)]
 pub struct LocalCounts {
     table: HashMap<Box<str>, (Count, u64), FixedState>,
@@ -43,7 +43,7 @@ pub struct LocalCounts {
 }
 
 impl LocalCounts {
-    /// What follows belongs to the next document.
+    /// Starts the next document.
     pub fn next_document(&mut self) {
         self.document += 1;
     }
@@ -64,7 +64,7 @@ impl LocalCounts {
 }
 
 impl WordCounts {
-    /// Distinct words kept unless said otherwise: some 300 MB.
+    /// Default number of distinct words: some 300 MB.
     pub const LIMIT: usize = 4_000_000;
 
     /// An empty table that holds up to `limit` words.
@@ -87,8 +87,8 @@ impl WordCounts {
         }
     }
 
-    /// Drops rare words if there are too many. Called at fixed places (after every chunk), so that what is dropped does
-    /// not depend on threads.
+    /// Drops rare words if there are too many. Called at fixed points (after every chunk), so that the result does not
+    /// depend on threads.
     pub fn shrink(&mut self) {
         while self.table.len() > self.limit {
             let mut documents: Vec<u64> = self.table.values().map(|c| c.documents).collect();
@@ -100,7 +100,7 @@ impl WordCounts {
         }
     }
 
-    /// Documents below or at which counts may be too low; 0 when all are exact.
+    /// Document frequency up to which counts may be too low; 0 when all are exact.
     pub fn floor(&self) -> u64 {
         self.floor
     }

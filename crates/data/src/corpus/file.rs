@@ -18,11 +18,11 @@ const CHECKED: usize = 256;
 /// Bytes hashed before their pages are given back.
 const HASHED: usize = 16 << 20;
 
-/// Documents read before the pages of the file are given back to the system: the memory of a run does not grow with its
-/// corpus, and what is still needed comes back from the system's cache.
+/// Documents read before the pages of the file are released: the memory of a run does not grow with its corpus, and
+/// pages that are needed again come from the system's cache.
 const READ_BEFORE_RELEASE: usize = 1 << 15;
 
-/// The documents that a model learns from, or those that it is judged by.
+/// The training documents of a model, or the held-out ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
     /// For training.
@@ -45,7 +45,7 @@ pub struct Document {
     pub counts: Vec<u32>,
 }
 
-/// A corpus in one file, or a shard of one. Documents are read at random places without the file being in memory; several threads may read
+/// A corpus in one file, or a shard of one. Documents are read at random offsets without the file being in memory; several threads may read
 /// at once.
 #[derive(Debug)]
 pub struct CorpusFile {
@@ -60,11 +60,11 @@ pub struct CorpusFile {
 
 impl CorpusFile {
     /// Opens a corpus and reads it once from beginning to end: its digest and every document are checked, so that
-    /// reading a document later cannot fail. Where others change the file while it is open ([`super::build()`] never does:
-    /// it puts a new file in the place of the old one), [`check_unchanged`](Self::check_unchanged) tells.
+    /// reading a document later cannot fail. If another process changes the file while it is open ([`super::build()`]
+    /// never does: it replaces the old file by a new one), [`check_unchanged`](Self::check_unchanged) reports it.
     ///
     /// # Errors
-    /// When the file is no corpus, of another version, cut short or damaged.
+    /// Fails if the file is not a corpus, of another version, cut short or damaged.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let io = |error: std::io::Error| DataError::io("read", path, &error);
         let wrong =
@@ -133,7 +133,7 @@ impl CorpusFile {
         read.is_ok() && head == HEAD
     }
 
-    /// Whether the index and every document of a part are as promised.
+    /// Whether the index and every document of a split are valid.
     fn check(&self, part: Split) -> bool {
         let totals = &self.tail.parts[part as usize];
         let (Ok(documents), Ok(index)) = (
@@ -177,7 +177,7 @@ impl CorpusFile {
         codec::decode(bytes, self.words.len() as u32, visit).ok()
     }
 
-    /// Where a block begins.
+    /// The offset of a block.
     fn start(&self, part: Split, block: usize) -> usize {
         let at = self.tail.parts[part as usize].index as usize + 8 * block;
         let mut bytes = [0; 8];
@@ -185,7 +185,7 @@ impl CorpusFile {
         usize::try_from(u64::from_le_bytes(bytes)).unwrap_or(usize::MAX)
     }
 
-    /// Refuses what was read from a corpus that was changed meanwhile.
+    /// Rejects results of a corpus that was changed in the meantime.
     ///
     /// # Errors
     /// It was.
@@ -218,7 +218,7 @@ impl CorpusFile {
         &self.words
     }
 
-    /// How the corpus was made.
+    /// A record of how the corpus was made.
     pub fn record(&self) -> &serde_json::Value {
         &self.record
     }
@@ -241,7 +241,7 @@ impl CorpusFile {
     /// Reads a document. Costs up to [`block`](Self::block) steps over neighbours besides the document itself.
     ///
     /// # Panics
-    /// When there is no such document: a caller's bug.
+    /// Panics if there is no such document, which is a bug of the caller.
     pub fn read(&self, part: Split, index: usize, document: &mut Document) {
         document.terms.clear();
         document.counts.clear();
@@ -254,7 +254,7 @@ impl CorpusFile {
     /// Calls `visit` with the terms of a document, ascending, and their counts. Costs as much as [`read`](Self::read).
     ///
     /// # Panics
-    /// When there is no such document: a caller's bug.
+    /// Panics if there is no such document, which is a bug of the caller.
     pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
         assert!(
             index < self.documents(part),

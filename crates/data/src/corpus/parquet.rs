@@ -1,6 +1,6 @@
-//! Parquet files as JSON lines: an object a row, with the columns that are asked for.
+//! Parquet files as JSON lines: an object per row, with the requested columns.
 //!
-//! Rows come one at a time, and only the columns of text and name are decoded, so that memory holds a page of each.
+//! Rows are read one at a time, and only the columns of text and name are decoded, so memory holds one page of each.
 //! Pages are plain or compressed by Snappy.
 
 use std::collections::VecDeque;
@@ -18,10 +18,10 @@ use serde_json::{Map, Value};
 
 use crate::error::DataError;
 
-/// Opens a Parquet file; every line of what is read is a JSON object with the columns of these names that there are.
+/// Opens a Parquet file; every line is a JSON object with those of these columns that exist.
 ///
 /// # Errors
-/// When the file cannot be read, is no Parquet file, or has no column `field`.
+/// Fails if the file cannot be read, is not a Parquet file, or has no column `field`.
 pub fn open(
     path: &Path,
     field: &str,
@@ -66,7 +66,7 @@ pub fn open(
 /// Rows as JSON lines.
 struct Lines {
     rows: RowIter<'static>,
-    /// What of a line is not read yet.
+    /// The unread part of a line.
     left: VecDeque<u8>,
 }
 
@@ -91,8 +91,8 @@ impl Read for Lines {
     }
 }
 
-/// A field as JSON: text as it is (also where the column does not say that its bytes are text), lists element by element, other single
-/// values in words, nothing for the rest.
+/// A field as JSON: text unchanged (even if the column does not declare its bytes as text), lists element by element,
+/// other single values as words, other types empty.
 fn value(field: &Field) -> Value {
     match field {
         Field::Str(text) => Value::from(text.as_str()),

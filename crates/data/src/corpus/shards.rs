@@ -1,7 +1,7 @@
-//! A corpus of one file, or of a folder of shards: files under one vocabulary that can be worked at apart.
+//! A corpus of one file, or of a folder of shards: files with a common vocabulary that can be processed separately.
 //!
-//! `shards.json` of the folder lists the digests of the shards; it is written last, so that a folder without it is no corpus.
-//! The documents are those of the shards one after the other.
+//! `shards.json` of the folder lists the digests of the shards; it is written last, so a folder without it is not a
+//! corpus. The documents are those of the shards in sequence.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::files::{create_folder, read_bytes, remove_files};
 /// The list of a folder's shards.
 const LIST: &str = "shards.json";
 
-/// How the names of shards end.
+/// The suffix of the names of shards.
 const ENDING: &str = "corpus";
 
 #[derive(Serialize, Deserialize)]
@@ -28,26 +28,27 @@ struct List {
     digests: Vec<String>,
 }
 
-/// A corpus: documents for training and held-out ones, read at random places by several threads.
+/// A corpus: documents for training and held-out ones, read at random offsets by several threads.
 #[derive(Debug)]
 pub struct Corpus {
     path: PathBuf,
     shards: Vec<CorpusFile>,
-    /// Where the documents of each shard end, of both parts.
+    /// The end of each shard's documents, for both splits.
     ends: [Vec<usize>; 2],
     digest: String,
 }
 
-/// Where a shard of a folder is.
+/// The path of a shard in a folder.
 pub fn shard_path(folder: &Path, shard: usize) -> PathBuf {
     folder.join(format!("{shard:04}.{ENDING}"))
 }
 
 impl Corpus {
-    /// Opens a corpus, of one file or of a folder of shards, and reads all of it once, as [`CorpusFile::open`] says.
+    /// Opens a corpus, of one file or of a folder of shards, and reads all of it once, as [`CorpusFile::open`] does.
     ///
     /// # Errors
-    /// As [`CorpusFile::open`]; a shard is missing, is not that which was built, or has another vocabulary.
+    /// The errors of [`CorpusFile::open`]; a shard is missing, is not the one that was built, or has another
+    /// vocabulary.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         if !path.is_dir() {
             let file = CorpusFile::open(path)?;
@@ -90,7 +91,7 @@ impl Corpus {
         }
     }
 
-    /// Whether a path is that of a corpus, by its beginning.
+    /// Whether a path is a corpus, by its first bytes.
     pub fn is_corpus(path: &Path) -> bool {
         if path.is_dir() {
             path.join(LIST).is_file()
@@ -99,10 +100,10 @@ impl Corpus {
         }
     }
 
-    /// Divides this corpus into so many shards in a folder: neighbours stay together.
+    /// Divides this corpus into this number of shards in a folder; neighbouring documents stay together.
     ///
     /// # Errors
-    /// There are fewer documents to learn from than shards, or the folder cannot be written.
+    /// There are fewer training documents than shards, or the folder cannot be written.
     pub fn divide(&self, folder: &Path, count: usize) -> Result<(), DataError> {
         check_count(self.documents(Split::Train), count)?;
         create_folder(folder)?;
@@ -138,7 +139,7 @@ impl Corpus {
         runs
     }
 
-    /// Removes the shards of a folder, where another corpus is to be.
+    /// Removes the shards of a folder for another corpus.
     ///
     /// # Errors
     /// One cannot be removed.
@@ -147,12 +148,12 @@ impl Corpus {
         remove_files(folder, ENDING)
     }
 
-    /// The shards, in order; the file itself where it is one.
+    /// The shards, in order, or the single file.
     pub fn shards(&self) -> &[CorpusFile] {
         &self.shards
     }
 
-    /// Refuses what was read from a corpus that was changed meanwhile.
+    /// Rejects results of a corpus that was changed in the meantime.
     ///
     /// # Errors
     /// It was.
@@ -185,7 +186,7 @@ impl Corpus {
         self.shards[0].words()
     }
 
-    /// How the corpus was made.
+    /// A record of how the corpus was made.
     pub fn record(&self) -> &serde_json::Value {
         self.shards[0].record()
     }
@@ -208,23 +209,23 @@ impl Corpus {
     /// Reads a document. Costs up to [`block`](Self::block) steps over neighbours besides the document itself.
     ///
     /// # Panics
-    /// When there is no such document: a caller's bug.
+    /// Panics if there is no such document, which is a bug of the caller.
     pub fn read(&self, part: Split, index: usize, document: &mut Document) {
-        let (shard, index) = self.place(part, index);
+        let (shard, index) = self.locate(part, index);
         shard.read(part, index, document);
     }
 
     /// Calls `visit` with the terms of a document, ascending, and their counts. Costs as much as [`read`](Self::read).
     ///
     /// # Panics
-    /// When there is no such document: a caller's bug.
+    /// Panics if there is no such document, which is a bug of the caller.
     pub fn visit(&self, part: Split, index: usize, visit: impl FnMut(u32, u32)) {
-        let (shard, index) = self.place(part, index);
+        let (shard, index) = self.locate(part, index);
         shard.visit(part, index, visit);
     }
 
     /// The shard of a document, and its number there.
-    fn place(&self, part: Split, index: usize) -> (&CorpusFile, usize) {
+    fn locate(&self, part: Split, index: usize) -> (&CorpusFile, usize) {
         let ends = &self.ends[part as usize];
         let shard = ends.partition_point(|&end| end <= index);
         assert!(shard < ends.len(), "document {index} is beyond the corpus");
@@ -236,12 +237,12 @@ impl Corpus {
 /// Documents of a part of a file.
 pub(crate) type Documents<'a> = (&'a CorpusFile, Split, Range<usize>);
 
-/// The share of a shard of so many documents: from the first to before the end.
+/// The range of a shard among this number of documents: from the first to before the end.
 pub(crate) fn share(documents: usize, shard: usize, count: usize) -> (usize, usize) {
     (documents * shard / count, documents * (shard + 1) / count)
 }
 
-/// Refuses more shards than there are documents to learn from.
+/// Rejects more shards than there are training documents.
 pub(crate) fn check_count(documents: usize, count: usize) -> Result<(), DataError> {
     if count == 0 || count > documents {
         return Err(DataError::invalid(format!(

@@ -9,20 +9,20 @@ use super::bags::{BagReader, Bags, read_vocabulary};
 use super::compressed::{self, bare_name, read_error};
 use crate::error::DataError;
 
-/// Documents of a chunk, the unit of work: fixed, so that nothing depends on the number of threads.
+/// Documents of a chunk, the unit of work. It is fixed, so results do not depend on the number of threads.
 pub(crate) const CHUNK_DOCUMENTS: usize = 4096;
 
 /// Bytes after which a chunk of text is full.
 const CHUNK_BYTES: usize = 8 << 20;
 
-/// Most bytes of one document.
+/// Largest number of bytes of one document.
 const DOCUMENT_BYTES: usize = 256 << 20;
 
-/// How documents are written down.
+/// The format of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// One JSON object a line, the text or a list of words in one of its fields.
+    /// One JSON object per line, the text or a list of words in one of its fields.
     Jsonl,
     /// Columns of a Parquet file, the text in one of them; in builds with the feature `parquet`.
     Parquet,
@@ -32,7 +32,7 @@ pub enum Format {
     Uci,
     /// LDA-C: `pairs term:count …`, terms from 0.
     Ldac,
-    /// Matrix Market coordinates, a row a document, rows in order.
+    /// Matrix Market coordinates, a row per document, rows in order.
     #[serde(alias = "mtx")]
     MatrixMarket,
 }
@@ -43,7 +43,7 @@ impl Format {
         !matches!(self, Self::Jsonl | Self::Parquet | Self::Text)
     }
 
-    /// The format that a file's name suggests; plain text where it says nothing.
+    /// The format that a file's name suggests; plain text by default.
     fn of(path: &Path) -> Self {
         let name = bare_name(path).to_lowercase();
         let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -63,7 +63,7 @@ impl Format {
     }
 }
 
-/// What makes a document of plain text.
+/// The unit of a document in plain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DocumentUnit {
@@ -73,7 +73,7 @@ pub enum DocumentUnit {
     File,
 }
 
-/// How to read inputs; what is absent is found out from their names.
+/// How to read inputs; absent settings are inferred from their names.
 #[derive(Clone, Debug)]
 pub struct SourceSettings {
     /// Format of all files.
@@ -82,9 +82,9 @@ pub struct SourceSettings {
     pub field: String,
     /// Field of a JSON line that names the document.
     pub id: Option<String>,
-    /// Documents of plain text; files found in folders are documents, other files hold one a line.
+    /// Documents of plain text; files found in folders are documents, other files hold one per line.
     pub unit: Option<DocumentUnit>,
-    /// The words of bags, one a line.
+    /// The words of bags, one per line.
     pub vocabulary: Option<PathBuf>,
 }
 
@@ -100,7 +100,7 @@ impl Default for SourceSettings {
     }
 }
 
-/// Documents that are left out, by reason.
+/// Omitted documents, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// Without a word of the vocabulary.
@@ -144,11 +144,11 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Finds out what there is to read: files in the given order; the files of a folder, and of the folders in it, by
-    /// name, hidden ones left out.
+    /// Lists the files to read: files in the given order, and the files of a folder and its subfolders by name, without
+    /// hidden ones.
     ///
     /// # Errors
-    /// When a file is not there or not of a known kind, when text and bags are mixed, or when bags come without words.
+    /// Fails if a file does not exist or has an unknown format, when text and bags are mixed, or when bags lack words.
     pub fn new(paths: &[PathBuf], settings: &SourceSettings) -> Result<Self, DataError> {
         let mut inputs = Vec::new();
         for path in paths {
@@ -203,7 +203,7 @@ impl Sources {
         })
     }
 
-    /// What was given to be read, for messages and records.
+    /// The given inputs, for messages and records.
     pub fn names(&self) -> Vec<String> {
         self.names.clone()
     }
@@ -218,12 +218,12 @@ impl Sources {
         self.inputs.first().map(|input| input.format)
     }
 
-    /// How many files there are.
+    /// The number of files.
     pub fn files(&self) -> usize {
         self.inputs.len()
     }
 
-    /// One of the files alone.
+    /// A single one of the files.
     ///
     /// # Errors
     /// There is no such file.
@@ -274,14 +274,14 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), DataError> {
     Ok(())
 }
 
-/// Documents of text as they are in the files, one after another.
+/// Documents as text in sequence.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     pub bytes: Vec<u8>,
-    /// Where each document ends in `bytes`.
+    /// The end of each document in `bytes`.
     pub ends: Vec<usize>,
-    /// Where each document stands: file and line.
-    pub places: Vec<(u32, u64)>,
+    /// The location of each document: file and line.
+    pub locations: Vec<(u32, u64)>,
 }
 
 impl Texts {
@@ -324,7 +324,7 @@ enum Open {
     Bags(BagReader),
 }
 
-/// Reads inputs one after another.
+/// Reads inputs in sequence.
 pub(crate) struct Reader<'a> {
     sources: &'a Sources,
     next: usize,
@@ -403,7 +403,7 @@ impl Reader<'_> {
                 if input.format == Format::Text && input.unit == DocumentUnit::File {
                     take(&mut *file, None, &mut texts.bytes, &input.path)?;
                     texts.ends.push(texts.bytes.len());
-                    texts.places.push((self.next as u32 - 1, 1));
+                    texts.locations.push((self.next as u32 - 1, 1));
                     continue;
                 }
                 self.open = Some(Open::Lines { file, line: 0 });
@@ -426,13 +426,13 @@ impl Reader<'_> {
                 continue;
             }
             texts.ends.push(texts.bytes.len());
-            texts.places.push((index as u32, *line));
+            texts.locations.push((index as u32, *line));
         }
         Ok((!texts.ends.is_empty()).then_some(texts))
     }
 }
 
-/// Appends what comes before `end` (or all the rest) to `out`; false at the end of the file.
+/// Appends the bytes before `end` (or all remaining ones) to `out`; false at the end of the file.
 fn take(
     file: &mut (dyn BufRead + Send),
     end: Option<u8>,

@@ -1,4 +1,4 @@
-//! Words that say nothing about a subject.
+//! Words without information about a subject.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -24,7 +24,7 @@ thus to together too toward towards under until up upon us ve very via was wasn 
 whenever where whereas whereby whether which while who whoever whole whom whose why will with within without won would \
 wouldn yet you your yours yourself yourselves";
 
-/// A set of words to leave out.
+/// A set of words to omit.
 #[derive(Clone, Debug, Default)]
 pub struct StopWords {
     words: HashSet<String, FixedState>,
@@ -51,7 +51,7 @@ impl StopWords {
     /// The words of a file, separated by white space; `#` starts a comment.
     ///
     /// # Errors
-    /// When the file cannot be read or is not UTF-8.
+    /// Fails if the file cannot be read or is not UTF-8.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let mut text = String::new();
         std::io::Read::read_to_string(&mut compressed::open(path)?, &mut text)

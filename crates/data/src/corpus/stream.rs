@@ -1,4 +1,4 @@
-//! New documents, one after another, in the words of a fitted model.
+//! New documents, in sequence, in the words of a fitted model.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,19 +17,19 @@ use crate::error::DataError;
 pub struct NewDocument {
     /// Its number in the inputs, from 1.
     pub number: u64,
-    /// Its name, where the inputs give one.
+    /// Its name, if the inputs have one.
     pub id: Option<String>,
-    /// Its words in the vocabulary; empty when it has none.
+    /// Its words in the vocabulary; empty if it has none.
     pub document: Document,
     /// Occurrences of words that are not in the vocabulary.
     pub unknown: u64,
 }
 
 /// Calls `visit` with chunks of documents in order, in the given words; their number is bounded and does not depend on
-/// threads. All documents are handed over, those without a known word and those that are no text without words.
+/// threads. Visits all documents; those without a known word, or that are not text, have no words.
 ///
 /// # Errors
-/// When an input cannot be read or is damaged, or what `visit` says.
+/// Fails if an input cannot be read or is damaged, or an error of `visit`.
 pub fn stream<E: From<DataError>>(
     sources: &Sources,
     words: &[String],
@@ -114,7 +114,7 @@ pub(crate) struct Found<'t> {
     pub id: Option<String>,
 }
 
-/// How the words of a document are written down.
+/// The representation of a document's words.
 enum Written<'t> {
     /// As text.
     Text(Cow<'t, str>),
@@ -122,7 +122,7 @@ enum Written<'t> {
     List(Vec<String>),
 }
 
-/// What the bytes of a document are.
+/// The format of a document's bytes.
 pub(crate) enum Text<'t> {
     Words(Found<'t>),
     NotUtf8,
@@ -137,7 +137,7 @@ impl<'a> Extract<'a> {
 
     /// The text of document `i`.
     pub fn text<'t>(&self, texts: &'t Texts, i: usize) -> Result<Text<'t>, DataError> {
-        let (file, line) = texts.places[i];
+        let (file, line) = texts.locations[i];
         let input = &self.sources.inputs[file as usize];
         let Ok(text) = std::str::from_utf8(texts.get(i)) else {
             return Ok(Text::NotUtf8);
@@ -169,7 +169,7 @@ impl<'a> Extract<'a> {
         })
     }
 
-    /// Calls `visit` with every word of a document in order: those of a list as they are.
+    /// Calls `visit` with every word of a document in order; words of a list are passed unchanged.
     pub fn words(&self, found: &Found<'_>, scratch: &mut String, mut visit: impl FnMut(&str)) {
         match &found.written {
             Written::Text(text) => self.tokeniser.words(text, scratch, visit),
@@ -178,13 +178,13 @@ impl<'a> Extract<'a> {
     }
 }
 
-/// Takes two fields out of a JSON object without making the others.
+/// Extracts two fields of a JSON object without parsing the others.
 struct Fields<'f> {
     text: &'f str,
     id: Option<&'f str>,
 }
 
-/// A string, or a list of strings; anything else is nothing.
+/// A string, or a list of strings; other values are empty.
 struct MaybeWords;
 
 impl<'de> DeserializeSeed<'de> for MaybeWords {

@@ -10,18 +10,18 @@ use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 /// Splits text into words, in lower case and composed (Unicode's form NFC), within limits on their length.
 ///
-/// A word is a maximal run of letters with their marks, or a match of a pattern. Digits, punctuation, hyphens and apostrophes separate words
-/// unless they are kept.
+/// A word is a maximal run of letters with their marks, or a match of a pattern. Digits, punctuation, hyphens and
+/// apostrophes separate words by default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tokeniser {
     /// Fewest characters of a word, without marks.
     pub min_length: usize,
-    /// Most characters of a word; longer ones are left out whole.
+    /// Largest number of characters of a word; longer ones are omitted.
     pub max_length: usize,
     /// Characters that belong to words beside letters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<Extra>,
-    /// What a word is instead, in lower-case text.
+    /// The alternative definition of a word, in lower-case text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
 }
@@ -40,7 +40,7 @@ pub enum Extra {
     Symbols,
 }
 
-/// A regular expression, whose matches are words.
+/// A regular expression whose matches are words.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern(Regex);
@@ -65,7 +65,7 @@ impl FromStr for Pattern {
         match regex.is_match("") {
             false => Ok(Self(regex)),
             true => Err(format!(
-                "`{text}` matches an empty word: ask for at least one character, such as with + in the place of *"
+                "`{text}` matches an empty word: ask for at least one character, such as with + instead of *"
             )),
         }
     }
@@ -102,13 +102,13 @@ impl Default for Tokeniser {
     }
 }
 
-/// What a character does in a text.
+/// The role of a character in a text.
 enum Role {
     /// It belongs to a word, and may begin one.
     Letter,
     /// It belongs to the word before it, if there is one.
     Trailing,
-    /// It joins two parts of a word, written as this.
+    /// It joins two parts of a word, as the given character.
     Joint(char),
     /// It belongs to no word.
     Gap,
@@ -207,8 +207,8 @@ fn role(c: char, [digits, hyphens, apostrophes, symbols]: [bool; 4]) -> Role {
     }
 }
 
-/// Marks that belong to the letter before them (accents, vowel signs and viramas of Indic scripts), and the joiners that only say how
-/// letters are written.
+/// Marks that belong to the preceding letter (accents, vowel signs and viramas of Indic scripts), and joiners, which
+/// only affect how letters are written.
 fn is_mark(c: char) -> bool {
     is_combining_mark(c) || matches!(c, '\u{200c}' | '\u{200d}')
 }

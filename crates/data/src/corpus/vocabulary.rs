@@ -1,4 +1,4 @@
-//! Which words make the vocabulary.
+//! The choice of the vocabulary.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use crate::error::DataError;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Frequency {
-    /// So many documents.
+    /// A number of documents.
     Documents(u64),
     /// This share of the documents, from 0 to 1.
     Share(f64),
@@ -43,21 +43,22 @@ impl fmt::Display for Frequency {
     }
 }
 
-/// What a word must be like to be in the vocabulary.
+/// The conditions on a word of the vocabulary.
 #[derive(Clone, Debug)]
 pub struct VocabularySettings {
-    /// It is in at least so many documents.
+    /// It occurs in at least this number of documents.
     pub min_df: Frequency,
-    /// It is in at most so many documents.
+    /// It occurs in at most this number of documents.
     pub max_df: Frequency,
-    /// It is among so many words that are in most documents; ties go by the alphabet.
+    /// It is among this number of words that occur in most documents; ties are broken alphabetically.
     pub max_terms: Option<usize>,
-    /// It is none of these.
+    /// It is none of these words.
     pub stop_words: StopWords,
 }
 
 impl VocabularySettings {
-    /// For text: words in ten documents or more and in a tenth of them or fewer, 14 000 words, no function words.
+    /// For text: words in ten documents or more and in a tenth of them or fewer, at most 14 000 words, no function
+    /// words.
     pub fn text() -> Self {
         Self {
             min_df: Frequency::Documents(10),
@@ -67,7 +68,7 @@ impl VocabularySettings {
         }
     }
 
-    /// For words that are counted already: all of them.
+    /// For counted words: all of them.
     pub fn bags() -> Self {
         Self {
             min_df: Frequency::Documents(1),
@@ -78,10 +79,10 @@ impl VocabularySettings {
     }
 }
 
-/// Chooses words: their indices in `words`, those in most documents first, ties by the alphabet.
+/// Chooses words: their indices in `words`, by falling number of documents, with ties in alphabetical order.
 ///
 /// # Errors
-/// When no word is left, with the reason.
+/// Fails if no word remains, with the reason.
 pub fn choose(
     words: &[(&str, Count)],
     documents: u64,

@@ -46,7 +46,7 @@ pub(crate) struct Totals {
     pub documents: u64,
     pub tokens: u64,
     pub pairs: u64,
-    /// Where the index of its blocks begins.
+    /// The offset of the index of its blocks.
     pub index: u64,
 }
 
@@ -55,12 +55,12 @@ pub(crate) struct Totals {
 pub(crate) struct Tail {
     /// Training, held out.
     pub parts: [Totals; 2],
-    /// Where the words begin, and how many there are.
+    /// The offset of the words, and their number.
     pub words: u64,
     pub terms: u64,
-    /// Where the record begins.
+    /// The offset of the record.
     pub record: u64,
-    /// Where the tail begins.
+    /// The offset of the tail.
     pub start: u64,
     /// Bytes of the file.
     pub length: u64,
@@ -128,7 +128,7 @@ impl CorpusWriter<'_> {
     /// Adds a document: terms ascending, counts positive.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn document(&mut self, part: Split, terms: &[u32], counts: &[u32]) -> io::Result<()> {
         let growing = &mut self.parts[part as usize];
         codec::encode(terms, counts, &mut self.scratch, &mut growing.block);
@@ -157,7 +157,7 @@ impl CorpusWriter<'_> {
         written
     }
 
-    /// What was written of a part: documents and tokens.
+    /// The written documents and tokens of a split.
     pub fn totals(&self, part: Split) -> (u64, u64) {
         let totals = &self.parts[part as usize].totals;
         (totals.documents, totals.tokens)
@@ -205,7 +205,7 @@ impl CorpusWriter<'_> {
 /// record of how the corpus was made.
 ///
 /// # Errors
-/// What `fill` says, or when the file cannot be written; then nothing is left behind.
+/// An error of `fill`, or when the file cannot be written; no file remains then.
 pub fn write<'w, I: Iterator<Item = &'w str>>(
     path: &Path,
     fill: impl FnOnce(&mut CorpusWriter<'_>) -> Result<(I, String), DataError>,

@@ -182,7 +182,7 @@ impl<'a> Group<'a> {
         Ok(dimension)
     }
 
-    /// The dimension of a variable: one that is there, if it has that size.
+    /// A dimension for a variable: an existing one if it has that size.
     fn shared(
         &mut self,
         name: &str,

@@ -9,11 +9,11 @@
 //! | `observed_data` | the data that a predictive variable predicts: `y` of `y_rep` | the variable's own |
 //! | `constant_data` | the other data | the variable's own |
 //!
-//! A variable's own dimensions, and the labels along them, are those of its [`Coordinates`]; within a group, variables share
-//! dimensions of the same name and size, and a scalar with the name of one of them is left out: it says its size. Elements
-//! are row-major, the order of the format. The attributes
-//! of every group name the library, its version and the model. Variables of size zero are left out, groups of draws where
-//! there are none, and data variables whose names no model could declare.
+//! A variable's own dimensions, and their labels, are those of its [`Coordinates`]. Within a group, variables share
+//! dimensions of the same name and size, and a scalar with the name of one of them is omitted, because it is its size.
+//! Elements are row-major, the order of the format. The attributes of every group name the library, its version and the
+//! model. Omitted are variables of size zero, empty groups of draws, and data variables with names that no model could
+//! declare.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ use crate::error::DataError;
 #[cfg(feature = "netcdf")]
 mod encode;
 
-/// What variables are to ArviZ; those that are not named are the posterior's.
+/// The roles of variables in ArviZ; unnamed ones belong to the posterior.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Roles {
     /// Pointwise log likelihoods.
@@ -87,7 +87,7 @@ pub fn predicted(name: &str) -> Option<&str> {
         .or_else(|| name.strip_suffix("_pred"))
 }
 
-/// What the attributes of the groups say.
+/// The attributes of the groups.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NetcdfAttributes {
     /// The model's name.
@@ -102,7 +102,7 @@ pub const NETCDF: bool = cfg!(feature = "netcdf");
 /// Writes the draws, and the data if given, as NetCDF-4, atomically.
 ///
 /// # Errors
-/// When the file cannot be written, and in builds that leave NetCDF out ([`NETCDF`]).
+/// Fails if the file cannot be written, and in builds that leave NetCDF out ([`NETCDF`]).
 #[cfg(feature = "netcdf")]
 pub fn write_draws_netcdf(
     path: &Path,

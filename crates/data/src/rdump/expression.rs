@@ -5,22 +5,22 @@ use super::{Elements, MAX_NESTING, Parser, Value, Vector, to_row_major};
 use crate::dataset::checked_len;
 use crate::error::DataError;
 
-/// A call's arguments: by place, and by name.
+/// A call's arguments: by position, and by name.
 struct Arguments {
     placed: Vec<Vector>,
     named: Vec<(String, Vector)>,
 }
 
 impl Arguments {
-    /// The argument of one of these names, or at a place.
-    fn take(&self, names: &[&str], place: usize) -> Option<&Vector> {
+    /// The argument of one of these names, or at a position.
+    fn take(&self, names: &[&str], position: usize) -> Option<&Vector> {
         let named = self
             .named
             .iter()
             .find(|(name, _)| names.contains(&name.as_str()));
         named
             .map(|(_, value)| value)
-            .or_else(|| self.placed.get(place))
+            .or_else(|| self.placed.get(position))
     }
 }
 
@@ -49,17 +49,17 @@ impl Vector {
         }
     }
 
-    /// The elements at these places.
-    fn at(&self, places: &[usize]) -> Elements {
+    /// The elements at these positions.
+    fn at(&self, positions: &[usize]) -> Elements {
         match &self.elements {
-            Elements::Int(v) => Elements::Int(places.iter().map(|i| v[*i]).collect()),
-            Elements::Real(v) => Elements::Real(places.iter().map(|i| v[*i]).collect()),
+            Elements::Int(v) => Elements::Int(positions.iter().map(|i| v[*i]).collect()),
+            Elements::Real(v) => Elements::Real(positions.iter().map(|i| v[*i]).collect()),
             Elements::Tuple(_) => Elements::Int(Vec::new()),
         }
     }
 }
 
-/// One operation on whole numbers, where its result is one.
+/// One operation on integers, if its result is an integer.
 fn whole(op: u8, a: i64, b: i64) -> Option<i64> {
     match op {
         b'+' => a.checked_add(b),
@@ -86,7 +86,7 @@ impl Parser<'_> {
         if nesting > MAX_NESTING {
             return Err(self.cursor.error(
                 at,
-                format!("{}: too many calls inside one another", self.place()),
+                format!("{}: too many calls inside one another", self.location()),
             ));
         }
         let mut left = self.product(nesting)?;
@@ -107,7 +107,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// `a:b`, whose ends are signed.
+    /// `a:b` with signed ends.
     fn range(&mut self, nesting: usize) -> Result<Vector, DataError> {
         let at = self.cursor.pos;
         let first = self.signed(nesting)?;
@@ -118,13 +118,13 @@ impl Parser<'_> {
         let (Elements::Int(a), Elements::Int(b)) = (&first.elements, &last.elements) else {
             return Err(self.cursor.error(
                 at,
-                format!("{}: the ends of a range must be integers", self.place()),
+                format!("{}: the ends of a range must be integers", self.location()),
             ));
         };
         let (&[a], &[b]) = (a.as_slice(), b.as_slice()) else {
             return Err(self.cursor.error(
                 at,
-                format!("{}: the ends of a range must be numbers", self.place()),
+                format!("{}: the ends of a range must be numbers", self.location()),
             ));
         };
         self.generate(at, a.abs_diff(b).saturating_add(1))?;
@@ -141,7 +141,7 @@ impl Parser<'_> {
         if nesting > MAX_NESTING {
             return Err(self
                 .cursor
-                .error(at, format!("{}: too many signs", self.place())));
+                .error(at, format!("{}: too many signs", self.location())));
         }
         let literal = |b: u8| matches!(b, b'0'..=b'9' | b'.');
         let sign = matches!(self.cursor.peek(), Some(b'-' | b'+'));
@@ -177,7 +177,7 @@ impl Parser<'_> {
         self.arithmetic(at, b'^', &base, &power)
     }
 
-    /// The operator of these that comes next, consumed with the space around it.
+    /// The next operator if it is one of these, consumed with the space around it.
     fn operator(&mut self, operators: &[u8]) -> Option<u8> {
         self.skip_space();
         let found = self.cursor.peek().filter(|b| operators.contains(b))?;
@@ -244,7 +244,7 @@ impl Parser<'_> {
         None
     }
 
-    /// What stands between the brackets of a call.
+    /// The arguments between the brackets of a call.
     fn arguments(&mut self, nesting: usize) -> Result<Arguments, DataError> {
         let mut found = Arguments {
             placed: Vec::new(),
@@ -302,7 +302,7 @@ impl Parser<'_> {
         if length > 0 && (length % n != 0 || length % m != 0) {
             let message = format!(
                 "{}: `{}` of {n} and {m} numbers",
-                self.place(),
+                self.location(),
                 char::from(op)
             );
             return Err(self.cursor.error(at, message));
@@ -338,7 +338,7 @@ impl Parser<'_> {
             None => Ok(otherwise),
             Some(value) => value.count().ok_or_else(|| {
                 self.cursor
-                    .error(at, format!("{}: expected a count", self.place()))
+                    .error(at, format!("{}: expected a count", self.location()))
             }),
         }
     }
@@ -346,27 +346,27 @@ impl Parser<'_> {
     fn needed<'v>(&self, at: usize, value: Option<&'v Vector>) -> Result<&'v Vector, DataError> {
         value.ok_or_else(|| {
             self.cursor
-                .error(at, format!("{}: an argument is missing", self.place()))
+                .error(at, format!("{}: an argument is missing", self.location()))
         })
     }
 
-    /// As many numbers as `dims` say, from the beginning again where there are fewer.
+    /// As many numbers as `dims` requires, repeated from the beginning if there are fewer.
     fn filled(&mut self, at: usize, x: &Vector, dims: Vec<usize>) -> Result<Vector, DataError> {
         let length = checked_len(&dims).filter(|n| *n == 0 || x.len() > 0);
         let Some(length) = length else {
-            let message = format!("{}: no numbers to fill {dims:?} with", self.place());
+            let message = format!("{}: no numbers to fill {dims:?} with", self.location());
             return Err(self.cursor.error(at, message));
         };
         self.generate(at, length as u64)?;
-        let places: Vec<usize> = (0..length).map(|i| i % x.len().max(1)).collect();
+        let positions: Vec<usize> = (0..length).map(|i| i % x.len().max(1)).collect();
         Ok(Vector {
-            elements: x.at(&places),
+            elements: x.at(&positions),
             dims: Some(dims),
         })
     }
 }
 
-/// Builds the result of a call at a place.
+/// Builds the result of a call at a position.
 type Build = fn(&mut Parser<'_>, usize, &Arguments) -> Result<Vector, DataError>;
 
 const CALLS: [(&str, Build); 12] = [
@@ -433,14 +433,14 @@ fn rep(p: &mut Parser<'_>, at: usize, given: &Arguments) -> Result<Vector, DataE
         .fold(0u64, |all, n| all.saturating_add(*n as u64));
     if !counts.is_empty() {
         p.generate(at, each_sum)?;
-        let places: Vec<usize> = counts
+        let positions: Vec<usize> = counts
             .iter()
             .enumerate()
             .flat_map(|(i, n)| std::iter::repeat_n(i, *n))
             .collect();
         return Ok(Vector {
-            dims: Some(vec![places.len()]),
-            elements: x.at(&places),
+            dims: Some(vec![positions.len()]),
+            elements: x.at(&positions),
         });
     }
     let times = p.counted(at, times, 1)?;
@@ -450,10 +450,10 @@ fn rep(p: &mut Parser<'_>, at: usize, given: &Arguments) -> Result<Vector, DataE
         None => once.saturating_mul(times),
     };
     let all = p.generate(at, if once == 0 { 0 } else { all })?;
-    let places: Vec<usize> = (0..all).map(|i| i / each.max(1) % x.len()).collect();
+    let positions: Vec<usize> = (0..all).map(|i| i / each.max(1) % x.len()).collect();
     Ok(Vector {
         dims: Some(vec![all]),
-        elements: x.at(&places),
+        elements: x.at(&positions),
     })
 }
 
@@ -487,7 +487,7 @@ fn seq(p: &mut Parser<'_>, at: usize, given: &Arguments) -> Result<Vector, DataE
         _ => (1.0, 1.0, f64::NAN),
     };
     if !(0.0..1e15).contains(&count) || !by.is_finite() {
-        let message = format!("{}: this sequence has no end", p.place());
+        let message = format!("{}: this sequence has no end", p.location());
         return Err(p.cursor.error(at, message));
     }
     let count = p.generate(at, count as u64)?;
@@ -525,11 +525,11 @@ fn matrix(p: &mut Parser<'_>, at: usize, given: &Arguments) -> Result<Vector, Da
         return p.filled(at, x, vec![rows, columns]);
     }
     let filled = p.filled(at, x, vec![columns, rows])?;
-    let places: Vec<usize> = (0..rows * columns)
+    let positions: Vec<usize> = (0..rows * columns)
         .map(|i| i % rows * columns + i / rows)
         .collect();
     Ok(Vector {
-        elements: filled.at(&places),
+        elements: filled.at(&positions),
         dims: Some(vec![rows, columns]),
     })
 }

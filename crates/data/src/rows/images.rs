@@ -47,7 +47,7 @@ pub(super) fn read(folder: &Path) -> Result<(Vec<usize>, Vec<u8>), DataError> {
     Ok((vec![count, height, width], levels))
 }
 
-/// A PNG picture; colours become their luma (Rec. 601), transparency is left out of account.
+/// A PNG picture; colours become their luma (Rec. 601), transparency is ignored.
 #[cfg(feature = "pictures")]
 fn png(bytes: &[u8]) -> Result<Picture, String> {
     let mut decoder = png::Decoder::new(std::io::Cursor::new(bytes));
@@ -126,7 +126,7 @@ fn pgm(bytes: &[u8]) -> Result<Picture, String> {
     })
 }
 
-/// The next word, comments left out.
+/// The next word, without comments.
 fn token<'b>(bytes: &'b [u8], at: &mut usize) -> Option<&'b [u8]> {
     loop {
         while bytes.get(*at)?.is_ascii_whitespace() {

@@ -1,4 +1,4 @@
-//! MAT files of version 5: the place of the first numeric matrix.
+//! MAT files of version 5: the offset of the first numeric matrix.
 
 use crate::elements::{Element, Header, element};
 use crate::error::DataError;
@@ -10,7 +10,7 @@ const PREAMBLE: usize = 128;
 const COMPRESSED: u32 = 15;
 const MATRIX: u32 = 14;
 
-/// Type, place and size of a data element, and where the next one begins.
+/// Type, offset and size of a data element, and where the next one begins.
 struct Tag {
     kind: u32,
     start: usize,
@@ -18,7 +18,7 @@ struct Tag {
     next: usize,
 }
 
-/// Records of the first numeric matrix: a column each, as elements stand column by column.
+/// Records of the first numeric matrix: a column each, because elements are stored column by column.
 pub(super) fn header(bytes: &[u8], label: &str) -> Result<Header, DataError> {
     let fail = |what: &str| {
         DataError::invalid(format!("`{label}` is no MAT file that can be read: {what}"))

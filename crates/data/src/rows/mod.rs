@@ -1,11 +1,11 @@
-//! Rows of numbers of one width, read in any order: what networks learn from.
+//! Rows of numbers with one width, read in any order: the data of networks.
 //!
-//! IDX and NPY files are mapped into memory, so that they may be larger than it; what has to be decoded first
-//! (compressed files, CSV, MAT, pictures) is held.
+//! IDX and NPY files are mapped into memory, so they may be larger than memory; files that need decoding (compressed
+//! files, CSV, MAT, pictures) are read completely.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `mod` | [`Rows`]: what is told apart by the name of the file, validation, reading |
+//! | `mod` | [`Rows`]: what is distinguished by the name of the file, validation, reading |
 //! | `images` | folders of pictures |
 //! | `mat` | MATLAB's MAT files |
 //! | `write` | [`RowWriter`]: rows out |
@@ -29,8 +29,8 @@ pub use write::{Number, RowFormat, RowWriter};
 
 /// Rows of numbers, every one finite.
 ///
-/// Unsigned bytes are grey levels and come out divided by 255, unless no byte is above 1: then they are truth values and
-/// stay. Other numbers stay as they are.
+/// Unsigned bytes are grey levels and are divided by 255, unless no byte is above 1: they are then booleans and
+/// unchanged. Other numbers are unchanged.
 pub struct Rows {
     source: String,
     extents: Vec<usize>,
@@ -59,16 +59,16 @@ impl Rows {
     /// (PNG and PGM pictures of one size, grey); anything else is IDX. Each may end in `.gz` too.
     ///
     /// # Errors
-    /// When it cannot be read or does not follow its format; when there are no rows, rows have no elements, or an
-    /// element is not finite: the message names the place.
+    /// Fails if it cannot be read or does not follow its format; when there are no rows, rows have no elements, or an
+    /// element is not finite: the message names the location.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         Self::open_within(path, HELD)
     }
 
-    /// [`open`](Self::open) where no more than so many bytes may be decompressed.
+    /// [`open`](Self::open) with a limit on decompressed bytes.
     ///
     /// # Errors
-    /// As [`open`](Self::open), and when there are more.
+    /// The errors of [`open`](Self::open), and a file beyond the limit.
     pub fn open_within(path: &Path, most: u64) -> Result<Self, DataError> {
         let label = path.display().to_string();
         if path.is_dir() {
@@ -103,10 +103,10 @@ impl Rows {
         Self::new(label, shape, element, storage, start)
     }
 
-    /// The rows of a table, all of whose columns are numbers.
+    /// The rows of a table of numeric columns.
     ///
     /// # Errors
-    /// When a column is not of numbers, or a value is missing.
+    /// Fails if a column is not of numbers, or a value is missing.
     pub fn of_table(table: &Table) -> Result<Self, DataError> {
         let columns: Vec<&[f64]> = table
             .columns()
@@ -218,7 +218,7 @@ impl Rows {
         self.range
     }
 
-    /// Bytes that are held in memory: none of a mapped file.
+    /// Bytes in memory: none for a mapped file.
     pub fn held_bytes(&self) -> usize {
         match &self.storage {
             Bytes::Mapped(_) => 0,
@@ -226,7 +226,7 @@ impl Rows {
         }
     }
 
-    /// Refuses what was read from a file that was changed meanwhile.
+    /// Rejects results of a file that was changed in the meantime.
     ///
     /// # Errors
     /// It was.
@@ -242,7 +242,7 @@ impl Rows {
     /// Reads a row, rounded to single precision.
     ///
     /// # Panics
-    /// When there is no such row, or `out` is not as wide as one.
+    /// Panics if there is no such row, or `out` does not have its width.
     pub fn read(&self, row: usize, out: &mut [f32]) {
         let width = self.width();
         assert!(row < self.rows && out.len() == width);
@@ -264,7 +264,7 @@ impl Rows {
 }
 
 impl Rows {
-    /// Reads a row as exactly as it is stored.
+    /// Reads a row at its stored precision.
     ///
     /// # Panics
     /// As [`read`](Self::read).
@@ -319,16 +319,16 @@ mod tests {
     #[test]
     fn formats_agree() {
         let folder = tempfile::tempdir().unwrap();
-        let place = |name: &str| folder.path().join(name);
+        let path = |name: &str| folder.path().join(name);
         let levels = [0u8, 51, 102, 255, 204, 153];
-        fs::write(place("images-idx3"), idx(&[2, 1, 3], &levels)).unwrap();
-        fs::write(place("images.npy"), npy("|u1", "(2, 1, 3)", &levels)).unwrap();
+        fs::write(path("images-idx3"), idx(&[2, 1, 3], &levels)).unwrap();
+        fs::write(path("images.npy"), npy("|u1", "(2, 1, 3)", &levels)).unwrap();
         let floats: Vec<u8> = levels
             .iter()
             .flat_map(|&x| (f32::from(x) / 255.0).to_le_bytes())
             .collect();
-        fs::write(place("floats.npy"), npy("<f4", "(2, 3)", &floats)).unwrap();
-        fs::write(place("table.csv"), "a,b,c\n0,0.2,0.4\n1,0.8,0.6\n").unwrap();
+        fs::write(path("floats.npy"), npy("<f4", "(2, 3)", &floats)).unwrap();
+        fs::write(path("table.csv"), "a,b,c\n0,0.2,0.4\n1,0.8,0.6\n").unwrap();
         let expected = [[0.0, 0.2, 0.4], [1.0, 0.8, 0.6]];
         for (name, extents) in [
             ("images-idx3", &[1, 3][..]),
@@ -336,7 +336,7 @@ mod tests {
             ("floats.npy", &[3]),
             ("table.csv", &[3]),
         ] {
-            let rows = Rows::open(&place(name)).unwrap();
+            let rows = Rows::open(&path(name)).unwrap();
             assert_eq!((rows.rows(), rows.extents()), (2, extents), "{name}");
             assert_eq!(rows.range(), (0.0, 1.0), "{name}");
             for (row, expected) in expected.iter().enumerate() {
@@ -345,7 +345,7 @@ mod tests {
                 }
             }
         }
-        let digest = |name: &str| Rows::open(&place(name)).unwrap().digest().to_owned();
+        let digest = |name: &str| Rows::open(&path(name)).unwrap().digest().to_owned();
         assert_eq!(digest("images-idx3"), digest("images.npy"));
         assert_ne!(digest("images-idx3"), digest("floats.npy"));
     }
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_files_are_refused_by_place() {
+    fn bad_files_are_refused_by_path() {
         let folder = tempfile::tempdir().unwrap();
         let refused = |name: &str, bytes: &[u8], said: &str| {
             let path = folder.path().join(name);

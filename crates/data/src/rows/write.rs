@@ -16,7 +16,7 @@ pub enum RowFormat {
 }
 
 impl RowFormat {
-    /// The format that the name of a file asks for: `.npy` or `.csv`.
+    /// The format that a file's name requests: `.npy` or `.csv`.
     pub fn of_name(name: &str) -> Option<Self> {
         let ending = name.rsplit_once('.')?.1.to_lowercase();
         match ending.as_str() {
@@ -27,15 +27,15 @@ impl RowFormat {
     }
 }
 
-/// A number of a precision that rows may have: single or double.
+/// A number in one of the supported precisions, single or double.
 pub trait Number: Copy + Display + PartialOrd {
     /// NumPy's name of the type.
     const TYPE: &'static str;
 
-    /// Writes its bytes, the least first.
+    /// Writes its bytes in little-endian order.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// The writer fails.
     fn write(self, out: &mut dyn Write) -> io::Result<()>;
 }
 
@@ -55,7 +55,7 @@ impl Number for f64 {
     }
 }
 
-/// Writes rows as they come; their number is said in advance.
+/// Writes a stream of rows; their number is given in advance.
 pub struct RowWriter<'w, T = f32> {
     out: &'w mut dyn Write,
     format: RowFormat,
@@ -67,7 +67,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
     /// Writes the header of `rows` rows with the columns `names`.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Fails if it cannot be written.
     pub fn new(
         out: &'w mut dyn Write,
         format: RowFormat,
@@ -102,13 +102,14 @@ impl<'w, T: Number> RowWriter<'w, T> {
         })
     }
 
-    /// Writes rows, one after another. CSV has the shortest digits that read back as the same numbers, and an empty cell for NaN.
+    /// Writes rows, in sequence. CSV has the shortest digits that read back as the same numbers, and an empty cell for
+    /// NaN.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// The writer fails.
     ///
     /// # Panics
-    /// When the numbers do not make whole rows.
+    /// Panics if the numbers do not make whole rows.
     pub fn write(&mut self, rows: &[T]) -> io::Result<()> {
         assert!(rows.len().is_multiple_of(self.width), "whole rows");
         match self.format {
@@ -126,10 +127,10 @@ impl<'w, T: Number> RowWriter<'w, T> {
         Ok(())
     }
 
-    /// Writes one row behind a cell that names it, which the header has a name for, too. A NumPy array has no place for it.
+    /// Writes one row behind a cell that names it, which the header has a name for, too. A NumPy array cannot hold it.
     ///
     /// # Errors
-    /// When it cannot be written, or the format is no CSV.
+    /// Fails if it cannot be written, or the format is not a CSV.
     pub fn write_named(&mut self, name: &str, row: &[T]) -> io::Result<()> {
         if self.format != RowFormat::Csv {
             return Err(io::Error::other("rows have names in CSV alone"));
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_told_by_name() {
+    fn formats_are_recognised_by_name() {
         assert_eq!(RowFormat::of_name("a/b.NPY"), Some(RowFormat::Npy));
         assert_eq!(RowFormat::of_name("b.csv"), Some(RowFormat::Csv));
         assert_eq!(RowFormat::of_name("csv"), None);

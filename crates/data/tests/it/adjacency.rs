@@ -1,4 +1,4 @@
-//! Graphs of regions: three formats of one graph, and how mistakes are told.
+//! Graphs of regions: three formats of one graph, and how mistakes are reported.
 
 use jensen_data::Adjacency;
 use proptest::prelude::*;
@@ -27,7 +27,7 @@ fn three_formats_of_one_graph() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn mistakes_are_reported_with_their_location() {
     let cases = [
         (
             "3\n1 1 2\n2 1 1\n",

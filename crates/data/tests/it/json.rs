@@ -260,7 +260,7 @@ fn errors_say_what_and_where() {
 }
 
 #[test]
-fn the_excerpt_is_short_and_the_caret_points_at_the_place() {
+fn the_excerpt_is_short_and_the_caret_points_at_the_location() {
     let long = format!(
         "{{\"x\": [{}oops, {}]}}",
         "1, ".repeat(5000),

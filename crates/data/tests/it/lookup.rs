@@ -155,7 +155,7 @@ fn columns_of_a_table_are_arrays() {
     assert_eq!(*data.reals("y", &[3]).unwrap(), [28.5, -3.0, 7.0]);
     // Words by the alphabet: Andover, Choate.
     assert_eq!(data.ints("school", &[3]).unwrap(), [2, 1, 2]);
-    // A column with an empty cell is no data, and its place is told to a program that asks for it.
+    // A column with an empty cell is no data, and its location is reported to a program that asks for it.
     assert!(data.get("gap").is_none());
     let why = data.refusal("gap").unwrap().to_string();
     assert!(

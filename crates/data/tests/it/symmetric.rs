@@ -28,8 +28,8 @@ fn one_matrix_in_every_format() {
 }
 
 #[test]
-fn damaged_files_are_told() {
-    for (text, told) in [
+fn damaged_files_are_reported() {
+    for (text, reported) in [
         ("", "the matrix has no entries"),
         ("1 1 2\n2 1\n", "a row, a column and a value"),
         ("1 1 2\n2 x 1\n", "found `x`"),
@@ -59,6 +59,6 @@ fn damaged_files_are_told() {
         ),
     ] {
         let error = parse(text).unwrap_err();
-        assert!(error.contains(told), "{text:?}: {error}");
+        assert!(error.contains(reported), "{text:?}: {error}");
     }
 }

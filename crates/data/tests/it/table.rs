@@ -1,4 +1,4 @@
-//! Tables: what is read, and how mistakes are told.
+//! Tables: what is read, and how mistakes are reported.
 
 use jensen_data::table_csv::{Header, parse};
 use jensen_data::{Cells, DataSet, Table};
@@ -68,7 +68,7 @@ fn codes_follow_levels() {
 }
 
 #[test]
-fn mistakes_are_told_with_line_and_column() {
+fn mistakes_are_reported_with_line_and_column() {
     let cases = [
         (
             "a,b\n1,2\n3\n",
@@ -188,7 +188,7 @@ proptest! {
     }
 }
 
-/// Columns and words are looked up, and places in the file found, in time that grows with the file alone.
+/// Columns and words are looked up, and locations in the file found, in time that grows with the file alone.
 #[test]
 fn wide_tables_take_no_more_time_than_long_ones() {
     use std::fmt::Write;

@@ -60,7 +60,7 @@ impl Graph {
     /// A record column of `width` numbers for each record.
     ///
     /// # Panics
-    /// When the numbers are not those of whole records, or an empty `width`.
+    /// Panics if the numbers do not fill whole records, or `width` is zero.
     pub fn record(&mut self, values: &[f64], width: usize) -> NodeId {
         assert!(
             width > 0 && values.len().is_multiple_of(width),
@@ -110,7 +110,7 @@ impl Graph {
     /// The shape of an elementwise result: scalars broadcast, everything else must agree.
     ///
     /// # Panics
-    /// When the shapes do not agree: a caller's bug (the front ends check sizes with messages).
+    /// Panics if the shapes do not agree: a caller's bug (the front ends check sizes with messages).
     pub fn broadcast_shape(&self, args: &[NodeId]) -> Shape {
         let mut shape = Shape::SCALAR;
         for &arg in args {

@@ -13,8 +13,8 @@ impl Graph {
         }
     }
 
-    /// b of `(a + b) − a`, or of elements of that sum less those of a: exact where a is so much larger that the difference
-    /// would be nothing but rounding, as of effects about a location with a tiny scale.
+    /// b of `(a + b) − a`, or of elements of that sum minus those of a. This is exact even if a is so much larger that
+    /// the difference would only be rounding, as for effects about a location with a tiny scale.
     fn rest_of_sum(&mut self, x: NodeId, y: NodeId) -> Option<NodeId> {
         let sum = |graph: &Self, id: NodeId| match graph.elem_op(id) {
             Some(ElemOp::Add) => Some((graph.args(id)[0], graph.args(id)[1])),
@@ -27,13 +27,13 @@ impl Graph {
                 _ => None,
             };
         }
-        let Op::Gather(places) = self.op(x) else {
+        let Op::Gather(indices) = self.op(x) else {
             return None;
         };
         let source = self.args(x)[0];
         let (a, b) = sum(self, source)?;
         let same = |graph: &Self, part: NodeId| {
-            let picked = graph.op(y) == Op::Gather(places) && graph.args(y)[0] == part;
+            let picked = graph.op(y) == Op::Gather(indices) && graph.args(y)[0] == part;
             picked || y == part && graph.shape(part).is_scalar()
         };
         let rest = match () {
@@ -44,12 +44,12 @@ impl Graph {
         if self.shape(rest) != self.shape(source) {
             return None;
         }
-        let places = self.index_data(places).clone();
-        Some(self.gather(rest, &places))
+        let indices = self.index_data(indices).clone();
+        Some(self.gather(rest, &indices))
     }
 
-    /// A vector that has one scalar added, and gets another one added or subtracted or is subtracted from it: with what the
-    /// scalars come to added once. A pivot is taken off each element, for the sake of its digits.
+    /// A vector to which one scalar is added, and then another is added or subtracted: the scalars are combined first.
+    /// A pivot is taken off each element, for the sake of its digits.
     fn scalars_together(&mut self, op: ElemOp, x: NodeId, y: NodeId) -> Option<NodeId> {
         use ElemOp::{Add, Pivot, Sub};
         let is_scalar = |graph: &Self, id: NodeId| graph.shape(id).is_scalar();
@@ -101,19 +101,19 @@ impl Graph {
         if is_lgamma(self, id) {
             return Some(self.args(id)[0]);
         }
-        let Op::Gather(places) = self.op(id) else {
+        let Op::Gather(indices) = self.op(id) else {
             return None;
         };
         let table = self.args(id)[0];
         if !is_lgamma(self, table) {
             return None;
         }
-        let places = self.index_data(places).clone();
-        Some(self.gather(self.args(table)[0], &places))
+        let indices = self.index_data(indices).clone();
+        Some(self.gather(self.args(table)[0], &indices))
     }
 
-    /// log Γ(a + n) − log Γ(a) for numbers n ≥ 0, or its negative: where a is large, each of them is so much larger than their
-    /// difference that this would be nothing but rounding.
+    /// log Γ(a + n) − log Γ(a) for numbers n ≥ 0, or its negative. For large a, each term is so much larger than the
+    /// difference that only rounding would remain.
     fn gamma_step(&mut self, x: NodeId, y: NodeId) -> Option<NodeId> {
         let (p, q) = (self.under_lgamma(x)?, self.under_lgamma(y)?);
         let step = |graph: &Self, sum: NodeId, base: NodeId| {
@@ -140,8 +140,8 @@ impl Graph {
         Some(self.neg(rise))
     }
 
-    /// The logarithm of parts of which some are constants with zeros, part by part: the slope at a zero is infinite, and zero
-    /// times that is no number, where a constant has none.
+    /// The logarithm of parts that include constants with zeros, part by part: the slope at a zero is infinite, and
+    /// zero times that is not a number, whereas a constant has no slope.
     fn log_of_parts(&mut self, x: NodeId) -> Option<NodeId> {
         let is_zero = |graph: &Self, part: NodeId| {
             (graph.constant_value(part)).is_some_and(|values| values.contains(&0.0))
@@ -162,9 +162,10 @@ impl Graph {
         Some(self.concat(&logs))
     }
 
-    /// An operation on scalars and on tables read at the same places, more often than they have elements, as `sd * z[group]`:
-    /// applied to the tables, whose results are read. Elements that are read nowhere must not harm derivatives, which are
-    /// then multiplied by zero: only of sums and products are they finite wherever the elements are.
+    /// An operation on scalars and on tables read at the same indices, more often than they have elements, such as
+    /// `sd * z[group]`. It is applied to the tables, and its results are read. Elements that are read nowhere must not harm
+    /// derivatives, which are then multiplied by zero: only of sums and products are they finite wherever the elements
+    /// are.
     pub(super) fn before_gather(
         &mut self,
         op: ElemOp,
@@ -181,25 +182,25 @@ impl Graph {
                 sources.push(arg);
                 continue;
             }
-            let Op::Gather(places) = self.op(arg) else {
+            let Op::Gather(indices) = self.op(arg) else {
                 return None;
             };
             let source = self.args(arg)[0];
-            let table = (places, self.shape(source));
+            let table = (indices, self.shape(source));
             if *read.get_or_insert(table) != table {
                 return None;
             }
             sources.push(source);
         }
-        let (places, table) = read?;
-        let mut places = self.index_data(places).to_vec();
-        let (&low, &high) = (places.iter().min()?, places.iter().max()?);
+        let (indices, table) = read?;
+        let mut indices = self.index_data(indices).to_vec();
+        let (&low, &high) = (indices.iter().min()?, indices.iter().max()?);
         let span = high - low + 1;
         if span >= shape.len {
             return None;
         }
         let mut is_read = vec![false; span as usize];
-        for i in &mut places {
+        for i in &mut indices {
             *i -= low;
             is_read[*i as usize] = true;
         }
@@ -216,7 +217,7 @@ impl Graph {
             }
         }
         let result = self.elem(op, &sources);
-        Some(self.gather(result, &places))
+        Some(self.gather(result, &indices))
     }
 
     #[expect(

@@ -26,7 +26,7 @@ impl Graph {
     /// `out[i] = x[index[i]]`.
     ///
     /// # Panics
-    /// When an index is out of range: a caller's bug.
+    /// Panics if an index is out of range: a caller's bug.
     pub fn gather(&mut self, x: NodeId, index: &[u32]) -> NodeId {
         let from = self.shape(x);
         assert!(!from.record, "gather from a fixed-size value");
@@ -110,7 +110,7 @@ impl Graph {
         self.push(Op::GatherRecord(index), &[x], Shape::per_record(1))
     }
 
-    /// Zeros of length `len` plus every source at its places.
+    /// Zeros of length `len` plus every source at its indices.
     pub fn scatter(&mut self, sources: &[(NodeId, ScatterMap)], len: usize) -> NodeId {
         let sources: Vec<_> = sources
             .iter()
@@ -188,7 +188,7 @@ impl Graph {
         }
     }
 
-    /// The arguments one after another.
+    /// The arguments in sequence.
     pub fn concat(&mut self, parts: &[NodeId]) -> NodeId {
         let mut flat: Vec<NodeId> = Vec::with_capacity(parts.len());
         for &part in parts {
@@ -394,8 +394,8 @@ impl Graph {
         self.structural(op, &[a], Shape::fixed(n * (3 * n + 2)))
     }
 
-    /// The hypergeometric function of `above` numerators, `below` denominators and the argument, which stand in one vector;
-    /// or its derivatives of this order.
+    /// The hypergeometric function of `above` numerators, `below` denominators and the argument, concatenated in one
+    /// vector; or its derivatives of this order.
     pub fn hypergeometric(
         &mut self,
         x: NodeId,
@@ -415,7 +415,7 @@ impl Graph {
     /// The results of a solver at its vector of arguments.
     ///
     /// # Panics
-    /// When the body does not have the form of its kind, or `x` not its length: a caller's bug.
+    /// Panics if the body does not have the form of its kind, or `x` not its length: a caller's bug.
     pub fn solver_value(&mut self, solver: Solver, x: NodeId) -> NodeId {
         if let Some(problem) = solver.problem() {
             panic!("{problem}");

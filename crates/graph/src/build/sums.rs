@@ -1,12 +1,13 @@
-//! Sums over elements: of what is linear in columns of data they are few terms, whose factors are known when data are.
+//! Sums over elements. The sum of an expression that is linear in columns of data has few terms, whose factors are
+//! known when data are.
 //!
-//! A Poisson regression has Σ y η: with η = X b that is (X'y)·b, and its gradient X'y, where each would take a pass over
-//! all rows.
+//! A Poisson regression has Σ y η. With η = X b it is (X'y)·b with gradient X'y, instead of a pass over all rows for
+//! each.
 
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, Op, SHORTEST, streamed};
 
-/// A longer expression is no linear predictor.
+/// A longer expression is not a linear predictor.
 const MOST_TERMS: usize = 256;
 
 impl Graph {
@@ -77,7 +78,7 @@ impl Graph {
         self.push(Op::Sum, &[x], Shape::SCALAR)
     }
 
-    /// A product as (scalar, rest), where it is one of a scalar or of data and a product with a scalar.
+    /// A product as (scalar, rest), if it is one of a scalar or of data and a product with a scalar.
     fn scalar_of_product(&mut self, x: NodeId) -> Option<(NodeId, NodeId)> {
         if let Some(split) = self.split_scalar_factor(x) {
             return Some(split);
@@ -152,7 +153,7 @@ impl Graph {
         true
     }
 
-    /// The sum of weights times the elements of what [is linear](Self::is_linear).
+    /// The weighted sum of the elements of a [linear](Self::is_linear) expression.
     fn sum_of_linear(&mut self, x: NodeId, weights: &[f64]) -> NodeId {
         if self.shape(x).is_scalar() {
             let total = sum_of_numbers(weights.iter().copied());
@@ -186,10 +187,10 @@ impl Graph {
                     .collect();
                 self.elem(op, &sums)
             }
-            Op::Gather(places) => {
+            Op::Gather(indices) => {
                 let mut table = vec![0.0; self.shape(args[0]).len as usize];
-                for (place, weight) in self.index_data(places).iter().zip(weights) {
-                    table[*place as usize] += weight;
+                for (index, weight) in self.index_data(indices).iter().zip(weights) {
+                    table[*index as usize] += weight;
                 }
                 self.sum_of_weighted(&table, args[0])
             }
@@ -242,7 +243,7 @@ impl Graph {
     }
 }
 
-/// Neumaier's compensated sum: folding must not lose what the engine would keep.
+/// Neumaier's compensated sum: folding must be as precise as the engine.
 fn sum_of_numbers(values: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
     for value in values {

@@ -1,9 +1,9 @@
-//! Elements that scatter each by itself: θ = μ + (σ/σ₀)^(1−λ) (θ̃ − λ μ).
+//! Elements that scatter independently: θ = μ + (σ/σ₀)^(1−λ) (θ̃ − λ μ).
 
 use super::{Group, Power, Taken, Way};
 use crate::ir::{Graph, NodeId};
 
-/// The coordinates of a group that have a power, and what stands in their place; `None` where none has. `own` are all coordinates.
+/// The coordinates of a group that have a power, and their replacements; `None` if none has. `own` are all coordinates.
 pub(super) fn replace(
     group: &Group,
     taken: &Taken,
@@ -18,10 +18,10 @@ pub(super) fn replace(
     if chosen.is_empty() {
         return None;
     }
-    let places: Vec<u32> = chosen.iter().map(|(at, _)| *at).collect();
+    let indices: Vec<u32> = chosen.iter().map(|(at, _)| *at).collect();
     let pick = |out: &mut Graph, node: NodeId| match out.shape(node).is_scalar() {
         true => node,
-        false => out.gather(node, &places),
+        false => out.gather(node, &indices),
     };
     let (location, scale) = (pick(out, location), pick(out, scale));
     let numbers = |f: fn(&Power) -> f64| chosen.iter().map(|(_, p)| f(p)).collect::<Vec<_>>();

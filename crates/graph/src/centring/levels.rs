@@ -1,14 +1,14 @@
-//! What groups depend on, and their order.
+//! Dependence between groups, and their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Group, coordinates};
 use crate::ir::{Graph, NodeId};
 
-/// Nodes that a location or a scale may be made of, times coordinates; beyond it nothing is looked for.
+/// Largest number of nodes in a location or a scale, times coordinates; beyond it no groups are searched.
 const EFFORT: usize = 1 << 26;
 
-/// Which coordinates a node depends on.
+/// The coordinates that a node depends on.
 pub(super) struct Reach<'a> {
     graph: &'a Graph,
     dim: usize,
@@ -24,7 +24,7 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// The coordinates under a node; `None` where that is too much to find out.
+    /// The coordinates under a node; `None` if that is too much to find out.
     pub(super) fn of(&mut self, node: NodeId) -> Option<BTreeSet<u32>> {
         let mut waiting = vec![node];
         while let Some(&next) = waiting.last() {
@@ -56,11 +56,11 @@ impl<'a> Reach<'a> {
     }
 }
 
-/// Levels of a hierarchy; what is higher is a chain in time, whose elements follow each other.
+/// Levels of a hierarchy; beyond this number it is a chain in time, whose elements follow each other.
 const LEVELS: usize = 6;
 
-/// Groups by levels, from the ground up. Where some depend on each other the first of them is left out, and chains are
-/// left out with all that they stand on.
+/// Groups by levels, from the ground up. If groups depend on each other, the first of them is omitted. Chains are
+/// omitted with all groups that they depend on.
 pub(super) fn levels(mut groups: Vec<(Group, BTreeSet<u32>)>) -> Vec<Vec<Group>> {
     let mut levels: Vec<Vec<(Group, BTreeSet<u32>)>> = Vec::new();
     while !groups.is_empty() {

@@ -7,15 +7,15 @@
 //! θ = μ + (σ/σ₀)^(1−λ) (θ̃ − λ μ)
 //! ```
 //!
-//! they are gone for the right power λ, which is 1 for a centred element (θ̃ = θ) and 0 for a non-centred one; σ₀ is a typical
-//! value of σ, so that nothing depends on units. The log-Jacobian is (1−λ) log(σ/σ₀). Any powers give the same posterior:
-//! Papaspiliopoulos, Roberts and Sköld (2007); Gorinova, Moore and Hoffman, *Automatic reparameterisation of probabilistic
-//! programs*, ICML 2020, whose form has σ₀ = 1.
+//! they vanish for the right power λ, which is 1 for a centred element (θ̃ = θ) and 0 for a non-centred one; σ₀ is a
+//! typical value of σ, so that nothing depends on units. The log-Jacobian is (1−λ) log(σ/σ₀). Any powers give the same
+//! posterior: Papaspiliopoulos, Roberts and Sköld (2007); Gorinova, Moore and Hoffman, *Automatic reparameterisation of
+//! probabilistic programs*, ICML 2020, whose form has σ₀ = 1.
 //!
-//! Where a program is non-centred by hand, θ = μ + τ z with z ~ N(0, 1), it is z that is taken so, with location 0 and the
-//! scale 1/τ: at the power 0 τ z is a coordinate.
+//! If a program is already non-centred, θ = μ + τ z with z ~ N(0, 1), z itself is reparameterised, with location 0 and
+//! scale 1/τ: at the power 0, τ z is a coordinate.
 //!
-//! Vectors that scatter as one, with a covariance, are taken given what the data say of them, see `vectors`.
+//! Multivariate effects with a covariance are conditioned on the information of the data, see `vectors`.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -39,12 +39,12 @@ use crate::scalar::evaluate;
 use levels::{Reach, levels};
 pub use vectors::Site;
 
-/// How values scatter.
+/// The spread of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
-    /// Each by itself, with this scale, which is positive: one number, or one for each.
+    /// Independent elements with this positive scale: one number, or one per element.
     Scale(NodeId),
-    /// As one vector, whose covariance has this factor: the lower triangle of a matrix in column-major order.
+    /// A vector whose covariance has this factor: the lower triangle of a matrix in column-major order.
     Factor(NodeId),
 }
 
@@ -63,17 +63,17 @@ pub struct Scattered {
     pub values: NodeId,
     /// Their location.
     pub location: NodeId,
-    /// How they do.
+    /// Their spread.
     pub spread: Spread,
 }
 
 impl Scattered {
-    /// The nodes that say so.
+    /// The nodes of values, location and spread.
     pub fn nodes(&self) -> [NodeId; 3] {
         [self.values, self.location, self.spread.node()]
     }
 
-    /// The same, to be put into another graph.
+    /// A copy for another graph.
     pub fn nodes_mut(&mut self) -> [&mut NodeId; 3] {
         let (Spread::Scale(spread) | Spread::Factor(spread)) = &mut self.spread;
         [&mut self.values, &mut self.location, spread]
@@ -94,7 +94,7 @@ impl Group {
     }
 }
 
-/// The groups of a log density: those of a level depend on no coordinates but those of levels below, or of no group.
+/// The groups of a log density. Those of a level depend only on coordinates of lower levels, or of no group.
 #[derive(Clone, Debug)]
 pub struct Hierarchy {
     graph: Graph,
@@ -116,7 +116,7 @@ pub struct Placed {
     pub by_hand: bool,
 }
 
-/// How a coordinate of a group is taken.
+/// The parametrisation of a coordinate of a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Power {
     /// The coordinate.
@@ -139,9 +139,9 @@ pub struct Recentred {
 }
 
 impl Hierarchy {
-    /// The groups among `scattered` of a graph whose first input are the coordinates and whose first output is the log
-    /// density; `None` where there are none. Values count that are coordinates as they are, each once, and those about
-    /// 0 with scale 1 that are multiplied by what depends on others.
+    /// The groups among `scattered` of a graph whose first input has the coordinates and whose first output is the log
+    /// density; `None` if there are none. Only values that are coordinates count, each once, and values about 0 with
+    /// scale 1 that are multiplied by something that depends on others.
     pub fn find(graph: &Graph, scattered: &[Scattered]) -> Option<Self> {
         let is_of_coordinates = |one: &Scattered| coordinates(graph, one.values).is_some();
         if !scattered.iter().any(is_of_coordinates) {
@@ -196,7 +196,7 @@ impl Hierarchy {
         })
     }
 
-    /// Every coordinate that scatters by itself, at a point.
+    /// Every coordinate that scatters independently, at a point.
     pub fn at(&self, z: &[f64]) -> BTreeMap<u32, Placed> {
         let mut graph = self.graph.clone();
         let by_itself = |group: &&Group| matches!(group.spread, Spread::Scale(_));
@@ -225,8 +225,8 @@ impl Hierarchy {
         self.levels.iter().flatten()
     }
 
-    /// The density over recentred coordinates; those without a power or a site stay as they are, as do vectors some of whose
-    /// coordinates have none.
+    /// The density over recentred coordinates. Coordinates without a power or a site are unchanged, as are vectors with
+    /// such a coordinate.
     pub fn recentre(&self, powers: &[Power], sites: &[Site]) -> Recentred {
         let taken = Taken {
             powers: powers.iter().map(|p| (p.coordinate, *p)).collect(),
@@ -243,12 +243,12 @@ impl Hierarchy {
         let tilde = out.input_node(0);
         let (mut theta, mut jacobian) = (tilde, Vec::new());
         for level in &self.levels {
-            let places = [input, tilde, theta];
+            let positions = [input, tilde, theta];
             theta = self.level(
                 level,
                 &taken,
                 &mut out,
-                places,
+                positions,
                 &mut Way::Forth(&mut jacobian),
             );
         }
@@ -280,7 +280,7 @@ impl Hierarchy {
         }
     }
 
-    /// Coordinates with those of some groups replaced: `input` of the hierarchy's graph stands for `theta` in locations
+    /// Coordinates with those of some groups replaced: `input` of the hierarchy's graph replaces `theta` in locations
     /// and scales, and `own` are the groups' own coordinates.
     fn level(
         &self,
@@ -307,13 +307,13 @@ impl Hierarchy {
     }
 }
 
-/// How coordinates are taken that are not taken as they are.
+/// The reparameterisation of coordinates.
 struct Taken {
     powers: BTreeMap<u32, Power>,
     sites: BTreeMap<u32, Site>,
 }
 
-/// Which coordinates are made of which.
+/// The dependence between coordinates.
 enum Way<'a> {
     /// θ of θ̃, and the terms of the log-Jacobian.
     Forth(&'a mut Vec<NodeId>),
@@ -330,7 +330,7 @@ impl Recentred {
         }
     }
 
-    /// The graph whose output are the original coordinates, its input being recentred ones.
+    /// The graph from recentred coordinates to the original ones.
     pub fn forward_graph(&self) -> &Graph {
         &self.forward
     }
@@ -356,13 +356,13 @@ pub(crate) fn assemble(
     for coordinate in 0..out.shape(old).len {
         let (node, at) = news.get(&coordinate).copied().unwrap_or((old, coordinate));
         match runs.last_mut().filter(|(last, _)| *last == node) {
-            Some((_, places)) => places.push(at),
+            Some((_, positions)) => positions.push(at),
             None => runs.push((node, vec![at])),
         }
     }
     let parts: Vec<NodeId> = runs
         .into_iter()
-        .map(|(node, places)| out.gather(node, &places))
+        .map(|(node, positions)| out.gather(node, &positions))
         .collect();
     out.concat(&parts)
 }
@@ -416,7 +416,7 @@ pub(crate) fn unit_normal(graph: &Graph, scattered: &[Scattered]) -> BTreeSet<u3
         .collect()
 }
 
-/// The coordinates that a node's elements are, where they are nothing else.
+/// The coordinates that are a node's elements, if all of them are.
 pub(crate) fn coordinates(graph: &Graph, node: NodeId) -> Option<Vec<u32>> {
     match graph.op(node) {
         Op::Input(0) => Some((0..graph.shape(node).len).collect()),

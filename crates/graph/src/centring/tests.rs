@@ -113,14 +113,14 @@ fn a_centred_power_changes_nothing() {
     let (graph, scattered) = two_levels();
     let hierarchy = Hierarchy::find(&graph, &scattered).unwrap();
     let z: Vec<f64> = (0..12).map(|i| (f64::from(i) * 0.7).cos()).collect();
-    let told = hierarchy.at(&z);
+    let found = hierarchy.at(&z);
     assert_eq!(
-        told.keys().copied().collect::<Vec<_>>(),
+        found.keys().copied().collect::<Vec<_>>(),
         [2, 3, 4, 6, 7, 8, 9, 10, 11]
     );
-    assert!((told[&3].location - z[0]).abs() < 1e-15);
-    assert!((told[&3].log_scale - z[1]).abs() < 1e-15);
-    let powers: Vec<Power> = told
+    assert!((found[&3].location - z[0]).abs() < 1e-15);
+    assert!((found[&3].log_scale - z[1]).abs() < 1e-15);
+    let powers: Vec<Power> = found
         .iter()
         .map(|(coordinate, placed)| Power {
             coordinate: *coordinate,
@@ -174,7 +174,7 @@ fn derivatives_of_the_new_density_are_its_differences() {
     }
 }
 
-/// log τ, and three z ~ N(0, 1) of which τ z are seen: at the power 0 those are coordinates.
+/// log τ, and three z ~ N(0, 1) with observed τ z: at the power 0 those are coordinates.
 #[test]
 fn what_is_non_centred_by_hand_can_be_centred() {
     let mut g = Graph::new();
@@ -281,12 +281,12 @@ fn chains_and_loops_are_left_out() {
 const ELEMENTS: usize = 6;
 const APART: f64 = 0.4;
 
-/// What is seen of each element, and the standard deviation of its error; the last is not seen.
+/// The observation of each element, and the standard deviation of its error; the last has none.
 const SEEN: [(f64, f64); ELEMENTS - 1] =
     [(0.3, 0.5), (-1.0, 0.2), (2.0, 1.0), (0.1, 0.05), (0.7, 3.0)];
 
-/// Coordinates: m, log ℓ, and a vector f ~ N(m, K), K an exponential kernel of length ℓ, elements of which are seen,
-/// with errors that are so many times those of [`SEEN`].
+/// Coordinates: m, log ℓ, and a vector f ~ N(m, K), K an exponential kernel of length ℓ, with observations of elements
+/// whose errors are a multiple of those of [`SEEN`].
 fn process(blur: f64) -> (Graph, Vec<Scattered>) {
     let mut g = Graph::new();
     let z = g.input(ELEMENTS + 2);
@@ -306,8 +306,8 @@ fn process(blur: f64) -> (Graph, Vec<Scattered>) {
     let square = g.square(white);
     let square = g.sum(square);
     let prior = g.scale(-0.5, square);
-    let places: Vec<u32> = (0..ELEMENTS).map(|i| (i * (ELEMENTS + 1)) as u32).collect();
-    let diagonal = g.gather(factor, &places);
+    let indices: Vec<u32> = (0..ELEMENTS).map(|i| (i * (ELEMENTS + 1)) as u32).collect();
+    let diagonal = g.gather(factor, &indices);
     let logs = g.log(diagonal);
     let log_det = g.sum(logs);
     let prior = g.sub(prior, log_det);

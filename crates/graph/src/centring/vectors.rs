@@ -7,10 +7,11 @@
 //! f = μ + L u,   u = R⁻ᵀ (R⁻¹ Lᵀ (b − W μ) + z̃),   R Rᵀ = I + Lᵀ W L
 //! ```
 //!
-//! z̃ is standard normal whatever they are. With b = W = 0, z̃ is u, the usual whitening; for large W the data hold f where it
-//! is. The log-Jacobian is Σ log Lᵢᵢ − Σ log Rᵢᵢ. Any b and W ≥ 0 give the same posterior. The form is that of the Laplace
-//! approximation of Gaussian processes (Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006, section 3.4),
-//! held fixed at one place; the eigenvalues of R Rᵀ are 1 or more, however near to singular the covariance is.
+//! z̃ is standard normal in any case. With b = W = 0, z̃ is u, the usual whitening; for large W the data determine f.
+//! The log-Jacobian is Σ log Lᵢᵢ − Σ log Rᵢᵢ. Any b and W ≥ 0 give the same posterior. The form is that of the Laplace
+//! approximation of Gaussian processes (Rasmussen and Williams, *Gaussian Processes for Machine Learning*, 2006,
+//! section 3.4), held fixed at one point; the eigenvalues of R Rᵀ are 1 or more, however near to singular the
+//! covariance is.
 
 use super::{Group, Hierarchy, Spread, Taken, Way};
 use crate::ir::{Graph, NodeId};
@@ -18,7 +19,8 @@ use crate::ops::{MatMul, Op};
 use crate::passes::compact;
 use crate::scalar::evaluate;
 
-/// What all but its own prior says of a coordinate of a vector, near a point: exp(pull f − weight f²/2).
+/// The information about a coordinate of a vector from everything except its own prior, near a point: exp(pull f −
+/// weight f²/2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Site {
     /// The coordinate.
@@ -30,7 +32,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Of which nothing is known.
+    /// No information.
     pub fn vague(coordinate: u32) -> Self {
         Self {
             coordinate,
@@ -40,12 +42,13 @@ impl Site {
     }
 }
 
-/// Directions along which the curvature of what is said of a vector is looked at. Where it is diagonal one tells all.
+/// Directions in which the curvature of the information about a vector is measured. If it is diagonal, one direction
+/// suffices.
 const DIRECTIONS: usize = 8;
 
-/// How many times what the prior says the data are to say of an element, in the mean of a vector, so that it is more than
-/// whitened: below it the rest of a posterior hardly bends what is whitened. A mean field of what is whitened tells it several
-/// times too small.
+/// Ratio of the data's information to the prior's, averaged over a vector, above which it is conditioned on the data in
+/// addition to whitening. Below it, the rest of a posterior hardly distorts the whitened vector. A mean field of the
+/// whitened vector underestimates the ratio several times.
 const MUCH: f64 = 3.0;
 
 impl Hierarchy {
@@ -64,8 +67,8 @@ impl Hierarchy {
         })
     }
 
-    /// What is said at a point of each coordinate of vectors that scatter as one; nothing of vectors of which the data say little
-    /// beside the prior. These are as good whitened, for a third of the time.
+    /// The information at a point about each coordinate of multivariate effects; none for vectors with little
+    /// information beside the prior. These are as good whitened, for a third of the time.
     pub fn sites(&self, z: &[f64]) -> Vec<Site> {
         let coordinates = self.together();
         if coordinates.is_empty() {
@@ -118,14 +121,14 @@ impl Hierarchy {
         let mut sites = Vec::with_capacity(coordinates.len());
         for (group, _) in self.vectors() {
             let own = sites.len()..sites.len() + group.coordinates.len();
-            let told = weights[own.clone()].iter().map(|weight| weight.max(0.0));
-            let of_prior = told.clone().zip(&variances[own.clone()]);
+            let clamped = weights[own.clone()].iter().map(|weight| weight.max(0.0));
+            let of_prior = clamped.clone().zip(&variances[own.clone()]);
             let information = of_prior
                 .map(|(weight, variance)| weight * variance)
                 .sum::<f64>();
             let says_much = information >= MUCH * own.len() as f64;
             for ((coordinate, weight), slope) in
-                group.coordinates.iter().zip(told).zip(&slopes[own])
+                group.coordinates.iter().zip(clamped).zip(&slopes[own])
             {
                 let pull = slope + weight * z[*coordinate as usize];
                 let is_known = says_much && weight.is_finite() && pull.is_finite();
@@ -170,8 +173,8 @@ fn product(left_transposed: bool, n: usize, columns: usize) -> MatMul {
 
 /// The sum of the logarithms of a diagonal.
 fn log_diagonal(out: &mut Graph, matrix: NodeId, n: usize) -> NodeId {
-    let places: Vec<u32> = (0..n).map(|i| (i * (n + 1)) as u32).collect();
-    let diagonal = out.gather(matrix, &places);
+    let indices: Vec<u32> = (0..n).map(|i| (i * (n + 1)) as u32).collect();
+    let diagonal = out.gather(matrix, &indices);
     let logs = out.log(diagonal);
     out.sum(logs)
 }
@@ -181,15 +184,15 @@ fn lower(out: &mut Graph, factor: NodeId, n: usize) -> NodeId {
     if matches!(out.op(factor), Op::Cholesky { .. }) {
         return factor;
     }
-    let places: Vec<u32> = (0..n * n)
+    let indices: Vec<u32> = (0..n * n)
         .filter(|at| at % n >= at / n)
         .map(|at| at as u32)
         .collect();
-    let kept = out.gather(factor, &places);
-    out.scatter_add(kept, &places, n * n)
+    let kept = out.gather(factor, &indices);
+    out.scatter_add(kept, &indices, n * n)
 }
 
-/// The coordinates of a group and what stands in their place; `None` where one of them has no site. `own` are all coordinates.
+/// The coordinates of a group and their replacements; `None` if one of them has no site. `own` are all coordinates.
 pub(super) fn replace(
     group: &Group,
     taken: &Taken,

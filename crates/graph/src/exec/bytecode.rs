@@ -1,9 +1,10 @@
 //! Straight code over rows of lanes: the body of a solver, taken apart into numbers.
 //!
-//! A [`Program`](super::Program) is made for kernels over many rows, and one of its instructions on a single row of 64 lanes costs
-//! several times the eight vectors that it computes. Bodies have a dozen instructions of one row each and run tens of thousands of
-//! times a second. So here one function runs all of them, its operands are rows at known places, and what is computed
-//! last goes into the caller's rows: a right-hand side of ten operations takes a third of the time.
+//! A [`Program`](super::Program) is made for kernels over many rows, and one of its instructions on a single row of 64
+//! lanes costs several times the eight vectors that it computes. Bodies have a dozen instructions of one row each and
+//! run tens of thousands of times a second. So here one function runs all of them, its operands are rows at known
+//! positions, and the last result goes directly to the caller's rows: a right-hand side of ten operations takes a third
+//! of the time.
 
 use std::collections::HashMap;
 
@@ -21,8 +22,8 @@ const CONSTANTS: u32 = 0;
 const REGISTERS: u32 = 1;
 const INPUTS: u32 = 2;
 
-/// Most inputs and outputs of a body: a clock, and states, parameters and weights of two copies; the derivatives by
-/// states and parameters of both.
+/// Largest number of inputs and outputs of a body: time, and states, parameters and weights of two copies; the
+/// derivatives with respect to states and parameters of both.
 const MOST_INPUTS: usize = 7;
 const MOST_OUTPUTS: usize = 4;
 const OUTPUTS: u32 = INPUTS + MOST_INPUTS as u32;
@@ -30,12 +31,12 @@ const REGIONS: usize = OUTPUTS as usize + MOST_OUTPUTS;
 
 /// A row of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Row {
+struct RowAddress {
     region: u32,
     row: u32,
 }
 
-/// What an instruction does: what bodies are made of within the code itself, everything else by its kernel.
+/// The code of an instruction: common operations within the interpreter itself, others by their kernel.
 #[derive(Clone, Copy)]
 enum Work {
     Copy,
@@ -59,11 +60,11 @@ enum Work {
 #[derive(Clone, Copy)]
 struct Instruction {
     work: Work,
-    out: Row,
-    args: [Row; 3],
+    out: RowAddress,
+    args: [RowAddress; 3],
 }
 
-/// Where a region begins, and how many numbers its rows are apart.
+/// The start of a region, and the distance of its rows in numbers.
 #[derive(Clone, Copy)]
 struct Region {
     base: *mut f64,
@@ -107,7 +108,7 @@ jensen_math::simd_fn! {
         // written are rows of registers and outputs, which nothing else refers to meanwhile.
         unsafe {
             for instruction in code {
-                let row = |row: Row| {
+                let row = |row: RowAddress| {
                     let Region { base, stride } = *regions.get_unchecked(row.region as usize);
                     base.add(row.row as usize * stride)
                 };
@@ -146,8 +147,8 @@ jensen_math::simd_fn! {
 }
 
 impl Bytecode {
-    /// The code of a graph in which every value is one number, but for inputs, whose elements are read; its outputs are the
-    /// elements of `outputs` outputs, one after another. `None` where it has other operations.
+    /// The code of a graph in which every value is one number, except inputs, whose elements are read. Its outputs are
+    /// the concatenated elements of `outputs` outputs. `None` if it has other operations.
     pub fn new(graph: &Graph, outputs: Vec<usize>, simd: Simd) -> Option<Self> {
         let inputs: Vec<usize> = graph.inputs().iter().map(|input| input.len).collect();
         if inputs.len() > MOST_INPUTS || outputs.len() > MOST_OUTPUTS {
@@ -155,9 +156,10 @@ impl Bytecode {
         }
         let mut writer = Writer::new(graph, simd)?;
         let rows = outputs.iter().zip(OUTPUTS..);
-        let rows =
-            rows.flat_map(|(len, region)| (0..*len as u32).map(move |row| Row { region, row }));
-        let targets: Vec<(NodeId, Row)> = graph.outputs().iter().copied().zip(rows).collect();
+        let rows = rows
+            .flat_map(|(len, region)| (0..*len as u32).map(move |row| RowAddress { region, row }));
+        let targets: Vec<(NodeId, RowAddress)> =
+            graph.outputs().iter().copied().zip(rows).collect();
         writer.write(&targets);
         Some(Self {
             code: writer.code,
@@ -248,18 +250,18 @@ struct Writer<'a> {
     simd: Simd,
     code: Vec<Instruction>,
     constants: Vec<f64>,
-    /// Registers in all, and those that are free.
+    /// Registers in total, and the free ones.
     registers: u32,
     free: Vec<u32>,
     /// Where values stand.
-    place: HashMap<NodeId, Row>,
+    position: HashMap<NodeId, RowAddress>,
     /// How many operands of instructions to come a value is.
     reads: Vec<u32>,
     /// Products that are computed with the addition that uses them.
     merged: Vec<bool>,
 }
 
-/// The product that an addition or subtraction is computed with: what it becomes, and the other operand.
+/// The product that is merged with an addition or subtraction: the merged operation, and the other operand.
 fn merging(op: ElemOp, which: usize) -> Option<Work> {
     match (op, which) {
         (ElemOp::Add, _) => Some(Work::Fma),
@@ -270,7 +272,7 @@ fn merging(op: ElemOp, which: usize) -> Option<Work> {
 }
 
 impl<'a> Writer<'a> {
-    /// Places leaves and counts reads; `None` where something is no number.
+    /// Allocates leaves and counts reads; `None` if something is not a number.
     fn new(graph: &'a Graph, simd: Simd) -> Option<Self> {
         let mut writer = Self {
             graph,
@@ -279,7 +281,7 @@ impl<'a> Writer<'a> {
             constants: Vec::new(),
             registers: 0,
             free: Vec::new(),
-            place: HashMap::new(),
+            position: HashMap::new(),
             reads: vec![0; graph.len()],
             merged: vec![false; graph.len()],
         };
@@ -292,11 +294,11 @@ impl<'a> Writer<'a> {
                     let row = writer.constants.len() as u32;
                     writer.constants.push(value);
                     let region = CONSTANTS;
-                    writer.place.insert(id, Row { region, row });
+                    writer.position.insert(id, RowAddress { region, row });
                 }
                 Op::Input(slot) => {
                     let region = INPUTS + slot;
-                    writer.place.insert(id, Row { region, row: 0 });
+                    writer.position.insert(id, RowAddress { region, row: 0 });
                 }
                 Op::Gather(index) => {
                     let source = graph.args(id)[0];
@@ -305,7 +307,7 @@ impl<'a> Writer<'a> {
                         return None;
                     };
                     let (region, row) = (INPUTS + slot, *row);
-                    writer.place.insert(id, Row { region, row });
+                    writer.position.insert(id, RowAddress { region, row });
                 }
                 Op::Elem(_) if graph.shape(id).is_scalar() => {
                     for arg in graph.args(id) {
@@ -319,8 +321,8 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the code, with `targets` the rows where outputs go.
-    fn write(&mut self, targets: &[(NodeId, Row)]) {
-        let mut own: HashMap<NodeId, Row> = HashMap::new();
+    fn write(&mut self, targets: &[(NodeId, RowAddress)]) {
+        let mut own: HashMap<NodeId, RowAddress> = HashMap::new();
         for (id, row) in targets {
             own.entry(*id).or_insert(*row);
         }
@@ -341,24 +343,24 @@ impl<'a> Writer<'a> {
             if self.merged[id.index()] {
                 continue;
             }
-            let places: Vec<Row> = args.iter().map(|arg| self.place[arg]).collect();
+            let positions: Vec<RowAddress> = args.iter().map(|arg| self.position[arg]).collect();
             // An operand is read before its row is written, vector by vector: a row freed here can be the target.
             for arg in &args {
                 self.reads[arg.index()] -= 1;
-                let Row { region, row } = self.place[arg];
+                let RowAddress { region, row } = self.position[arg];
                 if region == REGISTERS && self.reads[arg.index()] == 0 {
                     self.free.push(row);
                 }
             }
             let out = own.get(&id).copied().unwrap_or_else(|| self.register());
-            self.place.insert(id, out);
-            let last = places[places.len() - 1];
-            let at = |k: usize| places.get(k).copied().unwrap_or(last);
+            self.position.insert(id, out);
+            let last = positions[positions.len() - 1];
+            let at = |k: usize| positions.get(k).copied().unwrap_or(last);
             let args = [at(0), at(1), at(2)];
             self.code.push(Instruction { work, out, args });
         }
         for (id, out) in targets {
-            let from = self.place[id];
+            let from = self.position[id];
             if from != *out {
                 let (work, out, args) = (Work::Copy, *out, [from; 3]);
                 self.code.push(Instruction { work, out, args });
@@ -366,8 +368,13 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// How a node is computed, of which others.
-    fn task(&mut self, id: NodeId, op: ElemOp, own: &HashMap<NodeId, Row>) -> (Work, Vec<NodeId>) {
+    /// The operation of a node, and its arguments.
+    fn task(
+        &mut self,
+        id: NodeId,
+        op: ElemOp,
+        own: &HashMap<NodeId, RowAddress>,
+    ) -> (Work, Vec<NodeId>) {
         let graph = self.graph;
         let args = graph.args(id);
         let product = (0..args.len()).find(|which| {
@@ -401,13 +408,13 @@ impl<'a> Writer<'a> {
     }
 
     /// A register: the one freed last, or a new one.
-    fn register(&mut self) -> Row {
+    fn register(&mut self) -> RowAddress {
         let row = self.free.pop().unwrap_or_else(|| {
             self.registers += 1;
             self.registers - 1
         });
         let region = REGISTERS;
-        Row { region, row }
+        RowAddress { region, row }
     }
 }
 

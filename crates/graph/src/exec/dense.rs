@@ -204,8 +204,8 @@ jensen_math::simd_fn! {
                 if n > 0 && (0..LANES).any(|k| (*last.add(k)).is_nan()) {
                     let last = V::load(last);
                     for at in 0..n * n {
-                        let place = dst.add(at * lanes + lane);
-                        V::select(last.gt(V::zero()), V::load(place), V::splat(f64::NAN)).store(place);
+                        let cell = dst.add(at * lanes + lane);
+                        V::select(last.gt(V::zero()), V::load(cell), V::splat(f64::NAN)).store(cell);
                     }
                 }
                 lane += LANES;
@@ -306,7 +306,7 @@ unsafe fn lane_values(operand: &Operand, splat: bool, len: usize, lane: usize) -
         .collect()
 }
 
-/// Rows of an operand one after another, of one lane where it is splat; and how many lanes.
+/// Rows of an operand in sequence, of one lane if it is splat, and the number of lanes.
 unsafe fn rows(
     operand: &Operand,
     splat: bool,
@@ -330,8 +330,8 @@ jensen_math::simd_fn! {
         unsafe {
             let (n, cols) = ((*extents).m, (*extents).n);
             // The transpose is factored itself, as the slow evaluator does.
-            let place = |k: usize| if T::ON { k % n * n + k / n } else { k };
-            let (a, width) = rows(&*args, M::A, (0..n * n).map(place), lanes);
+            let position = |k: usize| if T::ON { k % n * n + k / n } else { k };
+            let (a, width) = rows(&*args, M::A, (0..n * n).map(position), lanes);
             let (b, each) = rows(&*args.add(1), M::B, 0..n * cols, lanes);
             let x = std::slice::from_raw_parts_mut(dst, n * cols * lanes);
             for (x, b) in x.chunks_exact_mut(lanes).zip(b.chunks_exact(each)) {

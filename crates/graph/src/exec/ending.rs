@@ -1,16 +1,16 @@
-//! An end from outside, within evaluations that take long.
+//! External interrupts of long evaluations.
 
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
-/// Ends evaluations from outside, when their time is up or somebody has lost patience: what an evaluation that was ended
-/// writes is NaN. The default ends none.
+/// Ends evaluations from outside, when their time is up or the user cancels. The result of an interrupted evaluation is
+/// NaN. By default, nothing is interrupted.
 #[derive(Clone, Default)]
 pub struct Ending(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
 
 impl Ending {
-    /// Ends evaluations once `asked` says so. It is asked from every thread, after each million numbers or so.
+    /// Ends evaluations once `asked` returns true. It is called from every thread, after about each million numbers.
     pub fn new(asked: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(asked)))
     }
@@ -22,10 +22,10 @@ impl fmt::Debug for Ending {
     }
 }
 
-/// Numbers computed between two questions: about a millisecond, ten thousand times what a question takes.
+/// Number of values computed between two checks: about a millisecond, ten thousand times the cost of a check.
 const BETWEEN: usize = 1 << 20;
 
-/// What one thread has computed since it last asked.
+/// The work of one thread since its last check.
 pub(crate) struct Patience {
     ending: Ending,
     worked: Cell<usize>,
@@ -41,12 +41,12 @@ impl Patience {
         }
     }
 
-    /// An evaluation begins. What was computed before it counts: many short ones take long together.
+    /// An evaluation begins. Previous work counts, because many short evaluations take long together.
     pub fn begin(&self) {
         self.over.set(false);
     }
 
-    /// So many numbers more were computed.
+    /// Adds this number of values.
     pub fn worked(&self, numbers: usize) {
         let Some(asked) = &self.ending.0 else { return };
         let worked = self.worked.get().saturating_add(numbers);

@@ -1,5 +1,5 @@
-//! Instructions of one fused kernel: multiplications merged with the addition or reduction that uses
-//! them, tile registers, and what is kept in memory.
+//! Instructions of one fused kernel: multiplications merged with the addition or reduction that uses them, tile
+//! registers, and values stored in memory.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use crate::exec::stages::{KernelDraft, Sink};
 use crate::ir::{NodeId, Shape};
 use crate::ops::{ElemOp, ScatterMap};
 
-/// What an instruction does.
+/// The operation of an instruction.
 #[derive(Clone, Copy)]
 enum Work {
     /// Computes a node.
@@ -135,7 +135,7 @@ impl Planner<'_> {
         });
     }
 
-    /// Where an instruction to be finds its operands.
+    /// The operand locations of a future instruction.
     fn task_operands(&mut self, task: &Task, registers: &Registers) -> Vec<Arg> {
         task.reads
             .iter()

@@ -1,8 +1,8 @@
 //! Row kernels: one elementwise operation over `rows × lanes` elements.
 //!
-//! An operand is either *per lane* (a row of contiguous lanes for each element) or *splat* (one
-//! number for each element, the same in every lane: constants and shared data). Which of the two is
-//! compiled in; where the next row stands (a stride, or an index list) is not.
+//! An operand is either *per lane* (a row of contiguous lanes for each element) or *splat* (one number for each
+//! element, the same in every lane: constants and shared data). The two cases are distinguished at compile time; the
+//! position of the next row (a stride, or an index list) is not.
 
 use std::marker::PhantomData;
 
@@ -13,8 +13,7 @@ use jensen_math::vmath as vm;
 use crate::ops::ElemOp;
 use crate::ops::elementwise::{arity_of, bind_args, elementwise_table};
 
-/// Where the rows of an operand stand: row r begins at `base + index[r] * stride`, with
-/// `index[r] = r` when there is no list.
+/// The rows of an operand: row r begins at `base + index[r] * stride`, with `index[r] = r` when there is no list.
 #[derive(Clone, Copy)]
 pub(crate) struct Operand {
     pub base: *const f64,
@@ -56,8 +55,7 @@ pub(crate) type SumKernel = unsafe fn(*mut f64, *const Operand, usize, usize);
 /// `dst[index[r]] += a[r] · b[r]`; destination rows are `lanes` apart.
 pub(crate) type ScatterKernel = unsafe fn(*mut f64, *const u32, *const Operand, usize, usize);
 
-/// What a fused instruction computes: an elementwise operation, or a multiplication merged with an
-/// addition.
+/// The operation of a fused instruction: an elementwise operation, or a multiplication merged with an addition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum MapOp {
     Elem(ElemOp),
@@ -73,7 +71,7 @@ trait RowOp {
     fn apply<V: F64x8>(a: V, b: V, c: V) -> V;
 }
 
-/// Which operands are splat, at compile time.
+/// The splat operands, at compile time.
 trait Splats {
     const A: bool;
     const B: bool;
@@ -184,7 +182,7 @@ jensen_math::simd_fn! {
         }
     }
 
-    /// Copies rows, splatting where the operand has one number a row.
+    /// Copies rows, splatting where the operand has one number per row.
     fn copy, copy_fn = <V, M: Splats>(dst: *mut f64, args: *const Operand, rows: usize, lanes: usize) {
         // SAFETY: the planner gives an operand and a destination with that many rows and lanes.
         unsafe {
@@ -202,7 +200,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// What a sum or scatter adds: `a`, or `a · b`.
+/// The value that a sum or scatter adds: `a`, or `a · b`.
 trait Product {
     const PAIR: bool;
     fn accumulate<V: F64x8>(acc: V, a: V, b: impl FnOnce() -> V) -> V;
@@ -234,7 +232,8 @@ trait SlowOp {
     fn value(args: [f64; 3]) -> f64;
 }
 
-/// As [`map`], lane by lane by the slow definition: compiled once for all instruction sets, since such functions use none.
+/// As [`map`], lane by lane with the slow definition: compiled once for all instruction sets, because such functions
+/// use none.
 ///
 /// # Safety
 /// The planner gives operands and a destination with that many rows and lanes.

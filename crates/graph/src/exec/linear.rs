@@ -1,5 +1,5 @@
-//! Chains of additions that are linear predictors, and sums of one value by many columns of data: found among the nodes of
-//! a kernel, whatever expression they come from.
+//! Chains of additions that are linear predictors, and sums of one value by many columns of data, found among the nodes
+//! of a kernel, whatever expression they come from.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -19,7 +19,7 @@ enum Column {
     Matrix(Streamed, usize),
 }
 
-/// A linear predictor: columns times coefficients, and what else is added.
+/// A linear predictor: columns times coefficients, and an added value.
 pub(super) struct Predictor {
     terms: Vec<(Column, NodeId)>,
     pub added: Option<NodeId>,
@@ -38,12 +38,13 @@ pub(super) struct Linear {
     pub sums: Vec<Sums>,
     /// Nodes that are computed within a predictor or a sum.
     pub absorbed: HashSet<NodeId>,
-    /// Sums that are taken here, by the place of their sink in the kernel.
+    /// Sums that are taken here, by the index of their sink in the kernel.
     pub taken: HashSet<usize>,
 }
 
 impl Planner<'_> {
-    /// Finds the linear parts of a kernel whose values are read `inside` it so often, but sums that are `elsewhere`.
+    /// Finds the linear parts of a kernel, given how often values are read `inside` it, except for sums that are
+    /// `elsewhere`.
     pub(super) fn linear(
         &self,
         shape: Shape,
@@ -185,7 +186,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The instructions of a linear predictor, whose other summand is an operand of the kernel.
+    /// The instructions of a linear predictor whose other summand is an operand of the kernel.
     pub(super) fn predictor_instructions(
         &mut self,
         predictor: &Predictor,

@@ -1,4 +1,4 @@
-//! Places of values in the arena: first fit over lifetimes.
+//! Offsets of values in the arena: first fit over lifetimes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

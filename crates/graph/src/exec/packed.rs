@@ -1,8 +1,8 @@
 //! Lane kernels of products, triangular systems and Cholesky factors of larger matrices.
 //!
-//! In a matrix of lanes the elements of a column lie a row of lanes apart, so that a few of them fill a cache. Here operands
-//! are copied, eight lanes at a time, into panels of `T` rows or columns whose elements lie side by side in the order in which
-//! one loop reads them, and `T × T` sums are kept in registers: each element that is read is used `T` times.
+//! In a matrix of lanes, the elements of a column are a row of lanes apart, so a few of them fill a cache. Here
+//! operands are copied, eight lanes at a time, into panels of `T` rows or columns whose elements are contiguous in the
+//! order in which one loop reads them, and `T × T` sums stay in registers: each element is used `T` times.
 
 use jensen_math::simd::{F64x8, LANES};
 
@@ -34,14 +34,14 @@ pub(super) fn is_factor(n: usize) -> bool {
     n >= LEAST
 }
 
-/// Memory of panels, whose values lie on cache lines.
+/// Memory of panels, aligned to cache lines.
 struct Panels {
     memory: Vec<f64>,
     offset: usize,
 }
 
 impl Panels {
-    /// Of so many values of eight lanes.
+    /// For this number of values of eight lanes.
     fn new(values: usize) -> Self {
         let memory = vec![0.0; values * LANES + LINE / 8];
         let offset = memory.as_ptr().align_offset(LINE);
@@ -53,7 +53,7 @@ impl Panels {
     }
 }
 
-/// Adds products of the rows of two panels to sums, or takes them away.
+/// Adds products of the rows of two panels to sums, or subtracts them.
 ///
 /// # Safety
 /// Both panels have `count` times `T` values.
@@ -316,8 +316,8 @@ unsafe fn factor_of<V: F64x8, const T: usize>(
             if found.iter().any(|x| x.is_nan()) {
                 let is_bad = V::is_nan(positive);
                 for element in 0..n * n {
-                    let place = dst.add(element * lanes + lane);
-                    V::select(is_bad, V::splat(f64::NAN), V::load(place)).store(place);
+                    let cell = dst.add(element * lanes + lane);
+                    V::select(is_bad, V::splat(f64::NAN), V::load(cell)).store(cell);
                 }
             }
             lane += LANES;

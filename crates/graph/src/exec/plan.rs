@@ -4,8 +4,8 @@
 //! over the elements in tiles that stay in L1, with intermediates in tile registers, sums and
 //! scatters accumulated on the fly and gathered operands read through their index lists.
 //!
-//! *Memory.* Values that outlive their kernel get a slot of rows in an arena, reused once dead; the
-//! arena times one block of lanes is all the memory an evaluation takes.
+//! *Memory.* Values that outlive their kernel get a slot of rows in an arena, reused when they are dead. The arena
+//! times one block of lanes is all the memory of an evaluation.
 
 use std::collections::HashMap;
 
@@ -21,14 +21,14 @@ use crate::exec::stages::{DenseNodes, Kernels, Role, Stages};
 use crate::ir::{Graph, NodeId, Placement, Shape};
 use crate::ops::Op;
 
-/// Where an operand lives.
+/// The location of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Region {
     /// A slot of the arena (during planning), then rows of the arena.
     Arena(u32),
     /// The packed lanes of an input.
     Input(u32),
-    /// Constants and shared values: one number an element.
+    /// Constants and shared values: one number per element.
     Pool,
     /// A tile register of the running kernel.
     Register(u32),
@@ -56,7 +56,7 @@ impl Arg {
     }
 }
 
-/// Where a fused instruction writes.
+/// The destination of a fused instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     Register(u32),
@@ -126,7 +126,7 @@ pub(crate) struct ColumnSum {
 }
 
 impl Instruction {
-    /// Calls `arg` for every operand, and `written` for the slot and offset that it writes, if that is no register.
+    /// Calls `arg` for every operand, and `written` for the slot and offset that it writes, if that is not a register.
     fn visit(&mut self, arg: &mut dyn FnMut(&mut Arg), written: &mut dyn FnMut(u32, &mut usize)) {
         let target_rows = |target: &mut Target, written: &mut dyn FnMut(u32, &mut usize)| {
             if let Target::Rows { slot, offset } = target {
@@ -242,7 +242,7 @@ pub(crate) enum Step {
     },
     /// A pass of a solver.
     Solver {
-        /// Which of the plan's calls.
+        /// The index of the plan's call.
         call: usize,
         slot: u32,
         offset: usize,
@@ -256,9 +256,9 @@ pub(crate) enum Step {
 /// A compiled graph, except for lane count and data binding.
 pub(crate) struct Plan {
     pub steps: Vec<Step>,
-    /// Constants and, behind them, room for the shared values that a binding computes.
+    /// Constants, followed by memory for the shared values that a binding computes.
     pub constants: Vec<f64>,
-    /// Shared values: node, place in the pool, elements at full capacity.
+    /// Shared values: node, offset in the pool, elements at full capacity.
     pub shared: Vec<(NodeId, usize, usize)>,
     pub pool_len: usize,
     pub arena_rows: usize,
@@ -266,7 +266,7 @@ pub(crate) struct Plan {
     /// The solvers, in the order of their steps.
     pub calls: Vec<Call>,
     pub outputs: Vec<(Arg, Shape)>,
-    /// Whether kernels take products with long matrices.
+    /// Whether kernels include products with long matrices.
     pub streams: bool,
     /// Instructions, for reports.
     pub instructions: usize,
@@ -316,7 +316,7 @@ pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
         },
     };
     planner.constants.push(1.0);
-    planner.place_leaves();
+    planner.allocate_leaves();
     let (kernels, dense) = planner.stages.kernels(graph);
     planner.emit(kernels, dense);
     planner.finish()
@@ -324,7 +324,7 @@ pub(crate) fn plan(graph: &Graph, simd: Simd, records: usize) -> Plan {
 
 impl Planner<'_> {
     /// Constants and shared values that lane steps read, and inputs.
-    fn place_leaves(&mut self) {
+    fn allocate_leaves(&mut self) {
         let mut read = vec![false; self.graph.len()];
         for id in self.graph.ids().filter(|id| self.stages.needed[id.index()]) {
             if self.stages.roles[id.index()] != Role::Leaf {
@@ -476,7 +476,7 @@ impl Planner<'_> {
                     ..base
                 }
             }
-            _ => unreachable!("values have places before they are read"),
+            _ => unreachable!("values have offsets before they are read"),
         };
         self.args_of.insert(id, arg);
         arg
@@ -579,8 +579,8 @@ impl Planner<'_> {
         self.args_of.insert(id, rows);
     }
 
-    /// Has backward passes use what forward passes of the same arguments computed. Arguments are told apart by their places
-    /// before rows are shared among values.
+    /// Lets backward passes use the intermediate results of forward passes with the same arguments. Arguments are
+    /// distinguished by their offsets before rows are shared among values.
     fn share_memos(&mut self) {
         let solvers: Vec<(usize, Vec<Arg>)> = self
             .steps

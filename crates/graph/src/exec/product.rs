@@ -1,14 +1,15 @@
 //! Linear predictors and sums of residuals by columns of data, taken with the tiles of a kernel.
 //!
 //! A regression has N rows of K predictors with N long: X b has as many elements as there are rows, and X' r sums over
-//! them. As a chain of additions, or one pass for each column, every step reads and writes a tile; here a step takes many
-//! columns while its sums stay in registers, and neither b's products nor residuals are ever in memory along all rows.
+//! them. In a chain of additions, or one pass per column, every step reads and writes a tile. Here a step handles many
+//! columns while its sums stay in registers, and neither b's products nor residuals are ever stored for all rows.
 
 use jensen_math::simd::{F64x8, LANES, Simd};
 
 use crate::exec::kernels::Operand;
 
-/// The most columns of a step: their coefficients, for a block of lanes, leave room in the nearest cache.
+/// Largest number of columns of a step: their coefficients, for a block of lanes, fit in the nearest cache with room to
+/// spare.
 pub(crate) const COLUMNS_OF_STEP: usize = 16;
 
 /// `dst[r] = Σ_j terms[j][0][r] · terms[j][1] (+ added[r])` for `rows` rows of `lanes` lanes: numbers of data times one row
@@ -26,7 +27,7 @@ pub(crate) struct Into {
 /// `into[j] += Σ_r column_j[r] · x[r]` over `rows` rows of `lanes` lanes.
 pub(crate) type ColumnsKernel = unsafe fn(*const Into, usize, *const Operand, usize, usize);
 
-/// What is added to a linear predictor, at compile time.
+/// The kind of value added to a linear predictor, at compile time.
 trait Added {
     const PRESENT: bool;
     const SPLAT: bool;
@@ -93,7 +94,7 @@ unsafe fn predictors<V: F64x8, A: Added, const R: usize, const W: usize>(
 /// Sums of `C` columns times `x`, for `W` vectors of lanes from `lane` on.
 ///
 /// # Safety
-/// There are `C` columns; rows and lanes are within them and within `x`.
+/// There are `C` columns, and rows and lanes are within them and within `x`.
 #[inline(always)]
 unsafe fn sums<V: F64x8, const C: usize, const W: usize>(
     into: &[Into],
@@ -151,8 +152,8 @@ unsafe fn rows_of_predictors<V: F64x8, A: Added, const W: usize>(
     }
 }
 
-/// Sums of all columns, for `W` vectors of lanes from `lane` on: so many columns at a time as leave sums in registers, and no
-/// single one at the end, which would wait for every addition.
+/// Sums of all columns, for `W` vectors of lanes from `lane` on. The number of columns at a time keeps sums in
+/// registers, and avoids a single one at the end, which would wait for every addition.
 ///
 /// # Safety
 /// Rows and lanes are within the columns and within `x`.
@@ -226,7 +227,7 @@ jensen_math::simd_fn! {
     }
 }
 
-/// The kernel of linear predictors, with what is added to them: nothing, a number or a row of lanes for each row.
+/// The kernel of linear predictors with an added value: nothing, a number, or a row of lanes per row.
 pub(crate) fn rows_kernel(simd: Simd, splat: Option<bool>) -> RowsKernel {
     match splat {
         None => by_rows_fn::<Addition<false, false>>(simd),

@@ -23,7 +23,7 @@ const CACHE_TARGET: usize = 640 * 1024;
 /// The widest block of lanes.
 const WIDEST: usize = 256;
 
-/// A tile where its rows meet those of a matrix: more of them share what is read and written for every column.
+/// A tile of its rows and those of a matrix: more rows share the loads and stores of every column.
 const TILE_OF_PRODUCTS: usize = 1024;
 
 /// The widest block of lanes there.
@@ -34,8 +34,8 @@ const WIDEST_SOLVED: usize = 64;
 
 /// A planned graph with its record data bound: immutable while it runs, so that threads share it.
 ///
-/// Binding another batch of records ([`Program::bind`]) only gathers data; nothing is rebuilt. Clones
-/// share graph and plan, and each has a batch of its own.
+/// Binding another batch of records ([`Program::bind`]) only gathers data; the plan stays the same. Clones share graph
+/// and plan, and each has a batch of its own.
 #[derive(Clone)]
 pub struct Program {
     graph: Arc<Graph>,
@@ -93,10 +93,10 @@ impl Program {
         self.ending = ending.clone();
     }
 
-    /// Binds a batch of records: everything that the lanes share is computed anew.
+    /// Binds a batch of records: everything that the lanes share is computed again.
     ///
     /// # Panics
-    /// When the batch is larger than the capacity or names a record that is not there.
+    /// Panics if the batch is larger than the capacity or names a record that is not there.
     pub fn bind(&mut self, batch: &[u32]) {
         self.bind_shared(batch, &[]);
     }
@@ -207,7 +207,7 @@ impl Program {
             .map(|(slot, input)| (slot, input.len))
     }
 
-    /// Scratch memory for this program; solvers that run in it are `rough` or as exact as they say.
+    /// Scratch memory for this program; its solvers are `rough` or as precise as requested.
     pub fn arena(&self, rough: bool) -> Arena {
         Arena {
             rows: vec![0.0; self.plan.arena_rows * self.block],
@@ -321,8 +321,8 @@ impl Program {
     }
 }
 
-/// Whole vectors of lanes, so many that the live rows stay in L2, but not so few that instructions
-/// cost more than the work they dispatch.
+/// Whole vectors of lanes: few enough that the live rows stay in L2, but not so few that instructions cost more than
+/// the work they dispatch.
 fn block_lanes(plan: &Plan, graph: &Graph) -> usize {
     let inputs: usize = graph.inputs().iter().map(|input| input.len).sum();
     let rows = plan.arena_rows + inputs + 1;
@@ -460,7 +460,7 @@ impl Runner<'_> {
         self.patience.worked(cost);
     }
 
-    /// The rows of an operand, one after another.
+    /// The rows of an operand, in sequence.
     unsafe fn packed(&self, arg: &Arg, len: usize) -> Vec<f64> {
         let mut out = Vec::with_capacity(len * self.lanes);
         for i in 0..len {
@@ -498,7 +498,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Where an instruction writes the rows from `first` on.
+    /// The address to which an instruction writes the rows from `first` on.
     #[inline]
     unsafe fn target(&self, target: &Target, first: usize) -> *mut f64 {
         // SAFETY: registers and rows are inside the memory that `Program::run` made this runner of.
@@ -519,7 +519,7 @@ impl Runner<'_> {
         // SAFETY: the plan's offsets are inside the arena, pool and inputs, registers hold a tile, and `first + rows`
         // is at most the step's rows.
         unsafe {
-            let row = |place: usize| self.rows.add(place * lanes);
+            let row = |slot: usize| self.rows.add(slot * lanes);
             match instruction {
                 Instruction::Map {
                     kernel,
@@ -574,13 +574,13 @@ impl Runner<'_> {
                         column: Operand::NONE,
                         dst: self.rows,
                     };
-                    let mut places = [none; COLUMNS_OF_STEP];
-                    for (place, sum) in places.iter_mut().zip(into) {
-                        place.column = self.operand(&sum.column, first);
-                        place.dst = row(sum.offset);
+                    let mut slots = [none; COLUMNS_OF_STEP];
+                    for (slot, sum) in slots.iter_mut().zip(into) {
+                        slot.column = self.operand(&sum.column, first);
+                        slot.dst = row(sum.offset);
                     }
                     let arg = self.operand(arg, first);
-                    kernel(places.as_ptr(), into.len(), &arg, rows, lanes);
+                    kernel(slots.as_ptr(), into.len(), &arg, rows, lanes);
                 }
                 Instruction::Sum {
                     kernel,

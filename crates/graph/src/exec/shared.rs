@@ -1,9 +1,8 @@
-//! Graphs with shared inputs: values that all lanes have in common (weights), whose gradients are
-//! sums over the lanes.
+//! Graphs with shared inputs: values common to all lanes (weights), whose gradients are sums over the lanes.
 //!
-//! An evaluation has three parts: shared values that lanes read, computed once; the lanes, block
-//! after block; and what follows from sums over lanes, computed once. Sums over lanes add block
-//! after block in a fixed order, so that their bits do not depend on the machine's threads.
+//! An evaluation has three parts: shared values that lanes read, computed once; the lanes, block by block; and values
+//! that depend on sums over lanes, computed once. Sums over lanes add block after block in a fixed order, so that their
+//! bits do not depend on the machine's threads.
 
 use jensen_math::simd::{LANES, Simd};
 use jensen_math::sum::pairwise_sum;
@@ -25,7 +24,7 @@ impl SharedProgram {
     /// Plans `graph`, which has no record axis.
     ///
     /// # Panics
-    /// When lanes read a value that itself depends on a sum over lanes.
+    /// Panics if lanes read a value that itself depends on a sum over lanes.
     pub fn new(graph: &Graph, simd: Simd) -> Self {
         let graph = crate::passes::compact(graph);
         let sums: Vec<NodeId> = graph
@@ -55,11 +54,11 @@ impl SharedProgram {
         Self { graph, lanes, sums }
     }
 
-    /// The values of all outputs: `len` elements of a shared one, `len × lanes` of one a lane.
-    /// `inputs[slot]` is laid out likewise.
+    /// The values of all outputs: `len` elements of a shared one, `len × lanes` of one per lane. `inputs[slot]` is laid
+    /// out likewise.
     ///
     /// # Panics
-    /// When an input does not have the length of its slot.
+    /// Panics if an input does not have the length of its slot.
     pub fn run(&mut self, inputs: &[&[f64]], lanes: usize) -> Vec<Vec<f64>> {
         self.lanes.bind_shared(&[], inputs);
         let block = self.lanes.block();

@@ -1,10 +1,11 @@
-//! Sums of log(1 + exp(·)) over rows, plain and weighted by a column of data, with inverse logits beside them: what logistic
-//! and negative binomial likelihoods are made of.
+//! Sums of log(1 + exp(·)) over rows, plain and weighted by a column of data, together with inverse logits: the terms
+//! of logistic and negative binomial likelihoods.
 //!
-//! Σ log(1 + exp(x)) is the sum of positive parts, and one logarithm of the product of all 1 + exp(−|x|): a logarithm of
-//! each would cost as much as all else. Of the product what it has above 1 is kept, with all its digits where each exp(−|x|) is
-//! tiny: a precision of 10²⁰ multiplies such a sum. With weights, rows of the same weight share a product: counts have few values.
-//! Where they are known when a graph is planned, products of all rows stand beside the sums; else those of a few rows.
+//! Σ log(1 + exp(x)) is the sum of positive parts, plus one logarithm of the product of all 1 + exp(−|x|). A logarithm
+//! of each would cost as much as all other work. The product is stored minus 1, with all its digits if each exp(−|x|)
+//! is tiny, because a precision of 10²⁰ may multiply such a sum. With weights, rows of equal weight share a product:
+//! counts have few values. If they are known when a graph is planned, products of all rows are stored beside the sums;
+//! otherwise those of a few rows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::exec::stages::{KernelDraft, Sink};
 use crate::ir::{NodeId, Shape};
 use crate::ops::ElemOp;
 
-/// A value log(1 + exp(x)) that nothing but sums read.
+/// A value log(1 + exp(x)) that only sums read.
 pub(super) struct Softplus {
     pub x: NodeId,
     plain: Option<Sink>,
@@ -29,16 +30,16 @@ pub(super) struct Softplus {
 /// The sums of a kernel.
 #[derive(Default)]
 pub(super) struct Softpluses {
-    /// By the place of their last sum in the kernel.
+    /// By the index of their last sum in the kernel.
     pub found: BTreeMap<usize, Softplus>,
     /// Nodes that are computed within them.
     pub absorbed: HashSet<NodeId>,
-    /// Sums that are taken here, by their place in the kernel.
+    /// Sums that are taken here, by their index in the kernel.
     pub taken: HashSet<usize>,
 }
 
 impl Softplus {
-    /// What it reads: x, and its weights.
+    /// Its operands: x, and its weights.
     pub fn reads(&self) -> Vec<NodeId> {
         let weights = self.weighted.map(|(column, _)| column);
         [Some(self.x), weights].into_iter().flatten().collect()
@@ -46,7 +47,7 @@ impl Softplus {
 }
 
 impl Planner<'_> {
-    /// Finds the sums of log(1 + exp(·)) of a kernel whose values are read `inside` it so often.
+    /// Finds the sums of log(1 + exp(·)) of a kernel, given how often values are read `inside` it.
     pub(super) fn softpluses(
         &self,
         draft: &KernelDraft,
@@ -105,7 +106,7 @@ impl Planner<'_> {
         all
     }
 
-    /// The instruction of sums whose operands are `read`, with a target for inverse logits where they are kept.
+    /// The instruction of sums with operands `read`, and a target for inverse logits if they are stored.
     pub(super) fn softplus_instruction(
         &mut self,
         softplus: &Softplus,
@@ -131,21 +132,21 @@ impl Planner<'_> {
         }
     }
 
-    /// The values of weights that are known, where they are few.
+    /// The values of weights that are known, if they are few.
     fn classes(&mut self, column: NodeId) -> Option<Classes> {
         let values = self.graph.constant_value(column)?;
         let mut weights: Vec<f64> = Vec::new();
-        let mut places: HashMap<u64, u8> = HashMap::new();
+        let mut known: HashMap<u64, u8> = HashMap::new();
         let mut numbers = Vec::with_capacity(values.len());
         for value in values {
-            let place = *places.entry(value.to_bits()).or_insert(weights.len() as u8);
-            if usize::from(place) == weights.len() {
+            let number = *known.entry(value.to_bits()).or_insert(weights.len() as u8);
+            if usize::from(number) == weights.len() {
                 weights.push(*value);
             }
             if weights.len() > MOST_CLASSES {
                 return None;
             }
-            numbers.push(place);
+            numbers.push(number);
         }
         let rows = self.new_rows(Shape::fixed(weights.len()));
         let Region::Arena(slot) = rows.region else {
@@ -168,7 +169,7 @@ impl Planner<'_> {
 /// Weights of few values.
 #[derive(Clone)]
 pub(crate) struct Classes {
-    /// Of each row, the place of its weight.
+    /// For each row, the index of its weight.
     numbers: Arc<[u8]>,
     weights: Arc<[f64]>,
     /// The slot and offset of the rows of their products.
@@ -176,10 +177,10 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    /// The products that stand in `rows` of memory, for a tile from `first` to `end` of `total` rows.
+    /// The products in `rows` of memory, for a tile from `first` to `end` of `total` rows.
     ///
     /// # Safety
-    /// That memory is of the plan of which these classes are, and the tile of its rows.
+    /// The memory belongs to the plan of these classes, and the tile to its rows.
     pub unsafe fn of(
         &self,
         rows: *mut f64,
@@ -196,7 +197,7 @@ impl Classes {
     }
 }
 
-/// Products of rows of each weight, which a kernel goes on with.
+/// Products of rows of each weight, which a kernel continues.
 #[derive(Clone, Copy)]
 pub(crate) struct Products<'a> {
     numbers: &'a [u8],
@@ -215,9 +216,9 @@ impl Products<'_> {
     };
 }
 
-/// `dst[r] = inv_logit(a[r])` where there is a destination, `plain += Σ log1p_exp(a[r])` and
-/// `weighted += Σ w[r] · log1p_exp(a[r])` where there are such sums: destination, both sums, `[a, w]`, products of classes of w, rows,
-/// lanes.
+/// `dst[r] = inv_logit(a[r])` if there is a destination, `plain += Σ log1p_exp(a[r])` and `weighted += Σ w[r] ·
+/// log1p_exp(a[r])` if there are such sums. Arguments: destination, both sums, `[a, w]`, products of classes of w,
+/// rows, lanes.
 pub(crate) type SoftplusKernel =
     unsafe fn(*mut f64, [*mut f64; 2], *const Operand, &Products<'_>, usize, usize);
 
@@ -229,9 +230,9 @@ const CLASSES: u8 = 2;
 /// The most values of weights: for a block of lanes, their products are a cache's share.
 const MOST_CLASSES: usize = 64;
 
-/// What a kernel does, at compile time.
+/// The variants of a kernel, at compile time.
 trait Form {
-    /// Whether inverse logits are kept.
+    /// Whether inverse logits are stored.
     const INVERSE: bool;
     const WEIGHTS: u8;
 }
@@ -246,14 +247,14 @@ impl<const INVERSE: bool, const WEIGHTS: u8> Form for Of<INVERSE, WEIGHTS> {
 /// Rows that are sorted by weight at a time.
 const SORTED: usize = 16;
 
-/// Factors below 2 whose product is far from overflow.
+/// Number of factors below 2 whose product is far from overflow.
 const FACTORS: usize = 512;
 
 /// Some rows in runs of one weight each.
 struct Runs {
     /// The rows, run after run.
     rows: [u8; SORTED],
-    /// Where runs end, and their weights.
+    /// The ends of runs, and their weights.
     ends: [u8; SORTED],
     weights: [f64; SORTED],
     count: usize,
@@ -301,7 +302,7 @@ impl Runs {
     }
 }
 
-/// Where results of one or more vectors of lanes go, from `lane` on.
+/// The destination of results of one or more vectors of lanes, from `lane` on.
 #[derive(Clone, Copy)]
 struct Out {
     inverse: *mut f64,
@@ -310,10 +311,10 @@ struct Out {
     lanes: usize,
 }
 
-/// exp(−|x|) and the positive part of `W` vectors of a row, whose inverse logits are written where they are kept.
+/// exp(−|x|) and the positive part of `W` vectors of a row; stores its inverse logits if requested.
 ///
 /// # Safety
-/// It is a row of `a`, and of the inverse logits where they are kept.
+/// It is a row of `a`, and of the inverse logits if they are stored.
 #[inline(always)]
 unsafe fn parts<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, r: usize) -> [(V, V); W] {
     let one = V::splat(1.0);
@@ -374,7 +375,8 @@ unsafe fn add<V: F64x8, const W: usize>(sum: *mut f64, lane: usize, terms: [V; W
 /// All rows for `W` vectors of lanes.
 ///
 /// # Safety
-/// `a` and the inverse logits, where they are kept, have these rows; `out.lane` begins `W` vectors of their lanes and of the sums.
+/// `a` and the inverse logits, if they are stored, have these rows; `out.lane` begins `W` vectors of their lanes and of
+/// the sums.
 #[inline(always)]
 unsafe fn plain_rows<V: F64x8, F: Form, const W: usize>(a: &Operand, out: Out, rows: usize) {
     let mut sum = [V::zero(); W];
@@ -431,7 +433,7 @@ unsafe fn weighted_rows<V: F64x8, F: Form, const W: usize>(
     }
 }
 
-/// All rows, those of each weight into their product, for `W` vectors of lanes.
+/// All rows, with those of each weight multiplied into its product, for `W` vectors of lanes.
 ///
 /// # Safety
 /// As for [`plain_rows`]; there are products for all weights, and numbers of weights for all rows.

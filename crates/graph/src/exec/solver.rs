@@ -1,4 +1,4 @@
-//! Solver steps: programs of a body, run as often as the solver asks.
+//! Solver steps: programs of a body, run as often as the solver needs.
 
 use std::sync::Arc;
 
@@ -31,14 +31,14 @@ const RUNS: usize = 200;
 /// Scratch memory of the solvers of a program.
 pub(crate) struct SolverScratch {
     arenas: Vec<Roles<Memory>>,
-    /// For each memo one a group of lanes; forgotten when a program starts.
+    /// For each memo, one per group of lanes; cleared when a program starts.
     memos: Vec<Vec<Kept>>,
     /// Whether solvers are rough.
     rough: bool,
     patience: Patience,
 }
 
-/// What evaluates a body: straight code where it can be taken apart into numbers.
+/// The evaluator of a body: straight-line code if it can be scalarised.
 enum Code {
     Bytecode(Bytecode),
     Program(Program),
@@ -84,7 +84,7 @@ impl Code {
     }
 }
 
-/// Code with its memory, as long as nobody has lost patience: from then on all is NaN, at which a solver gives up.
+/// Code with its memory, until an interrupt: from then on all results are NaN, at which a solver gives up.
 struct Running<'a> {
     code: Machine<'a>,
     patience: &'a Patience,
@@ -153,7 +153,7 @@ impl Call {
         RUNS * self.programs.iter().map(Code::work).sum::<usize>()
     }
 
-    /// Whether a backward pass of these arguments can use what this one computes.
+    /// Whether a backward pass with these arguments can use the results of this one.
     pub fn serves(&self, other: &Call) -> bool {
         Arc::ptr_eq(&self.solver, &other.solver)
             && self.pass.moves() == other.pass.moves()
@@ -264,7 +264,7 @@ fn engine<'a>(
 }
 
 impl SolverScratch {
-    /// Forgets what the last run computed.
+    /// Clears the results of the last run.
     pub fn forget(&mut self) {
         self.memos.iter_mut().flatten().for_each(Kept::forget);
     }

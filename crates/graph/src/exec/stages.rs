@@ -1,9 +1,8 @@
-//! Which step computes what: the role of every node and the stage of its kernel.
+//! The assignment of nodes to steps: the role of every node and the stage of its kernel.
 //!
-//! A node's stage is at least that of its fused arguments (elementwise values of the same shape) and
-//! one more than that of arguments that must be complete first. All nodes of one (stage, shape) make
-//! one kernel. Afterwards nodes whose users all run later are moved to the earliest of them where
-//! that saves keeping them in memory in between.
+//! A node's stage is at least that of its fused arguments (elementwise values of the same shape) and one more than that
+//! of arguments that must be complete first. All nodes of one (stage, shape) make one kernel. Afterwards nodes whose
+//! users all run later are moved to the earliest of them if that avoids storing them in between.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -87,7 +86,7 @@ fn role(graph: &Graph, id: NodeId, known: bool) -> Role {
     }
 }
 
-/// What a sum or scatter reads: of a product with a long matrix the vector.
+/// The operand of a sum or scatter: for a product with a long matrix, the vector.
 fn sources(graph: &Graph, id: NodeId) -> &[NodeId] {
     let args = graph.args(id);
     match streamed(graph, id) {
@@ -100,8 +99,7 @@ fn sources(graph: &Graph, id: NodeId) -> &[NodeId] {
 }
 
 impl Stages {
-    /// Roles, use counts and stages of what the outputs need, where everything that lanes share is
-    /// known.
+    /// Roles, use counts and stages of the nodes needed for the outputs, given the set of shared values.
     pub(crate) fn new(graph: &Graph) -> Self {
         let shared = |id| graph.placement(id) != Placement::Lane;
         let mut stages = Self::unstaged(graph, graph.needed_for(graph.outputs()), shared);
@@ -207,8 +205,8 @@ impl Stages {
         }
     }
 
-    /// Moves elementwise nodes to the earliest of their users when all users are elementwise values
-    /// of the same shape in later kernels, unless an argument would then have to be kept instead.
+    /// Moves elementwise nodes to the earliest of their users if all users are elementwise values of the same shape in
+    /// later kernels, unless an argument would then have to be stored instead.
     fn delay(&mut self, graph: &Graph, outputs: &[NodeId]) {
         // The earliest fused user's stage; `None` once a user pins the node where it is.
         let mut earliest: Vec<Option<u32>> = vec![Some(u32::MAX); graph.len()];
@@ -248,12 +246,12 @@ impl Stages {
         }
     }
 
-    /// Whether scatter `node` simply goes on adding into the rows of its source scatter.
+    /// Whether scatter `node` continues to add into the rows of its source scatter.
     fn accumulates_into(&self, graph: &Graph, node: NodeId, source: NodeId) -> bool {
         self.continued_scatter(graph, node) == Some(source)
     }
 
-    /// The first whole source of scatter `node` that is itself a scatter which nothing else reads.
+    /// The first whole source of scatter `node` that is itself a scatter without other users.
     pub(crate) fn continued_scatter(&self, graph: &Graph, node: NodeId) -> Option<NodeId> {
         let Op::Scatter(maps) = graph.op(node) else {
             return None;

@@ -1,7 +1,7 @@
 //! Constrained values of unconstrained parameters, with log-Jacobians.
 //!
-//! The transforms are those of the Stan reference manual, but for the simplex: sticks are broken here, as in Stan before
-//! 2.37, and `jensen-stan` takes the log-ratios of today. A posterior is the same under both; a point of the unconstrained
+//! The transforms are those of the Stan reference manual, except for the simplex, which uses stick breaking as Stan did
+//! before 2.37; `jensen-stan` uses today's log-ratios. A posterior is the same under both; a point of the unconstrained
 //! scale is another simplex.
 
 use super::{Expr, Operand};
@@ -37,8 +37,8 @@ impl<'b> Expr<'b> {
         low + width * self.inv_logit()
     }
 
-    /// An increasing vector: the first element as it is, each later one larger by `eˣ`. The
-    /// log-Jacobian is the sum of all but the first element.
+    /// An increasing vector: the first element unchanged, each later one larger by `eˣ`. The log-Jacobian is the sum of
+    /// all but the first element.
     #[track_caller]
     pub fn ordered(self) -> Expr<'b> {
         if self.len() < 2 {
@@ -48,8 +48,8 @@ impl<'b> Expr<'b> {
         self.builder.concat(&[self.at(0), steps]).cumsum()
     }
 
-    /// A point of the simplex with one element more than x, by stick breaking: the k-th element
-    /// takes the share `logit⁻¹(xₖ − log(K − k))` of what the earlier ones left.
+    /// A point of the simplex with one element more than x, by stick breaking: the k-th element takes the share
+    /// `logit⁻¹(xₖ − log(K − k))` of the remainder.
     #[track_caller]
     pub fn simplex(self) -> Expr<'b> {
         let n = self.len();

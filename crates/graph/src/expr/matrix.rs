@@ -48,7 +48,7 @@ impl<'b> Matrix<'b> {
         self.cols
     }
 
-    /// All elements, column after column.
+    /// All elements, column by column.
     pub fn elements(self) -> Expr<'b> {
         self.elements
     }
@@ -116,8 +116,8 @@ impl<'b> Matrix<'b> {
         self.elements.gather(&at)
     }
 
-    /// The lower Cholesky factor of a symmetric positive definite matrix, of which the lower
-    /// triangle is read; NaN where the matrix is not positive definite.
+    /// The lower Cholesky factor of a symmetric positive definite matrix; only its lower triangle is read; NaN where
+    /// the matrix is not positive definite.
     #[track_caller]
     pub fn cholesky(self) -> Matrix<'b> {
         self.square("the Cholesky factor", |graph, args, n| {
@@ -180,7 +180,7 @@ impl<'b> RecordMatrix<'b> {
         Self { columns }
     }
 
-    /// Column `j`, one number a record.
+    /// Column `j`, one number per record.
     pub fn column(&self, j: usize) -> Option<Expr<'b>> {
         self.columns.get(j).copied()
     }

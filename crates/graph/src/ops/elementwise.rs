@@ -1,12 +1,13 @@
 //! The table of elementwise operations.
 //!
-//! A row states: variant and name; the arguments; `value`, the slow scalar definition; `kernel`,
-//! the same over eight lanes (operations too rare to vectorise have none and take the slow definition lane by lane); `single`, where the operation has a fast kernel in single precision, the same over sixteen
-//! of those (others take the slow definition there); `partials`, the derivative with respect to each argument as a graph
-//! expression of the arguments and the result `out` (`zero` where it is zero almost everywhere);
-//! `range`, where something is known of it, the range of the values given those of the arguments; `harmless`, where an
-//! argument may lie where the operation has no value or no finite slope, for each argument the number that stands in for
-//! it on branches that are not taken; and `points`, arguments at which tests compare value, kernel and finite differences.
+//! A row states: variant and name; the arguments; `value`, the slow scalar definition; `kernel`, the same over eight
+//! lanes (operations too rare to vectorise have none and take the slow definition lane by lane); `single`, if the
+//! operation has a fast kernel in single precision, the same over sixteen of those (others use the slow definition
+//! there); `partials`, the derivative with respect to each argument as a graph expression of the arguments and the
+//! result `out` (`zero` where it is zero almost everywhere); `range`, if known, the range of the values given those of
+//! the arguments; `harmless`, if an argument may lie where the operation is undefined or has an infinite slope, for
+//! each argument a substitute on branches that are not taken; and `points`, arguments at which tests compare value,
+//! kernel and finite differences.
 
 use jensen_math::special as sp;
 
@@ -214,8 +215,8 @@ macro_rules! declare {
                 match self { $(ElemOp::$variant => { let &[$($arg),*] = args else { unreachable!("arity was checked") }; $value })* }
             }
 
-            /// The derivative with respect to argument `which`, as a graph expression; `None` where
-            /// it is zero almost everywhere.
+            /// The derivative with respect to argument `which`, as a graph expression; `None` if it is zero almost
+            /// everywhere.
             #[allow(unused_variables, unused_mut, unused_assignments)]
             pub(crate) fn partial(self, g: &mut Graph, args: &[NodeId], out: NodeId, which: usize) -> Option<NodeId> {
                 match self { $(ElemOp::$variant => {
@@ -245,8 +246,8 @@ macro_rules! declare {
                 })* }
             }
 
-            /// For an argument in a range, the number in whose place the operation is finite and smooth; `None` where it
-            /// always is.
+            /// For an argument in a range, a number at which the operation is finite and smooth; `None` if it always
+            /// is.
             pub fn harmless(self, which: usize, range: ValueRange) -> Option<f64> {
                 let rules: &[Harmless] = match self { $(ElemOp::$variant => &[$($($harmless),*)?]),* };
                 rules.get(which).and_then(|rule| rule(range))

@@ -1,4 +1,4 @@
-//! Hypergeometric functions: their values and derivatives, each of which is an operation.
+//! Hypergeometric functions: values and derivatives, each of which is an operation.
 
 use jensen_math::special;
 
@@ -12,9 +12,9 @@ pub(crate) fn value(above: usize, order: usize, x: &[f64]) -> Vec<f64> {
     special::hypergeometric(a, b, z[0], order).derivatives(order)
 }
 
-/// What the next derivatives make of the adjoint of a hypergeometric function, or of its gradient: they are symmetric. Third
-/// derivatives are not known here and are NaN. Values, gradients and Hessian-vector products need none, but Laplace
-/// approximations need those of a likelihood up to the fourth, and cannot have one with this function.
+/// The next derivatives of a hypergeometric function's adjoint, or of its gradient's: they are symmetric. Third
+/// derivatives are not implemented and are NaN. Values, gradients and Hessian-vector products need none. Laplace
+/// approximations need those of a likelihood up to the fourth, and do not support this function.
 pub(super) fn along(
     g: &mut Graph,
     [above, below, order]: [u32; 3],

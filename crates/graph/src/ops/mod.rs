@@ -1,10 +1,8 @@
 //! The operations of a graph.
 //!
-//! *Elementwise* operations are rows of one table ([`elementwise`]): name, value, lane kernel,
-//! range, derivative rule and test points of an operation stand together, and adding one is adding a row.
-//! *Structural* operations move, reduce or factorise; their shape rule, slow value and derivative
-//! rules stand in `structural`.
-//! *Solvers* own a graph, whose rates they integrate or whose root they find; they stand in `solver`.
+//! *Elementwise* operations are rows of one table ([`elementwise`]) with name, value, lane kernel, range, derivative
+//! rule and test points. *Structural* operations move, reduce or factorise; `structural` has their shape rule, slow
+//! value and derivative rules. *Solvers* own a graph, whose rates they integrate or whose root they find; see `solver`.
 
 pub mod elementwise;
 pub(crate) mod hypergeometric;
@@ -37,7 +35,7 @@ pub struct MatMul {
     pub right_transposed: bool,
 }
 
-/// Where the elements of one source of a [`Op::Scatter`] are added.
+/// The destinations of the elements of one source of a [`Op::Scatter`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ScatterMap {
     /// Element i goes to element i.
@@ -51,10 +49,10 @@ pub enum ScatterMap {
 /// At most this many sources fit into one scatter; longer sums nest.
 pub const MAX_SCATTER: usize = 6;
 
-/// The maps of a scatter's sources, in order; unused places are [`ScatterMap::All`].
+/// The maps of a scatter's sources, in order; unused slots are [`ScatterMap::All`].
 pub type ScatterMaps = [ScatterMap; MAX_SCATTER];
 
-/// What a node computes from its arguments. Matrices are column-major.
+/// The operation of a node on its arguments. Matrices are column-major.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
     /// A constant table.
@@ -73,9 +71,9 @@ pub enum Op {
     Gather(IndexId),
     /// `out[r] = x[index of record r]`.
     GatherRecord(RecordId),
-    /// Zeros plus every source at its places; see [`ScatterMap`].
+    /// Zeros plus every source at its indices; see [`ScatterMap`].
     Scatter(ScatterMaps),
-    /// The arguments one after another.
+    /// The arguments in sequence.
     Concat,
     /// Sum of all elements (over records too).
     Sum,
@@ -119,29 +117,29 @@ pub enum Op {
         /// Extent.
         n: u32,
     },
-    /// The eigenvalues of a symmetric `n × n` matrix, ascending, and behind them the eigenvectors, one after the other.
-    /// Of a matrix that is not symmetric, those of its symmetric part.
+    /// The eigenvalues of a symmetric `n × n` matrix, ascending, and behind them the eigenvectors, in sequence. For a
+    /// matrix that is not symmetric, the decomposition of its symmetric part.
     EigenSym {
         /// Extent.
         n: u32,
     },
-    /// Eigenvalues and eigenvectors of a complex `n × n` matrix, ordered as `jensen_math::complex` says. The argument is its real
-    /// part and behind it the imaginary one; so are eigenvalues and behind them eigenvectors. Behind these stands a matrix with
-    /// 1 for the component of each vector that is chosen to be positive, and 0 elsewhere.
+    /// Eigenvalues and eigenvectors of a complex `n × n` matrix, ordered as `jensen_math::complex` says. The argument
+    /// is its real part and behind it the imaginary one; so are eigenvalues and behind them eigenvectors. They are
+    /// followed by a matrix with 1 for the component of each vector that is chosen to be positive, and 0 elsewhere.
     Eigen {
         /// Extent.
         n: u32,
-        /// Of the Hermitian part alone.
+        /// Of the Hermitian part only.
         hermitian: bool,
     },
-    /// The hypergeometric function of a vector: so many numerators, denominators and the argument. Of order 0 its value, of
-    /// order 1 its gradient, of order 2 its second derivatives, a column for each element.
+    /// The hypergeometric function of a vector: numerators, denominators and the argument, with these numbers. Order 0
+    /// is its value, order 1 its gradient, order 2 its second derivatives, a column for each element.
     Hypergeometric {
         /// Numerators.
         above: u32,
         /// Denominators.
         below: u32,
-        /// Which derivatives.
+        /// The derivatives.
         order: u32,
     },
     /// A pass of a solver.

@@ -1,4 +1,4 @@
-//! What is known of values from the operations that made them: ranges, and numbers where an operation is harmless.
+//! Facts about values from the operations that made them: ranges, and numbers at which an operation is harmless.
 
 /// A range that every element of a value is known to lie in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,21 +12,21 @@ pub struct ValueRange {
 }
 
 impl ValueRange {
-    /// Nothing is known.
+    /// Any value is possible.
     pub const ALL: Self = Self {
         low: f64::NEG_INFINITY,
         high: f64::INFINITY,
         above: false,
     };
 
-    /// What a distribution function gives.
+    /// The range of a distribution function.
     pub(crate) const PROBABILITY: Self = Self {
         low: 0.0,
         high: 1.0,
         above: true,
     };
 
-    /// From `low` on, without `low` itself where `above`.
+    /// From `low` on, excluding `low` if `above`.
     pub fn at_least(low: f64, above: bool) -> Self {
         Self {
             low,
@@ -129,12 +129,12 @@ impl ValueRange {
         }
     }
 
-    /// Of a function that is 0 at 0 alone and never negative.
+    /// For a function that is 0 only at 0 and never negative.
     pub(crate) fn magnitude(self) -> Self {
         Self::at_least(0.0, self.positive() || self.high < 0.0)
     }
 
-    /// Of a function with the sign of its argument.
+    /// For a function with the sign of its argument.
     pub(crate) fn same_sign(self) -> Self {
         match self.nonnegative() {
             true => Self::at_least(0.0, self.positive()),
@@ -142,7 +142,7 @@ impl ValueRange {
         }
     }
 
-    /// Of a function that is positive where its argument is.
+    /// For a function that is positive if its argument is.
     pub(crate) fn positive_if_positive(self) -> Self {
         match self.positive() {
             true => Self::at_least(0.0, true),

@@ -1,17 +1,17 @@
-//! Derivatives of elementwise operations that take more than a line: graph expressions of the arguments and the result.
+//! Derivatives of elementwise operations that need more than a line: graph expressions of the arguments and the result.
 
 use super::elementwise::{ElemOp, INV_SQRT_2PI};
 use crate::ir::{Graph, NodeId};
 
-/// `x`, but ∞ where it is 0: a divisor for slopes that are infinite there. They count as 0, as in Stan Math
-/// (`rev/fun/sqrt.hpp`), so that what underflows on its way to a root does not make the gradient 0 · ∞.
+/// `x`, but ∞ if it is 0: a divisor for slopes that are infinite there. They count as 0, as in Stan Math
+/// (`rev/fun/sqrt.hpp`), so that an argument that underflows before a root does not make the gradient 0 · ∞.
 pub(super) fn infinite_at_zero(g: &mut Graph, x: NodeId) -> NodeId {
     let (zero, infinite) = (g.constant(0.0), g.constant(f64::INFINITY));
     let at_zero = g.elem(ElemOp::Eq, &[x, zero]);
     g.select(at_zero, infinite, x)
 }
 
-/// y xʸ⁻¹; 0 where it is infinite because x is 0, as in Stan Math (`rev/fun/pow.hpp`).
+/// y xʸ⁻¹; 0 if it is infinite because x is 0, as in Stan Math (`rev/fun/pow.hpp`).
 pub(super) fn slope_of_power(g: &mut Graph, x: NodeId, y: NodeId) -> NodeId {
     let (zero, one) = (g.constant(0.0), g.constant(1.0));
     let at_zero = g.elem(ElemOp::Eq, &[x, zero]);
@@ -208,7 +208,7 @@ pub(super) fn von_mises_end(g: &mut Graph, u: NodeId, k: NodeId, log_area: NodeI
     g.exp(power)
 }
 
-/// The derivative of the mean by the upper end u: the density there times what it deviates from the mean.
+/// The derivative of the mean with respect to the upper end u: the density there times its deviation from the mean.
 pub(super) fn von_mises_lever(g: &mut Graph, args: [NodeId; 3], u: NodeId, mean: NodeId) -> NodeId {
     let area = g.elem(ElemOp::VonMisesArea, &args);
     let density = von_mises_end(g, u, args[2], area);
@@ -255,8 +255,7 @@ pub(super) fn neighbours(
     g.mul(factor, both)
 }
 
-/// What differentiating `step` times by w makes of a derivative of the density, `out` of order k, that is divided
-/// by it.
+/// The derivative with respect to w, `step` times, of a derivative of the density, `out` of order k, divided by it.
 pub(super) fn wiener_change(
     g: &mut Graph,
     [x, w, k]: [NodeId; 3],

@@ -1,8 +1,8 @@
 //! Operations that own a graph: differential equations, systems of equations and integrals of a function which is itself
 //! a graph, the *body*.
 //!
-//! Each is a function of one vector of arguments to one vector of results, and stands in a graph in four passes that close
-//! differentiation up to Hessian-vector products: with J the derivative at x and H the one of `wᵀJ`,
+//! Each is a function from one vector of arguments to one vector of results, with four passes that close
+//! differentiation up to Hessian-vector products. With J the derivative at x and H the one of `wᵀJ`,
 //!
 //! | pass | arguments | result |
 //! | --- | --- | --- |
@@ -23,20 +23,21 @@ const ROUGH: f64 = 1e-4;
 /// A function defined by a body and a way to solve.
 #[derive(Clone, Debug)]
 pub struct Solver {
-    /// What is solved, and how.
+    /// The problem, and the method.
     pub kind: SolverKind,
     /// Three inputs a lane (clock, states, parameters) and one output, the rates. That of a root may have two more: the
-    /// Jacobian, column-major, where it is known to be cheaper than its columns one by one, and, where the equations are those
-    /// of a maximum, what is largest there.
+    /// Jacobian, column-major, if it is known to be cheaper than its columns one by one, and, if the equations are
+    /// those of a maximum, the maximised function.
     pub body: Graph,
 }
 
-/// What is solved.
+/// The kind of problem.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SolverKind {
-    /// x: states at the start, parameters, first time, output times; result: the states at each output time. The body has a
-    /// clock that runs from 0 to 1 between times and the two times behind the parameters. With [`Method::Implicit`] it gives
-    /// residuals of states and, behind them, their derivatives by the clock.
+    /// x: states at the start, parameters, first time, output times; result: the states at each output time. The body
+    /// has a clock that runs from 0 to 1 between times and the two times behind the parameters. With
+    /// [`Method::Implicit`] it returns residuals of states, which are followed by their derivatives with respect to
+    /// time.
     Ode(Ode),
     /// x: where the search begins, parameters; result: a root. The body has no clock.
     Root(Root),
@@ -45,7 +46,7 @@ pub enum SolverKind {
     Integral(Integral),
 }
 
-/// What of a solver a node computes.
+/// The pass of a solver that a node computes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Pass {
     /// The function.
@@ -77,7 +78,7 @@ impl Pass {
         matches!(self, Pass::Tangent | Pass::AdjointTangent)
     }
 
-    /// Whether it takes weights and gives products with derivatives.
+    /// Whether it takes weights and returns products with derivatives.
     pub fn pulls(self) -> bool {
         matches!(self, Pass::Adjoint | Pass::AdjointTangent)
     }
@@ -119,7 +120,7 @@ impl Solver {
         }
     }
 
-    /// Lengths of the arguments of a pass, in order, and of what it gives.
+    /// Lengths of the arguments of a pass, in order, and of its result.
     pub fn signature(&self, pass: Pass) -> (Vec<usize>, usize) {
         let (x, f) = (self.arguments(), self.results());
         match pass {
@@ -144,7 +145,7 @@ impl Solver {
         self.kind == other.kind && self.body.same(&other.body)
     }
 
-    /// What is wrong with extents, settings or the body's form, if anything.
+    /// The error in extents, settings or the body's form, if there is one.
     pub fn problem(&self) -> Option<String> {
         const MOST: usize = u32::MAX as usize / 8;
         let sizes = match &self.kind {

@@ -1,8 +1,8 @@
 //! Eigenvalues and eigenvectors of complex matrices: slow values, and derivative rules as graph expressions.
 //!
-//! With W = V⁻¹ and M = W dA V, dλ = diag M and dV = V (K + D), where Kᵢⱼ = Mᵢⱼ / (λⱼ − λᵢ) off the diagonal, and the diagonal D
-//! keeps each vector's length and its chosen component real. What is infinite counts as 0: vectors of one eigenvalue may turn
-//! into each other, which no function of the space that they span can see.
+//! With W = V⁻¹ and M = W dA V, dλ = diag M and dV = V (K + D), where Kᵢⱼ = Mᵢⱼ / (λⱼ − λᵢ) off the diagonal, and the
+//! diagonal D preserves each vector's length and its real component. Infinite terms count as 0: vectors of one
+//! eigenvalue may rotate into each other, which does not affect functions of the space that they span.
 
 use jensen_math::complex::{self, Complex64};
 
@@ -38,7 +38,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Two parts that stand one behind the other.
+    /// Two concatenated parts.
     fn of(g: &mut Graph, both: NodeId, start: usize, len: usize) -> Self {
         Self {
             re: g.slice(both, start, len),
@@ -70,7 +70,7 @@ impl Parts {
         }
     }
 
-    /// The product of two matrices, each of them as it is or transposed without conjugation.
+    /// The product of two matrices, each unchanged or transposed without conjugation.
     fn product(self, g: &mut Graph, other: Self, n: usize, transposed: [bool; 2]) -> Self {
         let n = n as u32;
         let dims = MatMul {
@@ -89,7 +89,7 @@ impl Parts {
         }
     }
 
-    /// The elements at these places, or 0 elsewhere of a longer list.
+    /// The elements at these positions, or 0 elsewhere of a longer list.
     fn map(self, g: &mut Graph, f: impl Fn(&mut Graph, NodeId) -> NodeId) -> Self {
         Self {
             re: f(g, self.re),
@@ -98,7 +98,7 @@ impl Parts {
     }
 }
 
-/// What both rules need.
+/// The common inputs of both rules.
 struct Spectrum {
     vectors: Parts,
     /// V⁻¹
@@ -138,7 +138,7 @@ fn inverse(g: &mut Graph, v: Parts, n: usize) -> Parts {
     let minus = g.neg(v.im);
     let all = g.concat(&[v.re, v.im, minus]);
     // [Re −Im; Im Re]
-    let place = |at: usize| {
+    let position = |at: usize| {
         let (row, column) = (at % (2 * n), at / (2 * n));
         let block = match (row < n, column < n) {
             (true, true) | (false, false) => 0,
@@ -147,7 +147,7 @@ fn inverse(g: &mut Graph, v: Parts, n: usize) -> Parts {
         };
         (block * n * n + column % n * n + row % n) as u32
     };
-    let index: Vec<u32> = (0..4 * n * n).map(place).collect();
+    let index: Vec<u32> = (0..4 * n * n).map(position).collect();
     let blocks = g.gather(all, &index);
     let unit: Vec<f64> = (0..2 * n * n)
         .map(|at| f64::from(at / (2 * n) == at % (2 * n)))
@@ -241,8 +241,8 @@ pub(super) fn adjoint(
     let pull = conj.product(g, rest, n, [true, false]);
     let gaps = s.gaps.conj(g);
     let pull = gaps.times(g, pull);
-    let places = diagonal(n);
-    let on = of_values.map(g, |g, x| g.scatter_add(x, &places, n * n));
+    let positions = diagonal(n);
+    let on = of_values.map(g, |g, x| g.scatter_add(x, &positions, n * n));
     let middle = pull.plus(g, on);
     let left = s.inverse.conj(g);
     let left = left.product(g, middle, n, [true, false]);
@@ -264,8 +264,8 @@ pub(super) fn tangent(
     let tangent = Parts::of(g, tangent, 0, n * n);
     let left = s.inverse.product(g, tangent, n, [false, false]);
     let inside = left.product(g, s.vectors, n, [false, false]);
-    let places = diagonal(n);
-    let of_values = inside.map(g, |g, x| g.gather(x, &places));
+    let positions = diagonal(n);
+    let of_values = inside.map(g, |g, x| g.gather(x, &positions));
     let turn = s.gaps.times(g, inside);
     let moved = s.vectors.product(g, turn, n, [false, false]);
     // D, from what the rest does to lengths and to the chosen components.

@@ -9,8 +9,8 @@ pub(crate) const SHORTEST: usize = 32;
 /// The most columns of a matrix that is taken by rows of tiles.
 const WIDEST: usize = 256;
 
-/// A product of a constant matrix of many rows with a vector of each lane: element (row, column) stands at
-/// `row * row_stride + column * column_stride`.
+/// A product of a constant matrix with many rows and a vector of each lane: element (row, column) is at `row *
+/// row_stride + column * column_stride`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Streamed {
     pub matrix: NodeId,

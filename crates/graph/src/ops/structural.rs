@@ -3,8 +3,8 @@
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{ElemOp, MatMul, Op, Pass, ScatterMap, hypergeometric, spectra};
 
-/// Products whose small extent is at most this are written out as elementwise multiplications with
-/// constant columns, which fuse with what produces and consumes them.
+/// Products whose small extent is at most this are expanded to elementwise multiplications with constant columns, which
+/// fuse with their producers and consumers.
 const SMALL_EXTENT: u32 = 8;
 
 /// The slow value of a structural operation without record columns, at one draw.
@@ -457,8 +457,7 @@ pub(crate) fn vjp(
     }
 }
 
-/// The derivative of the maximum of x: equal elements share it, so that an element which stands
-/// there twice counts once.
+/// The derivative of the maximum of x: equal elements share it, so a repeated element counts once.
 fn share_of_max(g: &mut Graph, x: NodeId, max: NodeId) -> NodeId {
     let at = g.elem(ElemOp::Eq, &[x, max]);
     let count = g.sum(at);
@@ -524,8 +523,8 @@ fn symmetric_part(g: &mut Graph, a: NodeId, n: usize) -> NodeId {
     g.mul(half, sum)
 }
 
-/// The eigenvectors V, and the matrix of 1/(λⱼ − λᵢ), in which what is infinite counts as 0: vectors of one eigenvalue
-/// may turn into each other, which no function of the space that they span can see.
+/// The eigenvectors V, and the matrix of 1/(λⱼ − λᵢ), in which infinite terms count as 0: vectors of one eigenvalue may
+/// rotate into each other, which does not affect functions of the space that they span.
 fn eigen_parts(g: &mut Graph, node: NodeId, n: usize) -> (NodeId, NodeId) {
     let (values, vectors) = (g.slice(node, 0, n), g.slice(node, n, n * n));
     let index = |of: fn(usize, usize) -> usize| -> Vec<u32> {
@@ -699,7 +698,7 @@ fn solve_tangent_rhs(
     }
 }
 
-/// The adjoint of argument `which` of a pass of a solver. J is linear in nothing but its direction, and `wᵀJ` in w; third
+/// The adjoint of argument `which` of a pass of a solver. J is linear only in its direction, and `wᵀJ` in w. Third
 /// derivatives are never needed (values, gradients and Hessian-vector products stop at the second) and are NaN.
 fn solver_vjp(
     g: &mut Graph,

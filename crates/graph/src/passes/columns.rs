@@ -1,13 +1,14 @@
 //! Factors of data in front of linear predictors, which their columns can have.
 //!
-//! A logistic regression has the predictors' sums with the sign of each outcome. Where nothing else reads the predictor, its
-//! columns are multiplied once, when data are bound, and no row needs that product again: neither here nor in the gradient.
+//! A logistic regression has the predictors' sums with the sign of each outcome. If only they read the predictor, its
+//! columns are multiplied once, when data are bound, and no row needs that product again, neither here nor in the
+//! gradient.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op, streamed};
 use crate::passes::compact::{compact, import};
 
-/// The most numbers of columns that are made anew.
+/// The most numbers of columns that are made again.
 const MOST: usize = 1 << 26;
 
 /// The same outputs, such factors within the columns.

@@ -1,4 +1,4 @@
-//! Dead code elimination: a new graph with only what the outputs need.
+//! Dead code elimination: a new graph with only the nodes that the outputs need.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::{Op, ScatterMap};
@@ -21,8 +21,8 @@ pub fn settled(graph: &Graph, roots: &[NodeId]) -> Graph {
     out
 }
 
-/// Makes what `graph` computes again in `out`: its outputs, with these nodes for its inputs. An input without a node must
-/// be one that no output needs.
+/// Copies the computation of `graph` to `out`: its outputs, with these nodes for its inputs. An input without a node
+/// must be one that no output needs.
 pub fn inlined(graph: &Graph, inputs: &[Option<NodeId>], out: &mut Graph) -> Vec<NodeId> {
     let replaced: Vec<(NodeId, NodeId)> = graph
         .ids()
@@ -67,7 +67,7 @@ pub(crate) fn transplant(
         .collect()
 }
 
-/// Makes node `id` of `graph` again in `out`, whose inputs and record columns are the same.
+/// Copies node `id` of `graph` to `out`, which has the same inputs and record columns.
 pub(crate) fn import(graph: &Graph, id: NodeId, map: &[Option<NodeId>], out: &mut Graph) -> NodeId {
     let args: Vec<NodeId> = graph
         .args(id)
@@ -107,7 +107,7 @@ fn import_op(graph: &Graph, op: Op, out: &mut Graph) -> Op {
 /// that are used.
 ///
 /// # Panics
-/// When an output depends on another input.
+/// Panics if an output depends on another input.
 pub fn extract(graph: &Graph, outputs: &[NodeId]) -> Graph {
     let mut out = Graph::new();
     out.inputs.extend_from_slice(&graph.inputs[..1]);

@@ -22,7 +22,7 @@ pub fn optimise(graph: &Graph) -> Graph {
     optimise_unless(graph, &never).unwrap_or_else(|reason| unreachable!("{reason}"))
 }
 
-/// The same, ended by a reason that `asked` gives between passes.
+/// The same, interrupted by a reason from `asked` between passes.
 pub(crate) fn optimise_unless(
     graph: &Graph,
     asked: &dyn Fn() -> Option<String>,

@@ -1,8 +1,8 @@
 //! Elements of a sum that are the same are computed once: records that repeat.
 //!
-//! The elements of a vector that operations make of tables, of picks from other vectors and of products with the rows of
-//! a table are known to be equal where all of these agree. A sum over such a vector becomes the weighted sum over those
-//! that differ, where these are few.
+//! The elements of a vector that operations make of tables, of picks from other vectors and of products with the rows
+//! of a table are known to be equal where all of these agree. A sum over such a vector becomes the weighted sum over
+//! its distinct elements, if these are few.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::{MatMul, Op};
 use crate::passes::compact::import;
 
-/// Shorter sums stay as they are.
+/// Shorter sums are unchanged.
 const SHORT: usize = 16;
 
-/// So many elements are looked at before all of them.
+/// Number of elements that are examined before all of them.
 const SAMPLE: usize = 512;
 
 /// Operations of one sum that are looked through.
@@ -54,10 +54,10 @@ struct Region {
     nodes: Vec<NodeId>,
 }
 
-/// The elements that differ, by the place of the first, with how often each comes.
+/// The distinct elements, by the position of the first, with their multiplicities.
 struct Once {
     nodes: Vec<NodeId>,
-    places: Vec<usize>,
+    positions: Vec<usize>,
     counts: Vec<f64>,
 }
 
@@ -147,23 +147,23 @@ impl Region {
                 _ => {}
             }
         }
-        let (mut places, mut counts) = (vec![usize::MAX; count], vec![0.0; count]);
+        let (mut positions, mut counts) = (vec![usize::MAX; count], vec![0.0; count]);
         for (i, class) in class.iter().enumerate() {
             let class = *class as usize;
-            places[class] = places[class].min(i);
+            positions[class] = positions[class].min(i);
             counts[class] += 1.0;
         }
-        (places, counts)
+        (positions, counts)
     }
 
     fn once(self, graph: &Graph) -> Option<Once> {
         if self.len > 2 * SAMPLE && self.among(graph, SAMPLE).0.len() * 2 > SAMPLE {
             return None;
         }
-        let (places, counts) = self.among(graph, self.len);
-        (places.len() * 2 <= self.len).then_some(Once {
+        let (positions, counts) = self.among(graph, self.len);
+        (positions.len() * 2 <= self.len).then_some(Once {
             nodes: self.nodes,
-            places,
+            positions,
             counts,
         })
     }
@@ -179,24 +179,24 @@ impl Once {
             let node = match graph.op(id) {
                 Op::Const(table) => {
                     let values = graph.const_data(table);
-                    let few: Vec<f64> = self.places.iter().map(|i| values[*i]).collect();
+                    let few: Vec<f64> = self.positions.iter().map(|i| values[*i]).collect();
                     out.vector(&few)
                 }
                 Op::Gather(index) => {
                     let index = graph.index_data(index);
-                    let few: Vec<u32> = self.places.iter().map(|i| index[*i]).collect();
+                    let few: Vec<u32> = self.positions.iter().map(|i| index[*i]).collect();
                     out.gather(old(graph.args(id)[0]), &few)
                 }
                 Op::MatMul(dims) => {
                     let args = graph.args(id);
                     let table = graph.constant_value(args[0]).expect("a table of rows");
                     let few: Vec<f64> = (0..dims.k as usize)
-                        .flat_map(|k| self.places.iter().map(move |i| row_element(dims, *i, k)))
+                        .flat_map(|k| self.positions.iter().map(move |i| row_element(dims, *i, k)))
                         .map(|at| table[at])
                         .collect();
                     let few = out.vector(&few);
                     let dims = MatMul {
-                        m: self.places.len() as u32,
+                        m: self.positions.len() as u32,
                         left_transposed: false,
                         ..dims
                     };
@@ -207,14 +207,14 @@ impl Once {
                     let args: Vec<NodeId> = graph.args(id).iter().map(new).collect();
                     out.elem(op, &args)
                 }
-                _ => out.broadcast(old(graph.args(id)[0]), Shape::fixed(self.places.len())),
+                _ => out.broadcast(old(graph.args(id)[0]), Shape::fixed(self.positions.len())),
             };
             made.insert(id, node);
         }
         let weights = out.vector(&self.counts);
         let root = made[&root];
         let weighted = out.mul(weights, root);
-        if self.places.len() == 1 {
+        if self.positions.len() == 1 {
             return weighted;
         }
         out.sum(weighted)

@@ -1,12 +1,11 @@
 //! Loop re-rolling: N unrolled copies of one small template become one vector operation.
 //!
-//! Elementwise nodes, concatenations and sums of a few elements are sorted into *packs*: same
-//! operation, same source expression ([`crate::ir::Node::site`]), same length and arguments of the
-//! same classes, where the class of an argument is its pack, the vector it picks from, "constant", or
-//! the node itself. Because a pack's key only names classes that existed before its first member, no
-//! member can depend on another, and a recursion (an autoregression in the state) falls into one pack
-//! a step by itself. Every pack of several members becomes one vector node, member after member,
-//! whose arguments are gathered from its arguments' packs; an order that agrees needs no gather.
+//! Elementwise nodes, concatenations and sums of a few elements are sorted into *packs*: same operation, same source
+//! expression ([`crate::ir::Node::site`]), same length and arguments of the same classes, where the class of an
+//! argument is its pack, the vector it picks from, "constant", or the node itself. Because a pack's key only names
+//! classes that existed before its first member, no member can depend on another, and a recursion (an autoregression in
+//! the state) becomes one pack per step. Every pack of several members becomes one vector node, member by member, whose
+//! arguments are gathered from its arguments' packs; a matching order needs no gather.
 //!
 //! Long sums of scalars (the terms of a log density) become sums of packs, equal terms counted
 //! once with their multiplicity.
@@ -43,7 +42,7 @@ enum Class {
     Pack(u32),
 }
 
-/// What the members of a pack compute.
+/// The operation of a pack's members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Template {
     Map(ElemOp),
@@ -79,7 +78,7 @@ impl Pack {
 struct Classes {
     of: Vec<Class>,
     packs: Vec<Pack>,
-    /// Where a member's elements begin in the vector of its pack.
+    /// Offset of a member's elements in the vector of its pack.
     start: Vec<u32>,
 }
 
@@ -181,8 +180,8 @@ fn find_sums(graph: &Graph) -> Sums {
     sums
 }
 
-/// The arguments of a node with those of commutative operations in the order of their classes: the
-/// constructors order them by age, which differs from copy to copy.
+/// The arguments of a node, with those of commutative operations in the order of their classes: the constructors order
+/// them by age, which differs between copies.
 fn ordered_args(graph: &Graph, of: &[Class], id: NodeId) -> Vec<NodeId> {
     let mut args = graph.args(id).to_vec();
     let commutes = matches!(graph.elem_op(id), Some(ElemOp::Add | ElemOp::Mul));
@@ -308,7 +307,7 @@ fn class_of(
     Class::Pack(pack)
 }
 
-/// For each pack, the argument positions by whose identity it is split.
+/// For each pack, the argument positions whose identity splits it.
 fn find_splits(graph: &Graph, classes: &Classes) -> Vec<Vec<usize>> {
     classes
         .packs

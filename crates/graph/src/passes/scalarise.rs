@@ -1,17 +1,17 @@
-//! Small vectors taken apart: a graph in which every value is one number, so that nothing is moved.
+//! Small vectors in scalar form: a graph in which every value is one number, so that no elements are moved.
 //!
 //! The bodies of solvers have a few states, and are run thousands of times a solve. There gathers, scatters and
-//! concatenations cost as much as the arithmetic between them; of numbers of their own they are nothing but names, and
-//! factors 0 and 1 fold away.
+//! concatenations cost as much as the arithmetic between them. On scalars they only rename, and factors 0 and 1 fold
+//! away.
 
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{MatMul, Op, ScatterMap};
 
-/// Most numbers of a graph that is taken apart.
+/// Largest number of scalars of a scalarised graph.
 const MOST: usize = 2048;
 
-/// The same graph by numbers: an output for each element of each output. `None` where it is too large, or has
-/// operations that are not by element.
+/// The same graph by numbers: an output for each element of each output. `None` if it is too large, or has operations
+/// that are not elementwise.
 pub(crate) fn scalarise(graph: &Graph) -> Option<Graph> {
     if graph.record_count().is_some() {
         return None;
@@ -32,7 +32,7 @@ pub(crate) fn scalarise(graph: &Graph) -> Option<Graph> {
     Some(super::compact(&out))
 }
 
-/// The elements of a node, of those of its arguments.
+/// The elements of a node, from those of its arguments.
 fn elements(
     graph: &Graph,
     id: NodeId,

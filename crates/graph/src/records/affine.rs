@@ -1,4 +1,4 @@
-//! Which values of a likelihood are affine functions of the draw, with coefficients from each record's data.
+//! The values of a likelihood that are affine functions of the draw, with coefficients from each record's data.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::ops::{ElemOp, Op};
 pub(super) enum Data {
     /// The same for all records.
     Constant(f64),
-    /// Element `at` of `width` numbers a record, times a factor.
+    /// Element `at` of `width` numbers per record, times a factor.
     Column {
         values: Arc<[f64]>,
         width: usize,
@@ -145,7 +145,7 @@ pub(super) struct Form {
     pub(super) offset: Data,
 }
 
-/// What is known of one element of a value.
+/// Knowledge about one element of a value.
 #[derive(Clone, Debug)]
 pub(super) enum Element {
     /// No parameter enters.
@@ -157,7 +157,7 @@ pub(super) enum Element {
 }
 
 impl Element {
-    /// As a form, where it is one.
+    /// As a form, if it is one.
     fn form(&self) -> Option<Form> {
         match self {
             Self::Data(offset) => Some(Form {
@@ -245,7 +245,7 @@ fn look(graph: &Graph, id: NodeId, found: &[Vec<Element>], records: usize) -> Ve
     }
 }
 
-/// An element picked by record: data, or coordinates that stand alone.
+/// An element selected by record: data, or single coordinates.
 fn by_record(indices: &Arc<[u32]>, from: &[Element]) -> Element {
     let column = |values: Vec<f64>| {
         if values

@@ -13,14 +13,14 @@ use crate::density::{Execution, GraphDensity, GraphWorkspace};
 use crate::ir::{Graph, NodeId, Shape};
 use crate::ops::Op;
 
-/// Predictors a record that the view may have: a table holds as many numbers a record.
+/// Predictors a record that the view may have: a table holds as many numbers per record.
 const WIDTH: usize = 4;
 
 /// Columns of data that the link may read.
 const COLUMNS: usize = 64;
 
-/// Predictors and link of a likelihood `ℓₙ(Aₙ z)`, found in its graph: every value that is affine in the
-/// draw and enters something that is not is a predictor, and what follows it, for one record, is the link.
+/// Predictors and link of a likelihood `ℓₙ(Aₙ z)`, found in its graph: every value that is affine in the draw and
+/// enters a non-affine operation is a predictor, and the operations after it, for one record, are the link.
 pub(super) struct Linear {
     predictors: Vec<Predictor>,
     /// The link's columns.
@@ -67,8 +67,8 @@ impl Predictor {
         self.coordinates.len() + 2 * self.by_record.len()
     }
 
-    /// Writes the coefficients of a record, and coordinate and coefficient of those of its own; a
-    /// coordinate that comes twice keeps the sum in one place.
+    /// Writes the coefficients of a record, and coordinate and coefficient of its own; a repeated coordinate keeps the
+    /// sum at one of them.
     fn gather(&self, record: u32, out: &mut [f64]) {
         let (fixed, own) = out.split_at_mut(self.coordinates.len());
         for (out, data) in fixed.iter_mut().zip(&self.coefficients) {
@@ -127,7 +127,7 @@ struct Builder<'g> {
 enum Leaf {
     Constant(f64),
     Data(usize),
-    /// A predictor, whether it is negated, and what is added to it.
+    /// A predictor, its sign, and the added value.
     Predictor(usize, bool, Box<Leaf>),
 }
 
@@ -167,7 +167,7 @@ impl Builder<'_> {
         (self.predictors.len() <= WIDTH).then_some(leaf)
     }
 
-    /// The leaves of a value none of whose elements is anything but data and affine.
+    /// The leaves of a value whose elements are all data and affine.
     fn leaves(&mut self, id: NodeId) -> Option<Option<Vec<Leaf>>> {
         let elements = self.elements[id.index()].clone();
         if elements.iter().any(|e| matches!(e, Element::Other)) {
@@ -184,7 +184,7 @@ impl Builder<'_> {
         Some(Some(leaves))
     }
 
-    /// The link; `None` where it is no function of few predictors.
+    /// The link; `None` if it is not a function of few predictors.
     fn link(&mut self, root: NodeId) -> Option<Graph> {
         // Which nodes are made again, and which are leaves.
         let mut needed = vec![false; root.index() + 1];
@@ -278,7 +278,7 @@ fn make_leaf(graph: &mut Graph, input: NodeId, width: usize, leaf: &Leaf) -> Nod
 }
 
 impl Linear {
-    /// The view of output 0 of a likelihood, where there is one.
+    /// The view of output 0 of a likelihood, if there is one.
     pub(super) fn of(graph: &Graph, execution: Execution) -> Option<Self> {
         let mut builder = Builder {
             from: graph,
@@ -501,9 +501,8 @@ impl LinkExpectations for Linear {
         });
     }
 
-    /// By the trapezoidal rule, whose error for a link that is analytic within π of the real line, as the
-    /// logistic function is, falls with `exp(−2π²)` for every step within 1/max(1, s) of a predictor with
-    /// standard deviation s.
+    /// By the trapezoidal rule, whose error for a link that is analytic within π of the real line, such as the logistic
+    /// function, decays as `exp(−2π²)` for every step within 1/max(1, s) of a predictor with standard deviation s.
     fn link_expectation(
         &self,
         batch: &[u32],

@@ -87,12 +87,12 @@ impl RecordGraph {
     /// scalar; the likelihood has a record axis.
     ///
     /// # Panics
-    /// When the graphs are not of the stated form: a front end's bug.
+    /// Panics if the graphs are not of the stated form: a front end's bug.
     pub fn new(prior: &Graph, likelihood: &Graph, execution: Execution) -> Self {
         Self::made(prior, likelihood, execution, true)
     }
 
-    /// The same without the view as linear predictors, whose making takes a while: for records that come and go.
+    /// The same without the view as linear predictors, which takes a while to compute, for temporary records.
     ///
     /// # Panics
     /// As [`new`](Self::new).
@@ -157,7 +157,7 @@ impl RecordGraph {
         self.both.get_or_init(|| self.second_order(true))
     }
 
-    /// (z, v) → Hessian-vector product, after the gradient if that is asked for.
+    /// (z, v) → Hessian-vector product, after the gradient if requested.
     fn second_order(&self, gradient_too: bool) -> Program {
         let mut graph = self.differentiated.clone();
         let gradient = graph.outputs()[1];

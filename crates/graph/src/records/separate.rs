@@ -12,7 +12,7 @@ pub enum Dependence {
     Record,
     /// Linear in sums over records and in their number, with factors that depend on no record.
     Additive,
-    /// In any other way: records interact.
+    /// Any other dependence: records interact.
     Interacting,
 }
 
@@ -23,8 +23,8 @@ pub struct Separation {
 }
 
 impl Separation {
-    /// How a node depends on records. Inputs other than the first stand for values that carry over from
-    /// one record to the next, which makes whatever depends on them [`Dependence::Interacting`].
+    /// How a node depends on records. Inputs other than the first are values that carry over from one record to the
+    /// next, so all values that depend on them are [`Dependence::Interacting`].
     pub fn dependence(&mut self, graph: &Graph, id: NodeId) -> Dependence {
         for at in self.of.len()..=id.index() {
             let found = self.look(graph, NodeId::new(at));
@@ -75,8 +75,8 @@ impl Separation {
         }
     }
 
-    /// A value as (what depends on no record, what is linear in sums over records); `None` where records
-    /// interact or the value is one for each record.
+    /// A value as (the part without records, the part that is linear in sums over records); `None` if records interact
+    /// or the value is one for each record.
     pub fn separate(&mut self, graph: &mut Graph, id: NodeId) -> Option<(NodeId, NodeId)> {
         match self.dependence(graph, id) {
             Dependence::Global => {

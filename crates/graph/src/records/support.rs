@@ -5,15 +5,15 @@ use std::sync::Arc;
 use crate::ir::{Graph, NodeId, RecordColumn};
 use crate::ops::Op;
 
-/// Batches that touch more than this share of the coordinates gain nothing from knowing which.
+/// Share of the coordinates beyond which a batch's support is not worth knowing.
 const FEW: f64 = 0.5;
 
-/// Where the coordinates of a batch stand.
+/// The coordinates of a batch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Support {
     /// Coordinates of every batch, ascending.
     always: Vec<u32>,
-    /// For each table: the coordinate behind each index of a record column.
+    /// For each table, the coordinate behind each index of a record column.
     by_record: Vec<(Arc<[u32]>, Vec<u32>)>,
     few: bool,
 }
@@ -21,9 +21,9 @@ pub(crate) struct Support {
 /// The coordinates behind each element of a value, where each element depends on coordinates of its own.
 #[derive(Clone, Debug)]
 struct Own {
-    /// What every element depends on.
+    /// The dependence of every element.
     shared: Vec<u32>,
-    /// What element i alone depends on, one list a table.
+    /// The dependence of element i alone, one list per table.
     tables: Vec<Vec<u32>>,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::ops::MatMul;
 use crate::single::kernels::{Run, run_sum, slow_map};
-use crate::single::plan::{Instruction, Place, Plan, Region, Step, TILE};
+use crate::single::plan::{Instruction, Location, Plan, Region, Step, TILE};
 use crate::single::product::{View, multiply};
 use crate::single::program::{Memory, SingleProgram};
 
@@ -25,13 +25,15 @@ fn tiles(total: usize) -> impl Iterator<Item = (usize, usize)> {
 
 impl Runner<'_> {
     #[inline]
-    unsafe fn at(&self, place: &Place) -> *mut f32 {
+    unsafe fn at(&self, location: &Location) -> *mut f32 {
         // SAFETY: the plan's offsets are inside the memory that the program sized.
         unsafe {
-            match place.region {
-                Region::Block => self.block.add(place.offset * self.lanes + place.inner),
-                Region::Register => self.registers.add(place.offset * TILE),
-                _ => self.memory.at(place, self.first),
+            match location.region {
+                Region::Block => self
+                    .block
+                    .add(location.offset * self.lanes + location.inner),
+                Region::Register => self.registers.add(location.offset * TILE),
+                _ => self.memory.at(location, self.first),
             }
         }
     }
@@ -48,8 +50,8 @@ impl Runner<'_> {
     /// The first elements of a target and of the operand that it is made of, lane by lane.
     unsafe fn rows(
         &self,
-        target: &Place,
-        source: &Place,
+        target: &Location,
+        source: &Location,
     ) -> impl Iterator<Item = (*mut f32, *const f32)> {
         // SAFETY: the plan's offsets are inside the memory that the program sized for this block's lanes.
         let (to, from) = unsafe { (self.at(target), self.at(source)) };
@@ -164,7 +166,7 @@ impl Runner<'_> {
         }
     }
 
-    /// One instruction over `n` elements that lie one after another, lanes included.
+    /// One instruction over `n` elements that lie in sequence, lanes included.
     #[inline]
     unsafe fn flat(&self, instruction: &Instruction, start: usize, n: usize) {
         let Instruction::Map {
@@ -180,15 +182,15 @@ impl Runner<'_> {
         // SAFETY: the plan's offsets, of `len` elements in each lane, are inside the memory that the program sized.
         unsafe {
             let mut runs = [Run::NONE; 3];
-            for (run, place) in runs.iter_mut().zip(&args[..*arity]) {
-                let splat = place.region != Region::Register && place.stride == 0;
-                let skip = if splat || place.region == Region::Register {
+            for (run, location) in runs.iter_mut().zip(&args[..*arity]) {
+                let splat = location.region != Region::Register && location.stride == 0;
+                let skip = if splat || location.region == Region::Register {
                     0
                 } else {
                     start
                 };
                 *run = Run {
-                    at: self.at(place).add(skip),
+                    at: self.at(location).add(skip),
                     splat,
                 };
             }
@@ -207,17 +209,17 @@ impl Runner<'_> {
 
     /// The run of an operand at one lane.
     #[inline]
-    unsafe fn run_of(&self, place: &Place, lane: usize, start: usize) -> Run {
+    unsafe fn run_of(&self, location: &Location, lane: usize, start: usize) -> Run {
         // SAFETY: the plan's offset is inside the memory that the program sized; registers hold a tile.
         unsafe {
-            let at = self.at(place);
-            if place.region == Region::Register {
+            let at = self.at(location);
+            if location.region == Region::Register {
                 return Run { at, splat: false };
             }
-            let skip = if place.uniform { 0 } else { start };
+            let skip = if location.uniform { 0 } else { start };
             Run {
-                at: at.add(lane * place.stride + skip),
-                splat: place.uniform,
+                at: at.add(lane * location.stride + skip),
+                splat: location.uniform,
             }
         }
     }
@@ -237,8 +239,8 @@ impl Runner<'_> {
                     arity,
                 } => {
                     let mut runs = [Run::NONE; 3];
-                    for (run, place) in runs.iter_mut().zip(&args[..*arity]) {
-                        *run = self.run_of(place, lane, start);
+                    for (run, location) in runs.iter_mut().zip(&args[..*arity]) {
+                        *run = self.run_of(location, lane, start);
                     }
                     let dst = match target.region {
                         Region::Register => self.at(target),
@@ -265,9 +267,9 @@ impl Runner<'_> {
 
     unsafe fn product(
         &self,
-        target: &Place,
-        left: &Place,
-        right: &Place,
+        target: &Location,
+        left: &Location,
+        right: &Location,
         dims: MatMul,
         whole: bool,
     ) {

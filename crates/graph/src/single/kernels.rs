@@ -6,7 +6,7 @@ use jensen_math::vmath::single as vm;
 use crate::ops::ElemOp;
 use crate::ops::elementwise::{arity_of, bind_args, elementwise_table};
 
-/// One operand of a run: contiguous elements, or one element that stands for all.
+/// One operand of a run: contiguous elements, or one repeated element.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
     pub at: *const f32,
@@ -31,7 +31,7 @@ trait RunOp {
 
 jensen_math::simd_fn! {
     fn map, map_fn = <V, F: RunOp>(dst: *mut f32, args: *const Run, n: usize) {
-        // SAFETY: `Runner::flat` and `Runner::row` pass places of the plan with `n` elements left in them, operands with one
+        // SAFETY: `Runner::flat` and `Runner::row` pass locations of the plan with `n` elements left in them, operands with one
         // where they are splat.
         unsafe {
             let (a, b, c) = (
@@ -171,7 +171,7 @@ macro_rules! kernels {
 
         $(row!($variant ($($arg)*) [$($single)?]);)*
 
-        /// The kernel of an operation, where there is one of its own.
+        /// The kernel of an operation, if it has its own.
         pub(super) fn map_kernel(op: ElemOp, simd: Simd) -> Option<MapKernel> {
             match op {
                 $(ElemOp::$variant => tags::$variant::kernel(simd)),*

@@ -1,23 +1,22 @@
 //! The single-precision executor: the same graphs for networks, where a minibatch is a block of lanes.
 //!
-//! Here a lane is a record of a minibatch (with its draw), and the elements *of a lane* are
-//! contiguous: element d of lane l stands at `data[l * len + d]`, as records stand in files. A
-//! product of a shared matrix with per-lane vectors is then one matrix product over the minibatch,
-//! and so is the gradient of the matrix, a sum of outer products over the lanes. Everything
-//! elementwise between two products is one pass over tiles that stay in L1.
+//! Here a lane is a record of a minibatch (with its draw), and the elements *of a lane* are contiguous: element d of
+//! lane l is `data[l * len + d]`, as in files of records. A product of a shared matrix with per-lane vectors is then
+//! one matrix product over the minibatch, and so is the gradient of the matrix, a sum of outer products over the lanes.
+//! Everything elementwise between two products is one pass over tiles that stay in L1.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `plan` | steps, operands, places |
+//! | `plan` | steps, operands, locations |
 //! | `kernels` | elementwise runs |
 //! | `product` | matrix products |
 //! | `program` | phases and their memory |
 //! | `block` | steps over one block of lanes |
 //! | `sums` | sums over lanes, tile by tile |
 //!
-//! An evaluation has four phases: shared values that lanes read; the lanes, in blocks; sums over
-//! lanes; what follows from them. Blocks and tiles are cut by extents alone, every reduction runs in a fixed
-//! order, and so bits do not depend on the number of threads.
+//! An evaluation has four phases: shared values that lanes read; the lanes, in blocks; sums over lanes; and values that
+//! depend on them. Blocks and tiles are cut by extents alone, every reduction runs in a fixed order, and so bits do not
+//! depend on the number of threads.
 
 mod block;
 mod kernels;
@@ -34,7 +33,7 @@ use crate::ops::Op;
 pub use program::{SingleProgram, SingleWorkspace};
 pub use sums::Tile;
 
-/// What this executor cannot do.
+/// An operation that this executor does not support.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String);
 

@@ -1,15 +1,15 @@
-//! The phases of an evaluation: shared values that lanes read, the lanes, and what follows from sums over them; and
-//! where the values live that outlive a phase.
+//! The phases of an evaluation: shared values that lanes read, the lanes, and values that depend on sums over them; and
+//! the locations of values that outlive a phase.
 
 use std::collections::HashMap;
 
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::Op;
 use crate::single::Unsupported;
-use crate::single::plan::{Place, Region};
+use crate::single::plan::{Location, Region};
 use crate::single::sums::SumPlan;
 
-/// Which phase makes a value.
+/// The phase that computes a value.
 pub(super) struct Phases<'a> {
     graph: &'a Graph,
     /// Whether a value is, or depends on, a sum over lanes.
@@ -35,7 +35,7 @@ impl<'a> Phases<'a> {
         Ok(Self { graph, after_sum })
     }
 
-    /// Constants and inputs, which nothing computes.
+    /// Constants and inputs, which are not computed.
     pub(super) fn leaf(&self, id: NodeId) -> bool {
         matches!(self.graph.op(id), Op::Const(_) | Op::Input(_))
     }
@@ -89,7 +89,7 @@ impl<'a> Phases<'a> {
         outputs.filter(is_late).collect()
     }
 
-    /// Which values the late outputs follow from.
+    /// The values that the late outputs depend on.
     pub(super) fn followed(&self, late: &[NodeId]) -> Vec<bool> {
         let graph = self.graph;
         let mut followed = vec![false; graph.len()];
@@ -110,33 +110,33 @@ impl<'a> Phases<'a> {
     }
 }
 
-/// Where values live, and how much memory those need that outlive a phase.
+/// The locations of values, and the memory of those that outlive a phase.
 #[derive(Default)]
 pub(super) struct Layout {
-    pub(super) places: HashMap<NodeId, Place>,
+    pub(super) locations: HashMap<NodeId, Location>,
     /// The elements of all constants.
     pub(super) pool: Vec<f32>,
     /// Elements of computed shared values.
     pub(super) shared_len: usize,
-    /// Elements kept for every lane.
+    /// Elements stored for every lane.
     pub(super) kept_len: usize,
 }
 
 impl Layout {
-    /// Places of constants and inputs.
+    /// Locations of constants and inputs.
     pub(super) fn of_leaves(graph: &Graph) -> Self {
         let mut layout = Self::default();
         for id in graph.ids() {
             let uniform = graph.shape(id).is_scalar();
-            let place = match graph.op(id) {
+            let location = match graph.op(id) {
                 Op::Const(table) => {
                     let offset = layout.pool.len();
                     let elements = graph.const_data(table).iter();
                     layout.pool.extend(elements.map(|&x| x as f32));
-                    Place {
+                    Location {
                         offset,
                         uniform,
-                        ..Place::NONE
+                        ..Location::NONE
                     }
                 }
                 Op::Input(slot) => {
@@ -145,16 +145,16 @@ impl Layout {
                         Placement::Lane => (Region::LaneInput(slot), input.len),
                         _ => (Region::SharedInput(slot), 0),
                     };
-                    Place {
+                    Location {
                         region,
                         stride,
                         uniform,
-                        ..Place::NONE
+                        ..Location::NONE
                     }
                 }
                 _ => continue,
             };
-            layout.places.insert(id, place);
+            layout.locations.insert(id, location);
         }
         layout
     }
@@ -162,13 +162,13 @@ impl Layout {
     /// Room for shared values that later phases read.
     pub(super) fn share(&mut self, graph: &Graph, values: &[NodeId]) {
         for &id in values {
-            self.places.entry(id).or_insert_with(|| {
+            self.locations.entry(id).or_insert_with(|| {
                 let offset = self.shared_len;
                 self.shared_len += graph.shape(id).len as usize;
-                Place {
+                Location {
                     region: Region::Shared,
                     offset,
-                    ..Place::NONE
+                    ..Location::NONE
                 }
             });
         }
@@ -178,20 +178,21 @@ impl Layout {
     pub(super) fn keep(&mut self, graph: &Graph, values: &[NodeId]) {
         for &id in values {
             let len = graph.shape(id).len as usize;
-            let place = Place {
+            let location = Location {
                 region: Region::Kept,
                 offset: self.kept_len,
                 stride: len,
                 inner: 0,
                 uniform: false,
             };
-            self.places.insert(id, place);
+            self.locations.insert(id, location);
             self.kept_len += len;
         }
     }
 
     /// Block memory does not outlive a phase.
     pub(super) fn end_phase(&mut self) {
-        self.places.retain(|_, place| place.region != Region::Block);
+        self.locations
+            .retain(|_, location| location.region != Region::Block);
     }
 }

@@ -18,18 +18,18 @@ use crate::single::kernels::{MapKernel, map_kernel};
 /// Elements of one tile register.
 pub(super) const TILE: usize = 1024;
 
-/// Where a value lives.
+/// The region of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Region {
     /// Constants.
     Pool,
     /// An input with one value for all lanes.
     SharedInput(u32),
-    /// An input of `stride` elements a lane.
+    /// An input of `stride` elements per lane.
     LaneInput(u32),
     /// A shared value that an evaluation computes.
     Shared,
-    /// A value kept for all lanes, at `offset` times the number of lanes.
+    /// A value stored for all lanes, at `offset` times the number of lanes.
     Kept,
     /// A value of one block, in slot `offset` while planning, then at `offset` times its lanes.
     Block,
@@ -37,10 +37,10 @@ pub(super) enum Region {
     Register,
 }
 
-/// A value, or elements of one, in memory: element i of lane l stands `l * stride + i` elements
-/// after the value's first (`i = 0` throughout for a uniform one).
+/// A value, or elements of one, in memory: element i of lane l is `l * stride + i` elements after the value's first (`i
+/// = 0` throughout for a uniform one).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct Location {
     pub region: Region,
     pub offset: usize,
     /// Elements after the start of the value's first lane, for a part of a value.
@@ -55,25 +55,25 @@ pub(super) enum Instruction {
     Map {
         op: ElemOp,
         kernel: Option<MapKernel>,
-        target: Place,
-        args: [Place; 3],
+        target: Location,
+        args: [Location; 3],
         arity: usize,
     },
     Sum {
-        target: Place,
-        arg: Place,
+        target: Location,
+        arg: Location,
     },
 }
 
 /// An operation of a kernel with the nodes that it reads.
 type Map = (NodeId, ElemOp, Vec<NodeId>);
 
-/// Whether operands and targets of operations lie in rows of `len` elements a lane, one lane after another.
+/// Whether operands and targets of operations lie in rows of `len` elements per lane, one lane after another.
 fn in_rows(instructions: &[Instruction], len: usize) -> bool {
-    let row = |place: &Place| match place.region {
+    let row = |location: &Location| match location.region {
         Region::Register => true,
-        _ if place.uniform => place.stride == 0 || len == 1,
-        _ => place.stride == len,
+        _ if location.uniform => location.stride == 0 || len == 1,
+        _ => location.stride == len,
     };
     instructions.iter().all(|instruction| match instruction {
         Instruction::Map {
@@ -89,7 +89,7 @@ fn in_rows(instructions: &[Instruction], len: usize) -> bool {
 /// One step of a plan.
 #[derive(Clone)]
 pub(super) enum Step {
-    /// One pass over `len` elements of every lane, lanes one after another in memory when `flat`.
+    /// One pass over `len` elements of every lane, lanes in sequence in memory when `flat`.
     Fused {
         len: usize,
         flat: bool,
@@ -97,38 +97,38 @@ pub(super) enum Step {
     },
     /// A product; with a shared left factor one for the whole block.
     Product {
-        target: Place,
-        left: Place,
-        right: Place,
+        target: Location,
+        left: Location,
+        right: Location,
         dims: MatMul,
         whole: bool,
     },
     /// Elements `index` (or all) of a value, into a row of `target`.
     Copy {
-        target: Place,
-        source: Place,
+        target: Location,
+        source: Location,
         index: Option<Arc<[u32]>>,
         len: usize,
     },
     /// Zeros.
-    Zero { target: Place, len: usize },
+    Zero { target: Location, len: usize },
     /// `target[index[i]] += source[i]`.
     Scatter {
-        target: Place,
-        source: Place,
+        target: Location,
+        source: Location,
         index: Option<Arc<[u32]>>,
         len: usize,
     },
     /// The largest element.
     Max {
-        target: Place,
-        source: Place,
+        target: Location,
+        source: Location,
         len: usize,
     },
     /// Running sums.
     CumSum {
-        target: Place,
-        source: Place,
+        target: Location,
+        source: Location,
         len: usize,
         reverse: bool,
     },
@@ -143,26 +143,26 @@ pub(super) struct Plan {
     pub registers: usize,
 }
 
-/// What a plan is made from.
+/// The input of a plan.
 pub(super) struct Planner<'a> {
     graph: &'a Graph,
     simd: Simd,
     stages: Stages,
-    /// Where values live; grows while planning.
-    places: &'a mut HashMap<NodeId, Place>,
+    /// The locations of values; grows during planning.
+    locations: &'a mut HashMap<NodeId, Location>,
     slots: Vec<Slot>,
     steps: Vec<Step>,
     registers: usize,
 }
 
 impl<'a> Planner<'a> {
-    /// Plans `targets`, whose places are in `places` (as are those of all values that are `known`).
+    /// Plans `targets`, whose locations are in `locations` (as are those of all values that are `known`).
     pub(super) fn plan(
         graph: &'a Graph,
         simd: Simd,
         targets: &[NodeId],
         known: impl Fn(NodeId) -> bool,
-        places: &'a mut HashMap<NodeId, Place>,
+        locations: &'a mut HashMap<NodeId, Location>,
     ) -> Result<Plan, Unsupported> {
         let stages = Stages::from_known(graph, targets, known);
         let (kernels, mut dense) = stages.kernels(graph);
@@ -170,13 +170,13 @@ impl<'a> Planner<'a> {
             graph,
             simd,
             stages,
-            places,
+            locations,
             slots: Vec::new(),
             steps: Vec::new(),
             registers: 0,
         };
         // Scatters collect from several kernels: they begin as zeros, and a scatter that goes on
-        // adding to another one has its place.
+        // adding to another one has its location.
         for id in graph.ids().rev() {
             if planner.stages.needed[id.index()]
                 && planner.stages.roles[id.index()] == Role::Sink
@@ -185,7 +185,7 @@ impl<'a> Planner<'a> {
                 let target = planner.target(id);
                 match planner.stages.continued_scatter(graph, id) {
                     Some(source) => {
-                        planner.places.insert(source, target);
+                        planner.locations.insert(source, target);
                     }
                     None => planner.steps.push(Step::Zero {
                         target,
@@ -213,10 +213,10 @@ impl<'a> Planner<'a> {
         // Targets that are views of other values.
         for &id in targets {
             if planner.stages.roles[id.index()] == Role::View {
-                let target = planner.places[&id];
-                planner.places.remove(&id);
+                let target = planner.locations[&id];
+                planner.locations.remove(&id);
                 let source = planner.operand(id)?;
-                planner.places.insert(id, target);
+                planner.locations.insert(id, target);
                 planner.steps.push(Step::Copy {
                     target,
                     source,
@@ -228,24 +228,24 @@ impl<'a> Planner<'a> {
         Ok(planner.finish())
     }
 
-    /// The place of a value that a step is about to write.
-    fn target(&mut self, id: NodeId) -> Place {
-        if let Some(&place) = self.places.get(&id) {
-            return place;
+    /// The location of a value that a step is about to write.
+    fn target(&mut self, id: NodeId) -> Location {
+        if let Some(&location) = self.locations.get(&id) {
+            return location;
         }
-        let place = self.new_slot(self.graph.shape(id).len as usize);
-        self.places.insert(id, place);
-        place
+        let location = self.new_slot(self.graph.shape(id).len as usize);
+        self.locations.insert(id, location);
+        location
     }
 
-    fn new_slot(&mut self, len: usize) -> Place {
+    fn new_slot(&mut self, len: usize) -> Location {
         self.slots.push(Slot {
             rows: len,
             first: usize::MAX,
             last: 0,
             offset: 0,
         });
-        Place {
+        Location {
             region: Region::Block,
             offset: self.slots.len() - 1,
             inner: 0,
@@ -255,15 +255,18 @@ impl<'a> Planner<'a> {
     }
 
     /// The operand that reads `id` from memory.
-    fn operand(&mut self, id: NodeId) -> Result<Place, Unsupported> {
-        if let Some(&place) = self.places.get(&id) {
+    fn operand(&mut self, id: NodeId) -> Result<Location, Unsupported> {
+        if let Some(&location) = self.locations.get(&id) {
             let uniform = self.graph.shape(id).is_scalar();
-            return Ok(Place { uniform, ..place });
+            return Ok(Location {
+                uniform,
+                ..location
+            });
         }
-        let place = match self.graph.op(id) {
+        let location = match self.graph.op(id) {
             Op::Broadcast => {
                 let base = self.operand(self.graph.args(id)[0])?;
-                Place {
+                Location {
                     uniform: true,
                     ..base
                 }
@@ -278,7 +281,7 @@ impl<'a> Planner<'a> {
                 if base.uniform {
                     base
                 } else if contiguous || constant {
-                    Place {
+                    Location {
                         inner: base.inner + first as usize,
                         uniform: !contiguous || list.len() == 1,
                         ..base
@@ -291,13 +294,13 @@ impl<'a> Planner<'a> {
                         len: list.len(),
                         index: Some(list),
                     });
-                    self.places.insert(id, target);
+                    self.locations.insert(id, target);
                     target
                 }
             }
             op => return Err(Unsupported::op(op)),
         };
-        Ok(place)
+        Ok(location)
     }
 
     /// One kernel: its elementwise values, and the reductions that read them.
@@ -335,14 +338,14 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// The operations of a kernel with what they read, products merged with the one addition that uses them.
+    /// The operations of a kernel with their operands, and products merged with the one addition that uses them.
     fn merged(&self, draft: &KernelDraft, inside: &HashMap<NodeId, u32>) -> Vec<Map> {
         let graph = self.graph;
         let sole = |id: NodeId| {
             graph.elem_op(id) == Some(ElemOp::Mul)
                 && inside.get(&id) == Some(&1)
                 && self.stages.uses[id.index()] == 1
-                && !self.places.contains_key(&id)
+                && !self.locations.contains_key(&id)
         };
         let mut absorbed: Vec<NodeId> = Vec::new();
         let mut maps: Vec<Map> = Vec::with_capacity(draft.maps.len());
@@ -370,32 +373,32 @@ impl<'a> Planner<'a> {
         maps
     }
 
-    /// Places of the operands from memory. They come before the kernel: reading one may add a step.
+    /// Locations of the operands from memory. They precede the kernel, because reading one may add a step.
     fn read(
         &mut self,
         maps: &[Map],
         sums: &[Sink],
         len: usize,
-    ) -> Result<HashMap<NodeId, Place>, Unsupported> {
+    ) -> Result<HashMap<NodeId, Location>, Unsupported> {
         let made: HashSet<NodeId> = maps.iter().map(|map| map.0).collect();
-        let mut read: HashMap<NodeId, Place> = HashMap::new();
+        let mut read: HashMap<NodeId, Location> = HashMap::new();
         let sources = sums.iter().map(|sink| &sink.source);
         for &arg in maps.iter().flat_map(|(_, _, args)| args).chain(sources) {
             if !made.contains(&arg) && !read.contains_key(&arg) {
-                let place = self.operand(arg)?;
-                let place = self.lane_contiguous(place, len);
-                read.insert(arg, place);
+                let location = self.operand(arg)?;
+                let location = self.lane_contiguous(location, len);
+                read.insert(arg, location);
             }
         }
         Ok(read)
     }
 
-    /// Instructions of operations and sums; values that nothing outside reads live in registers.
+    /// Instructions of operations and sums; values without outside users stay in registers.
     fn instructions(
         &mut self,
         maps: &[Map],
         sums: &[Sink],
-        read: HashMap<NodeId, Place>,
+        read: HashMap<NodeId, Location>,
         inside: &HashMap<NodeId, u32>,
     ) -> Vec<Instruction> {
         let mut last_use: HashMap<NodeId, usize> = HashMap::new();
@@ -408,21 +411,21 @@ impl<'a> Planner<'a> {
         let mut at = read;
         let mut instructions = Vec::with_capacity(maps.len() + sums.len());
         for (time, (id, op, args)) in maps.iter().enumerate() {
-            let mut places = [Place::NONE; 3];
-            for (place, arg) in places.iter_mut().zip(args) {
-                *place = at[arg];
+            let mut locations = [Location::NONE; 3];
+            for (location, arg) in locations.iter_mut().zip(args) {
+                *location = at[arg];
             }
             // Operations read elements before they write them: a register freed here can be the target.
             for arg in args {
                 if last_use.get(arg) == Some(&time)
-                    && let Some(place) = at.get(arg)
-                    && place.region == Region::Register
+                    && let Some(location) = at.get(arg)
+                    && location.region == Region::Register
                 {
-                    free.push(place.offset);
+                    free.push(location.offset);
                     at.remove(arg);
                 }
             }
-            let kept = self.places.contains_key(id) || self.stages.uses[id.index()] > inside[id];
+            let kept = self.locations.contains_key(id) || self.stages.uses[id.index()] > inside[id];
             let target = if kept {
                 self.target(*id)
             } else {
@@ -430,7 +433,7 @@ impl<'a> Planner<'a> {
                     in_use += 1;
                     in_use - 1
                 });
-                Place {
+                Location {
                     region: Region::Register,
                     offset: register,
                     inner: 0,
@@ -443,7 +446,7 @@ impl<'a> Planner<'a> {
                 op: *op,
                 kernel: map_kernel(*op, self.simd),
                 target,
-                args: places,
+                args: locations,
                 arity: args.len(),
             });
         }
@@ -458,19 +461,19 @@ impl<'a> Planner<'a> {
         instructions
     }
 
-    /// A value of one element a lane, with lanes next to each other, for kernels over scalars.
-    fn lane_contiguous(&mut self, place: Place, len: usize) -> Place {
-        if len != 1 || place.stride <= 1 {
-            return place;
+    /// A value of one element per lane, with lanes next to each other, for kernels over scalars.
+    fn lane_contiguous(&mut self, location: Location, len: usize) -> Location {
+        if len != 1 || location.stride <= 1 {
+            return location;
         }
         let target = self.new_slot(1);
         self.steps.push(Step::Copy {
             target,
-            source: place,
+            source: location,
             index: None,
             len: 1,
         });
-        Place {
+        Location {
             uniform: true,
             ..target
         }
@@ -537,16 +540,16 @@ impl<'a> Planner<'a> {
     }
 
     /// A value with all its elements in memory, as a product reads it.
-    fn stored(&mut self, id: NodeId) -> Result<Place, Unsupported> {
+    fn stored(&mut self, id: NodeId) -> Result<Location, Unsupported> {
         let len = self.graph.shape(id).len as usize;
-        let place = self.operand(id)?;
-        if !place.uniform || len == 1 {
-            return Ok(place);
+        let location = self.operand(id)?;
+        if !location.uniform || len == 1 {
+            return Ok(location);
         }
         let target = self.new_slot(len);
         self.steps.push(Step::Copy {
             target,
-            source: place,
+            source: location,
             index: None,
             len,
         });
@@ -556,9 +559,9 @@ impl<'a> Planner<'a> {
     fn finish(mut self) -> Plan {
         let mut touched: Vec<(usize, usize)> = Vec::new();
         for (time, step) in self.steps.iter_mut().enumerate() {
-            step.visit(&mut |place| {
-                if place.region == Region::Block {
-                    touched.push((place.offset, time));
+            step.visit(&mut |location| {
+                if location.region == Region::Block {
+                    touched.push((location.offset, time));
                 }
             });
         }
@@ -570,9 +573,9 @@ impl<'a> Planner<'a> {
         let block_len = allocate(&mut self.slots);
         let slots = self.slots;
         for step in &mut self.steps {
-            step.visit(&mut |place| {
-                if place.region == Region::Block {
-                    place.offset = slots[place.offset].offset;
+            step.visit(&mut |location| {
+                if location.region == Region::Block {
+                    location.offset = slots[location.offset].offset;
                 }
             });
         }
@@ -584,7 +587,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-impl Place {
+impl Location {
     pub(super) const NONE: Self = Self {
         region: Region::Pool,
         offset: 0,
@@ -595,8 +598,8 @@ impl Place {
 }
 
 impl Step {
-    /// Calls `each` for every place.
-    fn visit(&mut self, each: &mut impl FnMut(&mut Place)) {
+    /// Calls `each` for every location.
+    fn visit(&mut self, each: &mut impl FnMut(&mut Location)) {
         match self {
             Self::Fused { instructions, .. } => {
                 for instruction in instructions {

@@ -1,9 +1,9 @@
 //! Matrix products in single precision.
 //!
-//! Both factors are read where they stand, while a tile of the result is held in registers over the whole contraction:
-//! weights are used for few lanes each time, so that rearranging them first, as products of large matrices do, would cost
-//! as much as it saves. Where rows of the left factor are contiguous, a tile is some vectors of rows times a few columns;
-//! where the contraction is, it is a block of inner products. The bits of an element do not depend on the tile it is in.
+//! Both factors are read in place, while a tile of the result is held in registers over the whole contraction. Each use
+//! of the weights covers few lanes, so rearranging them first, as for products of large matrices, would cost as much as
+//! it saves. Where rows of the left factor are contiguous, a tile is some vectors of rows times a few columns; where
+//! the contraction is, it is a block of inner products. The bits of an element do not depend on the tile it is in.
 
 use std::mem::MaybeUninit;
 
@@ -112,7 +112,7 @@ impl Task {
     }
 }
 
-/// How much of a product is computed together: as much as leaves registers for what is read.
+/// The size of a tile: as large as possible with registers left for operands.
 trait Tiling {
     /// Vectors of rows, for [`COLUMNS`] columns, when rows are contiguous.
     const VECTORS: usize;
@@ -120,10 +120,10 @@ trait Tiling {
     const INNER: (usize, usize);
 }
 
-/// For 32 registers that are one vector each.
+/// For 32 registers of one vector each.
 struct Wide;
 
-/// For 16 registers, two of which are one vector.
+/// For 16 registers, two of which form one vector.
 struct Narrow;
 
 impl Tiling for Wide {
@@ -153,7 +153,7 @@ jensen_math::simd_fn! {
         let mut row = 0;
         while row < task.m {
             let vectors = (task.m - row).div_ceil(LANES32).min(T::VECTORS);
-            // SAFETY: `multiply`, the one place that makes tasks, requires their matrices to be valid memory; rows are
+            // SAFETY: `multiply`, the only function that makes tasks, requires their matrices to be valid memory; rows are
             // below `task.m` by the loop.
             unsafe {
 match vectors {
@@ -172,7 +172,7 @@ match vectors {
         let mut which = 0;
         while which < task.m.div_ceil(most_rows) {
             let (row, rows) = group(task.m, most_rows, which);
-            // SAFETY: `multiply`, the one place that makes tasks, requires their matrices to be valid memory; rows are
+            // SAFETY: `multiply`, the only function that makes tasks, requires their matrices to be valid memory; rows are
             // below `task.m` by the loop.
             unsafe {
 match rows {

@@ -9,7 +9,7 @@ use crate::ir::{Graph, Placement};
 use crate::single::Unsupported;
 use crate::single::block::Runner;
 use crate::single::phases::{Layout, Phases};
-use crate::single::plan::{Place, Plan, Planner, Region, TILE};
+use crate::single::plan::{Location, Plan, Planner, Region, TILE};
 use crate::single::sums::{LaneSum, Tile, lane_sums};
 
 /// Lanes of one block: enough for a product to run at full speed, few enough that every core has
@@ -25,11 +25,11 @@ pub struct SingleProgram {
     lanes: Plan,
     after: Plan,
     pub(super) sums: Vec<LaneSum>,
-    /// Elements kept for every lane.
+    /// Elements stored for every lane.
     kept_len: usize,
     /// Elements of computed shared values.
     shared_len: usize,
-    pub(super) outputs: Vec<Place>,
+    pub(super) outputs: Vec<Location>,
     pub(super) tiles: Vec<Tile>,
 }
 
@@ -91,7 +91,7 @@ impl SingleProgram {
         let early = phases.early();
         layout.share(&graph, &early);
         let leaf = |id| phases.leaf(id);
-        let before = Planner::plan(&graph, simd, &early, leaf, &mut layout.places)?;
+        let before = Planner::plan(&graph, simd, &early, leaf, &mut layout.locations)?;
         layout.end_phase();
 
         let sum_nodes = phases.sums();
@@ -100,20 +100,24 @@ impl SingleProgram {
         let kept = phases.kept(&sums);
         layout.keep(&graph, &kept);
         let known = |id| phases.known_to_lanes(id);
-        let lanes = Planner::plan(&graph, simd, &kept, known, &mut layout.places)?;
+        let lanes = Planner::plan(&graph, simd, &kept, known, &mut layout.locations)?;
         layout.end_phase();
 
         let late = phases.late();
         let followed = phases.followed(&late);
         let sums = sums
             .into_iter()
-            .map(|sum| sum.place(&graph, &layout.places, &followed))
+            .map(|sum| sum.location(&graph, &layout.locations, &followed))
             .collect();
         layout.share(&graph, &late);
         let known = |id| phases.known_after_sums(id);
-        let after = Planner::plan(&graph, simd, &late, known, &mut layout.places)?;
+        let after = Planner::plan(&graph, simd, &late, known, &mut layout.locations)?;
 
-        let outputs = graph.outputs().iter().map(|id| layout.places[id]).collect();
+        let outputs = graph
+            .outputs()
+            .iter()
+            .map(|id| layout.locations[id])
+            .collect();
         let mut program = Self {
             simd,
             pool: layout.pool,
@@ -177,7 +181,7 @@ impl SingleProgram {
     /// or `len` elements for each of `lanes` lanes, lane after lane.
     ///
     /// # Panics
-    /// When an input has another length, or there are more lanes than the workspace has room for.
+    /// Panics if an input has another length, or there are more lanes than the workspace has room for.
     pub fn run_lanes(&self, workspace: &mut SingleWorkspace, inputs: &[&[f32]], lanes: usize) {
         self.check(workspace, inputs, lanes, true);
         self.run_shared(&self.before, workspace, inputs, lanes);
@@ -295,18 +299,20 @@ impl SingleProgram {
     /// shared one, lane after lane of a lane's.
     ///
     /// # Panics
-    /// When the output is an input or a constant.
+    /// Panics if the output is an input or a constant.
     pub fn output<'w>(
         &self,
         workspace: &'w SingleWorkspace,
         which: usize,
         lanes: usize,
     ) -> &'w [f32] {
-        let place = self.outputs[which];
+        let location = self.outputs[which];
         let len = self.graph.shape(self.graph.outputs()[which]).len as usize;
-        match place.region {
-            Region::Kept => &workspace.kept[place.offset * lanes..(place.offset + len) * lanes],
-            Region::Shared => &workspace.shared[place.offset..place.offset + len],
+        match location.region {
+            Region::Kept => {
+                &workspace.kept[location.offset * lanes..(location.offset + len) * lanes]
+            }
+            Region::Shared => &workspace.shared[location.offset..location.offset + len],
             region => panic!("an output in {region:?} is not computed"),
         }
     }
@@ -316,20 +322,20 @@ impl Memory<'_> {
     /// The element of a value at lane `first` (not for block memory and registers).
     ///
     /// # Safety
-    /// The place belongs to the program this memory was made for.
-    pub(super) unsafe fn at(&self, place: &Place, first: usize) -> *mut f32 {
+    /// The location belongs to the program this memory was made for.
+    pub(super) unsafe fn at(&self, location: &Location, first: usize) -> *mut f32 {
         // SAFETY: the plan's offsets are inside the pool, inputs and workspace, which the program sized or checked.
         unsafe {
-            let start = match place.region {
-                Region::Pool => self.pool.add(place.offset).cast_mut(),
+            let start = match location.region {
+                Region::Pool => self.pool.add(location.offset).cast_mut(),
                 Region::SharedInput(slot) | Region::LaneInput(slot) => {
                     self.inputs[slot as usize].as_ptr().cast_mut()
                 }
-                Region::Shared => self.shared.add(place.offset),
-                Region::Kept => self.kept.add(place.offset * self.total),
+                Region::Shared => self.shared.add(location.offset),
+                Region::Kept => self.kept.add(location.offset * self.total),
                 Region::Block | Region::Register => unreachable!("memory of one block"),
             };
-            start.add(place.inner + first * place.stride)
+            start.add(location.inner + first * location.stride)
         }
     }
 }

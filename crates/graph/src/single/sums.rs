@@ -7,12 +7,12 @@ use rayon::prelude::*;
 use crate::ir::{Graph, NodeId, Placement};
 use crate::ops::{ElemOp, MatMul, Op};
 use crate::single::kernels::accumulate_rows;
-use crate::single::plan::{Place, Region};
+use crate::single::plan::{Location, Region};
 use crate::single::product::{View, multiply};
 use crate::single::program::{Memory, SingleProgram, SingleWorkspace};
 
-/// Elements of a tile of a sum: few enough that what is done with it next finds it in L2, enough
-/// that rearranging the left factor of its product is a small part of the work.
+/// Elements of a tile of a sum: few enough to stay in L2 for the next use, and enough that rearranging the left factor
+/// of its product is a small part of the work.
 const TILE_ELEMENTS: usize = 1 << 13;
 
 /// Consecutive elements of an output that is a sum over lanes.
@@ -30,7 +30,7 @@ pub struct Tile {
 pub(super) enum Term {
     /// The value itself.
     Plain(NodeId),
-    /// A product whose contracted extent runs over the lanes too.
+    /// A product whose contracted extent includes the lanes.
     Outer(NodeId, NodeId, MatMul),
 }
 
@@ -52,13 +52,13 @@ pub(super) struct SumPlan {
 
 /// An addend with its values in memory.
 enum Addend {
-    Plain(Place),
-    Outer(Place, Place, MatMul),
+    Plain(Location),
+    Outer(Location, Location, MatMul),
 }
 
 /// A sum over lanes.
 pub(super) struct LaneSum {
-    pub target: Place,
+    pub target: Location,
     len: usize,
     /// Elements of a column of the result; tiles are whole columns.
     column: usize,
@@ -112,10 +112,10 @@ fn has_product(graph: &Graph, id: NodeId) -> bool {
 }
 
 impl SumPlan {
-    pub(super) fn place(
+    pub(super) fn location(
         self,
         graph: &Graph,
-        places: &HashMap<NodeId, Place>,
+        locations: &HashMap<NodeId, Location>,
         followed: &[bool],
     ) -> LaneSum {
         let len = graph.shape(self.node).len as usize;
@@ -131,12 +131,12 @@ impl SumPlan {
             .terms
             .into_iter()
             .map(|term| match term {
-                Term::Plain(id) => Addend::Plain(places[&id]),
-                Term::Outer(a, b, dims) => Addend::Outer(places[&a], places[&b], dims),
+                Term::Plain(id) => Addend::Plain(locations[&id]),
+                Term::Outer(a, b, dims) => Addend::Outer(locations[&a], locations[&b], dims),
             })
             .collect();
         LaneSum {
-            target: places[&self.node],
+            target: locations[&self.node],
             followed: followed[self.node.index()],
             len,
             column,
@@ -174,10 +174,10 @@ impl LaneSum {
                         let (m, k, n) = (dims.m as usize, dims.k as usize, dims.n as usize);
                         let first = start / m;
                         let columns = dst.len() / m;
-                        let stored = |place: &Place, extent: usize| View {
-                            at: memory.at(place, 0),
+                        let stored = |location: &Location, extent: usize| View {
+                            at: memory.at(location, 0),
                             row_stride: 1,
-                            column_stride: if k == 1 { place.stride } else { extent },
+                            column_stride: if k == 1 { location.stride } else { extent },
                         };
                         let right = stored(b, n);
                         let right = View {
@@ -190,21 +190,24 @@ impl LaneSum {
                         let simd = program.simd;
                         multiply(simd, to, m, left, right, m, k * lanes, columns, written);
                     }
-                    Addend::Plain(place) => {
+                    Addend::Plain(location) => {
                         if !written {
                             dst.fill(0.0);
                         }
-                        let uniform_row = place.uniform && self.len > 1;
-                        let from = memory.at(place, 0).add(if uniform_row { 0 } else { start });
+                        let uniform_row = location.uniform && self.len > 1;
+                        let from = memory
+                            .at(location, 0)
+                            .add(if uniform_row { 0 } else { start });
                         if uniform_row {
-                            let total: f32 = (0..lanes).map(|l| *from.add(l * place.stride)).sum();
+                            let total: f32 =
+                                (0..lanes).map(|l| *from.add(l * location.stride)).sum();
                             dst.iter_mut().for_each(|x| *x += total);
                         } else {
                             accumulate_rows(
                                 program.simd,
                                 dst.as_mut_ptr(),
                                 from,
-                                place.stride,
+                                location.stride,
                                 lanes,
                                 dst.len(),
                             );
@@ -226,12 +229,12 @@ impl SingleProgram {
 
     pub(super) fn cut_tiles(&self) -> Vec<Tile> {
         let mut tiles = Vec::new();
-        for (output, (place, id)) in self.outputs.iter().zip(self.graph.outputs()).enumerate() {
-            if place.region != Region::Shared {
+        for (output, (location, id)) in self.outputs.iter().zip(self.graph.outputs()).enumerate() {
+            if location.region != Region::Shared {
                 continue;
             }
             let whole = self.graph.shape(*id).len as usize;
-            let size = self.sum_at(place).map_or(TILE_ELEMENTS, LaneSum::tile);
+            let size = self.sum_at(location).map_or(TILE_ELEMENTS, LaneSum::tile);
             for start in (0..whole).step_by(size.max(1)) {
                 let len = size.min(whole - start);
                 tiles.push(Tile { output, start, len });
@@ -240,19 +243,18 @@ impl SingleProgram {
         tiles
     }
 
-    fn sum_at(&self, place: &Place) -> Option<&LaneSum> {
+    fn sum_at(&self, location: &Location) -> Option<&LaneSum> {
         self.sums
             .iter()
-            .find(|sum| sum.target == *place && place.region == Region::Shared)
+            .find(|sum| sum.target == *location && location.region == Region::Shared)
     }
 
-    /// After [`run_lanes`](Self::run_lanes) with the same inputs: computes the tiles of the outputs
-    /// that lanes share, and calls `consume(part, tile, values)` for each with its element of
-    /// `parts`, while the tile is in cache. Shared inputs are not read and may be empty, so that
-    /// `consume` can change what they were taken from.
+    /// After [`run_lanes`](Self::run_lanes) with the same inputs: computes the tiles of the outputs that lanes share,
+    /// and calls `consume(part, tile, values)` for each with its element of `parts`, while the tile is in cache. Shared
+    /// inputs are not read and may be empty, so that `consume` can change their source.
     ///
     /// # Panics
-    /// When inputs do not fit, or the number of parts is not that of the tiles.
+    /// Panics if inputs do not fit, or the number of parts is not that of the tiles.
     pub fn consume_sums<P: Send>(
         &self,
         workspace: &SingleWorkspace,
@@ -270,8 +272,8 @@ impl SingleProgram {
             .zip(parts.par_iter_mut())
             .with_max_len(1)
             .for_each(|(tile, part)| {
-                let place = &self.outputs[tile.output];
-                match self.sum_at(place).filter(|sum| !sum.followed) {
+                let location = &self.outputs[tile.output];
+                match self.sum_at(location).filter(|sum| !sum.followed) {
                     Some(sum) => workspace.with_tile(sum.tile(), |dst| {
                         let dst = &mut dst[..tile.len];
                         // SAFETY: inputs and workspace were checked; sums write the tile alone.
@@ -279,7 +281,7 @@ impl SingleProgram {
                         consume(part, *tile, dst);
                     }),
                     None => {
-                        let first = place.offset + tile.start;
+                        let first = location.offset + tile.start;
                         consume(part, *tile, &workspace.shared[first..first + tile.len]);
                     }
                 }

@@ -1,4 +1,4 @@
-//! Solvers of bodies: which graphs a pass needs, and the pass itself over whatever evaluates them.
+//! Solvers of bodies: the graphs that a pass needs, and the pass itself over any evaluator of them.
 //!
 //! Derivatives of the body are graphs, made by differentiation like all others: its Jacobian, the body with a tangent beside
 //! it, and the products of weights with the derivatives of either. The numerical work is that of
@@ -15,7 +15,7 @@ use crate::passes;
 
 /// Evaluates a graph at a block of lanes.
 pub(crate) trait Engine {
-    /// Whole vectors have so many lanes.
+    /// Whole vectors have this number of lanes.
     const GRANULE: usize;
 
     /// The instruction set.
@@ -25,7 +25,7 @@ pub(crate) trait Engine {
     fn run(&mut self, inputs: &[&[f64]], lanes: usize, outputs: &mut [&mut [f64]]);
 }
 
-/// What a pass evaluates, each where it needs it.
+/// The graphs that a pass evaluates, if it needs them.
 pub(crate) struct Roles<T> {
     /// The body.
     pub base: Option<T>,
@@ -33,9 +33,9 @@ pub(crate) struct Roles<T> {
     pub jacobian: Option<T>,
     /// The body and its derivative along a direction.
     pub moving: Option<T>,
-    /// Products of weights with derivatives of the body, or of the moving one.
+    /// Vector-Jacobian products of the body, or of `moving` if that is present.
     pub pull: Option<T>,
-    /// What is largest at a root.
+    /// The function that a root maximises.
     pub objective: Option<T>,
 }
 
@@ -97,7 +97,7 @@ impl Roles<Graph> {
     }
 }
 
-/// What one output of a body needs.
+/// The needs of one output of a body.
 fn part(body: &Graph, output: usize) -> Graph {
     if body.outputs().len() == 1 {
         return body.clone();
@@ -146,8 +146,8 @@ fn moving(body: &Graph) -> (Graph, Vec<NodeId>) {
     (graph, vec![states, parameters, dy, dp])
 }
 
-/// Of how many parameters of the first copy derivatives are asked for alone, if not of all parameters of all copies: of a
-/// differential equation, the ends of the interval count where times are no data.
+/// The number of parameters of the first copy whose derivatives are requested, if not all parameters of all copies: for
+/// a differential equation, the ends of the interval count if times are not data.
 fn wanted(kind: &SolverKind) -> Option<usize> {
     match kind {
         SolverKind::Ode(ode) if ode.fixed_times => Some(ode.parameters),
@@ -156,8 +156,8 @@ fn wanted(kind: &SolverKind) -> Option<usize> {
     }
 }
 
-/// Products of weights, one more input for each output, with derivatives by `inputs`: states and parameters of each copy. Of
-/// parameters those that are `wanted`, and 0 for the others.
+/// Products of weights, one more input for each output, with derivatives by `inputs`: states and parameters of each
+/// copy. The `wanted` parameters, and 0 for the others.
 fn pull(mut graph: Graph, inputs: &[NodeId], wanted: Option<usize>) -> Graph {
     let outputs = graph.outputs().to_vec();
     let terms: Vec<NodeId> = outputs
@@ -190,7 +190,7 @@ fn pull(mut graph: Graph, inputs: &[NodeId], wanted: Option<usize>) -> Graph {
     passes::compact(&graph)
 }
 
-/// A body at work for the solvers of `jensen-math`.
+/// A body as a problem for the solvers of `jensen-math`.
 struct Body<'a, E> {
     rate: &'a mut E,
     jacobian: Option<&'a mut E>,
@@ -208,7 +208,7 @@ fn parts(rows: &[f64], copies: usize) -> impl Iterator<Item = &[f64]> {
     (0..copies).map(move |copy| &rows[copy * each..(copy + 1) * each])
 }
 
-/// The same, to be written: nothing for copies that there are not.
+/// The same, mutable; empty for missing copies.
 fn parts_mut(rows: &mut [f64], copies: usize) -> [&mut [f64]; COPIES] {
     let (first, second) = rows.split_at_mut(rows.len() / copies);
     [first, second]
@@ -289,7 +289,7 @@ impl<E: Engine> Differentiable for Body<'_, E> {
     }
 }
 
-/// What a forward pass leaves for the backward one.
+/// The results of a forward pass for the backward one.
 pub(crate) enum Memo {
     /// Steps of a differential equation.
     Steps(Trajectory),
@@ -299,7 +299,7 @@ pub(crate) enum Memo {
     Levels(Vec<u32>),
 }
 
-/// What a pass has kept, and whether it still counts: what does not is memory for the next one.
+/// The stored results of a pass, and whether they are valid; invalid ones are memory for the next pass.
 #[derive(Default)]
 pub(crate) struct Kept {
     memo: Option<Memo>,
@@ -307,7 +307,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Forgets what was kept.
+    /// Invalidates the stored results.
     pub fn forget(&mut self) {
         self.stale = true;
     }
@@ -336,8 +336,8 @@ fn body<E: Engine>(roles: &mut Roles<E>, copies: usize) -> Body<'_, E> {
     }
 }
 
-/// Solves for all copies: `results` rows each into `out`, and what the way back needs where it is to `keep` that, in the
-/// memory of earlier steps.
+/// Solves for all copies: Writes `results` rows each to `out` and, with `keep`, stores the inputs of the backward pass
+/// in the memory of earlier steps.
 pub(crate) fn forward<E: Engine>(
     solver: &Solver,
     roles: &mut Roles<E>,
@@ -390,7 +390,8 @@ pub(crate) fn backward<E: Engine>(
     }
 }
 
-/// One pass: arguments and result are rows of lanes. What was kept of the same arguments is used, or made where `keep`.
+/// One pass: arguments and result are rows of lanes. The stored results for the same arguments are used, or computed
+/// with `keep`.
 pub(crate) fn run<E: Engine>(
     solver: &Solver,
     pass: Pass,

@@ -30,7 +30,7 @@ fn chain() -> Graph {
         let product = graph.matmul(power, table, dims);
         let tenth = graph.constant(0.1);
         let product = graph.mul(product, tenth);
-        // Bent, so that second derivatives have a chain of their own that no compiler folds.
+        // Curved, so that second derivatives have a chain of their own that no compiler folds.
         power = graph.elem(ElemOp::Tanh, &[product]);
     }
     let sum = graph.sum(power);

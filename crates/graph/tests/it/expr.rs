@@ -234,7 +234,7 @@ fn constraints_add_the_log_jacobian() {
 }
 
 #[test]
-fn mistakes_are_kept_with_their_place() {
+fn mistakes_are_kept_with_their_location() {
     fn mistake(make: impl for<'b> Fn(&'b Builder, Expr<'b>) -> Expr<'b>) -> ExprError {
         let builder = Builder::new();
         let x = builder.parameters(3);

@@ -545,11 +545,11 @@ fn lanes_whose_matrix_is_not_positive_definite_are_nan_and_no_others() {
 /// What depends on a table and scalars alone is computed a group and not a row; groups that no row reads keep out of derivatives.
 #[test]
 fn effects_are_scaled_before_they_are_read() {
-    let places = [0, 2, 2, 0, 2, 0, 2];
+    let indices = [0, 2, 2, 0, 2, 0, 2];
     let graph = density_graph(4, |g, z| {
         let (effects, log_sd) = (g.slice(z, 0, 3), g.element(z, 3));
         let sd = g.exp(log_sd);
-        let read = g.gather(effects, &places);
+        let read = g.gather(effects, &indices);
         let scaled = g.mul(sd, read);
         // Effect 1 is read nowhere, so its logarithm is not taken: it has none where it is negative.
         let positive = g.elem(ElemOp::Log, &[read]);

@@ -403,10 +403,10 @@ fn roots() -> Graph {
         let square = g.square(u);
         let cube = g.mul(square, u);
         let first = g.sub(cube, a);
-        let bent = g.exp(v);
-        let bent = g.add(bent, v);
+        let curved = g.exp(v);
+        let curved = g.add(curved, v);
         let product = g.mul(u, b);
-        let second = g.sub(bent, product);
+        let second = g.sub(curved, product);
         g.concat(&[first, second])
     });
     let solver = Solver {
@@ -447,7 +447,7 @@ fn integral(lower: bool, upper: bool) -> Solver {
         let n: Vec<NodeId> = (0..NODE).map(|i| g.element(node, i)).collect();
         let [a, b, t0, t1] = [0, 1, 2, 3].map(|i| g.element(p, i));
         let terms = [(n[0], a), (n[1], b)].map(|(c, end)| g.mul(c, end));
-        // An infinite limit has no part in the place.
+        // An infinite limit has no part in the abscissa.
         let mut x = n[2];
         for (finite, term) in [lower, upper].into_iter().zip(terms) {
             x = if finite { g.add(x, term) } else { x };
@@ -571,7 +571,7 @@ fn lanes_stand_alone() {
     }
 }
 
-/// What does not depend on z is solved when a program is bound.
+/// Systems that do not depend on z are solved when a program is bound.
 #[test]
 fn data_are_solved_once() {
     let graph = density(

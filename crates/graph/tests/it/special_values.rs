@@ -118,7 +118,7 @@ fn elementwise_operations_survive_special_values() {
         for simd in Simd::available() {
             let density = GraphDensity::new(&graph, Execution { simd, threads: 1 });
             let found = everything(&density, &draws, draws.len());
-            // Lanes of another number, in other places of their vectors.
+            // Lanes of another number, at other positions of their vectors.
             let other = everything(&density, &draws, 7);
             for (k, (found, other)) in found.iter().zip(&other).enumerate() {
                 let parts = found.len() / draws.len();
@@ -163,7 +163,7 @@ const BASE: [f64; N * N + N] = [
     2.0, 0.3, 0.1, 0.3, 1.5, -0.2, 0.1, -0.2, 1.0, 0.7, -1.1, 0.4,
 ];
 
-/// What is made of a matrix and a column.
+/// An operation on a matrix and a column.
 type Structural = fn(&mut Graph, NodeId, NodeId) -> NodeId;
 
 const STRUCTURAL: [(&str, Structural); 19] = [

@@ -28,7 +28,7 @@ pub(crate) use ranks::ranks;
 pub use ranks::{DRAWS, ERROR_RATE, Uniformity};
 pub use report_page::report;
 
-use crate::fit_many::{Fits, Given, Row, Task};
+use crate::fit_many::{FitRow, Fits, Given, Task};
 use crate::program::Includes;
 use crate::sample::row_major;
 use crate::stan::{self, Build};
@@ -37,14 +37,14 @@ use crate::{Error, Generator};
 /// Smallest number of simulations for a verdict.
 pub const FEWEST: usize = 20;
 
-/// A program whose generated quantities are parameters and data.
+/// A program that generates parameters and data as its generated quantities.
 #[derive(Clone, Debug)]
 pub struct Simulator {
     /// Its name in messages.
     pub name: String,
     /// Its text.
     pub text: String,
-    /// Where included files are looked up.
+    /// The folders of included files.
     pub folders: Vec<PathBuf>,
     /// The common data of both programs: sizes, covariates, constants of priors.
     pub data: Option<DataFile>,
@@ -114,18 +114,18 @@ pub fn simulate(
         let row = made.table.row(i);
         let (mut data, mut truth, mut start) = (base.clone(), Vec::new(), 0);
         for variable in &made.variables {
-            let place = start..start + variable.len();
-            start = place.end;
+            let range = start..start + variable.len();
+            start = range.end;
             if !wanted.contains(&variable.name) {
                 truth.extend(
-                    names[place.clone()]
+                    names[range.clone()]
                         .iter()
                         .cloned()
-                        .zip(row[place].iter().copied()),
+                        .zip(row[range].iter().copied()),
                 );
                 continue;
             }
-            let elements = row_major(&variable.shape, &row[place]);
+            let elements = row_major(&variable.shape, &row[range]);
             let value = match variable.integer {
                 true => Value::ints(
                     variable.shape.clone(),
@@ -157,8 +157,8 @@ fn with(data: &DataSet, name: &str, value: Value) -> DataSet {
     out
 }
 
-/// The names of a program's data block. Where the data are a table, its number of rows is added under the names that the
-/// program has for it.
+/// The names of a program's data block. If the data are a table, its number of rows is added under the names that the
+/// program uses for it.
 fn data_names(fits: &Fits, data: &mut DataSet) -> Result<Vec<String>, Error> {
     let includes = Includes::of_texts(fits.includes.clone());
     let checked = stan::check(&fits.text, &fits.model, &includes);
@@ -187,7 +187,7 @@ pub struct Judged {
     pub tests: Uniformity,
     /// Whether its ranks are not uniform, at the error rate of all scalars together.
     pub refuted: bool,
-    /// How they are not, in words.
+    /// The deviation, in words.
     pub how: String,
     #[serde(skip)]
     ranks: Vec<u32>,
@@ -196,15 +196,15 @@ pub struct Judged {
 /// The result of a calibration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Calibrated {
-    /// Whether nothing speaks against the fits: no scalar's ranks are refuted, and no simulation is without ranks.
+    /// Whether the fits pass: the ranks of no scalar are rejected, and no simulation lacks ranks.
     pub calibrated: bool,
     /// Simulations that were fitted.
     pub simulations: usize,
     /// The number of trusted fits.
     pub trusted: usize,
-    /// Those without ranks, as their fit failed or has too few draws.
+    /// Data sets without ranks, because their fit failed or has too few draws.
     pub without_ranks: usize,
-    /// Draws among which ranks are taken, so that there is one more rank.
+    /// Number of draws for ranks; there is one more rank.
     pub draws: usize,
     /// Probability that any scalar is refuted though all ranks are uniform.
     pub error_rate: f64,
@@ -216,9 +216,9 @@ impl Calibrated {
     /// The verdict on rows of fits of simulated data.
     ///
     /// # Errors
-    /// Fewer than [`FEWEST`] rows have ranks, or there is no scalar that is both simulated and reported.
-    pub fn of(rows: &[&Row], seed: u64) -> Result<Self, Error> {
-        let ranked: Vec<&&Row> = rows.iter().filter(|row| !row.ranks.is_empty()).collect();
+    /// Fewer than [`FEWEST`] rows have ranks, or no scalar is both simulated and reported.
+    pub fn of(rows: &[&FitRow], seed: u64) -> Result<Self, Error> {
+        let ranked: Vec<&&FitRow> = rows.iter().filter(|row| !row.ranks.is_empty()).collect();
         if ranked.len() < FEWEST {
             let why = rows.iter().find(|row| row.ranks.is_empty());
             return Err(Error::Input(format!(
@@ -291,7 +291,7 @@ impl Calibrated {
 }
 
 /// The ranks of all simulations as CSV, a row each.
-pub fn ranks_csv(rows: &[&Row]) -> String {
+pub fn ranks_csv(rows: &[&FitRow]) -> String {
     let names: Vec<&str> = match rows.iter().find(|row| !row.ranks.is_empty()) {
         Some(row) => row.ranks.iter().map(|(name, _)| name.as_str()).collect(),
         None => Vec::new(),

@@ -29,7 +29,7 @@ pub struct Uniformity {
     /// Its p-value.
     pub chi_square_p: f64,
     /// p-value of the largest deviation of the distribution function from that of uniform ranks, in units of how likely it
-    /// is at its place; by this one a scalar is judged.
+    /// is at its position; by this one a scalar is judged.
     pub ecdf_p: f64,
 }
 
@@ -45,10 +45,10 @@ pub fn ranks(sample: &Sample, truth: &[(String, f64)]) -> Vec<(String, u32)> {
         .iter()
         .flat_map(|v| v.display_names())
         .collect();
-    let place = |name: &str| names.iter().position(|other| other == name);
+    let position = |name: &str| names.iter().position(|other| other == name);
     let reported = truth
         .iter()
-        .filter_map(|(name, value)| Some((name, value, place(name)?)));
+        .filter_map(|(name, value)| Some((name, value, position(name)?)));
     reported
         .map(|(name, value, column)| {
             let draws = (0..DRAWS).map(|i| table.row(i * table.len() / DRAWS)[column]);
@@ -65,7 +65,7 @@ pub fn ranks(sample: &Sample, truth: &[(String, f64)]) -> Vec<(String, u32)> {
 /// The distribution of the test statistics under uniform ranks.
 pub struct Null {
     count: usize,
-    /// For every rank but the last, the two-sided tail of each number of ranks up to it.
+    /// For every rank but the last, the two-sided tail probability of the number of ranks up to it.
     tails: Vec<Vec<f64>>,
     /// The smallest tail of sets of uniform ranks, sorted.
     smallest: Vec<f64>,
@@ -137,7 +137,7 @@ impl Null {
         }
     }
 
-    /// The lowest and highest share of ranks up to each but the last, in an envelope that uniform ranks leave anywhere with a
+    /// The lowest and highest share of ranks up to each but the last, in an envelope that uniform ranks leave with a
     /// probability of one in twenty.
     pub fn envelope(&self) -> Vec<(f64, f64)> {
         let least = self.smallest[self.smallest.len() / 20];
@@ -176,14 +176,14 @@ fn tails(count: usize, p: f64) -> Vec<f64> {
 /// The difference between these ranks and uniform ones.
 pub fn shape(ranks: &[u32]) -> &'static str {
     let count = ranks.len() as f64;
-    let places = || {
+    let positions = || {
         ranks
             .iter()
             .map(|rank| (f64::from(*rank) + 0.5) / (DRAWS + 1) as f64)
     };
-    let mean = places().sum::<f64>() / count;
-    let spread = places().map(|x| (x - 0.5) * (x - 0.5)).sum::<f64>() / count;
-    // Uniform places have mean ½ and a mean square of 1/12 around it, which varies with a variance of 1/180.
+    let mean = positions().sum::<f64>() / count;
+    let spread = positions().map(|x| (x - 0.5) * (x - 0.5)).sum::<f64>() / count;
+    // Uniform positions have mean ½ and a mean square of 1/12 around it, which varies with a variance of 1/180.
     let shift = (mean - 0.5) * (12.0 * count).sqrt();
     let width = (spread - 1.0 / 12.0) * (180.0 * count).sqrt();
     match (shift, width) {
@@ -227,15 +227,15 @@ mod tests {
     #[test]
     fn ranks_of_wrong_posteriors_are_refuted_and_described() {
         let null = Null::new(200, 1, 1);
-        let bent = |power: f64, both: bool| -> Vec<u32> {
+        let skewed = |power: f64, both: bool| -> Vec<u32> {
             let mut stream = stream(7);
-            let place = |u: f64| match both {
+            let position = |u: f64| match both {
                 true if u < 0.5 => 0.5 * (2.0 * u).powf(power),
                 true => 1.0 - 0.5 * (2.0 - 2.0 * u).powf(power),
                 false => u.powf(power),
             };
             (0..200)
-                .map(|_| (place(stream.uniform()) * 100.0) as u32)
+                .map(|_| (position(stream.uniform()) * 100.0) as u32)
                 .collect()
         };
         for (power, both, how) in [
@@ -244,7 +244,7 @@ mod tests {
             (1.7, false, "above"),
             (0.6, false, "below"),
         ] {
-            let ranks = bent(power, both);
+            let ranks = skewed(power, both);
             assert!(null.judge(&ranks).ecdf_p < 0.002, "{power} {both}");
             assert!(shape(&ranks).contains(how), "{} {how}", shape(&ranks));
         }

@@ -79,17 +79,17 @@ pub fn report(calibrated: &Calibrated, model: &str, simulator: &str, seed: u64) 
 
 /// The distribution function of ranks less that of uniform ones, in its envelope.
 fn difference(ranks: &[u32], envelope: &[(f64, f64)]) -> Chart {
-    let place = |k: usize| (k + 1) as f64 / (DRAWS + 1) as f64;
+    let quantile = |k: usize| (k + 1) as f64 / (DRAWS + 1) as f64;
     let share = |k: usize| {
         let reached = ranks.iter().filter(|rank| **rank as usize <= k).count();
         reached as f64 / ranks.len() as f64
     };
-    let line = (0..DRAWS).map(|k| (place(k), share(k) - place(k)));
-    let middle = (0..DRAWS).map(|k| (place(k), 0.0));
+    let line = (0..DRAWS).map(|k| (quantile(k), share(k) - quantile(k)));
+    let middle = (0..DRAWS).map(|k| (quantile(k), 0.0));
     let ends = envelope
         .iter()
         .enumerate()
-        .map(|(k, (low, high))| (low - place(k), high - place(k)));
+        .map(|(k, (low, high))| (low - quantile(k), high - quantile(k)));
     Chart::new("")
         .x(Axis::new("rank, as a share"))
         .y(Axis::new("difference"))

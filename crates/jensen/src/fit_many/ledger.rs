@@ -7,7 +7,7 @@ use jensen_data::{
     Claim, TraceWriter, create_folder, read_optional, read_trace, write_atomic_bytes,
 };
 
-use super::{Fits, Row, Task, table};
+use super::{FitRow, Fits, Task, table};
 use crate::Error;
 
 /// The rows in the order of their completion, one JSON object per line.
@@ -22,13 +22,13 @@ pub const TABLE: &str = "table.csv";
 /// The folder, held by one driver at a time.
 pub struct Ledger {
     folder: PathBuf,
-    rows: HashMap<(String, String, u64), Row>,
+    rows: HashMap<(String, String, u64), FitRow>,
     writer: TraceWriter,
     _claim: Claim,
 }
 
 impl Ledger {
-    /// Opens the folder, which is made where there is none. The rows of an earlier start are kept.
+    /// Opens the folder, and creates it if necessary. The rows of earlier runs are kept.
     ///
     /// # Errors
     /// It holds something else, rows of other fits, or cannot be written.
@@ -40,7 +40,7 @@ impl Ledger {
         let stored = read_optional(&name)?;
         let (rows, writer) = match stored {
             Some(stored) if stored == digest.as_bytes() => {
-                let rows: Vec<Row> = read_trace(&path)?;
+                let rows: Vec<FitRow> = read_trace(&path)?;
                 let writer = TraceWriter::resume(&path, rows.len() as u64);
                 (rows, writer.map_err(Error::output)?)
             }
@@ -87,7 +87,7 @@ impl Ledger {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn record(&mut self, row: Row) -> Result<(), Error> {
+    pub fn record(&mut self, row: FitRow) -> Result<(), Error> {
         self.writer.append(&row).map_err(Error::output)?;
         self.writer.flush().map_err(Error::output)?;
         self.rows.insert(key(&row), row);
@@ -98,19 +98,19 @@ impl Ledger {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn write_table(&self, tasks: &[Task]) -> Result<Vec<&Row>, Error> {
-        let rows: Vec<&Row> = tasks.iter().filter_map(|task| self.row(task)).collect();
+    pub fn write_table(&self, tasks: &[Task]) -> Result<Vec<&FitRow>, Error> {
+        let rows: Vec<&FitRow> = tasks.iter().filter_map(|task| self.row(task)).collect();
         let path = self.folder.join(TABLE);
         write_atomic_bytes(&path, table(&rows).as_bytes()).map_err(Error::output)?;
         Ok(rows)
     }
 
-    fn row(&self, task: &Task) -> Option<&Row> {
+    fn row(&self, task: &Task) -> Option<&FitRow> {
         let key = (task.data.name.clone(), task.digest.clone(), task.seed);
         self.rows.get(&key)
     }
 }
 
-fn key(row: &Row) -> (String, String, u64) {
+fn key(row: &FitRow) -> (String, String, u64) {
     (row.data.clone(), row.digest.clone(), row.seed)
 }

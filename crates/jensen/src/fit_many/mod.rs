@@ -1,6 +1,6 @@
 //! Many fits of one program: data sets times seeds, a row of one table each.
 //!
-//! The work of a shard is one pure function, [`Fits::row`]: program, data set, seed and settings in, a [`Row`] out. The
+//! The work of a shard is one pure function, [`Fits::row`]: program, data set, seed and settings in, a [`FitRow`] out. The
 //! driver gives tasks to threads, processes or other machines, in any order, and repeats lost ones. It gives the rows
 //! to a [`Ledger`], the owner of the folder, which appends each row to `rows.jsonl` and syncs the file, so finished
 //! rows are never lost and a restart runs only the rest. The table lists the rows in the order of the tasks, so except
@@ -9,14 +9,14 @@
 //! | file | subject |
 //! | --- | --- |
 //! | here | [`Fits`], [`Task`]: the program, and the task of one row |
-//! | `row` | [`Row`], and rows as a table |
+//! | `row` | [`FitRow`], and rows as a table |
 //! | `ledger` | [`Ledger`]: the folder |
 
 mod ledger;
 mod row;
 
 pub use ledger::{Ledger, TABLE};
-pub use row::{Row, table};
+pub use row::{FitRow, table};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::calibration::ranks;
-use crate::job::{Around, Place};
+use crate::job::{Around, ResultFolder};
 use crate::program::{FitRequest, Includes, Program, Source};
 use crate::stan::{self, Halt};
 use crate::{Error, Fitted};
@@ -51,7 +51,7 @@ pub struct Fits {
 pub struct Given {
     /// Its name in the table.
     pub name: String,
-    /// Its text where it is no file of this name: Stan JSON.
+    /// The text itself, if it is not the name of a file: Stan JSON.
     pub text: Option<String>,
 }
 
@@ -64,7 +64,7 @@ pub struct Task {
     pub digest: String,
     /// Its seed.
     pub seed: u64,
-    /// The simulated parameters: scalars by name, whose ranks among the draws become part of the row.
+    /// The simulated parameters: scalars by name. The row then has their ranks among the draws.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub truth: Vec<(String, f64)>,
 }
@@ -85,7 +85,7 @@ impl Given {
     /// Reads the data.
     ///
     /// # Errors
-    /// There is no such file.
+    /// The file does not exist.
     fn read(&self) -> Result<DataFile, Error> {
         match &self.text {
             None => Ok(DataFile::read(self.name.as_ref())?),
@@ -115,7 +115,7 @@ fn hex(bytes: &[u8]) -> String {
 /// The tasks of data sets and seeds: all seeds of the first data set, then of the next.
 ///
 /// # Errors
-/// There is none, or two are the same.
+/// There is none, or two are equal.
 pub fn tasks(data: &[Given], seeds: &[u64]) -> Result<Vec<Task>, Error> {
     if data.is_empty() || seeds.is_empty() {
         return Err(Error::setting(
@@ -167,7 +167,7 @@ impl Fits {
     /// Fits of a program as a request says; included files are looked up in `folders`.
     ///
     /// # Errors
-    /// A setting that cannot be, and a program that is wrong whatever its data.
+    /// An invalid setting, or a program that is wrong for any data.
     pub fn new(
         model: &str,
         text: &str,
@@ -213,7 +213,7 @@ impl Fits {
         halt: Halt,
         clock: &dyn Clock,
         cancel: Option<&AtomicBool>,
-    ) -> Option<Row> {
+    ) -> Option<FitRow> {
         let begun = clock.seconds();
         let fitted = self.fit(task, halt, clock, cancel);
         if cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
@@ -221,11 +221,11 @@ impl Fits {
         }
         let seconds = clock.seconds() - begun;
         Some(match fitted {
-            Ok((fitted, summary)) => Row {
+            Ok((fitted, summary)) => FitRow {
                 ranks: ranks(&fitted.sample, &task.truth),
-                ..Row::of(task, &summary, seconds)
+                ..FitRow::of(task, &summary, seconds)
             },
-            Err(error) => Row::failed(task, &error.to_string(), seconds),
+            Err(error) => FitRow::failed(task, &error.to_string(), seconds),
         })
     }
 
@@ -251,7 +251,7 @@ impl Fits {
         let threads = rayon::current_num_threads();
         let program = Program::compile(source, request, threads, halt)?;
         let around = Around {
-            place: Place::Nowhere,
+            results: ResultFolder::None,
             checkpoint_every: None,
             memory_limit: self.request.memory_limit(),
             clock,

@@ -11,7 +11,7 @@ use super::Task;
 /// A fit in one row. Numbers that are not finite, and the numbers of a failed fit, are absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Row {
+pub struct FitRow {
     /// The data set's name.
     pub data: String,
     /// SHA-256 of the data.
@@ -32,12 +32,12 @@ pub struct Row {
     pub message: String,
     /// Name, mean and standard deviation of every scalar.
     pub parameters: Vec<(String, Option<f64>, Option<f64>)>,
-    /// Of simulated data: the rank of every scalar that they were simulated with among the draws.
+    /// For simulated data: the rank of every simulated scalar among the draws.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<(String, u32)>,
 }
 
-impl Row {
+impl FitRow {
     /// The row of a finished fit.
     pub(super) fn of(task: &Task, summary: &FitSummary, seconds: f64) -> Self {
         let finite = |x: f64| x.is_finite().then_some(x);
@@ -87,7 +87,7 @@ impl Row {
         }
     }
 
-    /// Whether nothing speaks against the fit.
+    /// Whether the fit is trusted.
     pub fn is_trusted(&self) -> bool {
         self.verdict == "trusted"
     }
@@ -95,11 +95,11 @@ impl Row {
 
 /// Rows as CSV: first the common columns, then `mean(NAME)` and `sd(NAME)` of every scalar of any fit, in the order of
 /// their first occurrence. A cell is empty if the fit lacks the scalar.
-pub fn table(rows: &[&Row]) -> String {
+pub fn table(rows: &[&FitRow]) -> String {
     let mut names: Vec<&str> = Vec::new();
-    let mut places = HashMap::new();
+    let mut positions = HashMap::new();
     for (name, ..) in rows.iter().flat_map(|row| &row.parameters) {
-        places.entry(name.as_str()).or_insert_with(|| {
+        positions.entry(name.as_str()).or_insert_with(|| {
             names.push(name);
             names.len() - 1
         });
@@ -128,7 +128,7 @@ pub fn table(rows: &[&Row]) -> String {
         let fixed = cells.len();
         cells.resize(fixed + 2 * names.len(), String::new());
         for (name, mean, sd) in &row.parameters {
-            let at = fixed + 2 * places[name.as_str()];
+            let at = fixed + 2 * positions[name.as_str()];
             cells[at] = shown(*mean);
             cells[at + 1] = shown(*sd);
         }

@@ -23,7 +23,7 @@ const LAYOUT: u64 = 1;
 /// Refuses to move a run to another folder.
 ///
 /// # Errors
-/// `out` is another folder than that of the run.
+/// `out` is not the folder of the run.
 pub fn check_in_place(out: Option<&Path>, resumed: &Path) -> Result<(), Error> {
     match out {
         Some(out) if out.canonicalize().ok() != resumed.canonicalize().ok() => Err(Error::Setting(
@@ -52,10 +52,10 @@ pub fn take(path: &Path, command: &str, own: &[&str]) -> Result<RunDir, Error> {
     Ok(folder)
 }
 
-/// Opens the folder of an earlier run of `command`, whose files are as they were written.
+/// Opens the folder of an earlier run of `command` after checking the digests of its files.
 ///
 /// # Errors
-/// It is no folder of that command, or a file of it was changed.
+/// It is not a folder of that command, or a file of it was changed.
 pub fn open(path: &Path, command: &str) -> Result<RunDir, Error> {
     let folder = RunDir::open(path)?;
     if folder.command() != command {
@@ -127,16 +127,16 @@ pub fn bad_approximation(folder: &RunDir, error: impl Display) -> Error {
     Error::Input(format!("`{}`: {error}", path.display()))
 }
 
-/// Where a run goes on: its last checkpoint, and the trace lines before it.
+/// The state from which a run continues: its last checkpoint, and the trace lines before it.
 pub(super) struct Position {
-    /// The checkpoint, with the identity of the run that goes on.
+    /// The checkpoint, with the identity of the continuing run.
     pub(super) checkpoint: Checkpoint,
     /// The lines.
     pub(super) records: Vec<Record>,
 }
 
-/// Where a stored run goes on, if a checkpoint was written; one of another run is refused unless forced, budgets set
-/// aside. Nothing in the folder is touched, so that a refused resume leaves it as it was.
+/// The state from which a stored run continues, if a checkpoint exists. A checkpoint of another run is rejected unless
+/// forced; budgets may differ. The folder is not changed, so a rejected resume leaves it as it was.
 pub(super) fn position<S: Job>(
     folder: &RunDir,
     job: &S,
@@ -157,17 +157,17 @@ pub(super) fn position<S: Job>(
             set_aside(&mut identity.settings, pointer);
         }
     }
-    let told = differences(&checkpoint, &bare);
-    if !told.is_empty() {
+    let changes = differences(&checkpoint, &bare);
+    if !changes.is_empty() {
         if !force {
             return Err(Error::Setting(format!(
                 "the stored run differs: {}; give the same model, data and flags, or add --force, which gives up reproducibility",
-                told.join("; ")
+                changes.join("; ")
             )));
         }
         observer.note(&format!(
             "resumed with a different setting: {}",
-            told.join("; ")
+            changes.join("; ")
         ));
     }
     job.can_go_on_from(&checkpoint.identity)?;
@@ -194,28 +194,30 @@ fn set_aside(settings: &mut Value, pointer: &str) {
 
 /// The differences between a checkpoint and a run of this identity, one phrase each.
 fn differences(checkpoint: &Checkpoint, present: &Identity) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut changes = Vec::new();
     for difference in checkpoint.differences(present) {
         if difference.field == "settings" {
             let (stored, now) = (&checkpoint.identity.settings, &present.settings);
-            leaves("settings", stored, now, &mut told);
-        } else if difference.field != "seed" || !told.iter().any(|text| text.starts_with("seed:")) {
+            leaves("settings", stored, now, &mut changes);
+        } else if difference.field != "seed"
+            || !changes.iter().any(|text| text.starts_with("seed:"))
+        {
             // Most settings have the seed among them.
-            told.push(difference.to_string());
+            changes.push(difference.to_string());
         }
     }
-    told
+    changes
 }
 
 /// The innermost values in which two settings differ.
-fn leaves(name: &str, stored: &Value, now: &Value, told: &mut Vec<String>) {
+fn leaves(name: &str, stored: &Value, now: &Value, changes: &mut Vec<String>) {
     match (stored, now) {
         (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
             for ((key, stored), now) in a.iter().zip(b.values()) {
-                leaves(key, stored, now, told);
+                leaves(key, stored, now, changes);
             }
         }
-        _ if stored != now => told.push(format!("{name}: stored {stored}, now {now}")),
+        _ if stored != now => changes.push(format!("{name}: stored {stored}, now {now}")),
         _ => {}
     }
 }

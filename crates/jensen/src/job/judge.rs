@@ -1,4 +1,4 @@
-//! The one place where `trusted` is decided.
+//! The only module where `trusted` is decided.
 
 use jensen_report::Fact;
 use jensen_run::{Limit, Reason, Status, Verdict};
@@ -18,7 +18,7 @@ pub enum Work {
     UntilItConverges,
     /// The method's verdict determines the end.
     Judged,
-    /// So many iterations, which is all that was asked for; a stopping rule may end them early.
+    /// The planned number of iterations, all of which were requested; a stopping rule may end them early.
     Planned {
         /// The last of them.
         iterations: u64,
@@ -47,14 +47,14 @@ pub struct Baseline {
 
 impl Baseline {
     /// Its line in the output.
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         format!(
             "{:.4} by {}, {:.4} by the fit, {}",
             self.score, self.model, self.fit, self.unit
         )
     }
 
-    /// The reason against the fit, if it is worse.
+    /// The reason to distrust the fit, if it is worse.
     fn reason(&self) -> Option<Reason> {
         (self.fit.is_nan() || self.fit < self.least).then(|| {
             let text = format!(
@@ -69,13 +69,13 @@ impl Baseline {
 /// The evidence of a run for its verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
-    /// How it ended.
+    /// Its status at the end.
     pub status: Status,
     /// The task.
     pub work: Work,
     /// The advice for a bad status; the status' own advice if absent.
     pub advice: Option<&'static str>,
-    /// The temperature at the end, 1 where there is none.
+    /// The temperature at the end, 1 without tempering.
     pub temperature: f64,
     /// The advice for a run that ended at a temperature above 1.
     pub cooling: String,
@@ -88,7 +88,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Of a run that ended so, with nothing else to say.
+    /// For a run with this end and no further evidence.
     pub fn new(status: Status, work: Work) -> Self {
         Self {
             status,
@@ -124,7 +124,7 @@ impl Evidence {
 /// The common fields of every `fit.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// Version of the file's layout; 0 of files that were written before it was kept.
+    /// Version of the file's layout; 0 for files written before it was stored.
     #[serde(default)]
     pub format: u32,
     /// How the run ended, with advice.
@@ -132,8 +132,8 @@ pub struct Judgement {
     /// A stopping rule holds.
     #[serde(default)]
     pub converged: bool,
-    /// The run converged or made all that was planned, at the model's own temperature, no worse than the plain model that everyone would
-    /// try first, and nothing else speaks against its result.
+    /// The run converged or completed its plan, at temperature 1, no worse than a plain model as a baseline, and there
+    /// is no other reason against its result.
     #[serde(default)]
     pub trusted: bool,
     /// The reasons not to trust the result, then notes.

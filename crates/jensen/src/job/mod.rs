@@ -11,7 +11,7 @@
 //! | here | [`Job`], [`carry_out`]: the order of things |
 //! | [`folder`] | taking and opening folders, `run.json`, where a stored run goes on |
 //! | `session` | trace and checkpoints around one run |
-//! | `judge` | [`Evidence`] → [`Judgement`]: the one place where `trusted` is decided |
+//! | `judge` | [`Evidence`] → [`Judgement`]: the only module where `trusted` is decided |
 //! | [`request`] | given settings over stored ones, settings as a list |
 //! | [`words`] | values as users write them |
 //!
@@ -38,7 +38,7 @@ pub use judge::{Baseline, Evidence, Judgement, Work};
 /// Seconds between checkpoints unless said otherwise.
 pub const CHECKPOINT_EVERY: f64 = 30.0;
 
-/// Bytes that a fit may take unless said otherwise.
+/// Default limit on the bytes of a fit.
 pub const MEMORY_LIMIT: u64 = 8 << 30;
 
 /// Something that can be fitted.
@@ -77,10 +77,10 @@ pub trait Job {
         &[]
     }
 
-    /// The memory that it takes.
+    /// Its memory.
     fn need(&self) -> Need;
 
-    /// How long a run may be.
+    /// The budget of a run.
     fn budget(&self) -> Budget;
 
     /// Refuses to go on from a stored run that differs so much that force cannot help.
@@ -98,7 +98,7 @@ pub trait Job {
     /// Runs, and evaluates the result.
     ///
     /// # Errors
-    /// There is no result; a result that is not to be trusted is no error.
+    /// There is no result. An untrusted result is not an error.
     fn run(&mut self, control: Control<'_>) -> Result<Outcome<Self::Output>, Error>;
 
     /// Refuses a result of files that others changed during the run.
@@ -120,7 +120,7 @@ pub trait Job {
     /// The result in numbers.
     fn summary(&self, made: &Finished<Self>, judged: Judgement) -> Self::Summary;
 
-    /// The files of the result besides `fit.json`, the most important first; only called if there is a folder. The
+    /// The files of the result besides `fit.json`, the most important first; called only if there is a folder. The
     /// summary may get the time that they took.
     fn files<'a>(
         &'a self,
@@ -142,7 +142,7 @@ pub struct Finished<S: Job + ?Sized> {
     pub output: S::Output,
     /// The collected records.
     pub course: S::Course,
-    /// How it ended.
+    /// Its status at the end.
     pub status: Status,
     /// Iterations, including the iterations before a resume.
     pub iterations: u64,
@@ -156,9 +156,9 @@ pub struct Done<S: Job> {
     pub made: Finished<S>,
     /// `fit.json`.
     pub summary: S::Summary,
-    /// Nothing speaks against the result.
+    /// The result is trusted.
     pub trusted: bool,
-    /// Where everything was written.
+    /// The folder of the written files.
     pub folder: Option<PathBuf>,
 }
 
@@ -191,15 +191,15 @@ impl Need {
     }
 }
 
-/// Where results go.
-pub enum Place {
-    /// Nowhere.
-    Nowhere,
-    /// To a folder that a new run takes.
+/// The destination of results.
+pub enum ResultFolder {
+    /// No results are kept.
+    None,
+    /// In a new folder.
     New(PathBuf),
-    /// To a folder that is already taken for a new run.
+    /// In a folder that is already locked for a new run.
     Taken(RunDir),
-    /// To the folder of a stored run, which goes on; with `force` although something differs.
+    /// In the folder of a stored run, which continues; with `force` even if something differs.
     Resumed {
         /// The folder.
         folder: RunDir,
@@ -208,17 +208,17 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl ResultFolder {
     /// The folder of a new run, if one is named.
     pub fn new(out: Option<&Path>) -> Self {
-        out.map_or(Self::Nowhere, |path| Self::New(path.to_owned()))
+        out.map_or(Self::None, |path| Self::New(path.to_owned()))
     }
 }
 
 /// The environment of a fit job.
 pub struct Around<'a> {
-    /// Where results go.
-    pub place: Place,
+    /// The destination of results.
+    pub results: ResultFolder,
     /// Seconds between checkpoints; [`CHECKPOINT_EVERY`] where absent.
     pub checkpoint_every: Option<f64>,
     /// Bytes that may be taken.
@@ -234,17 +234,17 @@ pub struct Around<'a> {
 }
 
 impl Around<'_> {
-    /// The same around another study, whose results go to `place`.
-    pub fn again(&mut self, place: Place) -> Around<'_> {
+    /// The same around another fit job, whose results go to `results`.
+    pub fn again(&mut self, results: ResultFolder) -> Around<'_> {
         Around {
-            place,
+            results,
             observer: &mut *self.observer,
             ..*self
         }
     }
 }
 
-/// A file to be written, all or nothing.
+/// A file to write, all or nothing.
 pub struct File<'a> {
     name: String,
     write: Writer<'a>,
@@ -287,7 +287,7 @@ impl<'a> File<'a> {
 /// A summary as `fit.json` has it: indented JSON with a line end. Numbers that are not finite are `null`.
 ///
 /// # Errors
-/// It has a map whose keys are no strings.
+/// It contains a map whose keys are not strings.
 pub fn to_json(summary: &impl Serialize) -> Result<String, Error> {
     let text = serde_json::to_string_pretty(summary);
     text.map(|text| text + "\n").map_err(Error::output)
@@ -319,30 +319,30 @@ fn write_results(
 /// Runs a fit job: checks its memory, takes or opens the folder and locks it, stores the request, runs with trace and
 /// checkpoints, judges, and writes the results.
 ///
-/// A new run touches its folder only when the fit job is known to fit into memory, and a stored one only when it is known
-/// to be the same run. Files are written in an order in which each survives the failure of the next, and a file that
-/// cannot be written keeps no other from being written but `fit.json`: who sees that finds everything else beside it.
+/// A new run touches its folder only when the fit job is known to fit into memory, and a stored one only when it is
+/// known to be the same run. Files are written in an order in which each survives the failure of the next. A file that
+/// cannot be written prevents only `fit.json`, so a complete `fit.json` implies that all other files exist.
 ///
 /// # Errors
 /// [`Error::Memory`]; [`Error::Output`] where the folder cannot be written or another run holds it; [`Error::Setting`]
 /// where the stored run is another one; the errors of [`Job::run`]; [`Error::Input`] if the run cannot start.
 pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Error> {
     job.need().check(around.memory_limit)?;
-    let path = match &around.place {
-        Place::Nowhere => None,
-        Place::New(path) => Some(path.as_path()),
-        Place::Taken(folder) | Place::Resumed { folder, .. } => Some(folder.path()),
+    let path = match &around.results {
+        ResultFolder::None => None,
+        ResultFolder::New(path) => Some(path.as_path()),
+        ResultFolder::Taken(folder) | ResultFolder::Resumed { folder, .. } => Some(folder.path()),
     };
     let _claim = path.map(Claim::of).transpose().map_err(Error::output)?;
-    let place = std::mem::replace(&mut around.place, Place::Nowhere);
-    let (folder, resumed) = match place {
-        Place::Nowhere => (None, None),
-        Place::New(path) => {
+    let results = std::mem::replace(&mut around.results, ResultFolder::None);
+    let (folder, resumed) = match results {
+        ResultFolder::None => (None, None),
+        ResultFolder::New(path) => {
             let own = job.own_files();
             (Some(folder::take(&path, job.command(), own)?), None)
         }
-        Place::Taken(folder) => (Some(folder), None),
-        Place::Resumed { folder, force } => (Some(folder), Some(force)),
+        ResultFolder::Taken(folder) => (Some(folder), None),
+        ResultFolder::Resumed { folder, force } => (Some(folder), Some(force)),
     };
     let done = carry_out_in(job, folder.as_ref(), resumed, around);
     if let Some(folder) = &folder {
@@ -356,7 +356,7 @@ pub fn carry_out<S: Job>(job: S, mut around: Around<'_>) -> Result<Done<S>, Erro
     done
 }
 
-/// As [`carry_out`], in a folder that is held: that of a stored run, gone on with by force or not, or of a new one.
+/// As [`carry_out`], in a locked folder: that of a stored run, continued by force or not, or of a new one.
 fn carry_out_in<S: Job>(
     mut job: S,
     folder: Option<&RunDir>,

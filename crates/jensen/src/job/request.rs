@@ -1,4 +1,4 @@
-//! Settings as they are given, stored and listed.
+//! Settings as given, stored and listed.
 //!
 //! A request is a plain structure of optional settings; absent settings, and switches that are off, have defaults. A
 //! resumed run uses the given settings over the stored ones.
@@ -9,15 +9,15 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// Nothing was said.
+/// Whether the option is absent.
 fn absent(value: &Value) -> bool {
     matches!(value, Value::Null | Value::Bool(false))
 }
 
-/// The settings of `given`, and of `stored` where `given` has none, field by field to any depth.
+/// The settings of `given`, completed by those of `stored`, field by field to any depth.
 ///
 /// # Errors
-/// Never for a structure whose fields are independent of each other.
+/// Not for a structure whose fields are independent of each other.
 pub fn over<T: Serialize + DeserializeOwned>(given: &T, stored: &T) -> Result<T, Error> {
     let json = |request: &T| serde_json::to_value(request).map_err(Error::output);
     let mut merged = json(stored)?;
@@ -37,7 +37,8 @@ fn lay(given: Value, merged: &mut Value) {
     }
 }
 
-/// The settings that were given, for reports: name and value. Those of a group begin with its name, as in `trust-eta`.
+/// The settings that were given, for reports: name and value. Settings of a group begin with its name, such as
+/// `trust-eta`.
 pub fn listed(request: &impl Serialize) -> Vec<(String, String)> {
     let mut settings = Vec::new();
     list(

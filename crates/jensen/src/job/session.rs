@@ -13,9 +13,9 @@ use crate::Error;
 
 /// One run, about to start.
 pub struct Session<'a> {
-    /// Where its trace and checkpoints go.
+    /// The destination of its trace and checkpoints.
     pub folder: Option<&'a RunDir>,
-    /// Where it goes on.
+    /// The state from which it continues.
     pub position: Option<Position>,
     /// How much it may use.
     pub budget: Budget,
@@ -77,8 +77,8 @@ impl Session<'_> {
     }
 }
 
-/// The trace file of a run, shared by its observer and its store: lines are on disk before the
-/// checkpoint that knows of them.
+/// The trace file of a run, shared by its observer and its store: lines are on disk before the checkpoint that refers
+/// to them.
 struct Trace {
     writer: RefCell<Option<TraceWriter>>,
 }
@@ -121,7 +121,7 @@ impl Trace {
     }
 }
 
-/// Where checkpoints go.
+/// The destination of checkpoints.
 struct Checkpoints<'a> {
     path: PathBuf,
     /// The trace that belongs to them.

@@ -1,6 +1,6 @@
 //! Values as users write them, in requests and on the command line.
 
-#[cfg(feature = "conjugate")]
+#[cfg(feature = "mixture")]
 use jensen_conjugate::temper::Temper;
 use jensen_math::simd::Simd;
 
@@ -9,7 +9,7 @@ use crate::Error;
 /// An instruction set by name; the machine's best unless given.
 ///
 /// # Errors
-/// There is no such set, or the machine lacks it.
+/// There is no such instruction set, or the machine lacks it.
 pub fn simd(name: Option<&str>) -> Result<Simd, Error> {
     let parsed = name.unwrap_or("auto").parse::<Simd>();
     parsed.map_err(|error| Error::Setting(format!("--simd: {error}")))
@@ -27,7 +27,7 @@ pub fn simd_name(text: &str) -> Result<String, String> {
 }
 
 /// Checks a temperature policy of a conjugate model.
-#[cfg(feature = "conjugate")]
+#[cfg(feature = "mixture")]
 pub fn temper(text: &str) -> Result<String, String> {
     text.parse::<Temper>().map(|_| text.to_owned())
 }
@@ -42,7 +42,7 @@ pub fn thread_count(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Threads that may be asked for.
+/// Largest number of threads.
 pub const MOST_THREADS: usize = 1024;
 
 /// Reads a positive number.

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::request::parse_likelihood;
-use super::{Curve, Hyperparameter, Request};
+use super::{Curve, Hyperparameter, LatentSpec};
 use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
@@ -34,7 +34,7 @@ const LOADINGS: &str = "loadings.csv";
 const SCORES: &str = "scores.csv";
 const COMPLETED: &str = "completed.csv";
 
-/// What a factor analysis is told; absent settings have defaults.
+/// The settings of a factor analysis, with their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -59,7 +59,7 @@ pub struct AnalysisRequest {
     /// Precision of the normal prior of the loadings [default: 0.01]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::not_negative, help_heading = "Model"))]
     pub ridge: Option<f64>,
-    /// What is maximised, as for `jensen latent fit` [default: the likelihood's best with a dual]
+    /// Bound to maximise, as for `jensen latent fit` [default: the likelihood's best with a dual]
     #[cfg_attr(feature = "clap", arg(long, value_name = "B", help_heading = "Method"))]
     pub bound: Option<String>,
     /// Finished when an iteration gains less than this, in nats [default: 0.0001]
@@ -85,7 +85,7 @@ pub struct AnalysisData {
 }
 
 impl AnalysisData {
-    /// Reads a table of numbers, of which some may be missing.
+    /// Reads a table of numbers with missing cells.
     ///
     /// # Errors
     /// It cannot be read, is empty, or a column holds words.
@@ -93,7 +93,7 @@ impl AnalysisData {
         Self::of_table(&Table::read(path)?)
     }
 
-    /// A table of numbers, of which some may be missing.
+    /// A table of numbers with missing cells.
     ///
     /// # Errors
     /// It is empty, or a column holds words.
@@ -148,9 +148,9 @@ pub struct AnalysisSummary {
     /// Variance of the noise of each column, of normal cells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<f64>,
-    /// Loadings in the units of the data, a row a column of the table. Factors are rotated to the principal axes of the
-    /// loadings of the fitted columns, the largest first. With standardised columns, the rotation does not depend on
-    /// units.
+    /// Loadings in the units of the data, a row per column of the table. Factors are rotated to the principal axes of
+    /// the loadings of the fitted columns, the largest first. With standardised columns, the rotation does not depend
+    /// on units.
     pub loadings: Vec<Vec<f64>>,
     /// Iterations.
     pub iterations: u64,
@@ -182,9 +182,9 @@ pub fn fit_analysis(
 ) -> Result<AnalysisSummary, Error> {
     let text = asked.likelihood.as_deref().unwrap_or("gaussian");
     let (likelihood, free) = parse_likelihood(text)?;
-    let bound = Request {
+    let bound = LatentSpec {
         bound: asked.bound.clone(),
-        ..Request::default()
+        ..LatentSpec::default()
     };
     let named = likelihood.parameters().iter().zip(&free);
     let usual = FactorSettings::default();
@@ -343,7 +343,7 @@ impl AnalysisJob<'_> {
         Some(fit.likelihood.values()[0] * table.cols as f64 / all)
     }
 
-    /// Loadings in the units of the data, a row a column.
+    /// Loadings in the units of the data, a row per column.
     fn loadings(&self, fit: &FactorFit) -> Vec<Vec<f64>> {
         let factors = (0..fit.loadings.cols).map(|l| self.units.slopes_back(fit.loadings.col(l)));
         let factors: Vec<Vec<f64>> = factors.collect();

@@ -15,7 +15,7 @@ const POINTS: Purpose = Purpose::new("latent points of hyperparameters");
 const NEW: Purpose = Purpose::new("latent new effects");
 const RESPONSES: Purpose = Purpose::new("latent responses");
 
-/// Bytes of a number as text, and of it as it is drawn.
+/// Bytes of a number as text, and in memory.
 const CELL: usize = 20 + 2 * size_of::<f64>();
 
 /// Joint draws at rows of a table.

@@ -29,7 +29,7 @@ pub struct LatentRun {
     pub flags: LatentRequest,
 }
 
-/// A table as it was read.
+/// A table as read.
 pub struct LatentData {
     /// Its name.
     pub name: String,
@@ -53,7 +53,7 @@ impl LatentData {
     /// The table.
     ///
     /// # Errors
-    /// The bytes are no table.
+    /// The bytes are not a table.
     pub fn table(&self) -> Result<Table, Error> {
         Ok(Table::parse(&self.bytes, &self.name)?)
     }
@@ -61,7 +61,7 @@ impl LatentData {
     /// The table, and meanwhile the digest of its bytes.
     ///
     /// # Errors
-    /// The bytes are no table.
+    /// The bytes are not a table.
     pub fn table_and_digest(&self) -> Result<(Table, String), Error> {
         let (table, digest) = rayon::join(|| self.table(), || super::digest(&self.bytes));
         Ok((table?, digest))
@@ -131,7 +131,7 @@ pub struct LatentFolder {
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// It is no such folder, or a file of it is missing or damaged.
+/// It is not such a folder, or a file of it is missing or damaged.
 pub fn open_latent(path: &Path) -> Result<LatentFolder, Error> {
     let folder = folder::open(path, COMMAND)?;
     let run: LatentRun = folder::read_request(&folder)?;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::Error;
 use crate::job::{
-    Around, Done, Evidence, File, Finished, Job, Judgement, Need, Place, carry_out, request,
+    Around, Done, Evidence, File, Finished, Job, Judgement, Need, ResultFolder, carry_out, request,
 };
 
 /// The file of predictions for the fitted rows.
@@ -22,7 +22,7 @@ const PREDICTIONS: &str = "predictions.csv";
 /// A fit of a latent Gaussian model, about to start.
 pub struct LatentJob<'a> {
     run: LatentRun,
-    /// The table's file, where it has one.
+    /// The table's file, if it has one.
     data: Option<&'a LatentData>,
     files: &'a PriorFiles,
     table: &'a Table,
@@ -62,8 +62,8 @@ pub fn fit_latent<T>(
     carry_out(job, around).map(then)
 }
 
-/// Fits a latent Gaussian model to a table in memory. There is no file to copy, so nothing is stored, regardless of
-/// `around`, and only `then` gets the results.
+/// Fits a latent Gaussian model to a table in memory. There is no file to copy, so nothing is stored whatever `around`
+/// says, and only `then` receives the results.
 ///
 /// # Errors
 /// A request that is invalid or does not fit the table, and the errors of [`carry_out`].
@@ -92,7 +92,7 @@ pub fn fit_latent_in_memory<T>(
         build_seconds: around.clock.seconds() - begun,
     };
     let around = Around {
-        place: Place::Nowhere,
+        results: ResultFolder::None,
         ..around
     };
     carry_out(job, around).map(then)

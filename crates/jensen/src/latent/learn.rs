@@ -15,11 +15,11 @@ use crate::Error;
 pub struct Learning {
     /// The settings of every fit.
     pub settings: Settings,
-    /// Learn the free hyperparameters; else they stand where they start.
+    /// Whether to learn the free hyperparameters; otherwise they keep their starting values.
     pub learn: bool,
-    /// Integrate over them; else they stand where the bound is largest.
+    /// Whether to integrate over them; otherwise they maximise the bound.
     pub integrate: bool,
-    /// Searches, the first from the starting values, the others from random places around them.
+    /// Searches, the first from the starting values, the others from random points around them.
     pub starts: u32,
     /// Seed of the starting values.
     pub seed: u64,
@@ -45,22 +45,22 @@ pub struct Learnt {
     pub likelihood: Likelihood,
     /// The fit.
     pub fit: Fit,
-    /// Fits at points that stand for the hyperparameters' posterior; one where they stand.
+    /// Fits at the points of the hyperparameters' posterior; a single one without integration.
     pub points: Vec<Point>,
-    /// That posterior, where it was integrated over.
+    /// That posterior, if it was integrated over.
     pub hyper: Option<Hyperposterior>,
-    /// Why it was not, where it should have been.
+    /// The reason why it was not, if requested.
     pub kept: Option<Kept>,
-    /// How tight its bound is; `None` where the expectation itself was maximised in closed form.
+    /// How tight its bound is; `None` if the expectation itself was maximised in closed form.
     pub tightness: Option<Tightness>,
-    /// By how many standard deviations of its posterior the bound misplaces each free hyperparameter; empty where none is learnt or the
-    /// bound is the exact one.
+    /// The shift of each free hyperparameter by the bound, in standard deviations of its posterior; empty if none is
+    /// learnt or the bound is exact.
     pub misplaced: Vec<f64>,
     /// A plain model beside it.
     pub plain: Option<Comparison>,
     /// Whether hyperparameters were learnt.
     pub learnt: bool,
-    /// How the run ended.
+    /// The status at the end of the run.
     pub status: Status,
     /// Iterations of the run: of the solver, or of the search for hyperparameters.
     pub iterations: u64,
@@ -68,7 +68,7 @@ pub struct Learnt {
     pub solver_seconds: f64,
 }
 
-/// Fits a model of a table, with its free hyperparameters learnt or as they stand.
+/// Fits a model of a table, with its free hyperparameters learnt or fixed.
 ///
 /// # Errors
 /// The errors of [`jensen_latent::fit`] and [`jensen_latent::learn`].
@@ -118,7 +118,7 @@ pub fn fit_table(
     Ok(learnt)
 }
 
-/// One point that stands for all.
+/// The single point of a fit without integration.
 fn point(theta: &[f64], likelihood: Likelihood, fit: &Fit) -> Point {
     Point {
         weight: 1.0,

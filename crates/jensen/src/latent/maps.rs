@@ -10,7 +10,7 @@ use super::{Known, TableModel};
 /// Bands cover 95 % of a normal distribution.
 const BAND: f64 = 1.96;
 
-/// Most bars of a plot of effects.
+/// Largest number of bars of a plot of effects.
 const BARS: usize = 80;
 
 /// A figure and its caption.
@@ -144,15 +144,15 @@ fn bars(title: &str, names: &[String], mean: &[f64], sd: &[f64]) -> Drawn {
         .y(Axis::new("effects in order"))
         .sized(560.0, (order.len() as f64 * 7.0 + 90.0).clamp(180.0, 640.0))
         .without_legend();
-    for (place, i) in order.iter().enumerate() {
-        let y = place as f64 + 1.0;
+    for (position, i) in order.iter().enumerate() {
+        let y = position as f64 + 1.0;
         let ends = [mean[*i] - BAND * sd[*i], mean[*i] + BAND * sd[*i]];
         chart = chart.series(Series::line("", ends.map(|x| (x, y))).colour(0).width(1.0));
     }
     let points = order
         .iter()
         .enumerate()
-        .map(|(place, i)| (mean[*i], place as f64 + 1.0));
+        .map(|(position, i)| (mean[*i], position as f64 + 1.0));
     chart = chart.series(Series::scatter("", points).colour(0).width(2.2));
     let ends = match (order.first(), order.last()) {
         (Some(low), Some(high)) => format!(" Lowest: {}; highest: {}.", names[*low], names[*high]),
@@ -180,7 +180,7 @@ fn regions(
     else {
         return Vec::new();
     };
-    let places = layout(graph);
+    let positions = layout(graph);
     let draw = |what: &str, values: &[f64], signed: bool| {
         let (low, high) = values
             .iter()
@@ -198,7 +198,7 @@ fn regions(
             .sized(520.0, 520.0);
         for (a, b) in graph.edges() {
             chart = chart.series(
-                Series::line("", [places[a], places[b]])
+                Series::line("", [positions[a], positions[b]])
                     .colour(6)
                     .width(0.4)
                     .opacity(0.35),
@@ -207,7 +207,7 @@ fn regions(
         for k in 0..CLASSES {
             let own = (0..values.len())
                 .filter(|i| class(values[*i]) == k)
-                .map(|i| places[i]);
+                .map(|i| positions[i]);
             let edge = |k: usize| low + (high - low) * k as f64 / CLASSES as f64;
             let name = format!("{:.2} to {:.2}", edge(k), edge(k + 1));
             // One colour for each side of the middle, or one for all; faint to full.
@@ -232,8 +232,8 @@ fn regions(
     ]
 }
 
-/// Places for the nodes of a graph: each at the mean of its neighbours, as far as two directions that are neither level nor
-/// alike allow — the two smoothest eigenvectors of the random walk, by orthogonal iteration.
+/// Positions for the nodes of a graph: each near the mean of its neighbours, by the two smoothest non-constant
+/// eigenvectors of the random walk, from orthogonal iteration.
 fn layout(graph: &Graph) -> Vec<(f64, f64)> {
     let n = graph.nodes();
     let degree: Vec<f64> = (0..n)

@@ -15,14 +15,14 @@ const NODES: usize = 64;
 /// Groups of a calibration plot.
 const GROUPS: usize = 10;
 
-/// Observations of some rows as a fitted model sees them.
+/// Observations of some rows under a fitted model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictedRows {
     /// Mean and variance of every linear predictor, row by row.
     pub predictor: Vec<(f64, f64)>,
     /// Linear predictors of a row.
     pub times: usize,
-    /// Mean of the observation: a probability, an expected count, a mean. Of multinomial rows one a category.
+    /// Mean of the observation: a probability, an expected count, a mean. One per category for multinomial rows.
     pub mean: Vec<Vec<f64>>,
     /// The 5 % and 95 % quantiles of that mean under the posterior; NaN for multinomial rows.
     pub interval: Vec<(f64, f64)>,
@@ -32,7 +32,7 @@ pub struct PredictedRows {
     pub response: Vec<f64>,
     /// Numbers of trials.
     pub trials: Vec<f64>,
-    /// Log predictive density of each response in nats; NaN where it is unknown.
+    /// Log predictive density of each response in nats; NaN if unknown.
     pub log_density: Vec<f64>,
 }
 
@@ -48,7 +48,7 @@ pub struct Bin {
 }
 
 impl PredictedRows {
-    /// Mean log predictive density in nats an observation, where responses are known.
+    /// Mean log predictive density in nats per observation, where responses are known.
     pub fn log_predictive(&self) -> Option<f64> {
         let known: Vec<f64> = (self.log_density.iter().copied())
             .filter(|x| !x.is_nan())
@@ -112,8 +112,8 @@ impl PredictedRows {
 }
 
 /// The predictive distribution of observations whose linear predictors are these mixtures; the linear predictors of a
-/// multinomial row count as independent. Quantiles of the observation come from a normal linear predictor with the
-/// mixture's mean and variance, at the parts' mean parameters.
+/// multinomial row are treated as independent. Quantiles of the observation come from a normal linear predictor with
+/// the mixture's mean and variance, at the parts' mean parameters.
 pub fn outcome(model: &TableModel, parts: &[Part], at: &Rows) -> PredictedRows {
     let likelihood = mean_likelihood(parts);
     let times = likelihood.predictors().max(1);
@@ -122,14 +122,14 @@ pub fn outcome(model: &TableModel, parts: &[Part], at: &Rows) -> PredictedRows {
         nodes: vec![0.0],
         weights: vec![1.0],
     });
-    let cloud = Cloud::new(times);
+    let point_set = PointSet::new(times);
     let row = |row: usize| -> (Vec<f64>, (f64, f64), (f64, f64), f64) {
         let y = at.response[row];
         let none = (f64::NAN, f64::NAN);
         if model.likelihood().predictors() != 1 {
             let mut probabilities = vec![0.0; times + 1];
             for part in parts {
-                let own = cloud.probabilities(&part.moments[row * times..(row + 1) * times]);
+                let own = point_set.probabilities(&part.moments[row * times..(row + 1) * times]);
                 let each = probabilities.iter_mut().zip(own);
                 each.for_each(|(sum, p)| *sum += part.weight * p);
             }
@@ -206,17 +206,17 @@ pub(super) fn mean_likelihood(parts: &[Part]) -> Likelihood {
     likelihood.with_values(&values)
 }
 
-/// The outcome of the rows that a model was fitted to, whose linear predictors are these.
+/// The outcome of the fitted rows, with these linear predictors.
 pub fn fitted(model: &TableModel, predictors: &[Part]) -> PredictedRows {
     outcome(model, predictors, model.observed())
 }
 
 /// Points of a standard normal distribution in several dimensions, for probabilities of categories.
-struct Cloud {
+struct PointSet {
     points: Vec<Vec<f64>>,
 }
 
-impl Cloud {
+impl PointSet {
     fn new(dimensions: usize) -> Self {
         let count = if dimensions > 1 { 2048 } else { 0 };
         let normal = |u: f64| inv_phi(u.clamp(1e-9, 1.0 - 1e-9));

@@ -16,7 +16,7 @@ use crate::Error;
 /// Prior variance of a plain model's effects: next to flat, as responses and columns have unit variance.
 const FLAT: f64 = 1000.0;
 
-/// Most numbers of a linear model's columns.
+/// Largest number of values in a linear model's columns.
 const MOST: usize = 10_000_000;
 
 /// The probability with which a right fit may be refused, shared between the two plain models.
@@ -29,7 +29,7 @@ pub struct Comparison {
     pub model: String,
     /// Its mean log predictive density of an observation given the others, in nats.
     pub plain: f64,
-    /// That of the fit.
+    /// The value of the fit.
     pub own: f64,
     /// The standard error of their difference.
     pub error: f64,
@@ -42,11 +42,13 @@ pub struct Comparison {
 impl Comparison {
     /// Whether the fit predicts worse by more than chance, and by more than columns without an effect cost.
     ///
-    /// Two bounds on chance have to be passed. Under a right model the ratio of another's density of all observations to its own has
-    /// expectation 1, so that it is above 1/p with probability p at most (Markov's inequality); the sums of what is predicted of each
-    /// observation stand for both. And differences of observations have a standard error, which alone is too small where both models
-    /// predict alike (Sivula, Magnusson, Matamoros and Vehtari 2020): of 200 tables drawn from walks of second order it refused 6. A column without an effect gains half a χ² of one degree of freedom in the fit to the observations, and the
-    /// correction for overfitting takes one nat (Akaike 1974): it costs one nat in all at most.
+    /// Two bounds on chance have to be passed. Under the right model, the ratio of another model's density of all
+    /// observations to its own has expectation 1, so it exceeds 1/p with probability at most p (Markov's inequality).
+    /// The sums of the predictive densities of the observations estimate both. The sum of differences has a standard
+    /// error, but it alone is too small if both models predict alike (Sivula, Magnusson, Matamoros and Vehtari 2020):
+    /// of 200 tables drawn from second-order walks it rejected 6. A column without an effect gains half a χ² with one
+    /// degree of freedom in the fit, and the correction for overfitting is one nat (Akaike 1974), so it costs at most
+    /// one nat.
     pub fn is_worse(&self) -> bool {
         let behind = self.plain - self.own;
         let share = CHANCE / 2.0;
@@ -74,8 +76,8 @@ impl Prior for Given {
     }
 }
 
-/// Compares a fit with the better of an intercept alone and a linear model of the columns that its prior reads; `None` where
-/// observations are categories, or no plain model can be fitted.
+/// Compares a fit with the better of an intercept alone and a linear model of the columns that its prior reads; `None`
+/// if observations are categories, or no plain model can be fitted.
 ///
 /// # Errors
 /// A column cannot be read.
@@ -134,7 +136,7 @@ pub(super) fn compare(
     }))
 }
 
-/// The scores of a plain model with this design; `None` where it cannot be fitted.
+/// The scores of a plain model with this design; `None` if it cannot be fitted.
 fn score(model: &TableModel, at: &LatentModel, design: Dense) -> Option<Vec<f64>> {
     let prior = Given(Structure {
         mean: vec![0.0; design.cols],

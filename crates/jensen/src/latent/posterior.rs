@@ -13,11 +13,11 @@ pub struct Part {
     pub weight: f64,
     /// The likelihood with its parameters there.
     pub likelihood: Likelihood,
-    /// Means and variances of what is asked for.
+    /// Means and variances of the requested quantities.
     pub moments: Vec<(f64, f64)>,
 }
 
-/// Mean and variance of a mixture at one place.
+/// Mean and variance of a mixture at one point.
 pub(super) fn moments(parts: &[Part], at: usize) -> (f64, f64) {
     let mean: f64 = parts.iter().map(|p| p.weight * p.moments[at].0).sum();
     let spread = |p: &Part| {
@@ -27,7 +27,7 @@ pub(super) fn moments(parts: &[Part], at: usize) -> (f64, f64) {
     (mean, parts.iter().map(spread).sum())
 }
 
-/// A quantile of a mixture at one place.
+/// A quantile of a mixture at one point.
 pub(super) fn quantile(parts: &[Part], at: usize, p: f64) -> f64 {
     let weights: Vec<f64> = parts.iter().map(|part| part.weight).collect();
     let means: Vec<f64> = parts.iter().map(|part| part.moments[at].0).collect();
@@ -37,7 +37,7 @@ pub(super) fn quantile(parts: &[Part], at: usize, p: f64) -> f64 {
     mixture_quantile(&weights, &means, &sds, p)
 }
 
-/// What a fit says of its latent variables and linear predictors.
+/// The posterior of latent variables and linear predictors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
     /// Latent variables.
@@ -50,7 +50,7 @@ impl Known {
     /// Of a fit.
     ///
     /// # Errors
-    /// What [`jensen_latent::read`] refuses.
+    /// Errors of [`jensen_latent::read`].
     pub fn of(model: &TableModel, learnt: &Learnt) -> Result<Self, Error> {
         let readout = model.readout();
         let (mut latents, mut predictors) = (Vec::new(), Vec::new());
@@ -78,11 +78,11 @@ impl Known {
     }
 }
 
-/// The linear predictors of rows of another table, offsets and effects of rows and groups unknown so far included, and what the
-/// rows observe.
+/// The linear predictors of rows of another table, with offsets and effects of rows and groups not seen by the fit, and
+/// the observations of the rows.
 ///
 /// # Errors
-/// What [`jensen_latent::predict`] refuses, and a row outside of the prior.
+/// The errors of [`jensen_latent::predict`], and a row outside of the prior.
 pub fn posterior_at(
     model: &TableModel,
     stored: &Stored,

@@ -13,12 +13,12 @@ use crate::job;
 /// Rows of the page's table; all are in `fit.json`.
 const ROWS: usize = 200;
 
-/// What a run recorded, against iterations.
+/// The records of a run, against iterations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
     /// The bound.
     pub bound: Vec<(f64, f64)>,
-    /// The duality gap, where there is one.
+    /// The duality gap, if there is one.
     pub gap: Vec<(f64, f64)>,
 }
 
@@ -105,10 +105,10 @@ fn calibration(outcome: &PredictedRows) -> Option<Exhibit> {
     })
 }
 
-/// Most data points of a picture.
+/// Largest number of data points of a picture.
 const POINTS: usize = 3000;
 
-/// The data with what the model says of them, where that is a curve over one column.
+/// The data with the fitted curve, if the model is a curve over one column.
 fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
     let (column, x) = model.only_input().filter(|_| outcome.times == 1)?;
     let (likelihood, seen) = (model.likelihood(), model.observed());
@@ -161,11 +161,11 @@ fn data(model: &TableModel, outcome: &PredictedRows) -> Option<Exhibit> {
 pub struct Page<'a> {
     /// The model.
     pub model: &'a TableModel,
-    /// What is known of latent variables and linear predictors.
+    /// The posterior of latent variables and linear predictors.
     pub known: &'a Known,
     /// The fit in numbers.
     pub summary: &'a LatentSummary,
-    /// What the run recorded.
+    /// The records of the run.
     pub curve: &'a Curve,
     /// The fitted observations.
     pub outcome: &'a PredictedRows,
@@ -262,7 +262,7 @@ fn parameters(summary: &LatentSummary) -> Option<Exhibit> {
     })
 }
 
-/// Maps, calibration, the run, and numbers: those that there is something for.
+/// Maps, calibration, the run, and tables: the sections with content.
 fn sections(page: &Page<'_>) -> Vec<Section> {
     let maps = Exhibit {
         heading: "Posterior of the latent variables".to_owned(),

@@ -1,21 +1,21 @@
-//! What the user asks for, in words.
+//! The user's request, as text.
 
 use jensen_latent::prior::{Distribution, Spec};
-use jensen_latent::{Density, Likelihood, SiteBound, Size};
+use jensen_latent::{Likelihood, PriorDensity, SiteBound, Size};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
 /// A latent Gaussian model of a table, as the user names it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Request {
+pub struct LatentSpec {
     /// The prior, as in `gp(rbf, lengthscale=2.7)`.
     pub prior: String,
     /// The likelihood, as in `gaussian(variance=0.1)`; parameters that are not given start at their defaults and are learnt.
     pub likelihood: String,
     /// The bound; the likelihood's first where absent.
     pub bound: Option<String>,
-    /// The column that is modelled; the last where absent.
+    /// The response column; the last by default.
     pub response: Option<String>,
     /// The column of exposures.
     pub exposure: Option<String>,
@@ -23,16 +23,16 @@ pub struct Request {
     pub trials: Option<String>,
     /// The column that is added to the linear predictor.
     pub offset: Option<String>,
-    /// Whether responses and columns are taken as they are, not measured by their means and standard deviations.
+    /// Whether responses and columns are used without centring and scaling.
     #[serde(default)]
     pub unscaled: bool,
 }
 
-impl Request {
+impl LatentSpec {
     /// The bound, or the likelihood's own first.
     ///
     /// # Errors
-    /// There is no such bound, or it is not offered for the likelihood.
+    /// There is no such bound, or it is not available for the likelihood.
     pub fn bound(&self, likelihood: Likelihood) -> Result<SiteBound, Error> {
         let offered = likelihood.bounds();
         let Some(name) = &self.bound else {
@@ -50,7 +50,7 @@ impl Request {
     }
 }
 
-impl Request {
+impl LatentSpec {
     /// Refuses columns that the likelihood has no use for.
     ///
     /// # Errors
@@ -80,20 +80,20 @@ impl Request {
     }
 }
 
-/// A likelihood as it was written, in the units of the table's response.
+/// A parsed likelihood, in the units of the table's response.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
-    /// With the given values, others at their usual ones.
+pub(super) struct Parsed {
+    /// With the given values, and defaults for the others.
     pub(super) likelihood: Likelihood,
-    /// Which parameters are learnt.
+    /// The parameters that are learnt.
     pub(super) free: Vec<bool>,
-    /// Which have a given value.
+    /// The parameters with a given value.
     given: Vec<bool>,
     /// Priors that were given.
     priors: Vec<Option<Distribution>>,
 }
 
-impl Told {
+impl Parsed {
     /// The likelihood of responses that are measured in `scale`: given values are in the table's units, usual ones in these.
     pub(super) fn measured(&self, likelihood: Likelihood, scale: f64) -> Likelihood {
         let values = self.likelihood.values();
@@ -108,7 +108,7 @@ impl Told {
     }
 
     /// The prior of parameter `k` of such a likelihood.
-    pub(super) fn density(&self, k: usize, scale: f64) -> Density {
+    pub(super) fn density(&self, k: usize, scale: f64) -> PriorDensity {
         match &self.priors[k] {
             None => self.likelihood.prior_of(k).clone(),
             Some(given) => given.density(
@@ -125,12 +125,12 @@ impl Told {
 /// # Errors
 /// There is no such likelihood or parameter, or a value is not positive.
 pub fn parse_likelihood(text: &str) -> Result<(Likelihood, Vec<bool>), Error> {
-    let told = read_likelihood(text)?;
-    Ok((told.likelihood, told.free))
+    let parsed = read_likelihood(text)?;
+    Ok((parsed.likelihood, parsed.free))
 }
 
 /// Reads a likelihood with the priors of its parameters.
-pub(super) fn read_likelihood(text: &str) -> Result<Told, Error> {
+pub(super) fn read_likelihood(text: &str) -> Result<Parsed, Error> {
     let failed = |message: String| Error::Input(format!("likelihood `{text}`: {message}"));
     let fail = |message: String| Err(failed(message));
     let spec = match Spec::parse(text) {
@@ -186,7 +186,7 @@ pub(super) fn read_likelihood(text: &str) -> Result<Told, Error> {
             None => return fail(format!("`{}` must be a positive number", named.key.text)),
         }
     }
-    Ok(Told {
+    Ok(Parsed {
         likelihood: likelihood.with_values(&values),
         free,
         given,

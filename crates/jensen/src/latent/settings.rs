@@ -1,10 +1,10 @@
-//! What a fit is told, with its defaults.
+//! The settings of a fit, with their defaults.
 
 use jensen_latent::{Settings, Solver};
 use jensen_run::Budget;
 use serde::{Deserialize, Serialize};
 
-use super::{Learning, Request};
+use super::{LatentSpec, Learning};
 use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
@@ -24,7 +24,7 @@ fn likelihood_help() -> String {
     )
 }
 
-/// What a fit is told; absent settings have defaults.
+/// The settings of a fit, with their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -75,7 +75,7 @@ pub struct LatentRequest {
     /// Fix hyperparameters at their starting values instead of learning them
     #[cfg_attr(feature = "clap", arg(long, help_heading = "Method"))]
     pub fixed: bool,
-    /// What becomes of free hyperparameters: integrate, or point, which maximises the bound over them [default:
+    /// Treatment of free hyperparameters: integrate, or point, which maximises the bound over them [default:
     /// integrate]
     #[cfg_attr(feature = "clap", arg(long, value_name = "H", value_parser = ["integrate", "point"], conflicts_with = "fixed", help_heading = "Method"))]
     pub hyperparameters: Option<String>,
@@ -123,8 +123,8 @@ fn parse_solver(text: &str) -> Result<String, String> {
 
 impl LatentRequest {
     /// The request.
-    pub fn request(&self) -> Request {
-        Request {
+    pub fn request(&self) -> LatentSpec {
+        LatentSpec {
             prior: self.prior.clone().unwrap_or_default(),
             likelihood: self.likelihood.clone().unwrap_or_default(),
             bound: self.bound.clone(),
@@ -148,7 +148,7 @@ impl LatentRequest {
         }
     }
 
-    /// How hyperparameters are treated.
+    /// The treatment of hyperparameters.
     pub fn learning(&self) -> Learning {
         Learning {
             settings: self.settings(),
@@ -159,7 +159,7 @@ impl LatentRequest {
         }
     }
 
-    /// How long a run may be.
+    /// The budget of a run.
     pub(super) fn budget(&self) -> Budget {
         Budget {
             max_seconds: self.max_seconds,
@@ -167,7 +167,7 @@ impl LatentRequest {
         }
     }
 
-    /// Settings that would be ignored are mistakes.
+    /// Settings that would be ignored are errors.
     ///
     /// # Errors
     /// There is one.

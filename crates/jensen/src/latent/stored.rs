@@ -1,4 +1,4 @@
-//! A fit as it is kept on disk.
+//! A fit in its stored form.
 
 use jensen_latent::{Likelihood, Warm};
 use jensen_run::{Archive, ArchiveError, Checkpoint, Identity, Snapshot};
@@ -9,10 +9,11 @@ use crate::Error;
 /// Name of the algorithm in the file's header.
 const ALGORITHM: &str = "latent";
 
-/// What is needed to predict with a fit beside its request and its table: points of the hyperparameters with the dual's solutions.
+/// The data needed to predict with a fit, besides its request and its table: points of the hyperparameters with the
+/// dual solutions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
-    /// Points that stand for the hyperparameters' posterior.
+    /// Points of the hyperparameters' posterior.
     pub points: Vec<StoredPoint>,
 }
 
@@ -30,7 +31,7 @@ pub struct StoredPoint {
 }
 
 impl Stored {
-    /// What is kept of a fit.
+    /// The stored part of a fit.
     pub fn new(learnt: &Learnt) -> Self {
         let points = learnt.points.iter().map(|point| StoredPoint {
             weight: point.weight,

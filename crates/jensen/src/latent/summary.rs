@@ -11,7 +11,7 @@ use super::posterior::{Part, moments, quantile};
 use super::{Known, Learnt, TableModel};
 use crate::job::{Evidence, Judgement, Work};
 
-/// Most latent variables of a part that are listed.
+/// Largest number of listed latent variables of a part.
 const LISTED: usize = 1000;
 
 /// A hyperparameter and its value.
@@ -19,7 +19,7 @@ const LISTED: usize = 1000;
 pub struct Hyperparameter {
     /// `gp.lengthscale`, `likelihood.variance`, ….
     pub name: String,
-    /// Its value; the median where it was integrated over.
+    /// Its value; the median if it was integrated over.
     pub value: f64,
     /// Learnt; fixed or at its start where not.
     pub learnt: bool,
@@ -35,7 +35,7 @@ pub struct Hyperparameter {
     /// The 95 % quantile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q95: Option<f64>,
-    /// By how many of its standard deviations the exact bound would move it; absent where the bound is that one.
+    /// The shift by the exact bound, in its standard deviations; absent if the bound is exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misplaced: Option<f64>,
 }
@@ -55,14 +55,14 @@ pub struct LatentSeconds {
 /// `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatentSummary {
-    /// How the run ended and what speaks against it; `converged` where the gap, or the estimated improvement, is below the
-    /// tolerance, hyperparameters included where they were learnt.
+    /// The end of the run and the reasons against its result; `converged` where the gap, or the estimated improvement,
+    /// is below the tolerance, hyperparameters included where they were learnt.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// The lower bound on log p(y) at the hyperparameters' mode in nats, all constants kept.
+    /// The lower bound on log p(y) at the hyperparameters' mode in nats, with all constants.
     #[serde(deserialize_with = "null_is_nan")]
     pub bound: f64,
-    /// How much it could still rise at these hyperparameters, by the dual; `null` where there is no convex dual.
+    /// How much it could still rise at these hyperparameters, by the dual; `null` without a convex dual.
     pub gap: Option<f64>,
     /// Seconds in the solver.
     pub solver_seconds: f64,
@@ -75,15 +75,15 @@ pub struct LatentSummary {
     pub solver: String,
     /// The likelihood.
     pub likelihood: String,
-    /// The prior as it was given.
+    /// The prior as given.
     pub prior: String,
     /// Observations.
     pub observations: usize,
     /// Latent variables.
     pub dim: usize,
-    /// Iterations of the solver, those on the way to the hyperparameters included.
+    /// Iterations of the solver, including those of the search for hyperparameters.
     pub iterations: u64,
-    /// Where the time went.
+    /// Seconds by stage.
     pub seconds: LatentSeconds,
     /// Seed of the run; restarts use it.
     pub seed: u64,
@@ -100,7 +100,7 @@ pub struct LatentSummary {
     /// Nats an observation by which that expectation is uncertain, by quadrature.
     #[serde(default)]
     pub slack_error: Option<f64>,
-    /// Standard deviations of the linear predictors over those that the exact expectation leads to: the median ratio.
+    /// Ratio of the standard deviations of the linear predictors to those of the exact expectation: the median.
     #[serde(default)]
     pub sd_ratio: Option<f64>,
     /// The bound integrated over the hyperparameters, where they were.
@@ -109,7 +109,7 @@ pub struct LatentSummary {
     /// How far another rule of integration has it.
     #[serde(default)]
     pub evidence_error: Option<f64>,
-    /// A plain model beside the fit: nats an observation, each predicted from the others.
+    /// A plain model beside the fit: nats per observation, each predicted from the others.
     #[serde(default)]
     pub plain: Option<Comparison>,
 }
@@ -124,11 +124,11 @@ pub struct Made<'a> {
     pub model: &'a TableModel,
     /// The fit.
     pub learnt: &'a Learnt,
-    /// What it says.
+    /// Its text.
     pub known: &'a Known,
     /// The settings of the solver.
     pub settings: Settings,
-    /// Where the time went.
+    /// Seconds by stage.
     pub seconds: LatentSeconds,
     /// The seed.
     pub seed: u64,
@@ -137,11 +137,11 @@ pub struct Made<'a> {
 /// A mixture as a row of the table.
 fn row(name: String, parts: &[Part], at: usize) -> ParameterSummary {
     let (mean, variance) = moments(parts, at);
-    let places = [0.05, 0.5, 0.95].map(|p| quantile(parts, at, p));
-    ParameterSummary::of(name, mean, variance.sqrt(), places)
+    let quantiles = [0.05, 0.5, 0.95].map(|p| quantile(parts, at, p));
+    ParameterSummary::of(name, mean, variance.sqrt(), quantiles)
 }
 
-/// What the latent variables of a part are called, in order.
+/// Names of the latent variables of a part, in order.
 pub(super) fn labels(piece: &Piece) -> Vec<String> {
     let count = piece.latents.len();
     let numbered = || {
@@ -204,7 +204,7 @@ fn parameters(made: &Made<'_>) -> Vec<ParameterSummary> {
     rows
 }
 
-/// What speaks against a bound, for all that it is at its maximum.
+/// The reasons against a bound at its maximum.
 fn looseness(made: &Made<'_>) -> Vec<Reason> {
     let Some(tightness) = made.learnt.tightness else {
         return Vec::new();
@@ -249,7 +249,7 @@ fn looseness(made: &Made<'_>) -> Vec<Reason> {
     reasons
 }
 
-/// What speaks against a fit beside a plain model.
+/// The reasons to distrust a fit that follow from the comparison with a plain model.
 fn behind(made: &Made<'_>) -> Option<Reason> {
     let plain = made
         .learnt
@@ -265,7 +265,7 @@ fn behind(made: &Made<'_>) -> Option<Reason> {
     ))
 }
 
-/// What a fit shows of itself.
+/// The evidence of a fit.
 pub fn evidence(made: &Made<'_>) -> Evidence {
     let (model, learnt, fit) = (made.model, made.learnt, &made.learnt.fit);
     let settings = model.settings();
@@ -338,15 +338,15 @@ fn hyperparameters(made: &Made<'_>) -> Vec<Hyperparameter> {
         let marginal = if setting.free { marginals.next() } else { None };
         let unit = setting.unit;
         let moments = marginal.map(|m| m.moments());
-        let place = |p: f64| marginal.map(|m| unit * m.quantile(p));
+        let quantile = |p: f64| marginal.map(|m| unit * m.quantile(p));
         Hyperparameter {
             name: setting.name.clone(),
-            value: place(0.5).unwrap_or(unit * mode),
+            value: quantile(0.5).unwrap_or(unit * mode),
             learnt: learnt.learnt && setting.free,
             mean: moments.map(|(mean, _)| unit * mean),
             sd: moments.map(|(_, sd)| unit * sd),
-            q05: place(0.05),
-            q95: place(0.95),
+            q05: quantile(0.05),
+            q95: quantile(0.95),
             misplaced: if setting.free { misplaced.next() } else { None },
         }
     });

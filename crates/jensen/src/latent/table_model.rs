@@ -1,4 +1,4 @@
-//! A request on a table: which rows are observed, what they read of the latent variables, and predictions for other tables.
+//! A request on a table: the observed rows, their design, and predictions for other tables.
 
 use jensen_data::{Cells, Table};
 use jensen_latent::prior::{
@@ -6,31 +6,31 @@ use jensen_latent::prior::{
     replicate_covariance, replicate_design, replicate_query,
 };
 use jensen_latent::{
-    Dense, Density, Design, LatentModel, Likelihood, Observations, Parameter, Prior, Query, Range,
-    Readout, Response, Sensitivity, SiteBound, Structure,
+    Dense, Design, LatentModel, Likelihood, Observations, Parameter, Prior, PriorDensity, Query,
+    Range, Readout, Response, Sensitivity, SiteBound, Structure,
 };
 
-use super::request::{Told, read_likelihood};
+use super::request::{Parsed, read_likelihood};
 use super::units::Measure;
 use super::view::{Files, View};
-use super::{Learning, Request};
+use super::{LatentSpec, Learning};
 use crate::Error;
 
 /// Bytes of the process before a fit, measured.
 const PROCESS: u64 = 32 << 20;
 
-/// Square matrices of a Gaussian process's size that a fit holds at once, measured: with hyperparameters as they stand and learnt, each
-/// without and with rows that share an input.
+/// Number of square matrices of a Gaussian process's size that a fit holds at once, measured: with fixed and learnt
+/// hyperparameters, each without and with rows that share an input.
 const MATRICES: [[u64; 2]; 2] = [[5, 7], [9, 14]];
 
-/// Observations of rows of a table, as far as it has them, in the table's units.
+/// Observations of rows of a table, if it has them, in the table's units.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
     /// Offset of each linear predictor.
     pub offset: Vec<f64>,
-    /// Exposure of each row, 1 where the model has none.
+    /// Exposure of each row, 1 if the model has none.
     pub exposure: Vec<f64>,
-    /// Trials of each row, 1 where the model has none.
+    /// Trials of each row, 1 if the model has none.
     pub trials: Vec<f64>,
     /// Responses where the table has them, NaN where not.
     pub response: Vec<f64>,
@@ -38,22 +38,22 @@ pub struct Rows {
 
 /// A latent Gaussian model of a table.
 pub struct TableModel {
-    /// As the model measures responses.
+    /// In the units of the model.
     likelihood: Likelihood,
-    told: Told,
+    parsed: Parsed,
     bound: SiteBound,
     assembled: Assembled,
     measure: Measure,
-    /// As the model measures them.
+    /// In the units of the model.
     observations: Observations,
-    /// As the table has them.
+    /// In the units of the table.
     observed: Rows,
     /// The observed rows of the table.
     rows: Vec<usize>,
     /// Words of the response, in the order of their codes.
     levels: Option<Vec<String>>,
     response: String,
-    request: Request,
+    request: LatentSpec,
     notes: Vec<String>,
     /// Inputs of Gaussian processes and fields on a single column.
     inputs: Vec<(String, Vec<f64>)>,
@@ -67,10 +67,10 @@ impl TableModel {
     /// # Errors
     /// The prior or the likelihood cannot be read, columns or files are missing, values are missing or outside the likelihood's
     /// domain. Rows without a response are left out of the fit.
-    pub fn new(request: &Request, table: &Table, files: &dyn Files) -> Result<Self, Error> {
+    pub fn new(request: &LatentSpec, table: &Table, files: &dyn Files) -> Result<Self, Error> {
         let spec = Spec::parse(&request.prior).map_err(|e| Error::Input(e.to_string()))?;
-        let told = read_likelihood(&request.likelihood)?;
-        let mut likelihood = told.likelihood;
+        let parsed = read_likelihood(&request.likelihood)?;
+        let mut likelihood = parsed.likelihood;
         request.check_columns(likelihood)?;
         let last = table.columns().last().map(|c| c.name.clone());
         let response = match request.response.clone().or(last) {
@@ -128,7 +128,7 @@ impl TableModel {
         };
         let assembled = assemble(&spec, &view, &rows, measure.units)
             .map_err(|e| Error::Input(e.to_string()))?;
-        likelihood = told.measured(likelihood, measure.scale);
+        likelihood = parsed.measured(likelihood, measure.scale);
         let observations = measure.inside(&given);
         let observed_rows = Rows {
             offset: (given.offset.clone())
@@ -151,7 +151,7 @@ impl TableModel {
         }
         Ok(Self {
             likelihood,
-            told,
+            parsed,
             bound,
             assembled,
             measure,
@@ -178,7 +178,7 @@ impl TableModel {
     }
 
     /// The request.
-    pub fn request(&self) -> &Request {
+    pub fn request(&self) -> &LatentSpec {
         &self.request
     }
 
@@ -187,7 +187,7 @@ impl TableModel {
         &self.response
     }
 
-    /// The words that stand for the codes 0, 1, … of the response, where it holds words.
+    /// The words for the codes 0, 1, … of the response, if it contains words.
     pub fn levels(&self) -> Option<&[String]> {
         self.levels.as_deref()
     }
@@ -253,8 +253,9 @@ impl TableModel {
         self.assembled.process_size() * self.likelihood.predictors()
     }
 
-    /// Bytes that a fit takes, with the process and the table: of the model, and of the fits that stand for the posterior of
-    /// hyperparameters, each with means and variances of latent variables and predictors and what results are made from.
+    /// Bytes of a fit, including the process and the table: of the model, and of the fits at the points of the
+    /// hyperparameters' posterior, each with means and variances of latent variables and predictors and the inputs of
+    /// the results.
     ///
     /// # Errors
     /// The prior has no structure at its start.
@@ -287,7 +288,7 @@ impl TableModel {
         &self.notes
     }
 
-    /// All hyperparameters, the prior's first, then the likelihood's; those that are fixed included.
+    /// All hyperparameters, first the prior's, then the likelihood's, including fixed ones.
     pub fn settings(&self) -> Vec<Setting> {
         let mut settings = self.assembled.settings();
         let likelihood = self.likelihood;
@@ -296,9 +297,9 @@ impl TableModel {
             settings.push(Setting {
                 name: format!("likelihood.{name}"),
                 value,
-                free: self.told.free[k],
+                free: self.parsed.free[k],
                 range: Range::Positive,
-                density: self.told.density(k, self.measure.scale),
+                density: self.parsed.density(k, self.measure.scale),
                 unit: likelihood.unit_of(k, self.measure.scale),
             });
         }
@@ -306,9 +307,9 @@ impl TableModel {
     }
 
     /// The likelihood's free parameters by number, with their priors.
-    pub fn free_likelihood(&self) -> Vec<(usize, Density)> {
-        let free = (0..self.told.free.len()).filter(|k| self.told.free[*k]);
-        free.map(|k| (k, self.told.density(k, self.measure.scale)))
+    pub fn free_likelihood(&self) -> Vec<(usize, PriorDensity)> {
+        let free = (0..self.parsed.free.len()).filter(|k| self.parsed.free[*k]);
+        free.map(|k| (k, self.parsed.density(k, self.measure.scale)))
             .collect()
     }
 
@@ -332,7 +333,7 @@ impl TableModel {
         super::units::readout(&self.assembled, &self.measure, self.likelihood.predictors())
     }
 
-    /// Where the prior's free hyperparameters start.
+    /// The starting values of the prior's free hyperparameters.
     pub fn start(&self) -> Vec<f64> {
         Prior::parameters(self).iter().map(|p| p.start).collect()
     }
@@ -351,7 +352,8 @@ impl TableModel {
         })
     }
 
-    /// Where the posterior at θ is to be read for some rows of a table, and the effects of rows and groups unknown so far.
+    /// The query of the posterior at θ for some rows of a table, and the effects of rows and groups not seen by the
+    /// fit.
     ///
     /// # Errors
     /// A column of the prior is missing, or a row lies outside of it.
@@ -371,7 +373,7 @@ impl TableModel {
         Ok((replicate_query(query, self.likelihood.predictors()), fresh))
     }
 
-    /// What some rows of a table observe; exposures and trials that the table does not have count as 1.
+    /// The observations of some rows of a table; missing exposures and trials count as 1.
     ///
     /// # Errors
     /// A column has no number in one of them.
@@ -412,7 +414,7 @@ impl TableModel {
         Ok(one.map(|one| replicate_covariance(&one, self.likelihood.predictors())))
     }
 
-    /// The responses of rows of another table, NaN where there are none.
+    /// The responses of rows of another table, NaN if missing.
     fn known_responses(&self, table: &Table, rows: &[usize]) -> Result<Vec<f64>, Error> {
         let Ok(column) = table.column(&self.response) else {
             return Ok(vec![f64::NAN; rows.len()]);
@@ -458,7 +460,7 @@ impl TableModel {
     }
 }
 
-/// One number a predictor of each row's.
+/// One number per predictor of each row's.
 fn each(list: &[f64], times: usize) -> Vec<f64> {
     let repeated = list.iter().flat_map(|x| std::iter::repeat_n(*x, times));
     repeated.collect()
@@ -501,7 +503,7 @@ fn check_responses(
 }
 
 /// Columns with a part of their own.
-fn taken(response: &str, request: &Request, spec: &Spec) -> Vec<String> {
+fn taken(response: &str, request: &LatentSpec, spec: &Spec) -> Vec<String> {
     let mut taken = named_columns(spec);
     taken.push(response.to_owned());
     for name in [&request.exposure, &request.trials, &request.offset] {
@@ -510,7 +512,7 @@ fn taken(response: &str, request: &Request, spec: &Spec) -> Vec<String> {
     taken
 }
 
-/// A column in some rows, none missing.
+/// A column in some rows, without missing values.
 fn observed(table: &Table, name: &str, rows: &[usize]) -> Result<Vec<f64>, Error> {
     let all = table.numbers(name)?;
     rows.iter()
@@ -539,7 +541,7 @@ fn responses(
         _ => return Ok((column.numbers()?.to_vec(), None)),
     };
     if let (Cells::Numbers(numbers), Some(_)) = (&column.cells, wanted) {
-        // Labels −1 and 1 are told apart like two words.
+        // Labels −1 and 1 are distinguished like two words.
         let signs = numbers.iter().all(|x| x.is_nan() || x.abs() == 1.0);
         if !(signs && numbers.contains(&-1.0)) {
             return Ok((numbers.clone(), None));

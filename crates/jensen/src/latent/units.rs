@@ -1,14 +1,15 @@
 //! How a model measures a table's response and columns, and the way back.
 //!
-//! Defaults are meant for responses with a standard deviation of 1 and columns likewise. So responses with a law of location and scale
-//! are fitted as (y − centre)/scale, and covariates in standard deviations from their means; what is reported is in the table's
-//! units, and a bound is that of the responses as they are, by the logarithm of the scale a row.
+//! Defaults are meant for responses with a standard deviation of 1 and columns likewise. So responses with a
+//! location-scale likelihood are fitted as (y − centre)/scale, and covariates in standard deviations from their means.
+//! Results are in the table's units, and a bound is that of the original responses, by the logarithm of the scale per
+//! row.
 
 use jensen_latent::prior::{Assembled, Level, Reader, Spec, Units};
 use jensen_latent::{Likelihood, Move, Observations, Readout};
 use jensen_math::sum::pairwise_sum;
 
-/// What a response of 0 and of 1 is in the table's units, and how columns are measured.
+/// The responses in the table's units that equal 0 and 1 in the model, and the units of columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measure {
     pub(super) centre: f64,
@@ -17,7 +18,8 @@ pub(super) struct Measure {
 }
 
 impl Measure {
-    /// Of the fitted rows. Without a part that takes a shift up, as for a regression through the origin, nothing is shifted.
+    /// Computed from the fitted rows. Without a part that absorbs a shift, as for a regression through the origin,
+    /// nothing is centred.
     pub(super) fn of(
         data: &Observations,
         likelihood: Likelihood,
@@ -82,7 +84,7 @@ impl Measure {
         )
     }
 
-    /// What the user is told.
+    /// The units in the output.
     pub(super) fn note(&self, response: &str, assembled: &Assembled) -> Option<String> {
         let columns = assembled.covariates().len();
         let mut said = Vec::new();
@@ -119,8 +121,8 @@ impl Measure {
     }
 }
 
-/// The latent variables in the table's units: effects of covariates by their own unit, levels at the origin of all columns, and fields
-/// whose level another part has adding up to zero.
+/// The latent variables in the table's units: effects of covariates by their own unit, levels at the origin of all
+/// columns, and fields that add up to zero if another part has their level.
 pub(super) fn readout(assembled: &Assembled, measure: &Measure, times: usize) -> Readout {
     let pieces = assembled.pieces();
     let latents = pieces.last().map_or(0, |p| p.latents.end);

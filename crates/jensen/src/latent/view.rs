@@ -1,4 +1,4 @@
-//! A table as a specification sees it, with the files that the specification names.
+//! The view of a table by a specification, with the files that the specification names.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use jensen_data::{Adjacency, Cells, Symmetric, Table};
 use jensen_latent::prior::{Graph, Inputs, Source};
 use jensen_latent::{Dense, Sparse};
 
-/// Files that a prior names: read by the caller, who knows where they are.
+/// Files that a prior names; the caller, who knows their location, reads them.
 pub trait Files {
     /// A graph of regions.
     ///
@@ -27,11 +27,11 @@ pub trait Files {
     fn table(&self, file: &str) -> Result<Table, String>;
 }
 
-/// A table as a specification sees it.
+/// The view of a table by a specification.
 pub(super) struct View<'a> {
     pub(super) table: &'a Table,
     pub(super) files: &'a dyn Files,
-    /// Columns that are no inputs.
+    /// Columns that are not inputs.
     pub(super) taken: &'a [String],
 }
 

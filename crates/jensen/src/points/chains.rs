@@ -30,7 +30,7 @@ pub const HMM: &str = "hmm";
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct ChainsRequest {
-    /// The table, a row a step (may be left out with --resume)
+    /// The table, a row per step (may be left out with --resume)
     #[cfg_attr(feature = "clap", arg(required_unless_present = "resume"))]
     pub data: Option<PathBuf>,
     /// Number of states, or a range such as 1..6 from which the bound chooses
@@ -51,7 +51,7 @@ pub struct ChainsRequest {
         arg(long, value_name = "COLUMN", help_heading = "Model")
     )]
     pub sequence: Option<String>,
-    /// What a state emits [default: gaussian]
+    /// Density of an emission [default: gaussian]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "KIND", value_enum, help_heading = "Model")
@@ -171,7 +171,8 @@ pub struct Sequences {
 }
 
 impl Sequences {
-    /// The rows of a table, apart by the values of a column where one is named; sequences stand as their first rows do.
+    /// The rows of a table, grouped by the values of a column if one is named; sequences are ordered by their first
+    /// rows.
     ///
     /// # Errors
     /// There is no such column, or one of its values is missing; and the errors of [`Points::of_table`].
@@ -241,7 +242,7 @@ impl Sequences {
     }
 }
 
-/// Most states of a chain, whose transitions are as many squared.
+/// Largest number of states of a chain, which has the square of that number of transitions.
 const STATES: u64 = 10_000;
 
 /// Dirichlet parameter of multinomial emissions unless said otherwise, and of binary ones.
@@ -260,7 +261,7 @@ fn shape(request: &ChainsRequest, points: &Points) -> Result<Shape, Error> {
     Ok(shape)
 }
 
-/// Chains of so many states, of these lengths, over the rows to learn from.
+/// Chains with this number of states and these lengths, over the training rows.
 fn model<C: Components>(
     request: &ChainsRequest,
     points: &Points,
@@ -354,7 +355,7 @@ pub fn fit_chains(
     }
 }
 
-/// What chains are fitted to.
+/// The data of chains.
 struct Data<'a> {
     request: &'a ChainsRequest,
     points: &'a Points,
@@ -365,7 +366,7 @@ struct Data<'a> {
 }
 
 impl Data<'_> {
-    /// Fits chains of all numbers of states asked for, and keeps the best.
+    /// Fits chains with each requested number of states, and keeps the best.
     fn fit<C: Components>(
         &self,
         emissions: &C,

@@ -5,17 +5,17 @@ use rayon::prelude::*;
 
 use crate::Error;
 
-/// Points as globals see them, at the model's own temperature.
+/// Points under global parameters, at temperature 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explained {
-    /// q(z) of every point: the responsibilities of a mixture's components, the probabilities of factors to be on, or the
-    /// marginals of a chain's states, a row a point (a step of a chain).
+    /// q(z) of every point: the responsibilities of a mixture's components, the probabilities of factors to be on, or
+    /// the marginals of a chain's states, a row per point (a step of a chain).
     pub assignments: Vec<f64>,
     /// A lower bound of the log predictive density of every point (every chain), in nats.
     pub bounds: Vec<f64>,
 }
 
-/// The local steps of all points of a model whose local step leaves q(z) behind.
+/// The local steps of all points, for a model whose local step stores q(z).
 pub(super) fn explain<M: ConjugateModel<Scratch = Vec<f64>>>(
     model: &M,
     lambda: &[f64],
@@ -23,7 +23,7 @@ pub(super) fn explain<M: ConjugateModel<Scratch = Vec<f64>>>(
     explain_by(model, lambda, |scratch| scratch)
 }
 
-/// As [`explain`], with q(z) where `assignments` finds it.
+/// As [`explain`], with q(z) read from `assignments`.
 pub(super) fn explain_by<M: ConjugateModel>(
     model: &M,
     lambda: &[f64],

@@ -25,10 +25,11 @@ pub const FACTORS: &str = "factors";
 /// The residual variance may exceed the given noise by this share of it …
 const EXCESS: f64 = 0.05;
 /// … or by this number of its standard errors, whichever is more. For eight images, starts that found all of them ended
-/// at 0.99 to 1.06 times the noise, the largest before convergence, and starts that missed one at 1.08 times and more.
+/// at 0.99 to 1.06 times the noise, with the largest value before convergence, and starts that missed one at 1.08 times
+/// or more.
 const ERRORS: f64 = 4.0;
 
-/// The reason against global parameters whose residuals exceed the noise.
+/// The reason to reject global parameters whose residuals exceed the noise.
 fn doubt(
     request: &FactorsRequest,
     model: &FactorialMixture,
@@ -106,7 +107,7 @@ fn model(request: &FactorsRequest, dim: usize, rows: &[f64]) -> Result<Factorial
     Ok(model.starting_at(start))
 }
 
-/// The probabilities that factors are on, for points of which none is held out.
+/// The probabilities that factors are on, for points without held-out entries.
 ///
 /// # Errors
 /// A setting that cannot be, and globals of other factors.

@@ -1,4 +1,4 @@
-//! Mixtures of points in files, each a shard whose rows are worked at elsewhere.
+//! Mixtures of points in files. Each file is a shard, whose rows another process evaluates.
 //!
 //! Each shard answers a request ([`What`]) for its own rows, and the parts are added over a binary tree of shards, so
 //! the bits depend only on the files. The driver has a sample of the rows, for starts, and everything else.
@@ -38,7 +38,7 @@ pub struct PointFiles {
 }
 
 impl PointFiles {
-    /// Why shards did not answer, where they did not.
+    /// The reason why shards did not answer.
     pub(super) fn failure(&self) -> Option<Error> {
         self.failed
             .lock()
@@ -50,7 +50,7 @@ impl PointFiles {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// The answers of shards, in their order, where none has failed before.
+    /// The answers of shards, in their order, unless one has failed before.
     fn ask(
         &self,
         what: What,
@@ -149,7 +149,7 @@ struct Surveyed {
 }
 
 impl PointFiles {
-    /// Files as shards, in their order, that are asked by `steps` of a plan.
+    /// Files as shards, in their order, evaluated by `steps` of a plan.
     fn surveyed(files: &[PathBuf], steps: Box<dyn RecordSteps>) -> Result<(Self, Surveyed), Error> {
         let shards = files.iter().map(|path| Shard {
             path: path.clone(),
@@ -221,13 +221,13 @@ impl PointFiles {
         Ok((all, survey))
     }
 
-    /// Why the shards do not answer.
+    /// The reason why the shards do not answer.
     fn why(&self) -> Error {
         let unknown = || Error::Input("a shard did not answer".to_owned());
         self.failure().unwrap_or_else(unknown)
     }
 
-    /// Σ T(x) of all rows, the sizes of their points, and these rows, one after the other.
+    /// Σ T(x) of all rows, the sizes of their points, and these rows, in sequence.
     fn begun(&self, wanted: &[usize], dim: usize) -> Result<Begun, Error> {
         let answers = self.ask(What::Begin, 0, Some(self.divided(wanted)), |_| {});
         let read = |read: &mut Reader<'_>| Ok((read.reals()?, read.reals()?, read.reals()?));
@@ -283,8 +283,9 @@ fn listed(names: &[String]) -> String {
     format!("{}{more} ({})", shown.join(", "), names.len())
 }
 
-/// Fits a mixture to the rows of files, each of which is a shard that `steps` of a plan has worked at. One file gives the fit of
-/// [`fit_mixture`](super::fit_mixture) but for rounding, and so do several without held-out rows, which each shard draws of its own.
+/// Fits a mixture to the rows of files. Each file is a shard that `steps` of a plan evaluates. One file gives the fit
+/// of [`fit_mixture`](super::fit_mixture) but for rounding, and so do several without held-out rows, which each shard
+/// draws of its own.
 ///
 /// # Errors
 /// As [`fit_mixture`](super::fit_mixture); files of different columns; a shard that does not answer, from whose last checkpoint the
@@ -370,7 +371,7 @@ pub fn fit_mixture_files(
     }
 }
 
-/// A fit whose rows are elsewhere, but for a sample.
+/// A fit with rows elsewhere, except for a sample.
 struct Elsewhere<'a> {
     request: &'a MixtureRequest,
     points: &'a Points,
@@ -422,7 +423,7 @@ struct Asked<'a> {
 
 impl PointShards for Asked<'_> {
     fn solve(&self, ask: &Ask<'_>, batch: &[usize]) -> Option<Part> {
-        // All rows, in whatever order, are told by a word.
+        // All rows, in whatever order, are described by one phrase.
         let numbers = (batch.len() < self.files.count()).then(|| self.files.divided(batch));
         let answers = self
             .files

@@ -38,7 +38,7 @@ impl job::Course for Course {
 }
 
 impl Course {
-    /// Charts of the bound (where it was measured) and of the temperature, with captions.
+    /// Charts of the bound (if measured) and of the temperature, with captions.
     pub(super) fn charts(&self) -> Vec<(Chart, &'static str)> {
         let chart = |title: &str, y: &str, points: &[(f64, f64)]| {
             Chart::new(title)
@@ -85,7 +85,7 @@ pub struct Described {
     pub order: Vec<usize>,
     /// Pictures.
     pub pictures: Vec<Picture>,
-    /// The approximation as bytes, where more than its natural parameters are kept.
+    /// The approximation as bytes, if it has more than its natural parameters.
     pub approximation: Option<Vec<u8>>,
 }
 
@@ -111,7 +111,7 @@ pub(super) fn images<'a>(
     Figure::new("").panel(grid)
 }
 
-/// The mean log predictive density of held-out points and its standard error, where there are any.
+/// The mean log predictive density of held-out points and its standard error, if there are any.
 pub(super) type Score = Option<(f64, f64)>;
 
 /// A model of points, about to be fitted.
@@ -124,15 +124,15 @@ pub(super) struct PointJob<'a, M, R> {
     pub(super) units: &'a Units,
     /// The plain model beside a model.
     pub(super) plain: &'a dyn Fn(usize) -> Option<Beside>,
-    /// Where the points are, if not here.
+    /// The source of the points, if they are elsewhere.
     pub(super) elsewhere: Option<&'a PointFiles>,
-    /// The candidates, of which the best is kept: each model from every start, model by model.
+    /// The candidates, of which the best is kept: each model from every start, grouped by model.
     pub(super) candidates: Vec<Candidate<'a, M>>,
     /// Scores globals of a model on the held-out points.
     pub(super) score: &'a dyn Fn(usize, &[f64]) -> Score,
     /// Describes global parameters.
     pub(super) describe: &'a dyn Fn(usize, &[f64]) -> Described,
-    /// The reason against global parameters, if there is one.
+    /// The reason to reject global parameters, if there is one.
     pub(super) doubt: &'a dyn Fn(usize, &[f64]) -> Option<Reason>,
 }
 
@@ -146,7 +146,7 @@ pub(super) struct Beside {
     pub(super) advice: String,
 }
 
-/// One part for all points beside a model of several, whose number a flag tells.
+/// One component as the baseline of a model with several, whose number a flag gives.
 pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> Option<Beside> {
     (model.parts().len() > 1).then_some(())?;
     Some(Beside {
@@ -156,7 +156,7 @@ pub(super) fn one_part<M: ConjugateModel>(model: &M, part: &str, flag: &str) -> 
     })
 }
 
-/// Every model, with the credit that its bound has where models are compared, from every start asked for.
+/// Every model, with the credit of its bound in comparisons, from every start.
 pub(super) fn starts<'a, M: ConjugateModel>(
     request: &PointRequest,
     models: &[(&'a M, f64)],
@@ -178,7 +178,7 @@ pub(super) fn starts<'a, M: ConjugateModel>(
     Ok(models.iter().flat_map(of).collect())
 }
 
-/// Two bounds within this relative distance count as equal; iterations end with a remainder of this size.
+/// Relative distance within which two bounds are equal; iterations stop with a remainder of this size.
 const STILL: f64 = 1e-6;
 
 /// Starts within this number of nats of the best found the same optimum.
@@ -192,13 +192,13 @@ pub struct Made {
     pub score: Score,
     /// The description of the global parameters.
     pub described: Described,
-    /// The reason against the fit.
+    /// The reason to distrust the fit.
     pub doubt: Option<Reason>,
     /// The plain model beside it.
     pub baseline: Option<Baseline>,
     /// The approximation as bytes, from which the fit is taken up again.
     pub kept: Vec<u8>,
-    /// Which candidate it is, and how all of them ended, where there were several.
+    /// The index of the candidate, and the results of all of them, if there were several.
     pub candidates: Option<(usize, Vec<Ended>)>,
 }
 

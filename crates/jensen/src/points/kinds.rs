@@ -1,4 +1,4 @@
-//! Tables whose columns are of several kinds.
+//! Tables with columns of several kinds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ use crate::units::{Standardise, Units};
 pub struct ColumnKind {
     /// The column.
     pub column: String,
-    /// What it holds.
+    /// Its contents.
     pub kind: Kind,
 }
 
@@ -79,7 +79,7 @@ impl TryFrom<String> for ColumnKind {
     }
 }
 
-/// What a component or a state has of a column.
+/// The distribution of a column in a component or a state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ColumnPart {
     /// The column.
@@ -112,7 +112,7 @@ pub enum ColumnDistribution {
     },
     /// Categories.
     Categorical {
-        /// Their numbers in the table.
+        /// Their indices in the table.
         categories: Vec<f64>,
         /// Their probabilities.
         probabilities: Vec<f64>,
@@ -140,17 +140,17 @@ impl ColumnDistribution {
     }
 }
 
-/// The columns of a table by their kinds, as they were learned from.
+/// The columns of a table by their kinds, as in the training table.
 pub(super) struct Kinds {
     /// The kind of every column of the data.
     kinds: Vec<Kind>,
-    /// The units of its columns, of which those that hold no real numbers are as they are.
+    /// The units of its columns; columns without real numbers are unchanged.
     pub(super) units: Units,
     /// The categories of each categorical column, ascending.
     pub(super) levels: Vec<Vec<f64>>,
 }
 
-/// Most categories of a column: identifiers are none.
+/// Largest number of categories of a column; identifiers are not categories.
 const LEVELS: usize = 1000;
 
 impl Kinds {
@@ -159,7 +159,7 @@ impl Kinds {
         !columns.is_empty() || matches!(kind, Kind::Poisson | Kind::Categorical)
     }
 
-    /// Those of rows to learn from: of `kind` unless said otherwise of a column.
+    /// The columns of training rows: of `kind` unless a column states another.
     ///
     /// # Errors
     /// There is no such column, or it cannot be of its kind.
@@ -194,7 +194,7 @@ impl Kinds {
         })
     }
 
-    /// Those of a fit, from what is stored of it.
+    /// The columns of a stored fit.
     ///
     /// # Errors
     /// There is no such column.
@@ -212,20 +212,20 @@ impl Kinds {
         })
     }
 
-    /// The columns that stay, by kind: where they stand among all of the data, and among those that stay.
-    fn places(&self, kind: Kind) -> Vec<(usize, usize)> {
+    /// The kept columns by kind: their indices among all columns of the data, and among the kept ones.
+    fn positions(&self, kind: Kind) -> Vec<(usize, usize)> {
         let all: Vec<usize> = (0..self.kinds.len()).collect();
         let kept = self.units.of_kept(&all).into_iter().enumerate();
         kept.filter(|(_, column)| self.kinds[*column] == kind)
-            .map(|(place, column)| (column, place))
+            .map(|(position, column)| (column, position))
             .collect()
     }
 
     /// Kinds that some column is of, with its columns.
     fn present(&self) -> impl Iterator<Item = (Kind, Vec<(usize, usize)>)> + '_ {
         let all = COLUMN_KINDS.iter();
-        all.map(|(_, kind)| (*kind, self.places(*kind)))
-            .filter(|(_, places)| !places.is_empty())
+        all.map(|(_, kind)| (*kind, self.positions(*kind)))
+            .filter(|(_, positions)| !positions.is_empty())
     }
 
     /// Components over rows of the data.
@@ -243,13 +243,13 @@ impl Kinds {
         let width = self.units.width().max(1);
         let scales = self.units.log_scales();
         let mut all: Vec<Box<dyn jensen_conjugate::models::Components + Send>> = Vec::new();
-        for (kind, places) in self.present() {
+        for (kind, positions) in self.present() {
             let gathered = rows
                 .chunks_exact(width)
-                .flat_map(|row| places.iter().map(|(_, place)| row[*place]));
-            let dim = places.len();
+                .flat_map(|row| positions.iter().map(|(_, position)| row[*position]));
+            let dim = positions.len();
             let refuse = |at: usize, x: f64, what: &str| {
-                let name = &points.names[places[at % dim].0];
+                let name = &points.names[positions[at % dim].0];
                 Error::Input(format!(
                     "`{}`: the column `{name}` holds {x}, {what}",
                     points.source
@@ -291,7 +291,7 @@ impl Kinds {
                     Box::new(Categoricals::new(&levels, smoothing, found?))
                 }
                 Kind::Gaussian | Kind::Multinomial => {
-                    let own = places.iter().map(|(_, place)| scales[*place]);
+                    let own = positions.iter().map(|(_, position)| scales[*position]);
                     let gaussians =
                         Gaussians::with_prior(Covariance::Diagonal, dim, gathered.collect(), prior);
                     Box::new(gaussians.with_log_scales(own.collect()))
@@ -301,7 +301,7 @@ impl Kinds {
         Ok(SeveralKinds::new(all))
     }
 
-    /// What natural parameters of a component say of the columns of the data, in their order.
+    /// The distributions of the data's columns under a component's natural parameters, in order.
     pub(super) fn described(
         &self,
         names: &[String],
@@ -310,12 +310,12 @@ impl Kinds {
     ) -> Vec<ColumnPart> {
         let width = self.units.width();
         let (mut means, mut variances) = (vec![0.0; width], vec![0.0; width]);
-        let mut told: Vec<Option<ColumnDistribution>> = vec![None; names.len()];
-        for (number, (kind, places)) in self.present().enumerate() {
+        let mut distributions: Vec<Option<ColumnDistribution>> = vec![None; names.len()];
+        for (number, (kind, positions)) in self.present().enumerate() {
             let own = components.of_kind(lambda, number);
             let mut start = 0;
-            for (at, &(column, place)) in places.iter().enumerate() {
-                told[column] = match kind {
+            for (at, &(column, position)) in positions.iter().enumerate() {
+                distributions[column] = match kind {
                     Kind::Poisson => Some(ColumnDistribution::Poisson {
                         rate: own[2 * at] / own[2 * at + 1],
                     }),
@@ -334,8 +334,8 @@ impl Kinds {
                     }
                     Kind::Gaussian | Kind::Multinomial => {
                         let l = &own[4 * at..4 * at + 4];
-                        means[place] = l[0] / l[1];
-                        variances[place] = (l[2] - 0.5 * l[0] * l[0] / l[1]) / (l[3] + 0.5);
+                        means[position] = l[0] / l[1];
+                        variances[position] = (l[2] - 0.5 * l[0] * l[0] / l[1]) / (l[3] + 0.5);
                         None
                     }
                 };
@@ -345,11 +345,11 @@ impl Kinds {
             self.units.back(&means),
             self.units.variances_back(&variances),
         );
-        let parts = names.iter().zip(told).enumerate();
+        let parts = names.iter().zip(distributions).enumerate();
         parts
-            .map(|(column, (name, told))| ColumnPart {
+            .map(|(column, (name, distributions))| ColumnPart {
                 column: name.clone(),
-                distribution: told.unwrap_or(ColumnDistribution::Gaussian {
+                distribution: distributions.unwrap_or(ColumnDistribution::Gaussian {
                     mean: means[column],
                     variance: variances[column],
                 }),
@@ -366,15 +366,15 @@ fn kinds(names: &[String], kind: Kind, columns: &[ColumnKind]) -> Result<Vec<Kin
         ));
     }
     let mut kinds = vec![kind; names.len()];
-    for told in columns {
-        let Some(place) = names.iter().position(|name| *name == told.column) else {
+    for stated in columns {
+        let Some(position) = names.iter().position(|name| *name == stated.column) else {
             return Err(Error::Input(format!(
                 "--columns: there is no column `{}`; the columns are {}",
-                told.column,
+                stated.column,
                 names.join(", ")
             )));
         };
-        kinds[place] = told.kind;
+        kinds[position] = stated.kind;
     }
     Ok(kinds)
 }

@@ -81,7 +81,7 @@ pub fn fit_mixture(
     }
 }
 
-/// Fits a mixture whose columns are of several kinds.
+/// Fits a mixture with columns of several kinds.
 fn fit_kinds(
     request: &MixtureRequest,
     points: &Points,
@@ -123,7 +123,7 @@ pub(super) fn gaussian(
     }
 }
 
-/// A component's covariance matrix, or its variances where it is diagonal, in the units of the data.
+/// A component's covariance matrix, or its variances if it is diagonal, in the units of the data.
 pub(super) fn spread(gaussians: &Gaussians, units: &Units, lambda: &[f64]) -> Vec<f64> {
     let own = gaussians.covariance(lambda);
     match gaussians.shape() {
@@ -196,7 +196,7 @@ fn score<C: Components>(model: &Mixture<C>, lambda: &[f64]) -> Option<(f64, f64)
 pub(super) struct Fitting<'a> {
     pub(super) points: &'a Points,
     pub(super) units: &'a Units,
-    /// Where the points are, if not here.
+    /// The source of the points, if they are elsewhere.
     pub(super) elsewhere: Option<&'a PointFiles>,
     /// The categories of categorical columns.
     pub(super) levels: &'a [Vec<f64>],
@@ -315,7 +315,7 @@ fn ordered<C: Components>(model: &Mixture<C>, lambda: &[f64], order: &[usize]) -
     weights.chain(rest.copied()).collect()
 }
 
-/// Most points of a scatter plot.
+/// Largest number of points of a scatter plot.
 const DRAWN: usize = 2000;
 
 /// The means: as pictures where their size is given, else among the points, by the first two columns.

@@ -18,7 +18,7 @@ use crate::units::Units;
 /// Name of the algorithm in the file's header.
 const ALGORITHM: &str = "mixture";
 
-/// A mixture as it was learned from points, for new ones.
+/// A learned mixture, applied to new points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixtureModel {
     /// The kind of components.
@@ -43,7 +43,7 @@ impl MixtureModel {
     /// The mixture of a finished fit in a folder.
     ///
     /// # Errors
-    /// It is no such folder, the fit has not finished, or the file is damaged.
+    /// It is not such a folder, the fit has not finished, or the file is damaged.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let run = folder::open(path, MIXTURE)?;
         if !run.has(Artefact::Approximation) {

@@ -59,14 +59,14 @@ pub struct PointRequest {
     pub starts: Option<u64>,
 }
 
-/// Starts unless said otherwise. In trials with eight images (as of the tempering paper's Figure 4) one start in two found all; of
-/// five separated clusters in three dimensions about as many find all five.
+/// Starts unless said otherwise. In trials with eight images (as in the tempering paper's Figure 4) one start in two
+/// found all; with five separated clusters in three dimensions about as many find all five.
 const STARTS: u64 = 5;
 
 /// Iterations of a start unless said otherwise.
 const MAX_ITERS: u64 = 1000;
 
-/// How soon an inferred temperature is 1 unless the request says otherwise.
+/// The default fraction of a run after which an inferred temperature is 1.
 const COOLING_ITERATIONS: f64 = 50.0;
 const COOLING_PASSES: f64 = 1.0;
 
@@ -79,12 +79,12 @@ impl PointRequest {
         self.seed.unwrap_or(0)
     }
 
-    /// Passes over the points, where there are minibatches.
+    /// Passes over the points, with minibatches.
     pub fn passes(&self) -> Option<f64> {
         self.batch.map(|_| self.passes.unwrap_or(10.0))
     }
 
-    /// How long a fit may be, and how soon it cools.
+    /// The budget of a fit and of its cooling.
     pub(super) fn length(&self) -> Length {
         match self.passes() {
             None => Length {
@@ -100,10 +100,10 @@ impl PointRequest {
         }
     }
 
-    /// The settings of the driver. The budget is no part of them: a run may be resumed with a larger one.
+    /// The settings of the driver. The budget is not a part of them: a run may be resumed with a larger one.
     ///
     /// # Errors
-    /// A setting that cannot be, or that would be ignored.
+    /// An invalid setting, or one that would be ignored.
     pub fn settings(&self) -> Result<DriverSettings, Error> {
         let refuse = |text: &str| Err(Error::Setting(text.to_owned()));
         let (tau, kappa) = (self.tau.unwrap_or(1.0), self.kappa.unwrap_or(0.7));
@@ -153,7 +153,7 @@ impl PointRequest {
         })
     }
 
-    /// The temperature policy as it was asked for.
+    /// The temperature policy as requested.
     pub(super) fn temper(&self) -> Result<Temper, Error> {
         let temper = self.temper.as_deref().unwrap_or("none").parse();
         temper.map_err(Error::Setting)
@@ -232,7 +232,7 @@ pub struct MixtureRequest {
         )
     )]
     pub components: Option<Sizes>,
-    /// What a component is [default: gaussian]
+    /// Density of a component [default: gaussian]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "KIND", value_enum, help_heading = "Model")
@@ -297,7 +297,7 @@ impl MixtureRequest {
         self.components.unwrap_or(Sizes::one(1))
     }
 
-    /// What columns are unless they have a kind of their own.
+    /// The default kind of columns.
     pub(super) fn kind(&self) -> Kind {
         self.kind.unwrap_or_default()
     }

@@ -1,7 +1,7 @@
-//! A shard of a mixture: a table whose rows are worked at where it is read.
+//! A shard of a mixture: a table whose rows are evaluated by the process that reads it.
 //!
 //! It is read twice: for the moments of its columns ([`What::Survey`]), which determine the prior, and for the
-//! statistics of its rows at the start ([`What::Begin`]). Then its worker keeps it. Its answers depend only on
+//! statistics of its rows at the start ([`What::Begin`]). Its worker then keeps it. Its answers depend only on
 //! settings, file and share, and the driver adds them over a tree of shards.
 
 use std::path::Path;
@@ -62,7 +62,7 @@ pub(super) enum Rows {
 }
 
 impl Rows {
-    /// Of points, in the units and with the prior of rows of these moments.
+    /// For points in the units and with the prior of rows with these moments.
     pub fn of(
         request: &MixtureRequest,
         points: Points,
@@ -109,7 +109,7 @@ pub struct PointShard {
     bytes: usize,
 }
 
-/// Answers a request of the driver to a shard. `kept` has the shard if it was read before, and keeps it if it is read
+/// Answers a request of the driver to a shard. `kept` has the shard if it was read before, and stores it if it is read
 /// now. The same arguments give the same bits anywhere.
 ///
 /// # Errors
@@ -242,7 +242,7 @@ fn begun<C: Components>(train: &C, rows: &[f64]) -> Vec<u8> {
 }
 
 impl PointShard {
-    /// Bytes that it takes, roughly.
+    /// Approximate number of bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

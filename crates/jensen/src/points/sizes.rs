@@ -14,7 +14,7 @@ pub struct Sizes {
     most: u64,
 }
 
-/// As files have it: a number, or a text.
+/// In files: a number, or a text.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -31,12 +31,12 @@ impl Sizes {
         Self { least: k, most: k }
     }
 
-    /// All of them, ascending.
+    /// All of them, in ascending order.
     pub fn all(self) -> RangeInclusive<u64> {
         self.least..=self.most
     }
 
-    /// The number, where there is but one.
+    /// The number, if there is only one.
     pub fn only(self) -> Option<u64> {
         (self.least == self.most).then_some(self.least)
     }

@@ -1,4 +1,4 @@
-//! A fit of points as it is kept on disk: the natural parameters of q(β), all that its model says of other points.
+//! A fit of points in its stored form: the natural parameters of q(β), from which the model evaluates other points.
 
 use jensen_data::RunDir;
 use jensen_run::{Archive, ArchiveError, Checkpoint, Identity};

@@ -13,7 +13,7 @@ pub struct PointsSeconds {
 }
 
 /// A fit in numbers. Field names and meanings are stable; fields may be added at the end. Numbers that are not finite,
-/// or that were not asked for, are `null`.
+/// or that were not requested, are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointsSummary {
     /// `mixture`, `factors` or `hmm`.
@@ -41,7 +41,7 @@ pub struct PointsSummary {
     pub skipped: u64,
     /// Points a second, counted again in every pass.
     pub points_per_second: f64,
-    /// Where the time went.
+    /// Seconds by stage.
     pub seconds: PointsSeconds,
     /// Seed of the run.
     pub seed: u64,
@@ -76,13 +76,13 @@ pub struct CandidateRow {
     pub iterations: u64,
     /// Whether it converged.
     pub converged: bool,
-    /// Whether it is the one that was kept.
+    /// Whether it was kept.
     pub chosen: bool,
 }
 
 impl PointsSummary {
-    /// Several fits as a table, a row a number of parts: that number, the best bound, the same as models are compared by it, starts
-    /// within a nat of the best, and `kept` beside the one that was kept.
+    /// Several fits as a table with a row per number of parts: that number, the best bound, the bound for comparisons,
+    /// starts within a nat of the best, and `kept` beside the chosen one.
     pub fn compared(&self) -> Option<(Vec<String>, Vec<Vec<String>>)> {
         let rows = self.candidates.as_ref()?;
         let part = match self.parts {
@@ -123,7 +123,7 @@ impl PointsSummary {
 pub enum Parts {
     /// The components of a mixture, the heaviest first.
     Components(Vec<Component>),
-    /// The factors, a value a column.
+    /// The factors, a value per column.
     Factors(Vec<Vec<f64>>),
     /// The states of chains.
     Chain(Chain),
@@ -163,7 +163,7 @@ pub enum Emission {
     },
     /// Columns of several kinds.
     Columns {
-        /// What each column is in the middle: see [`ColumnDistribution::value`](super::ColumnDistribution::value).
+        /// The central value of each column: see [`ColumnDistribution::value`](super::ColumnDistribution::value).
         values: Vec<f64>,
         /// The columns.
         columns: Vec<ColumnPart>,
@@ -215,7 +215,7 @@ pub enum Component {
     },
     /// Columns of several kinds.
     Columns {
-        /// What each column is in the middle: see [`ColumnDistribution::value`](super::ColumnDistribution::value).
+        /// The central value of each column: see [`ColumnDistribution::value`](super::ColumnDistribution::value).
         values: Vec<f64>,
         /// The columns.
         columns: Vec<ColumnPart>,

@@ -43,10 +43,10 @@ impl Points {
             .unwrap_or(self.train.len() / self.dim().max(1))
     }
 
-    /// Refuses pictures of another number of pixels than there are columns.
+    /// Rejects pictures whose number of pixels differs from the number of columns.
     ///
     /// # Errors
-    /// They are of another number.
+    /// The numbers differ.
     pub fn check_size(&self, size: Option<(usize, usize)>) -> Result<(), Error> {
         match size {
             Some((width, height)) if width.checked_mul(height) != Some(self.dim()) => {
@@ -114,14 +114,14 @@ impl Points {
         units.map_err(|error| Error::Input(format!("`{}`: {error}", self.source)))
     }
 
-    /// Gaussian components over the rows to learn from in these units, which tell densities of the rows as they are.
+    /// Gaussian components over the training rows in these units, with densities in the original units.
     pub(super) fn gaussians(&self, shape: Shape, units: &Units, prior: GaussianPrior) -> Gaussians {
         let rows = units.rows(&self.train);
         Gaussians::with_prior(shape.into(), units.width(), rows, prior)
             .with_log_scales(units.log_scales())
     }
 
-    /// The same about to be fitted from this seed: with prior correlations, which are those of the rows that the start looks at.
+    /// The same before a fit from this seed: with prior correlations estimated from the rows that the start uses.
     pub(super) fn gaussians_to_fit(
         &self,
         shape: Shape,
@@ -144,7 +144,7 @@ impl Points {
     /// The columns of these names of a table, all rows to learn from.
     ///
     /// # Errors
-    /// There is no such column, or it has something else than numbers.
+    /// There is no such column, or it contains values other than numbers.
     pub fn of_columns(table: &Table, names: &[String]) -> Result<Self, Error> {
         let columns: Vec<&[f64]> = names
             .iter()
@@ -153,7 +153,7 @@ impl Points {
         Self::of(table, names.to_vec(), &columns, &PointRequest::default(), 0)
     }
 
-    /// Reads a table whose columns are all numbers; cells may be missing.
+    /// Reads a table of numeric columns; cells may be missing.
     ///
     /// # Errors
     /// It cannot be read, is empty, or has something else than a number somewhere.
@@ -161,7 +161,7 @@ impl Points {
         Self::of_table(&Table::read(path)?, request)
     }
 
-    /// The rows of a table whose columns are all numbers; cells may be missing.
+    /// The rows of a table of numeric columns; cells may be missing.
     ///
     /// # Errors
     /// It is empty, or has an infinite number or something else than a number somewhere.

@@ -17,19 +17,19 @@ use crate::{About, Error, Fitted, HistoryPoint, Options, Predictive, Problem, fi
 
 /// A fit of a problem, about to start.
 pub struct FitJob<'a, P, R> {
-    /// What is fitted.
+    /// The program to fit.
     pub problem: &'a P,
-    /// How.
+    /// The options of the fit.
     pub options: &'a Options,
-    /// What was asked for, as `run.json` keeps it.
+    /// The request, as in `run.json`.
     pub request: R,
-    /// Copies of what the problem was made from: file names and contents.
+    /// Copies of the problem's sources: file names and contents.
     pub inputs: Vec<(&'static str, &'a [u8])>,
-    /// How long the run may be.
+    /// The budget of the run.
     pub budget: Budget,
-    /// Whether it can be gone on with. Without checkpoints it begins anew instead.
+    /// Whether it can be gone on with. Without checkpoints it begins again instead.
     pub resumable: bool,
-    /// What the report says besides.
+    /// The additional content of the report.
     pub about: About,
     /// The data, for readers of the draws.
     pub data: &'a DataSet,
@@ -37,7 +37,7 @@ pub struct FitJob<'a, P, R> {
     pub coordinates: Coordinates,
 }
 
-/// What the records of a fit say.
+/// The results of a fit's records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FitCourse {
     history: Vec<HistoryPoint>,
@@ -139,8 +139,9 @@ impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
             model: about.model.clone(),
             extra: vec![("family".into(), family), ("seed".into(), seed.to_string())],
         };
-        let mut told = about.clone();
-        told.exhibits
+        let mut report_about = about.clone();
+        report_about
+            .exhibits
             .extend(variance_section(&made.course.variances));
         let refined = fitted.refined().is_some_and(|refined| refined.mixed());
         let regression = self.inputs.iter().find(|(name, _)| *name == REGRESSION);
@@ -150,16 +151,17 @@ impl<P: Problem, R: Serialize> Job for FitJob<'_, P, R> {
             threads: self.options.threads,
             ..Build::default()
         };
-        told.exhibits
+        report_about
+            .exhibits
             .extend(regression.and_then(|(_, kept)| section(kept, &fitted.sample.table, build)));
-        told.predictive = Predictive::of(&fitted.sample, self.data, !refined);
+        report_about.predictive = Predictive::of(&fitted.sample, self.data, !refined);
         let table = &fitted.sample.table;
         let refined = fitted.encode_refined();
         let refined = refined.map(|bytes| File::of_bytes(Artefact::Refined.file_name(), bytes));
         let draws = File::new(Artefact::DrawsCsv.file_name(), move |path| {
             write_draws_csv(path, table, &comments)
         });
-        let page = File::page(&fitted.report(&told));
+        let page = File::page(&fitted.report(&report_about));
         let roles = Roles {
             coordinates: self.coordinates.clone(),
             ..fitted.sample.roles(refined.is_none())

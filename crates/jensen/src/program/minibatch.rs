@@ -10,10 +10,10 @@ use super::request::{EstimatorName, FitRequest, MethodName};
 use crate::Error;
 use crate::exchangeable::{with_at_most, with_usual_estimator};
 
-/// Records of a batch unless said otherwise, or all if there are fewer.
+/// Default number of records of a batch, or all if there are fewer.
 const BATCH: u64 = 100;
 
-/// The same where records come in blocks, of which there are many.
+/// The same if records come in blocks, of which there are many.
 const BLOCK_BATCH: u64 = 1000;
 
 /// SMISO's weight of the newest step, unless said otherwise.
@@ -22,7 +22,7 @@ const ALPHA: f64 = 0.9;
 /// Pairs of a batch and a draw behind each traced variance.
 const VARIANCE_SAMPLES: usize = 64;
 
-/// No minibatches, and nothing that only they have.
+/// No minibatches, and none of their settings.
 fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
     let needs = |flag: &str| {
         Err(Error::Setting(format!(
@@ -47,7 +47,7 @@ fn without_records(request: &FitRequest) -> Result<Option<Method>, Error> {
     }
 }
 
-/// Refuses what visits records all over the data in every iteration, where these come in blocks.
+/// Rejects methods that visit records all over the data in every iteration, if these come in blocks.
 fn refuse_all_over(request: &FitRequest) -> Result<(), Error> {
     let refuse = |what: &str| {
         Err(Error::Setting(format!(
@@ -71,7 +71,7 @@ fn refuse_all_over(request: &FitRequest) -> Result<(), Error> {
     }
 }
 
-/// The method that is asked for; `None` without `--exchangeable`.
+/// The requested method; `None` without `--exchangeable`.
 pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
     if request.exchangeable.is_none() {
         return without_records(request);
@@ -167,7 +167,7 @@ pub(super) fn method(request: &FitRequest) -> Result<Option<Method>, Error> {
     }
 }
 
-/// The method for a model, with the minibatches and the estimator that suit it where none are asked for.
+/// The method for a model. By default, it chooses minibatches and the estimator for it.
 pub(super) fn for_records(
     request: &FitRequest,
     method: Method,

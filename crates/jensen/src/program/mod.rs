@@ -1,6 +1,6 @@
-//! Stan programs from files: read, compiled as the request says, fitted, and kept in a folder.
+//! Stan programs from files: read, compiled as requested, fitted, and stored in a folder.
 //!
-//! What [`fit`](crate::fit) does for any problem in memory, this does for a program with its data, as `jensen fit` does.
+//! Fits a program with its data as `jensen fit` does, while [`fit`](crate::fit) fits any problem in memory.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -39,7 +39,7 @@ use jensen_density::{AllRecords, Variable};
 use jensen_run::{Budget, Control, Silent, Status};
 
 use crate::exchangeable::{self, BlockModel, RecordModel, Records, ShardModel};
-use crate::job::{Around, Done, Place, carry_out, request as requests};
+use crate::job::{Around, Done, ResultFolder, carry_out, request as requests};
 use crate::records::{BLOCK, RecordSteps, RecordTable, ShardProgram};
 use crate::stan::{Build, Halt, Model};
 use crate::{
@@ -47,7 +47,7 @@ use crate::{
     sample_refined,
 };
 
-/// The share of a limit on seconds that choosing a centring may take.
+/// Largest share of a time limit for choosing a centring.
 const PILOT: f64 = 0.25;
 
 /// The command that folders of fits belong to.
@@ -60,7 +60,7 @@ pub struct Program {
     request: FitRequest,
     threads: usize,
     model: Lowered,
-    /// How groups are taken, once that is known.
+    /// The parametrisation of groups, once it is known.
     centring: OnceLock<Centring>,
     /// Set where they are taken as the program has them after all.
     as_written: OnceLock<()>,
@@ -68,17 +68,17 @@ pub struct Program {
 
 /// The density that a request needs.
 enum Lowered {
-    /// Of all data at once.
+    /// For all data at once.
     Whole(Box<Model>),
     /// Of exchangeable records.
     Records(Box<RecordModel>),
-    /// Of exchangeable records whose data come in blocks.
+    /// For exchangeable records with data in blocks.
     Blocks(Box<BlockModel>),
-    /// Of exchangeable records that are evaluated elsewhere.
+    /// For exchangeable records that are evaluated elsewhere.
     Shards(Box<ShardModel>),
 }
 
-/// What makes whoever evaluates shards of what a shard needs.
+/// Makes the evaluator of shards from the input that a shard needs.
 type Steps<'a> = Box<dyn FnOnce(&ShardProgram) -> Box<dyn RecordSteps> + 'a>;
 
 /// Does the same with a model of any kind.
@@ -94,7 +94,7 @@ macro_rules! with_model {
 }
 
 impl Program {
-    /// Compiles a program for a fit on so many threads; `halt` ends what the interpreter evaluates, now and for draws.
+    /// Compiles a program for a fit on this number of threads; `halt` interrupts the interpreter, now and for draws.
     ///
     /// # Errors
     /// A setting that cannot be, found before anything is compiled; the program or its data are wrong.
@@ -107,10 +107,10 @@ impl Program {
         Self::compiled(source, request, threads, halt, None)
     }
 
-    /// The same of records in shards, which are evaluated by what `steps` makes of what a shard needs.
+    /// The same for records in shards, evaluated by the result of `steps` on the input that a shard needs.
     ///
     /// # Errors
-    /// As [`compile`](Self::compile), and without records that are counted.
+    /// The errors of [`compile`](Self::compile), and missing counted records.
     pub fn compile_shards(
         source: Source,
         request: FitRequest,
@@ -178,10 +178,11 @@ impl Program {
         Ok(program)
     }
 
-    /// The program of an earlier fit, compiled with the settings given over those stored, to be gone on with or drawn from.
+    /// The program of an earlier fit, compiled with the given settings over the stored ones, to be continued or drawn
+    /// from.
     ///
     /// # Errors
-    /// As [`compile`](Self::compile), and when what is stored cannot be read.
+    /// The errors of [`compile`](Self::compile), and unreadable stored files.
     pub fn of_stored(
         stored: &Stored,
         source: Source,
@@ -191,7 +192,7 @@ impl Program {
     ) -> Result<Self, Error> {
         let program = Self::compile(source, request, threads, halt)?;
         let fits = |centring: &&Centring| match &program.model {
-            Lowered::Whole(model) => model.has_place_for(centring),
+            Lowered::Whole(model) => model.has_site_for(centring),
             _ => centring.is_empty(),
         };
         if let Some(centring) = stored.centring.as_ref().filter(fits) {
@@ -200,19 +201,19 @@ impl Program {
         Ok(program)
     }
 
-    /// How the groups of a program of all data are taken, where not as it has them.
+    /// The reparameterisation of the groups of a program of all data, if there is one.
     fn recentring(&self) -> Option<&Centring> {
         let chosen = self.centring.get().filter(|centring| !centring.is_empty());
         chosen.filter(|_| self.as_written.get().is_none())
     }
 
-    /// What the program has to say before it is fitted: what transformed data print, remarks of the compiler with source
-    /// excerpts, and what the user should know of it, a text each.
+    /// Messages before the fit, one text each: the output of transformed data, remarks of the compiler with source
+    /// excerpts, and notes for the user.
     pub fn remarks(&self) -> Vec<String> {
         with_model!(&self.model, |model| remarks(model))
     }
 
-    /// What the user should know of the program with these data, whatever its fit.
+    /// Notes on the program with these data, independent of its fit.
     pub fn notes(&self) -> Vec<String> {
         with_model!(&self.model, |model| model.notes())
     }
@@ -237,7 +238,7 @@ impl Program {
         with_model!(&self.model, |model| model.posterior().variables())
     }
 
-    /// Names of dimensions and labels along them: those of `--coords`, and those that sizes are declared with.
+    /// Names of dimensions and labels along them: those of `--coords`, and those of declared sizes.
     pub fn coordinates(&self) -> Coordinates {
         self.source.coordinates.over(self.dimension_names())
     }
@@ -246,7 +247,7 @@ impl Program {
         with_model!(&self.model, |model| model.program().dimension_names())
     }
 
-    /// Refuses coordinates of what is not there.
+    /// Rejects coordinates of unknown variables.
     fn check_coordinates(&self) -> Result<(), Error> {
         let reported = self.variables().into_iter();
         let reported = reported.map(|variable| (variable.name, variable.shape));
@@ -299,7 +300,7 @@ impl Program {
         }
     }
 
-    /// Digests of program and data, as checkpoints and approximations know them.
+    /// Digests of program and data, in checkpoints and approximations.
     ///
     /// # Errors
     /// The stored centring is of another program.
@@ -310,7 +311,7 @@ impl Program {
         })
     }
 
-    /// Where a fit starts: `stored` unless the request names a start.
+    /// The start of a fit: `stored` unless the request names a start.
     ///
     /// # Errors
     /// The file of the start cannot be read or does not fit the model.
@@ -336,7 +337,7 @@ impl Program {
         start.map_err(|error| Error::Input(format!("{}: {error}", given.name)))
     }
 
-    /// The start at these values of parameters; those that are not given start at the origin of the unconstrained scale.
+    /// The start at these values of parameters; other parameters start at the origin of the unconstrained scale.
     ///
     /// # Errors
     /// A value is of no parameter, of another shape, or violates its constraint.
@@ -361,8 +362,8 @@ impl Program {
         }
     }
 
-    /// A fit of all data at once: over recentred groups where a first fit speaks for that, and as the program is written where
-    /// refined draws of that do not mix, as a mean field may stand far from the posterior.
+    /// A fit of all data at once: with recentred groups if a first fit favours it, and with the original groups if
+    /// refined draws of the former do not mix, because a mean field may be far from the posterior.
     fn fit_whole(
         &self,
         model: &Model,
@@ -383,8 +384,8 @@ impl Program {
         let centred = model.centred(centring)?;
         let mut recentred = options.clone();
         recentred.settings.start.init = centred.init(init);
-        let place = std::mem::replace(&mut around.place, Place::Nowhere);
-        let first = around.again(place);
+        let results = std::mem::replace(&mut around.results, ResultFolder::None);
+        let first = around.again(results);
         let done = self.carry_out(&centred, &recentred, init, left(), first)?;
         let has_failed = |refined: &Refined| !refined.mixed();
         // Chains that were stopped have not failed: a longer run goes on with them.
@@ -404,7 +405,7 @@ impl Program {
         );
         let _ = self.as_written.set(());
         // The fit so far is put aside, and comes back where this one fails.
-        let second = around.again(Place::new(done.folder.as_deref()));
+        let second = around.again(ResultFolder::new(done.folder.as_deref()));
         let done = self.carry_out(model, &options, init, left(), second)?;
         Ok((done.made.output, done.summary))
     }
@@ -428,7 +429,7 @@ impl Program {
         Ok((done.made.output, done.summary))
     }
 
-    /// Chooses how groups are taken, unless that is known: where it is to be chosen, from a first fit.
+    /// Chooses the reparameterisation of groups from a first fit, unless it is known or fixed.
     fn choose_centring(&self, model: &Model, settings: &Settings, around: &Around<'_>) {
         if self.centring.get().is_some() {
             return;
@@ -456,7 +457,7 @@ impl Program {
         }
     }
 
-    /// What is said of a fit of this program.
+    /// The description of a fit of this program.
     pub fn about(&self) -> About {
         let data = self.source.data.as_ref();
         About {
@@ -471,7 +472,7 @@ impl Program {
         }
     }
 
-    /// What is said of this fit of it, predictions of its data included.
+    /// The description of this fit, including predictions of its data.
     pub fn about_fit(&self, fitted: &Fitted) -> About {
         let refined = fitted.refined().is_some_and(|refined| refined.mixed());
         About {
@@ -523,7 +524,7 @@ fn remarks<D>(model: &Model<D>) -> Vec<String> {
     remarks
 }
 
-/// A fit that could not start, in the model's own words where it has some.
+/// A fit that could not start, with the model's own message if it has one.
 fn explain<D>(error: Error, model: &Model<D>, init: &Init) -> Error {
     let Error::Fit(FitError::CannotStart(status)) = &error else {
         return error;

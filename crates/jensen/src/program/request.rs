@@ -1,4 +1,4 @@
-//! What is asked of a fit, with its defaults.
+//! The settings of a fit, with their defaults.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ use crate::{Covariance, Error, Options, Save};
 /// Iterations allowed unless said otherwise; methods stop on their own long before.
 pub(super) const MAX_ITERS: u64 = 100_000;
 
-/// Which algorithm.
+/// The algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -92,7 +92,7 @@ pub enum RefineName {
     Always,
 }
 
-/// How the groups of a hierarchical program are taken.
+/// The parametrisation of groups in a hierarchical program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -103,7 +103,7 @@ pub enum CentringName {
     Off,
 }
 
-/// Where covariances come from.
+/// The source of covariances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]
@@ -114,7 +114,7 @@ pub enum CovarianceName {
     LinearResponse,
 }
 
-/// Settings of the fit of a program; absent settings have defaults. Those that the method would ignore are refused.
+/// Settings of the fit of a program; absent settings have defaults. Settings that the method would ignore are rejected.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -282,7 +282,7 @@ impl FitRequest {
     /// The method, family and refinement, starting at `init`.
     ///
     /// # Errors
-    /// A setting that cannot be, or that would be ignored.
+    /// An invalid setting, or one that would be ignored.
     pub fn settings(&self, init: Init) -> Result<Settings, Error> {
         let name = self.method();
         minibatch::method(self)?;
@@ -338,7 +338,7 @@ impl FitRequest {
         })
     }
 
-    /// Whether a centring is to be chosen for a fit with these settings.
+    /// Whether a fit with these settings chooses a centring.
     pub fn has_centring(&self, settings: &Settings) -> bool {
         match self.centring {
             Some(CentringName::Off) => false,
@@ -347,7 +347,7 @@ impl FitRequest {
         }
     }
 
-    /// The options of a fit that starts at `init`, on so many threads.
+    /// The options of a fit that starts at `init`, on this number of threads.
     ///
     /// # Errors
     /// As [`settings`](Self::settings).
@@ -362,7 +362,7 @@ impl FitRequest {
         })
     }
 
-    /// How long the run may be.
+    /// The budget of the run.
     pub fn budget(&self) -> Budget {
         Budget {
             max_seconds: self.max_seconds,
@@ -375,15 +375,15 @@ impl FitRequest {
         self.seed.unwrap_or(0)
     }
 
-    /// Bytes that the fit may take.
+    /// Largest number of bytes of the fit.
     pub fn memory_limit(&self) -> u64 {
         self.memory_limit.unwrap_or(MEMORY_LIMIT)
     }
 
-    /// Where covariances come from.
+    /// The source of covariances.
     ///
     /// # Errors
-    /// Linear response is asked for where it corrects nothing.
+    /// Linear response is requested but corrects nothing.
     pub fn covariance(&self) -> Result<Covariance, Error> {
         if self.covariance != Some(CovarianceName::LinearResponse) {
             return match self.covariance_of {
@@ -406,7 +406,7 @@ impl FitRequest {
         })
     }
 
-    /// Numbers that can be none of a setting; those of the command line were read as such.
+    /// Numbers outside of a setting's range; the command line has parsed its own.
     fn refuse_numbers(&self) -> Result<(), Error> {
         let refuse = |flag: &str, value: String, expected: &str| {
             Err(Error::Setting(format!(
@@ -439,7 +439,7 @@ impl FitRequest {
         Ok(())
     }
 
-    /// Flags that the method would ignore are mistakes.
+    /// Flags that the method would ignore are errors.
     fn refuse_foreign(&self, method: MethodName) -> Result<(), Error> {
         let refuse = |flag: &str, owner: &str| {
             Err(Error::Setting(format!(
@@ -550,7 +550,7 @@ impl FitRequest {
     }
 }
 
-/// Names separated by commas, those between brackets left alone.
+/// Names separated by commas, except within brackets.
 fn separate(names: &str) -> Vec<String> {
     let mut depth = 0;
     let parts = names.split(|c| {

@@ -1,4 +1,4 @@
-//! A program with its data as they were read.
+//! A program with its data as read.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::Error;
 /// The copy of the program in a folder.
 pub(super) const MODEL: &str = "model.stan";
 
-/// What a regression keeps of itself.
+/// The metadata of a regression.
 pub(crate) const REGRESSION: &str = "regression.json";
 
 /// The copy of the data.
@@ -28,7 +28,7 @@ pub(super) fn data_file(format: DataFormat) -> &'static str {
 pub struct Source {
     /// The program's name in messages.
     pub model: String,
-    /// Its text, in today's syntax where it was read so.
+    /// Its text, in today's syntax if requested.
     pub text: String,
     /// Its includes.
     pub includes: Includes,
@@ -36,16 +36,17 @@ pub struct Source {
     pub data: Option<DataFile>,
     /// Names of dimensions and labels along them, for readers of the draws.
     pub coordinates: Coordinates,
-    /// What the regression that it was made from keeps of itself, as JSON.
+    /// The metadata of the regression that generated it, as JSON.
     pub regression: Option<Vec<u8>>,
 }
 
 impl Source {
-    /// Reads a program, and its data if there are any, at most `most` bytes of a compressed file; included files are looked up
-    /// in `folders`. Programs and included files whose arrays are all declared as before Stan 2.33 are written in today's syntax.
+    /// Reads a program, and its data if there are any, with at most `most` bytes of a compressed file; `folders` are
+    /// searched for included files. Programs and included files whose arrays are all declared in the syntax before Stan
+    /// 2.33 are translated to today's syntax.
     ///
     /// # Errors
-    /// A file cannot be read, or is not what its place says.
+    /// A file cannot be read, or is not what its path says.
     pub fn read(
         model: &Path,
         folders: &[PathBuf],
@@ -80,7 +81,7 @@ impl Source {
         })
     }
 
-    /// The same, with what a file says of dimensions and labels.
+    /// The same, with a file of dimensions and labels.
     ///
     /// # Errors
     /// The file cannot be read, or says something else.
@@ -103,7 +104,7 @@ impl Source {
         }
     }
 
-    /// A program and data that are at hand, the program as [`read`](Self::read) takes it.
+    /// A program and data from memory, with the program as for [`read`](Self::read).
     pub fn of(model: &str, text: &str, includes: Includes, data: Option<&DataSet>) -> Self {
         Self {
             model: model.to_owned(),
@@ -119,10 +120,10 @@ impl Source {
         }
     }
 
-    /// The values of the data; none where there are no data.
+    /// The values of the data; none without data.
     ///
     /// # Errors
-    /// Where the data do not follow their format.
+    /// If the data do not follow their format.
     pub fn values(&self) -> Result<DataSet, Error> {
         match &self.data {
             Some(data) => Ok(data.parse_apart()?),
@@ -149,7 +150,7 @@ impl Source {
     }
 }
 
-/// Included files: looked up in folders, or known from a stored run; whatever was asked for is remembered.
+/// Included files, from folders or from a stored run; all requested files are remembered.
 #[derive(Default)]
 pub struct Includes {
     folders: Vec<PathBuf>,
@@ -175,7 +176,7 @@ impl Includes {
         }
     }
 
-    /// The same, of files in the syntax before Stan 2.33, which are written in today's as they are read.
+    /// The same for files in the syntax before Stan 2.33, which are translated when they are read.
     #[must_use]
     pub fn in_old_syntax(self, old: bool) -> Self {
         Self { old, ..self }

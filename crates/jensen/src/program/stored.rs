@@ -1,4 +1,4 @@
-//! What the folder of a fit keeps of its inputs: what resuming and more draws need.
+//! The inputs that the folder of a fit stores, for resuming and more draws.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,15 +23,15 @@ pub struct Stored {
     pub includes: BTreeMap<String, String>,
     /// The data's name and format.
     pub data: Option<(String, DataFormat)>,
-    /// What was asked for, with the instruction set resolved.
+    /// The request, with the instruction set resolved.
     pub flags: FitRequest,
-    /// Where the run starts.
+    /// The start of the run.
     pub init: Init,
-    /// How the groups of the program are taken; null where that is not chosen yet. Runs of earlier versions took all as the
+    /// How the groups of the program are parametrised; null until that is chosen. Runs of earlier versions took all as the
     /// program has them.
     #[serde(default = "as_they_are")]
     pub centring: Option<Centring>,
-    /// What `--coords` said.
+    /// The argument of `--coords`.
     #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
     pub coordinates: Coordinates,
 }
@@ -42,7 +42,7 @@ fn as_they_are() -> Option<Centring> {
 }
 
 impl Stored {
-    /// A run that is to be stored.
+    /// A run to be stored.
     pub(super) fn of(
         source: &Source,
         request: &FitRequest,
@@ -68,7 +68,7 @@ impl Stored {
     /// Opens the folder of an earlier fit.
     ///
     /// # Errors
-    /// It is no such folder, or damaged.
+    /// It is not such a folder, or damaged.
     pub fn open(path: &Path) -> Result<(RunDir, Self), Error> {
         let run = folder::open(path, FIT)?;
         let stored = folder::read_request(&run)?;

@@ -7,7 +7,7 @@ use crate::Error;
 #[cfg(feature = "clap")]
 use crate::job::words;
 
-/// Parameters of Table 1 of Regier, Jordan and McAuliffe (2017), and the first radius; what is absent has its default.
+/// Parameters of Table 1 of Regier, Jordan and McAuliffe (2017), and the first radius; absent ones have their defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -63,7 +63,7 @@ pub struct TrustRequest {
 }
 
 impl TrustRequest {
-    /// Whether anything is asked for.
+    /// Whether any of them is set.
     pub fn is_given(&self) -> bool {
         *self != Self::default()
     }

@@ -1,8 +1,8 @@
-//! Records whose data come into memory a block at a time.
+//! Records with data that are read one block at a time.
 //!
-//! A program of exchangeable records needs the data of the records at hand alone. [`RecordBlocks`] lowers it for a block of
-//! them when one of the block's records is asked for, and keeps the last two blocks; the records that starts look at stay. A
-//! record is numbered by its block: whoever goes through the records in order, or through
+//! A program of exchangeable records needs only the data of the present records. [`RecordBlocks`] lowers it for a block
+//! when one of the block's records is requested, and keeps the last two blocks; the records of the starts stay in
+//! memory. A record is numbered by its block: a caller that visits the records in order, or through
 //! [`Batches`](jensen_blackbox::records::Batches) of blocks, reads every block once.
 //!
 //! | file | subject |
@@ -33,18 +33,18 @@ use crate::Error;
 use crate::exchangeable::Records;
 use crate::stan::{Build, ModelError, ModelErrorKind, bind_block, model_error};
 
-/// Blocks that are kept: minibatches at the edge of one have records of the next.
+/// Number of blocks in memory: minibatches at the end of one contain records of the next.
 const KEPT: usize = 2;
 
 /// Rows of the first block for which the program is lowered before anything else.
 const FIRST: usize = 16;
 
-/// Where records come from, block by block.
+/// The source of records, block by block.
 pub trait RecordSource: Send + Sync {
     /// The first record of each block, and their number at the end.
     fn edges(&self) -> &[u32];
 
-    /// The values of records of a block: of those from its first one on that `rows` counts, or of all.
+    /// The values of the `rows` first records of a block, or of all of them.
     ///
     /// # Errors
     /// They cannot be read.
@@ -58,10 +58,10 @@ pub trait RecordSource: Send + Sync {
     /// The number of each record of a block in the order of the data, from 1.
     fn numbers(&self, block: usize) -> Vec<f64>;
 
-    /// Where a record of a block stands, for messages.
-    fn place(&self, block: usize, row: usize) -> String;
+    /// The location of a record of a block, for messages.
+    fn location(&self, block: usize, row: usize) -> String;
 
-    /// The length of the lists of a variable, where it has lists.
+    /// The length of the lists of a variable, if it has lists.
     ///
     /// # Errors
     /// They cannot be read.
@@ -76,21 +76,21 @@ pub struct RecordBlocks {
     program: Arc<Program>,
     count: String,
     data: Vec<RecordData>,
-    /// What is not of the records.
+    /// The part that does not belong to records.
     shared: DataSet,
     memory_limit: u64,
     options: LowerOptions,
     execution: Execution,
     source: Box<dyn RecordSource>,
-    /// Of the first few records; its prior is that of all.
+    /// For the first few records; its prior is that of all.
     first: RecordGraph,
     recent: Mutex<Vec<(usize, Arc<RecordGraph>)>>,
     held: Mutex<Option<Arc<Held>>>,
-    /// Why data could not be had: values are NaN from then on.
+    /// The reason why data could not be read: values are NaN from then on.
     failed: Mutex<Option<Error>>,
 }
 
-/// Records that stay at hand.
+/// Records that stay in memory.
 struct Held {
     records: Vec<u32>,
     graph: Arc<RecordGraph>,
@@ -107,7 +107,7 @@ pub struct BlockWorkspace {
     part: Vec<f64>,
 }
 
-/// The values without those of records, completed by lengths of lists that they do not have, and the data of a program's first
+/// The values that do not belong to records, completed by missing lengths of lists, and the data of a program's first
 /// records.
 ///
 /// # Errors
@@ -210,9 +210,9 @@ impl RecordBlocks {
                     }
                 }
                 let error = bind(chosen(&rows, fine..bad)).err().unwrap_or(error);
-                let place = self.source.place(block, fine);
+                let location = self.source.location(block, fine);
                 let kind = ModelErrorKind::Data;
-                let text = format!("{place}: {}", error.message);
+                let text = format!("{location}: {}", error.message);
                 return Err(ModelError::new(kind, text).into());
             }
         };
@@ -228,7 +228,7 @@ impl RecordBlocks {
         ))
     }
 
-    /// The graph of a block, or nothing where its data cannot be had.
+    /// The graph of a block, or `None` if its data cannot be read.
     fn block(&self, block: usize) -> Option<Arc<RecordGraph>> {
         if self.failure().is_some() {
             return None;
@@ -268,7 +268,7 @@ impl RecordBlocks {
             .clone()
     }
 
-    /// Calls with the graph and the own numbers of the records of each block that a batch has one after the other; `false`
+    /// Calls with the graph and the own numbers of the records of each block that a batch has in sequence; `false`
     /// where data cannot be had.
     fn each(
         &self,
@@ -289,9 +289,9 @@ impl RecordBlocks {
             f(&graph, ws, local);
         };
         if let Some(held) = self.held() {
-            let places = batch.iter().map(|n| held.records.binary_search(n).ok());
+            let positions = batch.iter().map(|n| held.records.binary_search(n).ok());
             local.clear();
-            local.extend(places.map_while(|place| place.map(|place| place as u32)));
+            local.extend(positions.map_while(|position| position.map(|position| position as u32)));
             if local.len() == batch.len() {
                 call(ws, held.graph.clone(), &local);
                 ws.local = local;
@@ -321,12 +321,12 @@ fn chosen(data: &DataSet, rows: impl Iterator<Item = usize> + Clone) -> DataSet 
     let mut made = DataSet::new();
     for (name, value) in data.iter() {
         let width = value.shape().get(1).copied().unwrap_or(1);
-        let places = || rows.clone().flat_map(|row| row * width..(row + 1) * width);
+        let offsets = || rows.clone().flat_map(|row| row * width..(row + 1) * width);
         let mut shape = value.shape().to_vec();
         shape[0] = rows.clone().count();
         let part = match value.elements() {
-            Elements::Int(all) => Value::ints(shape, places().map(|at| all[at]).collect()),
-            Elements::Real(all) => Value::reals(shape, places().map(|at| all[at]).collect()),
+            Elements::Int(all) => Value::ints(shape, offsets().map(|at| all[at]).collect()),
+            Elements::Real(all) => Value::reals(shape, offsets().map(|at| all[at]).collect()),
             Elements::Tuple(_) => continue,
         };
         if let Ok(part) = part {

@@ -1,9 +1,9 @@
-//! Records in shards: each a file whose rows are evaluated elsewhere, all of them one density.
+//! Records in shards: each is a file whose rows are evaluated elsewhere, and all of them are one density.
 //!
-//! A shard is one Parquet file, cut into as many blocks as every other shard. The records of all shards are numbered by their
-//! block, and within it shard after shard: a minibatch is drawn from one block of all shards. Whatever is evaluated of it, each
-//! shard does so for its own records ([`record_step`], a function of program, file, point and share), and the parts are added
-//! up over one binary tree of shards, so that bits depend on the files alone. Whoever drives owns everything else.
+//! A shard is one Parquet file, cut into as many blocks as every other shard. The records of all shards are numbered by
+//! their block, and within it shard after shard: a minibatch is drawn from one block of all shards. Each shard
+//! evaluates its own records ([`record_step`], a function of program, file, point and share), and the parts are added
+//! up over one binary tree of shards, so that bits depend only on the files. Whoever drives owns everything else.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +22,7 @@ use crate::job::words;
 use crate::program::{Includes, Source};
 use crate::stan::Build;
 
-/// A program with everything but its records: what a shard needs beside its file.
+/// A program without its records: the input of a shard beside its file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShardProgram {
     /// The program's name in messages, its text, and its includes by their names.
@@ -41,7 +41,7 @@ pub struct ShardProgram {
 }
 
 impl ShardProgram {
-    /// What shards need of a program.
+    /// The part of a program that shards need.
     pub(crate) fn new(
         source: &Source,
         shared: &DataSet,
@@ -62,7 +62,7 @@ impl ShardProgram {
         }
     }
 
-    /// The records of a shard, as the driver knows them by their digest.
+    /// The records of a shard, identified by their digest in the driver.
     ///
     /// # Errors
     /// The file cannot be read, or is another one than the driver's.
@@ -94,16 +94,16 @@ impl ShardProgram {
 /// A share of a shard: the shard's number, its file and its digest, and its records as bytes.
 pub type ShardShare<'a> = (usize, &'a Path, &'a str, Vec<u8>);
 
-/// Whoever evaluates the shares of shards.
+/// The processes that evaluate the parts of shards.
 pub trait RecordSteps: Send + Sync {
-    /// What every shard with a share found, in their order; each is asked the same of its share.
+    /// The results of every shard with a share, in their order; each evaluates the same function on its share.
     ///
     /// # Errors
     /// A shard did not answer.
     fn solve(&self, ask: &[u8], shares: &[ShardShare<'_>]) -> Result<Vec<Vec<u8>>, Error>;
 }
 
-/// What is evaluated of a share.
+/// The function to evaluate on a share.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     Value = 0,
@@ -193,7 +193,7 @@ impl RecordShards {
         shares.collect()
     }
 
-    /// The sums over a batch: `values` (one a lane, or none), then `matrix` (as long as z, or none).
+    /// The sums over a batch: `values` (one per lane, or none), then `matrix` (the length of z, or none).
     fn sums(
         &self,
         what: What,
@@ -252,7 +252,7 @@ impl RecordShards {
         });
         let shares = self.shares(batch);
         let answers = self.steps.solve(&ask, &shares)?;
-        // A shard without a share has its place in the tree.
+        // A shard without a share has its location in the tree.
         let mut parts = vec![Vec::new(); self.shards.len()];
         for ((shard, ..), answer) in shares.iter().zip(&answers) {
             parts[*shard] = Reader::new(answer).reals().map_err(Error::Input)?;
@@ -282,7 +282,7 @@ impl RecordShards {
     }
 }
 
-/// The work of a shard: what a driver asks of a share of its records. The same arguments give the same bits anywhere.
+/// The work of a shard on a share of its records. The same arguments give the same bits anywhere.
 ///
 /// # Errors
 /// The bytes are damaged, or the records cannot be had.

@@ -13,13 +13,13 @@ use crate::Error;
 /// Bytes of the numbers of a block.
 pub(crate) const BLOCK: usize = 32 << 20;
 
-/// The same of a block of a shard, of which a worker may hold several.
+/// The same for a block of a shard, of which a worker may hold several.
 pub(crate) const SHARD: usize = 8 << 20;
 
-/// Stretches of a block, at the least: a block has rows of several places of the files, so that it differs little from the
+/// Stretches of a block, at the least: a block has rows of several locations of the files, so that it differs little from the
 /// others where files are sorted.
 #[cfg(feature = "parquet")]
-const PLACES: usize = 4;
+const LOCATIONS: usize = 4;
 
 /// The rows of Parquet files as records.
 ///
@@ -34,7 +34,7 @@ pub struct RecordTable {
 
 #[cfg(feature = "parquet")]
 impl RecordTable {
-    /// The files that paths name, those of folders among them.
+    /// The named files, including those in named folders.
     ///
     /// # Errors
     /// There are none.
@@ -42,10 +42,11 @@ impl RecordTable {
         Ok(jensen_data::columns::parquet_files(paths)?)
     }
 
-    /// Opens files, and those of folders, for these variables, in so many blocks or in blocks of about so many bytes.
+    /// Opens files, and those of folders, for these variables, in this number of blocks or in blocks of about this
+    /// number of bytes.
     ///
     /// # Errors
-    /// They cannot be read, differ in their columns, lack one, or have more rows than can be counted.
+    /// They cannot be read, have different columns, lack one, or have too many rows to count.
     pub fn open(
         paths: &[PathBuf],
         data: &[RecordData],
@@ -71,7 +72,7 @@ impl RecordTable {
             Some(blocks) => (rows as usize).div_ceil(blocks.max(1)),
             None => (bytes / (8 * width.max(1))).clamp(1, rows as usize),
         };
-        let longest = capacity.div_ceil(PLACES);
+        let longest = capacity.div_ceil(LOCATIONS);
         let mut stretches = Vec::new();
         for group in files.groups() {
             let count = group.rows.len().div_ceil(longest);
@@ -142,11 +143,11 @@ impl RecordSource for RecordTable {
         numbers.collect()
     }
 
-    fn place(&self, block: usize, row: usize) -> String {
+    fn location(&self, block: usize, row: usize) -> String {
         let mut row = row;
         for stretch in &self.blocks[block] {
             if row < stretch.rows.len() {
-                return self.files.place(stretch, row);
+                return self.files.location(stretch, row);
             }
             row -= stretch.rows.len();
         }
@@ -168,7 +169,7 @@ pub enum RecordTable {}
 
 #[cfg(not(feature = "parquet"))]
 impl RecordTable {
-    /// Says that there is no reader.
+    /// The error that this build has no reader.
     ///
     /// # Errors
     /// Always.
@@ -176,7 +177,7 @@ impl RecordTable {
         Self::open(paths, &[], BLOCK, None).map(|never| match never {})
     }
 
-    /// Says that there is no reader.
+    /// The error that this build has no reader.
     ///
     /// # Errors
     /// Always.
@@ -205,7 +206,7 @@ impl RecordSource for RecordTable {
     fn numbers(&self, _: usize) -> Vec<f64> {
         match *self {}
     }
-    fn place(&self, _: usize, _: usize) -> String {
+    fn location(&self, _: usize, _: usize) -> String {
         match *self {}
     }
     fn length(&self, _: &str) -> Result<Option<usize>, Error> {

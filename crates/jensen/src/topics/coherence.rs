@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 /// Documents of one task.
 const TASK: usize = 2048;
 
-/// Most words of a topic that are compared: they are the bits of a mask.
+/// Largest number of compared words of a topic: they are the bits of a mask.
 const WORDS: usize = 64;
 
-/// How well a topic's top words go together in a corpus, by the documents that hold them: means over all pairs of words.
-/// `None` where no pair could be judged.
+/// How well a topic's top words go together in a corpus, by the documents that hold them: means over all pairs of
+/// words. `None` if no pair could be judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Coherence {
     /// Normalised pointwise mutual information, log(p(a,b) / p(a)p(b)) / −log p(a,b), from −1 (never together) over 0
@@ -31,7 +31,7 @@ struct Counts {
     together: Vec<u64>,
 }
 
-/// Where the pair (i, j), i ≤ j, of a topic's words stands.
+/// Index of the pair (i, j), i ≤ j, of a topic's words.
 fn pair(i: usize, j: usize) -> usize {
     j * (j + 1) / 2 + i
 }
@@ -137,10 +137,10 @@ fn judge(words: usize, table: &[u64], total: f64) -> Coherence {
     }
 }
 
-/// What is added to probabilities of pairs in C_V, as of its authors' program.
+/// The addition to probabilities of pairs in C_V, as in its authors' program.
 const EPSILON: f64 = 1e-12;
 
-/// C_V of the words that occur, of which there must be two.
+/// C_V of the words that occur; at least two must.
 fn cv(words: usize, table: &[u64], total: f64) -> Option<f64> {
     let share = |i: usize, j: usize| table[pair(i.min(j), i.max(j))] as f64 / total;
     let there: Vec<usize> = (0..words).filter(|i| share(*i, *i) > 0.0).collect();

@@ -11,7 +11,7 @@ use super::CorpusDocuments;
 pub struct Collection<'a> {
     /// To learn from.
     pub(super) train: Box<dyn Documents + 'a>,
-    /// To score by, where there are any.
+    /// Held-out documents to score, if there are any.
     pub(super) heldout: Option<Box<dyn Documents + 'a>>,
     /// The words by term.
     pub(super) words: Cow<'a, [String]>,
@@ -42,7 +42,7 @@ impl<'a> Collection<'a> {
         }
     }
 
-    /// Documents in memory, none of them held out. The words are the numbers of the terms. Fits equal fits of the same
+    /// Documents in memory, without held-out ones. The words are the numbers of the terms. Fits equal fits of the same
     /// documents in a file, bit for bit.
     pub fn in_memory(documents: MemoryDocuments) -> Self {
         let words = (0..documents.terms()).map(|term| term.to_string());

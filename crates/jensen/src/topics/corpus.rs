@@ -22,7 +22,7 @@ pub struct CorpusRequest {
     pub field: Option<String>,
     /// The unit of a plain-text document. The default is a file in a folder, and a line in a file given by name.
     pub documents: Option<DocumentUnit>,
-    /// The words of bags, one a line.
+    /// The words of bags, one per line.
     pub vocabulary: Option<PathBuf>,
     /// Smallest number of documents with a word.
     #[serde(deserialize_with = "frequency")]
@@ -36,11 +36,11 @@ pub struct CorpusRequest {
     pub stop_words: Option<String>,
     /// Fewest letters of a word.
     pub min_length: Option<usize>,
-    /// Most letters of a word.
+    /// Largest number of letters of a word.
     pub max_length: Option<usize>,
     /// Characters that belong to words beside letters.
     pub keep: Vec<Extra>,
-    /// What a word is instead.
+    /// The alternative definition of a word.
     pub pattern: Option<Pattern>,
     /// Share of the documents to hold out.
     pub heldout: Option<f64>,
@@ -48,7 +48,7 @@ pub struct CorpusRequest {
     pub seed: Option<u64>,
 }
 
-/// A number as it is written: 1 is a document, 1.0 all of them.
+/// A number as written: 1 is a document, 1.0 all of them.
 fn frequency<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Frequency>, D::Error> {
     let number = Option::<serde_json::Number>::deserialize(from)?;
     let frequency = number.map(|number| number.to_string().parse());

@@ -54,7 +54,7 @@ pub struct TopicsCourse {
     sizes: Sizes,
     /// Curves for the page.
     curves: Curves,
-    /// Iterations that did nothing but train, and their seconds.
+    /// Iterations that only trained, and their seconds.
     training: (u64, f64),
     /// Seconds at the last record. The first iteration follows the making of the start and is not timed.
     before: Option<f64>,
@@ -82,7 +82,7 @@ impl job::Course for TopicsCourse {
 }
 
 impl TopicsCourse {
-    /// Of a run of these sizes.
+    /// For a run of these sizes.
     pub fn new(sizes: Sizes) -> Self {
         Self {
             sizes,
@@ -92,7 +92,7 @@ impl TopicsCourse {
         }
     }
 
-    /// Documents a second while nothing but training happened.
+    /// Documents per second during pure training.
     pub fn docs_per_second(&self) -> Option<f64> {
         let (iterations, seconds) = self.training;
         // Batches that end a pass may be short; over a pass the mean size is exact.

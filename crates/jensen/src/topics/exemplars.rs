@@ -28,8 +28,8 @@ const EACH: usize = 3;
 /// Words that are shown of a document.
 const WORDS: usize = 12;
 
-/// The documents with the largest shares of each topic, among a sample of the training documents; none where no document is long
-/// enough.
+/// The documents with the largest shares of each topic, among a sample of the training documents; none if no document
+/// is long enough.
 ///
 /// Costs the local steps of at most 2000 documents.
 pub(super) fn exhibit(
@@ -55,9 +55,9 @@ pub(super) fn exhibit(
             }
             for &topic in &order {
                 let kept = &mut best[topic];
-                let place = kept.partition_point(|(share, _)| *share >= theta[topic]);
-                if place < EACH {
-                    kept.insert(place, (theta[topic], first + at));
+                let position = kept.partition_point(|(share, _)| *share >= theta[topic]);
+                if position < EACH {
+                    kept.insert(position, (theta[topic], first + at));
                     kept.truncate(EACH);
                 }
             }
@@ -107,7 +107,7 @@ fn groups(documents: usize) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// The words of a document that a topic makes most probable, weighed by how often they stand in it.
+/// The words of a document that a topic makes most probable, weighted by their counts.
 fn words(model: &TopicModel, totals: &[f64], topic: usize, bag: &Bag) -> String {
     let probability = |term: u32| {
         let mut all = model.topics.proportions(term as usize, totals);

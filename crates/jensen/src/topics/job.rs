@@ -43,7 +43,7 @@ pub struct TopicsJob<'a> {
     settings: LdaSettings,
     simd: Simd,
     open_seconds: f64,
-    /// Who makes the local steps, where that is not this process.
+    /// The process that makes the local steps, if it is not this one.
     shards: Option<Box<dyn Shards + 'a>>,
 }
 
@@ -75,10 +75,10 @@ pub fn fit_topics<'a>(
     fit_topics_on(collection, run, start, open_seconds, None, around)
 }
 
-/// As [`fit_topics`], with the local steps made by `shards` where there are any, to the same bits.
+/// As [`fit_topics`], with local steps by `shards` if there are any, to the same bits.
 ///
 /// # Errors
-/// As [`fit_topics`], and where the shards do not answer; a run with a checkpoint can be resumed.
+/// The errors of [`fit_topics`], and shards that do not answer; a run with a checkpoint can be resumed.
 pub fn fit_topics_on<'a>(
     collection: &'a Collection<'a>,
     mut run: TopicsRun,

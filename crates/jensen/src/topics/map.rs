@@ -9,7 +9,7 @@ use super::TopicModel;
 /// Topics on the map, the largest ones: distances of all pairs are computed.
 const MAPPED: usize = 200;
 
-/// Topics whose words are shown.
+/// Number of topics with words on the map.
 const SPELLED: usize = 60;
 
 /// Parts of the vocabulary that are gone through by themselves: sums do not depend on the number of threads.
@@ -19,7 +19,7 @@ const PIECES: usize = 32;
 const WORDS: usize = 20;
 const CANDIDATES: usize = 400;
 
-/// Vectors that are iterated for the two axes, how often at most, and by how much places still move that are settled.
+/// Size of the subspace for the two axes, largest number of iterations, and the change of positions at convergence.
 const ITERATED: usize = 12;
 const ROUNDS: usize = 500;
 const SETTLED: f64 = 1e-9;
@@ -27,9 +27,9 @@ const SETTLED: f64 = 1e-9;
 /// Weight of a word's probability in a topic against how much more probable it is there than elsewhere.
 const RELEVANCE: f64 = 0.6;
 
-/// The map of the largest topics of a model; none where there are fewer than three.
+/// The map of the largest topics of a model; `None` with fewer than three.
 ///
-/// Places are those of classical scaling (Torgerson 1952) of the Hellinger distances between topics' distributions of words. Words
+/// Positions are those of classical scaling (Torgerson 1952) of the Hellinger distances between topics' distributions of words. Words
 /// are ordered by their relevance with weight 0.6 (Sievert and Shirley, LDAvis, 2014): log p(w | topic) and log p(w | topic) / p(w).
 /// Costs topics² × terms.
 pub(super) fn topic_map(model: &TopicModel) -> Option<TopicMap> {
@@ -74,25 +74,26 @@ pub(super) fn topic_map(model: &TopicModel) -> Option<TopicMap> {
             .for_each(|(sum, x)| *sum += x);
         overall.extend(probabilities);
     }
-    let places = scaled(&affinities, n);
+    let positions = scaled(&affinities, n);
     let spelled = |rank: usize, topic: usize| match rank < SPELLED {
         true => words(model, topic, shares[topic], &overall),
         false => Vec::new(),
     };
-    let mapped = order.iter().zip(places).enumerate();
+    let mapped = order.iter().zip(positions).enumerate();
     Some(TopicMap {
         topics: mapped
-            .map(|(rank, (topic, place))| MappedTopic {
+            .map(|(rank, (topic, position))| MappedTopic {
                 number: *topic,
                 share: shares[*topic],
-                place,
+                position,
                 words: spelled(rank, *topic),
             })
             .collect(),
     })
 }
 
-/// Places in the plane whose distances are nearest to 1 − affinity, the squared Hellinger distance; of the lower triangle.
+/// Positions in the plane whose distances best approximate 1 − affinity, the squared Hellinger distance; from the lower
+/// triangle.
 fn scaled(affinities: &[f64], n: usize) -> Vec<(f64, f64)> {
     let squared = |i: usize, j: usize| {
         let (i, j) = (i.max(j), i.min(j));
@@ -222,9 +223,9 @@ mod tests {
     fn topics_of_the_same_words_stand_together() {
         // Affinities of three topics: the first two are alike, the third has other words.
         let affinities = [1.0, 0.0, 0.0, 0.95, 1.0, 0.0, 0.0, 0.0, 1.0];
-        let places = scaled(&affinities, 3);
+        let positions = scaled(&affinities, 3);
         let apart = |i: usize, j: usize| {
-            let ((a, b), (c, d)) = (places[i], places[j]);
+            let ((a, b), (c, d)) = (positions[i], positions[j]);
             (a - c).hypot(b - d)
         };
         // In a plane three points have any distances.

@@ -17,16 +17,16 @@ pub struct TopicModel {
     pub topics: Topics,
     /// The words by term.
     pub words: Vec<String>,
-    /// How text became words; that of the corpus, or the default where it came from bags.
+    /// The tokenisation of the corpus, or the default if it came from bags.
     pub tokeniser: Tokeniser,
 }
 
-/// Bytes are no topic model.
+/// Bytes are not a topic model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TopicModelError {
-    /// They are no whole, unchanged file of this program.
+    /// The bytes are not a complete, unchanged file of this program.
     Bytes(CheckpointError),
-    /// They hold something else.
+    /// They contain something else.
     Content(ArchiveError),
 }
 
@@ -54,7 +54,7 @@ impl TopicModel {
     /// Reads bytes that [`encode`](Self::encode) made.
     ///
     /// # Errors
-    /// When the bytes are damaged, of another format version or hold something else.
+    /// Fails if the bytes are damaged, of another format version or hold something else.
     pub fn decode(bytes: &[u8]) -> Result<Self, TopicModelError> {
         let checkpoint = Checkpoint::decode(bytes).map_err(TopicModelError::Bytes)?;
         Self::restore(&checkpoint.state).map_err(TopicModelError::Content)

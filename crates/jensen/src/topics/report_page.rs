@@ -13,7 +13,7 @@ const ROWS: usize = 200;
 pub struct Curves {
     /// The temperature.
     pub temperature: Vec<(f64, f64)>,
-    /// Held-out log predictive probability, nats a word.
+    /// Held-out log predictive probability, nats per word.
     pub heldout: Vec<(f64, f64)>,
     /// The bound, nats a token.
     pub bound: Vec<(f64, f64)>,
@@ -56,7 +56,7 @@ fn figures(curves: &Curves) -> Vec<(Figure, String)> {
     figures
 }
 
-/// The page. `documents` are examples of each topic, `corpus` names the documents, `settings` are listed as they are.
+/// The page. `documents` are examples of each topic, `corpus` names the documents, `settings` are listed verbatim.
 pub fn report_page(
     summary: &TopicsSummary,
     curves: &Curves,

@@ -15,7 +15,7 @@ const WORDS: usize = 10;
 /// Held-out scores a pass unless said otherwise.
 const EVALUATIONS: f64 = 5.0;
 
-/// How topics are fitted; absent settings have defaults.
+/// Settings of a topic model's fit; absent settings have defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -93,7 +93,7 @@ impl TopicsRequest {
     /// The instruction set.
     ///
     /// # Errors
-    /// There is no such set.
+    /// There is no such instruction set.
     pub fn simd(&self) -> Result<Simd, Error> {
         words::simd(self.simd.as_deref())
     }
@@ -180,16 +180,17 @@ pub(super) const COOLING: f64 = 0.5;
 
 /// Defaults of collapsed inference: α is this over K …
 const ALPHA: f64 = 5.0;
-/// … and at most this: of 3 topics of short texts α = 5/3 loses 0.14 nats a word, and of 20 topics of news a quarter 0.01 …
+/// … and at most this: of 3 topics of short texts α = 5/3 loses 0.14 nats per word, and of 20 topics of news a quarter
+/// 0.01 …
 const MOST_ALPHA: f64 = 0.1;
 /// … η this over K …
 const ETA: f64 = 5.0;
-/// … and at most this: what it adds to a topic must be little beside the topic's words, which are fewer the more topics there
-/// are. Of 20 000 abstracts and 500 topics 0.05 loses 0.05 nats a word …
+/// … and at most this: the addition to a topic must be small relative to the topic's words, and there are fewer of
+/// those the more topics there are. On 20 000 abstracts with 500 topics, 0.05 loses 0.05 nats per word …
 const MOST_ETA: f64 = 0.05;
 /// … the delay of the step sizes …
 const TAU: f64 = 64.0;
-/// … and passes. See the table of other programs in the book, where these are compared.
+/// … and passes. See the table of other programs in the book, if these are compared.
 const PASSES: f64 = 5.0;
 
 /// A Dirichlet parameter: a number, or one over the number of topics.

@@ -24,11 +24,11 @@ const DOCUMENTS: &str = "documents.corpus";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopicsRun {
-    /// Where the corpus is; of an update, inside the folder.
+    /// Location of the corpus; for an update, inside the folder.
     pub corpus: PathBuf,
     /// Its digest.
     pub digest: String,
-    /// The run goes on from stored topics.
+    /// The run continues from stored topics.
     pub update: bool,
     /// The request, with the instruction set resolved.
     pub flags: TopicsRequest,
@@ -38,7 +38,7 @@ impl TopicsRun {
     /// Opens the corpus of the run.
     ///
     /// # Errors
-    /// It is not where it was, or damaged.
+    /// It was moved or damaged.
     pub fn open_corpus(&self, folder: &RunDir) -> Result<Corpus, Error> {
         let path = if self.update {
             folder.path().join(&self.corpus)
@@ -52,11 +52,11 @@ impl TopicsRun {
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// It is no such folder, or its request is damaged.
+/// It is not such a folder, or its request is damaged.
 pub fn open(path: &Path) -> Result<(RunDir, TopicsRun), Error> {
     let run = folder::open(path, COMMAND)?;
     let mut stored: TopicsRun = folder::read_request(&run)?;
-    // Runs of versions that knew the mean field alone, or took it unless told otherwise, do not say so.
+    // Runs of versions that knew the mean field alone, or took it by default, do not say so.
     let mean_field = || Inference::MeanField.name().to_owned();
     stored.flags.inference.get_or_insert_with(mean_field);
     Ok((run, stored))
@@ -81,7 +81,7 @@ pub fn summary(run: &RunDir) -> Result<TopicsSummary, Error> {
         .map_err(|error| Error::Input(format!("`{}` is damaged: {error}", path.display())))
 }
 
-/// Where the corpus of an update goes: within its folder, and from here.
+/// Location of the corpus of an update, relative to its folder and absolute.
 pub fn update_corpus(folder: &RunDir) -> (PathBuf, PathBuf) {
     (DOCUMENTS.into(), folder.path().join(DOCUMENTS))
 }

@@ -33,13 +33,13 @@ pub struct TopicsSeconds {
 }
 
 /// A fit in numbers. Field names and meanings are stable; fields may be added at the end. Numbers that are not finite,
-/// or that were not asked for, are `null`.
+/// or that were not requested, are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TopicsSummary {
     /// Status and verdict.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// All passes were made.
+    /// All passes were completed.
     pub finished: bool,
     /// Evidence lower bound under the untempered model, in nats, estimated from a sample of the training documents.
     #[serde(deserialize_with = "null_is_nan")]
@@ -47,10 +47,10 @@ pub struct TopicsSummary {
     /// Its standard error.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo_se: f64,
-    /// Temperature at the end: of the whole, or the mean over the last documents where each has its own.
+    /// Temperature at the end: the common one, or the mean over the last documents if each has its own.
     #[serde(deserialize_with = "null_is_nan")]
     pub temperature: f64,
-    /// Mean log predictive probability of a held-out word by document completion, in nats a word.
+    /// Mean log predictive probability of a held-out word by document completion, in nats per word.
     pub heldout_log_predictive: Option<f64>,
     /// Its standard error over documents.
     pub heldout_log_predictive_se: Option<f64>,
@@ -84,7 +84,7 @@ pub struct TopicsSummary {
     pub temper: String,
     /// Iterations taken.
     pub iterations: u64,
-    /// Where the time went.
+    /// Seconds by stage.
     pub seconds: TopicsSeconds,
     /// Mean coherence over topics, by the training documents: see [`Coherence`].
     pub coherence: Coherence,
@@ -103,10 +103,10 @@ pub struct TopicsSummary {
     /// Topics that account for less than a tenth of an even share of the tokens.
     #[serde(default)]
     pub dead_topics: usize,
-    /// Where an inferred global temperature came to rest, the end that was kept first.
+    /// The final values of an inferred global temperature, the chosen one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rests: Vec<Rest>,
-    /// Dirichlet parameters of topic proportions by topic, where they are learned.
+    /// Dirichlet parameters of topic proportions by topic, if they are learned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learned_alpha: Vec<f64>,
 }

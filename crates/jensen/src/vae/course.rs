@@ -33,7 +33,7 @@ struct Point {
 }
 
 impl job::Course for VaeCourse {
-    /// Takes note of a record; one of a step that diverged says nothing of the run.
+    /// Adds a record; one from a diverged step is ignored.
     fn add(&mut self, record: &Record) {
         let Some(samples) = number(record, "samples") else {
             return;

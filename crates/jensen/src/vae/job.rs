@@ -61,7 +61,7 @@ const SIDE: usize = 20;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VaeRun {
-    /// Where the data are.
+    /// The source of the data.
     pub data: PathBuf,
     /// A file, or a share of the data.
     pub validation: Option<String>,
@@ -76,7 +76,7 @@ pub struct VaeRun {
 /// Opens the folder of an earlier fit.
 ///
 /// # Errors
-/// It is no such folder, or its request is damaged.
+/// It is not such a folder, or its request is damaged.
 pub fn open_vae(path: &Path) -> Result<(RunDir, VaeRun), Error> {
     let run = folder::open(path, COMMAND)?;
     let stored = folder::read_request(&run)?;
@@ -117,7 +117,7 @@ impl VaeData {
         Self::of_rows(Rows::open_within(&data, most)?, data, validation, flags)
     }
 
-    /// Rows for training that are at hand, called `data`, and for validation as above.
+    /// Training rows in memory, called `data`, and validation rows as above.
     ///
     /// # Errors
     /// As above.
@@ -193,7 +193,7 @@ enum Training<'a> {
     WakeSleep(Box<WakeSleep<'a>>),
 }
 
-/// What a fit of an auto-encoder makes.
+/// The result of an auto-encoder's fit.
 pub struct VaeMade {
     /// The networks with their weights.
     pub model: VaeModel,
@@ -259,7 +259,7 @@ pub fn fit_vae<T>(
     carry_out(job, around).map(then)
 }
 
-/// The memory that training takes, known before networks are made.
+/// The memory of training, known before networks are made.
 fn need(data: &VaeData, settings: &TrainSettings) -> Need {
     let VaeData {
         rows,

@@ -32,8 +32,8 @@ impl Frame {
     }
 }
 
-/// Records side by side in rows of `columns`, with a grey line between them; none when there are no whole records or too
-/// many pixels.
+/// Records side by side in rows of `columns`, with a grey line between them; `None` if there are no complete records or
+/// too many pixels.
 pub fn mosaic(records: &[f32], frame: Frame, columns: usize) -> Option<Image> {
     let Frame {
         width,

@@ -1,4 +1,4 @@
-//! Plain models of records that everyone would try first: independent values, and one linear factor.
+//! Plain models of records as baselines: independent values, and one linear factor.
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_neural::{Likelihood, Records};
@@ -54,7 +54,8 @@ fn means(rows: &[Vec<f64>]) -> Vec<f64> {
     (0..width).map(|i| mean_of(rows, |row| row[i])).collect()
 }
 
-/// Mean log probability of the values as the decoder sees them, after half a success and half a failure of each.
+/// Mean log probability of the values under the decoder's distribution, after half a success and half a failure of
+/// each.
 fn binary(train: &[Vec<f64>], scored: &[Vec<f64>]) -> f64 {
     let n = train.len() as f64;
     let share = |mean: f64| (n * mean + 0.5) / (n + 1.0);
@@ -88,7 +89,8 @@ struct Factor {
 /// no bound.
 const UNIQUE: f64 = 0.005;
 
-/// Rounds of EM at most, and the gain in nats a record below which they end. A plain model is compared with, not reported.
+/// Rounds of EM at most, and the gain in nats per record below which they end. A plain model is compared with, not
+/// reported.
 const ROUNDS: usize = 200;
 const STILL: f64 = 1e-5;
 

@@ -8,7 +8,7 @@ use super::VaeSummary;
 /// The records of a run, against the number of processed records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VaeCurves {
-    /// Mean bound of minibatches, nats a record.
+    /// Mean bound of minibatches, nats per record.
     pub bound: Vec<(f64, f64)>,
     /// Bound of the validation records.
     pub validation: Vec<(f64, f64)>,
@@ -96,7 +96,7 @@ fn along(curves: &VaeCurves) -> Vec<(Figure, String)> {
     figures
 }
 
-/// The pictures that there are.
+/// The available pictures.
 fn shown(pictures: &Pictures) -> Vec<(Figure, String)> {
     let shown = [
         (
@@ -119,7 +119,7 @@ fn shown(pictures: &Pictures) -> Vec<(Figure, String)> {
         .collect()
 }
 
-/// The page. `data` names the records, `settings` are listed as they are.
+/// The page. `data` names the records, `settings` are listed verbatim.
 pub fn report_page(
     summary: &VaeSummary,
     curves: &VaeCurves,

@@ -22,7 +22,7 @@ const EPOCHS: f64 = 100.0;
 /// The temperature at which annealing starts unless said otherwise.
 const HOT: f64 = 10.0;
 
-/// How an auto-encoder is trained; absent settings have defaults.
+/// Settings of an auto-encoder's training; absent settings have defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -68,7 +68,7 @@ pub struct VaeRequest {
     /// Estimator of the bound: a (everything at the draws) or b (divergence in closed form) [default: b]
     #[cfg_attr(feature = "clap", arg(long, value_name = "a|b", value_parser = parse_estimator, help_heading = "Method"))]
     pub estimator: Option<String>,
-    /// Draws of the latent values a record [default: 1]
+    /// Draws of the latent values per record [default: 1]
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "Method"))]
     pub samples: Option<u64>,
     /// Records of a minibatch [default: 100]
@@ -119,7 +119,7 @@ impl VaeRequest {
     /// The instruction set.
     ///
     /// # Errors
-    /// There is no such set.
+    /// There is no such instruction set.
     pub fn simd(&self) -> Result<Simd, Error> {
         words::simd(self.simd.as_deref())
     }
@@ -129,7 +129,7 @@ impl VaeRequest {
         self.method.as_deref() == Some("wake-sleep")
     }
 
-    /// What wake-sleep would ignore is a mistake.
+    /// Settings that wake-sleep would ignore are errors.
     fn refuse_foreign(&self) -> Result<(), Error> {
         let given = [
             ("--estimator", self.estimator.is_some()),
@@ -159,7 +159,7 @@ impl VaeRequest {
     /// The distribution of the data, which are images with pixels between 0 and 1 or not.
     ///
     /// # Errors
-    /// One that cannot be, or that `--standardise` does nothing for.
+    /// An invalid decoder, or one that `--standardise` does not affect.
     pub fn likelihood(&self, unit: bool) -> Result<Likelihood, Error> {
         let asked = self
             .decoder
@@ -219,7 +219,7 @@ impl VaeRequest {
         Ok(architecture)
     }
 
-    /// How the networks are trained on `records` records.
+    /// The training settings for `records` records.
     ///
     /// # Errors
     /// A setting that cannot be.
@@ -257,7 +257,7 @@ impl VaeRequest {
         }
     }
 
-    /// Width and height of the images, where they are given.
+    /// Width and height of the images, if they are given.
     pub fn image(&self) -> Option<(usize, usize)> {
         image(self.image.as_deref()?).ok()
     }

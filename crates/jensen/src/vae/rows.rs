@@ -51,7 +51,7 @@ const COMPARED: usize = 20_000_000;
 /// Rows that are read together for their moments.
 const BLOCK: usize = 4096;
 
-/// The units of the columns of training rows, for a Gaussian decoder. Other decoders use the values as they are.
+/// The units of the columns of training rows, for a Gaussian decoder. Other decoders use the values unchanged.
 ///
 /// Moments are taken in one pass, block by block; columns of more numbers than can be held are not compared for copies.
 ///
@@ -88,13 +88,13 @@ pub(super) fn units(
     Units::of_moments(&moments, asked).map_err(named)
 }
 
-/// Where validation records come from.
+/// The source of validation records.
 pub(super) enum Apart {
     /// There are none.
     None,
     /// From a file.
     File(Rows),
-    /// So many of the data.
+    /// This number of the data's records.
     Share(f64),
 }
 

@@ -35,7 +35,7 @@ pub struct VaeModel {
     pub units: Units,
     /// Weights: point estimates, or means of their posterior. The encoder's come first, then the decoder's.
     pub tensors: Vec<Tensor>,
-    /// Log standard deviations of the decoder's weights, where they have a posterior; otherwise empty.
+    /// Log standard deviations of the decoder's weights, if they have a posterior; otherwise empty.
     pub log_sds: Vec<Tensor>,
 }
 
@@ -51,7 +51,7 @@ struct Description {
     digest: String,
 }
 
-/// Bytes are no auto-encoder.
+/// Bytes are not an auto-encoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaeModelError(String);
 
@@ -90,7 +90,7 @@ impl VaeModel {
         }
     }
 
-    /// Records of the networks, one after the other, as rows in the units of the data.
+    /// Records of the networks, in sequence, as rows in the units of the data.
     pub fn rows(&self, records: &[f32]) -> Vec<f64> {
         self.units.rows_back(records)
     }
@@ -233,7 +233,7 @@ impl VaeModel {
     /// The networks ready to run, with the posterior of the decoder's weights where they have one.
     ///
     /// # Errors
-    /// When the architecture has operations without a single-precision kernel, or only some of the decoder's tensors have
+    /// Fails if the architecture has operations without a single-precision kernel, or only some of the decoder's tensors have
     /// a posterior.
     pub fn autoencoder(&self, simd: Simd) -> Result<Autoencoder, AutoencoderError> {
         Autoencoder::new(self.architecture.clone(), self.tensors.clone(), simd)?

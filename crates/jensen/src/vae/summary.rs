@@ -21,33 +21,33 @@ pub struct VaeSeconds {
 pub struct HistoryPoint {
     /// Records seen.
     pub samples: f64,
-    /// Mean bound of the minibatches since the last point, nats a record.
+    /// Mean bound of the minibatches since the last point, nats per record.
     pub bound: Option<f64>,
-    /// Bound of the validation records, nats a record.
+    /// Bound of the validation records, nats per record.
     pub validation_bound: Option<f64>,
 }
 
 /// A fit in numbers. Field names and meanings are stable; fields may be added at the end. Numbers that are not finite,
-/// or that were not asked for, are `null`.
+/// or that were not requested, are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VaeSummary {
     /// Status and verdict; `converged` if early stopping ended the run.
     #[serde(flatten)]
     pub judgement: Judgement,
-    /// Lower bound of the training records under the kept weights, nats a record; fresh draws, at most 10 000 records. With
-    /// `full_vb` that of Eq. 24: an expectation over the weights' posterior, less each record's share of
+    /// Lower bound of the training records under the kept weights, nats per record; fresh draws, at most 10 000
+    /// records. With `full_vb` that of Eq. 24: an expectation over the weights' posterior, less each record's share of
     /// `weight_divergence`.
     pub bound: Option<f64>,
     /// Its standard error over records and draws.
     pub bound_se: Option<f64>,
-    /// Lower bound of all validation records, nats a record; with `full_vb` the expectation over the weights' posterior,
-    /// which bounds the log predictive density.
+    /// Lower bound of all validation records, nats per record; with `full_vb` the expectation over the weights'
+    /// posterior, which bounds the log predictive density.
     pub validation_bound: Option<f64>,
     /// Its standard error.
     pub validation_bound_se: Option<f64>,
-    /// Mean of `E_q log p(x | z)` of the training records, nats a record.
+    /// Mean of `E_q log p(x | z)` of the training records, nats per record.
     pub likelihood: Option<f64>,
-    /// Mean of `KL(q(z | x) ‖ p(z))` of the training records, nats a record.
+    /// Mean of `KL(q(z | x) ‖ p(z))` of the training records, nats per record.
     pub divergence: Option<f64>,
     /// `bound` times the number of training records, in nats; with `full_vb` a bound on the evidence.
     pub elbo: Option<f64>,
@@ -75,7 +75,7 @@ pub struct VaeSummary {
     pub weights: usize,
     /// The decoder's weights have a posterior.
     pub full_vb: bool,
-    /// Where the time went.
+    /// Seconds by stage.
     pub seconds: VaeSeconds,
     /// Seed of the run.
     pub seed: u64,

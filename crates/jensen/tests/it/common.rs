@@ -1,12 +1,12 @@
-//! What tests of fit jobs share.
+//! Helpers that tests of fit jobs share.
 
-use jensen::job::{Around, MEMORY_LIMIT, Place};
+use jensen::job::{Around, MEMORY_LIMIT, ResultFolder};
 use jensen::run::Silent;
 
 /// Runs a fit job that leaves nothing behind.
 pub fn alone<T>(run: impl FnOnce(Around<'_>) -> T) -> T {
     run(Around {
-        place: Place::Nowhere,
+        results: ResultFolder::None,
         checkpoint_every: None,
         memory_limit: MEMORY_LIMIT,
         clock: &|| 0.0,

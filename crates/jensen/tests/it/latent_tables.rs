@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jensen::data::Table;
-use jensen::job::{Around, MEMORY_LIMIT, Place};
+use jensen::job::{Around, MEMORY_LIMIT, ResultFolder};
 use jensen::latent::{LatentRequest, LatentSummary, fit_latent_in_memory};
 use jensen::run::Silent;
 use serde_json::Value;
@@ -18,7 +18,7 @@ fn fitted(request: LatentRequest, table: &Table) -> LatentSummary {
     let clock = || 0.0;
     let mut silent = Silent;
     let around = Around {
-        place: Place::Nowhere,
+        results: ResultFolder::None,
         checkpoint_every: None,
         memory_limit: MEMORY_LIMIT,
         clock: &clock,
@@ -171,16 +171,16 @@ fn a_bound_that_misplaces_a_variance_is_not_trusted() {
     assert!(exact.judgement.trusted, "{:?}", exact.judgement);
     assert_eq!(variance(&exact).misplaced, None);
     let (right, loose) = (variance(&exact), variance(&tilted));
-    // The distance is told in logarithms of the variance, whose standard deviation is about this.
+    // The distance is reported in logarithms of the variance, whose standard deviation is about this.
     let spread = (right.q95.unwrap() / right.q05.unwrap()).ln() / 3.29;
     let distance = (right.value / loose.value).ln() / spread;
-    let told = loose.misplaced.unwrap();
+    let reported = loose.misplaced.unwrap();
     assert!(
-        (told - distance).abs() < 0.4 * distance,
-        "{told} {distance}"
+        (reported - distance).abs() < 0.4 * distance,
+        "{reported} {distance}"
     );
     assert!(
-        !tilted.judgement.trusted && told > 0.4,
+        !tilted.judgement.trusted && reported > 0.4,
         "{:?}",
         tilted.judgement
     );
@@ -244,17 +244,20 @@ fn units_are_only_units() {
             ((1.0, 1e-6), (7.0, 1e6)),
         ] {
             let moved = fitted(request.clone(), &table((a, b), (c, d)));
-            let told = format!("{prior} {a} {b} {c} {d}");
+            let reported = format!("{prior} {a} {b} {c} {d}");
             let jacobian = n as f64 * f64::ln(b);
             assert!(
                 (moved.bound + jacobian - plain.bound).abs() < 1e-3,
-                "{told}: {} {}",
+                "{reported}: {} {}",
                 moved.bound + jacobian,
                 plain.bound
             );
             let (own, other) = (moved.evidence.unwrap() + jacobian, plain.evidence.unwrap());
-            assert!((own - other).abs() < 2e-2, "{told}: {own} {other}");
-            assert_eq!(moved.judgement.trusted, plain.judgement.trusted, "{told}");
+            assert!((own - other).abs() < 2e-2, "{reported}: {own} {other}");
+            assert_eq!(
+                moved.judgement.trusted, plain.judgement.trusted,
+                "{reported}"
+            );
             for (own, other) in moved.parameters.iter().zip(&plain.parameters) {
                 let scale = match own.name.as_str() {
                     name if name.starts_with("fixed") => b / d,
@@ -267,12 +270,12 @@ fn units_are_only_units() {
                 if !origin {
                     assert!(
                         (own.mean - shift - scale * other.mean).abs() < 0.01 * sd,
-                        "{told}, {}: {own:?} {other:?}",
+                        "{reported}, {}: {own:?} {other:?}",
                         own.name
                     );
                     assert!(
                         (own.sd / sd - 1.0).abs() < 0.01,
-                        "{told}, {}: {own:?} {other:?}",
+                        "{reported}, {}: {own:?} {other:?}",
                         own.name
                     );
                 }

@@ -91,7 +91,7 @@ fn a_table_in_memory_is_fitted_as_its_file() {
 }
 
 #[test]
-fn states_of_chains_are_told_apart_and_found_in_other_rows() {
+fn states_of_chains_are_reported_apart_and_found_in_other_rows() {
     let row = |t: u32| f64::from((t / 20) % 2) * 4.0 + f64::from(t % 5) * 0.1;
     let points = |rows: std::ops::Range<u32>| {
         let column = Column::new("x", Cells::Numbers(rows.map(row).collect()));

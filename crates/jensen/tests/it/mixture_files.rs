@@ -1,12 +1,12 @@
 //! Mixtures of rows in files: the fit of one table, whoever works at the files and whatever was lost.
-#![cfg(feature = "conjugate")]
+#![cfg(feature = "mixture")]
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use jensen::Error;
-use jensen::job::{Around, MEMORY_LIMIT, Place, folder};
+use jensen::job::{Around, MEMORY_LIMIT, ResultFolder, folder};
 use jensen::points::{
     Fitted, MixtureModel, MixtureRequest, PointRequest, PointShard, Points, fit_mixture,
     fit_mixture_files, point_step,
@@ -155,9 +155,9 @@ fn requests() -> Vec<(&'static str, MixtureRequest)> {
     .to_vec()
 }
 
-fn around<'a>(place: Place, observer: &'a mut Silent) -> Around<'a> {
+fn around<'a>(results: ResultFolder, observer: &'a mut Silent) -> Around<'a> {
     Around {
-        place,
+        results,
         checkpoint_every: Some(0.0),
         memory_limit: MEMORY_LIMIT,
         clock: &|| 0.0,
@@ -171,7 +171,7 @@ fn fitted(
     request: &MixtureRequest,
     shards: &[PathBuf],
     workers: Workers,
-    place: Place,
+    results: ResultFolder,
 ) -> (Result<Fitted, Error>, usize) {
     let calls: Arc<AtomicUsize> = Arc::default();
     let steps = |plan: &str| -> Box<dyn RecordSteps> {
@@ -182,7 +182,7 @@ fn fitted(
             kept: Mutex::new(vec![None; shards.len()]),
         })
     };
-    let found = fit_mixture_files(request, shards, &steps, around(place, &mut Silent));
+    let found = fit_mixture_files(request, shards, &steps, around(results, &mut Silent));
     (found, calls.load(Ordering::Relaxed))
 }
 
@@ -193,8 +193,8 @@ fn files_are_the_fit_of_one_table_but_for_rounding() {
         let (all, shards) = written(folder.path(), kind);
         let points = Points::read(&all, &request.points).unwrap();
         let (one, by_one) =
-            fit_mixture(&request, &points, around(Place::Nowhere, &mut Silent)).unwrap();
-        let (many, by_many) = fitted(&request, &shards, Workers::default(), Place::Nowhere)
+            fit_mixture(&request, &points, around(ResultFolder::None, &mut Silent)).unwrap();
+        let (many, by_many) = fitted(&request, &shards, Workers::default(), ResultFolder::None)
             .0
             .unwrap();
         let error = (one.fit.elbo - many.fit.elbo).abs() / one.fit.elbo.abs();
@@ -225,7 +225,7 @@ fn who_works_and_what_is_lost_changes_no_bit() {
         request.points.heldout = Some(0.1);
         let folder = tempfile::tempdir().unwrap();
         let (_, shards) = written(folder.path(), kind);
-        let (whole, calls) = fitted(&request, &shards, Workers::default(), Place::Nowhere);
+        let (whole, calls) = fitted(&request, &shards, Workers::default(), ResultFolder::None);
         let (whole, summary) = whole.unwrap();
         assert!(summary.heldout_log_predictive.is_some_and(f64::is_finite));
         let same = |found: &Fitted, what: &str| {
@@ -243,7 +243,9 @@ fn who_works_and_what_is_lost_changes_no_bit() {
             lost: None,
         };
         same(
-            &fitted(&request, &shards, other, Place::Nowhere).0.unwrap(),
+            &fitted(&request, &shards, other, ResultFolder::None)
+                .0
+                .unwrap(),
             "others",
         );
         // The last calls are those of the bound, of its gain and of the scores.
@@ -254,20 +256,20 @@ fn who_works_and_what_is_lost_changes_no_bit() {
                 lost: Some(lost),
                 ..Workers::default()
             };
-            let stopped = fitted(&request, &shards, workers, Place::New(out.clone())).0;
+            let stopped = fitted(&request, &shards, workers, ResultFolder::New(out.clone())).0;
             let said = stopped.err().expect("nobody answered").to_string();
             assert!(said.contains("the machine is gone"), "{said}");
             assert!(!out.join("fit.json").exists());
-            let place = match lost {
+            let results = match lost {
                 // Nothing was begun.
-                0 | 1 => Place::New(out.clone()),
-                _ => Place::Resumed {
+                0 | 1 => ResultFolder::New(out.clone()),
+                _ => ResultFolder::Resumed {
                     folder: folder::open(&out, "mixture").unwrap(),
                     force: false,
                 },
             };
             same(
-                &fitted(&request, &shards, Workers::default(), place)
+                &fitted(&request, &shards, Workers::default(), results)
                     .0
                     .unwrap(),
                 &format!("call {lost} of {calls}"),
@@ -286,7 +288,7 @@ fn shards_that_cannot_be_are_named() {
     let (_, shards) = written(folder.path(), "whole");
     let (_, request) = requests().swap_remove(2);
     let said = |request: &MixtureRequest, shards: &[PathBuf]| {
-        let found = fitted(request, shards, Workers::default(), Place::Nowhere).0;
+        let found = fitted(request, shards, Workers::default(), ResultFolder::None).0;
         found.err().expect("it cannot be").to_string()
     };
     let instead = |text: &str| {

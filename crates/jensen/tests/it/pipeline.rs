@@ -11,7 +11,7 @@ fn compile(source: &str) -> Model {
 }
 
 #[test]
-fn rejected_draws_are_left_out_and_told() {
+fn rejected_draws_are_left_out_and_reported() {
     let model = compile(
         "parameters { real x; } model { x ~ normal(0, 1); }
          generated quantities { if (x > 1) reject(\"x is \", x); real y = 2 * x; }",
@@ -47,7 +47,7 @@ fn failing_generated_quantities_do_not_cost_the_posterior() {
 }
 
 #[test]
-fn moments_that_do_not_exist_are_not_told() {
+fn moments_that_do_not_exist_are_not_reported() {
     for (program, heavy) in [
         ("parameters { real x; } model { x ~ cauchy(0, 1); }", true),
         (
@@ -68,7 +68,7 @@ fn moments_that_do_not_exist_are_not_told() {
             let summary = fitted.summary();
             let x = &summary.parameters[0];
             assert_eq!(x.sd.is_nan(), heavy, "{program}: {x:?}");
-            assert_eq!(x.untold.is_some(), heavy, "{program}: {x:?}");
+            assert_eq!(x.undefined.is_some(), heavy, "{program}: {x:?}");
             assert!((x.q05 + x.q50 + x.q95).is_finite());
             assert_eq!(x.tail_khat.unwrap() > 0.5, heavy, "{x:?}");
             let said = summary

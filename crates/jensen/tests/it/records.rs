@@ -112,7 +112,7 @@ impl RecordSource for Rows {
     fn numbers(&self, block: usize) -> Vec<f64> {
         self.rows(block).iter().map(|n| (n + 1) as f64).collect()
     }
-    fn place(&self, block: usize, row: usize) -> String {
+    fn location(&self, block: usize, row: usize) -> String {
         format!("row {}", self.rows(block)[row] + 1)
     }
     fn length(&self, name: &str) -> Result<Option<usize>, Error> {
@@ -312,7 +312,7 @@ fn what_needs_all_records_is_refused_with_its_line() {
 }
 
 #[test]
-fn data_that_cannot_be_had_end_the_fit_with_their_place() {
+fn data_that_cannot_be_had_end_the_fit_with_their_location() {
     let options = minibatches(RecordEstimator::Naive, 100);
     let mut rows = Rows::new();
     rows.y[742] = 2;

@@ -2,7 +2,7 @@
 
 use jensen::blackbox::Init;
 use jensen::data::Adjacency;
-use jensen::job::{Around, MEMORY_LIMIT, Place};
+use jensen::job::{Around, MEMORY_LIMIT, ResultFolder};
 use jensen::program::{FitRequest, Program, RefineName};
 use jensen::regress::{Column, FAMILIES, Factor, Frame, Regression, Request, predict};
 use jensen::run::Clock;
@@ -145,13 +145,13 @@ fn compiled_for(
     Program::compile(made.source, settings, 1, Halt::default())
 }
 
-pub fn fitted(request: &Request, frame: &Frame, place: Place) -> Fitted {
-    run(&compiled(request, frame).unwrap(), place)
+pub fn fitted(request: &Request, frame: &Frame, results: ResultFolder) -> Fitted {
+    run(&compiled(request, frame).unwrap(), results)
 }
 
-pub fn run(program: &Program, place: Place) -> Fitted {
+pub fn run(program: &Program, results: ResultFolder) -> Fitted {
     let around = Around {
-        place,
+        results,
         checkpoint_every: None,
         memory_limit: MEMORY_LIMIT,
         clock: &Stopped,
@@ -349,7 +349,7 @@ fn a_linear_regression_is_that_of_least_squares() {
         .map(|(x, y)| (y - my - slope * (x - mx)).powi(2))
         .sum();
     let error = (rest / (n - 2.0) / sxx).sqrt();
-    let fit = fitted(&request("gaussian", &["y ~ x"]), &frame, Place::Nowhere);
+    let fit = fitted(&request("gaussian", &["y ~ x"]), &frame, ResultFolder::None);
     assert!(fit.trusted(), "{:?}", fit.warnings());
     let (found, sd) = mean(&fit, "b[x]");
     // The prior is 2.5 standard deviations wide, and moves the slope by less than that.
@@ -369,7 +369,7 @@ fn units_change_nothing_but_units() {
     // amplify: the approximation is compared.
     let of = |frame: &Frame| {
         let program = compiled_for(&asked, frame, Some(RefineName::None)).unwrap();
-        run(&program, Place::Nowhere)
+        run(&program, ResultFolder::None)
     };
     let (plain, scaled) = (of(&table(1.0, 1.0)), of(&table(1024.0, 4096.0)));
     assert_eq!(plain.trusted(), scaled.trusted());
@@ -393,7 +393,7 @@ fn new_rows_and_new_groups_are_predicted_from_the_folder() {
     let desk = tempfile::tempdir().unwrap();
     let folder = desk.path().join("fit");
     let asked = request("gaussian", &["y ~ x + (1 | g)"]);
-    let fit = fitted(&asked, &table(1.0, 1.0), Place::new(Some(&folder)));
+    let fit = fitted(&asked, &table(1.0, 1.0), ResultFolder::new(Some(&folder)));
     let columns = vec![
         ("x".to_owned(), Column::Numbers(vec![0.5, 0.5])),
         (

@@ -1,6 +1,6 @@
 //! What columns do: curves and averages of a fit in a folder, against what its coefficients say.
 
-use jensen::job::Place;
+use jensen::job::ResultFolder;
 use jensen::regress::{Column, Frame, Regression, Request, curves, effects, predict, sensitivity};
 use jensen::stan::Halt;
 
@@ -14,7 +14,7 @@ fn effects_of_a_linear_model_are_its_coefficients() {
     let fit = fitted(
         &request("gaussian", &["y ~ x + f + (1 | g)"]),
         &frame,
-        Place::new(Some(&folder)),
+        ResultFolder::new(Some(&folder)),
     );
     let found = effects(&folder, &frame, 1, Halt::default()).unwrap();
     let of = |column: &str, contrast: &str| {
@@ -73,7 +73,7 @@ fn effects_of_probabilities_are_averages_over_rows() {
     fitted(
         &request("binomial", &["successes | trials(size) ~ x * f"]),
         &frame,
-        Place::new(Some(&folder)),
+        ResultFolder::new(Some(&folder)),
     );
     let found = effects(&folder, &frame, 1, Halt::default()).unwrap();
     // From level p to q everywhere: the mean difference of two predictions of probabilities.
@@ -111,7 +111,7 @@ fn categories_have_an_effect_each_and_these_sum_to_none() {
     fitted(
         &request("cumulative", &["grade ~ x"]),
         &frame,
-        Place::new(Some(&folder)),
+        ResultFolder::new(Some(&folder)),
     );
     let found = effects(&folder, &frame, 1, Halt::default()).unwrap();
     let sum: f64 = found.iter().map(|e| e.estimate.mean).sum();
@@ -132,7 +132,7 @@ fn a_prior_that_pulls_is_named_and_a_weak_one_is_not() {
         let made = Regression::new(&asked, &frame).unwrap();
         let (kept, log_prior) = (made.kept.clone(), made.log_prior.clone());
         let program = compiled(&asked, &frame).unwrap();
-        let fit = run(&program, Place::Nowhere);
+        let fit = run(&program, ResultFolder::None);
         sensitivity(&kept, &log_prior, program.data(), &fit).unwrap()
     };
     assert_eq!(moved(&[]), []);
@@ -148,7 +148,7 @@ fn rows_without_a_value_of_an_imputed_column_are_not_predicted() {
     let folder = desk.path().join("fit");
     let frame = table(1.0, 1.0);
     let asked = request("gaussian", &["y ~ mi(gap)", "gap | mi() ~ x"]);
-    let fit = fitted(&asked, &frame, Place::new(Some(&folder)));
+    let fit = fitted(&asked, &frame, ResultFolder::new(Some(&folder)));
     // All rows take part in the fit.
     assert_eq!(
         fit.parameters()

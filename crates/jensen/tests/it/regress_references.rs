@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use jensen::data::Adjacency;
-use jensen::job::Place;
+use jensen::job::ResultFolder;
 use jensen::regress::{Request, read_frame};
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ fn compare(first: usize) {
             let map = Adjacency::read(&folder.join("map.graph")).unwrap();
             frame.graphs.insert("map.graph".to_owned(), map);
         }
-        let fit = fitted(&request, &frame, Place::Nowhere);
+        let fit = fitted(&request, &frame, ResultFolder::None);
         assert!(fit.trusted(), "{name}: {:?}", fit.warnings());
         let all = fit.parameters();
         for (variable, rows) in case["posterior"].as_object().unwrap() {

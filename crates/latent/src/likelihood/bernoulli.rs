@@ -3,10 +3,10 @@
 use jensen_math::special::{inv_logit, log1p_exp};
 
 use super::Likelihood;
-use super::row::{Form, Response, Row, Size, no_distribution, no_parameters};
+use super::row::{Form, LikelihoodRow, Response, Size, no_distribution, no_parameters};
 use crate::site::logistic::{self, Logistic};
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     name: "bernoulli",
     law: "logit P(y = 1) is η",
     parameters: &[],

@@ -1,12 +1,12 @@
-//! How many of several trials.
+//! Number of successes among several trials.
 
 use jensen_math::special::{inc_beta, inv_logit, lgamma, log1p_exp};
 
 use super::Likelihood;
-use super::row::{Form, Response, Row, Size, no_parameters};
+use super::row::{Form, LikelihoodRow, Response, Size, no_parameters};
 use crate::site::logistic::{self, Logistic};
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     name: "binomial",
     law: "of `--trials`, each with a probability whose logit is η",
     parameters: &[],

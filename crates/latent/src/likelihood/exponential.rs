@@ -1,10 +1,10 @@
 //! Waiting times: the gamma distribution of shape 1.
 
-use super::row::{Form, Response, Row, Size, no_parameters};
+use super::row::{Form, LikelihoodRow, Response, Size, no_parameters};
 use super::{Likelihood, gamma};
 use crate::site::SiteBound;
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     name: "exponential",
     law: "exponential with mean e^η",
     parameters: &[],

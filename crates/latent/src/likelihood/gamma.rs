@@ -3,12 +3,12 @@
 use jensen_math::special::{digamma, gamma_p, lgamma};
 
 use super::Likelihood;
-use super::row::{FRAILTY, Fitted, Form, Response, Row, Size};
+use super::row::{FRAILTY, Fitted, Form, LikelihoodRow, Response, Size};
 use crate::linear::kernels::sum;
 use crate::site::SiteBound;
 use crate::site::convex::Convex;
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     name: "gamma",
     law: "mean e^η, variance mean²/shape",
     parameters: &["shape"],

@@ -4,12 +4,12 @@ use jensen_math::constants::{HALF_LOG_TWO_PI, LOG_TWO_PI};
 use jensen_math::special::phi;
 
 use super::Likelihood;
-use super::row::{Fitted, Form, NOISE_VARIANCE, Response, Row, Size};
+use super::row::{Fitted, Form, LikelihoodRow, NOISE_VARIANCE, Response, Size};
 use crate::linear::kernels::sum;
 use crate::site::SiteBound;
 use crate::site::convex::Convex;
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     name: "gaussian",
     law: "N(η, variance)",
     parameters: &["variance"],

@@ -1,8 +1,8 @@
 //! Likelihoods: the density of an observation given its linear predictor η.
 //!
-//! Each is a row, [`Row`], in a file of its own; to add one is to write that file and to name it in [`ROWS`]. Whatever depends on
-//! the likelihood, here and in what is built on this crate, asks the row: words and help, what a response may be, densities and
-//! means, sites, and the derivatives by its parameters.
+//! Each is a row, [`LikelihoodRow`], in a file of its own; to add one is to write that file and to name it in [`ROWS`].
+//! All code that depends on the likelihood, here and in dependent crates, uses the row: names and help, allowed
+//! responses, densities and means, sites, and derivatives with respect to its parameters.
 //!
 //! | file | y given η |
 //! | --- | --- |
@@ -32,13 +32,13 @@ mod student_t;
 mod words;
 
 pub use quantiles::Predictive;
-pub(crate) use row::{Fitted, Form, Row};
+pub(crate) use row::{Fitted, Form, LikelihoodRow};
 pub use row::{Response, Size};
 
-use crate::{Density, Observations, SiteBound, Tail};
+use crate::{Observations, PriorDensity, SiteBound, Tail};
 
 /// Every likelihood, in the order of tables.
-static ROWS: &[&Row] = &[
+static ROWS: &[&LikelihoodRow] = &[
     &gaussian::ROW,
     &poisson::ROW,
     &bernoulli::ROW,
@@ -52,16 +52,16 @@ static ROWS: &[&Row] = &[
     &student_t::ROW,
 ];
 
-/// Most parameters of a likelihood.
+/// Largest number of parameters of a likelihood.
 const MOST: usize = 2;
 
 /// The density of one observation given its linear predictor η, with its parameters.
 #[derive(Clone, Copy)]
 pub struct Likelihood {
-    row: &'static Row,
+    row: &'static LikelihoodRow,
     /// The parameters in the row's order, then zeros.
     values: [f64; MOST],
-    /// Number of categories, the reference included; 0 where responses are no categories.
+    /// Number of categories, the reference included; 0 where responses are not categories.
     categories: usize,
 }
 
@@ -75,7 +75,7 @@ impl PartialEq for Likelihood {
 
 impl Likelihood {
     /// A row with values of its parameters.
-    fn of(row: &'static Row, given: &[f64]) -> Self {
+    fn of(row: &'static LikelihoodRow, given: &[f64]) -> Self {
         let mut values = [0.0; MOST];
         values[..given.len()].copy_from_slice(given);
         Self {
@@ -125,7 +125,7 @@ impl Likelihood {
     /// The same likelihood with other parameters.
     ///
     /// # Panics
-    /// When there are not as many as [`parameters`](Self::parameters) names.
+    /// Panics if their number differs from that of [`parameters`](Self::parameters).
     #[must_use]
     pub fn with_values(self, values: &[f64]) -> Self {
         assert_eq!(values.len(), self.parameters().len(), "likelihood values");
@@ -135,27 +135,27 @@ impl Likelihood {
         }
     }
 
-    /// What parameter `k` of 1 is for responses that are measured in `unit`.
+    /// The value of parameter `k` that corresponds to 1 for responses measured in `unit`.
     pub fn unit_of(self, k: usize, unit: f64) -> f64 {
         unit.powf(self.row.priors[k].power)
     }
 
-    /// The prior of parameter `k` unless the user says otherwise, for responses with unit variance.
-    pub fn prior_of(self, k: usize) -> &'static Density {
+    /// The default prior of parameter `k`, for responses with unit variance.
+    pub fn prior_of(self, k: usize) -> &'static PriorDensity {
         &self.row.priors[k].usual
     }
 
-    /// What a penalised-complexity prior of parameter `k` is told by.
+    /// The quantity that defines a penalised-complexity prior of parameter `k`.
     pub fn tail_of(self, k: usize) -> Tail {
         self.row.priors[k].tail
     }
 
-    /// Whether y − η has a law of its own, so that responses may be shifted and scaled.
+    /// Whether the distribution of y − η does not depend on η, so that responses may be shifted and scaled.
     pub fn is_location(self) -> bool {
         self.row.location
     }
 
-    /// What a response is.
+    /// The kind of a response.
     pub fn response(self) -> Response {
         self.row.response
     }
@@ -165,7 +165,7 @@ impl Likelihood {
         (self.row.response == Response::Category).then_some(self.categories)
     }
 
-    /// The same likelihood with another number of categories, where it has categories.
+    /// The same likelihood with another number of categories, if it has categories.
     #[must_use]
     pub fn with_categories(self, categories: usize) -> Self {
         match self.row.response {
@@ -174,7 +174,7 @@ impl Likelihood {
         }
     }
 
-    /// Number of linear predictors of one observation: one a category but the reference, which is the last.
+    /// Number of linear predictors of one observation: one per category except the reference, which is the last.
     pub fn predictors(self) -> usize {
         self.categories().map_or(1, |k| k.saturating_sub(1))
     }
@@ -184,7 +184,7 @@ impl Likelihood {
         self.row.log_concave
     }
 
-    /// What multiplies the mean of an observation: its exposure, its number of trials, or nothing.
+    /// The factor of the mean of an observation: its exposure, its number of trials, or none.
     pub fn size(self, exposure: f64, trials: f64) -> f64 {
         match self.row.size {
             Size::One => 1.0,
@@ -193,12 +193,12 @@ impl Likelihood {
         }
     }
 
-    /// What sizes of observations are.
+    /// The meaning of an observation's size.
     pub fn sized_by(self) -> Size {
         self.row.size
     }
 
-    /// The mean of an observation of size 1; of stochastic volatility, whose mean is 0, the standard deviation.
+    /// The mean of an observation of size 1; for stochastic volatility, whose mean is 0, the standard deviation.
     pub fn mean(self, eta: f64) -> f64 {
         (self.row.mean)(eta)
     }
@@ -208,8 +208,7 @@ impl Likelihood {
         (self.row.log_density)(&self.values, eta, y, size)
     }
 
-    /// What a response would have to be, where `y` is none that the likelihood can have; `trials` is the number of trials of a
-    /// binomial count.
+    /// The requirement on a response that `y` violates; `trials` is the number of trials of a binomial count.
     pub fn refuses(self, y: f64, trials: f64) -> Option<String> {
         self.row.response.refuses(y, trials, self.categories)
     }
@@ -277,7 +276,7 @@ mod tests {
         }
     }
 
-    /// Densities of counts add up to 1 and have the stated mean; those of numbers integrate to 1.
+    /// Densities of counts add up to 1 and have the stated mean; those of real numbers integrate to 1.
     #[test]
     fn densities_are_normalised() {
         for likelihood in all().filter(|l| l.categories().is_none()) {

@@ -3,11 +3,11 @@
 use jensen_math::special::inv_logit;
 
 use super::Likelihood;
-use super::row::{Form, Response, Row, Size, no_distribution, no_parameters};
+use super::row::{Form, LikelihoodRow, Response, Size, no_distribution, no_parameters};
 use crate::site::SiteBound;
 use crate::site::multinomial::Multinomial;
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     name: "multinomial",
     law: "log odds against the last category: one η for each other category",
     parameters: &[],
@@ -33,7 +33,8 @@ pub(super) static ROW: Row = Row {
 };
 
 impl Likelihood {
-    /// y ∈ {0, …, categories − 1} with log odds η_k against the last category: categories − 1 linear predictors an observation.
+    /// y ∈ {0, …, categories − 1} with log odds η_k against the last category: categories − 1 linear predictors per
+    /// observation.
     pub fn multinomial(categories: usize) -> Self {
         Self::of(&ROW, &[]).with_categories(categories)
     }

@@ -4,12 +4,12 @@ use jensen_math::special::{digamma, inc_beta, lgamma, log1p_exp};
 
 use super::Likelihood;
 use super::binomial::log_choose;
-use super::row::{FRAILTY, Fitted, Form, Response, Row, Size};
+use super::row::{FRAILTY, Fitted, Form, LikelihoodRow, Response, Size};
 use crate::Observations;
 use crate::linear::kernels::sum;
 use crate::site::logistic::{self, Logistic};
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     name: "negative-binomial",
     law: "mean exposure · e^η = μ, variance μ + μ²/size",
     parameters: &["size"],

@@ -3,11 +3,11 @@
 use jensen_math::special::{gamma_q, lgamma};
 
 use super::Likelihood;
-use super::row::{Form, Response, Row, Size, no_parameters};
+use super::row::{Form, LikelihoodRow, Response, Size, no_parameters};
 use crate::site::SiteBound;
 use crate::site::convex::Convex;
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     name: "poisson",
     law: "Poisson(exposure · e^η)",
     parameters: &[],

@@ -6,11 +6,11 @@ use jensen_math::special::{log_phi, phi};
 use jensen_math::vmath;
 
 use super::Likelihood;
-use super::row::{Form, Response, Row, Size, no_distribution, no_parameters};
+use super::row::{Form, LikelihoodRow, Response, Size, no_distribution, no_parameters};
 use crate::site::SiteBound;
 use crate::site::expectation::Potential;
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     name: "probit",
     law: "P(y = 1) = Φ(η)",
     parameters: &[],

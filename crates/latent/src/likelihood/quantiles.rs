@@ -5,13 +5,13 @@ use jensen_math::special::{gauss, inv_phi, phi};
 
 use super::{Likelihood, Response};
 
-/// Standard deviations to either side of a linear predictor's mean that expectations reach: 4e-10 lie beyond.
+/// Number of standard deviations on either side of a linear predictor's mean for expectations: 4e-10 lie beyond.
 const REACH: f64 = 6.25;
 
-/// Cells of the reach in which the rise of a distribution function is looked for.
+/// Number of cells in which the rise of a distribution function is searched.
 const CELLS: usize = 16;
 
-/// A distance from its ends below which a distribution function counts as level.
+/// Distance from its ends within which a distribution function counts as constant.
 const LEVEL: f64 = 1e-11;
 
 /// Halvings of the cells in which the rise begins and ends.
@@ -23,7 +23,7 @@ const PANELS: usize = 6;
 /// Relative width at which the search for a quantile ends.
 const CLOSE: f64 = 1e-9;
 
-/// The distribution of an observation whose linear predictor is normal, which is what is known of it after a fit.
+/// The distribution of an observation with a normal linear predictor, which is its posterior predictive distribution.
 #[derive(Clone, Debug)]
 pub struct Predictive {
     likelihood: Likelihood,
@@ -33,8 +33,8 @@ pub struct Predictive {
 }
 
 impl Likelihood {
-    /// P(Y ≤ y | η) of an observation of this size; NaN for binary responses and categories, whose probabilities are their
-    /// [`mean`](Self::mean).
+    /// P(Y ≤ y | η) of an observation of this size; NaN for binary responses and categories, whose probabilities are
+    /// their [`mean`](Self::mean).
     pub fn distribution(self, eta: f64, y: f64, size: f64) -> f64 {
         let whole = matches!(self.response(), Response::Count | Response::Trials);
         if self.has_quantiles() && y < 0.0 && self.response() != Response::Number {
@@ -44,14 +44,15 @@ impl Likelihood {
         (self.row.distribution)(&self.values, eta, y, size)
     }
 
-    /// Whether observations have quantiles that say more than their mean: all but binary ones and categories.
+    /// Whether observations have quantiles that are informative beyond their mean: all except binary ones and
+    /// categories.
     pub fn has_quantiles(self) -> bool {
         !matches!(self.response(), Response::Binary | Response::Category)
     }
 }
 
 impl Predictive {
-    /// The distribution of an observation of this size with η ~ N(mean, sd²); sd may be 0, and then it is that at a known η.
+    /// The distribution of an observation of this size with η ~ N(mean, sd²); with sd 0 it is that at a known η.
     pub fn new(likelihood: Likelihood, mean: f64, sd: f64, size: f64) -> Self {
         Self {
             likelihood,
@@ -121,7 +122,7 @@ impl Predictive {
         high
     }
 
-    /// The quantile of a number: a bracket, then the secant with the kept end's value halved (Illinois).
+    /// The quantile of a number: a bracket, then the secant method with the retained end's value halved (Illinois).
     fn between(&self, p: f64) -> f64 {
         let excess = |y: f64| self.distribution(y) - p;
         let positive = self.likelihood.response() == Response::Positive;
@@ -173,15 +174,15 @@ impl Predictive {
 
 /// The expectation of a monotone function of a standard normal number.
 ///
-/// Where it is level it is its value times a probability. What is left is where it rises or falls, which for large counts is a
-/// small part of the whole, and there it is smooth.
+/// In constant parts the integral is the value times a probability. The remaining part, where the function rises or
+/// falls, is small for large counts, and the function is smooth there.
 fn averaged(f: impl Fn(f64) -> f64) -> f64 {
     let cell = 2.0 * REACH / CELLS as f64;
-    let place = |k: usize| -REACH + cell * k as f64;
+    let position = |k: usize| -REACH + cell * k as f64;
     let (low, high) = (f(-REACH), f(REACH));
-    let values: Vec<f64> = (0..=CELLS).map(|k| f(place(k))).collect();
+    let values: Vec<f64> = (0..=CELLS).map(|k| f(position(k))).collect();
     let level = |x: f64, end: f64| (x - end).abs() <= LEVEL;
-    // The last place before which it is level, and the first after which it is.
+    // the last position before which it is level, and the first after which it is.
     let first = values.iter().take_while(|x| level(**x, low)).count() - 1;
     let last = CELLS + 1 - values.iter().rev().take_while(|x| level(**x, high)).count();
     if first >= last {
@@ -197,10 +198,10 @@ fn averaged(f: impl Fn(f64) -> f64) -> f64 {
         }
         outside
     };
-    let (mut from, mut to) = (place(first), place(last));
+    let (mut from, mut to) = (position(first), position(last));
     if last - first <= CELLS / 4 {
-        from = edge(place(first + 1), from, low);
-        to = edge(place(last - 1), to, high);
+        from = edge(position(first + 1), from, low);
+        to = edge(position(last - 1), to, high);
     }
     let weighted = |z: f64| (-0.5 * (z * z + LOG_TWO_PI)).exp() * f(z);
     let whole = phi(REACH) - phi(-REACH);

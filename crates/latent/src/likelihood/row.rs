@@ -1,4 +1,4 @@
-//! What the row of a likelihood holds.
+//! The content of a likelihood's row.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use crate::site::expectation::Potentials;
 use crate::site::logistic::Logistic;
 use crate::site::multinomial::Multinomial;
 use crate::site::{SiteBound, Sites};
-use crate::{Density, Likelihood, Observations, Tail};
+use crate::{Likelihood, Observations, PriorDensity, Tail};
 
-/// Everything that is particular to one likelihood. Functions take its parameters in the row's order.
-pub(crate) struct Row {
+/// Everything that is particular to one likelihood. Functions receive its parameters in the row's order.
+pub(crate) struct LikelihoodRow {
     /// The word for it on the command line.
     pub name: &'static str,
     /// The law of y given η, for tables.
@@ -21,11 +21,11 @@ pub(crate) struct Row {
     pub usual: &'static [f64],
     /// How each parameter is measured, and its prior.
     pub priors: &'static [ParameterPrior],
-    /// Whether y − η has a law of its own, so that a shift of y is one of η.
+    /// Whether the distribution of y − η does not depend on η, so that a shift of y is one of η.
     pub location: bool,
-    /// What a response is.
+    /// The kind of a response.
     pub response: Response,
-    /// What multiplies the mean.
+    /// The factor of the mean.
     pub size: Size,
     /// The bounds on offer, the default first.
     pub bounds: &'static [SiteBound],
@@ -35,8 +35,8 @@ pub(crate) struct Row {
     pub mean: fn(f64) -> f64,
     /// log p(y | η) with all constants: parameters, η, y, size.
     pub log_density: fn(&[f64], f64, f64, f64) -> f64,
-    /// P(Y ≤ y | η): parameters, η, y, size. Of counts y is whole and at least 0; of binary responses and categories, whose
-    /// probabilities are their means, it is NaN.
+    /// P(Y ≤ y | η): parameters, η, y, size. For counts, y is an integer of at least 0; for binary responses and
+    /// categories, whose probabilities are their means, it is NaN.
     pub distribution: fn(&[f64], f64, f64, f64) -> f64,
     /// −log p of every observation as a function of η.
     pub form: fn(&Likelihood, &Observations) -> Form,
@@ -44,14 +44,14 @@ pub(crate) struct Row {
     pub by_parameters: fn(&[f64], &Fitted<'_>) -> Vec<f64>,
 }
 
-/// How a parameter of a likelihood is measured, and its prior.
+/// The scale of a likelihood's parameter, and its prior.
 pub(crate) struct ParameterPrior {
     /// The power of the response's unit.
     pub power: f64,
-    /// What a penalised-complexity prior of it is told by.
+    /// The quantity that defines its penalised-complexity prior.
     pub tail: Tail,
-    /// The prior unless the user says otherwise, of a response with unit variance.
-    pub usual: Density,
+    /// The default prior, for a response with unit variance.
+    pub usual: PriorDensity,
 }
 
 /// −log 0.01 / 3: a standard deviation of three times the response's has a hundredth, as of latent parts.
@@ -61,7 +61,7 @@ const RATE: f64 = 1.535_056_728_662_697;
 pub(super) const NOISE_VARIANCE: ParameterPrior = ParameterPrior {
     power: 2.0,
     tail: Tail::Deviation { power: 0.5 },
-    usual: Density::Power {
+    usual: PriorDensity::Power {
         rate: RATE,
         power: 0.5,
     },
@@ -71,17 +71,17 @@ pub(super) const NOISE_VARIANCE: ParameterPrior = ParameterPrior {
 pub(super) const NOISE_SCALE: ParameterPrior = ParameterPrior {
     power: 1.0,
     tail: Tail::Deviation { power: 1.0 },
-    usual: Density::Power {
+    usual: PriorDensity::Power {
         rate: RATE,
         power: 1.0,
     },
 };
 
-/// The size or shape of a gamma law with mean 1, whose standard deviation is its root's inverse.
+/// The size or shape of a gamma distribution with mean 1, whose standard deviation is the inverse of its root.
 pub(super) const FRAILTY: ParameterPrior = ParameterPrior {
     power: 0.0,
     tail: Tail::Deviation { power: -0.5 },
-    usual: Density::Power {
+    usual: PriorDensity::Power {
         rate: RATE,
         power: -0.5,
     },
@@ -91,13 +91,13 @@ pub(super) const FRAILTY: ParameterPrior = ParameterPrior {
 pub(super) const DEGREES: ParameterPrior = ParameterPrior {
     power: 0.0,
     tail: Tail::Deviation { power: -0.5 },
-    usual: Density::Gamma {
+    usual: PriorDensity::Gamma {
         shape: 2.0,
         rate: 0.1,
     },
 };
 
-/// What a response can be.
+/// The allowed responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {
     /// A finite number.
@@ -115,7 +115,7 @@ pub enum Response {
 }
 
 impl Response {
-    /// What `y` would have to be, where it is not.
+    /// The requirement that `y` violates.
     pub(super) fn refuses(self, y: f64, trials: f64, categories: usize) -> Option<String> {
         let whole = y >= 0.0 && y == y.floor();
         let (inside, domain) = match self {
@@ -136,7 +136,7 @@ impl Response {
     }
 }
 
-/// What multiplies the mean of an observation.
+/// The factor of the mean of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// Nothing.
@@ -147,7 +147,7 @@ pub enum Size {
     Trials,
 }
 
-/// −log p of all observations as a function of η, by what sites can be made of it.
+/// −log p of all observations as a function of η, by the sites that it allows.
 pub(crate) enum Form {
     /// Its expectation is closed and has a conjugate.
     Convex(Vec<Convex>),
@@ -196,7 +196,7 @@ pub(crate) struct Fitted<'a> {
     pub v: &'a [f64],
 }
 
-/// Where probabilities say everything.
+/// For likelihoods that probabilities describe fully.
 pub(super) fn no_distribution(_: &[f64], _: f64, _: f64, _: f64) -> f64 {
     f64::NAN
 }

@@ -1,15 +1,15 @@
-//! Returns whose variance is e^η.
+//! Returns with variance e^η.
 
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::phi;
 
 use super::Likelihood;
 use super::gaussian::normal;
-use super::row::{Form, Response, Row, Size, no_parameters};
+use super::row::{Form, LikelihoodRow, Response, Size, no_parameters};
 use crate::site::SiteBound;
 use crate::site::convex::Convex;
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     name: "stochastic-volatility",
     law: "N(0, e^η)",
     parameters: &[],

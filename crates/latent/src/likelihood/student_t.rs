@@ -5,11 +5,11 @@ use jensen_math::special::{digamma, inc_beta, lgamma};
 use jensen_math::vmath::log1p;
 
 use super::Likelihood;
-use super::row::{DEGREES, Fitted, Form, NOISE_SCALE, Response, Row, Size};
+use super::row::{DEGREES, Fitted, Form, LikelihoodRow, NOISE_SCALE, Response, Size};
 use crate::site::SiteBound;
 use crate::site::expectation::Potential;
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: LikelihoodRow = LikelihoodRow {
     name: "student-t",
     law: "η + scale · t with `degrees` of freedom",
     parameters: &["degrees", "scale"],

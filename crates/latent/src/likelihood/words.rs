@@ -1,4 +1,4 @@
-//! Likelihoods as text: for people, and as they are stored.
+//! Likelihoods as text, in readable and in stored form.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::{Likelihood, Response};
 const CATEGORIES: &str = "categories";
 
 impl fmt::Display for Likelihood {
-    /// As on the command line: `gaussian(variance=0.1)`.
+    /// In the syntax of the command line: `gaussian(variance=0.1)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         let values = self.values();

@@ -1,4 +1,4 @@
-//! Products with the design matrix, whatever its form.
+//! Products with the design matrix in any form.
 
 use rayon::prelude::*;
 
@@ -118,7 +118,7 @@ pub(crate) fn transposed_times_vector(design: &Design, latents: usize, x: &[f64]
     }
 }
 
-/// Wᵀ X for a matrix with one row a predictor.
+/// Wᵀ X for a matrix with one row per predictor.
 pub(crate) fn transposed_times(design: &Design, latents: usize, x: &Dense) -> Dense {
     let columns: Vec<Vec<f64>> = (0..x.cols)
         .map(|j| transposed_times_vector(design, latents, x.col(j)))
@@ -271,7 +271,7 @@ pub(crate) fn row_norms(design: &Design, c: &Dense) -> Vec<f64> {
     }
 }
 
-/// W Kᵀ for a matrix K of rows over the latent variables: one column a row of K.
+/// W Kᵀ for a matrix K of rows over the latent variables: one column per row of K.
 pub(crate) fn transposed_columns(design: &Design, k: &Dense) -> Dense {
     let transposed = super::wide::transpose(k);
     let columns: Vec<Vec<f64>> = (0..k.rows)

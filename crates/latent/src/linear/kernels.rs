@@ -25,14 +25,14 @@ pub(crate) const CHUNK: usize = 4096;
 /// Length from which an inner product is taken by several threads.
 const MANY: usize = 16 * CHUNK;
 
-/// Parallelism of the pool that the caller is in; small problems stay on one thread: below some hundred rows the threads'
-/// meetings cost as much as they save.
+/// Parallelism of the caller's thread pool. Small problems stay on one thread, because below some hundred rows
+/// synchronisation costs as much as it saves.
 pub(crate) fn parallelism(n: usize) -> Par {
     if n < 400 { Par::Seq } else { Par::rayon(0) }
 }
 
 /// Replaces the lower triangle of a symmetric matrix by its Cholesky factor; `None` when it is not positive definite.
-/// n³/3 operations. The strict upper triangle is left alone.
+/// n³/3 operations. The strict upper triangle is not changed.
 pub(crate) fn cholesky(a: &mut Dense) -> Option<()> {
     let par = parallelism(a.rows);
     let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(
@@ -66,7 +66,7 @@ pub(crate) fn inverse_of(factor: &Dense) -> Dense {
     out
 }
 
-/// [`inverse_of`] into a matrix at hand.
+/// [`inverse_of`] into an existing matrix.
 pub(crate) fn inverse_into(factor: &Dense, out: &mut Dense) {
     let n = factor.rows;
     let par = parallelism(n);
@@ -80,7 +80,8 @@ pub(crate) fn inverse_into(factor: &Dense, out: &mut Dense) {
     mirror(out);
 }
 
-/// The diagonal of the inverse of the factorised matrix, with L⁻¹ left in the lower triangle of `room`; n³/3 operations.
+/// The diagonal of the inverse of the factorised matrix, with L⁻¹ stored in the lower triangle of `room`; n³/3
+/// operations.
 pub(crate) fn inverse_diagonal(factor: &Dense, room: &mut Dense) -> Vec<f64> {
     let n = factor.rows;
     invert_lower_triangular(room.view_mut(), factor.view(), parallelism(n));
@@ -191,7 +192,7 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     sum_chunks(a.len(), |range| short_dot(&a[range.clone()], &b[range]))
 }
 
-/// Vectors summed apart, so that additions need not wait for each other.
+/// Number of vectors summed separately, so that additions need not wait for each other.
 const APART: usize = 4;
 
 simd_fn! {
@@ -278,7 +279,7 @@ pub(crate) fn sum_chunks(n: usize, f: impl Fn(Range<usize>) -> f64 + Sync) -> f6
     parts.iter().sum()
 }
 
-/// What `f` puts in the place of n copies of `blank`, stretch by stretch, in parallel where it pays.
+/// The result of `f` on n copies of `blank`, chunk by chunk, in parallel if it pays.
 pub(crate) fn in_chunks<T: Copy + Send + Sync>(
     n: usize,
     blank: T,
@@ -296,7 +297,7 @@ pub(crate) fn in_chunks<T: Copy + Send + Sync>(
     out
 }
 
-/// `f(i)` for `0..n`, in parallel where it pays.
+/// `f(i)` for `0..n`, in parallel if it pays.
 pub(crate) fn map<T: Send>(n: usize, f: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     if n <= CHUNK {
         return (0..n).map(f).collect();

@@ -33,14 +33,14 @@ pub(crate) enum Geometry {
 /// Latent variables above which independent ones with a sparse design are treated as a sparse precision.
 const MANY: usize = 512;
 
-/// Whether a dense prior has a latent variable for about every predictor. Where a few of a Gaussian process's inputs repeat,
-/// working with the predictors is still cheaper than factorising the prior.
+/// Whether a dense prior has a latent variable for about every predictor. If only a few inputs of a Gaussian process
+/// repeat, working with the predictors is still cheaper than factorising the prior.
 pub(crate) fn observed_once(model: &LatentModel) -> bool {
     let (n, latents) = (model.design_rows(), model.prior.len());
     latents >= n || (matches!(model.design, Design::Select(_)) && 10 * latents >= 9 * n)
 }
 
-/// Bytes that the linear algebra of a fit takes, roughly: where the prior is a sparse precision by the fill-in of its factor.
+/// Approximate bytes of a fit's linear algebra; for a sparse precision, from the fill-in of its factor.
 ///
 /// # Errors
 /// The precision cannot be analysed.
@@ -60,7 +60,7 @@ pub fn footprint(model: &LatentModel) -> Result<u64, Error> {
 }
 
 impl Geometry {
-    /// Chooses the regime. `signed` asks for one that bears negative λ.
+    /// Chooses the regime. `signed` requests one that supports negative λ.
     pub(crate) fn new(
         model: &LatentModel,
         signed: bool,
@@ -69,17 +69,23 @@ impl Geometry {
         let (n, latents) = (model.design_rows(), model.prior.len());
         let dense_design = matches!(model.design, Design::Dense(_));
         match &model.prior.covariance {
+            // The factor of Q + WᵀΛW has the fill-in of the field's graph, whereas its covariance would be dense.
             Covariance::Precision(q) => Ok(Self::Sparse(Box::new(SparseField::new(model, q)?))),
+            // Independent variables meet only through predictors, so their posterior precision is sparse. A dense factor
+            // would cost the cube of their number.
             Covariance::Diagonal(variances) if latents > MANY && !dense_design => {
                 let q = sparse::diagonal(variances);
                 Ok(Self::Sparse(Box::new(SparseField::new(model, &q)?)))
             }
+            // A has the size of the latent variables and exists for negative λ, too; B needs square roots of λ. Otherwise the
+            // smaller matrix decides.
             Covariance::Dense(_) if signed || !observed_once(model) => {
                 Ok(Self::Narrow(Narrow::new(model, notes)?))
             }
             Covariance::Diagonal(_) if latents < n || signed => {
                 Ok(Self::Narrow(Narrow::new(model, notes)?))
             }
+            // With a latent variable per predictor, B is no larger than Σ and needs no factor of Σ, which may be singular.
             Covariance::Dense(sigma) => {
                 narrow::check_semidefinite(sigma, notes)?;
                 Ok(Self::Wide(Wide::new(model)))

@@ -1,8 +1,8 @@
 //! Dense linear algebra in latent space, for fewer latent variables than predictors.
 //!
-//! With Σ = RRᵀ everything goes through the L × L matrix `A = I + Rᵀ WᵀΛW R`: `log|I + ΛΣ̃| = log|A|`,
-//! `S = W A_λ⁻¹ Wᵀ = W C (W C)ᵀ` with C = R L⁻ᵀ for A = LLᵀ, and by Woodbury's identity
-//! `(Σ̃ + D)⁻¹ = D⁻¹ − D⁻¹ W R (I + Rᵀ Wᵀ D⁻¹ W R)⁻¹ Rᵀ Wᵀ D⁻¹`. λ may be negative as long as A is positive definite.
+//! With Σ = RRᵀ all computations use the L × L matrix `A = I + Rᵀ WᵀΛW R`: `log|I + ΛΣ̃| = log|A|`, `S = W A_λ⁻¹ Wᵀ = W
+//! C (W C)ᵀ` with C = R L⁻ᵀ for A = LLᵀ, and by Woodbury's identity `(Σ̃ + D)⁻¹ = D⁻¹ − D⁻¹ W R (I + Rᵀ Wᵀ D⁻¹ W R)⁻¹
+//! Rᵀ Wᵀ D⁻¹`. λ may be negative as long as A is positive definite.
 
 use super::Block;
 use super::design;
@@ -27,8 +27,8 @@ pub(crate) struct Narrow {
 }
 
 impl Narrow {
-    /// Factorises Σ; where it is singular to rounding, adds to its diagonal the least power of ten times its mean that
-    /// helps and says so in a note.
+    /// Factorises Σ. If it is numerically singular, adds the smallest sufficient power of ten times its mean to its
+    /// diagonal, and reports it in a note.
     pub(crate) fn new(model: &LatentModel, notes: &mut Vec<String>) -> Result<Self, Error> {
         let root = match &model.prior.covariance {
             Covariance::Diagonal(v) => Root::Diagonal(v.iter().map(|v| v.sqrt()).collect()),
@@ -167,8 +167,8 @@ impl Narrow {
         design::times(&self.design, &self.solve_latent(&inner))
     }
 
-    /// Solves `(Σ̃ + D) x = r`; answers x and Σ̃x. `weight` is diag D⁻¹ and `block` what else D holds; without `refactor`
-    /// A must be factorised at λ = weight.
+    /// Solves `(Σ̃ + D) x = r`; answers x and Σ̃x. `weight` is diag D⁻¹ and `block` the other entries of D; without
+    /// `refactor`, A must be factorised at λ = weight.
     pub(crate) fn solve(
         &mut self,
         weight: &[f64],
@@ -230,10 +230,10 @@ impl Narrow {
     }
 }
 
-/// What is added to the diagonal of a singular covariance, by its mean variance, the least that helps.
+/// The smallest sufficient addition to the diagonal of a singular covariance, relative to its mean variance.
 const JITTERS: [f64; 8] = [0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6];
 
-/// The lower Cholesky factor of a covariance, the strict upper triangle cleared; jitter where needed, with a note.
+/// The lower Cholesky factor of a covariance, with the strict upper triangle zero, and jitter with a note if necessary.
 pub(crate) fn root_of(sigma: &Dense, notes: &mut Vec<String>) -> Result<Dense, Error> {
     let n = sigma.rows;
     let scale = mean_variance(sigma);
@@ -258,8 +258,8 @@ pub(crate) fn root_of(sigma: &Dense, notes: &mut Vec<String>) -> Result<Dense, E
     Err(indefinite())
 }
 
-/// Looks for negative eigenvalues of a covariance that is used without a factor of its own: those within the largest jitter
-/// are rounding, which the fit bears.
+/// Checks a covariance that is used without its own factor for negative eigenvalues. Those within the largest jitter
+/// are rounding errors, which the fit tolerates.
 pub(crate) fn check_semidefinite(sigma: &Dense, notes: &mut Vec<String>) -> Result<(), Error> {
     let mut root = sigma.clone();
     if cholesky(&mut root).is_some() {

@@ -1,8 +1,8 @@
 //! Selected inversion: the entries of A⁻¹ on the pattern of its Cholesky factor, after Takahashi, supernode by supernode.
 //!
 //! For a supernode with columns J, the rows P below them and the factor's blocks L_JJ and L_PJ, with Y = L_PJ L_JJ⁻¹:
-//! `Z_PJ = −Z_PP Y` and `Z_JJ = (L_JJ L_JJᵀ)⁻¹ − Yᵀ Z_PJ`. Z_PP lies in supernodes nearer the root, so supernodes of the same
-//! depth are independent and are done in parallel. Work and memory are those of the factorisation.
+//! `Z_PJ = −Z_PP Y` and `Z_JJ = (L_JJ L_JJᵀ)⁻¹ − Yᵀ Z_PJ`. Z_PP belongs to supernodes nearer to the root, so supernodes
+//! of the same depth are independent and processed in parallel. Work and memory equal those of the factorisation.
 
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_inverse::invert_lower_triangular;
@@ -11,7 +11,7 @@ use faer::sparse::linalg::cholesky::supernodal::SymbolicSupernodalCholesky;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-/// Where the supernodes stand in the elimination tree; made once a pattern.
+/// The positions of the supernodes in the elimination tree, computed once per pattern.
 pub(crate) struct Order {
     /// Supernodes by depth, roots first.
     levels: Vec<Vec<usize>>,
@@ -90,7 +90,7 @@ impl Order {
         z
     }
 
-    /// The values of one supernode from those nearer the root.
+    /// The values of one supernode from those nearer to the root.
     fn supernode(
         &self,
         symbolic: &SymbolicSupernodalCholesky<usize>,
@@ -182,7 +182,7 @@ impl Order {
     ) -> Vec<f64> {
         let n = pattern.len();
         let mut out = vec![0.0; n * n];
-        let mut place = vec![0_usize; n];
+        let mut position = vec![0_usize; n];
         let mut first = 0;
         while first < n {
             let k = self.owner[pattern[first]];
@@ -192,7 +192,7 @@ impl Order {
             let start = symbolic.col_ptr_for_val()[k];
             let last = first + pattern[first..].partition_point(|&p| p < end);
             for i in first..last {
-                place[i] = pattern[i] - begin;
+                position[i] = pattern[i] - begin;
             }
             // Both lists ascend, and the rows of an ancestor hold those of the supernode beyond it.
             let mut at = 0;
@@ -200,12 +200,12 @@ impl Order {
                 while rows[at] != pattern[i] {
                     at += 1;
                 }
-                place[i] = end - begin + at;
+                position[i] = end - begin + at;
             }
             for j in first..last {
-                let column = &z[start + place[j] * height..][..height];
+                let column = &z[start + position[j] * height..][..height];
                 for i in j..n {
-                    let x = column[place[i]];
+                    let x = column[position[i]];
                     out[j * n + i] = x;
                     out[i * n + j] = x;
                 }
@@ -216,7 +216,7 @@ impl Order {
     }
 }
 
-/// The square block at the head of `out`, whose columns have `height` elements: `(+)= scale · aᵀ b`.
+/// The leading square block of `out`, whose columns have `height` elements: `(+)= scale · aᵀ b`.
 fn transposed_product(
     a: MatRef<'_, f64>,
     b: MatRef<'_, f64>,

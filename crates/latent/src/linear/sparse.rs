@@ -36,7 +36,7 @@ pub(crate) fn diagonal(variances: &[f64]) -> Precision {
     }
 }
 
-/// What one predictor adds to A, and what of A⁻¹ makes its variance.
+/// The contribution of one predictor to A, and the elements of A⁻¹ in its variance.
 struct Terms {
     /// Predictor n owns the terms `start[n]..start[n + 1]`.
     start: Vec<usize>,
@@ -44,7 +44,7 @@ struct Terms {
     entry: Vec<usize>,
     /// `w_i w_j`.
     product: Vec<f64>,
-    /// The same, twice off the diagonal: an entry stands for its mirror image too.
+    /// The same, doubled off the diagonal, because an entry represents its mirror image, too.
     both: Vec<f64>,
 }
 
@@ -64,8 +64,8 @@ pub(crate) struct SparseField {
     terms: Terms,
     symbolic: SymbolicCholesky<usize>,
     order: Order,
-    /// Place of every entry of A among the factor's values.
-    place: Vec<usize>,
+    /// Position of every entry of A among the factor's values.
+    position: Vec<usize>,
     /// A's values, then the factor's.
     values: Vec<f64>,
     factor: Vec<f64>,
@@ -94,7 +94,7 @@ impl SparseField {
             ));
         };
         let order = Order::new(supernodes);
-        let place = places(&symbolic, supernodes, &order, &col_start, &row)?;
+        let position = positions(&symbolic, supernodes, &order, &col_start, &row)?;
         let mut field = Self {
             precision: precision.clone(),
             null_space,
@@ -107,7 +107,7 @@ impl SparseField {
             base,
             terms,
             order,
-            place,
+            position,
             inverse: None,
             reference: 0.0,
             symbolic,
@@ -150,7 +150,7 @@ impl SparseField {
         }
     }
 
-    /// Factorises Q, grounded where it is intrinsic.
+    /// Factorises Q, grounded if it is intrinsic.
     fn factor_prior(&mut self) -> Result<(), Error> {
         self.values.copy_from_slice(&self.base);
         let grounded = |l: usize| self.ground.contains(&l);
@@ -172,7 +172,7 @@ impl SparseField {
         })
     }
 
-    /// Factorises what stands in `values`.
+    /// Factorises the matrix in `values`.
     fn factor_values(&mut self) -> Option<()> {
         self.inverse = None;
         let n = self.col_start.len() - 1;
@@ -236,10 +236,10 @@ impl SparseField {
     pub(crate) fn variances(&mut self) -> Vec<f64> {
         self.invert();
         let z = self.inverse();
-        let (terms, place) = (&self.terms, &self.place);
+        let (terms, position) = (&self.terms, &self.position);
         map(terms.start.len() - 1, |n| {
             (terms.start[n]..terms.start[n + 1])
-                .map(|k| terms.both[k] * z[place[terms.entry[k]]])
+                .map(|k| terms.both[k] * z[position[terms.entry[k]]])
                 .sum()
         })
     }
@@ -249,11 +249,11 @@ impl SparseField {
         self.invert();
         let z = self.inverse();
         (0..self.col_start.len() - 1)
-            .map(|l| z[self.place[self.col_start[l]]])
+            .map(|l| z[self.position[self.col_start[l]]])
             .collect()
     }
 
-    /// A⁻¹ b in place, for whatever is factorised.
+    /// A⁻¹ b in place, for the present factorisation.
     pub(crate) fn solve_latent(&self, b: &mut [f64]) {
         let n = b.len();
         let par = Par::Seq;
@@ -266,8 +266,8 @@ impl SparseField {
         );
     }
 
-    /// `L⁻ᵀ x` in the order of the latent variables, for what is factorised as LLᵀ: of independent standard normal x a draw with
-    /// precision A.
+    /// `L⁻ᵀ x` in the order of the latent variables, for the present factorisation LLᵀ: for independent standard normal
+    /// x, a draw with precision A.
     pub(crate) fn half_solve(&self, x: &[f64]) -> Vec<f64> {
         let s = self.supernodes();
         let mut y = x.to_vec();
@@ -295,8 +295,8 @@ impl SparseField {
         }
     }
 
-    /// Variances `w A⁻¹ wᵀ` for rows of another design: from the selected inverse where it holds what a row needs, else by
-    /// a solve a row.
+    /// Variances `w A⁻¹ wᵀ` for rows of another design: from the selected inverse if it contains the needed elements,
+    /// otherwise by a solve per row.
     pub(crate) fn variances_of(&mut self, rows: &Design) -> Vec<f64> {
         self.invert();
         let latents = self.col_start.len() - 1;
@@ -306,7 +306,7 @@ impl SparseField {
             let mut sum = 0.0;
             for (a, &i) in index.iter().enumerate() {
                 for (b, &j) in index.iter().enumerate().take(a + 1) {
-                    let Some(place) = self.place_of(i, j) else {
+                    let Some(position) = self.position_of(i, j) else {
                         let mut x = vec![0.0; latents];
                         for (&l, &w) in index.iter().zip(values) {
                             x[l] = w;
@@ -315,15 +315,15 @@ impl SparseField {
                         return index.iter().zip(values).map(|(&l, w)| w * x[l]).sum();
                     };
                     let times = if a == b { 1.0 } else { 2.0 };
-                    sum += times * values[a] * values[b] * self.inverse()[place];
+                    sum += times * values[a] * values[b] * self.inverse()[position];
                 }
             }
             sum
         })
     }
 
-    /// Place of entry (i, j) of A⁻¹ in the selected inverse.
-    fn place_of(&self, i: usize, j: usize) -> Option<usize> {
+    /// Position of entry (i, j) of A⁻¹ in the selected inverse.
+    fn position_of(&self, i: usize, j: usize) -> Option<usize> {
         let (_, inverse) = self.symbolic.perm()?.arrays();
         let (i, j) = (inverse[i], inverse[j]);
         self.order.position(self.supernodes(), i.max(j), i.min(j))
@@ -365,7 +365,7 @@ impl SparseField {
         b
     }
 
-    /// `−½ (m−μ)(m−μ)ᵀ − ½ V + ½ Q⁻` on the pattern of Q, the last term where the prior did not give its determinant.
+    /// `−½ (m−μ)(m−μ)ᵀ − ½ V + ½ Q⁻` on the pattern of Q, with the last term if the prior did not give its determinant.
     pub(crate) fn sensitivity(
         &mut self,
         model: &LatentModel,
@@ -413,10 +413,10 @@ impl SparseField {
         let q = &self.precision.matrix;
         for j in 0..q.cols {
             for &i in q.col(j).0 {
-                let place = self.place_of(i, j).ok_or_else(|| {
+                let position = self.position_of(i, j).ok_or_else(|| {
                     Error::Prior("the pattern of the precision has changed".to_owned())
                 })?;
-                f(i, j, self.inverse()[place]);
+                f(i, j, self.inverse()[position]);
             }
         }
         Ok(())
@@ -481,10 +481,10 @@ fn pattern(q: &Sparse, rows: &Sparse) -> (Vec<usize>, Vec<usize>, Vec<f64>, Term
     (col_start, row, base, terms)
 }
 
-/// Bytes that a fit under a sparse precision takes beside its model, by the factor's non-zeros, fill-in included.
+/// Bytes of a fit under a sparse precision in addition to its model, from the factor's nonzeros including fill-in.
 ///
-/// Counted are the pattern while it is made, A and the factor by their values and places, the selected inverse with the parts of
-/// the level that is being computed, the terms of predictors, and the vectors of a solver.
+/// It counts the pattern during construction, A and the factor with their values and positions, the selected inverse
+/// with the parts of the level being computed, the terms of predictors, and the vectors of a solver.
 pub(crate) fn footprint(model: &LatentModel, precision: &Precision) -> Result<u64, Error> {
     let rows = design::to_sparse_transposed(&model.design, model.prior.len());
     let (col_start, row, _, terms) = pattern(&precision.matrix, &rows);
@@ -521,8 +521,8 @@ fn symbolic_factor(col_start: &[usize], row: &[usize]) -> Result<SymbolicCholesk
     })
 }
 
-/// Where the factor keeps every entry of A's lower triangle.
-fn places(
+/// Positions in the factor of the entries of A's lower triangle.
+fn positions(
     symbolic: &SymbolicCholesky<usize>,
     supernodes: &SymbolicSupernodalCholesky<usize>,
     order: &Order,

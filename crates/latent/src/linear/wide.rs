@@ -1,8 +1,8 @@
 //! Dense linear algebra in observation space, for no more predictors than latent variables.
 //!
-//! With Σ̃ = WΣWᵀ and Λ = diag λ ≥ 0 everything goes through the N × N matrix B = I + Λ^½ Σ̃ Λ^½, whose eigenvalues are at
-//! least 1: `log|I + ΛΣ̃| = log|B|` and `S = W A_λ⁻¹ Wᵀ = Σ̃ − Σ̃ Λ^½ B⁻¹ Λ^½ Σ̃`, from the inverse of B as
-//! `S_ij = (δ_ij − B⁻¹_ij) / √(λ_i λ_j)`.
+//! With Σ̃ = WΣWᵀ and Λ = diag λ ≥ 0 all computations use the N × N matrix B = I + Λ^½ Σ̃ Λ^½, whose eigenvalues are at
+//! least 1: `log|I + ΛΣ̃| = log|B|` and `S = W A_λ⁻¹ Wᵀ = Σ̃ − Σ̃ Λ^½ B⁻¹ Λ^½ Σ̃`, from the inverse of B as `S_ij =
+//! (δ_ij − B⁻¹_ij) / √(λ_i λ_j)`.
 
 use rayon::prelude::*;
 
@@ -23,12 +23,12 @@ pub(crate) struct Wide {
     pub(crate) covariance: Dense,
     /// Cholesky factor of B in the lower triangle.
     factor: Dense,
-    /// B⁻¹, where `inverted`; else room.
+    /// B⁻¹ if `inverted`, otherwise scratch.
     inverse: Dense,
     inverted: bool,
-    /// diag S at the factorised λ, once asked for.
+    /// diag S at the factorised λ, computed on request.
     variances: Option<Vec<f64>>,
-    /// Room for the Newton system, kept between steps: fresh pages cost as much as the sums in them.
+    /// Scratch for the Newton system, kept between steps because fresh pages cost as much as the sums in them.
     hessian: Dense,
     root: Vec<f64>,
 }
@@ -130,8 +130,8 @@ impl Wide {
         symmetric_times(&self.covariance, x)
     }
 
-    /// Solves `(Σ̃ + ½ (S∘S)_scaled + diag d) x = r` with `slope_i slope_j S_ij²` in the middle term, at the factorised λ.
-    /// The strict upper triangle of the sum is not made.
+    /// Solves `(Σ̃ + ½ (S∘S)_scaled + diag d) x = r` with `slope_i slope_j S_ij²` in the middle term, at the factorised
+    /// λ. The strict upper triangle of the sum is not computed.
     pub(crate) fn newton(
         &mut self,
         slope: &[f64],
@@ -325,7 +325,7 @@ pub(crate) fn transpose(a: &Dense) -> Dense {
     Dense::from_fn(a.cols, a.rows, |i, j| a.get(j, i))
 }
 
-/// Variances of the latent variables under a prior that is no precision.
+/// Variances of the latent variables under a prior that is not a precision.
 pub(crate) fn prior_variances(model: &LatentModel) -> Vec<f64> {
     match &model.prior.covariance {
         Covariance::Dense(sigma) => (0..sigma.rows).map(|l| sigma.get(l, l)).collect(),
@@ -334,7 +334,7 @@ pub(crate) fn prior_variances(model: &LatentModel) -> Vec<f64> {
     }
 }
 
-/// W Σ, N × L, for a prior that is no precision.
+/// W Σ, N × L, for a prior that is not a precision.
 pub(crate) fn cross_covariance(model: &LatentModel) -> Dense {
     let w = super::design::to_dense(&model.design, model.prior.len());
     match &model.prior.covariance {

@@ -1,15 +1,15 @@
-//! From a specification and a table to a prior and a design, and to queries at other tables.
+//! From a specification and a table to a prior and a design, and to queries for other tables.
 //!
-//! With a Gaussian process among the terms, all of them become covariance functions of one process whose latent variables are
-//! the distinct rows. Without one, latent variables of fields, groups and covariates stand side by side and the design
-//! picks from them.
+//! With a Gaussian process among the terms, all of them become covariance functions of one process whose latent
+//! variables are the distinct rows. Without one, latent variables of fields, groups and covariates are concatenated and
+//! the design selects from them.
 
 use std::collections::BTreeMap;
 
 use super::gp::{Factor, GaussianProcess};
 use super::graph::Graph;
+use super::inputs::{Covariate, Source, Units, matrix};
 use super::pin::{Pin, hold};
-use super::place::{Covariate, Source, Units, matrix};
 use super::read::{New, Piece, Reader, coordinates, design};
 use super::setting::Setting;
 use super::spec::{Call, Spec, SpecError};
@@ -35,23 +35,23 @@ pub struct Assembled {
     kind: Kind,
     pieces: Vec<Piece>,
     graphs: Vec<(String, Graph)>,
-    /// Remedies that were applied and other things the user should know.
+    /// Applied remedies and other notes for the user.
     pub notes: Vec<String>,
 }
 
-/// What takes up a shift of all linear predictors.
+/// The part of the model that absorbs a shift of all linear predictors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Nothing: effects of covariates alone.
+    /// None: only effects of covariates.
     None,
     /// A stationary part, which shrinks it.
     Shrunk,
-    /// A part that gives it all the room it wants.
+    /// A part with unlimited variance.
     Free,
 }
 
 impl Level {
-    /// Of the sum as a whole.
+    /// The sum as a whole.
     pub fn of(spec: &Spec) -> Self {
         let mut level = Self::None;
         for call in spec.terms.iter().flatten() {
@@ -137,7 +137,7 @@ fn is_process(call: &Call) -> bool {
     ["gp", "covariance"].contains(&call.name.text.as_str())
 }
 
-/// Points at a field that stands in one sum with a process.
+/// The error of a field in a sum with a process.
 fn refuse_fields(spec: &Spec) -> Result<(), SpecError> {
     const COVARIANCES: [&str; 3] = ["iid", "fixed", "intercept"];
     for call in spec.terms.iter().flatten() {
@@ -149,7 +149,7 @@ fn refuse_fields(spec: &Spec) -> Result<(), SpecError> {
                 format!(
                     "`{name}` is a field with a sparse precision and cannot stand in one sum with `gp` or `covariance`; use \
                      `gp(matern32, on=…)` or `covariance(matrix=FILE)` for this part, or a field (`rw2`, `ar1`, `grid`) in the \
-                     place of the process"
+                     position of the process"
                 ),
             ));
         }
@@ -270,7 +270,7 @@ impl Assembled {
         }
     }
 
-    /// All hyperparameters, those that are fixed included.
+    /// All hyperparameters, including fixed ones.
     pub fn settings(&self) -> Vec<Setting> {
         match &self.kind {
             Kind::Process { process, .. } => process.settings().to_vec(),
@@ -283,7 +283,7 @@ impl Assembled {
         &self.graphs
     }
 
-    /// Latent variables of a Gaussian process; 0 where the prior is sparse.
+    /// Latent variables of a Gaussian process; 0 if the prior is sparse.
     pub fn process_size(&self) -> usize {
         match &self.kind {
             Kind::Process { latent, .. } => latent.iter().max().map_or(0, |l| l + 1),
@@ -291,7 +291,7 @@ impl Assembled {
         }
     }
 
-    /// What is held of each part's flat directions.
+    /// The constraints on each part's flat directions.
     pub fn pins(&self) -> &[Option<Pin>] {
         match &self.kind {
             Kind::Process { .. } => &[],
@@ -299,8 +299,8 @@ impl Assembled {
         }
     }
 
-    /// The part that takes up a shift of all linear predictors: a common level, else the first that is flat in its own. `None`
-    /// under a Gaussian process, whose parts have no latent variables of their own.
+    /// The part that absorbs a shift of all linear predictors: a common level, otherwise the first part with a flat
+    /// level. `None` under a Gaussian process, whose parts have no separate latent variables.
     pub fn absorbs(&self) -> Option<usize> {
         let Kind::Stack { stack, .. } = &self.kind else {
             return None;
@@ -372,8 +372,8 @@ impl Assembled {
             .map_err(Error::Data)
     }
 
-    /// The prior covariance of rows of another table with each other, which joint draws of a process need; `None` where the prior
-    /// is no process.
+    /// The prior covariance of rows of another table with each other, which joint draws of a process need; `None` if
+    /// the prior is not a process.
     ///
     /// # Errors
     /// A column is missing.
@@ -392,7 +392,7 @@ impl Assembled {
         }
     }
 
-    /// Where to predict for rows of another table, and the effects of rows and groups unknown so far.
+    /// The query for rows of another table, and the effects of rows and groups that the fit has not seen.
     ///
     /// # Errors
     /// A column is missing or a row lies outside the prior.
@@ -420,8 +420,7 @@ impl Assembled {
     }
 }
 
-/// Effects of rows and groups that were not there when a model was made: independent of all else, with the variance of their
-/// part.
+/// Effects of rows and groups that the model has not seen: independent of all else, with the variance of their part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fresh {
     /// The effects that each row has, by number.
@@ -431,7 +430,7 @@ pub struct Fresh {
 }
 
 impl Fresh {
-    /// No such effects in so many rows.
+    /// No such effects for this number of rows.
     pub fn none(rows: usize) -> Self {
         Self {
             rows: vec![Vec::new(); rows],
@@ -457,14 +456,14 @@ impl Fresh {
         out
     }
 
-    /// What they add to the variance of each row.
+    /// Their addition to the variance of each row.
     pub fn added(&self) -> Vec<f64> {
         let sum = |own: &Vec<usize>| own.iter().map(|effect| self.variance[*effect]).sum();
         self.rows.iter().map(sum).collect()
     }
 }
 
-/// The names of columns that a specification gives a part, so that they are no inputs of other processes.
+/// The names of columns that a specification gives a part, so that they are not inputs of other processes.
 pub fn named_columns(spec: &Spec) -> Vec<String> {
     let of_call = |call: &Call| -> Vec<String> {
         let on = call.named.iter().filter(|n| n.key.text == "on");

@@ -1,9 +1,9 @@
-//! Columns as a model measures them: from their means, in standard deviations, without those that say nothing.
+//! Columns in the units of a model: centred, in standard deviations, without redundant ones.
 
 use std::collections::BTreeMap;
 
+use super::inputs::{Covariate, Inputs, check, fill};
 use super::kernel::Shape;
-use super::place::{Covariate, Inputs, check, fill};
 use super::setting::Setting;
 use super::spec::SpecError;
 use super::term::Builder;
@@ -12,8 +12,8 @@ use super::term::Builder;
 const SAME: f64 = 1e-9;
 
 impl Builder<'_, '_> {
-    /// The covariates of `fixed`. Left out, with a note, are columns that are constant where there is a level that says the same,
-    /// and those that are others over again.
+    /// The covariates of `fixed`. Constant columns are omitted, with a note, if the model has a level, and so are
+    /// copies of other columns.
     pub(super) fn effects(&self, notes: &mut Vec<String>) -> Result<Vec<Covariate>, SpecError> {
         let known = self.known;
         let words = known.words();
@@ -24,7 +24,7 @@ impl Builder<'_, '_> {
         for word in words {
             let at = |m: String| known.error(&word.span, m);
             let own = Covariate::of(self.source, &word.text, self.rows).map_err(at)?;
-            // Missing values are told here, where the column is named.
+            // Missing values are reported here, where the column is named.
             check(&own, self.source, self.rows).map_err(at)?;
             for covariate in own {
                 match self.measure(covariate.clone()).map_err(at)? {
@@ -57,7 +57,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// A covariate as the model measures it; `None` for one that says nothing beside the model's level.
+    /// A covariate as the model measures it; `None` for a column that is redundant given the model's level.
     fn measure(&self, covariate: Covariate) -> Result<Option<Covariate>, String> {
         let units = self.units;
         let spread = |centred| covariate.measured(self.source, self.rows, centred);
@@ -72,7 +72,7 @@ impl Builder<'_, '_> {
         }))
     }
 
-    /// Takes the columns out that are others over again, but for their unit, and tells their names.
+    /// Removes columns that are copies of others up to their unit, and returns their names.
     fn twins(&self, list: &mut Vec<Covariate>) -> Result<Vec<String>, String> {
         let rows = self.rows;
         // In standard deviations from the mean, and with one sign.
@@ -118,7 +118,7 @@ impl Builder<'_, '_> {
         Ok(twins)
     }
 
-    /// The inputs of a Gaussian process: named, else all that have no other part.
+    /// The inputs of a Gaussian process: named ones, otherwise all columns without another part.
     pub(super) fn inputs(&self, notes: &mut Vec<String>) -> Result<Vec<Covariate>, SpecError> {
         let known = self.known;
         let columns: Vec<String> = match known.list("on") {
@@ -153,9 +153,10 @@ impl Builder<'_, '_> {
         .collect()
     }
 
-    /// Lengthscales of a stationary kernel on these inputs, which are measured as they want. They start at the spread of the
-    /// inputs: one for all at the root of the summed variances, with `ard` one a column at its standard deviation times the root
-    /// of their number. One for several columns, of which the user gives none, counts each column's standard deviations.
+    /// Lengthscales of a stationary kernel on these inputs. They start at the spread of the inputs: a common one at the
+    /// root of the summed variances; with `ard`, one per column at its standard deviation times the root of their
+    /// number. A common one for several columns, if the user gives none, is in units of each column's standard
+    /// deviation.
     pub(super) fn lengthscales(
         &self,
         inputs: &mut [Covariate],

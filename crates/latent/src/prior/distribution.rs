@@ -1,32 +1,32 @@
 //! Priors of hyperparameters as text: `variance~pc(3, 0.01)`.
 
 use super::spec::{Named, Word};
-use crate::density::{Density, Tail};
+use crate::density::{PriorDensity, Tail};
 
 /// A prior that the user wrote.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution {
     /// The penalised-complexity prior with this tail.
     Tail {
-        /// A large value, of a length a small one.
+        /// A large value, or for a length a small one.
         at: f64,
         /// The probability of lying beyond it.
         probability: f64,
     },
     /// Another density.
-    Density(Density),
+    Density(PriorDensity),
 }
 
 /// A word for a prior.
-struct Row {
+struct PriorRow {
     name: &'static str,
     usage: &'static str,
     count: usize,
     make: fn(&[f64]) -> Distribution,
 }
 
-const ROWS: [Row; 6] = [
-    Row {
+const ROWS: [PriorRow; 6] = [
+    PriorRow {
         name: "pc",
         usage: "pc(U, α)",
         count: 2,
@@ -35,51 +35,51 @@ const ROWS: [Row; 6] = [
             probability: p[1],
         },
     },
-    Row {
+    PriorRow {
         name: "gamma",
         usage: "gamma(shape, rate)",
         count: 2,
         make: |p| {
-            Distribution::Density(Density::Gamma {
+            Distribution::Density(PriorDensity::Gamma {
                 shape: p[0],
                 rate: p[1],
             })
         },
     },
-    Row {
+    PriorRow {
         name: "inv_gamma",
         usage: "inv_gamma(shape, scale)",
         count: 2,
         make: |p| {
-            Distribution::Density(Density::InverseGamma {
+            Distribution::Density(PriorDensity::InverseGamma {
                 shape: p[0],
                 scale: p[1],
             })
         },
     },
-    Row {
+    PriorRow {
         name: "lognormal",
         usage: "lognormal(μ, σ)",
         count: 2,
         make: |p| {
-            Distribution::Density(Density::LogNormal {
+            Distribution::Density(PriorDensity::LogNormal {
                 mean: p[0],
                 sd: p[1],
             })
         },
     },
-    Row {
+    PriorRow {
         name: "beta",
         usage: "beta(a, b)",
         count: 2,
-        make: |p| Distribution::Density(Density::Beta { a: p[0], b: p[1] }),
+        make: |p| Distribution::Density(PriorDensity::Beta { a: p[0], b: p[1] }),
     },
-    Row {
+    PriorRow {
         name: "exponential",
         usage: "exponential(rate)",
         count: 1,
         make: |p| {
-            Distribution::Density(Density::Gamma {
+            Distribution::Density(PriorDensity::Gamma {
                 shape: 1.0,
                 rate: p[0],
             })
@@ -88,7 +88,7 @@ const ROWS: [Row; 6] = [
 ];
 
 impl Distribution {
-    /// The prior that an argument names; `None` where it gives a number.
+    /// The prior that an argument names; `None` if it gives a number.
     ///
     /// # Errors
     /// The word that is wrong, and why.
@@ -134,8 +134,8 @@ impl Distribution {
         Ok(Some((row.make)(&numbers)))
     }
 
-    /// The density of a hyperparameter that has such a tail, in units of `unit`.
-    pub fn density(&self, tail: Tail, unit: f64) -> Density {
+    /// The density of a hyperparameter with such a tail, in units of `unit`.
+    pub fn density(&self, tail: Tail, unit: f64) -> PriorDensity {
         let density = match self {
             Self::Tail { at, probability } => tail.density(*at, *probability),
             Self::Density(density) => density.clone(),

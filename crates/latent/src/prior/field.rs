@@ -22,22 +22,22 @@ use super::setting::{self, Setting};
 use super::terms::Hyper;
 use crate::linear::Geometry;
 use crate::{
-    Covariance, CovarianceSensitivity, Curve, Dense, Density, Design, Error, LatentModel,
-    Likelihood, Observations, Parameter, Precision, Prior, Range, Sensitivity, SiteBound, Sparse,
+    Covariance, CovarianceSensitivity, Curve, Dense, Design, Error, LatentModel, Likelihood,
+    Observations, Parameter, Precision, Prior, PriorDensity, Range, Sensitivity, SiteBound, Sparse,
     Structure,
 };
 
 /// How coefficients and the determinant depend on θ.
 #[derive(Clone, Debug)]
 enum FieldKind {
-    /// One structure matrix of this rank times τ; where it is a random walk, which.
+    /// One structure matrix of this rank times τ, and the kind of random walk if it is one.
     Scaled { rank: f64, walk: Option<Walk> },
-    /// Terms: I on the first half; minus the coupling of the halves; I on the second half; R. With the scaled field alone,
-    /// whose eigenvalues make the prior of φ.
+    /// Terms: I on the first half; minus the coupling of the halves; I on the second half; R. With the scaled field
+    /// alone, whose eigenvalues determine the prior of φ.
     Bym2 { nodes: f64, scaled: Box<Field> },
     /// Terms: the identity; the identity without both ends; the path's adjacency.
     Ar1 { nodes: f64 },
-    /// Terms: I, R, R². Eigenvalues of R where they are known.
+    /// Terms: I, R, R². Eigenvalues of R if known.
     Spde {
         nodes: f64,
         eigenvalues: Option<Vec<f64>>,
@@ -71,10 +71,11 @@ impl Walk {
     }
 }
 
-/// Nodes of the walk whose spread stands for that of longer ones, which grows as a power of the length.
+/// Number of nodes of the walk whose spread is extrapolated to longer ones by a power of the length.
 const SHORT_WALK: usize = 100;
 
-/// Coefficients c_k, their derivatives by every hyperparameter, and the same of what θ adds to log |Q|₊.
+/// Coefficients c_k, their derivatives with respect to every hyperparameter, and the same for the terms of log |Q|₊
+/// that depend on θ.
 struct Coefficients {
     value: Vec<f64>,
     /// One list a hyperparameter.
@@ -103,10 +104,10 @@ const FIRST_SHARE: f64 = -8.0;
 const SHARE_STEP: f64 = 0.5;
 const SHARES: usize = 33;
 
-/// The first of them where the divergence, which is a difference, keeps its digits.
+/// The first of them at which the divergence, which is a difference, keeps its digits.
 const SMALL_SHARES: usize = 6;
 
-/// Share of its entries' size below which the sum of a row of a given matrix counts as 0.
+/// Relative size below which the row sum of a given matrix counts as 0.
 const FLAT: f64 = 1e-12;
 
 /// The graph Laplacian; nodes without neighbours get a 1.
@@ -127,9 +128,9 @@ fn levels(graph: &Graph) -> Dense {
     label.iter().for_each(|c| sizes[*c] += 1);
     let mut column = vec![None; count];
     let mut columns = 0;
-    for (place, size) in column.iter_mut().zip(&sizes) {
+    for (position, size) in column.iter_mut().zip(&sizes) {
         if *size > 1 {
-            *place = Some(columns);
+            *position = Some(columns);
             columns += 1;
         }
     }
@@ -238,7 +239,7 @@ impl Field {
     pub fn thin_plate(lattice: &Lattice, precision: Option<f64>) -> Result<Self, Error> {
         let mut entries = Vec::new();
         for node in 0..lattice.nodes() {
-            let (r, c) = lattice.place(node);
+            let (r, c) = lattice.position(node);
             let at = |down: usize, right: usize| lattice.node(r + down, c + right);
             if let (Some(b), Some(d)) = (at(0, 1), at(0, 2)) {
                 add_square(&mut entries, 1.0, &[(node, 1.0), (b, -2.0), (d, 1.0)]);
@@ -256,7 +257,7 @@ impl Field {
         let (label, count) = lattice.graph().components();
         let middle = |x: usize, of: usize| x as f64 - (of - 1) as f64 / 2.0;
         let null = Dense::from_fn(lattice.nodes(), 3 * count, |i, j| {
-            let (r, c) = lattice.place(i);
+            let (r, c) = lattice.position(i);
             match (label[i] == j / 3, j % 3) {
                 (false, _) => 0.0,
                 (true, 0) => 1.0,
@@ -273,11 +274,11 @@ impl Field {
         })
     }
 
-    /// A field whose precision is τ times a symmetric matrix. Where its rows add up to 0 over a whole connected component it is
-    /// intrinsic, flat in that component's level; it must be positive definite otherwise.
+    /// A field whose precision is τ times a symmetric matrix. If its rows add up to 0 over a whole connected component,
+    /// it is intrinsic and flat in that component's level; otherwise it must be positive definite.
     ///
     /// # Errors
-    /// The matrix is not square, not symmetric, or not positive definite but for those levels.
+    /// The matrix is not square, not symmetric, or not positive definite apart from those levels.
     pub fn given(matrix: Sparse, precision: Option<f64>) -> Result<Self, Error> {
         if matrix.rows != matrix.cols || matrix.rows == 0 {
             return Err(Error::Prior(format!(
@@ -337,7 +338,7 @@ impl Field {
         Ok(field)
     }
 
-    /// log |Q|₊ of the pattern's values as they are, by sparse factorisation.
+    /// log |Q|₊ of the pattern's values, by sparse factorisation.
     fn log_determinant(&self) -> Result<f64, Error> {
         let nodes = self.pattern.rows;
         // The dual's determinant once with and once without the prior's: their difference is the prior's.
@@ -353,7 +354,7 @@ impl Field {
         Ok(factor(Some(0.0))? - factor(None)?)
     }
 
-    /// A model of which only the field matters, with this precision.
+    /// A model that consists only of the field, with this precision.
     pub(super) fn alone(&self, matrix: Sparse, log_determinant: Option<f64>) -> LatentModel {
         let nodes = matrix.rows;
         LatentModel {
@@ -530,16 +531,16 @@ impl Field {
         family: FieldKind,
         settings: Vec<Setting>,
     ) -> Result<Self, Error> {
-        let places: Triplets = (terms.iter().flatten().map(|(i, j, _)| (*i, *j, 0.0))).collect();
-        let pattern = Sparse::from_triplets(nodes, nodes, &places)?;
+        let positions: Triplets = (terms.iter().flatten().map(|(i, j, _)| (*i, *j, 0.0))).collect();
+        let pattern = Sparse::from_triplets(nodes, nodes, &positions)?;
         let terms = terms
             .iter()
             .map(|entries| {
                 let mut values = vec![0.0; pattern.len()];
                 for (i, j, x) in entries {
                     let at = pattern.col_start[*j];
-                    let place = pattern.col(*j).0.binary_search(i).unwrap_or(0);
-                    values[at + place] += x;
+                    let position = pattern.col(*j).0.binary_search(i).unwrap_or(0);
+                    values[at + position] += x;
                 }
                 values
             })
@@ -559,12 +560,12 @@ impl Field {
         self.pattern.rows
     }
 
-    /// Whether there are none.
+    /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Hyperparameters, those that are fixed included.
+    /// Hyperparameters, including fixed ones.
     pub fn settings(&self) -> &[Setting] {
         &self.settings
     }
@@ -578,7 +579,7 @@ impl Field {
         self
     }
 
-    /// Whether log |Q|₊ is left to the solver.
+    /// Whether the solver computes log |Q|₊.
     pub(super) fn hides_determinant(&self) -> bool {
         matches!(
             self.family,
@@ -589,13 +590,13 @@ impl Field {
         )
     }
 
-    /// Whether the stated determinant is that of a product of conditional densities, whose flat directions turn with θ,
+    /// Whether the stated determinant is that of a product of conditional densities, whose flat directions depend on θ,
     /// and so not that of Q itself.
     pub(super) fn is_oblique(&self) -> bool {
         matches!(self.family, FieldKind::Bym2 { .. })
     }
 
-    /// The settings, to change starting values and what is free.
+    /// The settings, to change starting values and which are free.
     pub(super) fn settings_mut(&mut self) -> &mut [Setting] {
         &mut self.settings
     }
@@ -684,8 +685,8 @@ impl Field {
         }
     }
 
-    /// The columns that span the flat directions but for what follows from them at θ: orthogonal to no purpose, the same at
-    /// every θ.
+    /// The columns that span the flat directions, apart from those that θ determines. They need not be orthogonal, and
+    /// are the same for every θ.
     pub(super) fn flat(&self) -> Option<&Dense> {
         self.null_space.as_ref()
     }
@@ -719,19 +720,19 @@ impl Field {
         }
     }
 
-    /// The prior of a hyperparameter: what its row says of a standard deviation is meant of the field's own.
+    /// The prior of a hyperparameter. A statement of its row about a standard deviation refers to that of the field.
     ///
     /// # Errors
     /// The field cannot be factorised.
     pub(super) fn prior(
         &self,
         hyper: &Hyper,
-        told: Density,
+        stated: PriorDensity,
         given: Option<Distribution>,
-    ) -> Result<Density, Error> {
+    ) -> Result<PriorDensity, Error> {
         match (hyper.name, given) {
             ("precision", None | Some(Distribution::Tail { .. })) => {
-                Ok(told.of_multiple(self.spread()?.sqrt()))
+                Ok(stated.of_multiple(self.spread()?.sqrt()))
             }
             ("phi", Some(Distribution::Density(density))) => Ok(density),
             ("phi", given) => {
@@ -740,13 +741,13 @@ impl Field {
                     _ => hyper.usual,
                 };
                 let distance = Arc::new(self.distance()?);
-                Ok(Density::with_distance(
+                Ok(PriorDensity::with_distance(
                     &distance,
                     at.min(1.0 - 1e-9),
                     probability,
                 ))
             }
-            _ => Ok(told),
+            _ => Ok(stated),
         }
     }
 

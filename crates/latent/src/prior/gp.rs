@@ -7,16 +7,16 @@ use crate::{
     Structure,
 };
 
-/// A covariance function with its hyperparameters and the points at which the latent variables stand.
+/// A covariance function with its hyperparameters and the coordinates of the latent variables.
 #[derive(Clone, Debug)]
 pub struct Factor {
     /// Its form.
     pub shape: Shape,
     /// The variance.
     pub variance: Setting,
-    /// Lengthscales: none, one, or one a coordinate.
+    /// Lengthscales: none, one, or one per coordinate.
     pub lengthscales: Vec<Setting>,
-    /// One row a latent variable, one column a coordinate.
+    /// One row a latent variable, one column per coordinate.
     pub points: Dense,
 }
 
@@ -47,7 +47,7 @@ impl GaussianProcess {
     /// A process from the terms of its covariance.
     ///
     /// # Errors
-    /// There is no term, or points differ in number.
+    /// There is no term, or terms have different numbers of points.
     pub fn new(terms: Vec<Vec<Factor>>) -> Result<Self, Error> {
         let mut factors = terms.iter().flatten();
         let latents = factors.next().map_or(0, |f| f.points.rows);
@@ -74,13 +74,13 @@ impl GaussianProcess {
         self.terms.iter().flatten()
     }
 
-    /// All hyperparameters, those that are fixed included.
+    /// All hyperparameters, including fixed ones.
     pub fn settings(&self) -> &[Setting] {
         &self.settings
     }
 
-    /// The kernels of the terms at `values`, between the points that `rows` and `columns` give for each factor; the latent
-    /// variables' own where they give none.
+    /// The kernels of the terms at `values`, between the points in `rows` and `columns` for each factor; by default the
+    /// latent variables' own points.
     fn kernels<'a>(
         &self,
         values: &'a [f64],
@@ -121,7 +121,7 @@ impl GaussianProcess {
         sum
     }
 
-    /// Covariances with new points; `points` has one matrix a factor, in the order of [`factors`](Self::factors).
+    /// Covariances with new points; `points` has one matrix per factor, in the order of [`factors`](Self::factors).
     ///
     /// # Errors
     /// θ is out of its range, or the points do not have the coordinates of the latent variables'.
@@ -155,7 +155,7 @@ impl GaussianProcess {
         Ok(Self::assemble(&kernels, rows, rows))
     }
 
-    /// How many new points there are, where they have the latent variables' coordinates.
+    /// Number of new points, if their coordinates match those of the latent variables.
     fn check(&self, points: &[Dense]) -> Result<usize, Error> {
         let rows = points.first().map_or(0, |p| p.rows);
         let fits = points.len() == self.factors().count()

@@ -37,7 +37,7 @@ impl Graph {
         Ok(Self { neighbours })
     }
 
-    /// Nodes in a row, closed to a ring where `cyclic` (which takes three nodes or more).
+    /// A chain of nodes, closed to a ring if `cyclic` (which takes three nodes or more).
     pub fn path(nodes: usize, cyclic: bool) -> Self {
         let ring = cyclic && nodes > 2;
         let neighbours = (0..nodes)
@@ -76,8 +76,8 @@ impl Graph {
             .flat_map(|(i, list)| list.iter().filter(move |j| **j > i).map(move |j| (i, *j)))
     }
 
-    /// For every node the number of its connected component, and how many there are. Components are numbered by their
-    /// first nodes.
+    /// For every node the number of its connected component, and the number of components. Components are numbered by
+    /// their first nodes.
     pub fn components(&self) -> (Vec<usize>, usize) {
         let mut label = vec![usize::MAX; self.nodes()];
         let mut count = 0;
@@ -101,7 +101,7 @@ impl Graph {
     }
 }
 
-/// Cells of a rectangle, row by row, some of which may be left out.
+/// Cells of a rectangle, row by row, some of which may be omitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lattice {
     /// Number of rows.
@@ -115,10 +115,10 @@ pub struct Lattice {
 }
 
 impl Lattice {
-    /// All cells, or those where `mask` is true (row by row).
+    /// All cells, or those with `mask` true (row by row).
     ///
     /// # Errors
-    /// The mask has another number of cells, or leaves none.
+    /// The mask has another number of cells, or omits all of them.
     pub fn new(rows: usize, columns: usize, mask: Option<&[bool]>) -> Result<Self, Error> {
         let cells = rows * columns;
         if mask.is_some_and(|m| m.len() != cells) || cells == 0 {
@@ -143,7 +143,7 @@ impl Lattice {
         })
     }
 
-    /// Number of nodes: cells that are no holes.
+    /// Number of nodes: cells that are not holes.
     pub fn nodes(&self) -> usize {
         self.cell.len()
     }
@@ -161,7 +161,7 @@ impl Lattice {
     }
 
     /// Row and column of a node.
-    pub fn place(&self, node: usize) -> (usize, usize) {
+    pub fn position(&self, node: usize) -> (usize, usize) {
         (
             self.cell[node] / self.columns,
             self.cell[node] % self.columns,
@@ -172,7 +172,7 @@ impl Lattice {
     pub fn graph(&self) -> Graph {
         let neighbours = (0..self.nodes())
             .map(|node| {
-                let (r, c) = self.place(node);
+                let (r, c) = self.position(node);
                 let around = [
                     (r.wrapping_sub(1), c),
                     (r, c.wrapping_sub(1)),

@@ -31,8 +31,8 @@ pub enum Shape {
     Same,
 }
 
-/// What the specification and the book say of a shape.
-pub struct Row {
+/// The description of a shape in the specification and the book.
+pub struct KernelRow {
     /// The shape.
     pub shape: Shape,
     /// Its word.
@@ -43,9 +43,9 @@ pub struct Row {
 
 impl Shape {
     /// The shapes a user can name within `gp(…)`.
-    pub const TABLE: [Row; 6] = {
-        const fn row(shape: Shape, name: &'static str, stationary: bool) -> Row {
-            Row {
+    pub const TABLE: [KernelRow; 6] = {
+        const fn row(shape: Shape, name: &'static str, stationary: bool) -> KernelRow {
+            KernelRow {
                 shape,
                 name,
                 stationary,
@@ -86,7 +86,7 @@ impl Shape {
         }
     }
 
-    /// g of every s; where `f` has no slope at s = 0 (Matérn 1/2), 0 there, as it is multiplied by s.
+    /// g for every s. If `f` has no slope at s = 0 (Matérn 1/2), it is 0 there, because it is multiplied by s.
     fn slope(self, simd: Simd, s: &[f64], g: &mut [f64]) {
         let mut e = vec![0.0; s.len()];
         let rate = self.exponent(s, &mut e);
@@ -104,7 +104,7 @@ impl Shape {
         }
     }
 
-    /// The exponent of the profile: −s/2, or −rate·√s, whose rate is returned.
+    /// The exponent of the profile: −s/2, or −rate·√s with the returned rate.
     fn exponent(self, s: &[f64], e: &mut [f64]) -> f64 {
         let rate = match self {
             Self::Matern12 => 1.0,
@@ -123,17 +123,17 @@ impl Shape {
 /// Columns of a matrix that one task makes. Fixed, so that results do not depend on the number of threads.
 const BLOCK: usize = 64;
 
-/// From this many coordinates on, squared distances come from inner products.
+/// Number of coordinates from which on squared distances are computed from inner products.
 const MANY: usize = 12;
 
-/// Where a kernel is evaluated: rows are points. Lengthscales are divided out.
+/// The points of a kernel evaluation, one per row. Lengthscales are divided out.
 struct Scaled {
     points: Dense,
     squares: Vec<f64>,
 }
 
 impl Scaled {
-    /// Points of a stationary kernel, less `centre` (which costs fewer digits in inner products) and in lengthscales.
+    /// Points of a stationary kernel, minus `centre` (which preserves digits in inner products) and in lengthscales.
     fn stationary(points: &Dense, centre: &[f64], lengthscales: &[f64]) -> Self {
         let mut scaled = points.clone();
         if scaled.rows > 0 {
@@ -169,8 +169,8 @@ pub struct Kernel<'a> {
 }
 
 impl<'a> Kernel<'a> {
-    /// The kernel between `rows` and `columns`, whose coordinates are columns of the matrices; `lengthscales` has one
-    /// element, or one a coordinate.
+    /// The kernel between `rows` and `columns`, with points as rows of the matrices; `lengthscales` has one element, or
+    /// one per coordinate.
     pub fn new(
         shape: Shape,
         variance: f64,
@@ -339,7 +339,7 @@ pub fn for_blocks(out: &mut Dense, write: impl Fn(usize, &mut [f64]) + Sync) {
         .for_each(|(block, columns)| write(block, columns));
 }
 
-/// Adds up what `part` gives for every block of columns of `matrix`; the order of addition is fixed.
+/// Adds up the results of `part` for every block of columns of `matrix`, in a fixed order.
 pub fn sum_blocks(
     matrix: &Dense,
     length: usize,

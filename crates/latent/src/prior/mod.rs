@@ -16,7 +16,7 @@
 //! | `term` | priors written as text: one term to a part of the prior |
 //! | `columns` | columns as a model measures them |
 //! | `pin` | which flat directions of intrinsic parts the rows do not tell apart |
-//! | `place` | how rows of a table find their latent variables |
+//! | `inputs` | how rows of a table find their latent variables |
 //! | `read` | how rows read them: coordinates and designs |
 //! | `assemble` | from text and a table to a prior and a design |
 
@@ -26,9 +26,9 @@ mod distribution;
 mod field;
 mod gp;
 mod graph;
+mod inputs;
 mod kernel;
 mod pin;
-mod place;
 mod read;
 mod replicated;
 mod scaling;
@@ -43,9 +43,9 @@ pub use distribution::Distribution;
 pub use field::Field;
 pub use gp::{Factor, GaussianProcess};
 pub use graph::{Graph, Lattice};
+pub use inputs::{Covariate, Index, Inputs, Source, Units};
 pub use kernel::Shape;
 pub use pin::Pin;
-pub use place::{Covariate, Index, Inputs, Source, Units};
 pub use read::{Piece, Reader};
 pub use replicated::{Replicated, replicate_covariance, replicate_design, replicate_query};
 pub use setting::Setting;

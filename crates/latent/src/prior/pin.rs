@@ -1,10 +1,10 @@
-//! Flat directions of intrinsic parts that the rows do not tell apart: a sum of two random walks has two levels and shows their
-//! sum, a region without data has a level that nothing is known of.
+//! Flat directions of intrinsic parts that the rows do not identify: a sum of two random walks has two levels and only
+//! their sum is observed, and nothing is known of the level of a region without data.
 //!
-//! The first part of a sum that has such a direction keeps it; a later one is held there, as mgcv and INLA have later terms add
-//! up to zero (Wood 2017, section 5.4.1). Held is a single node, which keeps the precision sparse: for the linear predictor, and for
-//! the evidence, any way of taking the direction out is the same where another part is flat in it. What is reported is moved to
-//! where the held direction adds up to zero.
+//! The first part of a sum with such a direction keeps it, and a later one is constrained there, as in mgcv and INLA,
+//! where later terms add up to zero (Wood 2017, section 5.4.1). Held is a single node, which keeps the precision
+//! sparse: for the linear predictor, and for the evidence, any way of taking the direction out is the same where
+//! another part is flat in it. The reported posterior is shifted such that the constrained direction adds up to zero.
 
 use faer::Side;
 
@@ -15,23 +15,23 @@ use crate::linear::kernels::{add_scaled, cholesky, dot, log_determinant};
 use crate::linear::sparse::{orthonormal_columns, pivots};
 use crate::{Covariance, Dense, Design, Error, Prior};
 
-/// Share of a direction's size in the linear predictors below which it counts as one of the earlier parts'.
+/// Relative size of a direction in the linear predictors below which it counts as one of the earlier parts'.
 const DEPENDENT: f64 = 1e-8;
 
 /// Precision of a held node, in units of the response.
 const HELD: f64 = 1.0;
 
-/// What is held of an intrinsic part.
+/// The constraints on an intrinsic part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pin {
     /// The held nodes, one a direction.
     pub nodes: Vec<usize>,
-    /// The combinations of the part's null columns that stay flat, side by side.
+    /// The combinations of the part's null columns that stay flat, concatenated.
     pub keep: Dense,
-    /// What the held nodes add to log |Q|₊.
+    /// The contribution of the constrained nodes to log |Q|₊.
     pub log_determinant: f64,
-    /// A held direction that moves all linear predictors alike: its values at the nodes that are read, which add up to 1 in square, and
-    /// by how much it moves a predictor.
+    /// A constrained direction that moves all linear predictors alike: its values at the nodes that are read,
+    /// normalised to length 1, and its effect on a predictor.
     pub level: Option<(Vec<f64>, f64)>,
 }
 
@@ -40,7 +40,7 @@ impl Pin {
     pub const PRECISION: f64 = HELD;
 }
 
-/// Holds what has to be held, and says so.
+/// Adds the necessary constraints, with a note.
 ///
 /// # Errors
 /// A part has no structure at its start.
@@ -127,7 +127,7 @@ pub(super) fn hold(
     Ok(())
 }
 
-/// A held direction that moves all linear predictors alike, with its values at the nodes that are read.
+/// A constrained direction that moves all linear predictors alike, with its values at the nodes that are read.
 fn constant(
     own: &[Vec<f64>],
     held: &Dense,
@@ -186,7 +186,7 @@ fn turning(flat: &Dense, orthonormal: &Dense) -> Result<Dense, Error> {
     Ok(out)
 }
 
-/// What is left of a column without its share in orthonormal others.
+/// The component of a column orthogonal to other, orthonormal columns.
 fn without(column: &[f64], basis: &[Vec<f64>]) -> Vec<f64> {
     let mut out = column.to_vec();
     for _ in 0..2 {
@@ -210,7 +210,7 @@ fn combine(columns: &[Vec<f64>], coefficients: &Dense) -> Vec<Vec<f64>> {
     (0..coefficients.cols).map(one).collect()
 }
 
-/// Orthonormal columns of the same span; those of next to no length are left out.
+/// Orthonormal columns with the same span; columns of negligible length are omitted.
 fn normalised(columns: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let mut out: Vec<Vec<f64>> = Vec::new();
     for column in columns {
@@ -225,8 +225,8 @@ fn normalised(columns: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     out
 }
 
-/// Coefficients of unit length that make next to nothing of the columns, and those that make something, by the eigenvectors of
-/// their inner products.
+/// Coefficient vectors of unit length with a negligible and with a substantial image under the columns, from the
+/// eigenvectors of their inner products.
 fn split(columns: &[Vec<f64>], least: f64) -> Result<(Option<Dense>, Dense), Error> {
     let r = columns.len();
     let inner = Dense::from_fn(r, r, |i, j| dot(&columns[i], &columns[j]));

@@ -1,9 +1,9 @@
 //! How rows of a table read the latent variables of a prior's parts: coordinates for covariance functions, designs for
-//! variables that stand side by side.
+//! concatenated variables.
 
 use std::sync::Arc;
 
-use super::place::{Covariate, Index, Source, fill, matrix};
+use super::inputs::{Covariate, Index, Source, fill, matrix};
 use crate::{Dense, Design, Sparse};
 
 /// How a part's latent variables are read from a row.
@@ -19,23 +19,23 @@ pub enum Reader {
     Common,
     /// By coordinates.
     Inputs(Vec<Covariate>),
-    /// By the row of a matrix R whose RRᵀ is the covariance.
+    /// By the row of a matrix R with RRᵀ the covariance.
     Given {
-        /// Which row.
+        /// The row.
         index: Index,
         /// R.
         root: Arc<Dense>,
     },
 }
 
-/// A part of the prior as reports see it.
+/// A part of the prior in reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
     /// `icar`, `fixed`, ….
     pub name: String,
     /// How rows read it.
     pub reader: Reader,
-    /// Its latent variables; empty where it is a term of a process.
+    /// Its latent variables; empty if it is a term of a process.
     pub latents: std::ops::Range<usize>,
 }
 
@@ -61,11 +61,11 @@ pub(super) fn coordinates(
             column((0..rows.len()).map(number).collect())
         }
         Reader::At(index) => {
-            let code = |place: &Result<usize, usize>| match place {
+            let code = |position: &Result<usize, usize>| match position {
                 Ok(node) => *node as f64,
                 Err(new) => -1.0 - *new as f64,
             };
-            column(index.places(source, rows)?.iter().map(code).collect())
+            column(index.positions(source, rows)?.iter().map(code).collect())
         }
         Reader::Covariates(list) | Reader::Inputs(list) => matrix(list, source, rows)?,
         Reader::Common => column(vec![0.0; rows.len()]),
@@ -81,8 +81,8 @@ pub(super) fn coordinates(
 /// The new variables of a row: pieces by number, and a number within the piece.
 pub(super) type New = Vec<(usize, usize)>;
 
-/// The design of rows over the pieces' latent variables; for each row the pieces (by number) whose variable is a new one, with
-/// a number of that variable that rows of one new group share.
+/// The design of rows over the pieces' latent variables; and for each row the pieces (by number) with a new variable,
+/// and a number of that variable that rows of one new group share.
 pub(super) fn design(
     pieces: &[Piece],
     source: &dyn Source,
@@ -104,7 +104,7 @@ pub(super) fn design(
         let columns = match &piece.reader {
             Reader::Own if old => Columns::Index((0..n).map(Ok).collect()),
             Reader::Own => Columns::Index((0..n).map(Err).collect()),
-            Reader::At(index) => Columns::Index(index.places(source, rows)?),
+            Reader::At(index) => Columns::Index(index.positions(source, rows)?),
             Reader::Covariates(list) => Columns::Values(matrix(list, source, rows)?),
             Reader::Common => Columns::Index(vec![Ok(0); n]),
             Reader::Inputs(_) | Reader::Given { .. } => {
@@ -112,8 +112,8 @@ pub(super) fn design(
             }
         };
         if let Columns::Index(list) = &columns {
-            for (row, place) in list.iter().enumerate() {
-                fresh[row].extend(place.err().map(|new| (number, new)));
+            for (row, position) in list.iter().enumerate() {
+                fresh[row].extend(position.err().map(|new| (number, new)));
             }
         }
         blocks.push(columns);

@@ -5,11 +5,11 @@ use crate::{
     Sensitivity, Sparse, Structure,
 };
 
-/// Independent copies of a prior, with shared hyperparameters; copy k of latent variable l stands at `l · times + k`.
+/// Independent copies of a prior, with shared hyperparameters; copy k of latent variable l has index `l · times + k`.
 pub struct Replicated<'a> {
     /// One copy.
     pub prior: &'a dyn Prior,
-    /// How many.
+    /// The number.
     pub times: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The scale of intrinsic fields: how much their structure matrix alone lets them vary.
+//! The scale of intrinsic fields: the variance that their structure matrix alone implies.
 
 use super::field::Field;
 use crate::linear::Geometry;
@@ -6,10 +6,10 @@ use crate::linear::kernels::dot;
 use crate::linear::sparse::{orthonormal_columns, pivots};
 use crate::{Covariance, Error};
 
-/// diag R⁻ of a field's pattern R as it is, with the pseudo-inverse along its flat directions N (orthonormal columns).
+/// diag R⁻ of a field's pattern R, with the pseudo-inverse along its flat directions N (orthonormal columns).
 ///
-/// With as many nodes g as there are flat directions tied down, `M = (R + Σ e_g e_gᵀ)⁻¹` is a generalised inverse of R, and
-/// `R⁻ = P M P` with `P = I − NNᵀ`, whose diagonal needs that of M and the products MN alone.
+/// With as many nodes g as there are constrained flat directions, `M = (R + Σ e_g e_gᵀ)⁻¹` is a generalised inverse of
+/// R, and `R⁻ = P M P` with `P = I − NNᵀ`. Its diagonal requires only that of M and the products MN.
 pub(super) fn variances(field: &Field) -> Result<Vec<f64>, Error> {
     let n = field.len();
     let flat = field.flat().map(orthonormal_columns).transpose()?;

@@ -1,6 +1,6 @@
 //! Hyperparameters of a prior's parts: fixed by the user, or free with a value to start from.
 
-use crate::{Density, Error, Parameter, Range};
+use crate::{Error, Parameter, PriorDensity, Range};
 
 /// A hyperparameter on its natural scale.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,8 +14,8 @@ pub struct Setting {
     /// What is allowed.
     pub range: Range,
     /// Its prior, on this scale.
-    pub density: Density,
-    /// What a value of 1 is in the table's units.
+    pub density: PriorDensity,
+    /// The value in the table's units that equals 1 in the model.
     pub unit: f64,
 }
 
@@ -27,13 +27,13 @@ impl Setting {
             value: given.unwrap_or(start),
             free: given.is_none(),
             range: Range::Positive,
-            density: Density::Flat,
+            density: PriorDensity::Flat,
             unit: 1.0,
         }
     }
 }
 
-/// The free settings as a solver of hyperparameters sees them.
+/// The free settings, for a solver of hyperparameters.
 pub fn parameters(settings: &[Setting]) -> Vec<Parameter> {
     settings
         .iter()
@@ -47,7 +47,7 @@ pub fn parameters(settings: &[Setting]) -> Vec<Parameter> {
         .collect()
 }
 
-/// All values: θ where free, else what is fixed.
+/// All values: θ if free, otherwise the fixed value.
 ///
 /// # Errors
 /// θ has another length, or a value is out of its range.
@@ -87,7 +87,7 @@ pub fn values(settings: &[Setting], theta: &[f64]) -> Result<Vec<f64>, Error> {
     Ok(all)
 }
 
-/// Of one number a setting, those of the free settings.
+/// Selects those of the free settings from one number per setting.
 pub fn free_only(settings: &[Setting], all: &[f64]) -> Vec<f64> {
     settings
         .iter()

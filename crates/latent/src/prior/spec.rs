@@ -9,13 +9,14 @@
 //! list   = "(" word { "," word } ")"
 //! ```
 //!
-//! A word is a run of characters other than `, ( ) = ~ + *`, blanks and quotes, or anything between double quotes. `key=value` fixes,
-//! `key~value` is where learning starts, `key~word(numbers)` a prior. What the words mean is the business of `assemble`.
+//! A word is a run of characters other than `, ( ) = ~ + *`, blanks and quotes, or anything between double quotes.
+//! `key=value` fixes, `key~value` is where learning starts, `key~word(numbers)` a prior. `assemble` defines the meaning
+//! of the words.
 
 use std::fmt;
 use std::ops::Range;
 
-/// What is wrong with a prior's text, where, and what to write instead.
+/// The error in a prior's text, its position, and the correction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
     text: String,
@@ -33,12 +34,12 @@ impl SpecError {
         }
     }
 
-    /// What is wrong, without the excerpt.
+    /// The error without the excerpt.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Column of the place, in characters from 1.
+    /// Column of the position, in characters from 1.
     pub fn column(&self) -> usize {
         self.text[..self.span.start].chars().count() + 1
     }
@@ -56,7 +57,7 @@ impl fmt::Display for SpecError {
 
 impl std::error::Error for SpecError {}
 
-/// A word and where it stands.
+/// A word and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
     /// The word without quotes.
@@ -65,14 +66,14 @@ pub struct Word {
     pub span: Range<usize>,
 }
 
-/// What stands right of `=` or `~`.
+/// The text right of `=` or `~`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// The key.
     pub key: Word,
-    /// One word, or those of a list.
+    /// One word, or the words of a list.
     pub values: Vec<Word>,
-    /// What stands in brackets after the one word.
+    /// The text in brackets after the word.
     pub arguments: Vec<Word>,
     /// Written with `~`: a start, to be learnt.
     pub start: bool,
@@ -102,9 +103,9 @@ impl Spec {
     /// Reads a specification.
     ///
     /// # Errors
-    /// When the text does not follow the grammar; the error points at the place.
+    /// Fails if the text does not follow the grammar; the error points at the position.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
-        // Places are told on one line.
+        // Positions are reported on one line.
         let text: String = text
             .chars()
             .map(|c| if c.is_control() { ' ' } else { c })
@@ -223,7 +224,7 @@ impl Parser<'_> {
         SpecError::new(self.text, span, message)
     }
 
-    /// Where the next token stands, or the end.
+    /// The position of the next token, or the end.
     fn here(&self) -> Range<usize> {
         self.peek()
             .map_or(self.text.len()..self.text.len(), |t| t.span.clone())

@@ -15,7 +15,7 @@ pub enum Block {
     Field(Field),
     /// Independent variables of one variance.
     Independent {
-        /// How many.
+        /// The number.
         count: usize,
         /// The variance.
         variance: Setting,
@@ -31,7 +31,7 @@ impl Block {
         }
     }
 
-    /// Whether there are none.
+    /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -61,11 +61,11 @@ impl Block {
     }
 }
 
-/// A prior of independent parts; their latent variables stand one after another.
+/// A prior of independent parts, with concatenated latent variables.
 #[derive(Clone, Debug)]
 pub struct Stack {
     parts: Vec<Block>,
-    /// What is held of each.
+    /// The constraints on each part.
     pins: Vec<Option<Pin>>,
     len: usize,
 }
@@ -74,7 +74,7 @@ impl Stack {
     /// Parts side by side.
     ///
     /// # Errors
-    /// There is no part, or two of them treat determinants in ways that do not go together.
+    /// There is no part, or two of them have incompatible determinants.
     pub fn new(parts: Vec<Block>) -> Result<Self, Error> {
         let len = parts.iter().map(Block::len).sum();
         if len == 0 {
@@ -109,7 +109,7 @@ impl Stack {
         self.pins[part] = Some(pin);
     }
 
-    /// What is held of each part.
+    /// The constraints on each part.
     pub fn pins(&self) -> &[Option<Pin>] {
         &self.pins
     }
@@ -119,7 +119,7 @@ impl Stack {
         &self.parts
     }
 
-    /// Where each part's latent variables begin.
+    /// Offset of each part's latent variables.
     pub fn offsets(&self) -> Vec<usize> {
         let mut at = 0;
         self.parts
@@ -132,7 +132,7 @@ impl Stack {
             .collect()
     }
 
-    /// All hyperparameters, those that are fixed included.
+    /// All hyperparameters, including fixed ones.
     pub fn settings(&self) -> Vec<Setting> {
         (self.parts.iter())
             .flat_map(|p| p.settings().iter().cloned())

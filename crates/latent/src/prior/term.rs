@@ -1,11 +1,11 @@
-//! From one term of a specification and the table it speaks of to a part of the prior.
+//! From one term of a specification and its table to a part of the prior.
 
 use std::sync::Arc;
 
 use super::field::Field;
 use super::graph::{Graph, Lattice};
+use super::inputs::{Index, Source, Units, complete, complete_words};
 use super::kernel::Shape;
-use super::place::{Index, Source, Units, complete, complete_words};
 use super::read::{Piece, Reader};
 use super::setting::Setting;
 use super::spec::SpecError;
@@ -40,7 +40,7 @@ pub(super) struct Builder<'a, 's> {
     pub(super) process: bool,
     pub(super) later_factor: bool,
     pub(super) units: Units,
-    /// Whether the sum has a level, beside which a constant column says nothing.
+    /// Whether the sum has a level, which makes a constant column redundant.
     pub(super) level: bool,
 }
 
@@ -151,7 +151,7 @@ impl Builder<'_, '_> {
         Ok((reader, body))
     }
 
-    /// The variance of a factor: of a product's later ones it is 1 unless given.
+    /// The variance of a factor: for a product's later ones it is 1 by default.
     fn variance(&self) -> Result<Setting, SpecError> {
         // A product has the response's unit once.
         let mut variance = match self.later_factor {
@@ -164,7 +164,7 @@ impl Builder<'_, '_> {
         Ok(variance)
     }
 
-    /// Effects with a covariance that a file gives.
+    /// Effects with a covariance from a file.
     fn covariance(&self, notes: &mut Vec<String>) -> Result<(Reader, Body), SpecError> {
         let known = self.known;
         known.at_most(0)?;
@@ -193,14 +193,15 @@ impl Builder<'_, '_> {
         Ok((reader, body))
     }
 
-    /// A setting as the constructors of fields take it: the field gets a start, and what is free is settled after.
+    /// A setting for the constructors of fields: the field receives a starting value, and later code decides which
+    /// settings are free.
     fn with_settings(&self, mut field: Field, names: &[&str]) -> Result<Field, SpecError> {
         for (i, name) in names.iter().enumerate() {
-            let told = self.setting(name, Some(field.settings()[i].value))?;
+            let stated = self.setting(name, Some(field.settings()[i].value))?;
             let density = field
                 .prior(
                     self.known.hyper(name)?,
-                    told.density,
+                    stated.density,
                     self.known.distribution(name)?,
                 )
                 .map_err(|e| self.known.error(&self.known.call.name.span, e.to_string()))?;
@@ -208,7 +209,7 @@ impl Builder<'_, '_> {
             *own = Setting {
                 name: own.name.clone(),
                 density,
-                ..told
+                ..stated
             };
         }
         Ok(field)
@@ -288,17 +289,17 @@ impl Builder<'_, '_> {
     /// Points at the column when a row finds no node.
     fn check_rows(&self, index: &Index) -> Result<(), SpecError> {
         let known = self.known;
-        let place = known
+        let position = known
             .list("on")
             .and_then(<[_]>::first)
             .map_or(&known.call.name.span, |word| &word.span);
         index
             .find(self.source, self.rows)
             .map(|_| ())
-            .map_err(|m| known.error(place, m))
+            .map_err(|m| known.error(position, m))
     }
 
-    /// The number of the first node: as given, else 0 where a 0 occurs in the columns, else 1.
+    /// The number of the first node: as given, otherwise 0 if a 0 occurs in the columns, otherwise 1.
     fn first(&self, columns: &[String]) -> Result<usize, SpecError> {
         let known = self.known;
         if let Some(word) = known.one("first")? {
@@ -309,11 +310,11 @@ impl Builder<'_, '_> {
             };
         }
         for (i, column) in columns.iter().enumerate() {
-            let place = known
+            let position = known
                 .list("on")
                 .map_or(&known.call.name.span, |w| &w[i].span);
             let values =
-                complete(self.source, column, self.rows).map_err(|m| known.error(place, m))?;
+                complete(self.source, column, self.rows).map_err(|m| known.error(position, m))?;
             if values.contains(&0.0) {
                 return Ok(0);
             }
@@ -321,7 +322,7 @@ impl Builder<'_, '_> {
         Ok(usize::from(!columns.is_empty()))
     }
 
-    /// Nodes numbered in the column `on=`, else one a row.
+    /// Nodes numbered in the column `on=`, else one per row.
     fn regions(&self, nodes: usize) -> Result<Index, SpecError> {
         let index = match self.known.one("on")? {
             None => Index::Rows { nodes },

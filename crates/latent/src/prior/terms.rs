@@ -1,4 +1,4 @@
-//! Priors written as text: the table of words, what they take and where their hyperparameters start.
+//! Priors as text: the table of words, with arguments and starting values of their hyperparameters.
 
 use std::ops::Range as Span;
 
@@ -6,19 +6,19 @@ use super::distribution::Distribution;
 use super::kernel::Shape;
 use super::setting::Setting;
 use super::spec::{Call, Named, SpecError, Word};
-use crate::{Density, Range, Tail};
+use crate::{PriorDensity, Range, Tail};
 
 /// A word of the specification.
 pub struct Term {
     /// The word.
     pub name: &'static str,
-    /// How it is written.
+    /// Its notation.
     pub usage: &'static str,
     /// What it is.
     pub meaning: &'static str,
-    /// Keys with values that are no hyperparameters.
+    /// Keys with values that are not hyperparameters.
     keys: &'static [&'static str],
-    /// Words that stand alone.
+    /// Words without a value.
     flags: &'static [&'static str],
     /// Hyperparameters.
     parameters: &'static [Hyper],
@@ -31,15 +31,15 @@ pub struct Hyper {
     pub name: &'static str,
     /// What is allowed.
     pub range: Range,
-    /// Where it stands or starts when it is not given; `None`: told by the data.
+    /// Its value or starting value by default; `None`: chosen by the data.
     pub start: Option<f64>,
     /// Whether it is learnt when it is not given.
     pub learnt: bool,
     /// The power of the response's unit that it is measured in.
     pub power: f64,
-    /// What its penalised-complexity prior is told by; `None` where the field knows.
+    /// The quantity that defines its penalised-complexity prior; `None` if the field defines it.
     pub tail: Option<Tail>,
-    /// That prior unless the user says otherwise: a place, for lengths in units of the start, and a probability.
+    /// Its default prior: a threshold, for lengths relative to the starting value, and a probability.
     pub usual: (f64, f64),
 }
 
@@ -47,7 +47,8 @@ pub struct Hyper {
 /// Modeling with INLA*, 2018).
 pub const DEVIATION: (f64, f64) = (3.0, 0.01);
 
-/// A length of a tenth of the inputs' spread has a twentieth: below it there is seldom anything to be told from noise.
+/// A length of a tenth of the inputs' spread has probability one twentieth: below it there is seldom anything that
+/// differs from noise.
 const SHORT: (f64, f64) = (0.1, 0.05);
 
 const fn positive(name: &'static str, start: Option<f64>, power: f64) -> Hyper {
@@ -80,7 +81,7 @@ const EFFECT: Hyper = Hyper {
     learnt: false,
     ..positive("variance", Some(6.25), 2.0)
 };
-/// A level is given room, not shrunk, unless that is asked for.
+/// A level has a wide prior without shrinkage, unless requested.
 const ROOM: Hyper = Hyper {
     learnt: false,
     ..positive("variance", Some(1000.0), 2.0)
@@ -209,7 +210,7 @@ pub const TERMS: [Term; 12] = [
     },
 ];
 
-/// A call whose words are known.
+/// A call with known words.
 pub struct Known<'s> {
     /// The whole text.
     text: &'s str,
@@ -219,7 +220,7 @@ pub struct Known<'s> {
     pub term: &'static Term,
 }
 
-/// The name closest to what was written, if it is close.
+/// The name closest to the given word, if it is close.
 fn near<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let shared = |name: &str| {
         word.chars()
@@ -296,7 +297,7 @@ impl<'s> Known<'s> {
         Ok(known)
     }
 
-    /// An error at a place.
+    /// An error at a position.
     pub fn error(&self, span: &Span<usize>, message: impl Into<String>) -> SpecError {
         SpecError::new(self.text, span.clone(), message)
     }
@@ -309,7 +310,7 @@ impl<'s> Known<'s> {
         )
     }
 
-    /// The positional words, flags left out.
+    /// The positional words, without flags.
     pub fn words(&self) -> Vec<&'s Word> {
         self.call
             .positional
@@ -365,7 +366,7 @@ impl<'s> Known<'s> {
     /// A finite number.
     ///
     /// # Errors
-    /// The word is none.
+    /// The word is unknown.
     pub fn number(&self, word: &Word) -> Result<f64, SpecError> {
         match word.text.parse::<f64>() {
             Ok(x) if x.is_finite() => Ok(x),
@@ -379,7 +380,7 @@ impl<'s> Known<'s> {
     /// A number given for a key.
     ///
     /// # Errors
-    /// The word is none.
+    /// The word is unknown.
     pub fn number_of(&self, key: &str) -> Result<Option<f64>, SpecError> {
         self.one(key)?.map(|word| self.number(word)).transpose()
     }
@@ -387,7 +388,7 @@ impl<'s> Known<'s> {
     /// A whole number of at least 1.
     ///
     /// # Errors
-    /// The word is none.
+    /// The word is unknown.
     pub fn count(&self, word: &Word) -> Result<usize, SpecError> {
         match word.text.parse::<usize>() {
             Ok(n @ 1..=1_000_000_000) => Ok(n),
@@ -418,10 +419,11 @@ impl<'s> Known<'s> {
         Distribution::of(named).map_err(|(word, message)| self.error(&word.span, message))
     }
 
-    /// A hyperparameter: what is given, else its row's start, else `from_data`, in units of `unit`.
+    /// A hyperparameter: the given value, otherwise its row's starting value, otherwise `from_data`, in units of
+    /// `unit`.
     ///
     /// # Errors
-    /// The value is no number or out of its range.
+    /// The value is not a number or out of its range.
     pub fn setting(
         &self,
         name: &str,
@@ -436,11 +438,11 @@ impl<'s> Known<'s> {
             .ok_or_else(|| self.misused(&format!("`{name}` is missing")))
     }
 
-    /// Hyperparameters of one key, one a label: a list gives each its own value, one value is for all. A value of 1 of each is
-    /// `units` in the table's units, in which values are given.
+    /// Hyperparameters of one key, one per label: a list gives each its own value, a single value applies to all. A
+    /// value of 1 of each is `units` in the table's units, in which values are given.
     ///
     /// # Errors
-    /// A value is no number or out of its range, or a list has another length.
+    /// A value is not a number or out of its range, or a list has another length.
     pub fn settings(
         &self,
         name: &str,
@@ -482,7 +484,7 @@ impl<'s> Known<'s> {
                         let length = matches!(tail, Tail::Length { .. });
                         tail.density(if length { at * usual } else { at }, probability)
                     }
-                    (None, _) => Density::Flat,
+                    (None, _) => PriorDensity::Flat,
                 };
                 Ok(Setting {
                     name: format!("{label}.{name}"),

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SiteBound {
-    /// The expectation itself: in closed form where there is one, else by quadrature.
+    /// The expectation itself: in closed form if available, otherwise by quadrature.
     Exact,
     /// `E log(1 + e^η) ≤ log(1 + e^(m + v/2))`.
     Log,
     /// The tilted bound of Saul and Jordan, minimised over its parameter.
     Tilted,
-    /// Böhning's quadratic bound, minimised over the point where it touches.
+    /// Böhning's quadratic bound, minimised over its point of contact.
     Bohning,
-    /// Jaakkola's quadratic bound, minimised over the point where it touches.
+    /// Jaakkola's quadratic bound, minimised over its point of contact.
     Jaakkola,
     /// The piecewise quadratic bound of Marlin, Khan and Murphy.
     Piecewise,

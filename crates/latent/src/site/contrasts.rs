@@ -1,11 +1,12 @@
 //! The expectation of multinomial-logit likelihoods, by contrasts.
 //!
-//! With K categories, the last one the reference with η_K = 0, the curvature of `g = log Σ_k e^(η_k)` is
-//! `diag p − ppᵀ = Σ_{j<k≤K} p_j p_k (e_j − e_k)(e_j − e_k)ᵀ`: a sum over *contrasts* η_j − η_k of pairs of categories with weights
-//! that are not negative. So the optimal Gaussian posterior (Opper and Archambeau 2009), whose precision is `Σ⁻¹ + Wᵀ E[∇²g] W`, has
-//! `diag λ` with `λ_jk = E[p_j p_k]` once there is a linear predictor a contrast, K(K−1)/2 of them an observation. Their variances hold
-//! the covariance of an observation's predictors, `2 Cov(η_j, η_k) = v_j + v_k − v_jk`, and `2 ∂f/∂v_jk = E[p_j p_k]` (Price), the
-//! same relation that scalar sites have. α stands with the contrasts against the reference, `α_k = E[p_k] − [y = k]`.
+//! With K categories, the last one the reference with η_K = 0, the curvature of `g = log Σ_k e^(η_k)` is `diag p − ppᵀ
+//! = Σ_{j<k≤K} p_j p_k (e_j − e_k)(e_j − e_k)ᵀ`: a sum over *contrasts* η_j − η_k of pairs of categories with
+//! non-negative weights. So the optimal Gaussian posterior (Opper and Archambeau 2009), with precision `Σ⁻¹ + Wᵀ E[∇²g]
+//! W`, has `diag λ` with `λ_jk = E[p_j p_k]` if there is a linear predictor per contrast, K(K−1)/2 of them per
+//! observation. Their variances contain the covariance of an observation's predictors, `2 Cov(η_j, η_k) = v_j + v_k −
+//! v_jk`, and `2 ∂f/∂v_jk = E[p_j p_k]` (Price), the same relation as for scalar sites. α belongs to the contrasts
+//! against the reference, `α_k = E[p_k] − [y = k]`.
 //!
 //! The expectation over K − 1 dimensions is the product of trapezoid rules for up to three, and for more the mean over points that
 //! are spread evenly and symmetrically with the right second moments.
@@ -26,11 +27,11 @@ use crate::linear::design::to_sparse_transposed;
 use crate::linear::kernels::cholesky;
 use crate::{Dense, Design, LatentModel, Likelihood, SiteBound, Sparse, Warm, lattice};
 
-/// Dimensions up to which expectations are taken on a grid. With three of about unit variance it is good to 1e-7 nats, where the
-/// mean over a cloud of 2048 points was off by 3e-4.
+/// Dimensions up to which expectations are taken on a grid. With three of about unit variance its error is 1e-7 nats;
+/// the mean over 2048 points had 3e-4.
 const GRID: usize = 3;
 
-/// Points of the mean in more dimensions, and four times as many to see its error.
+/// Points of the mean in more dimensions, and four times as many to estimate its error.
 const POINTS: usize = 8192;
 
 /// Number of contrasts among `size` predictors and the reference.
@@ -38,7 +39,7 @@ pub(crate) fn count(size: usize) -> usize {
     size * (size + 1) / 2
 }
 
-/// The pairs of predictors beyond those against the reference, in the order of their contrasts.
+/// The pairs of predictors other than those against the reference, in the order of their contrasts.
 fn pairs(size: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..size).flat_map(move |j| (j + 1..size).map(move |k| (j, k)))
 }
@@ -48,8 +49,8 @@ fn pairs(size: usize) -> impl Iterator<Item = (usize, usize)> {
 pub(crate) struct Contrasts {
     sites: Vec<Multinomial>,
     size: usize,
-    /// The cloud of points, and the one with four times as many.
-    clouds: [OnceLock<Cloud>; 2],
+    /// The point set, and one with four times as many points.
+    point_sets: [OnceLock<PointSet>; 2],
 }
 
 impl Contrasts {
@@ -57,13 +58,13 @@ impl Contrasts {
         Self {
             size: sites.first().map_or(1, |s| s.size),
             sites,
-            clouds: [OnceLock::new(), OnceLock::new()],
+            point_sets: [OnceLock::new(), OnceLock::new()],
         }
     }
 
-    fn cloud(&self, finer: bool) -> &Cloud {
+    fn point_set(&self, finer: bool) -> &PointSet {
         let points = if finer { 4 * POINTS } else { POINTS };
-        self.clouds[usize::from(finer)].get_or_init(|| Cloud::new(self.size, points))
+        self.point_sets[usize::from(finer)].get_or_init(|| PointSet::new(self.size, points))
     }
 }
 
@@ -79,14 +80,14 @@ impl Potentials for Contrasts {
                 let at = Joint::new(&m[range.clone()], &v[range], self.size);
                 let sums = match self.size {
                     0..=GRID => on_grid(Simd::detect(), rule, &at),
-                    _ => over_cloud(Simd::detect(), self.cloud(rule.finer), &at),
+                    _ => over_point_set(Simd::detect(), self.point_set(rule.finer), &at),
                 };
                 sums.write(site, &at, out);
             });
         out
     }
 
-    /// Of a contrast alone nothing can be said.
+    /// A contrast alone has no likelihood.
     fn value(&self, _: &Quadrature, _: usize, _: f64, _: f64) -> Value {
         Value {
             f: f64::NAN,
@@ -95,7 +96,7 @@ impl Potentials for Contrasts {
         }
     }
 
-    /// Where two of the exponentials cancel.
+    /// The case in which two of the exponentials cancel.
     fn width(&self, _: usize) -> f64 {
         std::f64::consts::PI
     }
@@ -103,7 +104,7 @@ impl Potentials for Contrasts {
     fn discord(&self) -> f64 {
         match self.size {
             0..=GRID => 0.0,
-            // Means over clouds of points are only nearly at one with the expectations that Price's theorem gives as their
+            // Means over point sets of points are only nearly at one with the expectations that Price's theorem gives as their
             // derivatives; how nearly was not measured.
             _ => 1e-6 * self.sites.len() as f64,
         }
@@ -144,7 +145,7 @@ impl<'a> Joint<'a> {
     }
 }
 
-/// The Cholesky factor, row by row, of a covariance given by its lower triangle; what rounding leaves below 0 counts as 0.
+/// The Cholesky factor, row by row, of a covariance given by its lower triangle; negative rounding errors count as 0.
 fn root(mut a: Vec<f64>, n: usize) -> Vec<f64> {
     for j in 0..n {
         let own: f64 = (0..j).map(|l| a[j * n + l].powi(2)).sum();
@@ -261,11 +262,11 @@ fn load<V: F64x8>(x: &[f64], at: usize) -> V {
     V::from_array(out)
 }
 
-/// Weights below this share of the largest are left out of a grid.
+/// Weights below this share of the largest are omitted from a grid.
 const LIGHT: f64 = 1e-11;
 
 simd_fn! {
-    /// Sums over a grid of trapezoid rules, one a dimension.
+    /// Sums over a grid of trapezoid rules, one per dimension.
     fn on_grid, on_grid_fn = <V>(rule: &Quadrature, at: &Joint<'_>) -> Sums {
         let size = at.mean.len();
         let mut lanes = Lanes::<V>::new(size);
@@ -296,29 +297,29 @@ simd_fn! {
         lanes.sums(1.0)
     }
 
-    /// Sums over a cloud of points.
-    fn over_cloud, over_cloud_fn = <V>(cloud: &Cloud, at: &Joint<'_>) -> Sums {
+    /// Sums over a point set of points.
+    fn over_point_set, over_point_set_fn = <V>(point_set: &PointSet, at: &Joint<'_>) -> Sums {
         let mut lanes = Lanes::<V>::new(at.mean.len());
-        for c in (0..cloud.points).step_by(LANES) {
-            for (z, own) in lanes.z.iter_mut().zip(cloud.coordinates.chunks_exact(cloud.points)) {
+        for c in (0..point_set.points).step_by(LANES) {
+            for (z, own) in lanes.z.iter_mut().zip(point_set.coordinates.chunks_exact(point_set.points)) {
                 *z = load(own, c);
             }
             lanes.add(at, V::splat(1.0));
         }
-        lanes.sums(1.0 / cloud.points as f64)
+        lanes.sums(1.0 / point_set.points as f64)
     }
 }
 
-/// Points that stand for a standard normal distribution: with each its opposite, and with unit second moments, so that cubic
-/// polynomials are averaged exactly.
+/// Points that represent a standard normal distribution: symmetric, with unit second moments, so that cubic polynomials
+/// are averaged exactly.
 #[derive(Debug)]
-struct Cloud {
+struct PointSet {
     points: usize,
-    /// Coordinate i of point n stands at `i · points + n`.
+    /// Coordinate i of point n is at `i · points + n`.
     coordinates: Vec<f64>,
 }
 
-impl Cloud {
+impl PointSet {
     fn new(dimensions: usize, points: usize) -> Self {
         let half = points / 2;
         let even: Vec<Vec<f64>> = lattice(dimensions).take(half).collect();
@@ -363,7 +364,7 @@ fn contrasted(values: &[f64], size: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The predictors' own among values of the contrasts, where the bound couples them.
+/// The predictors' own among values of the contrasts, if the bound couples them.
 pub(crate) fn of_predictors(model: &LatentModel, values: Vec<f64>) -> Vec<f64> {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return values;
@@ -374,13 +375,13 @@ pub(crate) fn of_predictors(model: &LatentModel, values: Vec<f64>) -> Vec<f64> {
         .collect()
 }
 
-/// Number of predictors of an observation where the bound couples them so that contrasts are needed.
+/// Number of predictors of an observation if the bound couples them so that contrasts are needed.
 fn coupled(likelihood: Likelihood, bound: SiteBound) -> Option<usize> {
     let several = likelihood.predictors() > 1 && bound != SiteBound::Log;
     several.then(|| likelihood.predictors())
 }
 
-/// The model with a linear predictor a contrast, where the bound needs that.
+/// The model with a linear predictor per contrast, if the bound needs that.
 pub(crate) fn with_contrasts(model: &LatentModel) -> Cow<'_, LatentModel> {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return Cow::Borrowed(model);
@@ -423,7 +424,7 @@ pub(crate) fn warm_with_contrasts<'a>(model: &LatentModel, warm: &'a Warm) -> Co
     }
 }
 
-/// A fit's point as one of [`with_contrasts`]' model, whatever its own bound: λ of contrasts that it knows nothing of is 0.
+/// A fit's point for the model of [`with_contrasts`], whatever its own bound: λ of unknown contrasts is 0.
 pub(crate) fn spread_over_contrasts(model: &LatentModel, warm: &Warm) -> Warm {
     let Some(size) = coupled(model.likelihood, model.bound) else {
         return warm.clone();

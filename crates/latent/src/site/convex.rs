@@ -1,4 +1,4 @@
-//! Sites whose bound has a closed convex conjugate: one curve (α, λ(α)) an observation.
+//! Sites whose bound has a closed convex conjugate: one curve (α, λ(α)) per observation.
 //!
 //! Every such bound is `f(m, v) = sup over α in (low, high) of α m + ½ λ(α) v − φ(α)` with λ concave and φ convex, so that
 //! its conjugate `f*(α, λ)` is finite on a curve (or above one) and equals φ there: N variables carry the dual, not 2N. The
@@ -13,13 +13,14 @@
 //! | quadratic | ½ a (m² + v) + b m + c | a | (α − b)²/(2a) − c |
 //! | linear | −a m + c | 0, α = −a alone | −c |
 //!
-//! with `H(p) = p log p + (1−p) log(1−p)`. The tilted row: for given α the term `½ (ω² + (1−2ω) p) v` of the conjugate at
-//! fixed ω is least at ω = p, and as the bound is convex in ω and the conjugate's objective concave in p, minimum and
-//! supremum change places. Böhning's bound touches at ψ = m, which leaves `log(1 + e^m) + v/8`. Both need no outer loop.
+//! with `H(p) = p log p + (1−p) log(1−p)`. The tilted row: for given α the term `½ (ω² + (1−2ω) p) v` of the conjugate
+//! at fixed ω is least at ω = p, and as the bound is convex in ω and the conjugate's objective concave in p, minimum
+//! and supremum change places. Böhning's bound touches at ψ = m, which gives `log(1 + e^m) + v/8`. Both need no outer
+//! loop.
 
 use jensen_math::special::{inv_logit, log1p_exp};
 
-/// Which bound on `E log(1 + e^η)` a logistic site uses.
+/// The bound on `E log(1 + e^η)` of a logistic site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogisticBound {
     Log,
@@ -27,7 +28,7 @@ pub(crate) enum LogisticBound {
     Bohning,
 }
 
-/// One observation's site; see the table of this file.
+/// The site of one observation; see the table of this file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Convex {
     Exponential {
@@ -159,7 +160,7 @@ impl Convex {
         }
     }
 
-    /// The α with `φ′(α) = slope`, moved off the domain's ends by rounding alone.
+    /// The α with `φ′(α) = slope`, moved off the domain's ends only by rounding.
     fn at_slope(&self, slope: f64) -> f64 {
         match *self {
             Self::Exponential { a, rate, sign, .. } => {
@@ -195,8 +196,8 @@ impl Convex {
         self.at_slope(slope)
     }
 
-    /// A point of the path that leaves α, whose curve is `at`, in the direction `d`: straight in the natural parameter φ′, so
-    /// that it stays in the domain for ever. Where λ is unbounded it grows linearly once it is e times as large.
+    /// A point of the path from α, whose curve is `at`, in the direction `d`. The path is straight in the natural
+    /// parameter φ′, so it never leaves the domain. If λ is unbounded it grows linearly once it is e times as large.
     pub(crate) fn along(&self, alpha: f64, at: &Curve, d: f64) -> f64 {
         let step = at.phi2 * d;
         match *self {
@@ -260,8 +261,8 @@ impl Convex {
         }
     }
 
-    /// The site's share of the duality gap, `f(m, v) + φ(α) − α m − ½ λ(α) v ≥ 0` by Fenchel and Young, in a form that does
-    /// not cancel where there is one.
+    /// The site's part of the duality gap, `f(m, v) + φ(α) − α m − ½ λ(α) v ≥ 0` by Fenchel and Young, in a form
+    /// without cancellation if available.
     pub(crate) fn gap(&self, alpha: f64, m: f64, v: f64) -> f64 {
         match *self {
             Self::Exponential { a, rate, sign, .. } => {
@@ -302,7 +303,7 @@ impl Convex {
         }
     }
 
-    /// A rough α from the response alone, well inside the domain.
+    /// A rough α from only the response, well inside the domain.
     pub(crate) fn guess(&self) -> f64 {
         match *self {
             Self::Exponential { sign, .. } if sign > 0.0 => 0.5,
@@ -335,8 +336,8 @@ fn above(x: f64) -> f64 {
 
 /// The root z of `z = x + (1 − 2σ(z)) v/2`: the logit of the tilted bound's ω, with the sign of x.
 ///
-/// For x ≥ 0 the function `z − x + ½ v tanh(z/2)` rises and is concave, and at `x/(1 + v/4)` it is not above 0: Newton's method
-/// from there never oversteps. It converges quadratically, so that a step of 1e-8 leaves nothing to do.
+/// For x ≥ 0 the function `z − x + ½ v tanh(z/2)` rises and is concave, and at `x/(1 + v/4)` it is not above 0:
+/// Newton's method from there never oversteps. It converges quadratically, so a step of 1e-8 is the last.
 fn tilted_logit(x: f64, v: f64) -> f64 {
     let target = x.abs();
     let mut z = target / (1.0 + 0.25 * v);

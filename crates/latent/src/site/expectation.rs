@@ -27,22 +27,22 @@ pub(crate) trait Potential: Clone + Debug + Send + Sync {
     /// The function with its first two derivatives, at eight η.
     fn at<V: F64x8>(&self, eta: V) -> (V, V, V);
 
-    /// How far from the real line the function is analytic.
+    /// The distance from the real line within which the function is analytic.
     fn width(&self) -> f64;
 }
 
-/// The potentials of all observations, of whatever kind.
+/// The potentials of all observations of any kind.
 pub(crate) trait Potentials: Debug + Send + Sync {
     /// The expectation of each with its derivatives by m and v; all slices have the same length.
     fn values(&self, rule: &Quadrature, m: &[f64], v: &[f64]) -> Vec<Value>;
 
-    /// The same for potential `n` alone.
+    /// The same for only potential `n`.
     fn value(&self, rule: &Quadrature, n: usize, m: f64, v: f64) -> Value;
 
-    /// How far from the real line potential `n` is analytic.
+    /// The distance from the real line within which potential `n` is analytic.
     fn width(&self, n: usize) -> f64;
 
-    /// Nats by which a value may be at odds with what its derivatives promise, over all potentials.
+    /// Nats by which a value may differ from its prediction by the derivatives, over all potentials.
     fn discord(&self) -> f64 {
         0.0
     }
@@ -51,7 +51,7 @@ pub(crate) trait Potentials: Debug + Send + Sync {
 /// Logarithm of the error that the step is chosen for.
 const SMALL: f64 = -25.0;
 
-/// The largest step, by which the density alone is integrated to [`SMALL`].
+/// The largest step with which the density alone is integrated to [`SMALL`].
 const STEP: f64 = 0.88;
 
 /// Standard deviations to either side, beyond which lie 2e-12 of the density.
@@ -98,7 +98,7 @@ impl Nodes {
         }
     }
 
-    /// `E (g, g′, g″)` for η ~ N(m, sd²), where `g` gives all three at eight η.
+    /// `E (g, g′, g″)` for η ~ N(m, sd²), where `g` returns all three at eight η.
     #[inline(always)]
     fn mean<V: F64x8>(&self, m: f64, sd: f64, g: impl Fn(V) -> (V, V, V)) -> (f64, f64, f64) {
         let (m, sd) = (V::splat(m), V::splat(sd));
@@ -118,9 +118,9 @@ impl Nodes {
 #[derive(Clone, Debug)]
 pub(crate) struct Quadrature {
     given: Option<Nodes>,
-    /// Trapezoid rules, made when first wanted.
+    /// Trapezoid rules, computed on first use.
     levels: Vec<OnceLock<Nodes>>,
-    /// Twice as many nodes as the spread needs, to see the error of others.
+    /// Twice as many nodes as the spread needs, to estimate the error of others.
     pub(crate) finer: bool,
 }
 
@@ -168,14 +168,14 @@ impl Quadrature {
     }
 }
 
-/// Nats by which the sum of expectations at these marginals is uncertain: what twice as many nodes make of it.
+/// Nats by which the sum of expectations at these marginals is uncertain: its change with twice as many nodes.
 pub(crate) fn error(sites: &dyn Potentials, rule: &Quadrature, m: &[f64], v: &[f64]) -> f64 {
     let own = sites.values(rule, m, v);
     let finer = sites.values(&Quadrature::by_spread(true), m, v);
     sum(own.len(), |n| (own[n].f - finer[n].f).abs())
 }
 
-/// The first level whose step is short enough.
+/// The first level with a short enough step.
 fn level(width: f64, sd: f64) -> usize {
     // Short of the singularity itself, near which derivatives grow.
     let a = (0.9 * width / sd).min(2.0 * std::f64::consts::PI / STEP);

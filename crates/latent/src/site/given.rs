@@ -1,4 +1,4 @@
-//! Sites that the user brings: f, its conjugate on a curve, and the curve's domain.
+//! User-defined sites: f, its conjugate on a curve, and the curve's domain.
 
 use std::fmt::Debug;
 
@@ -6,12 +6,13 @@ use super::convex::{Curve, Value};
 
 /// One observation's bound f(m, v) on E[−log p(y | η)], η ~ N(m, v), with a convex conjugate.
 ///
-/// It is `f(m, v) = sup over α in (low, high) of α m + ½ λ(α) v − φ(α)`: f* is φ on the curve (α, λ(α)). Where f is the expectation
-/// itself, so is the bound that is maximised; where it is larger, the bound is lower. The crate's own sites stand in a table of this
-/// form (`site::convex`), which shows how one is derived: α = ∂f/∂m, λ = 2 ∂f/∂v, φ = αm + ½λv − f, each as a function of α alone.
+/// It is `f(m, v) = sup over α in (low, high) of α m + ½ λ(α) v − φ(α)`: f* is φ on the curve (α, λ(α)). If f is the
+/// expectation itself, so is the maximised bound; if it is larger, the bound is lower. The crate's own sites are in a
+/// table of this form (`site::convex`), which shows the derivation: α = ∂f/∂m, λ = 2 ∂f/∂v, φ = αm + ½λv − f, each as a
+/// function of α alone.
 ///
-/// What a fit asks of it: λ ≥ 0 on the domain, φ convex with φ′ from −∞ to ∞ over it, and `value` and `curve` that belong to each
-/// other. [`check_site`] tries the last at a point.
+/// Requirements of a fit: λ ≥ 0 on the domain, φ convex with φ′ from −∞ to ∞ over it, and `value` and `curve`
+/// consistent with each other. [`check_site`] tests the last one at a point.
 pub trait Site: Debug + Send + Sync {
     /// f with its derivatives by m and by v.
     fn value(&self, m: f64, v: f64) -> Value;
@@ -19,11 +20,11 @@ pub trait Site: Debug + Send + Sync {
     /// λ and φ = f* with two derivatives each, at an α inside the domain.
     fn curve(&self, alpha: f64) -> Curve;
 
-    /// The open interval of α where φ and φ′ are finite; its ends may be infinite.
+    /// The open interval of α in which φ and φ′ are finite; its ends may be infinite.
     fn domain(&self) -> (f64, f64);
 }
 
-/// Halvings that find an α to the last digit, from any interval of doubles.
+/// Number of halvings that determine α to the last digit, from any interval of doubles.
 const HALVINGS: usize = 2_200;
 
 /// The α with φ′(α) = `slope`, by bisection.
@@ -86,7 +87,7 @@ pub(crate) fn guess(site: &dyn Site) -> f64 {
     site.value(0.0, 1.0).by_mean
 }
 
-/// The point of a path that leaves α, straight in φ′ for small steps and by their logarithm for large ones.
+/// The point of a path from α, straight in φ′ for small steps and in their logarithm for large ones.
 pub(crate) fn along(site: &dyn Site, alpha: f64, at: &Curve, d: f64) -> f64 {
     let step = at.phi2 * d;
     let size = step.abs();
@@ -107,8 +108,9 @@ pub(crate) fn gap(site: &dyn Site, alpha: f64, m: f64, v: f64) -> f64 {
     (site.value(m, v).f + at.phi - alpha * m - 0.5 * at.lambda * v).max(0.0)
 }
 
-/// By how much a site's parts are at odds at (m, v): the largest of |f + f*(α, λ) − αm − ½λv| and |λ(α) − 2 ∂f/∂v| at α = ∂f/∂m,
-/// where both are 0, and of the errors of `curve`'s derivatives by differences. In nats and units of λ; a few 1e-6 are rounding.
+/// By how much a site's parts are at odds at (m, v): the largest of |f + f*(α, λ) − αm − ½λv| and |λ(α) − 2 ∂f/∂v| at α
+/// = ∂f/∂m, where both are 0, and of the errors of `curve`'s derivatives by differences. In nats and units of λ; a few
+/// 1e-6 are rounding errors.
 pub fn check_site(site: &dyn Site, m: f64, v: f64) -> f64 {
     let value = site.value(m, v);
     let alpha = value.by_mean;

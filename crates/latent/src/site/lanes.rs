@@ -1,7 +1,7 @@
 //! Logistic sites eight at a time: the functions of `convex` over stretches of sites.
 //!
-//! Eight neighbours that are logistic under one bound share a vector; others, and what is left at the end, are taken one
-//! by one by [`Convex`]'s own functions, of which these are the same formulas.
+//! Eight neighbouring logistic sites with one bound share a vector. Other sites and the remainder are evaluated one by
+//! one with [`Convex`]'s own functions, which have the same formulas.
 
 use jensen_math::simd::{F64x8, LANES};
 use jensen_math::simd_fn;
@@ -286,8 +286,8 @@ mod tests {
             for simd in Simd::available() {
                 let mut found = vec![Value::default(); n];
                 values(simd, &sites, &m, &v, &mut found);
-                let mut bent = vec![sites[0].curve(alpha[0]); n];
-                curves(simd, &sites, &alpha, &mut bent);
+                let mut computed = vec![sites[0].curve(alpha[0]); n];
+                curves(simd, &sites, &alpha, &mut computed);
                 let mut total = 0.0;
                 for i in 0..n {
                     let one = sites[i].value(m[i], v[i]);
@@ -297,12 +297,12 @@ mod tests {
                         (found[i].f, one.f),
                         (found[i].by_mean, one.by_mean),
                         (found[i].by_variance, one.by_variance),
-                        (bent[i].lambda, curve.lambda),
-                        (bent[i].lambda1, curve.lambda1),
-                        (bent[i].lambda2, curve.lambda2),
-                        (bent[i].phi, curve.phi),
-                        (bent[i].phi1, curve.phi1),
-                        (bent[i].phi2, curve.phi2),
+                        (computed[i].lambda, curve.lambda),
+                        (computed[i].lambda1, curve.lambda1),
+                        (computed[i].lambda2, curve.lambda2),
+                        (computed[i].phi, curve.phi),
+                        (computed[i].phi1, curve.phi1),
+                        (computed[i].phi2, curve.phi2),
                     ] {
                         assert!(
                             (a - b).abs() <= 1e-13 * (1.0 + b.abs()),

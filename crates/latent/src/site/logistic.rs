@@ -1,4 +1,4 @@
-//! Likelihoods whose only hard term is log(1 + e^η).
+//! Likelihoods with log(1 + e^η) as their only non-quadratic term.
 
 use jensen_math::simd::F64x8;
 use jensen_math::special::log1p_exp;

@@ -19,7 +19,8 @@ impl Multinomial {
         f64::from(self.category == k)
     }
 
-    /// p_k for k < K, then p_K. The observed category's is one less what the others have, which keeps small complements.
+    /// p_k for k < K, then p_K. The observed category's is one minus those of the others, which preserves small
+    /// complements.
     fn probabilities(&self, alpha: &[f64]) -> Vec<f64> {
         let mut p: Vec<f64> = alpha
             .iter()
@@ -66,7 +67,7 @@ impl Multinomial {
         self.probabilities(alpha).iter().all(|p| *p > 0.0)
     }
 
-    /// The point that `t` leads to on the path straight in φ′, which stays in the domain for ever.
+    /// The point at `t` on the path straight in φ′, which never leaves the domain.
     pub(crate) fn along(&self, alpha: &[f64], direction: &[f64], t: f64, out: &mut [f64]) {
         let p = self.probabilities(alpha);
         let last = p[self.size];
@@ -89,7 +90,7 @@ impl Multinomial {
         }
     }
 
-    /// A rough α from the category alone.
+    /// A rough α from only the category.
     pub(crate) fn guess(&self, out: &mut [f64]) {
         let total = 1.0 + 0.5 * (self.size + 1) as f64;
         for (k, out) in out.iter_mut().enumerate() {
@@ -182,9 +183,9 @@ mod tests {
                 let slope = (plus[0].phi - minus[0].phi) / (2.0 * h);
                 assert!((slope - at[k].phi1).abs() < 1e-6);
                 for j in 0..2 {
-                    let bend = (plus[j].phi1 - minus[j].phi1) / (2.0 * h);
+                    let curvature = (plus[j].phi1 - minus[j].phi1) / (2.0 * h);
                     let own = if j == k { at[k].phi2 } else { 0.0 };
-                    assert!((bend - own - coupling).abs() < 1e-4 * bend.abs());
+                    assert!((curvature - own - coupling).abs() < 1e-4 * curvature.abs());
                 }
                 let (mut up, mut down) = (m, m);
                 up[k] += h;

@@ -25,7 +25,7 @@ struct Piece {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pieces(Vec<Piece>);
 
-/// The lifted interpolant on [low, high] ⊂ (−∞, 0], and how far it stands above the function at most.
+/// The lifted interpolant on [low, high] ⊂ (−∞, 0], and its largest distance above the function.
 fn interpolate(low: f64, high: f64) -> (Piece, f64) {
     let (centre, half) = (0.5 * (low + high), 0.5 * (high - low));
     // In t = (x − centre)/half the nodes are −r, 0, r with r = √3/2.

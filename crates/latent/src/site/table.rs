@@ -23,7 +23,7 @@ use crate::{Error, LatentModel};
 pub(crate) enum DualSites {
     Scalar(Vec<Convex>),
     Vector(Vec<Multinomial>),
-    /// Those of the user.
+    /// The sites of the user.
     Given(Vec<Box<dyn Site>>),
 }
 
@@ -70,7 +70,7 @@ impl Sites {
         )
     }
 
-    /// f with its derivatives, one a predictor; a vector site puts its whole f with its first.
+    /// f with its derivatives, one per predictor; a vector site puts its whole f with its first.
     pub(crate) fn values(&self, m: &[f64], v: &[f64]) -> Vec<Value> {
         match self {
             Self::Dual(sites) => sites.values(m, v),
@@ -96,7 +96,7 @@ impl Sites {
         }
     }
 
-    /// E h(η_n) for another function by the same rule, where it is quadrature; else NaN.
+    /// E h(η_n) for another function by the same rule, if it is quadrature; otherwise NaN.
     pub(crate) fn expectation(&self, n: usize, m: f64, v: f64, h: &dyn Fn(f64) -> f64) -> f64 {
         match self {
             Self::Expected(potentials, rule) => rule.expectation(potentials.width(n), m, v, h),
@@ -104,7 +104,7 @@ impl Sites {
         }
     }
 
-    /// Nats by which the sum of the sites is uncertain at these marginals; 0 where nothing is approximated.
+    /// Nats by which the sum of the sites is uncertain at these marginals; 0 without approximations.
     pub(crate) fn error(&self, m: &[f64], v: &[f64]) -> f64 {
         match self {
             Self::Expected(potentials, rule) => error(potentials.as_ref(), rule, m, v),
@@ -112,7 +112,7 @@ impl Sites {
         }
     }
 
-    /// Nats by which the sum of the sites may be at odds with what their derivatives promise, beyond rounding.
+    /// Nats by which the sum of the sites may differ from its prediction by the derivatives, beyond rounding.
     pub(crate) fn discord(&self) -> f64 {
         match self {
             Self::Expected(potentials, _) => potentials.discord(),
@@ -120,8 +120,8 @@ impl Sites {
         }
     }
 
-    /// Natural parameters (b, λ) from which the fixed point can start: for a convex dual those of one step of the data's own
-    /// guess, else of the prior mean.
+    /// Natural parameters (b, λ) to start the fixed point: for a convex dual those of one step from the data's own
+    /// guess, otherwise of the prior mean.
     pub(crate) fn guess(&self, centre: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let n = centre.len();
         match self {
@@ -250,8 +250,7 @@ impl DualSites {
         }
     }
 
-    /// The point that `t` leads to on the path that leaves α in a direction, straight in φ′: strictly inside the domain but
-    /// for rounding.
+    /// The point at `t` on the path from α in a direction, straight in φ′: strictly inside the domain up to rounding.
     pub(crate) fn along(
         &self,
         alpha: &[f64],
@@ -304,7 +303,7 @@ impl DualSites {
         }
     }
 
-    /// A rough α from the responses alone.
+    /// A rough α from only the responses.
     pub(crate) fn guess(&self) -> Vec<f64> {
         match self {
             Self::Scalar(sites) => sites.iter().map(Convex::guess).collect(),

@@ -4,15 +4,15 @@
 //! `D(α) = ½ αᵀΣ̃α − μ̃ᵀα − ½ log|I + Λ(α)Σ̃| + Σ φ_n(α_n)`, whose gradient is `−m̄ − ½ λ′∘v̄ + φ′` with `m̄ = μ̃ − Σ̃α` and
 //! `v̄ = diag S`, `S = W A_λ⁻¹ Wᵀ`, and whose Hessian is `Σ̃ + ½ λ′λ′ᵀ∘S∘S + diag(φ″ − ½ λ″∘v̄)`.
 //!
-//! For a dense prior with N ≤ L the Newton system is solved as it stands. Otherwise S∘S is replaced by its diagonal or left out,
-//! `(Σ̃ + D) x = r` is solved in latent space with one more factorisation or none, and L-BFGS corrects what is missing: as
-//! `(SΛS)_nn ≤ S_nn`, leaving it out misjudges the curvature by at most a factor 1 + S_nn/2.
+//! For a dense prior with N ≤ L the Newton system is solved directly. Otherwise S∘S is replaced by its diagonal or
+//! omitted, `(Σ̃ + D) x = r` is solved in latent space with at most one more factorisation, and L-BFGS corrects the
+//! omission: because `(SΛS)_nn ≤ S_nn`, it changes the curvature by at most a factor 1 + S_nn/2.
 //!
-//! φ is a barrier at the domain's ends. For a dense prior with N ≤ L an iterate moves along the path that is straight in φ′(α)
-//! (the logarithm of a rate, the logit of a probability), which never ends: Newton's method in these coordinates reaches the
-//! optimum from a rough guess in a handful of steps. Otherwise Σ̃ all but confines α to a plane that such paths leave: there the
-//! natural-gradient fixed point, whose iterates lie on it, brings the first one inside the domain, and straight steps end at
-//! most 99 % of the way to the domain's end.
+//! φ is a barrier at the domain's ends. For a dense prior with N ≤ L an iterate moves along a path that is straight in
+//! φ′(α) (the logarithm of a rate, the logit of a probability) and never leaves the domain: Newton's method in these
+//! coordinates reaches the optimum from a rough guess in a handful of steps. Otherwise Σ̃ nearly confines α to a plane
+//! that such paths leave. There the natural-gradient fixed point, whose iterates stay on it, finds the first iterate
+//! inside the domain, and straight steps end at most 99 % of the way to the boundary.
 //!
 //! The duality gap, a sum of non-negative terms by Fenchel and Young, is the stopping rule.
 
@@ -37,7 +37,7 @@ const FRACTION: f64 = 0.99;
 /// The factor at λ serves as preconditioner while λD stays within these.
 const REUSE: (f64, f64) = (0.5, 2.5);
 
-/// One step and what it did to the gradient.
+/// One step and its change of the gradient.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pair {
     s: Vec<f64>,
@@ -46,7 +46,7 @@ pub(crate) struct Pair {
     product: Vec<f64>,
 }
 
-/// Where the solver stands.
+/// The state of the solver.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct State {
     alpha: Vec<f64>,
@@ -101,7 +101,7 @@ const APPROACH: u64 = 60;
 /// Nats a predictor within which the fixed point hands over.
 const NEAR: f64 = 0.02;
 
-/// Where the dual begins.
+/// The starting point of the dual.
 pub(crate) struct Start {
     /// Strictly inside the domain.
     alpha: Vec<f64>,
@@ -111,10 +111,10 @@ pub(crate) struct Start {
     curved: bool,
 }
 
-/// A feasible point. For a dense prior with N ≤ L that of an earlier fit, else a rough guess; otherwise steps of the
-/// natural-gradient fixed point, whose iterates are consistent but may leave the domain of φ, until one lies inside with a
-/// small gap, because the dual's own straight steps would be cut short by the nearest wall. Where that does not come about and Σ̃
-/// is at hand, the guess again.
+/// A feasible point. For a dense prior with N ≤ L that of an earlier fit, otherwise a rough guess. For others, steps of
+/// the natural-gradient fixed point, whose iterates are consistent but may leave the domain of φ, until one is inside
+/// with a small gap, because the nearest boundary would cut short the dual's own straight steps. If that fails and Σ̃
+/// is available, the rough guess.
 pub(crate) fn start(
     problem: &mut Problem<'_>,
     sites: &Sites,
@@ -147,7 +147,7 @@ pub(crate) fn start(
     guessed(problem, dual_sites.guess()).ok_or_else(|| failed(last))
 }
 
-/// A start at α with curved paths, where Σ̃ is at hand.
+/// A start at α with curved paths, if Σ̃ is available.
 fn guessed(problem: &Problem<'_>, alpha: Vec<f64>) -> Option<Start> {
     let predictor = predictor(problem, &alpha)?;
     Some(Start {
@@ -189,7 +189,7 @@ fn approach(
     Err(last)
 }
 
-/// m̄ = μ̃ − Σ̃α, where Σ̃ is at hand.
+/// m̄ = μ̃ − Σ̃α, if Σ̃ is available.
 fn predictor(problem: &Problem<'_>, alpha: &[f64]) -> Option<Vec<f64>> {
     let product = match &problem.geometry {
         Geometry::Wide(g) => g.covariance_times(alpha),
@@ -206,7 +206,7 @@ pub(crate) struct Dual<'p, 'm> {
     sites: &'p DualSites,
     start: Option<(Vec<f64>, Vec<f64>)>,
     curved: bool,
-    /// log|I + ΛΣ̃| where the geometry is factorised at the state's λ.
+    /// log|I + ΛΣ̃| with the geometry factorised at the state's λ.
     factorised: Option<f64>,
     evaluations: u64,
 }
@@ -223,7 +223,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         }
     }
 
-    /// D at α, whose λ the geometry must be factorised at.
+    /// D at α; the geometry must be factorised at its λ.
     fn dual(&self, alpha: &[f64], predictor: &[f64], phi: f64, log_determinant: f64) -> f64 {
         let centre = &self.problem.centre;
         let linear = sum(alpha.len(), |n| alpha[n] * (predictor[n] + centre[n]));
@@ -235,7 +235,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         self.problem.geometry.factor(lambda)
     }
 
-    /// Everything about the state's α; `None` where the posterior precision is not positive definite.
+    /// Everything about the state's α; `None` if the posterior precision is not positive definite.
     fn look(&mut self, state: &State) -> Option<Here> {
         let curves = self.sites.curves(&state.alpha);
         let lambda = curves.lambda();
@@ -263,7 +263,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         })
     }
 
-    /// The end, where the gap certifies it.
+    /// The end, if the gap certifies it.
     fn certify(&mut self, here: &Here) -> Option<Status> {
         (here.gap <= self.problem.settings.tolerance).then(|| {
             self.factorised = Some(here.log_determinant);
@@ -277,24 +277,24 @@ impl<'p, 'm> Dual<'p, 'm> {
         })
     }
 
-    /// The Newton direction and Σ̃ times it; `None` where the system is not positive definite.
+    /// The Newton direction and Σ̃ times it; `None` if the system is not positive definite.
     fn direction(&mut self, state: &State, here: &Here, gradient: &[f64]) -> Option<Direction> {
         let n = gradient.len();
         let curves = &here.curves;
-        let bend = map(n, |i| {
+        let curvature = map(n, |i| {
             curves.at[i].phi2 - 0.5 * curves.at[i].lambda2 * here.variances[i]
         });
         let (along, product) = match &mut self.problem.geometry {
             Geometry::Wide(wide) => {
                 let slope: Vec<f64> = curves.at.iter().map(|c| c.lambda1).collect();
                 let down: Vec<f64> = gradient.iter().map(|g| -g).collect();
-                let along = wide.newton(&slope, &bend, &curves.block, &down)?;
+                let along = wide.newton(&slope, &curvature, &curves.block, &down)?;
                 let product = wide.covariance_times(&along);
                 (along, product)
             }
             geometry => {
                 let own = map(n, |i| {
-                    bend[i] + 0.5 * (curves.at[i].lambda1 * here.variances[i]).powi(2)
+                    curvature[i] + 0.5 * (curves.at[i].lambda1 * here.variances[i]).powi(2)
                 });
                 let reuse = curves.block.coupling.is_empty()
                     && (0..n).all(|i| {
@@ -320,7 +320,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         })
     }
 
-    /// The point that a share t of the direction leads to, where it lies in the domain and can be factorised.
+    /// The point at a share t of the direction, if it is in the domain and can be factorised.
     fn reached(
         &mut self,
         state: &State,
@@ -355,7 +355,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         })
     }
 
-    /// Halves the step until the dual falls enough. Answers the last share tried with the point, if one will do.
+    /// Halves the step until the dual falls enough. Returns the last share with its point, if one is acceptable.
     fn search(
         &mut self,
         state: &State,
@@ -381,7 +381,7 @@ impl<'p, 'm> Dual<'p, 'm> {
         }
     }
 
-    /// Moves the state, whose gradient was `gradient`.
+    /// Moves the state. Its gradient was `gradient`.
     fn move_to(&mut self, state: &mut State, reached: Reached, gradient: Vec<f64>) {
         let n = state.alpha.len();
         if !matches!(self.problem.geometry, Geometry::Wide(_)) {
@@ -401,7 +401,7 @@ impl<'p, 'm> Dual<'p, 'm> {
     }
 }
 
-/// Everything about the state's α, at whose λ the geometry is factorised.
+/// All quantities at the state's α; the geometry is factorised at its λ.
 struct Here {
     curves: Curves,
     lambda: Vec<f64>,
@@ -421,14 +421,14 @@ impl Here {
     }
 }
 
-/// Where to go: α's direction, Σ̃ times it, and the dual's slope along it.
+/// The direction: α's, Σ̃ times it, and the dual's slope along it.
 struct Direction {
     along: Vec<f64>,
     product: Vec<f64>,
     slope: f64,
 }
 
-/// A point of the line search, at whose λ the geometry is factorised.
+/// A point of the line search; the geometry is factorised at its λ.
 struct Reached {
     alpha: Vec<f64>,
     predictor: Vec<f64>,
@@ -437,7 +437,7 @@ struct Reached {
 }
 
 impl State {
-    /// Completes the pair of the last step by the gradient that it led to; one without positive curvature is dropped.
+    /// Completes the pair of the last step with the new gradient. A pair without positive curvature is dropped.
     fn remember(&mut self, gradient: &[f64]) {
         if let (Some(pair), false) = (self.pairs.back_mut(), self.gradient.is_empty())
             && pair.y.is_empty()

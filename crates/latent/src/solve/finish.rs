@@ -7,8 +7,8 @@ use crate::linear::design;
 use crate::site::Sites;
 use crate::{Error, Fit, Sensitivity};
 
-/// Nats: a fit whose own rule is met at a larger duality gap has stopped short of the optimum. All solvers of one bound
-/// meet within this.
+/// Nats: a fit whose own rule holds at a larger duality gap has stopped short of the optimum. All solvers of one bound
+/// agree within this.
 const STOPPED_SHORT: f64 = 1e-4;
 
 /// The status of a method's own rule, unless the certificate contradicts it.
@@ -24,8 +24,8 @@ fn certified(status: Status, gap: Option<f64>, iterations: u64) -> Status {
     }
 }
 
-/// Computes the posterior moments and, where asked for, the sensitivities of a solution at whose λ the geometry is
-/// factorised.
+/// Computes the posterior moments and, if requested, the sensitivities of a solution; the geometry is factorised at its
+/// λ.
 pub(crate) fn finish(
     problem: &mut Problem<'_>,
     sites: &Sites,

@@ -5,7 +5,7 @@
 //! (Khan and Lin 2017), and for λ = E g″ a Newton step in the mean. t = 1 unless the bound would fall, then halved. After a
 //! change of (b, λ): `x = Λμ̃ − b`, `Σ̃α = S x`, `α = x − Λ S x`.
 //!
-//! Steps are accelerated by Anderson's mixing of the last few where the mixture raises the bound further.
+//! Steps are accelerated by Anderson mixing of the last few if the mixture raises the bound further.
 
 use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 
@@ -18,14 +18,14 @@ use crate::{Dense, Warm};
 /// Number of earlier steps that are mixed.
 const MIXED: usize = 5;
 
-/// Where the solver stands.
+/// The state of the solver.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct State {
     b: Vec<f64>,
     lambda: Vec<f64>,
     /// Gain of the last step in nats.
     gain: f64,
-    /// Earlier points and their full steps, oldest first, (b, λ) one after the other.
+    /// Earlier points and their full steps, oldest first, (b, λ) in sequence.
     points: Vec<Vec<f64>>,
     steps: Vec<Vec<f64>>,
 }
@@ -70,7 +70,7 @@ struct Point {
     bound: f64,
 }
 
-/// (b, λ): those of the warm fit, else what the sites would say to their own data.
+/// (b, λ) of the warm fit, otherwise those of the sites at their own data.
 pub(crate) fn start(
     problem: &Problem<'_>,
     sites: &Sites,
@@ -319,8 +319,8 @@ impl FixedPoint<'_, '_> {
     }
 }
 
-/// Anderson's mixture of the present point with earlier ones: the combination whose step is least in the norm that gives
-/// every coordinate its present scale. `None` without history.
+/// Anderson's mixture of the present point with earlier ones: the combination with the smallest step, in the norm that
+/// gives every coordinate its present scale. `None` without history.
 fn mix(points: &[Vec<f64>], steps: &[Vec<f64>], here: &[f64], step: &[f64]) -> Option<Vec<f64>> {
     let k = points.len();
     if k == 0 {

@@ -24,7 +24,7 @@ use crate::{
     Design, Error, Fit, LatentModel, Likelihood, Observations, Settings, Solver, Structure, Warm,
 };
 
-/// What every solver works with.
+/// The common input of the solvers.
 pub(crate) struct Problem<'a> {
     pub model: &'a LatentModel,
     pub settings: Settings,
@@ -43,8 +43,8 @@ pub(crate) struct Solution {
     /// The bound, as the solver evaluated it.
     pub bound: f64,
     pub gap: Option<f64>,
-    /// What one step of the natural-gradient fixed point would gain, in nats, where a solver that does not take such steps
-    /// has no gap to look at.
+    /// The gain in nats of one step of the natural-gradient fixed point, for solvers that do not take such steps and
+    /// have no gap.
     pub gain: Option<f64>,
 }
 
@@ -62,12 +62,12 @@ pub(crate) fn centre(model: &LatentModel) -> Vec<f64> {
 /// Fits the Gaussian posterior of a latent Gaussian model by maximising its bound on log p(y).
 ///
 /// Under `control` like every run: budget, cancellation, trace (`elbo` is the primal objective, `gap` the duality gap),
-/// checkpoints and resumption to the same bits. `warm` starts from an earlier fit where it is feasible. With `sensitivity`
-/// the fit holds the derivatives of the bound by the prior and by the likelihood's parameters.
+/// checkpoints and resumption to the same bits. `warm` starts from an earlier fit if that is feasible. With
+/// `sensitivity` the fit has the derivatives of the bound with respect to the prior and the likelihood's parameters.
 ///
 /// # Errors
-/// What [`LatentModel::check`] refuses; a prior that is indefinite beyond jitter, disconnected or improper beyond its declared
-/// null space; a solver that does not serve the bound; a checkpoint of another run.
+/// The errors of [`LatentModel::check`]; a prior that is indefinite beyond jitter, disconnected or improper beyond its
+/// declared null space; a solver that does not support the bound; a checkpoint of another run.
 pub fn fit(
     model: &LatentModel,
     settings: &Settings,
@@ -96,11 +96,12 @@ pub fn fit(
     Ok(fit)
 }
 
-/// Fits the Gaussian posterior under sites that the user brings: bound, posterior and, as certificate, the duality gap are those of
-/// [`fit`](fn@fit), from the prior of the latent variables, how the linear predictors read them, and what is added to each.
+/// Fits the Gaussian posterior under user-defined sites. Bound, posterior and, as certificate, the duality gap are
+/// those of [`fit`](fn@fit). The input is the prior of the latent variables, the design of the linear predictors, and
+/// their offsets.
 ///
 /// # Errors
-/// As [`fit`](fn@fit), and a site whose values are not finite or whose ∂f/∂m lies outside its domain.
+/// The errors of [`fit`](fn@fit), and a site with values that are not finite or with ∂f/∂m outside its domain.
 pub fn fit_sites(
     prior: &Structure,
     design: &Design,
@@ -146,7 +147,7 @@ pub fn fit_sites(
     solved(&model, &sites, &call, control)
 }
 
-/// What a fit is asked for beside its model.
+/// The options of a fit beside its model.
 struct Call<'a> {
     settings: &'a Settings,
     warm: Option<&'a Warm>,
@@ -156,7 +157,7 @@ struct Call<'a> {
     began: f64,
 }
 
-/// A fit of a model that was checked, whose predictors are those of its sites.
+/// A fit of a checked model with one predictor per site.
 fn solved(
     model: &LatentModel,
     sites: &Sites,
@@ -226,7 +227,7 @@ fn solved(
     Ok(fit)
 }
 
-/// Refuses combinations that a solver does not serve.
+/// Rejects combinations that a solver does not support.
 fn serves(solver: Solver, model: &LatentModel) -> Result<(), Error> {
     let refuse = |why: &str| {
         Err(Error::Unsupported(format!(

@@ -2,11 +2,11 @@
 
 use crate::linear::kernels::{dot, map};
 
-/// A step s and what it did to the gradient, y, with `s · y > 0`.
+/// A step s and its change of the gradient, y, with `s · y > 0`.
 pub(crate) type Correction<'a> = (&'a [f64], &'a [f64]);
 
-/// `H q` for the inverse Hessian H that corrections, the oldest first, make of a first guess, which `guess` multiplies
-/// with; and the multiple of each step in it. `None` where the guess has none.
+/// `H q` for the inverse Hessian H from corrections, the oldest first, of an initial guess, which `guess` multiplies
+/// with; and the multiple of each step in it. `None` if the guess has none.
 pub(crate) fn two_loops(
     corrections: &[Correction<'_>],
     mut q: Vec<f64>,

@@ -4,16 +4,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jensen_latent::prior::{Graph, Inputs, Source, Spec, Units, assemble};
-use jensen_latent::{Covariance, Dense, Density, Design, Query, Sparse};
+use jensen_latent::{Covariance, Dense, Design, PriorDensity, Query, Sparse};
 
 /// A table in memory: numbers, words, and a path of five regions under the name `path`.
 #[derive(Default)]
-struct Sheet {
+struct TestTable {
     numbers: BTreeMap<&'static str, Vec<f64>>,
     words: BTreeMap<&'static str, Vec<&'static str>>,
 }
 
-impl Sheet {
+impl TestTable {
     fn with(mut self, name: &'static str, values: &[f64]) -> Self {
         self.numbers.insert(name, values.to_vec());
         self
@@ -25,7 +25,7 @@ impl Sheet {
     }
 }
 
-impl Source for Sheet {
+impl Source for TestTable {
     fn rows(&self) -> usize {
         let numbers = self.numbers.values().map(Vec::len);
         numbers
@@ -107,11 +107,11 @@ fn rows(n: usize) -> Vec<usize> {
 
 #[test]
 fn rows_that_repeat_inputs_share_a_latent_variable() {
-    let sheet = Sheet::default()
+    let test_table = TestTable::default()
         .with("a", &[1.0, 2.0, 1.0, 3.0])
         .with("b", &[0.0, 0.0, 0.0, 1.0]);
     let spec = Spec::parse("gp(rbf, variance=2, lengthscale=1)").unwrap();
-    let made = assemble(&spec, &sheet, &rows(4), Units::TABLE).unwrap();
+    let made = assemble(&spec, &test_table, &rows(4), Units::TABLE).unwrap();
     assert_eq!(made.design(), Design::Select(vec![0, 1, 0, 2]));
     assert!(
         made.notes[0].starts_with("1 of 4 rows repeat the inputs"),
@@ -126,11 +126,11 @@ fn rows_that_repeat_inputs_share_a_latent_variable() {
     assert!((sigma.get(0, 2) - 2.0 * (-2.5f64).exp()).abs() < 1e-14);
     // With independent effects of rows no two rows share.
     let spec = Spec::parse("gp(rbf) + iid()").unwrap();
-    let made = assemble(&spec, &sheet, &rows(4), Units::TABLE).unwrap();
+    let made = assemble(&spec, &test_table, &rows(4), Units::TABLE).unwrap();
     assert_eq!(made.design(), Design::Identity);
     assert_eq!(made.prior().parameters().len(), 3);
     // A new row has an effect of its own: more variance, no more covariance.
-    let (query, extra) = made.query(&[2.0, 1.0, 0.5], &sheet, &[0]).unwrap();
+    let (query, extra) = made.query(&[2.0, 1.0, 0.5], &test_table, &[0]).unwrap();
     let Query::Cross {
         covariance,
         variance,
@@ -145,7 +145,7 @@ fn rows_that_repeat_inputs_share_a_latent_variable() {
 
 #[test]
 fn parts_stand_side_by_side() {
-    let sheet = Sheet::default()
+    let test_table = TestTable::default()
         .with("x", &[0.5, 0.0, 2.0])
         .with("region", &[4.0, 2.0, 2.0])
         .with_words("town", &["b", "a", "c"]);
@@ -153,7 +153,7 @@ fn parts_stand_side_by_side() {
         "icar(graph=path, on=region) + fixed(x, town) + iid(on=town, variance=3) + intercept()",
     )
     .unwrap();
-    let made = assemble(&spec, &sheet, &rows(3), Units::TABLE).unwrap();
+    let made = assemble(&spec, &test_table, &rows(3), Units::TABLE).unwrap();
     // Five regions, x and two levels, three towns, one level.
     assert_eq!(made.prior().structure(&[2.0]).unwrap().len(), 12);
     let names: Vec<String> = made
@@ -177,14 +177,14 @@ fn parts_stand_side_by_side() {
         [0.0, 1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0]
     );
     // A town that was not there adds its variance and reads no effect.
-    let new = Sheet::default()
+    let new = TestTable::default()
         .with("x", &[1.0])
         .with("region", &[5.0])
         .with_words("town", &["d"]);
     let (_, extra) = made.query(&[2.0], &new, &[0]).unwrap();
     assert_eq!(extra.added(), [3.0]);
     // Rows of one new town share its effect.
-    let new = Sheet::default()
+    let new = TestTable::default()
         .with("x", &[1.0; 4])
         .with("region", &[5.0; 4])
         .with_words("town", &["d", "e", "a", "d"]);
@@ -194,13 +194,13 @@ fn parts_stand_side_by_side() {
 }
 
 #[test]
-fn places_of_rows() {
-    let sheet = Sheet::default()
+fn positions_of_rows() {
+    let test_table = TestTable::default()
         .with("t", &[2.0, 2.5, 4.0])
         .with("cell", &[0.0, 3.0, 5.0]);
     let made = |text: &str| {
         let spec = Spec::parse(text).unwrap();
-        assemble(&spec, &sheet, &rows(3), Units::TABLE).map_err(|e| e.to_string())
+        assemble(&spec, &test_table, &rows(3), Units::TABLE).map_err(|e| e.to_string())
     };
     let design = |text: &str| made(text).unwrap_or_else(|e| panic!("{e}")).design();
     // Nodes 2, 2.5, …, 4.
@@ -244,11 +244,11 @@ fn places_of_rows() {
 
 #[test]
 fn starting_values_follow_the_data() {
-    let sheet = Sheet::default()
+    let test_table = TestTable::default()
         .with("a", &[0.0, 2.0])
         .with("b", &[0.0, 8.0]);
     let spec = Spec::parse("gp(matern32, ard) * gp(rbf, on=a) + gp(constant, variance~5)").unwrap();
-    let made = assemble(&spec, &sheet, &rows(2), Units::TABLE).unwrap();
+    let made = assemble(&spec, &test_table, &rows(2), Units::TABLE).unwrap();
     let starts: Vec<(String, f64)> = made
         .prior()
         .parameters()
@@ -272,12 +272,12 @@ fn starting_values_follow_the_data() {
 
 #[test]
 fn a_given_covariance_stands_with_kernels_in_sums_and_products() {
-    let sheet = Sheet::default()
+    let test_table = TestTable::default()
         .with("region", &[3.0, 1.0, 3.0, 2.0])
         .with("x", &[0.0, 1.0, 2.0, 4.0]);
     let text = "covariance(matrix=good, on=region, variance=2) * gp(rbf, on=x, lengthscale=3) + intercept(variance=5)";
     let spec = Spec::parse(text).unwrap();
-    let made = assemble(&spec, &sheet, &rows(4), Units::TABLE).unwrap();
+    let made = assemble(&spec, &test_table, &rows(4), Units::TABLE).unwrap();
     let Covariance::Dense(sigma) = made.prior().structure(&[]).unwrap().covariance else {
         panic!("a dense covariance");
     };
@@ -290,9 +290,9 @@ fn a_given_covariance_stands_with_kernels_in_sums_and_products() {
             assert!((sigma.get(i, j) - expected).abs() < 1e-12, "{i} {j}");
         }
     }
-    // A singular matrix is mended and the user told; an indefinite one refused.
+    // A singular matrix is mended and the user reported; an indefinite one refused.
     let of = |file: &str| Spec::parse(&format!("covariance(matrix={file}, on=region)")).unwrap();
-    let notes = assemble(&of("flat"), &sheet, &rows(4), Units::TABLE)
+    let notes = assemble(&of("flat"), &test_table, &rows(4), Units::TABLE)
         .unwrap()
         .notes;
     assert!(
@@ -301,7 +301,7 @@ fn a_given_covariance_stands_with_kernels_in_sums_and_products() {
             .any(|n| n.contains("flat: ") && n.contains("added 1.0e-12 to its diagonal")),
         "{notes:?}"
     );
-    let error = assemble(&of("bad"), &sheet, &rows(4), Units::TABLE)
+    let error = assemble(&of("bad"), &test_table, &rows(4), Units::TABLE)
         .err()
         .unwrap()
         .to_string();
@@ -313,12 +313,12 @@ fn a_given_covariance_stands_with_kernels_in_sums_and_products() {
 
 #[test]
 fn precisions_from_files_are_fields() {
-    let sheet = Sheet::default()
+    let test_table = TestTable::default()
         .with("node", &[1.0, 2.0, 3.0, 4.0])
         .with("y", &[0.0; 4]);
     let structure = |text: &str, theta: &[f64]| {
         let spec = Spec::parse(text).unwrap();
-        let made = assemble(&spec, &sheet, &rows(4), Units::TABLE).unwrap();
+        let made = assemble(&spec, &test_table, &rows(4), Units::TABLE).unwrap();
         made.prior().structure(theta).unwrap().covariance
     };
     // Where its rows add up to 0 the matrix is the random walk of that name.
@@ -349,17 +349,17 @@ fn precisions_from_files_are_fields() {
     }
     let expected = 4.0 * 2.5f64.ln() + determinant.ln();
     assert!((proper.log_determinant.unwrap() - expected).abs() < 1e-10);
-    for (text, told) in [
+    for (text, reported) in [
         ("precision()", "`precision` needs a matrix"),
         ("precision(matrix=none)", "there is no file `none`"),
         ("precision(matrix=indefinite)", "not positive definite"),
     ] {
         let spec = Spec::parse(text).unwrap();
-        let error = assemble(&spec, &sheet, &rows(4), Units::TABLE)
+        let error = assemble(&spec, &test_table, &rows(4), Units::TABLE)
             .err()
             .unwrap()
             .to_string();
-        assert!(error.contains(told), "{text}: {error}");
+        assert!(error.contains(reported), "{text}: {error}");
     }
 }
 
@@ -371,12 +371,12 @@ const INSIDE: Units = Units {
 
 #[test]
 fn hyperparameters_are_in_the_units_of_the_table() {
-    let sheet = Sheet::default()
+    let test_table = TestTable::default()
         .with("a", &[0.0, 2.0, 4.0])
         .with("b", &[0.0, 80.0, 10.0]);
     let settings = |text: &str| {
         let spec = Spec::parse(text).unwrap();
-        assemble(&spec, &sheet, &rows(3), INSIDE)
+        assemble(&spec, &test_table, &rows(3), INSIDE)
             .unwrap()
             .settings()
     };
@@ -386,7 +386,7 @@ fn hyperparameters_are_in_the_units_of_the_table() {
     assert!((own[0].value - 0.5).abs() < 1e-12 && (own[0].unit - 16.0).abs() < 1e-12);
     assert!((own[1].value - 3.0 / sd).abs() < 1e-12 && (own[1].unit - sd).abs() < 1e-12);
     // P(σ > 2) = 0.05 of the table's response is P(σ > ½) of the model's.
-    let Density::Power { rate, power } = own[2].density else {
+    let PriorDensity::Power { rate, power } = own[2].density else {
         panic!("{:?}", own[2].density);
     };
     assert!((rate + 0.05f64.ln() / 0.5).abs() < 1e-12 && power == 0.5);
@@ -394,27 +394,27 @@ fn hyperparameters_are_in_the_units_of_the_table() {
     // Without a lengthscale several columns count their own standard deviations.
     let several = settings("gp(rbf)");
     assert!((several[1].value - 2f64.sqrt()).abs() < 1e-12 && several[1].unit == 1.0);
-    for (text, told) in [
+    for (text, reported) in [
         ("iid(variance~pc(2))", "write `pc(U, α)`"),
         ("iid(variance~pc(2, 1.5))", "a probability below 1"),
         ("iid(variance~cauchy(1))", "there is no prior `cauchy`"),
     ] {
         let spec = Spec::parse(text).unwrap();
-        let error = assemble(&spec, &sheet, &rows(3), INSIDE)
+        let error = assemble(&spec, &test_table, &rows(3), INSIDE)
             .err()
             .unwrap()
             .to_string();
-        assert!(error.contains(told), "{text}: {error}");
+        assert!(error.contains(reported), "{text}: {error}");
     }
 }
 
 #[test]
 fn columns_that_say_nothing_are_left_out() {
-    let sheet = Sheet::default()
+    let test_table = TestTable::default()
         .with("x", &[1.0, 2.0, 4.0])
         .with("same", &[-10.0, -20.0, -40.0])
         .with("level", &[7.0, 7.0, 7.0]);
-    let made = |text: &str| assemble(&Spec::parse(text).unwrap(), &sheet, &rows(3), INSIDE);
+    let made = |text: &str| assemble(&Spec::parse(text).unwrap(), &test_table, &rows(3), INSIDE);
     let both = made("intercept() + fixed(x, level, same)").unwrap();
     assert_eq!(both.covariates().len(), 1);
     let notes = both.notes.join("\n");
@@ -432,7 +432,7 @@ fn columns_that_say_nothing_are_left_out() {
         ..INSIDE
     };
     let spec = Spec::parse("fixed(x, level)").unwrap();
-    let through = assemble(&spec, &sheet, &rows(3), origin).unwrap();
+    let through = assemble(&spec, &test_table, &rows(3), origin).unwrap();
     assert_eq!(through.covariates().len(), 2);
     let error = made("intercept() + fixed(level)")
         .err()
@@ -447,9 +447,9 @@ fn columns_that_say_nothing_are_left_out() {
 /// The share φ of BYM2 has its prior by the divergence from its eigenvalues' definition.
 #[test]
 fn the_share_of_bym2_has_its_prior() {
-    let sheet = Sheet::default().with("region", &[1.0, 2.0, 3.0, 4.0, 5.0]);
+    let test_table = TestTable::default().with("region", &[1.0, 2.0, 3.0, 4.0, 5.0]);
     let spec = Spec::parse("bym2(graph=path, on=region)").unwrap();
-    let made = assemble(&spec, &sheet, &rows(5), INSIDE).unwrap();
+    let made = assemble(&spec, &test_table, &rows(5), INSIDE).unwrap();
     let density = &made.settings()[1].density;
     // The path's Laplacian and its scale.
     let e: Vec<f64> = (0..5)

@@ -14,9 +14,9 @@ use crate::common::{converged, identity, noise, run, tight};
 
 /// A table in memory with the path graph of nine regions.
 #[derive(Default)]
-struct Sheet(BTreeMap<&'static str, Vec<f64>>);
+struct TestTable(BTreeMap<&'static str, Vec<f64>>);
 
-impl Source for Sheet {
+impl Source for TestTable {
     fn rows(&self) -> usize {
         self.0.values().next().map_or(0, Vec::len)
     }
@@ -56,10 +56,10 @@ impl Source for Sheet {
     }
 }
 
-fn made(text: &str, sheet: &Sheet) -> Assembled {
-    let rows: Vec<usize> = (0..sheet.rows()).collect();
+fn made(text: &str, test_table: &TestTable) -> Assembled {
+    let rows: Vec<usize> = (0..test_table.rows()).collect();
     let spec = Spec::parse(text).unwrap();
-    assemble(&spec, sheet, &rows, Units::TABLE).unwrap_or_else(|e| panic!("{e}"))
+    assemble(&spec, test_table, &rows, Units::TABLE).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn model(prior: &Assembled, likelihood: Likelihood, response: Vec<f64>) -> LatentModel {
@@ -97,8 +97,8 @@ fn few_groups_are_integrated_as_by_quadrature() {
     let y: Vec<f64> = (0..20)
         .map(|i| 0.3 + shift[i / 4] + 1.2 * (noise(i) + noise(i + 40) - 1.0))
         .collect();
-    let sheet = Sheet(BTreeMap::from([("group", group)]));
-    let prior = made("intercept(variance=100) + iid(on=group)", &sheet);
+    let test_table = TestTable(BTreeMap::from([("group", group)]));
+    let prior = made("intercept(variance=100) + iid(on=group)", &test_table);
     let model = model(&prior, Likelihood::gaussian(1.0), y.clone());
     let settings = LearnSettings {
         likelihood: vec![(0, Likelihood::gaussian(1.0).prior_of(0).clone())],
@@ -176,10 +176,10 @@ fn few_groups_are_integrated_as_by_quadrature() {
 /// The variance between groups, whose tail to small values is long, beside its values on a grid with their masses.
 fn agrees_with_shares(found: &Integrated, shares: &[(f64, f64)], total: f64) {
     let (mut below, mut first, mut second, mut mass) = (0.0, 0.0, 0.0, 0.0);
-    let mut places = Vec::new();
+    let mut positions = Vec::new();
     for &(value, share) in shares {
         let share = share / total;
-        places.push((value, below + 0.5 * share));
+        positions.push((value, below + 0.5 * share));
         below += share;
         if below > 0.0005 && below < 0.9995 {
             mass += share;
@@ -189,8 +189,8 @@ fn agrees_with_shares(found: &Integrated, shares: &[(f64, f64)], total: f64) {
     }
     for (p, close) in [(0.05, 0.2), (0.5, 0.05), (0.95, 0.08)] {
         let own = found.marginals[0].quantile(p);
-        let at = places.partition_point(|(_, below)| *below < p);
-        let ((v0, p0), (v1, p1)) = (places[at - 1], places[at]);
+        let at = positions.partition_point(|(_, below)| *below < p);
+        let ((v0, p0), (v1, p1)) = (positions[at - 1], positions[at]);
         let exact = v0 * (v1 / v0).powf((p - p0) / (p1 - p0));
         assert!((own / exact - 1.0).abs() < close, "{p}: {own} {exact}");
     }
@@ -216,7 +216,7 @@ fn moments(fit: &Fit) -> Vec<(f64, f64)> {
 fn shared_levels_are_held() {
     let n = 27;
     let column = |f: &dyn Fn(usize) -> f64| -> Vec<f64> { (0..n).map(f).collect() };
-    let sheet = Sheet(BTreeMap::from([
+    let test_table = TestTable(BTreeMap::from([
         ("region", column(&|i| (i % 9 + 1) as f64)),
         ("time", column(&|i| (i / 3) as f64)),
         ("other", column(&|i| ((i * 5) % 13) as f64)),
@@ -230,7 +230,7 @@ fn shared_levels_are_held() {
         "intercept() + icar(graph=path, on=region) + rw1(on=time) + rw2(on=other)",
         "rw1(on=time) + rw2(on=time)",
     ] {
-        let prior = made(text, &sheet);
+        let prior = made(text, &test_table);
         let fit = converged(&model(&prior, Likelihood::poisson(), y.clone()));
         assert!(fit.bound.is_finite(), "{text}");
         assert!(
@@ -242,7 +242,7 @@ fn shared_levels_are_held() {
         let turned: Vec<&str> = text.split(" + ").collect();
         let turned = turned.into_iter().rev().collect::<Vec<_>>().join(" + ");
         if !text.contains("intercept") && !text.contains("bym2") {
-            let again = made(&turned, &sheet);
+            let again = made(&turned, &test_table);
             let other = converged(&model(&again, Likelihood::poisson(), y.clone()));
             // A walk of second order leaves a slope free, whose flat prior has the unit of the level that is held: the
             // bound has no absolute height there.
@@ -271,8 +271,9 @@ fn what_is_left_out_is_predicted_as_by_a_fit_without_it() {
         Likelihood::bernoulli(),
     ] {
         let n = 12;
-        let sheet = |n: usize| Sheet(BTreeMap::from([("t", (0..n).map(|i| i as f64).collect())]));
-        let prior = made("intercept(variance=4) + ar1(on=t)", &sheet(n));
+        let test_table =
+            |n: usize| TestTable(BTreeMap::from([("t", (0..n).map(|i| i as f64).collect())]));
+        let prior = made("intercept(variance=4) + ar1(on=t)", &test_table(n));
         let y: Vec<f64> = (0..n)
             .map(|i| crate::common::response(likelihood, i))
             .collect();
@@ -281,12 +282,12 @@ fn what_is_left_out_is_predicted_as_by_a_fit_without_it() {
         let scores = leave_one_out(&whole, &fit).unwrap();
         // The last row without itself.
         let shorter = LatentModel {
-            design: made("intercept(variance=4) + ar1(on=t)", &sheet(n)).design(),
+            design: made("intercept(variance=4) + ar1(on=t)", &test_table(n)).design(),
             ..whole.clone()
         };
         let rows: Vec<usize> = (0..n - 1).collect();
         let spec = Spec::parse("intercept(variance=4) + ar1(on=t, from=0, to=11)").unwrap();
-        let fewer = assemble(&spec, &sheet(n), &rows, Units::TABLE).unwrap();
+        let fewer = assemble(&spec, &test_table(n), &rows, Units::TABLE).unwrap();
         let without = LatentModel {
             design: fewer.design(),
             observations: Observations::new(y[..n - 1].to_vec()),
@@ -331,8 +332,8 @@ fn normals(seed: u64, n: usize) -> Vec<f64> {
 fn covered(groups: usize, data_sets: u64) -> f64 {
     let n = 4 * groups;
     let group: Vec<f64> = (0..n).map(|i| (i / 4) as f64).collect();
-    let sheet = Sheet(BTreeMap::from([("group", group)]));
-    let prior = made("intercept() + iid(on=group)", &sheet);
+    let test_table = TestTable(BTreeMap::from([("group", group)]));
+    let prior = made("intercept() + iid(on=group)", &test_table);
     let settings = LearnSettings {
         likelihood: vec![(0, Likelihood::gaussian(1.0).prior_of(0).clone())],
         priors: true,

@@ -11,9 +11,9 @@ fn numbers(draws: usize) -> Vec<u64> {
     (0..draws as u64).collect()
 }
 
-/// Mean and variance of the difference of two places over draws.
-fn difference(draws: &[f64], places: usize, (a, b): (usize, usize)) -> (f64, f64) {
-    let differences: Vec<f64> = draws.chunks(places).map(|d| d[a] - d[b]).collect();
+/// Mean and variance of the difference of two locations over draws.
+fn difference(draws: &[f64], locations: usize, (a, b): (usize, usize)) -> (f64, f64) {
+    let differences: Vec<f64> = draws.chunks(locations).map(|d| d[a] - d[b]).collect();
     let n = differences.len() as f64;
     let mean = differences.iter().sum::<f64>() / n;
     let square: f64 = differences.iter().map(|d| (d - mean).powi(2)).sum();
@@ -74,11 +74,11 @@ fn rows_are_drawn_together() {
 }
 
 #[test]
-fn new_places_of_a_process_are_drawn_together() {
-    // Between the old places, and far from all.
-    let places = [0.5, 1.25, 9.0, 9.5];
+fn new_locations_of_a_process_are_drawn_together() {
+    // Between the old locations, and far from all.
+    let locations = [0.5, 1.25, 9.0, 9.5];
     let k = |a: f64, b: f64| 1.5 * (-0.5 * ((a - b) / 3.0).powi(2)).exp();
-    let joint = Dense::from_fn(4, 4, |i, j| k(places[i], places[j]));
+    let joint = Dense::from_fn(4, 4, |i, j| k(locations[i], locations[j]));
     for (name, model) in models() {
         if name == "sparse" || name == "coupled" {
             continue;
@@ -86,7 +86,7 @@ fn new_places_of_a_process_are_drawn_together() {
         let warm = converged(&model).warm();
         let latents = model.prior.len();
         let query = Query::Cross {
-            covariance: Dense::from_fn(4, latents, |i, l| k(places[i], l as f64)),
+            covariance: Dense::from_fn(4, latents, |i, l| k(locations[i], l as f64)),
             variance: vec![1.5; 4],
             mean: vec![0.0; 4],
         };
@@ -94,7 +94,7 @@ fn new_places_of_a_process_are_drawn_together() {
         for (a, b) in [(0, 1), (1, 2), (2, 3)] {
             let query = Query::Cross {
                 covariance: Dense::from_fn(1, latents, |_, l| {
-                    k(places[a], l as f64) - k(places[b], l as f64)
+                    k(locations[a], l as f64) - k(locations[b], l as f64)
                 }),
                 variance: vec![3.0 - 2.0 * joint.get(a, b)],
                 mean: vec![0.0],

@@ -103,7 +103,7 @@ fn covariances_follow_their_definitions() {
                 vec![]
             };
             let one = vec![1.0];
-            let told = if lengths.is_empty() { &one } else { &lengths };
+            let reported = if lengths.is_empty() { &one } else { &lengths };
             let process = GaussianProcess::new(vec![vec![factor(shape, &x, &lengths)]]).unwrap();
             let mut theta = vec![1.7];
             theta.extend(&lengths);
@@ -120,21 +120,21 @@ fn covariances_follow_their_definitions() {
             };
             for i in 0..70 {
                 for j in 0..70 {
-                    let expected = kernel(shape, 1.7, told, &row(&x, i), &row(&x, j));
+                    let expected = kernel(shape, 1.7, reported, &row(&x, i), &row(&x, j));
                     assert!(
                         (sigma.get(i, j) - expected).abs() < 1e-12 * (1.0 + expected.abs()),
                         "{shape:?} {d} {i} {j}"
                     );
                 }
                 for k in 0..9 {
-                    let expected = kernel(shape, 1.7, told, &row(&new, k), &row(&x, i));
+                    let expected = kernel(shape, 1.7, reported, &row(&new, k), &row(&x, i));
                     assert!(
                         (covariance.get(k, i) - expected).abs() < 1e-12 * (1.0 + expected.abs())
                     );
                 }
             }
             for (k, v) in variance.iter().enumerate() {
-                let expected = kernel(shape, 1.7, told, &row(&new, k), &row(&new, k));
+                let expected = kernel(shape, 1.7, reported, &row(&new, k), &row(&new, k));
                 assert!((v - expected).abs() < 1e-12 * (1.0 + expected.abs()));
             }
         }
@@ -488,7 +488,7 @@ fn what_is_no_prior_is_refused() {
     assert!(Field::laplace(&Graph::new(vec![vec![], vec![]]).unwrap(), None).is_err());
     assert!(Field::rw2(2, false, None).is_err());
     assert!(Graph::new(vec![vec![1], vec![]]).is_err());
-    // A grid one cell wide has no twist across it: its slope that way is not told by second differences.
+    // A grid one cell wide has no twist across it: second differences do not determine its slope in that direction.
     let narrow = Lattice::new(1, 9, None).unwrap();
     let message = Field::thin_plate(&narrow, None).unwrap_err().to_string();
     assert!(message.contains("too narrow"), "{message}");

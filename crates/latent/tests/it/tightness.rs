@@ -141,10 +141,10 @@ fn multinomial_posteriors_are_as_wide_as_they_should_be() {
         assert!(!tight.is_loose() && !tight.is_coarse(), "{tight:?}");
         let loose = regression(categories, n, SiteBound::Log);
         let loose_fit = converged(&loose);
-        let told = tightness(&loose, &loose_fit, &Settings::default())
+        let reported = tightness(&loose, &loose_fit, &Settings::default())
             .unwrap()
             .unwrap();
-        assert!(told.is_loose() && told.slack > 0.01, "{told:?}");
+        assert!(reported.is_loose() && reported.slack > 0.01, "{reported:?}");
         assert!(loose_fit.bound < fit.bound);
         let ratio = |a: &[f64], b: &[f64]| {
             let mut ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| (a / b).sqrt()).collect();
@@ -153,8 +153,8 @@ fn multinomial_posteriors_are_as_wide_as_they_should_be() {
         };
         let seen = ratio(&loose_fit.predictor_variance, &fit.predictor_variance);
         assert!(
-            (told.sd_ratio - seen).abs() < 0.05,
-            "{told:?} against {seen}"
+            (reported.sd_ratio - seen).abs() < 0.05,
+            "{reported:?} against {seen}"
         );
     }
 }
@@ -194,8 +194,8 @@ fn exact_multinomial_fits_agree_across_regimes_and_with_themselves() {
 
 /// What is said of the bounds of a binary likelihood.
 #[test]
-fn loose_bounds_of_binary_likelihoods_are_told_from_tight_ones() {
-    let told = |bound: SiteBound, scale: f64| {
+fn loose_bounds_of_binary_likelihoods_are_reported_from_tight_ones() {
+    let reported = |bound: SiteBound, scale: f64| {
         let mut model = crate::common::model(Likelihood::bernoulli(), bound, 40);
         if let Covariance::Dense(sigma) = &mut model.prior.covariance {
             sigma.data.iter_mut().for_each(|x| *x *= scale);
@@ -205,9 +205,9 @@ fn loose_bounds_of_binary_likelihoods_are_told_from_tight_ones() {
             .unwrap()
             .unwrap()
     };
-    assert!(told(SiteBound::Log, 4.0).is_loose());
+    assert!(reported(SiteBound::Log, 4.0).is_loose());
     for bound in [SiteBound::Tilted, SiteBound::Piecewise, SiteBound::Exact] {
-        let at = told(bound, 1.0);
+        let at = reported(bound, 1.0);
         assert!(
             !at.is_loose() && at.slack > -1e-8 && at.error < 1e-9,
             "{bound:?}: {at:?}"

@@ -4,9 +4,9 @@ use crate::common::{
     as_precision, close, converged, field, identity, kernel, model, noise, run, tight,
 };
 use jensen_latent::{
-    Covariance, CovarianceSensitivity, Dense, Density, Design, Error, LatentModel, LearnSettings,
-    Likelihood, Observations, Parameter, Precision, Prior, Query, Range, Sensitivity, Settings,
-    SiteBound, Solver, Sparse, Structure, fit, learn, predict,
+    Covariance, CovarianceSensitivity, Dense, Design, Error, LatentModel, LearnSettings,
+    Likelihood, Observations, Parameter, Precision, Prior, PriorDensity, Query, Range, Sensitivity,
+    Settings, SiteBound, Solver, Sparse, Structure, fit, learn, predict,
 };
 use jensen_run::{Budget, Control, Silent};
 
@@ -110,7 +110,7 @@ fn duplicate_inputs_need_no_jitter_and_nearly_singular_roots_report_theirs() {
     );
 }
 
-/// Predictions at two new places against the posterior of a model in which they are latent variables without observation.
+/// Predictions at two new locations against the posterior of a model in which they are latent variables without observation.
 #[test]
 fn predictions_agree_with_a_larger_model() {
     let (n, extra) = (7, 2);
@@ -183,7 +183,7 @@ impl Prior for Smooth {
             name: name.to_owned(),
             start,
             range: Range::Positive,
-            density: Density::Flat,
+            density: PriorDensity::Flat,
         };
         vec![positive("variance", 1.0), positive("lengthscale", 2.0)]
     }
@@ -226,7 +226,7 @@ fn learning_ends_where_the_bound_is_flat() {
             .collect(),
     );
     let settings = LearnSettings {
-        likelihood: vec![(0, Density::Flat)],
+        likelihood: vec![(0, PriorDensity::Flat)],
         restarts: 1,
         tolerance: 1e-7,
         ..LearnSettings::default()

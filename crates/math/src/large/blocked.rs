@@ -86,7 +86,7 @@ pub fn lu<T: Number>(a: &[T], n: usize) -> Lu<T> {
     }
 }
 
-/// `X ← T⁻¹ X` with a triangle of the n × n matrix `a`, for X of n rows; n² operations a column.
+/// `X ← T⁻¹ X` with a triangle of the n × n matrix `a`, for X of n rows; n² operations per column.
 pub fn solve<T: Number>(a: &[T], n: usize, which: Triangle, x: &mut [T]) {
     let a = columns(a, n, n);
     let count = x.len().checked_div(n).unwrap_or(0);
@@ -99,8 +99,8 @@ pub fn solve<T: Number>(a: &[T], n: usize, which: Triangle, x: &mut [T]) {
     }
 }
 
-/// The lower Cholesky factor of a symmetric matrix, whose lower triangle alone is read; nothing where it is not positive
-/// definite. n³/3 operations.
+/// The lower Cholesky factor of a symmetric matrix, of which only the lower triangle is read; `None` if it is not
+/// positive definite. n³/3 operations.
 pub fn cholesky(a: &[f64], n: usize) -> Option<Vec<f64>> {
     let mut l = a.to_vec();
     let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(n, PAR, Spec::default()));
@@ -152,8 +152,8 @@ pub fn qr(a: &[f64], [m, n]: [usize; 2], across: usize) -> (Vec<f64>, Vec<f64>) 
     (q, r)
 }
 
-/// Left vectors, singular values from the largest on, and right vectors of an m × n matrix, as many as its smaller extent;
-/// nothing where it is not finite.
+/// Left vectors, singular values in descending order, and right vectors of an m × n matrix, as many as its smaller
+/// extent; `None` if it is not finite.
 pub fn svd<T: Number>(a: &[T], m: usize, n: usize) -> Option<(Vec<T>, Vec<T>, Vec<T>)> {
     let k = m.min(n);
     let [mut u, mut s, mut v] = [m * k, k, n * k].map(zeros::<T>);
@@ -172,8 +172,8 @@ pub fn svd<T: Number>(a: &[T], m: usize, n: usize) -> Option<(Vec<T>, Vec<T>, Ve
     Some((u, s, v))
 }
 
-/// Eigenvalues, ascending, and eigenvectors of a symmetric or Hermitian matrix, whose lower triangle alone is read; nothing
-/// where it is not finite.
+/// Eigenvalues in ascending order, and eigenvectors of a symmetric or Hermitian matrix, of which only the lower
+/// triangle is read; `None` if it is not finite.
 pub fn eigen_hermitian<T: Number>(a: &[T], n: usize) -> Option<(Vec<T>, Vec<T>)> {
     let (mut values, mut vectors) = (zeros(n), zeros(n * n));
     let scratch = self_adjoint_evd_scratch::<T>(n, ComputeEigenvectors::Yes, PAR, Spec::default());
@@ -189,7 +189,7 @@ pub fn eigen_hermitian<T: Number>(a: &[T], n: usize) -> Option<(Vec<T>, Vec<T>)>
     Some((values, vectors))
 }
 
-/// Eigenvalues and right eigenvectors; nothing where the matrix is not finite or the iteration does not end.
+/// Eigenvalues and right eigenvectors; `None` if the matrix is not finite or the iteration does not converge.
 pub fn eigen(a: &[Complex64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64>)> {
     let (mut values, mut vectors) = (zeros(n), zeros(n * n));
     let scratch = evd_scratch::<Complex64>(

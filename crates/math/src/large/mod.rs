@@ -1,8 +1,8 @@
 //! Dense algebra of matrices beyond a few dozen rows, by faer's blocked algorithms, on the caller's thread.
 //!
-//! Matrices are column-major slices. What is here stands behind [`dense`](crate::dense), [`complex`](crate::complex) and the
-//! interpreter of Stan programs, whose own loops are as fast up to [`LARGE`] rows and take n³ scalar steps beyond: the
-//! eigenvalues of 400 rows took 7 s, and take 0.02 s.
+//! Matrices are column-major slices. These functions are behind [`dense`](crate::dense), [`complex`](crate::complex)
+//! and the interpreter of Stan programs. Their own loops are as fast up to [`LARGE`] rows and take n³ scalar steps
+//! beyond: the eigenvalues of 400 rows took 7 s, and take 0.02 s here.
 
 #[cfg(not(feature = "large"))]
 mod absent;
@@ -24,7 +24,7 @@ pub struct Lu<T> {
     pub sign: f64,
 }
 
-/// Which triangle of a matrix is meant.
+/// A triangle of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Triangle {
     /// The lower one.

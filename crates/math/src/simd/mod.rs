@@ -49,18 +49,18 @@ pub trait F64x8:
     + Div<Output = Self>
     + Neg<Output = Self>
 {
-    /// One truth value a lane.
+    /// One truth value per lane.
     type Mask: Copy;
 
     /// The single-precision lanes of the same instruction set.
     type Single: F32x16;
 
-    /// Registers that one value takes. There are 32 of them where it is one, and 16 elsewhere: what a kernel keeps in
-    /// registers follows from it.
+    /// Number of registers of one value. There are 32 of them if it is one, and otherwise 16; kernels size their
+    /// register blocks accordingly.
     const REGISTERS: usize;
 
-    /// Numbers that [`load`](Self::load) reads and [`store`](Self::store) writes: a lane each or, in the lanes of an
-    /// [`element_fn!`](crate::element_fn), fewer, of which each stands for several lanes.
+    /// Number of values that [`load`](Self::load) reads and [`store`](Self::store) writes: one per lane or, in the
+    /// lanes of an [`element_fn!`](crate::element_fn), fewer, each of which represents several lanes.
     const WIDTH: usize = LANES;
 
     /// The same number in every lane.
@@ -250,14 +250,14 @@ pub enum Simd {
     Avx512,
 }
 
-/// Why a name did not give a [`Simd`].
+/// The reason why a name is not a [`Simd`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SimdError {
     /// No such level.
     Unknown(String),
     /// The level exists but this machine lacks it; the best it has is given.
     Unavailable {
-        /// The level asked for.
+        /// The requested level.
         wanted: &'static str,
         /// The best level of this machine.
         best: Simd,
@@ -382,14 +382,14 @@ impl FromStr for Simd {
 /// A computation written once over [`F64x8`], for [`Simd::run`]; [`simd_fn!`](crate::simd_fn) is the shorter way where
 /// no state is captured.
 pub trait Kernel {
-    /// What the computation returns.
+    /// The result of the computation.
     type Output;
 
     /// The computation; mark the implementation `#[inline(always)]`.
     fn run<V: F64x8>(self) -> Self::Output;
 }
 
-/// Asks for numbers that are read soon, so that they are in the cache by then; does nothing where the machine cannot.
+/// Prefetches numbers that will be read soon; does nothing on machines without such an instruction.
 #[inline(always)]
 pub fn prefetch<T>(numbers: &[T]) {
     #[cfg(target_arch = "x86_64")]
@@ -456,8 +456,8 @@ macro_rules! simd_fn {
     };
 }
 
-/// [`simd_fn!`] for functions that take each number by itself, [`F64x8::WIDTH`] at a time and without sums over lanes:
-/// without vector instructions they are compiled for one number.
+/// [`simd_fn!`] for functions of single numbers, [`F64x8::WIDTH`] at a time and without sums over lanes. Without vector
+/// instructions they are compiled for one number.
 #[macro_export]
 macro_rules! element_fn {
     ($($functions:tt)+) => {

@@ -2,15 +2,15 @@
 
 use super::{F64x8, LANES, lane_operators};
 
-/// Lanes in an array of `N` numbers, of which lane `i` is number `i mod N`.
+/// Lanes in an array of `N` numbers: lane `i` is number `i mod N`.
 #[derive(Clone, Copy)]
 pub struct ArrayLanes<const N: usize>([f64; N]);
 
 /// Eight numbers, a lane each.
 pub type ScalarLanes = ArrayLanes<LANES>;
 
-/// The lanes of elementwise kernels: one number, which stands for all lanes. Where the vector instructions are usual, the
-/// kernels without them are a fallback, and half of the machine code of a kernel over eight numbers was theirs.
+/// The lanes of elementwise kernels: one number, which represents all lanes. On machines with vector instructions,
+/// these kernels are a fallback, and half of the machine code of a kernel over eight numbers was theirs.
 #[cfg(target_arch = "x86_64")]
 pub type ElementLanes = ArrayLanes<1>;
 
@@ -74,7 +74,7 @@ fn clear_low(x: f64) -> f64 {
     f64::from_bits(x.to_bits() & !0x07ff_ffff)
 }
 
-/// The rounding error of `p = a * b`, by Dekker's splitting where there is no fused instruction.
+/// The rounding error of `p = a * b`, by Dekker's splitting without a fused instruction.
 #[inline(always)]
 fn product_error(a: f64, b: f64, p: f64) -> f64 {
     if FUSED {

@@ -115,7 +115,7 @@ impl Collocation {
         }
     }
 
-    /// How many conjugate eigenvalues stand for one that is kept.
+    /// The number of conjugate eigenvalues that a stored one represents.
     pub fn multiplicity(k: usize) -> f64 {
         if k == 0 { 1.0 } else { 2.0 }
     }
@@ -157,8 +157,8 @@ fn nodes(s: usize) -> Vec<f64> {
     roots
 }
 
-/// The eigenvalues of a real matrix with distinct ones, of which one is real: the roots of its characteristic polynomial
-/// by the simultaneous iteration of Durand and Kerner. The real one first, then those above the real axis.
+/// The eigenvalues of a real matrix with distinct ones, one of which is real: the roots of its characteristic
+/// polynomial by the simultaneous iteration of Durand and Kerner. The real one first, then those above the real axis.
 fn eigenvalues(a: &[f64], n: usize) -> Vec<Complex64> {
     // Faddeev and LeVerrier: coefficients from the leading one down.
     let mut coefficients = vec![1.0];
@@ -213,7 +213,7 @@ fn eigenvector(a: &[f64], n: usize, value: Complex64) -> Vec<Complex64> {
     x
 }
 
-/// Rows of the inverse of the matrix of all eigenvectors, those of the kept eigenvalues.
+/// Rows of the inverse of the matrix of all eigenvectors, for the stored eigenvalues.
 fn duals(values: &[Complex64], vectors: &[Vec<Complex64>], n: usize) -> Vec<Vec<Complex64>> {
     let mut columns: Vec<Complex64> = Vec::new();
     let mut slots = Vec::new();

@@ -5,20 +5,20 @@ use super::{Differentiable, Point, System};
 use crate::simd::{F64x8, LANES, Simd};
 use crate::simd_fn;
 
-/// The coefficients of a pair that goes on with its better solution.
+/// The coefficients of a pair that continues with its better solution.
 pub(super) struct Pair {
     /// The error of a step shrinks with its length to this power.
     order: f64,
     /// A step of length h errs for `y' = λy` by about |hλ| to the power of `order + 1`, divided by this.
     perturbations: f64,
     nodes: &'static [f64],
-    /// Row i: what the stages before stage i + 1 count in it.
+    /// Row i: the weights of the stages before stage i + 1.
     stages: &'static [&'static [f64]],
-    /// Weights of the better solution; none where they are those of the last stage, which then stands at the end of the step.
+    /// Weights of the better solution; none if they are those of the last stage, which is then at the end of the step.
     weights: Option<&'static [f64]>,
-    /// Weights of the better solution less those of the other one.
+    /// Weights of the better solution minus those of the other one.
     errors: &'static [f64],
-    /// Weights of a coarser error estimate, where there are two: e²/√(e² + c²/100) for an error e and a coarser one c counts.
+    /// Weights of a coarser error estimate, if there are two: e²/√(e² + c²/100) for an error e and a coarser one c.
     correction: Option<&'static [f64]>,
 }
 
@@ -261,22 +261,22 @@ pub(super) const CASH_KARP: Pair = Pair {
     correction: None,
 };
 
-/// A pair at work on a problem.
+/// A pair that solves a problem.
 pub(super) struct Explicit<'a> {
     pair: &'a Pair,
     ode: &'a Ode,
     /// Rates of the stages.
     rates: Vec<Vec<f64>>,
-    /// Where the stages stand.
+    /// The times of the stages.
     states: Vec<Vec<f64>>,
     clock: Vec<f64>,
     simd: Simd,
-    /// Errors of an attempt, and nothing, to which they are added.
+    /// Errors of an attempt, and zeros, to which they are added.
     errors: Vec<f64>,
     nothing: Vec<f64>,
     /// The coarser errors in units of the tolerance.
     coarse: Vec<f64>,
-    /// What perturbations are relative to, and the largest state.
+    /// The scale of perturbations, and the largest state.
     units: Vec<f64>,
     largest: Vec<f64>,
     pulling: Pulling,
@@ -293,7 +293,7 @@ struct Pulling {
 /// `out = base + length · Σ weight · rate` for `N` vectors of numbers from `at` on in all rows, from `lane` on in `length`.
 ///
 /// # Panics
-/// Where these are not there.
+/// Used if these are absent.
 #[inline(always)]
 fn combined<V: F64x8, const N: usize>(
     out: &mut [f64],
@@ -376,7 +376,7 @@ simd_fn! {
         let lanes = length.len();
         for (sum, term) in sum.chunks_exact_mut(lanes).zip(term.chunks_exact(lanes)) {
             for ((sum, term), length) in sum.iter_mut().zip(term).zip(length) {
-                // A place without a step keeps what it has, whatever stands in its states.
+                // A slot without a step keeps what it has, whatever stands in its states.
                 *sum = if *length > 0.0 { *sum + *term } else { *sum };
             }
         }
@@ -418,7 +418,7 @@ impl<'a> Explicit<'a> {
         }
     }
 
-    /// The rates of stages `from .. count`; those before stand already.
+    /// The rates of stages `from .. count`; earlier ones are available.
     fn stages(&mut self, system: &mut dyn System, front: &Front, from: usize, count: usize) {
         let size = front.states.len();
         for list in [&mut self.rates, &mut self.states] {
@@ -463,17 +463,17 @@ impl<'a> Explicit<'a> {
 /// as a whole.
 const FOLLOWED: f64 = 1e-5;
 
-/// What perturbations are relative to the states.
+/// The scale of perturbations, relative to the states.
 const PERTURBATION: f64 = 1e-6;
 
 impl Explicit<'_> {
     /// The longest step with which perturbations of the states at the start of the step are followed nearly as well as the
     /// states.
     ///
-    /// Where a solution is at rest, or nearly, its own error allows steps of any length, but its derivatives go on to move by
-    /// the Jacobian J, and are those of the steps taken. For `y' = λy` a step errs by [`Pair::perturbations`], relative to the
-    /// perturbation; as much as [`FOLLOWED`] says is allowed. ‖J‖ is estimated along one direction, with
-    /// one more evaluation of the rates.
+    /// If a solution is at rest, or nearly, its own error allows steps of any length, but its derivatives still move
+    /// with the Jacobian J, and are those of the steps taken. For `y' = λy` a step errs by [`Pair::perturbations`],
+    /// relative to the perturbation; [`FOLLOWED`] is the allowed error. ‖J‖ is estimated along one direction, with one
+    /// more evaluation of the rates.
     fn longest(&mut self, system: &mut dyn System, front: &Front, longest: &mut Vec<f64>) {
         let (n, lanes) = (self.ode.states, front.lanes);
         let relative = self.ode.relative;

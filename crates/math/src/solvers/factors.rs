@@ -5,8 +5,8 @@ use num_complex::Complex64;
 use crate::simd::Simd;
 use crate::simd_fn;
 
-/// A factored `n × n` matrix of each lane, column-major rows of lanes, by elimination with row exchanges. On the diagonal
-/// stand reciprocals.
+/// A factored `n × n` matrix of each lane, column-major rows of lanes, by elimination with row exchanges. The diagonal
+/// has reciprocals.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Factors {
     n: usize,
@@ -172,8 +172,8 @@ simd_fn! {
 }
 
 impl Factors {
-    /// Factors `shift · per · I − a` for real matrices `a`, in place of what this held. A lane whose matrix is singular has
-    /// solutions that are not finite.
+    /// Factors `shift · per · I − a` for real matrices `a`, and replaces the previous factors. A lane with a singular
+    /// matrix has solutions that are not finite.
     pub fn shifted(&mut self, simd: Simd, shift: Complex64, per: &[f64], a: &[f64]) {
         let lanes = per.len();
         self.n = (a.len() / lanes.max(1)).isqrt();
@@ -210,7 +210,7 @@ impl Factors {
         self.factor(simd, lanes);
     }
 
-    /// Factors what stands in this.
+    /// Factors the stored matrices.
     fn factor(&mut self, simd: Simd, lanes: usize) {
         let n = self.n;
         self.pivots.resize(n * lanes, 0.0);

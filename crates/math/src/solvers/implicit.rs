@@ -1,13 +1,13 @@
 //! Radau IIA steps for equations `F(t, y, y′) = 0` of index 1.
 //!
-//! The derivatives of the collocation polynomial at the stages are `V = A⁻¹ Z / h` (by the clock), so that the stages of a
-//! step solve `F(tᵢ, y + Zᵢ, Vᵢ) = 0` (Hairer and Wanner, VI.1 and VII.4). Newton's matrix is `λ/h · M + K` for each eigenvalue λ
-//! of A⁻¹, with `K = ∂F/∂y` and `M = ∂F/∂y′`; the Jacobian of a system has the columns of K and behind them those of M. Where
-//! `F = y′ − f(y)`, all this is what `radau` does.
+//! The derivatives of the collocation polynomial at the stages are `V = A⁻¹ Z / h` (by the clock), so that the stages
+//! of a step solve `F(tᵢ, y + Zᵢ, Vᵢ) = 0` (Hairer and Wanner, VI.1 and VII.4). Newton's matrix is `λ/h · M + K` for
+//! each eigenvalue λ of A⁻¹, with `K = ∂F/∂y` and `M = ∂F/∂y′`; the Jacobian of a system has the columns of K and
+//! behind them those of M. With `F = y′ − f(y)`, all this equals `radau`.
 //!
-//! The state of algebraic variables at the start does not count: the last stage satisfies all equations, and nothing
-//! of it depends on them. A start that does not satisfy the equations that have no derivatives would be left by a jump, so such
-//! lanes fail.
+//! The state of algebraic variables at the start is irrelevant: the last stage satisfies all equations, and no part of
+//! it depends on them. A start that violates the equations without derivatives would be left by a jump, so such lanes
+//! fail.
 
 use super::explicit::add_where;
 use super::factors::Factors;
@@ -17,10 +17,10 @@ use super::{Differentiable, Point, System};
 use crate::simd_fn;
 use num_complex::Complex64;
 
-/// The share of an interval within which a consistent start moves by next to nothing.
+/// The share of an interval within which a consistent start moves negligibly.
 const INSTANT: f64 = 1e-8;
 
-/// By how much a state may jump at the start, relative to it or to 1 where it is less.
+/// Largest jump of a state at the start, relative to it or to 1 if it is less.
 const JUMP: f64 = 1e-5;
 
 simd_fn! {
@@ -33,7 +33,7 @@ simd_fn! {
 }
 
 impl Ode {
-    /// Derivatives at the start, by the clock, and first steps; the places that cannot begin.
+    /// Derivatives at the start, with respect to time, and first steps; the slots that cannot begin.
     pub(super) fn start_implicit(&self, system: &mut dyn System, front: &mut Front) -> Vec<usize> {
         let (n, lanes) = (self.states, front.lanes);
         front.stale.fill(false);
@@ -64,8 +64,8 @@ impl Ode {
             .collect()
     }
 
-    /// Which places have a start that is not consistent: a Newton step for a backward difference over an instant moves the
-    /// states that have derivatives by next to nothing, and the others to where they should be.
+    /// The slots with an inconsistent start. A Newton step for a backward difference over an instant moves the states
+    /// with derivatives negligibly, and the others to their consistent values.
     fn jumps(&self, system: &mut dyn System, front: &Front) -> Vec<bool> {
         let (n, lanes) = (self.states, front.lanes);
         let copies = front.states.len() / (n * lanes);
@@ -105,8 +105,8 @@ impl Ode {
 }
 
 impl Radau<'_> {
-    /// The Jacobian at the start of a step: on the way back, where the derivatives of the start are not known, with those of
-    /// the end.
+    /// The Jacobian at the start of a step; in the backward pass, where the derivatives at the start are unknown, with
+    /// those of the end.
     pub(super) fn linearize_start(&mut self, system: &mut dyn System, front: &Front) {
         let (n, lanes) = (self.ode.states, front.lanes);
         let own = n * lanes;
@@ -167,7 +167,7 @@ impl Radau<'_> {
         }
     }
 
-    /// What Newton's method is to remove: the residuals of the first copy, with their sign turned, into `change`.
+    /// The residual for Newton's method: the negated residuals of the first copy, in `change`.
     pub(super) fn correct(&mut self, residuals: &[f64], size: usize) {
         let own = self.ode.states * self.per.len();
         self.change.clear();

@@ -1,13 +1,14 @@
 //! Integrals by the double exponential rule of Takahasi and Mori (1974), lane by lane with integrands evaluated for all
 //! lanes at once.
 //!
-//! A node is a row of six numbers: the place is `x = a₀·a + b₀·b + c₀`, its signed distance to the nearer limit `d₀·(b − a)`
-//! and what the integrand counts `w₀·(b − a) + w₁`, so that places depend on the limits as on parameters and derivatives by
-//! the limits come with all others. The step between nodes is halved until the sum settles; each lane has its own level.
+//! A node is a row of six numbers: the abscissa is `x = a₀·a + b₀·b + c₀`, its signed distance to the nearer limit
+//! `d₀·(b − a)` and the weight of the integrand `w₀·(b − a) + w₁`, so abscissas depend on the limits as on parameters,
+//! and derivatives with respect to the limits are included. The step between nodes is halved until the sum converges;
+//! each lane has its own level.
 
 use super::{Differentiable, Point, System};
 
-/// Which limits are finite.
+/// The finite limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ends {
     /// The lower limit.
@@ -16,10 +17,10 @@ pub struct Ends {
     pub upper: bool,
 }
 
-/// An integral over parameters `(a, b, θ)`: the system gives the integrand times what it counts, one row.
+/// An integral over parameters `(a, b, θ)`: the system returns the integrand times its weight, one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Integral {
-    /// Which limits are finite.
+    /// The finite limits.
     pub ends: Ends,
     /// Number of parameters, limits included.
     pub parameters: usize,
@@ -30,13 +31,13 @@ pub struct Integral {
 /// Rows of a node.
 pub const NODE: usize = 6;
 
-/// Nodes beyond this argument count nothing.
+/// Nodes beyond this argument have negligible weight.
 const REACH: f64 = 6.5;
 
 /// On infinite intervals nodes end at e^115, 1e50: powers of them stay finite.
 const FARTHEST: f64 = 115.0;
 
-/// Most halvings of the step.
+/// Largest number of halvings of the step.
 const LEVELS: u32 = 11;
 
 impl Integral {
@@ -89,7 +90,7 @@ impl Integral {
         }
     }
 
-    /// The integrals of all copies, a row each, and the level that each lane asks for; NaN where the sum does not settle.
+    /// The integrals of all copies, a row each, and the level of each lane; NaN if the sum does not converge.
     pub fn solve(
         &self,
         system: &mut dyn System,

@@ -11,8 +11,8 @@ pub(super) struct Factor {
 }
 
 impl Factor {
-    /// Factors `shift · I − a` for a real column-major `a`, in place of what this held. A singular matrix gives solutions
-    /// that are not finite.
+    /// Factors `shift · I − a` for a real column-major `a`, and replaces the previous factors. A singular matrix gives
+    /// solutions that are not finite.
     pub fn shifted(&mut self, shift: Complex64, a: &[f64], n: usize) {
         self.n = n;
         self.lu.clear();

@@ -1,5 +1,5 @@
 //! Numerical solvers over lanes: ordinary differential equations, systems of equations and integrals, with exact
-//! derivatives of what was computed.
+//! derivatives of the computed solution.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -12,14 +12,14 @@
 //! | `integral` | integrals over intervals that may be infinite, by the double exponential rule |
 //! | `linear`, `factors` | small complex systems of one lane, and of many lanes at once |
 //!
-//! A solver asks a [`System`] for rates at a block of lanes, rows of contiguous lanes, and each lane takes its own steps:
-//! its result is a function of its own numbers, whatever lanes stand beside it.
+//! A solver evaluates a [`System`] at a block of lanes, rows of contiguous lanes, and each lane takes its own steps:
+//! its result is a function of its own numbers, independent of the other lanes.
 //!
 //! *Copies.* Derivatives along a direction are solutions of a larger system of the same form: states `(y, dy)`,
 //! parameters `(p, dp)`, rates `(f, df)`. The solvers here commute with that: solving the larger system with the steps
-//! that the first copy asks for is the derivative of the solution with its steps held. So one forward and one
-//! backward routine give values, tangents, adjoints, and the derivatives of adjoints along a direction, which is what a
-//! Hessian-vector product needs.
+//! of the first copy gives the derivative of the solution with its steps held fixed. So one forward and one backward
+//! routine give values, tangents, adjoints, and the derivatives of adjoints along a direction, from which
+//! Hessian-vector products follow.
 
 use crate::simd::Simd;
 
@@ -39,10 +39,10 @@ pub use ode::{Arguments, Method, Ode, SHORTEST};
 pub use root::Root;
 pub use trajectory::Trajectory;
 
-/// Where a [`System`] is evaluated: rows of `lanes` lanes each.
+/// The point at which a [`System`] is evaluated: rows of `lanes` lanes each.
 #[derive(Clone, Copy, Debug)]
 pub struct Point<'a> {
-    /// What the solver moves along: one row of time, or the rows of a quadrature node.
+    /// The independent variable: one row of time, or the rows of a quadrature node.
     pub clock: &'a [f64],
     /// States, copy after copy.
     pub states: &'a [f64],
@@ -57,15 +57,15 @@ pub trait System {
     /// Writes the rates, as many rows as there are outputs in all copies.
     fn rate(&mut self, at: Point<'_>, out: &mut [f64]);
 
-    /// Writes ∂f/∂states of the first copy for so many states, column-major rows of lanes. While solutions have one copy it
-    /// steers iterations alone, so that differences of rates are enough: the default. Tangents and adjoints of
-    /// implicit steps take it as exact.
+    /// Writes ∂f/∂states of the first copy for this number of states, column-major rows of lanes. While solutions have
+    /// one copy it steers iterations alone, so that differences of rates are enough: the default. Tangents and adjoints
+    /// of implicit steps treat it as exact.
     fn jacobian(&mut self, at: Point<'_>, states: usize, out: &mut [f64]) {
         differences(self, at, states, out);
     }
 
-    /// Writes what is largest at the root looked for, one row, where the equations are those of a maximum and this is known;
-    /// Newton's steps lead to larger values of it, where they are not too long. `false` where there is no such thing.
+    /// Writes the objective that the root maximises, one row, if the equations are those of a maximum and it is known;
+    /// Newton's steps lead to larger values of it, if they are not too long. `false` if there is none.
     fn objective(&mut self, _at: Point<'_>, _out: &mut [f64]) -> bool {
         false
     }
@@ -75,7 +75,7 @@ pub trait System {
         1
     }
 
-    /// The instruction set of what the solver does with the rates.
+    /// The instruction set of the solver's own arithmetic.
     fn simd(&self) -> Simd {
         Simd::Scalar
     }
@@ -87,7 +87,7 @@ pub trait Differentiable: System {
     fn pull(&mut self, at: Point<'_>, weights: &[f64], states: &mut [f64], parameters: &mut [f64]);
 }
 
-/// Forward differences of the rates of a system with one copy, by so many states.
+/// Forward differences of the rates of a system with one copy, with respect to this number of states.
 fn differences<S: System + ?Sized>(system: &mut S, at: Point<'_>, states: usize, out: &mut [f64]) {
     let lanes = at.lanes;
     let rows = out.len() / (states * lanes).max(1);

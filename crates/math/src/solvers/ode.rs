@@ -1,17 +1,18 @@
 //! Initial value problems, many lanes at a time.
 //!
-//! The interval between two output times is the unit interval of a clock: a [`System`] has parameters `(θ, a, b)` and gives
-//! `(b − a) · f(a + (b − a) · clock, y, θ)`. So times are parameters like any others, and steps end on output times.
+//! The interval between two output times is the unit interval of a clock: a [`System`] has parameters `(θ, a, b)` and
+//! gives `(b − a) · f(a + (b − a) · clock, y, θ)`. So times are parameters like any others, and steps end on output
+//! times.
 //!
 //! *Forward.* Each lane has its own clock and step. A step is accepted where the estimated error of every state of the
 //! first copy is at most `absolute + relative · |y|`; the next one follows from the error (Hairer, Nørsett and Wanner,
 //! *Solving Ordinary Differential Equations I*, II.4). Lanes that have arrived are taken out, so that one slow lane does
 //! not keep the others busy.
 //!
-//! *Backward.* A [`Trajectory`] keeps clock, length and states at the start of every accepted step, and its stages while there
-//! is room. The adjoint of the steps, with their lengths held, is computed from the last to the first. It is the exact gradient of
-//! what the forward pass returned, up to the dependence of the lengths on the arguments, which is below the tolerance. The
-//! cost does not grow with the number of parameters, but for the rows of the products themselves.
+//! *Backward.* A [`Trajectory`] stores time, length and states at the start of every accepted step, and its stages
+//! while memory allows. The adjoint of the steps, with their lengths held, is computed from the last to the first. It
+//! is the exact gradient of the forward result, up to the dependence of the lengths on the arguments, which is below
+//! the tolerance. The cost does not grow with the number of parameters, but for the rows of the products themselves.
 
 use super::explicit::{CASH_KARP, DOP853, DORMAND_PRINCE, Explicit};
 use super::radau::Radau;
@@ -50,20 +51,20 @@ pub struct Ode {
     pub relative: f64,
     /// Absolute tolerance of each state.
     pub absolute: Vec<f64>,
-    /// Most steps between two output times, rejected ones included.
+    /// Largest number of steps between two output times, including rejected ones.
     pub max_steps: u64,
-    /// Whether all times are data: products with derivatives by them are 0 then, and cost nothing.
+    /// Whether all times are data: products with derivatives with respect to them are then 0, at no cost.
     pub fixed_times: bool,
 }
 
-/// Below this relative tolerance explicit steps are of order 8: each takes twice the evaluations, and there are fewer.
+/// Below this relative tolerance explicit steps have order 8: each takes twice the evaluations, and there are fewer.
 const HIGH_ORDER: f64 = 1e-5;
 
-/// What an interval of a system of residuals counts at least, so that derivatives by time are finite in one between two times
-/// that are the same: its body divides by no less.
+/// Smallest length of an interval of a system of residuals, so that derivatives with respect to time are finite between
+/// two equal times: its body divides by no less.
 pub const SHORTEST: f64 = 1e-30;
 
-/// Attempts to leave a point before it counts as stuck.
+/// Number of attempts to leave a point after which it counts as stuck.
 const SHRINKING: u32 = 60;
 
 /// Arguments of all lanes: `copies` times the rows of one.
@@ -77,20 +78,20 @@ pub struct Arguments<'a> {
     pub lanes: usize,
 }
 
-/// What one attempt at a step came to.
+/// The outcome of one attempt at a step.
 #[derive(Default)]
 pub(super) struct Attempt {
     /// States after it.
     pub states: Vec<f64>,
-    /// Whether there is a way back.
+    /// Whether there is a backward pass.
     pub keeps: bool,
-    /// What the scheme keeps of the stages for it, and for the next step, stage after stage.
+    /// The stored stages for it, and for the next step, stage by stage.
     pub stages: Vec<f64>,
-    /// Its largest error in units of the tolerance; not finite where it failed.
+    /// Its largest error in units of the tolerance; not finite if it failed.
     pub error: Vec<f64>,
     /// Rates after it, where the scheme has them.
     pub rates: Option<Vec<f64>>,
-    /// The longest step that resolves perturbations, where the scheme asks for that.
+    /// The longest step that resolves perturbations, if the scheme requires that.
     pub longest: Option<Vec<f64>>,
     /// By how much the next step may be longer, or must be shorter: of the error.
     growth: Vec<f64>,
@@ -112,16 +113,16 @@ impl Attempt {
     }
 }
 
-/// Where the lanes stand that are under way, each in its place.
+/// The states of the active lanes, each in its slot.
 pub(super) struct Front {
-    /// Number of places.
+    /// Number of slots.
     pub lanes: usize,
-    /// The lane of the caller; none for a place that only fills a vector.
+    /// The lane of the caller; `None` for a slot that only fills a vector.
     pub who: Vec<Option<usize>>,
     pub interval: Vec<usize>,
     /// Position in the interval, from 0 to 1.
     pub clock: Vec<f64>,
-    /// The step that the error asks for.
+    /// The step that the error suggests.
     pub length: Vec<f64>,
     /// The step that is tried: not beyond the end of the interval.
     pub trial: Vec<f64>,
@@ -135,10 +136,10 @@ pub(super) struct Front {
     /// Rates at `states`, where not `stale`.
     pub rates: Vec<f64>,
     pub stale: Vec<bool>,
-    /// Stages: forward of the last step that was taken, where the next one begins with them; backward of the step at hand,
-    /// where they were kept.
+    /// Stages: in the forward pass those of the last accepted step, if the next one begins with them; in the backward
+    /// pass those of the present step, if they were stored.
     pub stages: Vec<f64>,
-    /// The length of the last step, by the clock of the interval at hand; 0 before the first.
+    /// The length of the last step, in the time of the present interval; 0 before the first.
     pub before: Vec<f64>,
 }
 
@@ -152,7 +153,7 @@ pub(super) trait Scheme {
         0
     }
 
-    /// Tries the step of `front.trial` in every place that has a lane.
+    /// Tries the step of `front.trial` in every slot that has a lane.
     fn attempt(&mut self, system: &mut dyn System, front: &Front, attempt: &mut Attempt);
 
     /// The adjoint of the step of `front.trial` from `front.states`: `adjoint` is that of the states after it, and becomes
@@ -182,10 +183,10 @@ impl Ode {
         self.parameters + 2
     }
 
-    /// Most steps of a lane of a log density, rejected ones included: 20 000 explicit or 2 000 implicit ones at a relative
-    /// tolerance of 1e-8, by the cube root of the tolerance more or fewer at others, and ten for each output time. Draws far
-    /// from everything sensible would take millions, and every other draw waits for them: in fits of the corpus from wide
-    /// starts they took nine tenths of the time.
+    /// Largest number of steps of a lane of a log density, including rejected ones: 20 000 explicit or 2 000 implicit
+    /// ones at a relative tolerance of 1e-8, by the cube root of the tolerance more or fewer at others, and ten for
+    /// each output time. Draws far from all sensible ones would take millions, and every other draw would wait for
+    /// them: in fits of the corpus from wide starts they took nine tenths of the time.
     pub fn longest(&self) -> u64 {
         let most = match self.method {
             Method::Radau | Method::Implicit => 2e3,
@@ -215,13 +216,14 @@ impl Ode {
         }
     }
 
-    /// What an error of state `i` counts, where the state is `y`.
+    /// The scale of an error of state `i`, at state `y`.
     pub(super) fn unit(&self, i: usize, y: f64) -> f64 {
         self.absolute[i] + self.relative * y.abs()
     }
 
-    /// The states at the output times, into `out` (`copies · results` rows), of `copies · arguments` rows. From where a
-    /// lane fails, or has taken more than `most` steps in all, its results are NaN. With a trajectory the steps are kept.
+    /// The states at the output times, into `out` (`copies · results` rows), of `copies · arguments` rows. From the
+    /// point at which a lane fails, or exceeds `most` steps in total, its results are NaN. With a trajectory, the steps
+    /// are stored.
     pub fn solve(
         &self,
         system: &mut dyn System,
@@ -333,7 +335,7 @@ impl Ode {
         front
     }
 
-    /// Puts a place into an interval.
+    /// Puts a slot into an interval.
     pub(super) fn enter(
         &self,
         x: Arguments<'_>,
@@ -353,7 +355,7 @@ impl Ode {
         }
     }
 
-    /// The extent of the interval that a place is in.
+    /// The extent of the interval that a slot is in.
     pub(super) fn extent(&self, front: &Front, slot: usize) -> f64 {
         let at = |row: usize| front.parameters[row * front.lanes + slot];
         at(self.parameters + 1) - at(self.parameters)
@@ -390,7 +392,7 @@ impl Ode {
         thin
     }
 
-    /// Chooses first steps (Hairer, Nørsett and Wanner, II.4); the places that cannot begin.
+    /// Chooses first steps (Hairer, Nørsett and Wanner, II.4); the slots that cannot begin.
     fn start(
         &self,
         system: &mut dyn System,
@@ -436,9 +438,9 @@ impl Ode {
         }
         for (slot, first) in first.iter().enumerate() {
             let slope = largest(&front.rates, slot);
-            let bend = largest(&rates, slot) / first;
-            let steepest = if bend.is_finite() {
-                slope.max(bend)
+            let curvature = largest(&rates, slot) / first;
+            let steepest = if curvature.is_finite() {
+                slope.max(curvature)
             } else {
                 slope
             };
@@ -454,7 +456,7 @@ impl Ode {
             .collect()
     }
 
-    /// Whether there is a way to go from a finite start.
+    /// Whether there is a direction from a finite start.
     pub(super) fn begins(&self, front: &Front, slot: usize) -> bool {
         let finite = |rows: &[f64]| {
             let own = rows.iter().skip(slot).step_by(front.lanes);
@@ -464,7 +466,7 @@ impl Ode {
         extends && finite(&front.states) && finite(&front.rates)
     }
 
-    /// Takes the step of a place; whether it can go on.
+    /// Takes the step of a slot; whether it can go on.
     fn accept(
         &self,
         x: Arguments<'_>,
@@ -542,7 +544,7 @@ impl Ode {
 }
 
 impl Front {
-    /// Computes the rates of places whose rates are stale.
+    /// Computes the rates of slots whose rates are stale.
     fn refresh(&mut self, system: &mut dyn System) {
         if !self.stale.iter().any(|stale| *stale) {
             return;
@@ -569,7 +571,7 @@ impl Front {
         self.stale.fill(false);
     }
 
-    /// The steps to try: to the end of the interval where it is near.
+    /// The steps to try: to the end of the interval if it is near.
     fn clip(&mut self) {
         for slot in 0..self.lanes {
             let rest = 1.0 - self.clock[slot];
@@ -582,7 +584,7 @@ impl Front {
         }
     }
 
-    /// Shortens the step of a place after a failed attempt; whether there is any use in it.
+    /// Shortens the step of a slot after a failed attempt. Returns whether another attempt is worthwhile.
     fn reject(&mut self, slot: usize, attempt: &Attempt) -> bool {
         let factor = if attempt.error[slot].is_finite() {
             attempt.growth[slot]

@@ -1,21 +1,22 @@
 //! Radau IIA steps over lanes.
 //!
 //! The stages `Zᵢ = h Σ aᵢⱼ f(y + Zⱼ)` of a step are found by simplified Newton iterations with the Jacobian at its
-//! start, split by the eigenvalues of A⁻¹ into systems of the size of the states, as in RADAU5 (Hairer and Wanner, IV.8). They
-//! begin at the polynomial of the step before, continued (IV.8, "starting values").
+//! start, split by the eigenvalues of A⁻¹ into systems of the size of the states, as in RADAU5 (Hairer and Wanner,
+//! IV.8). They begin at the extrapolated polynomial of the previous step (IV.8, "starting values").
 //!
-//! The estimated error has the order of the stages plus one, the step one of up to twice the stages. So, as in their code
-//! RADAU, what the estimate is compared with is a tenth of the tolerance to the power of the ratio of the two orders: at
+//! The estimated error has the order of the stages plus one, the step one of up to twice the stages. So, as in their
+//! code RADAU, the estimate is compared with a tenth of the tolerance to the power of the ratio of the two orders: at
 //! 1e-8 and five stages 1.6e-6.
 //!
 //! Tangents of the stages, and their adjoint, solve a linear system with the *exact* Jacobians of the stages, which are
-//! evaluated once: the factors of the step are the preconditioner of an iteration that ends at rounding. The
-//! matrix is triangular in the copies, which are solved one after another; products with the derivatives of the rates are
-//! needed once for each copy. The way back has the stages of the way there.
+//! evaluated once: the factors of the step are the preconditioner of an iteration that ends at rounding. The matrix is
+//! triangular in the copies, which are solved in sequence; products with the derivatives of the rates are needed once
+//! for each copy. The way back has the stages of the way there.
 //!
-//! Equations `F(t, y, y′) = 0` are solved by the same stages; what is different for them stands in `implicit`.
+//! Equations `F(t, y, y′) = 0` are solved by the same stages; the differences are in `implicit`.
 //!
-//! All of it is done in rows of lanes; an iteration goes on until its last lane is done, and leaves lanes alone that are.
+//! All computations use rows of lanes; an iteration continues until its last lane has converged, and does not change
+//! converged lanes.
 
 use super::collocation::Collocation;
 use super::explicit::{add_where, worst};
@@ -31,13 +32,13 @@ const ITERATIONS: usize = 14;
 /// Iterations for tangents and adjoints, which converge at the same rate but to rounding.
 const REFINEMENTS: usize = 60;
 
-/// From so many Newton iterations on, steps do not grow.
+/// From this number of Newton iterations on, steps do not grow.
 const SLOW: usize = 8;
 
 /// Newton's method ends where the error that it leaves is this much of the tolerance.
 const SETTLED: f64 = 1e-3;
 
-/// Collocation at work on a problem.
+/// Collocation that solves a problem.
 pub(super) struct Radau<'a> {
     pub(super) method: &'static Collocation,
     pub(super) ode: &'a Ode,
@@ -46,7 +47,7 @@ pub(super) struct Radau<'a> {
     pub(super) simd: Simd,
     /// For each eigenvalue λ the factors of `λ/h − J`.
     factors: Vec<Factors>,
-    /// 1/h of each place, and 0 where there is no step.
+    /// 1/h of each slot, and 0 without a step.
     pub(super) per: Vec<f64>,
     /// The Jacobian at the start of the step.
     pub(super) jacobian: Vec<f64>,
@@ -63,7 +64,7 @@ pub(super) struct Radau<'a> {
     scratch: Vec<f64>,
 }
 
-/// How far the iteration of a place has come.
+/// How far the iteration of a slot has come.
 #[derive(Clone, Copy, PartialEq)]
 enum Progress {
     /// Under way, with the size of its last change.
@@ -143,7 +144,7 @@ fn live(front: &Front, slot: usize) -> bool {
     front.who[slot].is_some() && front.trial[slot] > 0.0
 }
 
-/// Whether each place is under way, as 1 or 0.
+/// Whether each slot is under way, as 1 or 0.
 fn going(progress: &[Progress], active: &mut Vec<f64>) -> bool {
     active.clear();
     let is_going = |p: &Progress| f64::from(u8::from(matches!(p, Progress::Going(_))));
@@ -173,14 +174,14 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// What the estimated error is compared with, in units of the tolerance.
+    /// The limit of the estimated error, in units of the tolerance.
     fn allowed(&self) -> f64 {
         let stages = self.method.stages as f64;
         let relative = self.ode.relative;
         (0.1 * relative.powf((stages + 1.0) / (2.0 * stages) - 1.0)).max(1.0)
     }
 
-    /// Factors the matrices of all places.
+    /// Factors the matrices of all slots.
     fn prepare(&mut self, system: &mut dyn System, front: &Front) {
         let (n, lanes) = (self.ode.states, front.lanes);
         self.simd = system.simd();
@@ -215,7 +216,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Solves with the matrix of Newton's method, or with its transpose, what stands in `change`.
+    /// Solves with the matrix of Newton's method, or with its transpose, for the right-hand side in `change`.
     fn precondition(&mut self, transposed: bool) {
         let (method, simd) = (self.method, self.simd);
         let size = self.change.len() / method.stages;
@@ -296,8 +297,8 @@ impl<'a> Radau<'a> {
         self.at_stages = at_stages;
     }
 
-    /// `change = base − A⁻¹ x / h`, or with the transpose of A⁻¹: stages of rows of `stride`, of which those of one copy
-    /// count, which `x` begins with.
+    /// `change = base − A⁻¹ x / h`, or with the transpose of A⁻¹, for stages of rows of `stride`; only those of one
+    /// copy, with which `x` begins, are used.
     fn residual(&mut self, base: &[f64], x: &[f64], stride: usize, transposed: bool) {
         let (s, simd) = (self.method.stages, self.simd);
         let size = self.ode.states * self.per.len();
@@ -314,7 +315,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Where the stages may be: on the polynomial of the step before, continued.
+    /// The predicted stages: on the extrapolated polynomial of the previous step.
     fn guess(&mut self, front: &Front, z: &mut [f64]) {
         let (s, lanes) = (self.method.stages, front.lanes);
         let size = front.states.len();
@@ -344,7 +345,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// Newton's method for the stages of the first copy: how many iterations each place took, none where they did not
+    /// Newton's method for the stages of the first copy: the number of iterations of each slot, `None` if they did not
     /// converge.
     fn newton(
         &mut self,
@@ -366,7 +367,7 @@ impl<'a> Radau<'a> {
         let mut iterations = vec![None; lanes];
         let (mut active, mut sizes) = (Vec::new(), Vec::new());
         self.guess(front, z);
-        for turn in 0..ITERATIONS {
+        for iteration in 0..ITERATIONS {
             if !going(&progress, &mut active) {
                 break;
             }
@@ -392,9 +393,9 @@ impl<'a> Radau<'a> {
             }
             for (slot, progress) in progress.iter_mut().enumerate() {
                 if let Progress::Going(before) = *progress {
-                    *progress = self.judge(turn, sizes[slot], before);
+                    *progress = self.judge(iteration, sizes[slot], before);
                     if *progress == Progress::Done {
-                        iterations[slot] = Some(turn + 1);
+                        iterations[slot] = Some(iteration + 1);
                     }
                 }
             }
@@ -402,22 +403,23 @@ impl<'a> Radau<'a> {
         iterations
     }
 
-    fn judge(&self, turn: usize, size: f64, before: f64) -> Progress {
+    fn judge(&self, iteration: usize, size: f64, before: f64) -> Progress {
         let rate = size / before;
         let enough = SETTLED.max(100.0 * f64::EPSILON / self.ode.relative.max(f64::EPSILON));
         let done = size <= 1e-3 * enough
-            || (turn > 0 && rate < 1.0 && size * rate / (1.0 - rate) <= enough);
-        let hopeless = !size.is_finite() || (turn > 1 && rate > 0.9) || turn + 1 >= ITERATIONS;
+            || (iteration > 0 && rate < 1.0 && size * rate / (1.0 - rate) <= enough);
+        let diverging =
+            !size.is_finite() || (iteration > 1 && rate > 0.9) || iteration + 1 >= ITERATIONS;
         if done {
             Progress::Done
-        } else if hopeless {
+        } else if diverging {
             Progress::Failed
         } else {
             Progress::Going(size)
         }
     }
 
-    /// Solves `A⁻¹ x / h − J x = base` at the Jacobians of the stages for one copy, or with the transpose; in `x` places
+    /// Solves `A⁻¹ x / h − J x = base` at the Jacobians of the stages for one copy, or with the transpose; in `x` slots
     /// that have failed become NaN. `base` and `x` are stages of rows of `stride`.
     fn solve(&mut self, base: &[f64], x: &mut [f64], stride: usize, transposed: bool) {
         let lanes = self.per.len();
@@ -435,7 +437,7 @@ impl<'a> Radau<'a> {
             })
             .collect();
         let (mut active, mut moved, mut extent) = (Vec::new(), Vec::new(), Vec::new());
-        for turn in 0..=REFINEMENTS {
+        for iteration in 0..=REFINEMENTS {
             if !going(&progress, &mut active) {
                 return;
             }
@@ -471,7 +473,7 @@ impl<'a> Radau<'a> {
                 };
                 progress[slot] = if change <= 1e-13 || (change <= 1e-9 && change >= 0.5 * before) {
                     Progress::Done
-                } else if change.is_nan() || turn == REFINEMENTS {
+                } else if change.is_nan() || iteration == REFINEMENTS {
                     for row in (0..s).flat_map(|j| (0..n).map(move |i| j * stride + i * lanes)) {
                         x[row + slot] = f64::NAN;
                     }
@@ -483,7 +485,7 @@ impl<'a> Radau<'a> {
         }
     }
 
-    /// The estimated error of a step of each place in units of the tolerance.
+    /// The estimated error of a step of each slot in units of the tolerance.
     fn error(&mut self, front: &Front, attempt: &mut Attempt) {
         let (n, lanes, simd) = (self.ode.states, front.lanes, self.simd);
         let size = n * lanes;
@@ -584,7 +586,7 @@ impl Scheme for Radau<'_> {
         for (slot, error) in attempt.error.iter_mut().enumerate() {
             *error = match iterations[slot] {
                 None => f64::INFINITY,
-                Some(turns) if turns >= SLOW && *error <= 1.0 => {
+                Some(iterations) if iterations >= SLOW && *error <= 1.0 => {
                     error.max(0.9_f64.powf(self.order()))
                 }
                 Some(_) => *error,

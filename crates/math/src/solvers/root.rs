@@ -1,9 +1,9 @@
 //! Systems of equations `f(y, p) = 0`, lane by lane with rates evaluated for all lanes at once.
 //!
 //! The solution is found by Powell's dogleg steps on ‖f‖² within a trust region (Nocedal and Wright, *Numerical
-//! Optimization*, sections 4.1 and 11.2), which near a regular root are Newton's. Where the equations are those of a maximum whose
-//! objective is known, steps are Newton's, halved until the objective grows, as long as halving helps. The derivatives of
-//! the root follow from the implicit function theorem: they are those of the root, whatever the iteration.
+//! Optimization*, sections 4.1 and 11.2), which near a regular root are Newton's. If the equations are those of a
+//! maximum with a known objective, steps are Newton's, halved until the objective grows, as long as halving helps. The
+//! derivatives of the root follow from the implicit function theorem, so they do not depend on the iteration.
 
 use super::{Differentiable, Point, System};
 use crate::elimination::Elimination;
@@ -24,14 +24,14 @@ pub struct Root {
     pub unknowns: usize,
     /// Number of parameters.
     pub parameters: usize,
-    /// A lane has a root where no equation is off by more than this; where an objective is followed, where the last step is
-    /// no larger than this beside 1 and the unknowns, whose equations may be of any scale.
+    /// A lane has a root if no equation is off by more than this. With an objective, it has one if the last step is no
+    /// larger than this relative to 1 and the unknowns, because its equations may have any scale.
     pub tolerance: f64,
     /// Most steps.
     pub max_steps: u64,
 }
 
-/// Where the search of one lane stands.
+/// The state of the search of one lane.
 struct Search {
     y: Vec<f64>,
     f: Vec<f64>,
@@ -56,7 +56,7 @@ impl Root {
         self.unknowns + self.parameters
     }
 
-    /// The roots, into `unknowns` rows, of the first copy of arguments. NaN where none was found.
+    /// The roots, into `unknowns` rows, of the first copy of arguments. NaN if none was found.
     pub fn solve(&self, system: &mut dyn System, x: &[f64], lanes: usize, out: &mut [f64]) {
         let n = self.unknowns;
         let parameters = &x[n * lanes..self.arguments() * lanes];
@@ -271,7 +271,7 @@ fn norm(x: &[f64]) -> f64 {
 }
 
 impl Search {
-    /// A part of Newton's step, or the dogleg step within the radius, from Newton's and, where that is too long, the
+    /// A part of Newton's step, or the dogleg step within the radius, from Newton's and, if that is too long, the
     /// column-major Jacobian.
     fn propose(&mut self, newton: Vec<f64>, jacobian: impl FnOnce() -> Vec<f64>) {
         if self.objective.is_some() && newton.iter().all(|x| x.is_finite()) {
@@ -361,8 +361,8 @@ impl Search {
         self.going = after != 0.0 && !tiny && !rounded && self.failures < 40 && length > 0.0;
     }
 
-    /// Takes a part of Newton's step where the objective grows, or halves the part. Near the maximum whole steps need no
-    /// objective: each makes the error the square of the last, until rounding is all there is.
+    /// Takes a part of Newton's step where the objective grows, or halves the part. Near the maximum, whole steps need
+    /// no objective: each squares the error, until only rounding remains.
     fn follow(&mut self, f: Vec<f64>, (before, after): (f64, f64), tolerance: f64) {
         let (length, size) = (norm(&self.step), 1.0 + norm(&self.y));
         let near = self.whole && length <= tolerance.sqrt() * size;

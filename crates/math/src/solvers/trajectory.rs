@@ -1,4 +1,4 @@
-//! Steps that were taken, and their adjoint from the last to the first.
+//! The accepted steps, and their adjoint from the last to the first.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::ode::{Arguments, Attempt, Front, Ode};
 /// Numbers that a lane may keep of its accepted steps: 32 MiB. A lane that needs more has no gradient.
 const KEPT: usize = 1 << 22;
 
-/// Numbers of all lanes together, 16 MiB, behind which the stages of steps that could be computed again are not kept.
+/// Number of values of all lanes together, 16 MiB, beyond which stages that can be recomputed are not stored.
 const STAGED: usize = 1 << 21;
 
 /// Rows before the states: clock, length, interval, whether the step ends there.
@@ -17,7 +17,7 @@ const HEAD: usize = 4;
 /// One attempt at a step of every lane of a front: rows of lanes. Lanes that did not take it have length 0.
 #[derive(Debug)]
 struct Block {
-    /// Which front.
+    /// The front.
     front: usize,
     /// Its rows among those of all blocks: [`HEAD`], states at the start, stages.
     rows: Range<usize>,
@@ -26,19 +26,19 @@ struct Block {
 /// The accepted steps of every lane.
 #[derive(Debug, Default)]
 pub struct Trajectory {
-    /// The lane of each place, front after front.
+    /// The lane of each slot, front after front.
     fronts: Vec<Vec<Option<usize>>>,
     blocks: Vec<Block>,
     /// The rows of all blocks.
     rows: Vec<f64>,
-    /// Numbers kept of each lane.
+    /// Values stored for each lane.
     numbers: Vec<usize>,
     failed: Vec<bool>,
 }
 
 impl Trajectory {
-    /// Forgets all steps, but not the memory that they stood in, unless that is large: asking the system for it anew took a
-    /// fifth of gradients.
+    /// Forgets all steps, but not the memory that they stood in, unless that is large: asking the system for it again
+    /// took a fifth of gradients.
     pub(super) fn begin(&mut self, lanes: usize) {
         self.fronts.clear();
         self.blocks.clear();
@@ -48,13 +48,12 @@ impl Trajectory {
         for_all(&mut self.failed, lanes, false);
     }
 
-    /// The blocks that follow are those of this front.
+    /// The following blocks belong to this front.
     pub(super) fn enter(&mut self, front: &Front) {
         self.fronts.push(front.who.clone());
     }
 
-    /// Keeps the steps that the places which `take` theirs are about to take, with their stages where these `must` be kept
-    /// or there is room.
+    /// Stores the steps of the slots in `take`, with their stages if `must` is set or memory allows.
     pub(super) fn push(&mut self, front: &Front, attempt: &Attempt, take: &[bool], must: bool) {
         if !take.contains(&true) {
             return;
@@ -82,7 +81,7 @@ impl Trajectory {
         self.blocks.push(Block { front, rows });
     }
 
-    /// Whether a lane has had more steps than there is room for.
+    /// Whether a lane has had more steps than fit.
     pub(super) fn is_full(&self, lane: usize) -> bool {
         self.numbers[lane] > KEPT
     }
@@ -98,7 +97,7 @@ fn for_all<T: Clone>(list: &mut Vec<T>, lanes: usize, value: T) {
     list.resize(lanes, value);
 }
 
-/// Which lanes of the trajectory have a say: those that failed have none, nor those whose weights are all 0.
+/// The lanes of the trajectory that contribute: not those that failed, nor those with all weights 0.
 fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
     let mut weighs = vec![false; lanes];
     for row in weights.chunks_exact(lanes) {
@@ -111,9 +110,9 @@ fn counted(kept: &Trajectory, weights: &[f64], lanes: usize) -> Vec<bool> {
 }
 
 impl Ode {
-    /// The products of `weights` (`copies · results` rows) with the derivatives of what [`solve`](Self::solve) gave with
-    /// this trajectory, by the first copy of the arguments: `arguments` rows. A lane that failed has NaN, unless its weights
-    /// are all 0.
+    /// The products of `weights` (`copies · results` rows) with the derivatives of the result of [`solve`](Self::solve)
+    /// for this trajectory, with respect to the first copy of the arguments: `arguments` rows. A lane that failed has
+    /// NaN, unless its weights are all 0.
     pub fn pull(
         &self,
         system: &mut dyn Differentiable,
@@ -168,7 +167,7 @@ impl Ode {
         }
     }
 
-    /// Puts a front where it stood; whether any lane that counts took a step from there.
+    /// Restores a front. Returns whether any contributing lane took a step from there.
     fn load(&self, x: Arguments<'_>, front: &mut Front, rows: &[f64], counts: &[bool]) -> bool {
         let lanes = front.lanes;
         let (head, rest) = rows.split_at(HEAD * lanes);
@@ -237,7 +236,7 @@ impl Ode {
     }
 }
 
-/// The adjoint of the states of a front in the places of the one before it, which has more lanes.
+/// The adjoint of the states of a front in the slots of the one before it, which has more lanes.
 fn widened(front: &Front, adjoint: &[f64], wide: &Front, lanes: usize) -> Vec<f64> {
     let mut slot_of = vec![None; lanes];
     for (slot, lane) in wide.who.iter().enumerate() {
@@ -299,7 +298,7 @@ mod tests {
         }
     }
 
-    /// The adjoint goes through steps whose stages were not kept as through those whose stages were.
+    /// The adjoint is the same with and without stored stages.
     #[test]
     fn steps_beyond_the_room_for_stages_are_computed_again() {
         let (lanes, end) = (64, 2000.0);

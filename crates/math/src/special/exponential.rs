@@ -37,7 +37,7 @@ pub fn log1m_inv_logit(x: f64) -> f64 {
     if x.is_nan() { x } else { -log1p_exp(x) }
 }
 
-/// `log x` for a finite `x >= 1`: the nearest number, and what that leaves of it, together with 30 digits.
+/// `log x` for a finite `x >= 1`: the nearest number and its remainder, together 30 digits.
 pub fn log_parts(x: f64) -> (f64, f64) {
     // ln 2 less the number nearest to it.
     const LN_2_REST: f64 = 2.319_046_813_846_299_6e-17;
@@ -153,7 +153,7 @@ pub fn lambert_wm1(x: f64) -> f64 {
 
 /// `sqrt(2 (e x + 1))`, the variable of the series about the branch point; NaN for `x < -1/e`.
 fn branch_distance(x: f64) -> f64 {
-    /// What the nearest number leaves of e.
+    /// The remainder of e after the nearest number.
     const E_REST: f64 = 1.4456468917292502e-16;
     let above = libm::fma(E, x, 1.0) + E_REST * x;
     // The nearest number to -1/e lies a rounding off.

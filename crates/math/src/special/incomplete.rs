@@ -9,7 +9,7 @@ pub(super) const LARGE: f64 = 8.5;
 pub(super) const HUGE: f64 = 1e6;
 /// Series and fractions stop when a step changes less than this.
 const TOLERANCE: f64 = 1e-17;
-/// More steps than the square root of any parameter below `HUGE` asks for.
+/// More steps than the square root of any parameter below `HUGE` requires.
 const MAX_STEPS: usize = 100_000;
 
 /// `log(1 + t) - t` without cancellation.
@@ -195,7 +195,7 @@ pub fn inc_beta(a: f64, b: f64, x: f64) -> f64 {
     }
 }
 
-/// The x at which the regularised incomplete beta function is p, by bisection; NaN for shapes whose function is none.
+/// The x at which the regularised incomplete beta function is p, by bisection; NaN for invalid shapes.
 pub fn inv_inc_beta(a: f64, b: f64, p: f64) -> f64 {
     if p.is_nan() || !(0.0..=1.0).contains(&p) {
         return f64::NAN;

@@ -1,5 +1,5 @@
-//! Numbers with their derivatives by two parameters up to the second order, and functions of shape parameters computed
-//! in them: series and continued fractions whose terms are differentiated one by one.
+//! Numbers with their derivatives with respect to two parameters up to the second order, and functions of shape
+//! parameters computed in them: series and continued fractions whose terms are differentiated one by one.
 
 use super::incomplete::{HUGE, LARGE, log1p_minus, stirling};
 use super::{digamma, lbeta, lgamma, log1m_exp, log1p_exp, trigamma};
@@ -35,16 +35,16 @@ impl Jet {
     }
 
     /// A function of a jet with its first two derivatives there.
-    fn chain(self, value: f64, slope: f64, bend: f64) -> Self {
+    fn chain(self, value: f64, slope: f64, curvature: f64) -> Self {
         let [a, b] = self.first;
         let [aa, ab, bb] = self.second;
         Self {
             value,
             first: [slope * a, slope * b],
             second: [
-                slope * aa + bend * a * a,
-                slope * ab + bend * a * b,
-                slope * bb + bend * b * b,
+                slope * aa + curvature * a * a,
+                slope * ab + curvature * a * b,
+                slope * bb + curvature * b * b,
             ],
         }
     }
@@ -106,7 +106,7 @@ impl Jet {
         }
     }
 
-    /// Nothing is left to compute where the value is at its bound: derivatives vanish.
+    /// If the value is at its bound, derivatives vanish and the computation stops.
     fn bounds(lower: bool) -> (Self, Self) {
         let (none, all) = (Self::constant(f64::NEG_INFINITY), Self::constant(0.0));
         if lower { (none, all) } else { (all, none) }
@@ -185,8 +185,8 @@ impl Mul<f64> for Jet {
 /// Shapes beyond which no fraction is followed around its median, where steps grow with the square root.
 const LARGEST_SHAPE: f64 = 1e12;
 
-/// Steps that a series or fraction takes at most for parameters of size `a`; beyond the largest it either ends soon, far from
-/// the median, or not at all.
+/// Largest number of steps of a series or fraction for parameters of size `a`; beyond the largest it either ends soon,
+/// far from the median, or not at all.
 fn most_steps(a: f64) -> usize {
     let around_the_median = if a <= LARGEST_SHAPE {
         40.0 * a.sqrt()
@@ -286,7 +286,8 @@ pub fn log_gamma_p_q(a: f64, x: f64) -> (Jet, Jet) {
     (upper.log1m_exp(), upper)
 }
 
-/// Where, by x / a - 1, large shapes are expanded: outside, series and fraction end within hundreds of steps.
+/// The range of x / a - 1 in which large shapes are expanded: outside, series and fraction end within hundreds of
+/// steps.
 const TRANSITION: f64 = 0.25;
 
 /// x / a = 1 + η + η²/3 + …, where η²/2 = x / a - 1 - log(x / a).
@@ -308,7 +309,7 @@ const RATIO: [f64; 15] = [
     7.329_864_131_600_22e-10,
 ];
 
-/// Temme's series in η that stand beside 1 and 1 / a.
+/// Temme's series in η for the terms 1 and 1 / a.
 const BESIDE: [f64; 14] = [
     -1.0 / 3.0,
     1.0 / 12.0,
@@ -379,7 +380,7 @@ fn transition(a: f64, x: f64) -> (Jet, Jet) {
 
 /// e^(r²) erfc(r) / 2 for `r >= 0`.
 fn half_erfcx(r: Jet) -> Jet {
-    /// From here on the asymptotic series has all digits.
+    /// From here on the asymptotic series is exact to all digits.
     const FAR: f64 = 6.5;
     let x = r.value;
     if x < FAR {
@@ -551,7 +552,7 @@ fn bessel_series(v: Jet, x: f64) -> (Jet, f64) {
     (sum, scale)
 }
 
-/// Debye's uniform expansion, whose value is left out of account.
+/// Debye's uniform expansion, without its value.
 fn debye(v: Jet, x: f64) -> Jet {
     let z = v.recip() * x;
     let square = z * z + 1.0;

@@ -1,6 +1,6 @@
 //! Scalar special functions, for interpreters and for the rare arguments of the vector functions.
 //!
-//! Arguments outside a function's domain give NaN. Where a vector function exists its algorithm serves here too.
+//! Arguments outside a function's domain give NaN. If a vector function exists, its algorithm is used here too.
 
 mod bessel;
 mod exponential;

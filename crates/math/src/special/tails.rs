@@ -33,7 +33,7 @@ pub fn gauss(f: impl Fn(f64) -> f64, a: f64, b: f64, panels: usize) -> f64 {
 }
 
 /// Calls `visit` with points and weights of the ten-point Gauss-Legendre rule on panels that grow from a first one of
-/// width `scale` at 0 until `end`, or until `visit` says that nothing is left.
+/// width `scale` at 0 until `end`, or until `visit` reports a negligible remainder.
 fn outward(end: f64, scale: f64, mut visit: impl FnMut(f64, f64) -> bool) {
     let (mut from, mut width) = (0.0, scale);
     while from < end {

@@ -9,7 +9,7 @@ const SHORT: f64 = 0.4;
 const TERMS: i32 = 9;
 
 /// The density of the time `x` at which a Wiener process that starts at `w` leaves the interval (0, 1) through 0, and
-/// its derivatives by `w` of the given orders, all divided by the exponential of the number that comes with them.
+/// its derivatives with respect to `w` of the given orders, all divided by the exponential of the returned number.
 fn density<const N: usize>(x: f64, w: f64, orders: [u32; N]) -> ([f64; N], f64) {
     if x < SHORT {
         let root = x.sqrt();
@@ -68,8 +68,8 @@ pub fn log_wiener(x: f64, w: f64) -> f64 {
     scale + libm::log(sum)
 }
 
-/// The `order`-th derivative by `w` of the density behind [`log_wiener`], over that density. As the density obeys the
-/// equation of diffusion, its derivative by time is half the second one by place.
+/// The `order`-th derivative by `w` of the density behind [`log_wiener`], over that density. The density satisfies the
+/// diffusion equation, so its derivative with respect to time is half the second one with respect to position.
 pub fn wiener_ratio(x: f64, w: f64, order: u32) -> f64 {
     if !legal(x, w) {
         return f64::NAN;

@@ -1,4 +1,4 @@
-//! The exponential function and what is made of it.
+//! The exponential function and functions derived from it.
 
 use super::poly;
 use crate::simd::F64x8;

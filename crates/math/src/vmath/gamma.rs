@@ -51,7 +51,7 @@ const TRIGAMMA_FAR: [f64; 7] = [
     0.0756948131023417, -0.2469974095407786, 0.85868801071673,
 ];
 
-/// From here on Stirling's series serves.
+/// From here on Stirling's series is used.
 const FAR: f64 = 8.5;
 /// The remainder of Stirling's formula for `x >= FAR`.
 #[inline(always)]
@@ -200,7 +200,7 @@ pub fn lgamma_step<V: F64x8>(x: V, n: V) -> V {
     V::select(infinite, x, result)
 }
 
-/// What the logarithm and `-1 / (2 x)` leave of digamma, for `x >= 8`.
+/// The remainder of digamma after the logarithm and `-1 / (2 x)`, for `x >= 8`.
 #[inline(always)]
 fn digamma_rest<V: F64x8>(x: V) -> V {
     let w = V::splat(1.0) / x;
@@ -228,7 +228,7 @@ pub fn digamma_step<V: F64x8>(x: V, n: V) -> V {
     result
 }
 
-/// What `1 / x + 1 / (2 x²)` leaves of trigamma, for `x >= 8`.
+/// The remainder of trigamma after `1 / x + 1 / (2 x²)`, for `x >= 8`.
 #[inline(always)]
 fn trigamma_rest<V: F64x8>(x: V) -> V {
     let w = V::splat(1.0) / x;

@@ -1,4 +1,4 @@
-//! The logarithm and what is made of it.
+//! The logarithm and functions derived from it.
 
 use super::exp::{LN2_HIGH, LN2_LOW, exp, exp_and_expm1};
 use super::poly;

@@ -43,7 +43,7 @@ const HALF_PI: [f64; 3] = [
 ];
 /// `pi / 2 - FRAC_PI_2`.
 const HALF_PI_LOW: f64 = 6.123233995736766e-17;
-/// From here on the scalar routine, with its multi-word reduction, takes over.
+/// From here on the scalar routine, with its multi-word reduction, is used.
 const LARGE: f64 = 1e6;
 
 /// Sine and cosine of `x` reduced by `n pi/2`, and `n mod 4`; for `|x| <= LARGE`.

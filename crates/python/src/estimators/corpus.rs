@@ -1,4 +1,4 @@
-//! A corpus of shards whose pieces are built elsewhere.
+//! A corpus of shards whose parts are built elsewhere.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -43,8 +43,8 @@ pub fn corpus_step(
     })
 }
 
-/// Builds a corpus of so many shards in a folder; `work` is a function of the choice and of a list of tasks, to their answers. What
-/// was built, as JSON.
+/// Builds a corpus with this number of shards in a folder; `work` is a function of the choice and of a list of tasks,
+/// to their answers. The result of the build, as JSON.
 #[pyfunction]
 pub fn build_corpus(
     py: Python<'_>,
@@ -88,7 +88,7 @@ pub fn build_corpus(
     built
 }
 
-/// Refuses to replace what is no corpus.
+/// Refuses to replace a path that is not a corpus.
 fn refuse_others(out: &Path) -> Result<(), Error> {
     let empty = || out.is_dir() && out.read_dir().is_ok_and(|mut files| files.next().is_none());
     if !out.exists() || (out.is_dir() && Corpus::is_corpus(out)) || empty() {

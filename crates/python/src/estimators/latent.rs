@@ -35,8 +35,8 @@ pub fn fit_latent<'py>(
     Ok((summary, PyBytes::new(py, &bytes)))
 }
 
-/// Means and variances of the linear predictors, a row a row and a column a predictor; means of the observation, a column a
-/// category where there are several.
+/// Means and variances of the linear predictors, one row per row and one column per predictor; means of the
+/// observation, with a column per category if there are several.
 type Predicted<'py> = (
     Bound<'py, PyArray2<f64>>,
     Bound<'py, PyArray2<f64>>,
@@ -44,8 +44,8 @@ type Predicted<'py> = (
     Bound<'py, PyArray1<f64>>,
 );
 
-/// Predicts the rows of `at` (with `beside`), given the data of the fit and its posterior. The last of the results is the log
-/// predictive density of the responses among `beside`, NaN where there are none.
+/// Predicts the rows of `at` (with `beside`), given the data of the fit and its posterior. The last result is the log
+/// predictive density of the responses in `beside`, NaN if there are none.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn predict_latent<'py>(
@@ -79,8 +79,8 @@ pub fn predict_latent<'py>(
     ))
 }
 
-/// Joint draws of the linear predictors of the rows of `at`, given the data of a fit and its posterior: a row a draw, a column a
-/// predictor of a row.
+/// Joint draws of the linear predictors of the rows of `at`, given the data of a fit and its posterior: a row per draw,
+/// a column per predictor of a row.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "named in the Python layer")]
 pub fn draw_latent<'py>(

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jensen::job::{Around, MEMORY_LIMIT, Place, folder, request};
+use jensen::job::{Around, MEMORY_LIMIT, ResultFolder, folder, request};
 use jensen::points::{MIXTURE, MixtureRequest, PointShard, fit_mixture_files, point_step as step};
 use jensen::records::RecordSteps;
 use pyo3::exceptions::PyValueError;
@@ -15,16 +15,16 @@ use crate::error::raise;
 use crate::records::Elsewhere;
 use crate::watch::{Eyes, supervised};
 
-/// Bytes of rows that a process keeps from step to step; the shard of the last step stays whatever it takes.
+/// Bytes of rows that a process keeps between steps; the shard of the last step always stays.
 const KEPT: usize = 2 << 30;
 
 /// A shard by its settings, file and digest.
 type Key = (String, PathBuf, String);
 
-/// The shards that this process has read, the last used last.
+/// The shards that this process has read, the most recent last.
 static READ: Mutex<Vec<(Key, Arc<PointShard>)>> = Mutex::new(Vec::new());
 
-/// The step of a shard: what is asked of a share of its rows.
+/// The step of a shard for a share of its rows.
 #[pyfunction]
 pub fn point_step<'py>(
     py: Python<'py>,
@@ -78,16 +78,16 @@ pub fn fit_point_shards(
     let raised: Arc<Mutex<Option<PyErr>>> = Arc::default();
     let made = supervised(py, threads, None, |watch| {
         let mut request = given;
-        let place = match &out {
+        let results = match &out {
             Some(out) if resume => {
                 let folder = folder::open(out, MIXTURE)?;
                 if folder::has_request(&folder) {
                     request = request::over(&request, &folder::read_request(&folder)?)?;
                 }
                 let force = false;
-                Place::Resumed { folder, force }
+                ResultFolder::Resumed { folder, force }
             }
-            out => Place::new(out.as_deref()),
+            out => ResultFolder::new(out.as_deref()),
         };
         let steps = |plan: &str| -> Box<dyn RecordSteps> {
             Box::new(Elsewhere {
@@ -97,7 +97,7 @@ pub fn fit_point_shards(
             })
         };
         let around = Around {
-            place,
+            results,
             checkpoint_every: None,
             memory_limit: MEMORY_LIMIT,
             clock: &|| watch.seconds(),

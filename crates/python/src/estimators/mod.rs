@@ -1,5 +1,5 @@
-//! What `jensen.sklearn` needs of the library: arrays in, arrays out. A fit is a fit job in memory; what it found is arrays or
-//! bytes, which the estimators keep and hand back, so that nothing here has state.
+//! The functions of the library for `jensen.sklearn`: arrays in, arrays out. A fit is a fit job in memory. Its result
+//! is arrays or bytes, which the estimators store and pass back, so this module has no state.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -20,7 +20,7 @@ mod topics;
 
 use jensen::Error;
 use jensen::data::{Cells, Column, Table};
-use jensen::job::{Around, MEMORY_LIMIT, Place};
+use jensen::job::{Around, MEMORY_LIMIT, ResultFolder};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
@@ -53,7 +53,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(neural::score_records, module)?)
 }
 
-/// What is asked for, from JSON with the names of the command's flags.
+/// A request from JSON with the names of the command's flags.
 fn read_request<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     data::read_request("a parameter", text)
 }
@@ -66,7 +66,7 @@ fn fitted<T: Send>(
 ) -> PyResult<T> {
     let made = supervised(py, threads, None, |watch| {
         fit(Around {
-            place: Place::Nowhere,
+            results: ResultFolder::None,
             checkpoint_every: None,
             memory_limit: MEMORY_LIMIT,
             clock: &|| watch.seconds(),
@@ -110,7 +110,7 @@ fn numbered(matrix: &PyReadonlyArray2<'_, f64>) -> PyResult<Table> {
     table(names.collect(), matrix, Vec::new())
 }
 
-/// Rows of so many numbers as a matrix.
+/// Rows of this number of values as a matrix.
 fn matrix(py: Python<'_>, rows: Vec<f64>, columns: usize) -> PyResult<Bound<'_, PyArray2<f64>>> {
     let count = rows.len() / columns.max(1);
     rows.into_pyarray(py).reshape([count, columns])

@@ -12,16 +12,16 @@ use serde::Deserialize;
 use super::{computed, fitted, matrix, numbered, read_request};
 use crate::error::raise;
 
-/// What is asked for, by kind.
+/// A request, by kind.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Request {
+enum PointsRequest {
     Mixture(MixtureRequest),
     Factors(FactorsRequest),
     Chains(ChainsRequest),
 }
 
-impl Request {
+impl PointsRequest {
     fn points(&self) -> &PointRequest {
         match self {
             Self::Mixture(request) => &request.points,
@@ -45,7 +45,8 @@ fn rows(given: &PyReadonlyArray2<'_, f64>, request: &PointRequest) -> PyResult<P
     Points::of_table(&numbered(given)?, request).map_err(|error| raise(&error))
 }
 
-/// Fits to the rows of `x`, which for chains are sequences of `lengths`: `fit.json`, and what explains other rows as bytes.
+/// Fits to the rows of `x`, which for chains are sequences of `lengths`: `fit.json`, and the state to explain other
+/// rows, as bytes.
 #[pyfunction]
 pub fn fit_points<'py>(
     py: Python<'py>,
@@ -54,24 +55,24 @@ pub fn fit_points<'py>(
     request: &str,
     threads: Option<usize>,
 ) -> PyResult<(String, Bound<'py, PyBytes>)> {
-    let request: Request = read_request(request)?;
+    let request: PointsRequest = read_request(request)?;
     let points = rows(&x, request.points())?;
     let (summary, kept) = fitted(py, threads, |around| {
         let (made, summary) = match &request {
-            Request::Mixture(request) => fit_mixture(request, &points, around)?,
-            Request::Factors(request) => fit_factors(request, &points, around)?,
-            Request::Chains(request) => fit_chains(request, &points, &lengths, around)?,
+            PointsRequest::Mixture(request) => fit_mixture(request, &points, around)?,
+            PointsRequest::Factors(request) => fit_factors(request, &points, around)?,
+            PointsRequest::Chains(request) => fit_chains(request, &points, &lengths, around)?,
         };
         Ok((jensen::job::to_json(&summary)?, made.kept))
     })?;
     Ok((summary, PyBytes::new(py, &kept)))
 }
 
-/// Assignments, a row a point, and bounds.
+/// Assignments, a row per point, and bounds.
 type Seen<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>);
 
-/// Assignments of the rows of `x` under what a fit kept, a row each (responsibilities, probabilities of factors to be
-/// on, marginals of states), and bounds, one a row or a sequence.
+/// Assignments of the rows of `x` under a stored fit, a row each (responsibilities, probabilities of factors to be on,
+/// marginals of states), and bounds, one per row or sequence.
 #[pyfunction]
 pub fn explain_points<'py>(
     py: Python<'py>,
@@ -81,15 +82,17 @@ pub fn explain_points<'py>(
     kept: &[u8],
     threads: Option<usize>,
 ) -> PyResult<Seen<'py>> {
-    let request: Request = read_request(request)?;
+    let request: PointsRequest = read_request(request)?;
     let points = rows(&x, &PointRequest::default())?;
     let explained = computed(py, threads, || match &request {
-        Request::Mixture(_) => {
+        PointsRequest::Mixture(_) => {
             let model = MixtureModel::decode(kept)?;
             model.explain(&points)
         }
-        Request::Factors(request) => explain_factors(request, &Globals::decode(kept)?, &points),
-        Request::Chains(request) => {
+        PointsRequest::Factors(request) => {
+            explain_factors(request, &Globals::decode(kept)?, &points)
+        }
+        PointsRequest::Chains(request) => {
             let globals = Globals::decode(kept)?;
             explain_chains(request, &globals, &points, &lengths)
         }

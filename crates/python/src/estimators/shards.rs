@@ -1,4 +1,4 @@
-//! Topics of a corpus whose shards are worked at elsewhere: the step of shards, scores of held-out documents, and the driver's fit.
+//! Topics of a corpus with shards elsewhere: the step of shards, scores of held-out documents, and the driver's fit.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use jensen::Error;
 use jensen::conjugate::documents::Documents;
 use jensen::conjugate::lda::{self, Ask, BlockMemory, Part, Piece, Score, Shards, Spare};
 use jensen::data::corpus::{Corpus, CorpusFile, Split, shards};
-use jensen::job::{Around, MEMORY_LIMIT, Place, request};
+use jensen::job::{Around, MEMORY_LIMIT, ResultFolder, request};
 use jensen::topics::stored::{self, TopicsRun};
 use jensen::topics::{Collection, ShardDocuments, TopicsRequest, fit_topics_on};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1};
@@ -46,11 +46,11 @@ fn shard(corpus: &Path, number: usize, digest: &str) -> Result<Arc<CorpusFile>, 
 /// A shard of a block: its number, its digest and the documents of its share.
 type ShardShare = (usize, String, Vec<usize>);
 
-/// Of the steps of this process.
+/// For the steps of this process.
 static MEMORY: Mutex<Option<BlockMemory>> = Mutex::new(None);
 
-/// The step of a block of shards: the sum of their parts. `ask` is read where it lies; the part is written into `answer`, where
-/// that is given and large enough, and is then the number of its bytes.
+/// The step of a block of shards: the sum of their parts. `ask` is read in place; the part is written into `answer`, if
+/// it is given and large enough, and the result is then the number of its bytes.
 #[pyfunction]
 pub fn shard_step<'py>(
     py: Python<'py>,
@@ -93,8 +93,8 @@ pub fn shard_step<'py>(
 /// Held-out documents of a shard: its number, its digest, the first of them, how many, and the first's number among all.
 type HeldoutPiece = (usize, String, usize, usize, u64);
 
-/// The scores of pieces of held-out documents, one after the other: of each document its log probability and the number of its
-/// words. `ask` is read where it lies.
+/// The scores of pieces of held-out documents, in sequence: of each document its log probability and the number of its
+/// words. `ask` is read in place.
 #[pyfunction]
 pub fn heldout_step<'py>(
     py: Python<'py>,
@@ -151,19 +151,19 @@ struct Elsewhere<'a> {
     corpus: &'a Corpus,
     /// Calls that are worked at at a time.
     workers: usize,
-    /// Of a number of bytes, to an array of them in which what all are asked is written.
+    /// From a number of bytes to an array of them, into which the common request is written.
     room: &'a Py<PyAny>,
-    /// Of a list of blocks to their parts.
+    /// From a list of blocks to their parts.
     solve: &'a Py<PyAny>,
-    /// Of a seed and a list of lists of pieces to their scores.
+    /// From a seed and a list of lists of parts to their scores.
     score: &'a Py<PyAny>,
     spare: Spare,
-    /// What a function raised.
+    /// The exception of a function.
     raised: &'a Mutex<Option<PyErr>>,
 }
 
 impl Elsewhere<'_> {
-    /// Writes what all are asked.
+    /// Writes the common request.
     fn write(&self, py: Python<'_>, ask: &Ask<'_>) -> PyResult<()> {
         let size = ask.size();
         let memory = self.room.call1(py, (size,))?;
@@ -193,7 +193,7 @@ impl Elsewhere<'_> {
         })
     }
 
-    /// What a function raised, kept for the end.
+    /// The exception of a function, stored for the end.
     fn kept<T>(&self, found: PyResult<T>) -> Result<T, String> {
         found.map_err(|error| {
             let said = error.to_string();
@@ -262,14 +262,14 @@ pub fn fit_corpus(
     let made = supervised(py, threads, None, |watch| {
         let path = std::path::absolute(&corpus).unwrap_or(corpus);
         let mut flags = flags;
-        let place = match &out {
+        let results = match &out {
             Some(out) if resume => {
                 let (folder, stored) = stored::open(out)?;
                 flags = request::over(&flags, &stored.flags)?;
                 let force = false;
-                Place::Resumed { folder, force }
+                ResultFolder::Resumed { folder, force }
             }
-            out => Place::new(out.as_deref()),
+            out => ResultFolder::new(out.as_deref()),
         };
         // Wrong settings are said before anything is read.
         flags.settings()?;
@@ -291,7 +291,7 @@ pub fn fit_corpus(
             flags,
         };
         let around = Around {
-            place,
+            results,
             checkpoint_every: run.flags.checkpoint_every,
             memory_limit: MEMORY_LIMIT,
             clock: &|| watch.seconds(),

@@ -49,8 +49,8 @@ impl Given {
     }
 }
 
-/// Fitted topics: λ (topics × terms), the priors α (one a topic) and η, steps taken, documents that they stand for, words
-/// where known, and whether inference was collapsed.
+/// Fitted topics: λ (topics × terms), the priors α (one per topic) and η, the number of steps, the number of
+/// represented documents, words if known, and whether inference was collapsed.
 type Model<'py> = (
     PyReadonlyArray2<'py, f64>,
     Vec<f64>,
@@ -187,7 +187,7 @@ pub fn fit_topics<'py>(
     ))
 }
 
-/// Expected topic proportions of documents, of a corpus those to learn from: a row each.
+/// Expected topic proportions of documents, for a corpus of its training documents: one row each.
 #[pyfunction]
 pub fn topic_proportions<'py>(
     py: Python<'py>,

@@ -33,7 +33,7 @@ impl Axis {
         }
     }
 
-    /// Sets what it covers; what is outside is cut off.
+    /// Sets the range; values outside are cut off.
     pub fn range(self, from: f64, to: f64) -> Self {
         Self {
             range: Some((from, to)),
@@ -41,7 +41,7 @@ impl Axis {
         }
     }
 
-    /// Whether a value has a place on it. Beyond 10¹⁵⁰ pixels would overflow.
+    /// Whether a value has a position on it. Values beyond 10¹⁵⁰ pixels would overflow.
     pub(crate) fn takes(&self, x: f64) -> bool {
         x.abs() < 1e150 && (!self.log || x > 0.0)
     }
@@ -90,7 +90,7 @@ impl Axis {
     }
 }
 
-/// An axis with its place on the paper. `from` and `to` are logarithms (base 10) where it is logarithmic.
+/// An axis with its position on the paper. `from` and `to` are logarithms (base 10) if it is logarithmic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Placed {
     log: bool,
@@ -109,7 +109,7 @@ impl Placed {
         pixel.clamp(-1e7, 1e7)
     }
 
-    /// Values with labels, about as many as asked for.
+    /// Labelled values, about as many as requested.
     pub fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         if !self.log {
             return round_numbers(self.from, self.to, about, self.whole);
@@ -144,7 +144,7 @@ impl Placed {
     }
 }
 
-/// Round numbers between two ends with labels, about as many as asked for.
+/// Round numbers between two ends with labels, about as many as requested.
 fn round_numbers(from: f64, to: f64, about: usize, whole: bool) -> Vec<(f64, String)> {
     let raw = (to - from) / about as f64;
     let raw = if whole { raw.max(1.0) } else { raw };
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn values_have_their_places() {
+    fn values_have_their_positions() {
         let placed = Axis::new("")
             .log()
             .scale([1.0, 100.0].into_iter(), 10.0, 30.0, 0.0);

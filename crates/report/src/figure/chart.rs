@@ -61,7 +61,7 @@ impl Chart {
         }
     }
 
-    /// Leaves out the legend, which otherwise stands below the axes when some series has a name.
+    /// Omits the legend, which is otherwise below the axes if some series has a name.
     pub fn without_legend(self) -> Self {
         Self {
             legend: false,
@@ -69,7 +69,7 @@ impl Chart {
         }
     }
 
-    /// Names that the legend shows, each once, with its first series that has points; and the lines that it takes.
+    /// Names in the legend, each once, with its first series that has points; and the number of its lines.
     fn entries(&self) -> (Vec<(usize, &Series)>, Vec<Vec<usize>>) {
         let mut entries: Vec<(usize, &Series)> = Vec::new();
         if self.legend {
@@ -137,7 +137,7 @@ fn entry_width(series: &Series) -> f64 {
     28.0 + text_width(&series.name, 12.0) + 18.0
 }
 
-/// Title, axes, ticks, labels, and grid lines where asked for.
+/// Title, axes, ticks, labels, and grid lines if requested.
 pub(super) fn frame(
     scene: &mut Scene,
     title: &str,
@@ -260,7 +260,7 @@ impl Series {
         }
     }
 
-    /// A line through points in their order; a point that has no place on the axes interrupts it.
+    /// A line through points in their order; a point that has no position on the axes interrupts it.
     pub fn line(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self::new(name, points.into_iter().collect(), Mark::Line)
     }
@@ -294,7 +294,7 @@ impl Series {
         }
     }
 
-    /// Chooses the colour by number (seven, then from the first again); without it, by the place in the chart.
+    /// Chooses the colour by number (seven, then from the first again); without it, by the index in the chart.
     pub fn colour(self, number: usize) -> Self {
         Self {
             colour: Some(number),
@@ -310,7 +310,7 @@ impl Series {
         }
     }
 
-    /// Lets what is below shine through: 1 is opaque.
+    /// Makes the series transparent: 1 is opaque.
     pub fn opacity(self, opacity: f64) -> Self {
         Self { opacity, ..self }
     }
@@ -326,13 +326,13 @@ impl Series {
         self.points.iter().copied().chain(ends)
     }
 
-    fn ink(&self, place: usize) -> Colour {
-        Colour::from(Tint::Series(self.colour.unwrap_or(place))).with_opacity(self.opacity)
+    fn ink(&self, index: usize) -> Colour {
+        Colour::from(Tint::Series(self.colour.unwrap_or(index))).with_opacity(self.opacity)
     }
 
-    fn stroke(&self, place: usize) -> Stroke {
+    fn stroke(&self, index: usize) -> Stroke {
         Stroke {
-            colour: self.ink(place),
+            colour: self.ink(index),
             width: self.width,
             dashed: self.dashed,
         }
@@ -345,7 +345,7 @@ impl Series {
     pub(super) fn draw(
         &self,
         scene: &mut Scene,
-        place: usize,
+        index: usize,
         (x_axis, x): (&Axis, &Placed),
         (y_axis, y): (&Axis, &Placed),
     ) {
@@ -373,28 +373,28 @@ impl Series {
                 .rev()
                 .filter_map(|((a, _), (_, high))| end((*a, *high)));
             let outline: Vec<_> = lower.chain(upper).collect();
-            scene.area(outline, self.ink(place).with_opacity(0.18 * self.opacity));
+            scene.area(outline, self.ink(index).with_opacity(0.18 * self.opacity));
         }
         let pixels: Vec<Option<(f64, f64)>> = self.points.iter().map(|p| pixel(*p)).collect();
         if self.mark != Mark::Points {
             for part in area.parts(&pixels) {
-                scene.line(part, self.stroke(place));
+                scene.line(part, self.stroke(index));
             }
         }
         if self.mark != Mark::Line {
             for centre in pixels.into_iter().flatten().filter(|p| area.holds(*p)) {
-                scene.disc(centre, self.radius(), self.ink(place));
+                scene.disc(centre, self.radius(), self.ink(index));
             }
         }
     }
 
-    /// What the legend shows, 22 pixels wide.
-    fn sample(&self, scene: &mut Scene, place: usize, (x, y): (f64, f64)) {
+    /// The sample in the legend, 22 pixels wide.
+    fn sample(&self, scene: &mut Scene, index: usize, (x, y): (f64, f64)) {
         if self.mark != Mark::Points {
-            scene.line(vec![(x, y), (x + 22.0, y)], self.stroke(place));
+            scene.line(vec![(x, y), (x + 22.0, y)], self.stroke(index));
         }
         if self.mark != Mark::Line {
-            scene.disc((x + 11.0, y), self.radius(), self.ink(place));
+            scene.disc((x + 11.0, y), self.radius(), self.ink(index));
         }
     }
 }
@@ -525,8 +525,8 @@ mod tests {
         }
         chart = chart.series(Series::line("without points", []));
         let (entries, lines) = chart.entries();
-        let places: Vec<usize> = entries.iter().map(|(i, _)| *i).collect();
-        assert_eq!(places, [0, 3, 4]);
+        let indices: Vec<usize> = entries.iter().map(|(i, _)| *i).collect();
+        assert_eq!(indices, [0, 3, 4]);
         assert_eq!(lines, [vec![0], vec![1], vec![2]]);
         assert_eq!(chart.without_legend().size(), (300.0, 200.0));
     }

@@ -1,10 +1,10 @@
-//! Colours by what they stand for: each has one for paper and light screens and one for dark screens.
+//! Colours by their meaning: each has a value for paper and light screens and one for dark screens.
 
 use std::fmt::Write;
 
 use super::scene::Colour;
 
-/// What something is painted with.
+/// The colour of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tint {
     /// Text and axes.
@@ -17,7 +17,7 @@ pub(crate) enum Tint {
     Card,
     /// The series of this number; they repeat.
     Series(usize),
-    /// As it should be.
+    /// Satisfactory.
     Good,
     /// Usable with care.
     Fair,
@@ -28,19 +28,19 @@ pub(crate) enum Tint {
 }
 
 /// Name in the page's style sheet, colour on light ground, colour on dark ground.
-type Row = (&'static str, [u8; 3], [u8; 3]);
+type TintRow = (&'static str, [u8; 3], [u8; 3]);
 
-const INK: Row = ("ink", [0x22, 0x22, 0x22], [0xe6, 0xe9, 0xec]);
-const SOFT: Row = ("soft", [0x55, 0x55, 0x55], [0x9a, 0xa5, 0xb1]);
-const GRID: Row = ("grid", [0xe2, 0xe2, 0xe2], [0x2c, 0x34, 0x3d]);
-const CARD: Row = ("card", [0xff, 0xff, 0xff], [0x1a, 0x1f, 0x26]);
-const GOOD: Row = ("good", [0x1f, 0x6d, 0x47], [0x62, 0xc3, 0x93]);
-const FAIR: Row = ("fair", [0x8a, 0x5a, 0x00], [0xe0, 0xb2, 0x51]);
-const POOR: Row = ("poor", [0xa8, 0x2f, 0x27], [0xf0, 0x85, 0x7b]);
+const INK: TintRow = ("ink", [0x22, 0x22, 0x22], [0xe6, 0xe9, 0xec]);
+const SOFT: TintRow = ("soft", [0x55, 0x55, 0x55], [0x9a, 0xa5, 0xb1]);
+const GRID: TintRow = ("grid", [0xe2, 0xe2, 0xe2], [0x2c, 0x34, 0x3d]);
+const CARD: TintRow = ("card", [0xff, 0xff, 0xff], [0x1a, 0x1f, 0x26]);
+const GOOD: TintRow = ("good", [0x1f, 0x6d, 0x47], [0x62, 0xc3, 0x93]);
+const FAIR: TintRow = ("fair", [0x8a, 0x5a, 0x00], [0xe0, 0xb2, 0x51]);
+const POOR: TintRow = ("poor", [0xa8, 0x2f, 0x27], [0xf0, 0x85, 0x7b]);
 
 /// Colours that people with any colour vision tell apart (Okabe and Ito 2008, with dark grey and brown for yellow and
 /// black).
-const SERIES: [Row; 8] = [
+const SERIES: [TintRow; 8] = [
     ("s0", [0x00, 0x72, 0xb2], [0x6e, 0xa8, 0xe6]),
     ("s1", [0xd5, 0x5e, 0x00], [0xf0, 0x98, 0x5a]),
     ("s2", [0x00, 0x9e, 0x73], [0x5f, 0xc5, 0x9b]),
@@ -52,7 +52,7 @@ const SERIES: [Row; 8] = [
 ];
 
 impl Tint {
-    fn row(self) -> Option<&'static Row> {
+    fn row(self) -> Option<&'static TintRow> {
         Some(match self {
             Self::Ink => &INK,
             Self::Soft => &SOFT,
@@ -66,7 +66,7 @@ impl Tint {
         })
     }
 
-    /// The tint so that what is below shines through: 1 is opaque.
+    /// The tint with transparency: 1 is opaque.
     pub fn faint(self, opacity: f64) -> Colour {
         Colour::from(self).with_opacity(opacity)
     }
@@ -79,12 +79,12 @@ impl Tint {
         }
     }
 
-    /// As SVG writes it in a file.
+    /// As SVG in a file.
     pub fn hex(self) -> String {
         hex(self.rgb())
     }
 
-    /// As a page writes it, whose style sheet knows the ground.
+    /// As in a page, whose style sheet knows the background.
     pub fn css(self) -> String {
         match self.row() {
             Some((name, ..)) => format!("var(--{name})"),
@@ -100,7 +100,7 @@ pub(crate) fn properties() -> [String; 2] {
             .into_iter()
             .chain(SERIES)
     };
-    let list = |colour: fn(&Row) -> [u8; 3]| {
+    let list = |colour: fn(&TintRow) -> [u8; 3]| {
         rows().fold(String::new(), |mut text, row| {
             // Writing to a string cannot fail.
             let _ = write!(text, "--{}:{};", row.0, hex(colour(&row)));
@@ -129,14 +129,14 @@ const VIRIDIS: [[u8; 3]; 11] = [
     [253, 231, 37],
 ];
 
-/// The colour of a share between 0 and 1; what is outside takes that of the nearer end, NaN is grey.
+/// The colour of a share between 0 and 1; values outside take that of the nearer end, NaN is grey.
 pub(super) fn of_share(share: f64) -> [u8; 3] {
     if share.is_nan() {
         return [0xbb, 0xbb, 0xbb];
     }
-    let place = share.clamp(0.0, 1.0) * (VIRIDIS.len() - 1) as f64;
-    let below = (place.floor() as usize).min(VIRIDIS.len() - 2);
-    let part = place - below as f64;
+    let position = share.clamp(0.0, 1.0) * (VIRIDIS.len() - 1) as f64;
+    let below = (position.floor() as usize).min(VIRIDIS.len() - 2);
+    let part = position - below as f64;
     std::array::from_fn(|i| {
         let (a, b) = (
             f64::from(VIRIDIS[below][i]),

@@ -15,7 +15,7 @@ const RIGHT: f64 = 78.0;
 const BAR: f64 = 12.0;
 const BAR_GAP: f64 = 10.0;
 
-/// A function of two variables on a regular grid: colours, and contours where asked for.
+/// A function of two variables on a regular grid: colours, and contours if requested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeatMap {
     title: String,
@@ -30,10 +30,10 @@ pub struct HeatMap {
 }
 
 impl HeatMap {
-    /// A map of `values`, row by row with `columns` in each; the first row is at the *lower* end of the
-    /// vertical axis, so that `values[i * columns + j]` belongs to the i-th y and the j-th x. The cells of the
-    /// grid divide the ranges evenly: on a logarithmic axis the grid is even in the logarithm.
-    /// What is not finite is grey; an incomplete last row is left out.
+    /// A map of `values`, row by row with `columns` in each; the first row is at the *lower* end of the vertical axis,
+    /// so that `values[i * columns + j]` belongs to the i-th y and the j-th x. The cells of the grid divide the ranges
+    /// evenly: on a logarithmic axis the grid is even in the logarithm. Non-finite values are grey; an incomplete last
+    /// row is omitted.
     pub fn new(
         title: impl Into<String>,
         x: (f64, f64),
@@ -74,7 +74,7 @@ impl HeatMap {
         }
     }
 
-    /// The scale of colours: its label, its range where it is not that of the values, its logarithm.
+    /// The scale of colours: its label, its range if it is not that of the values, and whether it is logarithmic.
     pub fn value(self, axis: Axis) -> Self {
         Self {
             value: axis,
@@ -167,7 +167,7 @@ impl HeatMap {
         );
     }
 
-    /// One pixel a cell, the last row on top.
+    /// One pixel per cell, the last row on top.
     fn picture(&self, share: impl Fn(f64) -> f64) -> Option<Image> {
         let rows = self.values.chunks(self.columns).rev();
         let pixels = rows.flatten().map(|v| colour::of_share(share(*v)));
@@ -176,7 +176,7 @@ impl HeatMap {
 
     fn draw_contours(&self, scene: &mut Scene, x: (f64, f64), y: (f64, f64)) {
         let (columns, rows) = (self.columns as f64, self.rows() as f64);
-        // Pixels of a place in units of cells, whose centres stand at halves.
+        // Pixels of a position in units of cells, whose centres stand at halves.
         let pixel = |(j, i): (f64, f64)| {
             (
                 x.0 + (j + 0.5) / columns * (x.1 - x.0),
@@ -192,12 +192,12 @@ impl HeatMap {
     }
 }
 
-/// A place on the grid: column and row, as fractions.
-type Place = (f64, f64);
+/// A point on the grid: column and row, as fractions.
+type GridPoint = (f64, f64);
 
-/// Marching squares: the pieces of the contour at `level`, as places on the grid. Cells with a corner that is
-/// not finite have none; where two corners lie across from each other the mean decides which are joined.
-fn segments(values: &[f64], columns: usize, level: f64) -> Vec<(Place, Place)> {
+/// Marching squares: the pieces of the contour at `level`, as grid points on the grid. Cells with a non-finite corner
+/// have none; if opposite corners are on the same side, the mean decides which are joined.
+fn segments(values: &[f64], columns: usize, level: f64) -> Vec<(GridPoint, GridPoint)> {
     let rows = values.len() / columns;
     let mut found = Vec::new();
     for i in 1..rows {
@@ -209,14 +209,14 @@ fn segments(values: &[f64], columns: usize, level: f64) -> Vec<(Place, Place)> {
                 continue;
             }
             let (x, y) = ((j - 1) as f64, (i - 1) as f64);
-            let places = [(x, y), (x + 1.0, y), (x + 1.0, y + 1.0), (x, y + 1.0)];
+            let grid_points = [(x, y), (x + 1.0, y), (x + 1.0, y + 1.0), (x, y + 1.0)];
             let above = corners.map(|v| v >= level);
-            let crossings: Vec<Place> = (0..4)
+            let crossings: Vec<GridPoint> = (0..4)
                 .filter(|k| above[*k] != above[(*k + 1) % 4])
                 .map(|k| {
                     let (a, b) = (corners[k], corners[(k + 1) % 4]);
                     let t = (level - a) / (b - a);
-                    let ((ax, ay), (bx, by)) = (places[k], places[(k + 1) % 4]);
+                    let ((ax, ay), (bx, by)) = (grid_points[k], grid_points[(k + 1) % 4]);
                     (ax + t * (bx - ax), ay + t * (by - ay))
                 })
                 .collect();

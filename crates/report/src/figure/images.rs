@@ -7,7 +7,7 @@ use super::scene::{Anchor, Scene, Stroke, within};
 /// Width of the line around an image.
 const FRAME: f64 = 1.0;
 
-/// Most pixels of an image.
+/// Largest number of pixels of an image.
 const LARGEST: usize = 1 << 24;
 
 /// A grey or colour image.
@@ -24,7 +24,7 @@ impl Image {
         (fits && (1..=LARGEST).contains(&pixels.len())).then_some(Self { width, pixels })
     }
 
-    /// Shades between 0 (black) and 1 (white), row by row from above; what is outside is cut off, NaN is black.
+    /// Shades between 0 (black) and 1 (white), row by row from above; values outside are clipped, NaN is black.
     pub fn grey(
         width: usize,
         height: usize,
@@ -59,7 +59,7 @@ impl Image {
         &self.pixels
     }
 
-    /// The bytes of a PNG file, one pixel a pixel.
+    /// The bytes of a PNG file, one pixel per pixel.
     pub fn to_png(&self) -> Vec<u8> {
         raster::encode_image(self)
     }

@@ -1,9 +1,8 @@
 //! Figures as SVG and as PNG: charts, heat maps with contours, and grids of images.
 //!
-//! A [`Figure`] is a title and panels, which stand in a grid. Both outputs are drawn from one list of
-//! shapes, so that they show the same; text in the PNG is drawn with an embedded subset of DejaVu Sans.
-//! Nothing that is given can make the drawing fail: what is not finite, or not positive on a logarithmic
-//! axis, is left out.
+//! A [`Figure`] has a title and a grid of panels. Both outputs are drawn from one list of shapes, so that they show the
+//! same; text in the PNG is drawn with an embedded subset of DejaVu Sans. No input makes the drawing fail: non-finite
+//! values, and non-positive ones on a logarithmic axis, are omitted.
 //!
 //! ```
 //! use jensen_report::figure::{Axis, Chart, Figure, Series};
@@ -135,7 +134,7 @@ impl Figure {
         self
     }
 
-    /// Sets the number of panels in a row; without it, as near to a square as their number allows, at most three.
+    /// Sets the number of panels in a row; by default it is as near to a square as possible, at most three.
     pub fn columns(self, columns: usize) -> Self {
         Self {
             columns: Some(columns.max(1)),

@@ -13,7 +13,7 @@ use super::scene::{Anchor, Colour, DASH, Scene, Shape, Stroke, font, glyph, text
 /// Pixels of the PNG for one of the scene.
 const ZOOM: f32 = 2.0;
 
-/// Most pixels along a side: larger scenes are drawn smaller.
+/// Largest number of pixels along a side: larger scenes are scaled down.
 const LARGEST: f64 = 12_000.0;
 
 /// The bytes of the file.
@@ -35,7 +35,7 @@ fn encode(map: &Pixmap) -> Vec<u8> {
         .expect("memory takes what is written to it")
 }
 
-/// An image in its own size: eight bits a pixel where all of it is grey, and no transparency.
+/// An image in its own size: eight bits per pixel where all of it is grey, and no transparency.
 pub(super) fn encode_image(image: &Image) -> Vec<u8> {
     let grey = image.pixels().iter().all(|[r, g, b]| r == g && g == b);
     let mut bytes = Vec::new();
@@ -93,7 +93,7 @@ fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
                 Anchor::Middle => -width / 2.0,
                 Anchor::End => -width,
             };
-            let place = transform
+            let transform = transform
                 .pre_translate(at.0 as f32, at.1 as f32)
                 .pre_concat(Transform::from_rotate(if *upward { -90.0 } else { 0.0 }))
                 .pre_translate(shift as f32, 0.0);
@@ -102,7 +102,7 @@ fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
                     &path,
                     &paint((*tint).into()),
                     FillRule::Winding,
-                    place,
+                    transform,
                     None,
                 );
             }
@@ -114,7 +114,7 @@ fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
             image,
         } => {
             let picture = pixmap(image);
-            let place = transform
+            let transform = transform
                 .pre_translate(corner.0 as f32, corner.1 as f32)
                 .pre_scale(
                     (*width / f64::from(picture.width())) as f32,
@@ -124,12 +124,12 @@ fn draw(map: &mut Pixmap, shape: &Shape, transform: Transform) {
                 quality: FilterQuality::Nearest,
                 ..PixmapPaint::default()
             };
-            map.draw_pixmap(0, 0, picture.as_ref(), &paint, place, None);
+            map.draw_pixmap(0, 0, picture.as_ref(), &paint, transform, None);
         }
     }
 }
 
-/// A path through finite points; none through fewer than two.
+/// A path through finite points; `None` with fewer than two.
 fn outline(points: &[(f64, f64)], close: bool) -> Option<Path> {
     let mut path = PathBuilder::new();
     let mut finite = points
@@ -203,7 +203,7 @@ fn letters(text: &str, size: f64) -> Option<Path> {
     pen.path.finish()
 }
 
-/// Turns outlines of a font, whose y grows upwards, into those of a scene.
+/// Converts outlines of a font, whose y grows upwards, to those of a scene.
 struct Letters {
     path: PathBuilder,
     scale: f64,

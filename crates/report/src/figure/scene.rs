@@ -25,7 +25,7 @@ impl From<Tint> for Colour {
     }
 }
 
-/// Which point of a text stands at its position.
+/// The anchor point of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -58,7 +58,7 @@ impl Stroke {
     }
 }
 
-/// A size kept within bounds; NaN is the least.
+/// A size limited to bounds; NaN is the least.
 pub(crate) fn within(size: f64, least: f64, most: f64) -> f64 {
     if size.is_nan() {
         least
@@ -77,7 +77,7 @@ pub(crate) enum Shape {
     Area {
         points: Vec<(f64, f64)>,
         colour: Colour,
-        /// What a page says of it under the pointer.
+        /// The page's tooltip for it.
         tip: String,
     },
     Disc {
@@ -136,11 +136,11 @@ impl Scene {
     }
 
     pub fn rectangle(&mut self, corner: (f64, f64), size: (f64, f64), colour: impl Into<Colour>) {
-        self.told_rectangle(corner, size, colour, "");
+        self.titled_rectangle(corner, size, colour, "");
     }
 
     /// A rectangle that tells something on a page.
-    pub fn told_rectangle(
+    pub fn titled_rectangle(
         &mut self,
         (x, y): (f64, f64),
         (w, h): (f64, f64),
@@ -210,7 +210,7 @@ pub(crate) fn font() -> &'static ttf_parser::Face<'static> {
     FACE.get_or_init(|| ttf_parser::Face::parse(FONT, 0).expect("the embedded font is a font"))
 }
 
-/// The glyph of a character, that of an unknown one where the font has none, and its advance in ems.
+/// The glyph of a character, or that of an unknown one, and its advance in ems.
 pub(crate) fn glyph(c: char) -> (ttf_parser::GlyphId, f64) {
     let font = font();
     let id = font

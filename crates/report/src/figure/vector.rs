@@ -6,7 +6,7 @@ use super::colour::Tint;
 use super::scene::{Anchor, Colour, DASH, Scene, Shape};
 use crate::text;
 
-/// The text of a file; `label` tells what it shows to those who cannot see it.
+/// The text of a file; `label` describes it for readers who cannot see it.
 pub(super) fn file(scene: &Scene, label: &str) -> String {
     let mut out = String::from(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" ",

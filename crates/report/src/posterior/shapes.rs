@@ -1,4 +1,4 @@
-//! Pictures of parameters that are no charts: forests, densities, the triangle of correlations.
+//! Pictures of parameters that are not charts: forests, densities, the triangle of correlations.
 
 use jensen_math::order::quantile;
 
@@ -44,7 +44,7 @@ pub(super) fn forest(rows: &[&Parameter]) -> Scene {
             let [low, middle, high] = [p.q05, p.q50, p.q95].map(|q| text::fixed(q, decimals));
             let tip = format!("{}: median {middle}, 90 % between {low} and {high}", p.name);
             let row = ((0.0, top + pitch * i as f64), (width, pitch));
-            scene.told_rectangle(row.0, row.1, Tint::Ink.faint(0.0), &tip);
+            scene.titled_rectangle(row.0, row.1, Tint::Ink.faint(0.0), &tip);
         }
     }
     scene
@@ -70,7 +70,7 @@ pub(super) fn marginal(marginal: &Marginal) -> Scene {
             "{}: median {middle}, 90 % between {low} and {high}",
             marginal.name
         );
-        scene.told_rectangle((0.0, 0.0), (width, height), Tint::Ink.faint(0.0), &tip);
+        scene.titled_rectangle((0.0, 0.0), (width, height), Tint::Ink.faint(0.0), &tip);
     }
     scene
 }
@@ -99,7 +99,7 @@ pub(super) fn sparkline(draws: &[f64]) -> Scene {
     scene
 }
 
-/// Where a density stands, and whether it has an axis.
+/// The position of a density, and whether it has an axis.
 struct Frame {
     left: f64,
     right: f64,
@@ -142,9 +142,9 @@ fn draw_density(scene: &mut Scene, draws: &[f64], frame: &Frame) {
     let bottom = frame.bottom;
     let y = heights(&curve, frame);
     let x = Axis::default().scale([from, to].into_iter(), frame.left, frame.right, 0.0);
-    let place = |(value, height): &(f64, f64)| (x.at(*value), y(*height));
+    let point = |(value, height): &(f64, f64)| (x.at(*value), y(*height));
     let inner = curve.iter().filter(|(v, _)| (q05..=q95).contains(v));
-    let mut area: Vec<(f64, f64)> = inner.map(place).collect();
+    let mut area: Vec<(f64, f64)> = inner.map(point).collect();
     if let (Some(first), Some(last)) = (area.first().copied(), area.last().copied()) {
         area.extend([(last.0, bottom), (first.0, bottom)]);
         scene.area(area, Tint::Series(0).faint(0.14));
@@ -159,7 +159,7 @@ fn draw_density(scene: &mut Scene, draws: &[f64], frame: &Frame) {
         let median = vec![(x.at(middle), bottom), (x.at(middle), y(height))];
         scene.line(median, Stroke::solid(Tint::Series(0).faint(0.8), 1.2));
     }
-    let line = curve.iter().map(place).collect();
+    let line = curve.iter().map(point).collect();
     scene.line(line, Stroke::solid(Tint::Series(0), 1.4));
 }
 
@@ -204,11 +204,11 @@ pub(super) fn correlations(names: &[&str], correlations: &[Vec<Option<f64>>]) ->
             let x = left + cell * j as f64;
             let value = r.map_or("none".to_string(), |r| text::fixed(r, 2));
             let tip = format!("{} and {}: {value}", names[i], names[j]);
-            scene.told_rectangle((x, y), (side, side), Tint::Grid, &tip);
+            scene.titled_rectangle((x, y), (side, side), Tint::Grid, &tip);
             let Some(r) = r else { continue };
             // So faint that ink can be read on it, on light and on dark ground.
             let colour = Tint::Series(usize::from(*r < 0.0)).faint(0.44 * r.abs());
-            scene.told_rectangle((x, y), (side, side), colour, &tip);
+            scene.titled_rectangle((x, y), (side, side), colour, &tip);
             if cell >= 24.0 {
                 let digits = usize::from(cell >= 34.0) + 1;
                 let at = (x + cell / 2.0 - 0.75, y + cell / 2.0 + 3.0);

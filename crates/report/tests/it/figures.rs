@@ -1,4 +1,4 @@
-//! Figures from any input: they are drawn, show what was given, and leave out what has no place.
+//! Figures from any input: they are drawn, show what was given, and leave out what has no position.
 
 use jensen_report::figure::{Axis, Chart, Figure, HeatMap, Image, ImageGrid, Series};
 use proptest::prelude::*;

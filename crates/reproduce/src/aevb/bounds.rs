@@ -1,4 +1,4 @@
-//! Figure 2: the lower bound against samples seen, for several latent dimensions.
+//! Figure 2: the lower bound against samples, for several latent dimensions.
 
 use std::collections::BTreeMap;
 
@@ -16,19 +16,19 @@ use crate::results::{Ours, What};
 pub struct Extent {
     /// Latent dimensions, a panel each.
     pub latents: &'static [usize],
-    /// Samples seen at which the bound becomes a row, the last of them the end.
+    /// Numbers of samples at which the bound becomes a row; the last one is the end.
     pub marks: &'static [f64],
-    /// How many of the marks every panel reaches before any goes on: auto-encoding variational Bayes, and wake-sleep.
+    /// Number of marks that every panel reaches before any continues: auto-encoding variational Bayes, and wake-sleep.
     stages: &'static [(usize, usize)],
     /// Minibatches between points of the curve.
     pub minibatches: u64,
     /// Step sizes of Adagrad to choose from.
     pub steps: &'static [f32],
-    /// Test images whose bound is estimated.
+    /// Number of test images for the bound.
     pub test: usize,
     /// Latent dimension that auto-encoding variational Bayes runs with several seeds, and how many.
     repeated: Option<(usize, u64)>,
-    /// Lower end of the vertical axis: what lies below is left out of the figure.
+    /// Lower end of the vertical axis: values below are omitted from the figure.
     range: (f64, f64),
 }
 
@@ -39,7 +39,7 @@ const STEPS: &[f32] = &[0.01, 0.02, 0.1];
 const PROBE: u64 = 2;
 
 impl Extent {
-    /// What is run of a set.
+    /// The runs of a set.
     pub fn of(set: Set, context: &Context<'_>) -> Self {
         let (quick, paper) = match set {
             Set::Digits => (
@@ -98,7 +98,7 @@ impl Extent {
         }
     }
 
-    /// Iterations until so many samples are seen.
+    /// Number of iterations until this number of samples.
     fn iterations(&self, samples: f64) -> u64 {
         (samples / (self.minibatches * BATCH as u64) as f64).round() as u64
     }
@@ -114,21 +114,21 @@ pub fn digits(context: &mut Context<'_>) -> Result<(), Failure> {
     panels(context, Set::Digits, "figure2-digits")
 }
 
-/// The curve of a run as far as it went.
+/// The curve of a run so far.
 #[derive(Serialize, Deserialize)]
 struct Leg {
     points: Vec<[f64; 3]>,
 }
 
-/// Every panel of a set; the figure is drawn anew after each.
+/// Every panel of a set; the figure is drawn again after each.
 fn panels(context: &mut Context<'_>, set: Set, figure: &str) -> Result<(), Failure> {
     let extent = Extent::of(set, context);
     let mut charts: BTreeMap<usize, Chart> = BTreeMap::new();
-    let places = extent
+    let columns = extent
         .stages
         .iter()
         .flat_map(|&stage| extent.latents.iter().map(move |&latent| (stage, latent)));
-    for ((reach, followed), latent) in places {
+    for ((reach, followed), latent) in columns {
         let end = extent.marks[followed - 1];
         let mut chart = Chart::new(format!("{}, {latent} latent values", set.name()))
             .x(Axis::new("samples seen").log())
@@ -245,10 +245,10 @@ fn key(set: Set, latent: usize, method: Method, seed: u64) -> String {
     }
 }
 
-/// A run of this figure to so many samples or further, with its weights.
+/// A run of this figure with at least this number of samples, and its weights.
 ///
 /// # Errors
-/// When data are missing, training diverges, or the user stops it.
+/// Fails if data are missing, training diverges, or the user stops it.
 pub fn trained(
     context: &mut Context<'_>,
     set: Set,

@@ -45,7 +45,7 @@ impl Set {
         }
     }
 
-    /// The paper's networks with so many latent values: 500 hidden units for digits, 200 for faces.
+    /// The paper's networks with this number of latent values: 500 hidden units for digits, 200 for faces.
     pub fn architecture(self, latent: usize) -> Architecture {
         let (width, height) = self.size();
         let (hidden, likelihood) = match self {
@@ -58,7 +58,7 @@ impl Set {
     /// Reads the images.
     ///
     /// # Errors
-    /// When they are not there, or are not of the right size.
+    /// The files are missing or of the wrong size.
     pub fn open(self, context: &Context<'_>) -> Result<Images, Failure> {
         let read = |path: &str| -> Result<Rows, Failure> {
             let rows = Rows::open(&context.data(path)?)?;

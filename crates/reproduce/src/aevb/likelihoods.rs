@@ -1,4 +1,4 @@
-//! Figure 3: the marginal likelihood against samples seen, for few and many training images.
+//! Figure 3: the marginal likelihood against samples, for few and many training images.
 
 use jensen::math::simd::Simd;
 use jensen::report::figure::{Axis, Chart, Figure, Series};
@@ -18,7 +18,7 @@ const HIDDEN: usize = 100;
 /// Minibatches of an iteration.
 const MINIBATCHES: u64 = 50;
 
-/// Samples seen, marginal likelihood of training and of test images with their standard errors.
+/// Number of samples, marginal likelihood of training and of test images with their standard errors.
 type Score = [f64; 5];
 
 /// Both panels.
@@ -116,10 +116,10 @@ fn score(
     let trail = job.train(context, iterations.round() as u64, true)?;
     let seen = trail.curve.last().map_or(samples, |point| point[0]);
     let mut values = [seen, 0.0, 0.0, 0.0, 0.0];
-    for (place, records) in [(1, views.train(scored)), (3, views.test(scored))] {
+    for (position, records) in [(1, views.train(scored)), (3, views.test(scored))] {
         let (value, error) = estimate(&architecture, &trail.tensors, &records)?;
-        values[place] = value;
-        values[place + 1] = error;
+        values[position] = value;
+        values[position + 1] = error;
     }
     Ok(values)
 }

@@ -53,9 +53,9 @@ pub struct Job<'a> {
     pub method: Method,
     /// The networks.
     pub architecture: Architecture,
-    /// What it learns from.
+    /// The training data.
     pub train: &'a dyn Records,
-    /// What it is tested on along the way, if it is.
+    /// The test data during training, if any.
     pub test: Option<&'a dyn Records>,
     /// A digest of both.
     pub digest: String,
@@ -69,12 +69,12 @@ pub struct Job<'a> {
     pub seed: u64,
 }
 
-/// What a run left: the curve (samples seen, value on the minibatches, value on the test records) and the weights, the
-/// decoder's alone for [`Method::Mcem`].
+/// The result of a run: the curve (number of samples, value on the minibatches, value on the test records) and the
+/// weights, only the decoder's for [`Method::Mcem`].
 pub struct Trail {
     /// The curve.
     pub curve: Vec<[f64; 3]>,
-    /// The weights: the best on the test records where there are any, otherwise the last.
+    /// The weights: the best on the test records if there are any, otherwise the last.
     pub tensors: Vec<Tensor>,
 }
 
@@ -90,11 +90,11 @@ impl Job<'_> {
         }
     }
 
-    /// Trains for `iterations` iterations in all, going on from what an earlier call left. What an earlier call took
-    /// further is taken as it is unless `exact` is asked for; then training starts anew.
+    /// Trains for `iterations` iterations in total, continuing an earlier call. A longer earlier call is reused unless
+    /// `exact` is set; then training starts again.
     ///
     /// # Errors
-    /// When training diverges, the user stops it, or a file cannot be written.
+    /// Fails if training diverges, the user stops it, or a file cannot be written.
     pub fn train(
         &self,
         context: &mut Context<'_>,
@@ -238,7 +238,7 @@ impl<S: Snapshot> Snapshot for TracedState<S> {
 /// chooses it.
 ///
 /// # Errors
-/// Those of [`Job::train`], except divergence, which rules a step size out.
+/// The errors of [`Job::train`], except divergence, which excludes a step size.
 pub fn choose_step(
     context: &mut Context<'_>,
     job: &Job<'_>,

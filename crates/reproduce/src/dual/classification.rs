@@ -1,7 +1,7 @@
 //! Classification: Gaussian processes, logistic regression, grids of hyperparameters.
 
 use jensen::data::{Cells, Column, Table};
-use jensen::latent::{Request, Solver, Stored, TableModel, outcome, posterior_at};
+use jensen::latent::{LatentSpec, Solver, Stored, TableModel, outcome, posterior_at};
 use jensen::report::figure::{Axis, Figure, HeatMap, Series};
 
 use super::plain::split;
@@ -45,7 +45,7 @@ const GP_SOLVERS: [Solver; 4] = [
     Solver::Opper,
     Solver::Coordinate,
 ];
-/// Those that serve every design.
+/// The solvers that support every design.
 pub(super) const SOLVERS: [Solver; 3] = [Solver::Dual, Solver::Primal, Solver::Opper];
 
 pub(super) fn gp(context: &mut Context<'_>) -> Result<(), Failure> {
@@ -75,7 +75,7 @@ pub(super) fn gp(context: &mut Context<'_>) -> Result<(), Failure> {
                 "USPS 3 and 5, exact"
             },
             table: case.table.clone(),
-            request: Request {
+            request: LatentSpec {
                 bound: Some("exact".to_owned()),
                 ..case.request.clone()
             },
@@ -118,7 +118,7 @@ fn standardised(table: &Table, response: usize, positive: &str) -> Result<Table,
     numbers(table.source(), columns)
 }
 
-/// A prior of fixed effects of all columns but the last.
+/// A prior of fixed effects of all columns except the last.
 fn all_columns(table: &Table, variance: f64) -> String {
     let names: Vec<&str> = table.names();
     let inputs = names[..names.len() - 1].join(", ");
@@ -238,7 +238,7 @@ fn search(context: &mut Context<'_>, grid: &Grid, table: &Table) -> Result<[Heat
         }
         Ok(cells)
     })?;
-    let place = |at: usize| {
+    let label = |at: usize| {
         format!(
             "at lengthscale {:.2}, variance {:.1}",
             between(grid.lengthscales, at % steps),
@@ -253,7 +253,7 @@ fn search(context: &mut Context<'_>, grid: &Grid, table: &Table) -> Result<[Heat
     let (best, least) = (most(|c| c.0), most(|c| -c.1));
     let name = |what: &str| What::new(format!("{} grid: {what}", grid.name), "nats");
     context.row(name("largest bound"), |_| {
-        let note = format!("{}, {steps} × {steps} points", place(best));
+        let note = format!("{}, {steps} × {steps} points", label(best));
         Ok(Ours::value(cells[best].0).note(note))
     })?;
     context.row(name("held-out log loss there"), |_| {
@@ -261,7 +261,7 @@ fn search(context: &mut Context<'_>, grid: &Grid, table: &Table) -> Result<[Heat
         Ok(Ours::value(cells[best].1).note(note))
     })?;
     context.row(name("least held-out log loss"), |_| {
-        Ok(Ours::value(cells[least].1).note(place(least)))
+        Ok(Ours::value(cells[least].1).note(label(least)))
     })?;
     let map = |title: String, at: usize, pick: fn(&(f64, f64)) -> f64| {
         let spot = (

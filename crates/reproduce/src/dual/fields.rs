@@ -1,7 +1,7 @@
 //! Markov fields, Cox processes and stochastic volatility.
 
 use jensen::data::{Table, read_bytes};
-use jensen::latent::{Fit, Request, Settings, Solver, TableModel};
+use jensen::latent::{Fit, LatentSpec, Settings, Solver, TableModel};
 use jensen::report::figure::{Axis, Chart, Figure, HeatMap, Series};
 use jensen::run::{Budget, Control};
 
@@ -17,7 +17,7 @@ fn learnt_prior(context: &mut Context<'_>, case: &Case, free: &str) -> Result<Ve
     context.keep(
         &format!("{}/learnt", case.name.replace(' ', "-")),
         |context| {
-            let request = Request {
+            let request = LatentSpec {
                 prior: free.to_owned(),
                 ..case.request.clone()
             };
@@ -28,7 +28,7 @@ fn learnt_prior(context: &mut Context<'_>, case: &Case, free: &str) -> Result<Ve
     )
 }
 
-/// What makes the intrinsic fields proper for the comparison of solvers.
+/// The addition that makes the intrinsic fields proper for the comparison of solvers.
 const PROPER: f64 = 1e-3;
 
 pub(super) fn fields(context: &mut Context<'_>) -> Result<(), Failure> {
@@ -38,11 +38,11 @@ pub(super) fn fields(context: &mut Context<'_>) -> Result<(), Failure> {
     let germany = Table::read(&context.data("germany-oral-cancer/oral.txt")?)?;
     let scotland = scotland(context)?;
     let tokyo = Table::read(&context.data("tokyo-rainfall/tokyo.rainfall.data")?)?;
-    let poisson = |response: &str, exposure: &str| Request {
+    let poisson = |response: &str, exposure: &str| LatentSpec {
         exposure: Some(exposure.to_owned()),
         ..request("", "poisson", response)
     };
-    let binomial = Request {
+    let binomial = LatentSpec {
         trials: Some("V2".to_owned()),
         ..request("", "binomial", "V3")
     };
@@ -188,7 +188,7 @@ pub(super) fn lgcp(context: &mut Context<'_>) -> Result<(), Failure> {
         context,
         "Rainforest",
         table,
-        Request {
+        LatentSpec {
             exposure: Some("area".to_owned()),
             ..request(
                 "fixed(altitude, gradient, variance=1000) + grid(rw2, 101, 201, precision~1)",

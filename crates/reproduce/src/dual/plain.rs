@@ -1,5 +1,5 @@
-//! The dual as the paper states it, by plain L-BFGS with dense algebra; and Jensen's solver on dense algebra, which tells what of a
-//! speed-up is method and what is algebra.
+//! The paper's dual by plain L-BFGS with dense algebra; and Jensen's solver on dense algebra, which separates the
+//! speed-up of the method from that of the algebra.
 //!
 //! `D(α) = ½ αᵀΣ̃α − μ̃ᵀα − ½ log|I + ΛΣ̃| + Σ φ_n(α_n)`, `∇D = Σ̃α − μ̃ − ½ λ′∘diag S + φ′`, `S = Σ̃ − Σ̃Λ^½ B⁻¹ Λ^½Σ̃`,
 //! `B = I + Λ^½Σ̃Λ^½`. φ is the sites' only barrier: a step that leaves the domain is halved.
@@ -18,13 +18,13 @@ use crate::results::{Ours, What};
 /// Correction pairs, as the primal's.
 const MEMORY: usize = 10;
 
-/// Nats from the optimum at which a run counts as done, as in the other rows.
+/// Nats from the optimum at which a run is finished, as in the other rows.
 const DONE: f64 = 1e-4;
 
 /// Iterations after which a run ends.
 const MOST: u64 = 5_000;
 
-/// A site's curve: λ, λ′, φ, φ′ at α, or nothing outside the domain.
+/// A site's curve: λ, λ′, φ, φ′ at α, or `None` outside the domain.
 #[derive(Clone, Copy)]
 enum Curve {
     /// Tilted bound, y of n.
@@ -123,7 +123,7 @@ impl Dual {
         })
     }
 
-    /// D and its gradient; none outside the domain.
+    /// D and its gradient; `None` outside the domain.
     fn evaluate(&self, alpha: &[f64]) -> Option<(f64, Vec<f64>)> {
         let n = alpha.len();
         let at: Vec<[f64; 4]> = (self.curves.iter().zip(alpha))

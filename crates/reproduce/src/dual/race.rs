@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use jensen::data::{Adjacency, Cells, Column, Symmetric, Table};
 use jensen::latent::{
-    Covariance, Files, Fit, LatentModel, Learning, Learnt, Request, Settings, Solver, TableModel,
-    fit_table,
+    Covariance, Files, Fit, LatentModel, LatentSpec, Learning, Learnt, Settings, Solver,
+    TableModel, fit_table,
 };
 use jensen::report::figure::{Axis, Chart, Series};
 use jensen::run::{Budget, Control, Identity, Observer, Record};
@@ -37,14 +37,14 @@ impl Files for Folder {
 pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) table: Table,
-    pub(super) request: Request,
+    pub(super) request: LatentSpec,
     pub(super) files: Folder,
     /// Added to the diagonal of a sparse prior precision, which makes an intrinsic prior proper: solvers that work with
     /// covariances need that.
     pub(super) proper: f64,
 }
 
-/// What a solver did.
+/// The result of a solver.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Run {
     solver: String,
@@ -134,7 +134,7 @@ fn solve(
     solved_since(context, epoch, &model, solver, max_seconds)
 }
 
-/// The same of a model that is at hand.
+/// The same for an existing model.
 pub(super) fn solved(
     context: &Context<'_>,
     model: &LatentModel,
@@ -204,7 +204,7 @@ const REPEATS: usize = 10;
 /// Seconds after which a solver is not run again.
 const SHORT: f64 = 2.0;
 
-/// One solver on one case, kept for a resumed run.
+/// One solver on one case, stored for a resumed run.
 fn race(
     context: &mut Context<'_>,
     case: &Case,
@@ -254,7 +254,7 @@ fn race(
     })
 }
 
-/// What of a curve can be told apart on an axis of logarithms, its last point included.
+/// The points of a curve that can be distinguished on an axis of logarithms, its last point included.
 fn thinned(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut out: Vec<(f64, f64)> = Vec::new();
     for (i, point) in curve.iter().enumerate() {
@@ -338,16 +338,16 @@ pub(super) fn numbers(name: &str, columns: Vec<(String, Vec<f64>)>) -> Result<Ta
     Ok(Table::new(name, columns)?)
 }
 
-pub(super) fn request(prior: &str, likelihood: &str, response: &str) -> Request {
+pub(super) fn request(prior: &str, likelihood: &str, response: &str) -> LatentSpec {
     // As in the paper: data as they are, and of logistic likelihoods the bound that has a dual.
     let logistic = ["bernoulli", "binomial"].contains(&likelihood);
-    Request {
+    LatentSpec {
         prior: prior.to_owned(),
         likelihood: likelihood.to_owned(),
         response: Some(response.to_owned()),
         bound: logistic.then(|| "tilted".to_owned()),
         unscaled: true,
-        ..Request::default()
+        ..LatentSpec::default()
     }
 }
 
@@ -355,7 +355,7 @@ pub(super) fn case(
     context: &Context<'_>,
     name: &'static str,
     table: Table,
-    request: Request,
+    request: LatentSpec,
 ) -> Result<Case, Failure> {
     Ok(Case {
         name,

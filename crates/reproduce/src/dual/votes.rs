@@ -18,7 +18,7 @@ const HELD: usize = 10;
 
 /// A chamber's votes: 1 for yes, 0 for no, NaN where a member did not vote; the party of each member.
 struct Chamber {
-    /// What its rows begin with.
+    /// The beginning of its rows' names.
     name: &'static str,
     title: &'static str,
     figure: &'static str,

@@ -170,7 +170,7 @@ fn points(plan: &Plan) -> Vec<u64> {
     points
 }
 
-/// Runs a plan; `stopped` is asked now and then.
+/// Runs a plan; `stopped` is checked from time to time.
 pub(super) fn run(
     model: &RecordModel,
     plan: &Plan,

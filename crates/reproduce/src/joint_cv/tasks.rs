@@ -1,4 +1,4 @@
-//! The six tasks: data, models and what the paper prints of them.
+//! The six tasks: data, models and the paper's figures for them.
 
 use jensen::data::idx::read_idx;
 use jensen::data::table::{Table, read_bytes};
@@ -23,8 +23,8 @@ pub(super) struct Task {
     pub(super) single: bool,
     /// Reads its data.
     pub(super) load: fn(&Context<'_>) -> Result<RecordModel, Failure>,
-    /// Spread of the normal numbers at which a run starts. From standard normal ones the logarithms of
-    /// MovieLens's scales vary so much that its bound begins below −10¹⁴ nats.
+    /// Spread of the normal numbers at which a run starts. From standard normal starts, the logarithms of MovieLens's
+    /// scales vary so much that its bound begins below −10¹⁴ nats.
     pub(super) spread: f64,
     /// Epochs of a run, quick and as in the paper.
     pub(super) epochs: [u64; 2],
@@ -32,7 +32,7 @@ pub(super) struct Task {
     pub(super) seeds: u64,
     /// Table 1: total, subsampling and Monte-Carlo variance of the naive estimator.
     pub(super) variances: [f64; 3],
-    /// Table 3, where it is there.
+    /// Table 3, if present.
     pub(super) times: Option<Times>,
     /// Step sizes γ of SMISO (appendix D).
     pub(super) smiso: &'static [f64],
@@ -79,8 +79,8 @@ impl RecordModel {
     }
 }
 
-/// The step sizes of appendix D for SGD on the small tasks, and one between two of them that lie a factor of five
-/// apart: without it, what is best in hindsight turns on where an estimator's best step size falls.
+/// The step sizes of appendix D for SGD on the small tasks, and one between two of them that differ by a factor of
+/// five: without it, the best choice in hindsight depends on how close an estimator's best step size is to the grid.
 pub(super) const SGD_STEPS: [f64; 10] = [
     7.5e-3, 5e-3, 2.5e-3, 1e-3, 5e-4, 2.5e-4, 1e-4, 5e-5, 2.5e-5, 1e-5,
 ];

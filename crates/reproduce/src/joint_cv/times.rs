@@ -1,11 +1,13 @@
-//! Table 3: milliseconds an iteration.
+//! Table 3: milliseconds per iteration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jensen::blackbox::Family;
 use jensen::blackbox::family::MeanField;
-use jensen::blackbox::records::{Batches, Gradients, Minibatch, RecordEstimator, Request, Smiso};
+use jensen::blackbox::records::{
+    Batches, GradientRequest, Gradients, Minibatch, RecordEstimator, Smiso,
+};
 use jensen::density::{Lanes, RecordDensity};
 use jensen::run::Algorithm;
 
@@ -119,7 +121,7 @@ fn full<D: RecordDensity>(density: &D, estimator: RecordEstimator, spread: f64) 
     let mut noise = Vec::new();
     gradients.noise(1, 1, &mut noise);
     let mut out = vec![0.0; omega.len()];
-    let request = Request {
+    let request = GradientRequest {
         estimator,
         omega: &omega,
         noise: Lanes::new(&noise, omega.len() / 2, 1),

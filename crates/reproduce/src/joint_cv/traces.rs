@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, Scale, What};
 
-/// What is run on a task, in the order of legends.
+/// The runs on a task, in the order of legends.
 pub(super) fn methods(task: &Task, scale: Scale) -> Result<Vec<Method>, Failure> {
     let rule: Rule = if task.small { "sgd" } else { "adam" }
         .parse()
@@ -75,13 +75,13 @@ const DRAWS: [usize; 2] = [4, 8];
 /// How many times a bound is computed along a run.
 const POINTS: [u64; 2] = [10, 24];
 
-/// The same where it is cheap.
+/// The same if it is cheap.
 const POINTS_SMALL: [u64; 2] = [40, 80];
 
 /// The runs of a method with one step size.
 struct Curve {
     step: f64,
-    /// The mean over seeds of the bound at each point; `None` where a run had diverged.
+    /// The mean over seeds of the bound at each point; `None` if a run had diverged.
     mean: Vec<Option<f64>>,
     /// The last bound of each seed.
     ends: Vec<Option<f64>>,
@@ -157,7 +157,7 @@ fn seeds_of(method: &str, seeds: u64) -> u64 {
 struct Lineup {
     methods: Vec<(Method, Vec<f64>)>,
     seeds: u64,
-    /// The figure whose runs these are, by which they are kept.
+    /// The figure of these runs, which is the key of their storage.
     figure: &'static str,
 }
 
@@ -194,7 +194,7 @@ impl Lineup {
         })
     }
 
-    /// What Figure 6 sets beside it: the same estimators as in Figure 3, and SMISO, from one seed.
+    /// The comparison in Figure 6: the same estimators as in Figure 3, and SMISO, from one seed.
     fn adaptive(context: &Context<'_>, task: &Task) -> Result<Self, Failure> {
         let mut lineup = Self::best(context, task)?;
         lineup.seeds = 1;
@@ -270,13 +270,13 @@ fn runs_of(
     Ok(found)
 }
 
-/// Points of a curve; what diverged is left out.
+/// Points of a curve, without diverged ones.
 fn line<'c>(name: &str, x: impl Iterator<Item = f64> + 'c, y: &'c [Option<f64>]) -> Series {
     let points = x.zip(y).filter_map(|(x, y)| y.map(|y| (x, y)));
     Series::line(name, points.collect::<Vec<_>>())
 }
 
-/// The lowest bound that is shown: early ones are far away and would hide the rest.
+/// The lowest bound in the figure: early ones are far away and would hide the rest.
 fn lowest(all: &[(&'static str, Runs)]) -> Option<f64> {
     let (_, naive) = all.iter().find(|(name, _)| *name == "naive")?;
     let best = naive.best();

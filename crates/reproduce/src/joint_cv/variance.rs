@@ -1,10 +1,11 @@
-//! Table 1 and Figures 1 and 2: where the noise of gradients comes from.
+//! Table 1 and Figures 1 and 2: the sources of gradient noise.
 
 use std::sync::Arc;
 
 use jensen::blackbox::family::MeanField;
 use jensen::blackbox::records::{
-    Batches, EvaluationPoint, Gradients, RecordEstimator, Request, Table, Variances, variances,
+    Batches, EvaluationPoint, GradientRequest, Gradients, RecordEstimator, Table, Variances,
+    variances,
 };
 use jensen::blackbox::{Family, OptimiserState, Rule};
 use jensen::density::{Lanes, RecordDensity};
@@ -26,7 +27,7 @@ struct Point {
     iteration: u64,
     /// Total, subsampling, Monte Carlo.
     naive: [Figures; 3],
-    /// Estimators with a control variate, in the order asked for.
+    /// Estimators with a control variate, in the requested order.
     totals: Vec<Figures>,
 }
 
@@ -87,13 +88,13 @@ fn look<D: RecordDensity>(
         is.then_some(()).ok_or_else(|| Failure::Method(failure()))
     };
     for iteration in 1..=look.iterations {
-        let (_, k) = batches.place(iteration);
+        let (_, k) = batches.position(iteration);
         if k == 0 {
-            order = batches.order(batches.place(iteration).0);
+            order = batches.order(batches.position(iteration).0);
         }
         let complete = iteration >= batches.per_epoch() as u64;
         gradients.noise(look.seed, iteration, &mut noise);
-        let request = Request {
+        let request = GradientRequest {
             estimator: joint,
             omega: &omega,
             noise: Lanes::new(&noise, d, 1),
@@ -105,7 +106,7 @@ fn look<D: RecordDensity>(
         }
         if look.at.contains(&iteration) {
             let mut of = |estimator, table: &Table| {
-                let place = EvaluationPoint {
+                let point = EvaluationPoint {
                     omega: &omega,
                     table,
                     batches: &batches,
@@ -113,7 +114,7 @@ fn look<D: RecordDensity>(
                     iteration,
                     samples: look.samples,
                 };
-                variances(&mut gradients, estimator, &place)
+                variances(&mut gradients, estimator, &point)
             };
             let naive = parts(&of(RecordEstimator::Naive, &table));
             let totals = watched
@@ -136,7 +137,7 @@ fn look<D: RecordDensity>(
         gradients.visit(&request, &mut table, complete);
         for (estimator, own) in &mut watched {
             if estimator.remembers() && *estimator != joint {
-                let request = Request {
+                let request = GradientRequest {
                     estimator: *estimator,
                     ..request
                 };

@@ -39,7 +39,7 @@ const SPLIT: Purpose = Purpose::new("held-out faces");
 struct Course {
     /// The bound at T = 1, an entry a scored iteration.
     bounds: Vec<(f64, f64)>,
-    /// Held-out nats a point.
+    /// Held-out nats per point.
     heldout: Vec<(f64, f64)>,
     temperatures: Vec<(f64, f64)>,
     factors: Vec<f64>,
@@ -372,7 +372,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn images_are_told_apart() {
+    fn images_are_reported_apart() {
         let (truth, data) = toy_data(3, 1);
         assert_eq!((truth.len(), data.len()), (128, 48));
         assert_eq!(found(&truth, &truth), 8);

@@ -7,9 +7,9 @@
 //! | `normaliser` | log C(T) |
 //! | `factors` | Figures 3 and 4: factorial mixtures of small images and of faces |
 //!
-//! The paper prints curves and no numbers, so that no row has a figure of the paper beside ours. Its text leaves open the
-//! data of Figure 1, the eight hand-made images, and the number of factors for the faces: what is used here is said in
-//! the notes.
+//! The paper prints curves and no numbers, so that no row has a figure of the paper beside ours. Its text does not
+//! specify the data of Figure 1, the eight hand-made images, and the number of factors for the faces; the notes state
+//! our choices.
 
 mod factors;
 mod normaliser;

@@ -38,7 +38,7 @@ pub(super) struct Experiment {
     heldout: f64,
 }
 
-/// The paper has 640 000 abstracts, of which 99 000 are learned from here: its passes are 6.4 of these, step for step.
+/// The paper has 640 000 abstracts and this reproduction trains on 99 000: its passes are 6.4 of these, step for step.
 pub(super) const ARXIV: Experiment = Experiment {
     name: "arxiv",
     title: "arXiv abstracts",
@@ -58,7 +58,7 @@ const AP: Experiment = Experiment {
     heldout: 0.1,
 };
 
-/// What one run leaves.
+/// The result of one run.
 #[derive(Clone, Serialize, Deserialize)]
 struct Run {
     score: f64,
@@ -67,7 +67,7 @@ struct Run {
     /// The bound of the tempered model, where a global temperature is inferred.
     tempered: Option<f64>,
     tokens: f64,
-    /// (pass, nats a word).
+    /// (pass, nats per word).
     scores: Vec<(f64, f64)>,
     /// (pass, temperature).
     temperatures: Vec<(f64, f64)>,
@@ -79,7 +79,7 @@ pub fn arxiv(context: &mut Context<'_>) -> Result<(), Failure> {
     experiment(context, &ARXIV, &[path], SourceSettings::default())
 }
 
-/// Figure 2, news. The paper's third corpus is not at hand; this one is public.
+/// Figure 2, news. The paper's third corpus is not available; this one is public.
 pub fn ap(context: &mut Context<'_>) -> Result<(), Failure> {
     let path = context.data("ap/ap.dat.gz")?;
     let settings = SourceSettings {
@@ -145,7 +145,7 @@ fn policies(experiment: &Experiment, scale: Scale, per_pass: u64) -> Vec<(String
     policies
 }
 
-/// VT from either end, of which the better one is kept.
+/// VT from either end, with the better result kept.
 const WARM: &str = "VT, begun warm";
 const COLD: &str = "VT, begun cold";
 
@@ -227,27 +227,27 @@ fn experiment(
     context.figure(&format!("figure2-{}", experiment.name), &figure)
 }
 
-/// The corpus, built where it is not there yet.
+/// The corpus, built if necessary.
 pub(super) fn corpus(
     context: &mut Context<'_>,
     experiment: &Experiment,
     paths: &[PathBuf],
     settings: &SourceSettings,
 ) -> Result<Corpus, Failure> {
-    let place = context.scratch(&format!("{}.corpus", experiment.name))?;
-    if !Corpus::is_corpus(&place) {
+    let path = context.scratch(&format!("{}.corpus", experiment.name))?;
+    if !Corpus::is_corpus(&path) {
         context.say(format!("building the corpus of {}", experiment.title));
         let sources = Sources::new(paths, settings)?;
         let build_settings = BuildSettings {
             heldout: experiment.heldout,
             ..BuildSettings::new(&sources)
         };
-        build(&sources, &place, &build_settings, &mut |_| true)?;
+        build(&sources, &path, &build_settings, &mut |_| true)?;
     }
-    Ok(Corpus::open(&place)?)
+    Ok(Corpus::open(&path)?)
 }
 
-/// The rows of a policy's runs, and what they gain over the plain ones of the same seeds.
+/// The rows of a policy's runs, and their gains over the plain ones with the same seeds.
 fn rows(
     context: &mut Context<'_>,
     experiment: &Experiment,
@@ -295,7 +295,7 @@ fn rows(
     Ok(())
 }
 
-/// What the bounds of the tempered model at the two ends are told by.
+/// How figures name the bounds of the tempered model at the two ends.
 fn tempered_row(
     context: &mut Context<'_>,
     experiment: &Experiment,

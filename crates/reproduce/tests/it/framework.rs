@@ -75,7 +75,7 @@ fn setup<'a>(out: &Path) -> Setup<'a> {
 }
 
 fn summary(results: &Results) -> Vec<(String, Option<f64>, String)> {
-    let row = |r: &jensen_reproduce::Row| (r.what.clone(), r.ours, r.note.clone());
+    let row = |r: &jensen_reproduce::ResultRow| (r.what.clone(), r.ours, r.note.clone());
     results.rows.iter().map(row).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Calls: which function, which signature, and whether it may be called here.
+//! Calls: the choice of function and signature, and whether the call is allowed in its context.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::source::Span;
 use crate::spelling;
 use crate::syntax::ast;
 
-/// Signatures shown for a call that matches none.
+/// Number of signatures shown for a call that matches none.
 const SHOWN: usize = 5;
 
 /// A function that could be meant.
@@ -31,7 +31,7 @@ enum Resolution {
     None,
 }
 
-/// How a call by name is to be read: `foo_lupdf` is `foo_lpdf` without its constants.
+/// The reading of a call by name: `foo_lupdf` is `foo_lpdf` without its constants.
 fn normalised(name: &str) -> Option<String> {
     let stem = |suffix| name.strip_suffix(suffix);
     stem("_lupdf")
@@ -71,8 +71,8 @@ fn resolve(candidates: &[Candidate], args: &[(Type, Level)]) -> Resolution {
     }
 }
 
-/// The level that counts of the last argument. Settings of Laplace's approximation are data, but for where its search begins,
-/// which stands first in the same tuple.
+/// The level of the last argument. Settings of Laplace's approximation are data, except the start of the search, which
+/// is first in the same tuple.
 fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     match &arg.kind {
         ExprKind::TupleLit(parts)
@@ -85,8 +85,8 @@ fn level_of_settings(id: BuiltinId, arg: &Expr) -> Level {
     }
 }
 
-/// The level that counts of further arguments of a function that stand behind it as a tuple: that of those which it takes as
-/// data, where they are written one by one.
+/// The level of further arguments that a function takes as a tuple: that of those that it takes as data when they are
+/// written separately.
 fn level_of_rest(function: &FunctionType, arg: &Expr) -> Level {
     let ExprKind::TupleLit(parts) = &arg.kind else {
         return arg.level;
@@ -115,7 +115,7 @@ fn cost(ty: &FunctionType, args: &[(Type, Level)]) -> Option<u32> {
     Some(sum)
 }
 
-/// What is wrong with a call of this signature. Behind `~` the first argument is the variate, which stands in front.
+/// The error of a call of this signature. Behind `~` the variate is the first argument, written in front.
 fn mismatch(ty: &FunctionType, args: &[(Type, Level)], behind_tilde: bool) -> String {
     let before = usize::from(behind_tilde);
     if ty.params.len() != args.len() {
@@ -125,25 +125,25 @@ fn mismatch(ty: &FunctionType, args: &[(Type, Level)], behind_tilde: bool) -> St
             args.len().saturating_sub(before)
         );
     }
-    let place = |at: usize| match at < before {
+    let position = |at: usize| match at < before {
         true => "the variate".to_owned(),
         false => format!("argument {}", at + 1 - before),
     };
     for (at, (param, (arg, level))) in ty.params.iter().zip(args).enumerate() {
         if types::promotion_cost(arg, &param.ty).is_none() {
-            return format!("{} must be {}, found {arg}", place(at), param.ty);
+            return format!("{} must be {}, found {arg}", position(at), param.ty);
         }
         if param.level == Level::Data && *level == Level::Param && !param.ty.is_discrete() {
             return format!(
                 "{} must be data, but it may depend on parameters",
-                place(at)
+                position(at)
             );
         }
     }
     String::new()
 }
 
-/// A signature as it is called: behind `~` with the variate in front.
+/// A signature as it is called; behind `~` the variate is in front.
 fn called(name: &str, ty: &FunctionType, behind_tilde: bool) -> String {
     let Some((variate, rest)) = ty.params.split_first().filter(|_| behind_tilde) else {
         return format!("{name}{ty}");
@@ -152,7 +152,7 @@ fn called(name: &str, ty: &FunctionType, behind_tilde: bool) -> String {
     format!("{} ~ {name}({})", variate.ty, rest.join(", "))
 }
 
-/// Advice about a variate that is to be whole, and is not.
+/// Advice about a variate that must be integer.
 fn counts_advice(candidates: &[Candidate], args: &[(Type, Level)]) -> Option<String> {
     let (found, _) = args.first()?;
     let whole = |c: &Candidate| c.ty.params.first().is_some_and(|p| p.ty.is_discrete());
@@ -267,7 +267,7 @@ impl Checker {
             .collect()
     }
 
-    /// The best candidate, or a report that says why there is none.
+    /// The best candidate, or a report of the reason why there is none.
     pub(super) fn choose(
         &mut self,
         name: &str,
@@ -344,7 +344,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// Whether a function of this name may be called where we are.
+    /// Whether a function of this name may be called in the present context.
     pub(super) fn may_call(&mut self, name: &str, unnormalised: bool, span: Span) -> Checking<()> {
         let kind = self.context.function.as_ref().map(|(kind, _)| *kind);
         if unnormalised {
@@ -609,7 +609,7 @@ fn is_function(ty: &Type) -> bool {
     matches!(ty, Type::Function(_))
 }
 
-/// Whether a function can stand where one of type `want` is asked for.
+/// Whether a function can be passed for an argument of type `want`.
 fn accepts(have: &FunctionType, want: &FunctionType) -> bool {
     have.result == want.result
         && have.params.len() == want.params.len()
@@ -620,7 +620,7 @@ fn accepts(have: &FunctionType, want: &FunctionType) -> bool {
         })
 }
 
-/// Every way to take one of each list.
+/// All combinations of one element per list.
 fn combinations(passed: &[(bool, Vec<Candidate>, Span)]) -> Vec<Vec<Candidate>> {
     let mut out: Vec<Vec<Candidate>> = vec![Vec::new()];
     for (_, candidates, _) in passed {
@@ -639,7 +639,7 @@ fn combinations(passed: &[(bool, Vec<Candidate>, Span)]) -> Vec<Vec<Candidate>> 
     out
 }
 
-/// The report of a call that fits no signature, with the closest ones.
+/// The report of a call that matches no signature, with the closest ones.
 pub(super) fn no_match(
     name: &str,
     candidates: &[Candidate],
@@ -687,7 +687,7 @@ pub(super) fn no_match(
     diagnostic
 }
 
-/// How far a call is from a signature, to show the closest first.
+/// The distance of a call from a signature, to show the closest first.
 fn badness(ty: &FunctionType, args: &[(Type, Level)]) -> usize {
     let missing = ty.params.len().abs_diff(args.len()) * 4;
     let wrong = ty

@@ -41,7 +41,7 @@ impl Checker {
         })
     }
 
-    /// A value for a place of type `ty`.
+    /// A value for a target of type `ty`.
     pub(super) fn assignable(&mut self, value: Expr, ty: &Type) -> Checking<Expr> {
         if types::promotion_cost(&value.ty, ty).is_some() {
             return Ok(self.promote(value, ty));
@@ -253,7 +253,7 @@ impl Checker {
         })
     }
 
-    /// A bound of a variable of type `whole`: a scalar, or a value of that very type.
+    /// A bound of a variable of type `whole`: a scalar, or a value of the same type.
     fn bound(
         &mut self,
         expr: Option<&ast::Expr>,

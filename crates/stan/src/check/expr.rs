@@ -8,7 +8,7 @@ use crate::source::Span;
 use crate::spelling;
 use crate::syntax::ast::{self, InfixOp, PrefixOp};
 
-/// The library functions whose signatures an operator has.
+/// The library functions that provide the signatures of an operator.
 fn operator_functions(op: InfixOp) -> &'static [&'static str] {
     use InfixOp::*;
     match op {
@@ -181,7 +181,7 @@ impl Checker {
         }
     }
 
-    /// All of them, so that each tells its own mistakes.
+    /// All of them, so that each reports its own errors.
     pub(super) fn exprs(&mut self, exprs: &[ast::Expr]) -> Checking<Vec<Expr>> {
         let checked: Vec<_> = exprs.iter().map(|e| self.expr(e)).collect();
         checked.into_iter().collect()
@@ -496,7 +496,7 @@ impl Checker {
     }
 }
 
-/// The level of what is made of these.
+/// The level of an expression with these parts.
 pub(super) fn join(parts: &[Expr]) -> Level {
     parts
         .iter()

@@ -6,7 +6,7 @@ use crate::program::{Index, Type};
 use crate::source::Span;
 use crate::syntax::ast;
 
-/// Number of indices a value takes.
+/// Number of indices that a value takes.
 fn rank(ty: &Type) -> usize {
     let (depth, inner) = ty.unwind();
     depth
@@ -17,7 +17,7 @@ fn rank(ty: &Type) -> usize {
         }
 }
 
-/// The type of `base[indices]`; `indices` are no more than the value takes.
+/// The type of `base[indices]`; There are no more `indices` than the value takes.
 fn indexed(base: &Type, indices: &[Index]) -> Type {
     let Some((first, rest)) = indices.split_first() else {
         return base.clone();

@@ -34,21 +34,21 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// The diagnostics as text, see [`crate::diagnostic::render`].
+    /// The diagnostics as text; see [`crate::diagnostic::render`].
     pub fn render(&self, colour: bool) -> String {
         crate::diagnostic::render(&self.diagnostics, &self.files, colour)
     }
 }
 
-/// A program in the syntax before Stan 2.33, written in today's: see [`crate::syntax::old`].
+/// Translates a program from the syntax before Stan 2.33; see [`crate::syntax::old`].
 pub fn modernise(text: &str) -> String {
     crate::syntax::old::modernise(text, &|name| {
         crate::program::BuiltinId::from_name(name).is_some()
     })
 }
 
-/// The program as it is; in today's syntax where all its arrays are declared as before Stan 2.33. What is written anew is
-/// never a program of today: one array in the old way is an error there.
+/// Returns the program unchanged, or in today's syntax if all its arrays are declared in the syntax before Stan 2.33. A
+/// translated program was never valid today, because one array in the old syntax is an error.
 pub fn in_todays_syntax(text: String) -> String {
     match crate::syntax::old::is_old(&text) {
         true => modernise(&text),
@@ -56,7 +56,7 @@ pub fn in_todays_syntax(text: String) -> String {
     }
 }
 
-/// Says at the first mistake that is old syntax what reads all of it, where that changes the program.
+/// At the first error due to old syntax, adds the translation command as help, if it changes the program.
 fn name_old_syntax(source: &str, diagnostics: &mut [Diagnostic]) {
     let old = diagnostics.iter_mut().find(|d| d.code == Code::Removed);
     if let Some(first) = old.filter(|_| modernise(source) != source) {
@@ -65,9 +65,9 @@ fn name_old_syntax(source: &str, diagnostics: &mut [Diagnostic]) {
     }
 }
 
-/// Parses and checks a program. `name` is shown in messages; nothing is opened but what `includes` hands out.
+/// Parses and checks a program. `name` is shown in messages; no file is opened except those from `includes`.
 ///
-/// A name that ends in `.stanfunctions` is that of a file of functions alone.
+/// A name that ends in `.stanfunctions` denotes a file that contains only functions.
 ///
 /// Any bytes are answered with a program or at least one error.
 pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checked {
@@ -83,7 +83,7 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
         let key = |d: &Diagnostic| (d.primary.span, d.code);
         key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
     });
-    // A type shared by several variables is checked for each; its mistakes are told once.
+    // A type shared by several variables is checked for each; its mistakes are reported once.
     diagnostics.dedup();
     name_old_syntax(source, &mut diagnostics);
     let failed = diagnostics.iter().any(Diagnostic::is_error);
@@ -95,11 +95,11 @@ pub fn check(source: &str, name: &str, includes: &dyn IncludeResolver) -> Checke
     }
 }
 
-/// Already reported: what depends on it says nothing more.
+/// Already reported; dependent checks stay silent.
 pub(super) struct Poison;
 type Checking<T> = Result<T, Poison>;
 
-/// Where the checker is.
+/// The position of the checker.
 #[derive(Clone, Default)]
 struct Context {
     block: Option<BlockKind>,
@@ -110,7 +110,7 @@ struct Context {
     in_size: bool,
 }
 
-/// A function as seen by its callers.
+/// The signature of a function.
 struct Signature {
     name: String,
     ty: FunctionType,
@@ -125,7 +125,7 @@ struct Checker {
     signatures: Vec<Signature>,
     by_name: BTreeMap<String, Vec<FunId>>,
     functions: Vec<Option<Function>>,
-    /// Innermost last; `None` for a variable whose declaration is in error.
+    /// Innermost last; `None` for a variable with an erroneous declaration.
     scopes: Vec<BTreeMap<String, Option<VarId>>>,
     next_expr: u32,
     context: Context,
@@ -208,7 +208,7 @@ impl Checker {
         self.context.block.unwrap_or(BlockKind::Functions)
     }
 
-    /// Whether the statement being checked stands at the top of its block, where declarations are global.
+    /// Whether the present statement is at the top of its block, where declarations are global.
     fn at_top(&self) -> bool {
         self.scopes.len() == 1
             && self.block_kind() != BlockKind::Functions
@@ -229,7 +229,7 @@ impl Checker {
         }
     }
 
-    /// The expression as a value of a type it converts to.
+    /// The expression as a value of a type that it converts to.
     fn promote(&mut self, expr: Expr, ty: &Type) -> Expr {
         if expr.ty == *ty {
             return expr;
@@ -245,7 +245,7 @@ impl Checker {
             .find_map(|scope| scope.get(name).copied())
     }
 
-    /// Whether a name may be given to something new, else reported.
+    /// Whether a name may be used for a new declaration; otherwise reports it.
     fn name_allowed(&mut self, name: &ast::Ident) -> Checking<()> {
         if name.name.ends_with("__") {
             let message = format!("`{}` ends in two underscores, which is reserved", name.name);

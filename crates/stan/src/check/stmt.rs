@@ -6,7 +6,7 @@ use super::{Checker, Checking, Poison, suggest, types};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::program::signatures::BuiltinId;
 use crate::program::{
-    Access, Assign, Expr, ExprKind, Index, LValue, Level, Message, Place, Stmt, StmtKind,
+    Access, Assign, Expr, ExprKind, Index, LValue, Level, Message, Stmt, StmtKind, VariablePart,
 };
 use crate::program::{Tilde, Truncation, Type, VarId, VarKind};
 use crate::source::Span;
@@ -14,7 +14,7 @@ use crate::spelling;
 use crate::syntax::ast::{self, InfixOp};
 
 impl Checker {
-    /// Statements of one scope; those in error are left out.
+    /// Statements of one scope, without erroneous ones.
     pub(super) fn statements(&mut self, statements: &[ast::Stmt]) -> Vec<Stmt> {
         let mut out = Vec::with_capacity(statements.len());
         let mut left: Option<Span> = None;
@@ -293,16 +293,16 @@ impl Checker {
         op_span: Span,
         rhs: &ast::Expr,
     ) -> Checking<StmtKind> {
-        let place = self.lvalue(target);
+        let part = self.lvalue(target);
         let rhs = self.expr(rhs);
-        let ((place, ty), rhs) = (place?, rhs?);
-        self.reads_elsewhere(&place, target.span)?;
+        let ((part, ty), rhs) = (part?, rhs?);
+        self.reads_elsewhere(&part, target.span)?;
         let Some(op) = op else {
             let mut assigned = Vec::new();
-            self.distinct(&place, &mut assigned)?;
+            self.distinct(&part, &mut assigned)?;
             let rhs = self.assignable(rhs, &ty)?;
             return Ok(StmtKind::Assign(Assign {
-                target: place,
+                target: part,
                 op: None,
                 rhs,
             }));
@@ -323,7 +323,7 @@ impl Checker {
         };
         let rhs = self.promote(rhs, &found.right);
         Ok(StmtKind::Assign(Assign {
-            target: place,
+            target: part,
             op: Some(found.op),
             rhs,
         }))
@@ -336,17 +336,17 @@ impl Checker {
             let (values, types): (Vec<LValue>, Vec<Type>) = parts?.into_iter().unzip();
             return Ok((LValue::Tuple(values), Type::Tuple(types)));
         }
-        let place = self.place(target)?;
-        let ty = place.ty.clone();
-        Ok((LValue::Place(place), ty))
+        let part = self.part(target)?;
+        let ty = part.ty.clone();
+        Ok((LValue::Part(part), ty))
     }
 
-    fn place(&mut self, target: &ast::Expr) -> Checking<Place> {
+    fn part(&mut self, target: &ast::Expr) -> Checking<VariablePart> {
         let span = target.span;
         match &target.kind {
             ast::ExprKind::Name(name) => {
                 let var = self.assignable_var(name, span)?;
-                Ok(Place {
+                Ok(VariablePart {
                     var,
                     path: Vec::new(),
                     ty: self.vars[var.0 as usize].ty.clone(),
@@ -354,29 +354,29 @@ impl Checker {
                 })
             }
             ast::ExprKind::Index(base, indices) => {
-                let mut place = self.place(base)?;
+                let mut part = self.part(base)?;
                 let several = |access: &Access| match access {
                     Access::Index(indices) => indices
                         .iter()
                         .any(|index| !matches!(index, Index::Single(_))),
                     Access::Component(_) => false,
                 };
-                if place.path.iter().any(several) {
+                if part.path.iter().any(several) {
                     let message =
                         "on the left side, nothing can be indexed after a range or several indices";
                     let diagnostic = Diagnostic::error(Code::Assignment, span, message)
                         .help("write all indices in one pair of brackets");
                     return self.fail(diagnostic);
                 }
-                let (indices, ty) = self.indices(&place.ty, indices, span)?;
-                place.path.push(Access::Index(indices));
-                Ok(Place { ty, span, ..place })
+                let (indices, ty) = self.indices(&part.ty, indices, span)?;
+                part.path.push(Access::Index(indices));
+                Ok(VariablePart { ty, span, ..part })
             }
             ast::ExprKind::Component(base, number) => {
-                let mut place = self.place(base)?;
-                let (position, ty) = self.component(&place.ty, *number, span)?;
-                place.path.push(Access::Component(position));
-                Ok(Place { ty, span, ..place })
+                let mut part = self.part(base)?;
+                let (position, ty) = self.component(&part.ty, *number, span)?;
+                part.path.push(Access::Component(position));
+                Ok(VariablePart { ty, span, ..part })
             }
             // The parser has reported it.
             _ => Err(Poison),
@@ -419,37 +419,37 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// In `(a, b) = …`, no variable twice.
-    fn distinct(&mut self, target: &LValue, assigned: &mut Vec<Place>) -> Checking<()> {
+    /// In `(a, b) = …`, no variable may occur twice.
+    fn distinct(&mut self, target: &LValue, assigned: &mut Vec<VariablePart>) -> Checking<()> {
         match target {
             LValue::Tuple(parts) => parts
                 .iter()
                 .try_for_each(|part| self.distinct(part, assigned)),
-            LValue::Place(place) => {
-                let overlaps = |other: &Place| {
-                    let components = |place: &Place| {
-                        let list = place.path.iter().map_while(|access| match access {
+            LValue::Part(part) => {
+                let overlaps = |other: &VariablePart| {
+                    let components = |part: &VariablePart| {
+                        let list = part.path.iter().map_while(|access| match access {
                             Access::Component(k) => Some(*k),
                             Access::Index(_) => None,
                         });
                         list.collect::<Vec<u32>>()
                     };
-                    let (a, b) = (components(place), components(other));
+                    let (a, b) = (components(part), components(other));
                     let shared = a.len().min(b.len());
-                    other.var == place.var && a[..shared] == b[..shared]
+                    other.var == part.var && a[..shared] == b[..shared]
                 };
                 if assigned.iter().any(overlaps) {
-                    let name = &self.vars[place.var.0 as usize].name;
+                    let name = &self.vars[part.var.0 as usize].name;
                     let message = format!("`{name}` is assigned twice");
-                    return self.fail(Diagnostic::error(Code::Assignment, place.span, message));
+                    return self.fail(Diagnostic::error(Code::Assignment, part.span, message));
                 }
-                assigned.push(place.clone());
+                assigned.push(part.clone());
                 Ok(())
             }
         }
     }
 
-    /// No variable that is assigned to is read by an index of the same left side.
+    /// No index on the left side may read a variable that the same left side assigns to.
     fn reads_elsewhere(&mut self, target: &LValue, span: Span) -> Checking<()> {
         let (mut assigned, mut read) = (Vec::new(), Vec::new());
         assigned_by(target, &mut assigned);
@@ -468,7 +468,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// A statement of a distribution that takes functions, as its density is called.
+    /// A statement of a distribution that takes functions, as a call of its density.
     fn as_call(
         &self,
         variate: &ast::Expr,
@@ -621,6 +621,6 @@ impl Checker {
 fn assigned_by(target: &LValue, found: &mut Vec<VarId>) {
     match target {
         LValue::Tuple(parts) => parts.iter().for_each(|part| assigned_by(part, found)),
-        LValue::Place(place) => found.push(place.var),
+        LValue::Part(part) => found.push(part.var),
     }
 }

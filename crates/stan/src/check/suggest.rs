@@ -1,8 +1,8 @@
-//! Advice: names that were meant, and what replaced what Stan no longer has.
+//! Advice: similar names, and replacements for functions that Stan has removed.
 
 use crate::program::signatures::BuiltinId;
 
-/// Functions that were part of Stan, and what to write today.
+/// Functions that Stan has removed, and their replacements.
 const REPLACED: &[(&str, &str)] = &[
     ("increment_log_prob", "`target += …;`"),
     ("get_lp", "`target()`"),
@@ -17,7 +17,7 @@ const REPLACED: &[(&str, &str)] = &[
     ("logN", "`lognormal_lpdf`"),
 ];
 
-/// What to write instead of a function that Stan no longer has.
+/// The replacement for a function that Stan has removed.
 pub(super) fn replacement(name: &str) -> Option<String> {
     if let Some((_, modern)) = REPLACED.iter().find(|(old, _)| *old == name) {
         return Some((*modern).to_owned());

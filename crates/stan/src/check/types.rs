@@ -2,7 +2,7 @@
 
 use crate::program::Type;
 
-/// How far a value of type `from` is from type `to`: 0 if equal, `None` if there is no implicit conversion.
+/// The distance from type `from` to type `to`: 0 if equal, `None` if there is no implicit conversion.
 ///
 /// `int` to `real` and `real` to `complex` are one step each, also inside arrays, vectors and tuples.
 pub(super) fn promotion_cost(from: &Type, to: &Type) -> Option<u32> {

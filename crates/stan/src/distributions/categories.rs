@@ -48,7 +48,7 @@ pub static TABLE: &[Multivariate] = &[
 /// The category `n` counted from 0.
 ///
 /// # Errors
-/// When it is not between 1 and `k`: the point is rejected.
+/// Fails if it is not between 1 and `k`: the point is rejected.
 pub fn category(function: &str, n: i32, k: usize) -> FnResult<usize> {
     match usize::try_from(n) {
         Ok(n) if (1..=k).contains(&n) => Ok(n - 1),
@@ -56,7 +56,7 @@ pub fn category(function: &str, n: i32, k: usize) -> FnResult<usize> {
     }
 }
 
-/// The error of an outcome that is no category.
+/// The error of an outcome that is not a category.
 pub fn no_category(function: &str, n: f64, k: f64) -> FnError {
     FnError::domain(format!(
         "{function}: the category is {n}, but must be between 1 and {k}"
@@ -117,7 +117,7 @@ fn lower_categorical(w: &mut Whole<'_, '_>) -> FnResult<()> {
 /// See its row.
 ///
 /// # Errors
-/// When sizes do not fit, or an outcome is no category.
+/// Fails if sizes do not fit, or an outcome is not a category.
 pub fn lower_categorical_logit(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let beta = w.passed[1].sym;
     if let Some(y) = record_outcome(w, beta.dims()?.size())? {
@@ -148,7 +148,7 @@ pub fn lower_categorical_logit(w: &mut Whole<'_, '_>) -> FnResult<()> {
     Ok(())
 }
 
-/// The elements of an argument if they should be handled one by one.
+/// The elements of an argument, if they should be handled separately.
 fn elementwise<'g>(w: &Whole<'g, '_>, i: usize) -> FnResult<Option<Vec<E<'g>>>> {
     let sym = w.passed[i].sym;
     let short = sym.is_short_table(w.density.tape);
@@ -195,9 +195,9 @@ pub fn pick_of<'g>(y: E<'g>, each: &[E<'g>]) -> E<'g> {
 /// Element `y` of a table that all records share.
 fn pick_by_record<'g>(y: E<'g>, table: E<'g>) -> E<'g> {
     let n = table.len();
-    let place = |k: &f64| (*k as usize).clamp(1, n) as u32 - 1;
+    let position = |k: &f64| (*k as usize).clamp(1, n) as u32 - 1;
     match y.data() {
-        Some(y) => table.gather_record(&y.iter().map(place).collect::<Vec<_>>()),
+        Some(y) => table.gather_record(&y.iter().map(position).collect::<Vec<_>>()),
         None => table.at(0),
     }
 }

@@ -3,7 +3,7 @@
 use jensen_graph::ElemOp;
 use jensen_math::special::{lbeta, lgamma, lgamma_step, log_sum_exp, log_sum_exp_slice, log1p_exp};
 
-use super::formula::{Density, TailTerms, known_ints};
+use super::formula::{DensityBuilder, TailTerms, known_ints};
 use super::interval::log_inc_beta;
 use super::peaks;
 use super::trials::{among, log_sum_of_first};
@@ -256,13 +256,13 @@ fn neg_binomial_tails(n: f64, shape: f64, p: f64) -> Tails {
     Tails::new(ln_inc_beta(shape, n + 1.0, p))
 }
 
-/// Both tails; those of outcomes below the least one are −∞ and 0.
+/// Both tails; −∞ and 0 for outcomes below the smallest one.
 fn none_below<'g>(n: E<'g>, least: f64, tails: (E<'g>, E<'g>)) -> (E<'g>, E<'g>) {
     among(n.lt(n.num(least)), n.num(0.0), tails)
 }
 
-/// Whether the bound is the number 0, below and at which only the mass at 0 counts: the bound of counts that are seen only
-/// where there are any, `T[1, ]`, for which no incomplete function is needed.
+/// Whether the bound is the number 0, at which only the mass at 0 matters. This is the bound of zero-truncated counts,
+/// `T[1, ]`, which needs no incomplete function.
 fn is_zero(n: E<'_>) -> bool {
     n.scalar() == Some(0.0)
 }
@@ -277,7 +277,7 @@ fn lower_neg_binomial_tails<'g>(n: E<'g>, shape: E<'g>, t: E<'g>) -> (E<'g>, E<'
     none_below(n, 0.0, log_inc_beta(shape, failures, t))
 }
 
-fn lower_beta_neg_binomial_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_beta_neg_binomial_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     known_ints(d, 0)?;
     let [n, r, a, b] = d.get();
     let base = elementwise::lbeta(a, b) + r.lgamma();
@@ -289,7 +289,7 @@ fn lower_beta_neg_binomial_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
 }
 
 /// −log y!
-pub fn log_factorial(d: &mut Density<'_>, y: E<'_>) {
+pub fn log_factorial(d: &mut DensityBuilder<'_>, y: E<'_>) {
     if let Some(values) = y.data() {
         let each: Vec<f64> = values.iter().map(|y| -lgamma(y + 1.0)).collect();
         let constant = d.tape.known(&each, y.is_record());
@@ -297,7 +297,7 @@ pub fn log_factorial(d: &mut Density<'_>, y: E<'_>) {
     }
 }
 
-fn lower_beta_neg_binomial(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_beta_neg_binomial(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [n, r, a, b] = d.get();
     let shapes = elementwise::lbeta(n + b, r + a) - elementwise::lbeta(a, b);
     if peaks::applies(d, n) {
@@ -309,7 +309,7 @@ fn lower_beta_neg_binomial(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_yule_simon(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_yule_simon(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [n, alpha] = d.get();
     let bad = n.lt(d.num(1.0));
     d.outside(bad);
@@ -323,7 +323,7 @@ fn lower_yule_simon(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_poisson(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_poisson(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     known_ints(d, 0)?;
     let [y, lambda] = d.get();
     if peaks::applies(d, y) {
@@ -336,14 +336,14 @@ fn lower_poisson(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_poisson_log(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_poisson_log(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, eta] = d.get();
     poisson_log(d, y, eta);
     Ok(())
 }
 
 /// y η − exp η − log y!
-pub fn poisson_log<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>) {
+pub fn poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     if peaks::applies(d, y) {
         peaks::lower_poisson_log(d, y, eta);
         return;
@@ -354,7 +354,7 @@ pub fn poisson_log<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>) {
 }
 
 /// log (y + φ − 1 choose y); as a whole a term of φ, argument `at`.
-fn log_coefficient<'g>(d: &mut Density<'g>, y: E<'g>, phi: E<'g>, at: usize) {
+fn log_coefficient<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, phi: E<'g>, at: usize) {
     let largest = y.data().map_or(0.0, |y| y.into_iter().fold(0.0, f64::max));
     let coefficient = if largest < peaks::LARGE {
         // log y! is known beforehand.
@@ -365,7 +365,7 @@ fn log_coefficient<'g>(d: &mut Density<'g>, y: E<'g>, phi: E<'g>, at: usize) {
     d.term(&[at], coefficient);
 }
 
-fn lower_neg_binomial(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_neg_binomial(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, alpha, beta] = d.get();
     log_coefficient(d, y, alpha, 1);
     d.term(&[1, 2], -(alpha * beta.recip().log1p()));
@@ -373,7 +373,7 @@ fn lower_neg_binomial(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_neg_binomial_2(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_neg_binomial_2(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, mu, phi] = d.get();
     log_coefficient(d, y, phi, 2);
     if peaks::applies(d, y) {
@@ -387,7 +387,7 @@ fn lower_neg_binomial_2(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_neg_binomial_2_log(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_neg_binomial_2_log(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, eta, phi] = d.get();
     log_coefficient(d, y, phi, 2);
     neg_binomial_2_log(d, y, eta, phi);
@@ -395,7 +395,7 @@ fn lower_neg_binomial_2_log(d: &mut Density<'_>) -> FnResult<()> {
 }
 
 /// The negative binomial with log mean η and precision φ, without the binomial coefficient.
-pub fn neg_binomial_2_log<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>, phi: E<'g>) {
+pub fn neg_binomial_2_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>, phi: E<'g>) {
     let precision = d.args.len() - 1;
     let location: Vec<usize> = (1..precision).collect();
     let all: Vec<usize> = (1..=precision).collect();

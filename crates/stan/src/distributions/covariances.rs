@@ -20,7 +20,7 @@ use crate::value::dense::{self, multiply, solve_lower};
 use crate::value::error::{FnError, FnResult, MAX_VALUE_BYTES, check_bytes};
 use crate::value::{Mat, Matrix, Value};
 
-/// What the diagonal of a factor is called in messages.
+/// The name of a factor's diagonal in messages.
 pub const DIAGONAL: &str = "the diagonal of the Cholesky factor";
 const SHAPE: &str = "the shape parameter";
 
@@ -121,7 +121,7 @@ fn shape(function: &str, eta: &Value) -> FnResult<f64> {
 /// A lower-triangular factor with positive diagonal.
 ///
 /// # Errors
-/// When it is not square, or its diagonal not positive.
+/// Fails if it is not square, or its diagonal not positive.
 pub fn triangle(function: &str, l: &Value) -> FnResult<Matrix> {
     let l = l.matrix()?;
     let n = dense::check_square(function, l)?;
@@ -233,12 +233,12 @@ fn inverse_wishart(k: Keep, lw: &Matrix, nu: f64, ls: &Matrix) -> f64 {
         + k.term(1 | 2 | 4, -(nu + n + 1.0) * log_diagonal(lw))
 }
 
-/// The densities of factors keep all their terms but those of the degrees of freedom alone.
+/// The densities of factors keep all their terms except those of the degrees of freedom alone.
 fn grouped(k: Keep) -> Keep {
     k.reorder(&[7, 2, 7])
 }
 
-/// The log-Jacobian of L ↦ L Lᵀ. Its constant goes with the degrees of freedom.
+/// The log-Jacobian of L ↦ L Lᵀ. Its constant is kept with the degrees of freedom.
 fn factor_jacobian(k: Keep, l: &Matrix) -> f64 {
     let n = l.rows();
     let powers: f64 = (0..n).map(|i| (n - i) as f64 * l[(i, i)].ln()).sum();

@@ -1,8 +1,8 @@
 //! Log densities and distribution functions over the graph.
 //!
-//! A formula adds *terms* to a [`Density`], each with the arguments it involves, so that calls without their additive
-//! constants can leave out what involves no parameter. Terms are written so that little is done for each element and
-//! scalars stay outside of sums; the graph folds whatever only depends on data.
+//! A formula adds *terms* to a [`DensityBuilder`], each with the arguments that it involves, so that calls without
+//! additive constants can omit terms that involve no parameter. Terms are written to minimise the work per element and
+//! to keep scalars outside of sums; the graph folds everything that depends only on data.
 
 use super::multivariate::OverRecords;
 use super::univariate::{Suffix, Univariate};
@@ -25,7 +25,7 @@ pub struct Arg<'g> {
 
 /// A log density being built.
 #[derive(Debug)]
-pub struct Density<'g> {
+pub struct DensityBuilder<'g> {
     /// Where.
     pub tape: &'g Tape,
     /// Name of the function, for messages.
@@ -36,15 +36,15 @@ pub struct Density<'g> {
     pub args: Vec<Arg<'g>>,
     /// Number of outcomes that scalars are repeated for.
     pub n: usize,
-    /// What adds up to the log density.
+    /// The terms whose sum is the log density.
     pub terms: Vec<E<'g>>,
 }
 
-impl<'g> Density<'g> {
+impl<'g> DensityBuilder<'g> {
     /// The arguments as values of the graph.
     ///
     /// # Panics
-    /// When the number is not N: the signature table and the formulas disagree.
+    /// Panics if the number is not N: the signature table and the formulas disagree.
     pub fn get<const N: usize>(&self) -> [E<'g>; N] {
         let all: Vec<E<'g>> = self.args.iter().map(|a| a.e).collect();
         all.try_into().unwrap_or_else(|all: Vec<E<'g>>| {
@@ -57,8 +57,8 @@ impl<'g> Density<'g> {
         self.tape.constant(x)
     }
 
-    /// Adds the sum of `x` over the outcomes, unless it is to be left out: `involved` are the positions of the
-    /// arguments it depends on.
+    /// Adds the sum of `x` over the outcomes, unless it is to be omitted: `involved` are the positions of the arguments
+    /// it depends on.
     pub fn term(&mut self, involved: &[usize], x: E<'g>) {
         if self.keeps(involved) {
             let total = self.total(x);
@@ -66,7 +66,7 @@ impl<'g> Density<'g> {
         }
     }
 
-    /// Adds the sum of `x` over the outcomes, whatever it depends on.
+    /// Adds the sum of `x` over the outcomes in any case.
     pub fn always(&mut self, x: E<'g>) {
         let total = self.total(x);
         self.terms.push(total);
@@ -96,12 +96,12 @@ impl<'g> Density<'g> {
     /// Checks argument `i`: draws outside its domain are rejected.
     ///
     /// # Errors
-    /// When a known value is outside.
+    /// Fails if a known value is outside.
     pub fn guard(&self, i: usize, what: &str, domain: Domain) -> FnResult<()> {
         guard(self.name, self.args[i].e, what, domain)
     }
 
-    /// An error that says which function it comes from.
+    /// An error with the name of its function.
     pub fn invalid(&self, message: impl std::fmt::Display) -> FnError {
         FnError::invalid(format!("{}: {message}", self.name))
     }
@@ -118,15 +118,15 @@ impl<'g> Density<'g> {
 }
 
 /// The log density of outcomes and parameters that are numbers, one for all outcomes or one for each.
-pub type DensityTerms = for<'g> fn(&mut Density<'g>) -> FnResult<()>;
+pub type DensityTerms = for<'g> fn(&mut DensityBuilder<'g>) -> FnResult<()>;
 
 /// The logs of the lower and of the upper tail.
 pub type TailTerms<'g> = FnResult<(E<'g>, E<'g>)>;
 
 /// The logs of both tails of one outcome; outside the support they are −∞ and 0.
-pub type TailFormula = for<'g> fn(&mut Density<'g>) -> TailTerms<'g>;
+pub type TailFormula = for<'g> fn(&mut DensityBuilder<'g>) -> TailTerms<'g>;
 
-/// An argument as it is passed.
+/// An argument of the call.
 #[derive(Clone, Copy, Debug)]
 pub struct Passed<'a> {
     /// The value.
@@ -135,13 +135,13 @@ pub struct Passed<'a> {
     pub level: Level,
 }
 
-/// What a formula of whole vectors and matrices is called with.
+/// The input of a formula over whole vectors and matrices.
 #[derive(Debug)]
 pub struct Whole<'g, 'a> {
     /// The arguments.
     pub passed: &'a [Passed<'a>],
     /// Collects the terms; its arguments stay empty and its count is 1.
-    pub density: Density<'g>,
+    pub density: DensityBuilder<'g>,
 }
 
 impl<'g> Whole<'g, '_> {
@@ -156,7 +156,7 @@ impl<'g> Whole<'g, '_> {
     /// Adds the terms of another formula, of these arguments.
     ///
     /// # Errors
-    /// Those of the formula.
+    /// The arguments of the formula.
     pub fn delegate(&mut self, formula: WholeFormula, passed: &[Passed<'_>]) -> FnResult<()> {
         let lp = whole(
             formula,
@@ -170,10 +170,10 @@ impl<'g> Whole<'g, '_> {
     }
 }
 
-/// A formula that looks at the shapes of its arguments.
+/// A formula that depends on the shapes of its arguments.
 pub type WholeFormula = for<'g, 'a> fn(&mut Whole<'g, 'a>) -> FnResult<()>;
 
-/// What the log density of a call is built with.
+/// The input for the log density of a call.
 #[derive(Clone, Copy)]
 pub enum Formula {
     /// Over numbers.
@@ -186,7 +186,7 @@ impl Formula {
     /// The log density, without terms that only involve data if `drop`.
     ///
     /// # Errors
-    /// When sizes do not fit, or a known argument is outside its domain.
+    /// Fails if sizes do not fit, or a known argument is outside its domain.
     pub fn build<'g>(
         self,
         tape: &'g Tape,
@@ -215,7 +215,7 @@ fn whole<'g>(
         e: tape.constant(0.0),
         level: a.level,
     });
-    let density = Density {
+    let density = DensityBuilder {
         tape,
         name,
         drop,
@@ -255,7 +255,7 @@ fn univariate<'g>(
         return Ok(tape.constant(0.0));
     }
     let run = |args: Vec<Arg<'g>>, n: usize| -> FnResult<Vec<E<'g>>> {
-        let mut density = Density {
+        let mut density = DensityBuilder {
             tape,
             name,
             drop,
@@ -290,8 +290,8 @@ fn univariate<'g>(
     Ok(tape.add_all(&terms))
 }
 
-/// Both tails, with those of outcomes at or below `low` replaced by −∞ and 0. `tails` gets a number above for those, so
-/// that slopes stay finite.
+/// Both tails, with −∞ and 0 for outcomes at or below `low`. `tails` receives a larger number for those, so that slopes
+/// stay finite.
 pub fn above<'g>(
     y: E<'g>,
     low: E<'g>,
@@ -314,8 +314,8 @@ pub fn above<'g>(
     )
 }
 
-/// Both tails of an upper one whose logarithm is smooth at `low`, where outcomes begin: 0 below. The slope at `low` itself is
-/// that from above.
+/// Both tails, with an upper one whose logarithm is smooth at `low`, where outcomes begin: 0 below. The slope at `low`
+/// itself is the right-hand one.
 pub fn above_smoothly<'g>(y: E<'g>, low: E<'g>, upper: impl Fn(E<'g>) -> E<'g>) -> (E<'g>, E<'g>) {
     let (lower, _) = above(y, low, |y| (upper(y).log1m_exp(), y.num(0.0)));
     if low.scalar() == Some(0.0) && known::range(y).low >= 0.0 {
@@ -327,7 +327,7 @@ pub fn above_smoothly<'g>(y: E<'g>, low: E<'g>, upper: impl Fn(E<'g>) -> E<'g>) 
 }
 
 /// Both tails of outcomes between two bounds; −∞ and 0 at the lower one and below, 0 and −∞ at the upper one and above.
-/// `tails` gets a number inside for those, so that slopes stay finite.
+/// `tails` receives a number inside the support for those, so that slopes stay finite.
 pub fn within<'g>(
     y: E<'g>,
     [low, high]: [f64; 2],
@@ -367,8 +367,8 @@ pub const ABOVE_ZERO: [f64; 2] = [0.0, f64::INFINITY];
 /// Argument `i` as known numbers: integers never depend on parameters.
 ///
 /// # Errors
-/// When they do.
-pub fn known_ints(d: &Density<'_>, i: usize) -> FnResult<Vec<f64>> {
+/// Fails if they do.
+pub fn known_ints(d: &DensityBuilder<'_>, i: usize) -> FnResult<Vec<f64>> {
     d.args[i].e.data().ok_or_else(|| {
         FnError::unsupported(format!(
             "{}: an integer argument that depends on parameters is not supported yet",

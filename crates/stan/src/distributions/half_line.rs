@@ -6,7 +6,7 @@ use jensen_graph::ElemOp;
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::{lgamma, log_wiener, log1p_exp};
 
-use super::formula::{ABOVE_ZERO, Density, TailTerms, above, above_smoothly, within};
+use super::formula::{ABOVE_ZERO, DensityBuilder, TailTerms, above, above_smoothly, within};
 use super::real_line::normal_tails;
 use super::univariate::{LOCATION, Longer, SCALE, Tails, Univariate, VARIATE};
 use super::wiener;
@@ -346,8 +346,8 @@ fn inverse_gamma_tails(shape: f64, scale: f64, y: f64) -> Tails {
     Tails::new(ln_gamma_pq(shape, scale / y)).swap()
 }
 
-/// Both tails of the gamma distribution at `scaled(y)`; only positive outcomes are scaled. Those of a reciprocal
-/// change places.
+/// Both tails of the gamma distribution at `scaled(y)`; only positive outcomes are scaled. The tails of a reciprocal
+/// are exchanged.
 fn gamma_tails<'g>(
     shape: E<'g>,
     y: E<'g>,
@@ -366,15 +366,15 @@ fn gamma_tails<'g>(
     })
 }
 
-/// Outcomes that are not positive have log density −∞; a stand-in keeps the formula finite for them.
-fn support<'g>(d: &mut Density<'g>, y: E<'g>) {
+/// Outcomes that are not positive have log density −∞; the formula receives a finite substitute for them.
+fn support<'g>(d: &mut DensityBuilder<'g>, y: E<'g>) {
     if !known::range(y).positive() {
         let bad = y.le(d.num(0.0));
         d.outside(bad);
     }
 }
 
-fn lower_lognormal(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_lognormal(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, mu, sigma] = d.get();
     let log_y = y.log();
     d.term(
@@ -387,7 +387,7 @@ fn lower_lognormal(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_chi_square(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_chi_square(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, nu] = d.get();
     let half = 0.5 * nu;
     d.term(&[1], -(half * LN_2 + half.lgamma()));
@@ -396,7 +396,7 @@ fn lower_chi_square(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_inv_chi_square(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_inv_chi_square(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, nu] = d.get();
     support(d, y);
     let half = 0.5 * nu;
@@ -406,7 +406,7 @@ fn lower_inv_chi_square(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_scaled_inv_chi_square(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_scaled_inv_chi_square(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, nu, s] = d.get();
     support(d, y);
     let half = 0.5 * nu;
@@ -417,14 +417,14 @@ fn lower_scaled_inv_chi_square(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_exponential(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_exponential(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, beta] = d.get();
     d.term(&[0, 1], -(beta * y));
     d.term(&[1], beta.log());
     Ok(())
 }
 
-fn lower_gamma(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_gamma(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, alpha, beta] = d.get();
     d.term(&[1], -alpha.lgamma());
     d.term(&[1, 2], alpha * beta.log());
@@ -433,7 +433,7 @@ fn lower_gamma(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_inv_gamma(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_inv_gamma(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, alpha, beta] = d.get();
     support(d, y);
     d.term(&[1], -alpha.lgamma());
@@ -443,7 +443,7 @@ fn lower_inv_gamma(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_weibull(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_weibull(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     d.guard(0, VARIATE, NonNegative)?;
     let [y, alpha, sigma] = d.get();
     let (log_y, log_sigma) = (y.log(), sigma.log());
@@ -454,7 +454,7 @@ fn lower_weibull(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_frechet(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_frechet(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, alpha, sigma] = d.get();
     let (log_y, log_sigma) = (y.log(), sigma.log());
     d.term(&[1], alpha.log());
@@ -464,7 +464,7 @@ fn lower_frechet(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_rayleigh(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_rayleigh(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, sigma] = d.get();
     d.term(&[0, 1], -0.5 * (y.square() * sigma.recip().square()));
     d.term(&[0], y.log());
@@ -472,7 +472,7 @@ fn lower_rayleigh(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_pareto(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_pareto(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, y_min, alpha] = d.get();
     let below = y.lt(y_min);
     d.outside(below);
@@ -482,7 +482,7 @@ fn lower_pareto(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_pareto_type_2(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_pareto_type_2(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, mu, lambda, alpha] = d.get();
     guard(
         d.name,
@@ -499,7 +499,7 @@ fn lower_pareto_type_2(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_loglogistic(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_loglogistic(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, alpha, beta] = d.get();
     let (log_y, log_alpha) = (y.log(), alpha.log());
     d.term(&[1, 2], beta.log() - beta * log_alpha);
@@ -510,7 +510,7 @@ fn lower_loglogistic(d: &mut Density<'_>) -> FnResult<()> {
 
 /// The time at which a process with drift leaves through its upper boundary, from that of one without drift through the
 /// lower boundary of the interval (0, 1).
-fn lower_wiener(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_wiener(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, alpha, tau, beta, delta] = d.get();
     let (time, from) = (y - tau, 1.0 - beta);
     guard(
@@ -525,7 +525,7 @@ fn lower_wiener(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_lognormal_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_lognormal_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     d.guard(0, VARIATE, NonNegative)?;
     let [y, mu, sigma] = d.get();
     Ok(above(y, y.num(0.0), |y| {
@@ -534,13 +534,13 @@ fn lower_lognormal_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     }))
 }
 
-fn lower_exponential_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_exponential_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     d.guard(0, VARIATE, NonNegative)?;
     let [y, beta] = d.get();
     Ok(above_smoothly(y, y.num(0.0), |y| -(beta * y)))
 }
 
-fn lower_weibull_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_weibull_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     d.guard(0, VARIATE, NonNegative)?;
     let [y, alpha, sigma] = d.get();
     Ok(above(y, y.num(0.0), |y| {
@@ -549,13 +549,13 @@ fn lower_weibull_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     }))
 }
 
-fn lower_frechet_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_frechet_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [y, alpha, sigma] = d.get();
     let lower = -(alpha * (sigma.log() - y.log())).exp();
     Ok((lower, lower.log1m_exp()))
 }
 
-fn lower_rayleigh_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_rayleigh_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     d.guard(0, VARIATE, NonNegative)?;
     let [y, sigma] = d.get();
     Ok(above(y, y.num(0.0), |y| {
@@ -564,7 +564,7 @@ fn lower_rayleigh_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     }))
 }
 
-fn lower_pareto_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_pareto_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     d.guard(0, VARIATE, NonNegative)?;
     let [y, y_min, alpha] = d.get();
     Ok(above_smoothly(y, y_min, |y| {
@@ -572,7 +572,7 @@ fn lower_pareto_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     }))
 }
 
-fn lower_pareto_type_2_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_pareto_type_2_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [y, mu, lambda, alpha] = d.get();
     Ok(above_smoothly(y, mu, |y| {
         -(alpha * ((y - mu) * lambda.recip()).log1p())

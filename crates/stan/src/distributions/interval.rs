@@ -3,7 +3,7 @@
 use jensen_graph::ElemOp;
 use jensen_math::special::{lbeta, lgamma, lgamma_step};
 
-use super::formula::{Density, TailTerms, within};
+use super::formula::{DensityBuilder, TailTerms, within};
 use super::univariate::{LOCATION, Tails, Univariate};
 use crate::functions::special::ln_inc_beta;
 use crate::symbolic::domain::Domain::{Finite, NotNan, Positive, PositiveFinite, Unit};
@@ -120,7 +120,7 @@ fn beta_tails(a: f64, b: f64, y: f64) -> Tails {
     Tails::new(ln_inc_beta(a, b, y.clamp(0.0, 1.0)))
 }
 
-/// log I_x(a, b) at x = inv_logit(t), and the log of what it leaves.
+/// log I_x(a, b) at x = inv_logit(t), and the log of its complement.
 pub fn log_inc_beta<'g>(a: E<'g>, b: E<'g>, t: E<'g>) -> (E<'g>, E<'g>) {
     let op = ElemOp::LogIncBeta;
     (a.op3(op, b, t), b.op3(op, a, -t))
@@ -142,7 +142,7 @@ fn lower_beta_tails<'g>(y: E<'g>, a: E<'g>, b: E<'g>) -> (E<'g>, E<'g>) {
     )
 }
 
-fn lower_uniform(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_uniform(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, a, b] = d.get();
     let outside = y.lt(a) + b.lt(y);
     // A parameter with exactly these bounds never leaves them.
@@ -155,7 +155,7 @@ fn lower_uniform(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_beta(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_beta(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, a, b] = d.get();
     // −log B, or what of it is no constant, without cancellation where arguments are large.
     match (d.keeps(&[1]), d.keeps(&[2])) {
@@ -168,7 +168,7 @@ fn lower_beta(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_beta_proportion(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_beta_proportion(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, mu, kappa] = d.get();
     let a = mu * kappa;
     d.term(&[1, 2], -lbeta_of(a, kappa - a));
@@ -182,7 +182,7 @@ fn lower_beta_proportion(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_uniform_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_uniform_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [y, a, b] = d.get();
     guard(
         d.name,

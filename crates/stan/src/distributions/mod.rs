@@ -1,6 +1,6 @@
-//! Probability distributions, each one row of a table: how its arguments are called and what they must be, its log
-//! density as a sum of terms that say which arguments they depend on, its distribution functions and sampler, and the
-//! same formulas over the graph. Vectorisation, sizes and domain checks are the same for all.
+//! Probability distributions, each one row of a table: names and domains of its arguments, its log density as a sum of
+//! terms with the arguments that they depend on, its distribution functions and sampler, and the same formulas over the
+//! graph. Vectorisation, sizes and domain checks are the same for all.
 //!
 //! A new distribution is its signatures in `program/signatures/library.sig` and one row in the file of its kind here.
 //!
@@ -45,7 +45,7 @@ pub use univariate::{Suffix, Univariate};
 
 use crate::functions::NamedBuiltin;
 
-/// All distributions of one number.
+/// All univariate distributions.
 pub fn univariate() -> impl Iterator<Item = &'static Univariate> {
     [
         real_line::TABLE,
@@ -59,7 +59,7 @@ pub fn univariate() -> impl Iterator<Item = &'static Univariate> {
     .flatten()
 }
 
-/// All distributions of whole values.
+/// All multivariate distributions.
 pub fn multivariate() -> impl Iterator<Item = &'static Multivariate> {
     [
         categories::TABLE,
@@ -73,7 +73,7 @@ pub fn multivariate() -> impl Iterator<Item = &'static Multivariate> {
     .flatten()
 }
 
-/// Functions of models that are no distributions of one argument given others.
+/// Functions of models that are not distributions of one argument given others.
 pub const FUNCTIONS: &[&[NamedBuiltin]] = &[hidden_markov::TABLE, wiener::TABLE];
 
 /// How a density or distribution function is built over the graph, if it can be.

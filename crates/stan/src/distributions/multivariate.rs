@@ -6,7 +6,7 @@ use crate::functions::{Builtin, Keep, NamedBuiltin};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// Which arguments of a density may be containers over exchangeable records, of which it is then the sum.
+/// The arguments of a density that may be containers over exchangeable records. The density is then summed over them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverRecords {
     /// Arrays of vectors and matrices.
@@ -19,8 +19,8 @@ pub enum OverRecords {
     All,
 }
 
-/// The row of a distribution of whole values: all that its functions are computed from, on values and on the graph.
-/// Its functions look at the shapes of their arguments; names are those of the functions.
+/// The row of a distribution of whole values: everything that its functions are computed from, on values and on the
+/// graph. Its functions use the shapes of their arguments; names are those of the functions.
 pub struct Multivariate {
     /// Name of the density: `…_lpdf` or `…_lpmf`.
     pub density: &'static str,

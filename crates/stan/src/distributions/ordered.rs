@@ -120,7 +120,7 @@ fn draw(rng: &mut Draws, args: &[&Value], log_f: fn(f64) -> f64) -> FnResult<Val
 /// See its row.
 ///
 /// # Errors
-/// When sizes do not fit, or an outcome is no category.
+/// Fails if sizes do not fit, or an outcome is not a category.
 pub fn lower_ordered_logistic(w: &mut Whole<'_, '_>) -> FnResult<()> {
     let (k, eta, cuts) = lower_arguments(w)?;
     let p = ordered_terms(w, &k, eta, cuts, &|c, eta| {
@@ -174,7 +174,7 @@ fn lower_arguments<'g, 'a>(w: &Whole<'g, 'a>) -> FnResult<(Vec<f64>, &'a Sym, &'
 
 type OrderedTerm<'g, 'f> = &'f dyn Fn((Option<E<'g>>, Option<E<'g>>), E<'g>) -> E<'g>;
 
-/// The sum over outcomes, those of one category at once.
+/// The sum over outcomes, with all outcomes of a category together.
 fn ordered_terms<'g>(
     w: &Whole<'g, '_>,
     k: &[f64],
@@ -281,8 +281,8 @@ fn record_ordered<'g>(
             let at = (y - shift).fmax(y.num(0.0)).fmin(y.num(most as f64 - 1.0));
             return Ok(pick_of(at + 1.0, &each));
         }
-        let place = |k: &f64| (k - shift).clamp(0.0, most as f64 - 1.0) as u32;
-        let index: Vec<u32> = y_of.iter().map(place).collect();
+        let position = |k: &f64| (k - shift).clamp(0.0, most as f64 - 1.0) as u32;
+        let index: Vec<u32> = y_of.iter().map(position).collect();
         Ok(cuts.e(tape)?.gather_record(&index))
     };
     let (low, high) = (cut(2.0)?, cut(1.0)?);

@@ -1,21 +1,22 @@
 //! Log probabilities of large counts.
 //!
-//! Written out, the terms are as large as the counts times their logarithms and leave a number of order one. Here they are
-//! the log probability of the distribution whose mean is the count, which is known beforehand, less a deviance: a difference
-//! of the parameters from those at the peak, through which nothing large is left to cancel (Loader 2000).
+//! In expanded form, the terms are as large as the counts times their logarithms and leave a number of order one. Here
+//! the value is the log probability under the distribution whose mean is the count, which is known in advance, minus a
+//! deviance. The deviance is a difference of the parameters from those at the peak, so nothing large cancels (Loader
+//! 2000).
 
 use jensen_graph::ElemOp;
 use jensen_math::special::{log_parts, log_poisson_peak, log1p_exp};
 
-use super::formula::Density;
+use super::formula::DensityBuilder;
 use crate::symbolic::functions::elementwise;
 use crate::symbolic::tape::E;
 
-/// Counts from which on log n! is so large that its digits are missed where it cancels.
+/// Smallest count at which log n! is so large that its cancellation loses digits.
 pub const LARGE: f64 = 1e4;
 
-/// Whether one of the counts is large, and all terms are asked for: others are constants that may be left out.
-pub fn applies(d: &Density<'_>, counts: E<'_>) -> bool {
+/// Whether one of the counts is large and all terms are requested; otherwise they are constants that may be omitted.
+pub fn applies(d: &DensityBuilder<'_>, counts: E<'_>) -> bool {
     let large = |counts: Vec<f64>| counts.into_iter().any(|n| n >= LARGE);
     d.keeps(&[]) && counts.data().is_some_and(large)
 }
@@ -25,7 +26,7 @@ fn log_binomial_peak(y: f64, n: f64) -> f64 {
     log_poisson_peak(y) + log_poisson_peak(n - y) - log_poisson_peak(n)
 }
 
-/// log(part/whole), where that is not far below zero from their difference `excess`.
+/// log(part/whole), if that is not far below zero from their difference `excess`.
 fn log_ratio(part: f64, whole: f64, excess: f64) -> f64 {
     if excess < -0.5 * whole {
         (part / whole).ln()
@@ -58,9 +59,10 @@ pub fn binomial(y: f64, n: f64, p: f64) -> f64 {
     log_binomial_peak(y, n) + (part(y, p, excess) + part(n - y, 1.0 - p, -excess))
 }
 
-/// What of y among n at log odds η is known beforehand. Successes and failures change places where failures are fewer.
+/// The part for y among n at log odds η that is known in advance. Successes and failures change places where failures
+/// are fewer.
 struct Odds {
-    /// −1 where they did, else 1.
+    /// −1 if they were exchanged, otherwise 1.
     sign: f64,
     /// The smaller one of both counts.
     fewer: f64,
@@ -72,7 +74,7 @@ struct Odds {
     log_rest: f64,
 }
 
-/// Log odds that stand for none among n: exponentials from there on are 0.
+/// Log odds that represent none among n: exponentials are 0 from there on.
 const NONE: f64 = -800.0;
 
 impl Odds {
@@ -121,7 +123,7 @@ pub fn negative_binomial_odds(y: f64, phi: f64, log_mu: f64, log_phi: f64) -> f6
 }
 
 /// One number for each outcome, from known counts.
-fn each<'g>(d: &Density<'g>, counts: &[E<'g>], f: impl Fn(&[f64]) -> f64) -> E<'g> {
+fn each<'g>(d: &DensityBuilder<'g>, counts: &[E<'g>], f: impl Fn(&[f64]) -> f64) -> E<'g> {
     let known: Vec<Vec<f64>> = counts
         .iter()
         .map(|e| e.data().expect("counts are known"))
@@ -135,14 +137,14 @@ fn each<'g>(d: &Density<'g>, counts: &[E<'g>], f: impl Fn(&[f64]) -> f64) -> E<'
     d.tape.known(&values, counts.iter().any(|e| e.is_record()))
 }
 
-/// [`log_ratio`] over the graph; `far` is its log where it is far below zero.
+/// [`log_ratio`] over the graph; `far` is its log if it is far below zero.
 fn lower_log_ratio<'g>(far: E<'g>, whole: E<'g>, excess: E<'g>) -> E<'g> {
     let small = excess.lt(-0.5 * whole);
     small.select(far, (excess / whole).log1p())
 }
 
 /// [`poisson`] over the graph, of any counts.
-pub fn lower_poisson<'g>(d: &mut Density<'g>, y: E<'g>, lambda: E<'g>) {
+pub fn lower_poisson<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, lambda: E<'g>) {
     let peak = each(d, &[y], |n| log_poisson_peak(n[0]));
     let whole = y.fmax(d.num(1.0));
     let excess = lambda - y;
@@ -151,8 +153,8 @@ pub fn lower_poisson<'g>(d: &mut Density<'g>, y: E<'g>, lambda: E<'g>) {
     d.term(&[1], y * ratio - excess);
 }
 
-/// [`poisson_log`] over the graph, of any counts; none has −exp η as it stands.
-pub fn lower_poisson_log<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>) {
+/// [`poisson_log`] over the graph for any counts; a count of zero gives −exp η directly.
+pub fn lower_poisson_log<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     let peak = each(d, &[y], |n| log_poisson_peak(n[0]));
     let part = |which: fn((f64, f64)) -> f64| each(d, &[y], |n| which(log_parts(n[0].max(1.0))));
     let t = (eta - part(|p| p.0)) - part(|p| p.1);
@@ -163,7 +165,7 @@ pub fn lower_poisson_log<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>) {
 }
 
 /// [`binomial`] over the graph, of any counts.
-pub fn lower_binomial<'g>(d: &mut Density<'g>, y: E<'g>, n: E<'g>, theta: E<'g>) {
+pub fn lower_binomial<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, theta: E<'g>) {
     let peak = each(d, &[y, n], |c| log_binomial_peak(c[0], c[1]));
     let one = d.num(1.0);
     let failures = n - y;
@@ -176,7 +178,7 @@ pub fn lower_binomial<'g>(d: &mut Density<'g>, y: E<'g>, n: E<'g>, theta: E<'g>)
 }
 
 /// [`binomial_logit`] over the graph, of any counts.
-pub fn lower_binomial_logit<'g>(d: &mut Density<'g>, y: E<'g>, n: E<'g>, eta: E<'g>) {
+pub fn lower_binomial_logit<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, eta: E<'g>) {
     let peak = each(d, &[y, n], |c| log_binomial_peak(c[0], c[1]));
     let of = |which: fn(Odds) -> f64| each(d, &[y, n], |c| which(Odds::new(c[0], c[1])));
     let eta = of(|o| o.sign) * eta;

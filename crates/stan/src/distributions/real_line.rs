@@ -6,7 +6,7 @@ use jensen_graph::ElemOp;
 use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::{lgamma_step, log_phi, log1p_exp};
 
-use super::formula::{Density, TailTerms};
+use super::formula::{DensityBuilder, TailTerms};
 use super::univariate::{LOCATION, SCALE, Tails, Univariate};
 use crate::functions::special::ln_inc_beta;
 use crate::symbolic::domain::Domain::{Finite, NotNan, Positive, PositiveFinite};
@@ -166,7 +166,7 @@ fn student_tails(nu: f64, t: f64) -> Tails {
     }
 }
 
-fn lower_normal(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_normal(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, mu, sigma] = d.get();
     d.term(
         &[0, 1, 2],
@@ -177,14 +177,14 @@ fn lower_normal(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_std_normal(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_std_normal(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y] = d.get();
     d.term(&[0], -0.5 * y.square());
     d.term(&[], d.num(-HALF_LOG_TWO_PI));
     Ok(())
 }
 
-fn lower_cauchy(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_cauchy(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, mu, sigma] = d.get();
     d.term(&[0, 1, 2], -((y - mu) * sigma.recip()).square().log1p());
     d.term(&[2], -sigma.log());
@@ -192,7 +192,7 @@ fn lower_cauchy(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_student_t(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_student_t(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, nu, mu, sigma] = d.get();
     let half = 0.5 * (nu + 1.0);
     let scaled = ((y - mu).square() * sigma.recip().square() / nu).log1p();
@@ -204,7 +204,7 @@ fn lower_student_t(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_double_exponential(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_double_exponential(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, mu, sigma] = d.get();
     d.term(&[0, 1, 2], -((y - mu).abs() * sigma.recip()));
     d.term(&[2], -sigma.log());
@@ -212,7 +212,7 @@ fn lower_double_exponential(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_logistic(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_logistic(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, mu, sigma] = d.get();
     let z = (y - mu) * sigma.recip();
     d.term(&[0, 1, 2], -(z + 2.0 * (-z).log1p_exp()));
@@ -220,7 +220,7 @@ fn lower_logistic(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_gumbel(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_gumbel(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, mu, beta] = d.get();
     let z = (y - mu) * beta.recip();
     d.term(&[0, 1, 2], -(z + (-z).exp()));
@@ -229,22 +229,22 @@ fn lower_gumbel(d: &mut Density<'_>) -> FnResult<()> {
 }
 
 /// (y − μ)/σ
-fn standardised<'g>(d: &Density<'g>) -> E<'g> {
+fn standardised<'g>(d: &DensityBuilder<'g>) -> E<'g> {
     let [y, mu, sigma] = d.get();
     (y - mu) * sigma.recip()
 }
 
-fn lower_normal_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_normal_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let z = standardised(d);
     Ok((z.log_normal_cdf(), (-z).log_normal_cdf()))
 }
 
-fn lower_std_normal_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_std_normal_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [z] = d.get();
     Ok((z.log_normal_cdf(), (-z).log_normal_cdf()))
 }
 
-fn lower_cauchy_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_cauchy_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let z = standardised(d);
     // ½ + atan(z)/π = atan2(1, −z)/π without cancellation in the lower tail
     let tail = |z: E<'g>| {
@@ -254,7 +254,7 @@ fn lower_cauchy_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     Ok((tail(z), tail(-z)))
 }
 
-fn lower_double_exponential_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_double_exponential_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let z = standardised(d);
     let far = -z.abs() - LN_2;
     let near = (-far.exp()).log1p();
@@ -262,12 +262,12 @@ fn lower_double_exponential_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     Ok((below.select(far, near), below.select(near, far)))
 }
 
-fn lower_logistic_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_logistic_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let z = standardised(d);
     Ok((-(-z).log1p_exp(), -z.log1p_exp()))
 }
 
-fn lower_gumbel_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_gumbel_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let z = standardised(d);
     let lower = -(-z).exp();
     Ok((lower, lower.log1m_exp()))

@@ -5,7 +5,7 @@ use jensen_math::constants::HALF_LOG_TWO_PI;
 use jensen_math::special::{lgamma, log_sum_exp, log_sum_exp_slice};
 
 use super::categories::{self, no_category};
-use super::formula::{Arg, Density, Passed, Whole};
+use super::formula::{Arg, DensityBuilder, Passed, Whole};
 use super::multivariate::{Multivariate, OverRecords};
 use super::univariate::{SCALE, Suffix, Univariate};
 use super::{counts, ordered, trials};
@@ -377,7 +377,7 @@ fn lower_categorical_logit_glm(w: &mut Whole<'_, '_>) -> FnResult<()> {
 }
 
 /// The density of the outcome `y` given the linear predictor X β + α, whose X, α and β stand from position `x` on.
-fn linear<'g>(w: &Whole<'g, '_>, y: usize, x: usize) -> FnResult<Density<'g>> {
+fn linear<'g>(w: &Whole<'g, '_>, y: usize, x: usize) -> FnResult<DensityBuilder<'g>> {
     let cx = w.cx();
     let (matrix, alpha, beta) = (w.passed[x].sym, w.passed[x + 1].sym, w.passed[x + 2].sym);
     let product = binary(&cx, BinaryOp::Mul, matrix, beta)?;
@@ -404,7 +404,7 @@ fn linear<'g>(w: &Whole<'g, '_>, y: usize, x: usize) -> FnResult<Density<'g>> {
         .unwrap_or(Level::Data);
     let eta = p + a;
     check_values(w.density.name, eta, PREDICTOR, NotNan)?;
-    Ok(Density {
+    Ok(DensityBuilder {
         tape: cx.tape,
         name: w.density.name,
         drop: w.density.drop,
@@ -420,7 +420,7 @@ fn linear<'g>(w: &Whole<'g, '_>, y: usize, x: usize) -> FnResult<Density<'g>> {
     })
 }
 
-fn size_fits(d: &Density<'_>, e: E<'_>) -> FnResult<()> {
+fn size_fits(d: &DensityBuilder<'_>, e: E<'_>) -> FnResult<()> {
     if e.len() == 1 || e.len() == d.n {
         return Ok(());
     }

@@ -19,9 +19,9 @@ use crate::value::error::{FnError, FnResult};
 
 use Domain::{Positive, Unit};
 
-/// What probabilities are called in messages.
+/// The name of probabilities in messages.
 pub const PROBABILITIES: &str = "the probabilities parameter";
-/// What logarithms of odds are called in messages.
+/// The name of log odds in messages.
 pub const LOG_ODDS: &str = "the log odds parameter";
 const PRIOR_SIZES: &str = "the prior sample sizes parameter";
 
@@ -125,7 +125,7 @@ pub static TABLE: &[Multivariate] = &[
 /// Whether the elements are not negative and sum to 1 within 10⁻⁸.
 ///
 /// # Errors
-/// When they do not: the point is rejected.
+/// Fails if they do not: the point is rejected.
 pub fn check_simplex(function: &str, what: &str, theta: &[f64]) -> FnResult<()> {
     check(function, what, Domain::NonNegative, theta)?;
     let sum: f64 = theta.iter().sum();
@@ -344,7 +344,7 @@ pub fn sums_to_one(w: &Whole<'_, '_>, theta: E<'_>) -> FnResult<()> {
     off_by(w, theta.sum() - 1.0)
 }
 
-/// Rejects what is not 0 up to rounding.
+/// Rejects values that are not 0 up to rounding.
 pub fn off_by(w: &Whole<'_, '_>, off: E<'_>) -> FnResult<()> {
     if let Some(off) = off.scalar() {
         if off.abs() > 1e-8 {

@@ -8,7 +8,7 @@ use jensen_math::special::{
     log_modified_bessel_first_kind, log_phi, log_phi_scaled, log_sum_exp, log1m_exp, owens_t, phi,
 };
 
-use super::formula::{Density, TailTerms, within};
+use super::formula::{DensityBuilder, TailTerms, within};
 use super::univariate::{LOCATION, SCALE, Tails, Univariate};
 use crate::functions::random::Draws;
 use crate::symbolic::domain::Domain::{
@@ -162,7 +162,7 @@ pub static TABLE: &[Univariate] = &[
     .lowered_tails(B, lower_von_mises_tails),
 ];
 
-/// u²/2 − u z + log Φ(z − u): below z = u the squares cancel but for −z²/2.
+/// u²/2 − u z + log Φ(z − u): below z = u the squares cancel except for −z²/2.
 fn log_tilted_phi(z: f64, u: f64) -> f64 {
     let exponent = if z < u {
         -0.5 * z * z
@@ -203,7 +203,7 @@ fn wrap(angle: f64) -> f64 {
     (angle + PI).rem_euclid(2.0 * PI) - PI
 }
 
-fn lower_skew_normal(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_skew_normal(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, xi, omega, alpha] = d.get();
     let z = (y - xi) * omega.recip();
     d.term(&[0, 1, 2], -0.5 * z.square());
@@ -214,7 +214,7 @@ fn lower_skew_normal(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_exp_mod_normal(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_exp_mod_normal(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, mu, sigma, lambda] = d.get();
     let tilted = lower_log_tilted_phi((y - mu) / sigma, lambda * sigma);
     // log erfc(x/√2) = log 2 Φ(−x)
@@ -230,7 +230,7 @@ fn lower_log_tilted_phi<'g>(z: E<'g>, u: E<'g>) -> E<'g> {
     exponent + (z - u).log_normal_scaled()
 }
 
-fn lower_skew_double_exponential(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_skew_double_exponential(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, mu, sigma, tau] = d.get();
     let below = y.lt(mu);
     let weight = below.select(1.0 - tau, tau);
@@ -249,7 +249,7 @@ fn log_bessel<'g>(kappa: E<'g>) -> E<'g> {
     kappa.num(0.0).op2(ElemOp::LogBesselI, kappa)
 }
 
-fn lower_von_mises(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_von_mises(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, mu, kappa] = d.get();
     d.term(&[0, 1, 2], kappa * (mu - y).cos());
     d.term(&[2], -log_bessel(kappa));
@@ -258,7 +258,7 @@ fn lower_von_mises(d: &mut Density<'_>) -> FnResult<()> {
 }
 
 /// The mass between −π and the outcome, and from there to π.
-fn lower_von_mises_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_von_mises_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [y, mu, kappa] = d.get();
     let log_norm = LOG_TWO_PI + log_bessel(kappa) - kappa;
     Ok(within(y, [-PI, PI], |y| {
@@ -274,7 +274,7 @@ fn lower_von_mises_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     }))
 }
 
-fn lower_skew_double_exponential_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_skew_double_exponential_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [y, mu, sigma, tau] = d.get();
     let z = 2.0 * (y - mu) * sigma.recip();
     let (zero, below) = (z.num(0.0), y.lt(mu));
@@ -286,7 +286,7 @@ fn lower_skew_double_exponential_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g>
     ))
 }
 
-fn lower_exp_mod_normal_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_exp_mod_normal_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [y, mu, sigma, lambda] = d.get();
     let z = (y - mu) * sigma.recip();
     let u = lambda * sigma;

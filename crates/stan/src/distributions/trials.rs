@@ -3,7 +3,7 @@
 use jensen_math::special::{binomial_coefficient_log, lbeta, log_sum_exp_slice, log1p_exp};
 
 use super::counts::rising_coefficient;
-use super::formula::{Density, TailTerms, known_ints};
+use super::formula::{DensityBuilder, TailTerms, known_ints};
 use super::interval::log_inc_beta;
 use super::peaks;
 use super::univariate::{Tails, Univariate, VARIATE};
@@ -25,7 +25,7 @@ const TRIALS: &str = "the population size parameter";
 
 const NONE: f64 = f64::NEG_INFINITY;
 
-/// Draws without replacement that are made one by one; more of them by rejection.
+/// Number of draws without replacement that are made one by one; with more, rejection sampling is used.
 const ONE_BY_ONE: f64 = 1000.0;
 
 /// The rows.
@@ -254,8 +254,8 @@ fn summed_tails(n: f64, first: f64, last: f64, mass: impl Fn(f64) -> f64) -> Tai
     }
 }
 
-/// Known successes and trials; no more successes than trials.
-fn successes(d: &Density<'_>) -> FnResult<(Vec<f64>, Vec<f64>)> {
+/// Known successes and trials, with no more successes than trials.
+fn successes(d: &DensityBuilder<'_>) -> FnResult<(Vec<f64>, Vec<f64>)> {
     let (y, n) = (known_ints(d, 0)?, known_ints(d, 1)?);
     let at = |x: &[f64], i: usize| if x.len() == 1 { x[0] } else { x[i] };
     let taken = d.tape.comes_by();
@@ -274,7 +274,7 @@ fn successes(d: &Density<'_>) -> FnResult<(Vec<f64>, Vec<f64>)> {
     Ok((y, n))
 }
 
-fn lower_bernoulli(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_bernoulli(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let values = known_ints(d, 0)?;
     let [y, theta] = d.get();
     if let Some(eta) = theta.inv_logit_argument() {
@@ -298,7 +298,7 @@ fn lower_bernoulli(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_bernoulli_logit(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_bernoulli_logit(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, eta] = d.get();
     known_ints(d, 0)?;
     bernoulli_logit(d, y, eta);
@@ -306,7 +306,7 @@ fn lower_bernoulli_logit(d: &mut Density<'_>) -> FnResult<()> {
 }
 
 /// −log(1 + exp(∓η))
-pub fn bernoulli_logit<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>) {
+pub fn bernoulli_logit<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, eta: E<'g>) {
     if eta.len() == 1
         && d.n > 1
         && let Some(values) = y.values()
@@ -324,7 +324,7 @@ pub fn bernoulli_logit<'g>(d: &mut Density<'g>, y: E<'g>, eta: E<'g>) {
     d.term(&[1], -((1.0 - 2.0 * y) * eta).log1p_exp());
 }
 
-fn log_choose(d: &mut Density<'_>, y: &[f64], n: &[f64], records: bool) {
+fn log_choose(d: &mut DensityBuilder<'_>, y: &[f64], n: &[f64], records: bool) {
     let at = |x: &[f64], i: usize| if x.len() == 1 { x[0] } else { x[i] };
     let each: Vec<f64> = (0..y.len().max(n.len()))
         .map(|i| binomial_coefficient_log(at(n, i), at(y, i)))
@@ -333,7 +333,7 @@ fn log_choose(d: &mut Density<'_>, y: &[f64], n: &[f64], records: bool) {
     d.term(&[], constant);
 }
 
-fn lower_binomial(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_binomial(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let (known_y, known_n) = successes(d)?;
     let [y, n, theta] = d.get();
     if let Some(eta) = theta.inv_logit_argument() {
@@ -360,7 +360,7 @@ fn lower_binomial(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_binomial_logit(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_binomial_logit(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, n, eta] = d.get();
     successes(d)?;
     binomial_logit(d, y, n, eta);
@@ -368,7 +368,7 @@ fn lower_binomial_logit(d: &mut Density<'_>) -> FnResult<()> {
 }
 
 /// y η − n log(1 + exp η) and the binomial coefficient.
-pub fn binomial_logit<'g>(d: &mut Density<'g>, y: E<'g>, n: E<'g>, eta: E<'g>) {
+pub fn binomial_logit<'g>(d: &mut DensityBuilder<'g>, y: E<'g>, n: E<'g>, eta: E<'g>) {
     if y.data().is_some() && peaks::applies(d, n) {
         peaks::lower_binomial_logit(d, y, n, eta);
         return;
@@ -381,7 +381,7 @@ pub fn binomial_logit<'g>(d: &mut Density<'g>, y: E<'g>, n: E<'g>, eta: E<'g>) {
     d.term(&[2], -(n * eta.log1p_exp()));
 }
 
-fn lower_beta_binomial(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_beta_binomial(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let (known_y, known_n) = successes(d)?;
     let [y, n, a, b] = d.get();
     if peaks::applies(d, n) {
@@ -396,7 +396,7 @@ fn lower_beta_binomial(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_binomial_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_binomial_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [y, n, theta] = d.get();
     let (zero, one) = (y.num(0.0), y.num(1.0));
     let (failures, successes) = ((n - y).fmax(one), (y + 1.0).fmax(one));
@@ -415,7 +415,7 @@ fn lower_binomial_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     Ok(among(y.lt(zero), n.le(y), tails))
 }
 
-/// Both tails where neither all outcomes lie above nor all below.
+/// Both tails, unless all outcomes are above or all below.
 pub fn among<'g>(none: E<'g>, all: E<'g>, (lower, upper): (E<'g>, E<'g>)) -> (E<'g>, E<'g>) {
     let (zero, never) = (none.num(0.0), none.num(f64::NEG_INFINITY));
     (
@@ -424,7 +424,7 @@ pub fn among<'g>(none: E<'g>, all: E<'g>, (lower, upper): (E<'g>, E<'g>)) -> (E<
     )
 }
 
-/// The log of the sum of the first so many terms that `counts` has, at least of one.
+/// The log of the sum of the first `counts` terms, at least one.
 pub fn log_sum_of_first<'g>(counts: E<'g>, term: impl Fn(f64) -> E<'g>) -> FnResult<E<'g>> {
     let known = counts.data().unwrap_or_default();
     let most = known.iter().copied().fold(1.0, f64::max);
@@ -446,7 +446,7 @@ pub fn log_sum_of_first<'g>(counts: E<'g>, term: impl Fn(f64) -> E<'g>) -> FnRes
 /// Terms of a sum are nodes of the graph.
 const MOST_TERMS: f64 = 20_000.0;
 
-fn lower_beta_binomial_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_beta_binomial_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     known_ints(d, 0)?;
     known_ints(d, 1)?;
     let [y, n, a, b] = d.get();
@@ -459,7 +459,7 @@ fn lower_beta_binomial_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
     Ok(among(y.lt(zero), n.le(y), (lower, upper)))
 }
 
-fn lower_hypergeometric(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_hypergeometric(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [n, draws, a, b] = d.get();
     let choose = elementwise::lchoose;
     d.term(
@@ -469,7 +469,7 @@ fn lower_hypergeometric(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_discrete_range(d: &mut Density<'_>) -> FnResult<()> {
+fn lower_discrete_range(d: &mut DensityBuilder<'_>) -> FnResult<()> {
     let [y, low, high] = d.get();
     let outside = y.lt(low) + high.lt(y);
     d.outside(outside);
@@ -477,7 +477,7 @@ fn lower_discrete_range(d: &mut Density<'_>) -> FnResult<()> {
     Ok(())
 }
 
-fn lower_bernoulli_tails<'g>(d: &mut Density<'g>) -> TailTerms<'g> {
+fn lower_bernoulli_tails<'g>(d: &mut DensityBuilder<'g>) -> TailTerms<'g> {
     let [y, theta] = d.get();
     let (zero, never) = (y.num(0.0), y.num(f64::NEG_INFINITY));
     let (negative, most) = (y.lt(zero), y.num(1.0).le(y));

@@ -1,9 +1,9 @@
-//! The row of a univariate distribution, and what is the same for all of them.
+//! The row of a univariate distribution, and the code common to all of them.
 
 use jensen_graph::{Scattered, Spread};
 use jensen_math::special::log1m_exp;
 
-use super::formula::{Density, DensityTerms, TailFormula, WholeFormula};
+use super::formula::{DensityBuilder, DensityTerms, TailFormula, WholeFormula};
 use crate::functions::Keep;
 use crate::functions::random::Draws;
 use crate::program::Level;
@@ -11,13 +11,13 @@ use crate::symbolic::domain::{Domain, check, check_values, guard};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// A parameter: what it is called in messages, and its domain.
+/// A parameter: its name in messages, and its domain.
 pub type Parameter = (&'static str, Domain);
 
-/// What a location parameter is called in messages.
+/// The name of a location parameter in messages.
 pub const LOCATION: &str = "the location parameter";
 
-/// What a scale parameter is called in messages.
+/// The name of a scale parameter in messages.
 pub const SCALE: &str = "the scale parameter";
 
 /// The log probabilities of the lower tail (up to and including the variate) and of the upper one.
@@ -30,7 +30,7 @@ pub struct Tails {
 }
 
 impl Tails {
-    /// From the log of the lower tail.
+    /// Computed from the log of the lower tail.
     pub fn from_log_lower(lower: f64) -> Tails {
         let lower = lower.min(0.0);
         Tails {
@@ -39,7 +39,7 @@ impl Tails {
         }
     }
 
-    /// From the log of the upper tail.
+    /// Computed from the log of the upper tail.
     pub fn from_log_upper(upper: f64) -> Tails {
         let upper = upper.min(0.0);
         Tails {
@@ -77,18 +77,18 @@ impl Tails {
 /// A check of all parameters of a function together.
 pub type JointCheck = fn(&str, &[f64]) -> FnResult<()>;
 
-/// A formula over the graph with the arguments whose domains it does not show by itself: a draw is rejected for those
-/// (bit i: argument i), while for the others the formula is NaN where they are outside.
+/// A formula over the graph, and the arguments whose domains it does not enforce (bit i: argument i). Draws with such
+/// an argument outside its domain are rejected explicitly; for the others the formula is NaN.
 #[derive(Clone, Copy)]
 struct Lowering<F> {
     guards: u32,
     terms: F,
 }
 
-/// What the variate is called in messages.
+/// The name of the variate in messages.
 pub const VARIATE: &str = "the random variable";
 
-/// The row of a univariate distribution: all that its functions are computed from, on values and on the graph.
+/// The row of a univariate distribution: everything that its functions are computed from, on values and on the graph.
 /// Functions get the variate first, then the parameters.
 pub struct Univariate {
     /// Name without suffix.
@@ -105,7 +105,7 @@ pub struct Univariate {
     pub tails: Option<fn(&[f64]) -> Tails>,
     /// A random number for the parameters.
     pub sample: Option<fn(&mut Draws, &[f64]) -> f64>,
-    /// What the parameters must satisfy together.
+    /// Joint constraints on the parameters.
     joint: Option<JointCheck>,
     /// The log density over the graph.
     lowered: Option<Lowering<DensityTerms>>,
@@ -115,7 +115,7 @@ pub struct Univariate {
     longer: Option<Longer>,
 }
 
-/// A log density under the same name that takes more arguments.
+/// A log density with the same name and more arguments.
 #[derive(Clone, Copy)]
 pub struct Longer {
     /// Of known values.
@@ -124,7 +124,7 @@ pub struct Longer {
     pub lowered: WholeFormula,
 }
 
-/// What the name of a function says it computes of its distribution.
+/// The function of the distribution that a name denotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suffix {
     /// `_lpdf`, `_lpmf`
@@ -204,7 +204,7 @@ impl Univariate {
         self
     }
 
-    /// The log density of so many arguments, if these are more than the outcome and the parameters.
+    /// The log density with this number of arguments, if there are more than the outcome and the parameters.
     pub fn longer(&self, suffix: Suffix, arguments: usize) -> Option<Longer> {
         let more = suffix == Suffix::Density && arguments > self.params.len() + 1;
         self.longer.filter(|_| more)
@@ -240,7 +240,7 @@ impl Univariate {
     /// Density or distribution function of all elements: sum, or product for `_cdf`.
     ///
     /// # Errors
-    /// When sizes do not match or an argument is outside its domain.
+    /// Fails if sizes do not match or an argument is outside its domain.
     pub fn call(&self, suffix: Suffix, keep: Keep, args: &[&Value]) -> FnResult<f64> {
         if let Some(longer) = self.longer(suffix, args.len()) {
             return (longer.log_density)(keep, args);
@@ -291,7 +291,7 @@ impl Univariate {
         ))
     }
 
-    /// What the variate of a function must be.
+    /// The domain of the variate.
     fn variate_of(&self, suffix: Suffix) -> Domain {
         match suffix {
             Suffix::Density => self.variate,
@@ -313,8 +313,8 @@ impl Univariate {
     /// Adds the terms of a function over the graph.
     ///
     /// # Errors
-    /// When a known argument is outside its domain.
-    pub fn lower(&self, suffix: Suffix, d: &mut Density<'_>) -> FnResult<()> {
+    /// Fails if a known argument is outside its domain.
+    pub fn lower(&self, suffix: Suffix, d: &mut DensityBuilder<'_>) -> FnResult<()> {
         if d.args.len() != self.params.len() + 1 {
             return Err(self.other_form(d.name, d.args.len()));
         }
@@ -343,8 +343,8 @@ impl Univariate {
         }
     }
 
-    /// Keeps for the tape what scatters about a location with a scale.
-    fn note_scatter(&self, d: &Density<'_>) {
+    /// Records on the tape that the variate scatters about a location with a scale.
+    fn note_scatter(&self, d: &DensityBuilder<'_>) {
         if let ("std_normal", [values]) = (self.name, &d.args[..]) {
             d.tape.note_unit(values.e.id);
         }
@@ -364,7 +364,7 @@ impl Univariate {
     }
 
     /// The domain checks of a function over the graph.
-    fn check(&self, suffix: Suffix, guards: u32, d: &Density<'_>) -> FnResult<()> {
+    fn check(&self, suffix: Suffix, guards: u32, d: &DensityBuilder<'_>) -> FnResult<()> {
         let variate = (VARIATE, self.variate_of(suffix));
         for (i, (what, domain)) in [variate].iter().chain(self.params).enumerate() {
             let e = d.args[i].e;
@@ -438,7 +438,7 @@ impl Univariate {
 /// A count as an `int`.
 ///
 /// # Errors
-/// When it does not fit 32 bits.
+/// Fails if it does not fit 32 bits.
 pub fn int_variate(function: &str, x: f64) -> FnResult<i32> {
     if x.is_nan() || x.abs() > f64::from(i32::MAX) {
         return Err(FnError::domain(format!(

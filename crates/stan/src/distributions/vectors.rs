@@ -485,9 +485,9 @@ fn of_record<'g>(
     Ok(Some((l, tape.add_all(&squares), k)))
 }
 
-/// Keeps for the tape that the elements of vectors scatter, each about its mean with its standard deviation, or that given the
-/// others where a precision is at hand. `y` and `m` have one element of all vectors each. That elements are correlated
-/// is left to the density: what makes funnels are their spreads.
+/// Records on the tape that the elements of vectors scatter, each about its mean with its standard deviation, or
+/// conditionally on the others if a precision is available. `y` and `m` have one element of all vectors each. The
+/// correlation of elements is left to the density, because funnels come from their spreads.
 fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scale: Scale) {
     let (tape, k) = (w.density.tape, y.len());
     for (i, (y, m)) in y.iter().zip(m).enumerate() {
@@ -506,16 +506,17 @@ fn note_elements<'g>(w: &Whole<'g, '_>, y: &[E<'g>], m: &[E<'g>], l: E<'g>, scal
     }
 }
 
-/// Largest dimension of vectors whose elements are noted, of several and of one, which may be a turn's of a loop over many: those
-/// of correlated effects are few. What is longer, as a Gaussian process is, scatters as one: it is its correlation that is
-/// hard and not a spread an element.
+/// Largest dimension of vectors whose elements are recorded, for several vectors and for one, which may belong to an
+/// iteration of a loop over many. Correlated effects have few elements. Longer vectors, such as Gaussian processes, are
+/// recorded as one, because their difficulty is the correlation and not a spread per element.
 const FEW: usize = 16;
 const FEW_ALONE: usize = 4;
 
-/// Most elements of vectors that are noted as one: each is factorised twice for every draw then.
+/// Largest number of elements of vectors that are recorded as one; each such vector is factorised twice per draw.
 const LONG: usize = 400;
 
-/// Keeps for the tape how the vectors of a density scatter that are parameters: `y` and `m` are all of them, one after the other.
+/// Records on the tape how the vectors of a density that are parameters scatter: `y` and `m` are all of them, in
+/// sequence.
 fn note_scatter<'g>(w: &Whole<'g, '_>, y: E<'g>, m: E<'g>, l: E<'g>, k: usize, scale: Scale) {
     if w.passed[0].level != Level::Param {
         return;

@@ -3,10 +3,10 @@
 //! time distribution for the diffusion model with variable drift"; Henrich et al. 2024, "The seven-parameter diffusion
 //! model: an implementation in Stan").
 //!
-//! A normal drift leaves a closed form, [`log_density`]. The rest are integrals of it: over a uniform start by
-//! Gauss-Legendre, and over time, in its logarithm, likewise. A uniform nondecision time weighs the time within its range
-//! before the outcome, so that a distribution function has no integral of its own over it. Distribution functions are not
-//! divided by the probability to leave through this boundary at all.
+//! For a normal drift there is a closed form, [`log_density`]. The rest are integrals of it: over a uniform start by
+//! Gauss-Legendre, and over time, in its logarithm, likewise. A uniform nondecision time weights the times within its
+//! range before the outcome, so a distribution function has no separate integral over it. Distribution functions are
+//! not divided by the probability of leaving through this boundary at all.
 
 use jensen_graph::ElemOp;
 use jensen_math::quadrature::gauss_legendre;
@@ -26,13 +26,14 @@ use crate::value::error::{FnError, FnResult};
 const STARTS: usize = 16;
 const TIMES: usize = 64;
 
-/// Below, where densities fall by e⁻⁴⁰ against the end of a range of times, nothing counts.
+/// Below this, where densities have decreased by e⁻⁴⁰ relative to the end of a range of times, contributions are
+/// negligible.
 const FALL: f64 = 80.0;
 
-/// Beyond so many squared separations, densities have fallen by e⁻⁴⁹.
+/// Number of squared separations beyond which densities have decreased by e⁻⁴⁹.
 const BEYOND: f64 = 10.0;
 
-/// What is computed of the time.
+/// The function of the time to compute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
     Density,
@@ -58,10 +59,10 @@ pub const LOWERED: &[(&str, WholeFormula)] = &[
     ("wiener_lccdf_unnorm", |whole| add_total(whole, Of::Above)),
 ];
 
-/// The log density of outcomes whose parameters vary: more arguments than those of `wiener`.
+/// The log density of outcomes with varying parameters, which has more arguments than `wiener`.
 ///
 /// # Errors
-/// When an argument is outside its domain, or sizes do not match.
+/// Fails if an argument is outside its domain, or sizes do not match.
 pub fn varying(keep: Keep, args: &[&Value]) -> FnResult<f64> {
     match keep.on(u32::MAX) {
         true => total("wiener_lpdf", Of::Density, args),
@@ -88,7 +89,8 @@ fn add_total(whole: &mut Whole<'_, '_>, of: Of) -> FnResult<()> {
     Ok(())
 }
 
-/// How many arguments are the outcome and parameters; a last one may state a precision, which is always met.
+/// The number of arguments for the outcome and parameters; another one may request a precision, which is always
+/// reached.
 fn parameters(name: &str, count: usize) -> FnResult<usize> {
     match count {
         5 | 6 if name != "wiener_lpdf" => Ok(5),
@@ -170,14 +172,14 @@ fn log_density(t: f64, alpha: f64, from: f64, delta: f64, sigma: f64) -> f64 {
     drift - 2.0 * alpha.ln() - 0.5 * stretch.ln() + log_wiener(t / (alpha * alpha), from)
 }
 
-/// A range of times before the outcome, and what its times count.
+/// A range of times before the outcome, and the weight of its times.
 #[derive(Clone, Copy)]
 enum Range {
     /// The outcome alone.
     Point,
-    /// All until the earliest decision.
+    /// All times until the earliest decision.
     Before,
-    /// Those that the nondecision time covers: of the density, and of both tails.
+    /// The times that the nondecision time covers, for the density and for both tails.
     Within,
     /// All beyond.
     Beyond,
@@ -194,7 +196,7 @@ fn ranges(of: Of, spread: bool) -> &'static [Range] {
     }
 }
 
-/// The nodes of all starts with all times, their places between 0 and 1, and the logarithms of their weights.
+/// The nodes of all starts with all times, their positions between 0 and 1, and the logarithms of their weights.
 struct Grid {
     starts: Vec<f64>,
     times: Vec<f64>,

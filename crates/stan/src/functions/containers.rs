@@ -257,7 +257,7 @@ fn linspaced(args: &[&Value]) -> FnResult<Vec<f64>> {
         .collect())
 }
 
-/// As Stan: the step is rounded down, so that all steps are equal where they can be.
+/// As in Stan, the step is rounded down, so that all steps are equal if possible.
 fn linspaced_int(args: &[&Value]) -> FnResult<Value> {
     let n = count(args[0], "linspaced_int_array: size")?;
     let (low, high) = (i64::from(args[1].int()?), i64::from(args[2].int()?));
@@ -398,7 +398,7 @@ fn append_col(args: &[&Value]) -> FnResult<Value> {
     }
 }
 
-/// The elements of both, one after the other, as a matrix.
+/// The elements of both, in sequence, as a matrix.
 fn joined(a: &Value, b: &Value, rows: usize, cols: usize) -> FnResult<Value> {
     if a.has_complex() || b.has_complex() {
         let data = [complexes(a)?, complexes(b)?].concat();
@@ -549,7 +549,7 @@ fn to_matrix(args: &[&Value]) -> FnResult<Value> {
             numbers.len() / scale
         )));
     }
-    let place = |i: usize, j: usize| {
+    let position = |i: usize, j: usize| {
         if by_column {
             j * rows + i
         } else {
@@ -558,10 +558,10 @@ fn to_matrix(args: &[&Value]) -> FnResult<Value> {
     };
     Ok(if scale == 2 {
         Value::ComplexMatrix(Mat::from_fn(rows, cols, |i, j| {
-            let k = 2 * place(i, j);
+            let k = 2 * position(i, j);
             Complex64::new(numbers[k], numbers[k + 1])
         }))
     } else {
-        Value::Matrix(Mat::from_fn(rows, cols, |i, j| numbers[place(i, j)]))
+        Value::Matrix(Mat::from_fn(rows, cols, |i, j| numbers[position(i, j)]))
     })
 }

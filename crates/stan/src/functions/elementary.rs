@@ -1,4 +1,4 @@
-//! Functions of real numbers, over containers where the language says so.
+//! Functions of real numbers, applied to containers if the language allows it.
 
 use std::f64::consts::{LN_2, PI};
 
@@ -35,7 +35,7 @@ fn fdim(x: f64, y: f64) -> f64 {
     }
 }
 
-/// pFq(a; b; z); an error, which names this function, where it has no value.
+/// pFq(a; b; z), or an error that names this function if it is undefined.
 fn hypergeometric(name: &str, a: &[f64], b: &[f64], z: f64) -> FnResult<Value> {
     let value = special::hypergeometric(a, b, z, 0).value;
     if value.is_nan() {

@@ -1,10 +1,10 @@
-//! Laplace's approximation of latent Gaussian models: what its functions are called, where their arguments stand and what
-//! their settings mean, the same for both evaluators.
+//! Laplace's approximation of latent Gaussian models: names, positions of arguments and settings of its functions, for
+//! both evaluators.
 //!
-//! With `θ ~ normal(0, K)`, mode θ̂ of `ll(θ) − θᵀK⁻¹θ/2` and `W = −∂²ll` at it, the logarithm of `∫ exp(ll(θ)) p(θ) dθ`
-//! is about `ll(θ̂) − θ̂ᵀK⁻¹θ̂/2 − log |I + KW|/2` (Rasmussen and Williams 2006, equation 3.32; Margossian, Vehtari, Simpson
-//! and Agrawal 2020), and θ is about normal with mean θ̂ and covariance `(K⁻¹ + W)⁻¹`. K need not be invertible here: at
-//! the mode `θ̂ = K a` with `a = ∂ll`, so that `θ̂ᵀK⁻¹θ̂ = aᵀθ̂`.
+//! With `θ ~ normal(0, K)`, mode θ̂ of `ll(θ) − θᵀK⁻¹θ/2` and `W = −∂²ll` at it, the logarithm of `∫ exp(ll(θ)) p(θ)
+//! dθ` is about `ll(θ̂) − θ̂ᵀK⁻¹θ̂/2 − log |I + KW|/2` (Rasmussen and Williams 2006, equation 3.32; Margossian,
+//! Vehtari, Simpson and Agrawal 2020), and θ is about normal with mean θ̂ and covariance `(K⁻¹ + W)⁻¹`. K need not be
+//! invertible: at the mode `θ̂ = K a` with `a = ∂ll`, so `θ̂ᵀK⁻¹θ̂ = aᵀθ̂`.
 
 use jensen_math::solvers::Root;
 
@@ -12,7 +12,7 @@ use crate::program::{BuiltinId, Expr, ExprKind, FunRef};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// Whose density the observations have given θ.
+/// The observations, whose density depends on θ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likelihood {
     /// The function that is passed.
@@ -22,7 +22,7 @@ pub enum Likelihood {
     Library {
         /// The density.
         density: &'static str,
-        /// Whether a vector stands before the mean that is picked like it.
+        /// Whether a vector before the mean selects its elements.
         dispersed: bool,
     },
 }
@@ -43,7 +43,7 @@ pub struct LaplaceForm {
 pub struct LaplaceCall<'e> {
     /// The function passed as the likelihood.
     pub function: Option<&'e FunRef>,
-    /// Its arguments, a tuple; or those of a likelihood of the library.
+    /// Its arguments, as a tuple, or those of a likelihood of the library.
     pub likelihood: &'e [Expr],
     /// Extent of the blocks on the Hessian's diagonal.
     pub block: &'e Expr,
@@ -84,10 +84,10 @@ impl LaplaceForm {
         })
     }
 
-    /// The arguments of a call that the checker has let through.
+    /// The arguments of a checked call.
     ///
     /// # Errors
-    /// When a function is missing where one must stand.
+    /// Fails if a function argument is missing.
     pub fn arguments<'e>(&self, name: &str, args: &'e [Expr]) -> FnResult<LaplaceCall<'e>> {
         let wrong = || FnError::invalid(format!("{name}: a function is missing"));
         let passed = |expr: &'e Expr| match &expr.kind {
@@ -130,18 +130,18 @@ impl LaplaceForm {
 pub struct LaplaceSettings {
     /// Extent of the blocks on the Hessian's diagonal.
     pub block: usize,
-    /// The equations of the mode, with so many unknowns and no parameters yet.
+    /// The equations of the mode, with this number of unknowns and no parameters yet.
     pub root: Root,
 }
 
-/// The least tolerance of the search: where it ends, two more steps come to rounding.
+/// The smallest tolerance of the search. Two more steps after it reach rounding.
 const TOLERANCE: f64 = 1e-6;
 
 impl LaplaceSettings {
-    /// Of a prior with `n` unknowns; `settings` are the tuple's entries behind the start.
+    /// For a prior with `n` unknowns. `settings` are the tuple's entries behind the start.
     ///
     /// # Errors
-    /// When one is out of its domain.
+    /// Fails if one is out of its domain.
     pub fn new(name: &str, n: usize, block: i32, settings: Option<&[Value]>) -> FnResult<Self> {
         let wrong = |what: &str, x: f64, must: &str| {
             Err(FnError::domain(format!(
@@ -202,7 +202,7 @@ impl LaplaceSettings {
 /// Latent variables of a square covariance matrix.
 ///
 /// # Errors
-/// When it is not square.
+/// Fails if it is not square.
 pub fn latent(name: &str, (rows, cols): (usize, usize)) -> FnResult<usize> {
     if rows == cols {
         return Ok(rows);
@@ -215,7 +215,7 @@ pub fn latent(name: &str, (rows, cols): (usize, usize)) -> FnResult<usize> {
 /// Whether a vector has one element for each latent variable.
 ///
 /// # Errors
-/// When it has not.
+/// Fails if it has not.
 pub fn check_latent(name: &str, what: &str, found: usize, n: usize) -> FnResult<()> {
     if found == n {
         return Ok(());
@@ -225,11 +225,11 @@ pub fn check_latent(name: &str, what: &str, found: usize, n: usize) -> FnResult<
     )))
 }
 
-/// Places from 0 of the latent variables that counts belong to.
+/// Positions from 0 of the latent variables that counts belong to.
 ///
 /// # Errors
-/// When there are not as many as counts, or one is out of range.
-pub fn places(name: &str, counts: usize, index: &Value, n: usize) -> FnResult<Vec<u32>> {
+/// Fails if their number differs from that of the counts, or one is out of range.
+pub fn positions(name: &str, counts: usize, index: &Value, n: usize) -> FnResult<Vec<u32>> {
     let index = index.numbers();
     if index.len() != counts {
         return Err(FnError::invalid(format!(
@@ -237,7 +237,7 @@ pub fn places(name: &str, counts: usize, index: &Value, n: usize) -> FnResult<Ve
             index.len()
         )));
     }
-    let place = |(k, i): (usize, &f64)| {
+    let position = |(k, i): (usize, &f64)| {
         if *i >= 1.0 && *i <= n as f64 {
             return Ok(*i as u32 - 1);
         }
@@ -246,13 +246,13 @@ pub fn places(name: &str, counts: usize, index: &Value, n: usize) -> FnResult<Ve
             k + 1
         )))
     };
-    index.iter().enumerate().map(place).collect()
+    index.iter().enumerate().map(position).collect()
 }
 
 /// A density of the library by its name.
 ///
 /// # Errors
-/// When the library has none.
+/// Fails if the library has no such likelihood.
 pub fn density(name: &str) -> FnResult<BuiltinId> {
     BuiltinId::from_name(name)
         .ok_or_else(|| FnError::invalid(format!("the library has no `{name}`")))

@@ -297,7 +297,7 @@ fn schur(name: &str, m: &Value) -> FnResult<(Value, Value)> {
     Ok((matrix(u), matrix(t)))
 }
 
-/// Of a symmetric matrix, or of a Hermitian one.
+/// For a symmetric or Hermitian matrix.
 fn symmetric(name: &str, m: &Value) -> FnResult<(Value, Value)> {
     if !matches!(m, Value::ComplexMatrix(_)) {
         let m = m.matrix()?;
@@ -376,7 +376,7 @@ fn right(b: &Value, n: usize, name: &str, solve: impl Fn(&Matrix) -> Matrix) -> 
     })
 }
 
-/// Refuses orthogonal factors of more rows than there is memory for their square.
+/// Rejects orthogonal factors with too many rows to store their square.
 fn check_full(name: &str, m: &Matrix) -> FnResult<()> {
     let elements = (m.rows() as f64).powi(2);
     check_bytes(&format!("{name}: the factor"), elements, 8, MAX_VALUE_BYTES)

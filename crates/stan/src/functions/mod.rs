@@ -30,7 +30,7 @@ use crate::program::BinaryOp;
 use crate::value::Value;
 use crate::value::error::{FnResult, check_terms};
 
-/// Which terms of a density are kept.
+/// The terms of a density that are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
     constants: bool,
@@ -110,7 +110,7 @@ pub enum Builtin {
     Random(fn(&mut Draws, &[&Value]) -> FnResult<Value>),
 }
 
-/// Functions that go through as many terms as one of their arguments says, and which argument that is.
+/// Functions whose number of terms is one of their arguments, and the index of that argument.
 const COUNTED: &[(&str, usize)] = &[
     ("bessel_first_kind", 0),
     ("bessel_second_kind", 0),
@@ -124,14 +124,13 @@ const COUNTED: &[(&str, usize)] = &[
     ("rising_factorial", 1),
 ];
 
-/// The argument of a function that says through how many terms it goes.
+/// The argument of a function that determines its number of terms.
 pub fn counted(name: &str) -> Option<usize> {
     let found = COUNTED.binary_search_by_key(&name, |(name, _)| name);
     found.ok().map(|row| COUNTED[row].1)
 }
 
-/// Refuses a call that would go through too many terms for one step of an evaluation: through so many, for the `longest` of
-/// its arguments.
+/// Rejects a call with too many terms for one step of an evaluation, for the `longest` of its arguments.
 ///
 /// # Errors
 /// [`ErrorKind::Excess`](crate::value::error::ErrorKind::Excess).
@@ -145,7 +144,7 @@ pub fn check_counts(name: &str, counts: &Value, longest: usize) -> FnResult<()> 
     )
 }
 
-/// The same of a call with these arguments, where it is one that counts.
+/// The same for a call with these arguments, if it is such a function.
 ///
 /// # Errors
 /// As there.

@@ -224,7 +224,8 @@ fn add_diag(args: &[&Value]) -> FnResult<Value> {
     Ok(Value::Matrix(m))
 }
 
-/// Dot products of the columns (or rows) of two containers of the same shape. Of complex ones the first is conjugated.
+/// Dot products of the columns (or rows) of two containers of the same shape. For complex numbers, the first is
+/// conjugated.
 fn dots(a: &Value, b: &Value, columns: bool) -> FnResult<Value> {
     let as_matrix = |x: &Value| -> FnResult<Mat<Complex64>> {
         Ok(match x.map_complex(&|z| z)? {

@@ -5,7 +5,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::program::Span;
 
-/// What random numbers are for.
+/// The purpose of random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RandomUse {
     /// Transformed data.
@@ -14,14 +14,14 @@ pub enum RandomUse {
     GeneratedQuantities,
 }
 
-/// A place that an evaluation comes to once: a piece of the program, with the iterations of the loops and the calls of
-/// functions around it.
+/// The address of a random choice (Wingate, Stuhlmüller and Goodman 2011): an expression of the program, with the
+/// enclosing iterations and function calls. An evaluation reaches it once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place(u64);
+pub struct Address(u64);
 
-impl Place {
-    /// Iteration `iteration` of a loop here, or what else is counted.
-    pub fn iteration(self, iteration: u64) -> Place {
+impl Address {
+    /// The address within iteration `iteration` of a loop, or another counter.
+    pub fn iteration(self, iteration: u64) -> Address {
         // The finaliser of SplitMix64 (Steele, Lea and Flood 2014), which leaves no two numbers alike.
         let mut x = self
             .0
@@ -29,25 +29,25 @@ impl Place {
         x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        Place(x ^ (x >> 31))
+        Address(x ^ (x >> 31))
     }
 
-    /// What stands at `span`, within this place.
-    pub fn at(self, span: Span) -> Place {
+    /// The address of `span` within this one.
+    pub fn at(self, span: Span) -> Address {
         let file = self.iteration(u64::from(span.file.0));
         file.iteration(u64::from(span.start) << 32 | u64::from(span.end))
     }
 }
 
-/// Random numbers that depend on (seed, purpose, index) and on the place in the program that asks for them: what one
-/// call takes changes nothing for the others, so that they may be computed in any order, and whether a draw comes by.
+/// Random numbers that depend on (seed, purpose, index) and on the address of their call. A call does not change the
+/// numbers of others, so calls may be computed in any order, or skipped for a draw.
 #[derive(Clone, Debug)]
 pub struct Draws {
     stream: Stream,
 }
 
 impl Draws {
-    /// The numbers of `index` for this purpose, at no place yet.
+    /// The numbers of `index` for this purpose, at no address yet.
     pub fn new(seed: u64, purpose: RandomUse, index: u64) -> Draws {
         const TRANSFORMED_DATA: Key = Key::new("transformed data");
         const GENERATED_QUANTITIES: Key = Key::new("generated quantities");
@@ -60,9 +60,9 @@ impl Draws {
         }
     }
 
-    /// Goes to the first number of a place.
-    pub fn go_to(&mut self, place: Place) {
-        self.stream = self.stream.of_lane(place.0);
+    /// Goes to the first number of an address.
+    pub fn go_to(&mut self, address: Address) {
+        self.stream = self.stream.of_lane(address.0);
     }
 
     /// A uniform number in (0, 1).

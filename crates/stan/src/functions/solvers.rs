@@ -1,5 +1,5 @@
-//! What the solvers of the library are called, where their arguments stand, and what their settings mean: the same for
-//! both evaluators. Positions count the arguments behind the function that is passed.
+//! Names, positions of arguments and settings of the solvers of the library, for both evaluators. Positions count the
+//! arguments behind the function that is passed.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use jensen_math::solvers::{Method, Ode, Root};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// What a solver's name stands for.
+/// The solver that a name denotes.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
     /// `ode_…` and `integrate_ode_…`
@@ -30,7 +30,7 @@ enum Settings {
     Default,
     /// Relative tolerance, absolute tolerance and limit on steps, from this position on.
     Three(usize),
-    /// As `ode_adjoint_tol_ctl` has them, from this position on.
+    /// As in `ode_adjoint_tol_ctl`, from this position on.
     Adjoint(usize),
 }
 
@@ -41,9 +41,9 @@ pub struct OdeForm {
     settings: Settings,
     tolerance: f64,
     max_steps: u64,
-    /// Arguments of the right-hand side stand from here on.
+    /// Position of the first argument of the right-hand side.
     pub rest: usize,
-    /// How many there are, if not all that follow.
+    /// Number of arguments, if not all that follow.
     pub count: Option<usize>,
     /// States are an `array[] real`, not a `vector`.
     pub arrays: bool,
@@ -54,22 +54,22 @@ pub struct OdeForm {
 #[derive(Clone, Copy, Debug)]
 pub struct DaeForm {
     ode: OdeForm,
-    /// Arguments of the residuals stand from here on.
+    /// Position of the first argument of the residuals.
     pub rest: usize,
 }
 
-/// A system of equations: where the search begins, settings, further arguments.
+/// A system of equations: the start of the search, settings, further arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct RootForm {
     settings: Settings,
-    /// Arguments of the system stand from here on.
+    /// Position of the first argument of the system.
     pub rest: usize,
-    /// How many there are, if not all that follow.
+    /// Number of arguments, if not all that follow.
     pub count: Option<usize>,
 }
 
 impl Form {
-    /// The form of a function with so many arguments behind the function passed; none if it is no solver.
+    /// The form of a function with this number of arguments after the passed function; `None` if it is not a solver.
     pub fn of(name: &str, arguments: usize) -> Option<Form> {
         match name {
             "integrate_1d" => return Some(Form::Integral),
@@ -105,10 +105,10 @@ impl RootForm {
         }
     }
 
-    /// The system with its settings, `value(position)` giving those.
+    /// The system with its settings, which `value(position)` returns.
     ///
     /// # Errors
-    /// When a setting is out of its domain.
+    /// Fails if a setting is out of its domain.
     pub fn root<'v>(
         &self,
         name: &str,
@@ -159,10 +159,10 @@ impl DaeForm {
         DaeForm { ode, rest }
     }
 
-    /// The problem with its settings, `value(position)` giving those, of residuals with so many parameters.
+    /// The problem with its settings, which `value(position)` returns, and residuals with this number of parameters.
     ///
     /// # Errors
-    /// When a setting is out of its domain, or states and derivatives are not as many.
+    /// Fails if a setting is outside of its domain, or the numbers of states and derivatives differ.
     pub fn ode<'v>(
         &self,
         name: &str,
@@ -182,10 +182,10 @@ impl DaeForm {
     }
 }
 
-/// Whether what a differential-algebraic equation begins with is finite, in Stan's words.
+/// Whether the initial values of a differential-algebraic equation are finite, with Stan's message.
 ///
 /// # Errors
-/// With the first number that is not.
+/// With the first number that is not finite.
 pub fn check_start(name: &str, what: &str, values: &[f64]) -> FnResult<()> {
     match values.iter().position(|y| !y.is_finite()) {
         Some(i) => Err(FnError::domain(format!(
@@ -232,10 +232,10 @@ impl OdeForm {
         })
     }
 
-    /// The problem with its settings, `value(position)` giving those.
+    /// The problem with its settings, which `value(position)` returns.
     ///
     /// # Errors
-    /// When a setting is out of its domain.
+    /// Fails if a setting is out of its domain.
     pub fn ode<'v>(
         &self,
         name: &str,
@@ -316,7 +316,7 @@ fn steps(name: &str, x: f64) -> FnResult<u64> {
 /// Whether times are finite and in order.
 ///
 /// # Errors
-/// With the first that is not.
+/// With the first value that is not finite.
 pub fn check_times(name: &str, start: f64, times: &[f64]) -> FnResult<()> {
     let mut before = start;
     for (i, time) in times.iter().enumerate() {
@@ -342,10 +342,10 @@ pub fn check_times(name: &str, start: f64, times: &[f64]) -> FnResult<()> {
     Ok(())
 }
 
-/// The tolerance of `integrate_1d`, which may be given.
+/// The tolerance of `integrate_1d`, if given.
 ///
 /// # Errors
-/// When it is not positive.
+/// Fails if it is not positive.
 pub fn integral_tolerance(given: Option<f64>) -> FnResult<f64> {
     let tolerance = match given {
         Some(x) => positive("integrate_1d", "the relative tolerance", x)?,

@@ -57,8 +57,8 @@ fn some<'v>(name: &str, x: &'v Value) -> FnResult<&'v [f64]> {
     Ok(x)
 }
 
-/// The unbiased sample variance; 0 of one element. It is that of differences from the first element, so that equal elements
-/// have none at all.
+/// The unbiased sample variance; 0 of one element. It is computed from differences to the first element, so equal
+/// elements have exactly none.
 fn variance(x: &[f64]) -> f64 {
     if x.len() < 2 {
         return 0.0;

@@ -9,7 +9,7 @@ use crate::value::error::{ErrorKind, Eval, EvalError};
 use crate::value::sized::Sized;
 use crate::value::{Mat, Value};
 
-/// A named input before the program says what it should be: a rectangular array of numbers, or of tuples.
+/// A named input before the program declares its type: a rectangular array of numbers or tuples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input<'a> {
     /// Lengths from the outermost list inwards; empty for a scalar. A matrix is a list of rows, a complex number a
@@ -22,31 +22,32 @@ pub struct Input<'a> {
 /// Elements of an [`Input`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Elements<'a> {
-    /// All written as integers (also: no elements at all).
+    /// All numbers are written as integers; also an empty array.
     Ints(&'a [i64]),
-    /// At least one written otherwise.
+    /// At least one number is not written as an integer.
     Reals(&'a [f64]),
-    /// Components of a tuple; for an array of tuples each holds that component of all, its shape preceded by the
-    /// array's.
+    /// Components of a tuple; for an array of tuples each is that component of all, with the array's shape before its
+    /// own.
     Tuple(Vec<Input<'a>>),
 }
 
-/// Where the values of the data block come from.
+/// The source of the values of the data block.
 pub trait DataSource {
     /// The value of that name.
     fn get(&self, name: &str) -> Option<Input<'_>>;
 
-    /// Known names, for advice where one is missing.
+    /// Known names, for advice about missing ones.
     fn names(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// Rows of the table whose columns the values are: a size that such columns have need not be among them.
+    /// Number of rows of the table whose columns are the values. Sizes of its columns need not be given.
     fn rows(&self) -> Option<usize> {
         None
     }
 
-    /// Where a word stands, when the numbers of that name only count words: they are indices and nothing to compute with.
+    /// Location of a word, if the numbers of that name are codes of words: they are valid indices but not numbers to
+    /// compute with.
     fn words(&self, _name: &str) -> Option<String> {
         None
     }
@@ -65,7 +66,8 @@ impl DataSource for NoData {
 /// Binds every declaration of the data block, in order: sizes, presence, shape, type, constraints.
 ///
 /// # Errors
-/// Of kind [`ErrorKind::Data`] at the declaration's name, in one line naming variable, expected and found.
+/// Of kind [`ErrorKind::Data`] at the declaration's name, in one line with the variable, and the expected and found
+/// types.
 pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
     let program = machine.program;
     for decl in &program.data {
@@ -97,11 +99,11 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
                 ),
             ));
         };
-        if let Some(place) = data.words(&var.name).filter(|_| !var.ty.is_int()) {
+        if let Some(location) = data.words(&var.name).filter(|_| !var.ty.is_int()) {
             return Err(error(
                 span,
                 format!(
-                    "variable `{}`: expected {}, found words: {place}\nwrite numbers with a decimal point and an empty cell or NA where \
+                    "variable `{}`: expected {}, found words: {location}\nwrite numbers with a decimal point and an empty cell or NA where \
                      there is none; a column of words can be an array of int, which then has their numbers",
                     var.name,
                     ty.describe()
@@ -115,14 +117,14 @@ pub fn bind_data(machine: &mut Machine<'_>, data: &dyn DataSource) -> Eval<()> {
     Ok(())
 }
 
-/// The rows of a table, where a declaration without a column of its own is the length of one that has.
+/// The rows of a table, if a declaration without its own column is the length of one that has a column.
 fn length_of_columns(program: &Program, decl: &Decl, data: &dyn DataSource) -> Option<i32> {
     let rows = i32::try_from(data.rows()?).ok()?;
     let is_length = program.is_length(decl, |name| data.get(name).is_some());
     is_length.then_some(rows)
 }
 
-/// Names in the data that no declaration asks for, or the one among them that was meant.
+/// Names in the data that no declaration uses, or the one among them that was probably meant.
 fn advice(program: &Program, missing: &str, names: Vec<&str>) -> String {
     /// Names that are listed.
     const SHOWN: usize = 6;
@@ -178,8 +180,8 @@ fn build(
     fill(ty, input, 0).map_err(|problem| {
         let text = match problem {
             Problem::NotInt { at, found } => {
-                let place = row_major_name(&input_dims(ty), at);
-                format!("variable `{name}{place}`: expected an int, found {found}")
+                let subscript = row_major_name(&input_dims(ty), at);
+                format!("variable `{name}{subscript}`: expected an int, found {found}")
             }
             Problem::Missing => format!(
                 "variable `{name}`: expected {}, found too few numbers",

@@ -12,7 +12,7 @@ impl Machine<'_> {
     /// The constraint with its bounds evaluated.
     ///
     /// # Errors
-    /// Whatever ends the evaluation of a bound.
+    /// Any error of evaluating a bound.
     pub fn transform(&mut self, constraint: &Constraint) -> Eval<Transform> {
         Ok(match constraint {
             Constraint::None => Transform::Identity,
@@ -42,7 +42,7 @@ impl Machine<'_> {
     /// Whether `value` satisfies the constraint of its declaration.
     ///
     /// # Errors
-    /// Of kind `kind` at `span`, naming variable, expected and found, when it does not.
+    /// Of kind `kind` at `span`, with the variable, and the expected and found values, if it is violated.
     pub fn check_declared(
         &mut self,
         decl: &Decl,
@@ -96,10 +96,10 @@ impl Machine<'_> {
         if transform.is_elementwise() {
             let numbers = value.numbers();
             return transform.check(&numbers, numbers.len(), 1).map_err(|v| {
-                let place = v
+                let subscript = v
                     .element
                     .map_or(String::new(), |at| element_name(value, at));
-                fail(format!("{name}{place}"), v)
+                fail(format!("{name}{subscript}"), v)
             });
         }
         for (suffix, leaf) in leaves(value, depth) {
@@ -107,8 +107,8 @@ impl Machine<'_> {
             transform
                 .check(leaf.slice().unwrap_or_default(), rows, cols)
                 .map_err(|v| {
-                    let place = v.element.map_or(String::new(), |at| element_name(leaf, at));
-                    fail(format!("{name}{suffix}{place}"), v)
+                    let subscript = v.element.map_or(String::new(), |at| element_name(leaf, at));
+                    fail(format!("{name}{suffix}{subscript}"), v)
                 })?;
         }
         Ok(())
@@ -119,7 +119,7 @@ impl Machine<'_> {
     /// The type of a declaration with its sizes evaluated.
     ///
     /// # Errors
-    /// When a size is negative, the value would not fit the memory limit, or no value of these sizes satisfies the
+    /// Fails if a size is negative, the value would exceed the memory limit, or no value of these sizes satisfies the
     /// constraint.
     pub fn resolve(&mut self, decl: &Decl) -> Eval<Sized> {
         let var = self.program.var(decl.var);
@@ -137,7 +137,7 @@ impl Machine<'_> {
         Ok(ty)
     }
 
-    /// `outer` is the number of copies that the arrays around ask for.
+    /// `outer` is the number of copies in the arrays around it.
     fn resolve_type(&mut self, ty: &SizedType, outer: f64, name: &str) -> Eval<Sized> {
         Ok(match ty {
             SizedType::Int => Sized::Int,

@@ -20,7 +20,7 @@ impl Machine<'_> {
     /// The value of an expression.
     ///
     /// # Errors
-    /// Whatever ends the evaluation, with the innermost expression concerned.
+    /// Any error of the evaluation, at the innermost expression.
     pub fn eval(&mut self, expr: &Expr) -> Eval<Operand> {
         // The cheap leaves stay outside the depth guard.
         match &expr.kind {
@@ -180,8 +180,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Calls a function with evaluated arguments. With `drop`, a density loses the terms that only depend on arguments
-    /// whose expressions are of level data.
+    /// Calls a function with evaluated arguments. With `drop`, a density omits terms that depend only on arguments of
+    /// level data.
     pub(super) fn apply(
         &mut self,
         callee: Callee,
@@ -202,7 +202,7 @@ impl Machine<'_> {
                 let result = if id.name().ends_with("_rng") {
                     match &mut self.rng {
                         Some(rng) => {
-                            rng.go_to(self.place.at(span));
+                            rng.go_to(self.address.at(span));
                             library::draw(id, rng, &refs)
                         }
                         None => Err(FnError::invalid(format!(
@@ -257,11 +257,11 @@ impl Machine<'_> {
             FunctionKind::Lp => outer_drop,
             _ => false,
         };
-        let outer_place = self.place;
-        self.place = outer_place.at(span);
+        let outer_address = self.address;
+        self.address = outer_address.at(span);
         let result = self.nested(span, |m| m.run_body(&function.body));
         self.drop_constants = outer_drop;
-        self.place = outer_place;
+        self.address = outer_address;
         for (var, value) in locals.iter().zip(saved) {
             self.slots[var.0 as usize] = value;
         }

@@ -1,4 +1,4 @@
-//! Functions that take functions.
+//! Functions with function arguments.
 
 use std::cell::Cell;
 

@@ -8,21 +8,22 @@ use crate::value::Value;
 use crate::value::error::{ErrorKind, Eval};
 use crate::value::sized::{Part, Sized, parts, put_part};
 
-/// What data are made up.
+/// The kind of data to make up.
 #[derive(Clone, Copy, Debug)]
 pub struct Invention {
     /// Every `int` without closer bounds, and so most sizes; lists of them count from 1 to it.
     pub size: i32,
     /// Whether ints between two bounds are the upper one (switches are on) or the lower one.
     pub high: bool,
-    /// Whether a single int without any bound is 0: sizes have bounds, mostly, and switches such as brms's `prior_only` none.
+    /// Whether a single int without bounds is 0. Sizes usually have bounds, and switches such as brms's `prior_only`
+    /// have none.
     pub off: bool,
 }
 
 /// Binds a made-up value to every declaration of the data block, in order.
 ///
 /// # Errors
-/// Where a declaration asks for what is not made up here, such as a bound on a size that the sizes do not meet.
+/// For declarations that cannot be satisfied, such as a bound on a size that the sizes violate.
 pub fn invent_data(machine: &mut Machine<'_>, what: Invention) -> Eval<()> {
     let program = machine.program;
     for decl in &program.data {

@@ -1,5 +1,5 @@
-//! Laplace's approximation of latent Gaussian models whose functions are interpreted: derivatives by the latent variables are
-//! central differences of the eighth order.
+//! Laplace's approximation of latent Gaussian models with interpreted functions. Derivatives with respect to the latent
+//! variables are central differences of eighth order.
 
 use jensen_math::dense;
 use jensen_math::solvers::{Point, System};
@@ -8,7 +8,7 @@ use super::higher_order::invoke;
 use super::machine::Machine;
 use crate::functions::Keep;
 use crate::functions::laplace::{
-    JITTER, LaplaceForm, LaplaceSettings, Likelihood, check_latent, density, latent, places,
+    JITTER, LaplaceForm, LaplaceSettings, Likelihood, check_latent, density, latent, positions,
 };
 use crate::library;
 use crate::program::{BuiltinId, Expr, FunRef, Span};
@@ -20,14 +20,14 @@ const FIRST: [f64; 4] = [4.0 / 5.0, -1.0 / 5.0, 4.0 / 105.0, -1.0 / 280.0];
 const SECOND: [f64; 4] = [8.0 / 5.0, -1.0 / 5.0, 8.0 / 315.0, -1.0 / 560.0];
 const CENTRE: f64 = -205.0 / 72.0;
 
-/// A step in scales of the posterior: truncation and rounding both leave ten digits there.
+/// A step relative to the scale of the posterior: truncation and rounding both leave ten digits.
 const STEP: f64 = 0.02;
 
-/// Where the likelihood of a call is evaluated.
+/// The point at which the likelihood of a call is evaluated.
 enum Observations<'a> {
     /// The function passed, and its arguments behind θ.
     Passed(&'a FunRef, Vec<Operand>),
-    /// A density of the library: its counts, the places of their latent variables, the mean there, and further arguments.
+    /// A density of the library: its counts, the positions of their latent variables, the mean there, and further arguments.
     Library(BuiltinId, Value, Vec<u32>, Vec<f64>, Option<Value>),
 }
 
@@ -53,9 +53,9 @@ impl Latent<'_, '_> {
                 let args = std::iter::once(theta).chain(args.iter().cloned()).collect();
                 invoke(self.machine, function, args, self.span)?
             }
-            Observations::Library(id, counts, places, mean, rest) => {
-                let of = |(place, mean): (&u32, &f64)| mean + theta[*place as usize];
-                let location = Value::Vector(places.iter().zip(mean).map(of).collect());
+            Observations::Library(id, counts, positions, mean, rest) => {
+                let of = |(position, mean): (&u32, &f64)| mean + theta[*position as usize];
+                let location = Value::Vector(positions.iter().zip(mean).map(of).collect());
                 let args: Vec<&Value> = [counts, &location].into_iter().chain(rest).collect();
                 library::call(*id, Keep::ALL, &args).map_err(at)?
             }
@@ -63,7 +63,7 @@ impl Latent<'_, '_> {
         value.real().map_err(at)
     }
 
-    /// The log density of the observations; NaN where it rejects or is not finite.
+    /// The log density of the observations; NaN if it rejects or is not finite.
     fn value(&mut self, theta: &[f64]) -> f64 {
         if self.error.is_some() {
             return f64::NAN;
@@ -82,13 +82,13 @@ impl Latent<'_, '_> {
     /// First and second derivative along a direction that moves these variables by these steps.
     fn along(&mut self, theta: &[f64], centre: f64, moved: &[(usize, f64)]) -> (f64, f64) {
         let (mut first, mut second) = (0.0, CENTRE * centre);
-        let mut place = theta.to_vec();
+        let mut point = theta.to_vec();
         for (k, (a, b)) in FIRST.iter().zip(SECOND).enumerate() {
             let mut side = |sign: f64| {
                 for (i, h) in moved {
-                    place[*i] = theta[*i] + sign * (k + 1) as f64 * h;
+                    point[*i] = theta[*i] + sign * (k + 1) as f64 * h;
                 }
-                self.value(&place)
+                self.value(&point)
             };
             let (up, down) = (side(1.0), side(-1.0));
             first += a * (up - down);
@@ -194,7 +194,7 @@ fn observations<'e>(
         let function = function.expect("a form with a function has one");
         return Ok(Observations::Passed(function, args));
     };
-    let index = places(name, args[0].len(), &args[1], n)?;
+    let index = positions(name, args[0].len(), &args[1], n)?;
     let picked = |what: &str, all: &Value| -> FnResult<Vec<f64>> {
         let all = all.numbers();
         check_latent(name, what, all.len(), n)?;
@@ -326,7 +326,7 @@ fn must_be_mode(name: &str, covariance: &[f64], curved: &[f64], n: usize) -> FnR
     }
 }
 
-/// θ̂ and a normal draw of this covariance, which rounding may have left singular.
+/// θ̂ and a normal draw with this covariance, which may be singular by rounding.
 fn drawn(
     machine: &mut Machine<'_>,
     (name, span): (&str, Span),
@@ -338,11 +338,11 @@ fn drawn(
         .map(|k| 0.5 * (covariance.data()[k] + covariance.data()[k % n * n + k / n]))
         .collect();
     let (values, vectors) = dense::eigen_symmetric(&symmetric, n);
-    let place = machine.place.at(span);
+    let address = machine.address.at(span);
     let Some(rng) = &mut machine.rng else {
         return Err(FnError::invalid(format!("{name}: there are no random numbers here")).at(span));
     };
-    rng.go_to(place);
+    rng.go_to(address);
     for (value, vector) in values.iter().zip(vectors.chunks_exact(n)) {
         let scale = value.max(0.0).sqrt() * rng.normal();
         theta

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::functions::random::{Draws, Place};
+use crate::functions::random::{Address, Draws};
 use crate::program::{Program, Span, VarId};
 use crate::value::Value;
 use crate::value::error::{Eval, FnError, Halt, Limits};
 
-/// Values of the variables, by [`VarId`]; `None` where the declaration was not met yet.
+/// Values of the variables, by [`VarId`]; `None` if the declaration has not been executed.
 pub type Slots = Vec<Option<Arc<Value>>>;
 
-/// Receives what `print` says, one line at a time.
+/// Receives the output of `print`, one line at a time.
 pub type Sink<'s> = dyn FnMut(&str) + 's;
 
 /// Evaluates expressions and statements of one program; see [`Machine::new`].
@@ -19,7 +19,7 @@ pub struct Machine<'m> {
     pub(super) locals: &'m [Vec<VarId>],
     pub(super) limits: Limits,
     pub(super) halt: Halt,
-    /// Work since it was last asked whether to go on.
+    /// Work since the last check of the interrupt.
     work: u64,
     /// Values of the variables.
     pub slots: Slots,
@@ -28,12 +28,12 @@ pub struct Machine<'m> {
     /// Whether `jacobian +=` and the log-Jacobians of the parameters count.
     pub jacobian: bool,
     /// Whether `~` and `_lupdf` drop their additive constants: the terms without an argument of level parameter. Stan
-    /// itself may drop more in the body of a function called with data for an argument that is not declared `data`.
+    /// itself may drop more in the body of a function that is called with data for an argument not declared `data`.
     pub drop_constants: bool,
-    /// Random numbers, where the program may draw them.
+    /// Random numbers, if the program may draw them.
     pub rng: Option<Draws>,
-    /// Where it is, for the random numbers.
-    pub(super) place: Place,
+    /// The present address, for random numbers.
+    pub(super) address: Address,
     pub(super) steps: u64,
     pub(super) depth: u32,
     pub(super) sink: &'m mut Sink<'m>,
@@ -43,8 +43,9 @@ pub struct Machine<'m> {
 const ASK_EVERY: u64 = 4096;
 
 impl<'m> Machine<'m> {
-    /// A machine for `program` with the variables in `slots`. `locals` are the program's [`function_locals`](crate::program::function_locals); constants
-    /// are kept, Jacobians counted, and there are no random numbers, until the fields say otherwise.
+    /// A machine for `program` with the variables in `slots`. `locals` are the program's
+    /// [`function_locals`](crate::program::function_locals). By default, constants and Jacobians are included and there
+    /// are no random numbers; the fields change that.
     pub fn new(
         program: &'m Program,
         locals: &'m [Vec<VarId>],
@@ -63,7 +64,7 @@ impl<'m> Machine<'m> {
             jacobian: true,
             drop_constants: false,
             rng: None,
-            place: Place::default(),
+            address: Address::default(),
             steps: 0,
             depth: 0,
             sink,
@@ -75,7 +76,7 @@ impl<'m> Machine<'m> {
         Self { halt, ..self }
     }
 
-    /// Counts work, such as the elements that are gone through, and asks now and then whether to go on.
+    /// Counts work, such as visited elements, and occasionally checks the interrupt.
     pub(super) fn work(&mut self, amount: usize, span: Span) -> Eval<()> {
         self.work = self.work.saturating_add(amount as u64);
         if self.work >= ASK_EVERY {

@@ -1,7 +1,7 @@
 //! The slow, plain evaluator: runs a program on scalars as the language defines it.
 //!
 //! It computes transformed data and generated quantities, binds data, and is the oracle that the fast engine is tested
-//! against; its formulas are its own. Nothing here looks at the expression graph.
+//! against; its formulas are its own. This module does not depend on the expression graph.
 //!
 //! | file | subject |
 //! | --- | --- |

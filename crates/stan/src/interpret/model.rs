@@ -19,7 +19,7 @@ use crate::value::sized::{Part, Sized, part_of, parts, put_part};
 /// Binds programs to data.
 #[derive(Clone, Debug, Default)]
 pub struct Interpreter {
-    /// What each evaluation may use.
+    /// Limits of an evaluation.
     pub limits: Limits,
     /// Seed of the random numbers in transformed data.
     pub seed: u64,
@@ -28,11 +28,11 @@ pub struct Interpreter {
 }
 
 impl Interpreter {
-    /// Binds the data, computes the transformed data, and lays out the parameters. `sink` receives what the program
-    /// prints meanwhile.
+    /// Binds the data, computes the transformed data, and lays out the parameters. `sink` receives the output of
+    /// `print`.
     ///
     /// # Errors
-    /// When the data do not fit their declarations, transformed data violate theirs, or their statements fail.
+    /// Fails if the data do not fit their declarations, transformed data violate theirs, or their statements fail.
     pub fn bind(
         &self,
         program: Arc<Program>,
@@ -45,7 +45,7 @@ impl Interpreter {
     /// The same with made-up data.
     ///
     /// # Errors
-    /// When none are made up that fit the declarations, or the statements of transformed data fail with them.
+    /// Fails if no made-up data satisfy the declarations, or transformed data fail with them.
     pub fn bind_invented(&self, program: Arc<Program>, what: Invention) -> Eval<BoundModel> {
         self.bind_by(program, &mut |_| {}, |machine| invent_data(machine, what))
     }
@@ -142,13 +142,13 @@ pub struct BoundModel {
     parameters: Vec<(VarId, Sized)>,
     transformed: Vec<(VarId, Sized)>,
     generated: Vec<(VarId, Sized)>,
-    /// Variables that are not reported; all are where there are none.
+    /// Variables that are not reported; by default all are.
     left_out: Vec<bool>,
     dim: usize,
 }
 
 impl BoundModel {
-    /// Reports only the variables that are wanted. Without generated quantities among them, these are not computed either.
+    /// Reports only the requested variables. Without generated quantities among them, these are not computed either.
     pub fn reporting(mut self, wanted: impl Fn(&Variable) -> bool) -> Self {
         self.left_out = self.all_variables().iter().map(|v| !wanted(v)).collect();
         if !self.left_out.contains(&true) {
@@ -157,7 +157,7 @@ impl BoundModel {
         self
     }
 
-    /// Whether generated quantities are reported, or what their block prints and rejects.
+    /// Whether generated quantities are reported, including the output and rejections of their block.
     pub fn reports_generated(&self) -> bool {
         let mut reported = self.reported();
         self.left_out.is_empty() || reported.any(|(_, _, kind)| kind == VariableKind::Generated)
@@ -188,7 +188,7 @@ impl BoundModel {
         self.dim
     }
 
-    /// A machine that knows data and transformed data.
+    /// A machine with data and transformed data.
     pub fn machine<'m>(&'m self, sink: &'m mut Sink<'m>) -> Machine<'m> {
         Machine::new(
             &self.program,
@@ -200,7 +200,7 @@ impl BoundModel {
         .with_halt(self.halt.clone())
     }
 
-    /// What ends its evaluations from outside.
+    /// The external interrupt of its evaluations.
     pub fn halt(&self) -> &Halt {
         &self.halt
     }
@@ -209,12 +209,12 @@ impl BoundModel {
     /// the additive constants of `~` and `_lupdf` if `propto`.
     ///
     /// # Errors
-    /// When the point is rejected ([`ErrorKind::Rejected`]) or the program fails.
+    /// Fails if the point is rejected ([`ErrorKind::Rejected`]) or the program fails.
     pub fn log_density(&self, z: &[f64], jacobian: bool, propto: bool) -> Eval<f64> {
         self.log_density_with(z, jacobian, propto, &mut |_| {})
     }
 
-    /// As [`BoundModel::log_density`]; `sink` receives what the program prints.
+    /// As [`BoundModel::log_density`]; `sink` receives the output of `print`.
     ///
     /// # Errors
     /// See there.
@@ -243,7 +243,7 @@ impl BoundModel {
     /// Sets the parameters of the machine to the constrained values of `z` and adds the log-Jacobian.
     ///
     /// # Errors
-    /// When `z` has another dimension, or a bound rejects the point.
+    /// Fails if `z` has another dimension, or a bound rejects the point.
     pub fn read_parameters(&self, machine: &mut Machine<'_>, z: &[f64]) -> Eval<()> {
         if z.len() != self.dim {
             let message = format!("the point has {} coordinates, not {}", z.len(), self.dim);
@@ -268,7 +268,7 @@ impl BoundModel {
         Ok(())
     }
 
-    /// What each coordinate is of what is reported of it, at the parameters that have been read.
+    /// The relation of each coordinate to its reported value, at the present parameters.
     fn scales_with(&self, machine: &mut Machine<'_>) -> Eval<Vec<Scale>> {
         let mut scales = Vec::with_capacity(self.dim);
         for (decl, (_, ty)) in self.program.parameters.iter().zip(&self.parameters) {
@@ -343,10 +343,10 @@ impl BoundModel {
             })
     }
 
-    /// As [`Posterior::constrain`], with the error's position; `sink` receives what the program prints.
+    /// As [`Posterior::constrain`], with the location of errors; `sink` receives the output of `print`.
     ///
     /// # Errors
-    /// When the model rejects the point or fails.
+    /// Fails if the model rejects the point or fails.
     pub fn constrain_with(
         &self,
         z: &[f64],
@@ -387,16 +387,16 @@ impl BoundModel {
 
     /// The message with `file:line:column` before it.
     pub fn locate(&self, error: &EvalError) -> String {
-        let place = self.program.location(error.span);
+        let location = self.program.location(error.span);
         format!(
-            "{place}: {}{}",
+            "{location}: {}{}",
             error.message,
             self.where_missing(&error.message)
         )
     }
 
-    /// What of the data is NaN, as the end of a message that says that something is; nothing where it does not, or where all
-    /// data are numbers.
+    /// The NaN elements of the data, as the end of a message about NaN; empty if the message is about something else or
+    /// all data are numbers.
     pub fn where_missing(&self, message: &str) -> String {
         /// Elements that are named.
         const NAMED: usize = 3;
@@ -526,8 +526,8 @@ impl Posterior for BoundModel {
 }
 
 impl BoundModel {
-    /// As [`Posterior::unconstrain`]; with `partial`, parameters that `lookup` has not are at the origin of the unconstrained
-    /// scale.
+    /// As [`Posterior::unconstrain`]; with `partial`, parameters without a value in `lookup` are at the origin of the
+    /// unconstrained scale.
     ///
     /// # Errors
     /// As there.

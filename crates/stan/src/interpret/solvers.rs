@@ -1,4 +1,4 @@
-//! Differential equations and systems of equations whose functions are interpreted.
+//! Differential equations and systems of equations with interpreted functions.
 
 use std::borrow::Cow;
 
@@ -18,13 +18,13 @@ struct Interpreted<'a, 'm> {
     rest: Vec<Operand>,
     name: &'static str,
     span: Span,
-    /// Ends of the interval of a differential equation stand last among the parameters.
+    /// The ends of the interval of a differential equation are last among the parameters.
     clocked: bool,
-    /// Behind the states stand their derivatives by the clock, and what is computed are residuals.
+    /// The derivatives with respect to time follow the states, and the function returns residuals.
     implicit: bool,
     /// States are an array.
     arrays: bool,
-    /// What ended the evaluation. A rejection is no number to the solver, which may step around it.
+    /// The error that ended the evaluation. A rejection is not a number to the solver, which may step around it.
     error: Option<Box<EvalError>>,
 }
 
@@ -64,7 +64,7 @@ impl Interpreted<'_, '_> {
     }
 }
 
-/// The error of a function that gives another number of values than it has states.
+/// The error of a function that returns a wrong number of values for its states.
 fn wrong_size(name: &str, found: usize, expected: usize) -> FnError {
     FnError::invalid(format!(
         "{name}: the function gives {found} values for {expected} states"

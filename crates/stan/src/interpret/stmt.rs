@@ -8,17 +8,17 @@ use jensen_math::special::log_diff_exp;
 use super::machine::Machine;
 use crate::library;
 use crate::program::{
-    Access, Assign, Callee, Decl, Expr, FunctionKind, LValue, Message, Place, Span, Stmt, StmtKind,
-    Tilde, VarId,
+    Access, Assign, Callee, Decl, Expr, FunctionKind, LValue, Message, Span, Stmt, StmtKind, Tilde,
+    VarId, VariablePart,
 };
 use crate::value::error::{Eval, FnError};
 use crate::value::index::{self, Step};
 use crate::value::{Operand, Value};
 
-/// Most bytes of one message.
+/// Largest number of bytes of one message.
 const MESSAGE: usize = 1 << 20;
 
-/// A message that ends in `…` where it would be longer than [`MESSAGE`].
+/// A message, truncated with `…` if it is longer than [`MESSAGE`].
 #[derive(Default)]
 struct Short(String);
 
@@ -46,15 +46,15 @@ enum Flow {
 }
 
 impl Machine<'_> {
-    /// Runs statements; declarations stay.
+    /// Runs statements; declarations stay in scope.
     ///
     /// # Errors
-    /// Whatever ends the evaluation.
+    /// Any error of the evaluation.
     pub fn run(&mut self, stmts: &[Stmt]) -> Eval<()> {
         self.exec_all(stmts).map(|_| ())
     }
 
-    /// Runs a function's body and gives what it returns.
+    /// Runs a function's body and returns its value.
     pub(super) fn run_body(&mut self, stmts: &[Stmt]) -> Eval<Option<Value>> {
         Ok(match self.exec_all(stmts)? {
             Flow::Return(value) => value,
@@ -168,28 +168,28 @@ impl Machine<'_> {
         Ok(Flow::Next)
     }
 
-    /// The iterations of a loop, until there is none.
+    /// Runs a loop until it has no further iteration.
     fn iterations(
         &mut self,
         mut iteration: impl FnMut(&mut Self, u64) -> Eval<Option<Flow>>,
     ) -> Eval<Flow> {
-        let outside = self.place;
+        let outside = self.address;
         for count in 0.. {
-            self.place = outside.iteration(count);
+            self.address = outside.iteration(count);
             match iteration(self, count)? {
                 Some(Flow::Next | Flow::Continue) => {}
                 Some(flow @ Flow::Return(_)) => {
-                    self.place = outside;
+                    self.address = outside;
                     return Ok(flow);
                 }
                 Some(Flow::Break) | None => break,
             }
         }
-        self.place = outside;
+        self.address = outside;
         Ok(Flow::Next)
     }
 
-    /// An iteration with the next value of the loop variable, if there is one.
+    /// Runs an iteration with the next value of the loop variable, if there is one.
     fn with_each(&mut self, var: VarId, value: Option<Value>, body: &Stmt) -> Eval<Option<Flow>> {
         let Some(value) = value else {
             return Ok(None);
@@ -233,21 +233,20 @@ impl Machine<'_> {
     fn assign(&mut self, assign: &Assign) -> Eval<()> {
         let value = self.eval(&assign.rhs)?;
         match (&assign.target, assign.op) {
-            (LValue::Place(place), Some(op)) => {
-                let steps = self.steps_of(&place.path)?;
+            (LValue::Part(part), Some(op)) => {
+                let steps = self.steps_of(&part.path)?;
                 let old = if steps.is_empty() {
-                    Operand::Shared(self.variable(place.var, place.span)?.clone())
+                    Operand::Shared(self.variable(part.var, part.span)?.clone())
                 } else {
-                    let current = self.variable(place.var, place.span)?;
+                    let current = self.variable(part.var, part.span)?;
                     Operand::Owned(
-                        index::get_path(current, &steps)
-                            .map_err(|e| self.index_error(&e, place))?,
+                        index::get_path(current, &steps).map_err(|e| self.index_error(&e, part))?,
                     )
                 };
-                let span = place.span.to(assign.rhs.span);
+                let span = part.span.to(assign.rhs.span);
                 let new = library::binary_under(&self.halt, op, &old, &value, span)?;
                 drop(old);
-                self.store(place, &steps, Operand::Owned(new.promote(&place.ty)))
+                self.store(part, &steps, Operand::Owned(new.promote(&part.ty)))
             }
             (target, _) => self.assign_to(target, value),
         }
@@ -255,9 +254,9 @@ impl Machine<'_> {
 
     fn assign_to(&mut self, target: &LValue, value: Operand) -> Eval<()> {
         match target {
-            LValue::Place(place) => {
-                let steps = self.steps_of(&place.path)?;
-                self.store(place, &steps, value)
+            LValue::Part(part) => {
+                let steps = self.steps_of(&part.path)?;
+                self.store(part, &steps, value)
             }
             LValue::Tuple(targets) => {
                 let Value::Tuple(parts) = value.into_value() else {
@@ -282,38 +281,38 @@ impl Machine<'_> {
             .collect()
     }
 
-    fn store(&mut self, place: &Place, steps: &[Step], value: Operand) -> Eval<()> {
-        let slot = &mut self.slots[place.var.0 as usize];
+    fn store(&mut self, part: &VariablePart, steps: &[Step], value: Operand) -> Eval<()> {
+        let slot = &mut self.slots[part.var.0 as usize];
         if steps.is_empty() {
             if let Some(old) = slot
                 && !old.same_shape(&value)
             {
                 let message = format!(
                     "`{}` is {}, but {} is assigned to it",
-                    self.program.var(place.var).name,
+                    self.program.var(part.var).name,
                     old.describe(),
                     value.describe()
                 );
-                return Err(FnError::invalid(message).at(place.span));
+                return Err(FnError::invalid(message).at(part.span));
             }
             *slot = Some(value.into_shared());
             return Ok(());
         }
         let Some(target) = slot else {
-            self.variable(place.var, place.span)?;
+            self.variable(part.var, part.span)?;
             return Ok(());
         };
         index::set_path(Arc::make_mut(target), steps, value.into_value())
-            .map_err(|e| self.index_error(&e, place))
+            .map_err(|e| self.index_error(&e, part))
     }
 
     fn index_error(
         &self,
         error: &index::IndexError,
-        place: &Place,
+        part: &VariablePart,
     ) -> Box<crate::value::error::EvalError> {
-        let name = &self.program.var(place.var).name;
-        FnError::invalid(format!("`{name}`: {error}")).at(place.span)
+        let name = &self.program.var(part.var).name;
+        FnError::invalid(format!("`{name}`: {error}")).at(part.span)
     }
 
     fn message(&mut self, parts: &[Message]) -> Eval<String> {

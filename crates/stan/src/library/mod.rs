@@ -1,4 +1,4 @@
-//! The library of the language: from a function's identity to what computes it from known values.
+//! The library of the language: from a function's identity to the code that computes it from known values.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ use crate::program::{BinaryOp, BuiltinId, Span};
 use crate::value::error::{Eval, FnError, FnResult, Halt};
 use crate::value::{Value, ops, vectorise};
 
-/// What computes a library function.
+/// The code of a library function.
 #[derive(Clone, Copy)]
 enum Implementation {
     /// A row of a table.
@@ -54,12 +54,12 @@ fn implementation(id: BuiltinId) -> Option<Implementation> {
     table()[id.index()]
 }
 
-/// Whether it is a function of a univariate distribution, which takes containers element by element.
+/// Whether it is a function of a univariate distribution, which applies to containers element by element.
 pub fn is_univariate(id: BuiltinId) -> bool {
     matches!(implementation(id), Some(Implementation::Univariate(..)))
 }
 
-/// Whether a function of so many arguments has an implementation here.
+/// Whether a function with this number of arguments is implemented here.
 pub fn takes(id: BuiltinId, arguments: usize) -> bool {
     match implementation(id) {
         Some(Implementation::Univariate(row, Suffix::Random)) => row.params.len() == arguments,
@@ -71,7 +71,7 @@ pub fn takes(id: BuiltinId, arguments: usize) -> bool {
     }
 }
 
-/// The error of a function that has no implementation here.
+/// The error of a function without an implementation here.
 pub fn unsupported(id: BuiltinId) -> FnError {
     FnError::unsupported(format!(
         "function `{}` is known but not supported yet by the interpreter",
@@ -79,10 +79,10 @@ pub fn unsupported(id: BuiltinId) -> FnError {
     ))
 }
 
-/// Calls a library function that draws no random numbers and takes no functions.
+/// Calls a library function without random numbers and function arguments.
 ///
 /// # Errors
-/// When an argument is outside its domain, sizes do not fit, or the function has no implementation here.
+/// Fails if an argument is outside its domain, sizes do not fit, or the function has no implementation here.
 pub fn call(id: BuiltinId, keep: Keep, args: &[&Value]) -> FnResult<Value> {
     let implementation = implementation(id).ok_or_else(|| unsupported(id))?;
     let argument = |i: usize| -> FnResult<&Value> {
@@ -118,10 +118,10 @@ pub fn call(id: BuiltinId, keep: Keep, args: &[&Value]) -> FnResult<Value> {
     }
 }
 
-/// As [`call`]; what may take long does so under `halt`.
+/// As [`call`]; long computations check `halt`.
 ///
 /// # Errors
-/// The reason to end, from outside; and those of [`call`], from inside.
+/// The external reason to stop, or the errors of [`call`].
 pub fn call_under(
     halt: &Halt,
     id: BuiltinId,
@@ -138,10 +138,10 @@ pub fn call_under(
     })
 }
 
-/// As [`ops::binary`]; what may take long does so under `halt`.
+/// As [`ops::binary`]; long computations check `halt`.
 ///
 /// # Errors
-/// The reason to end, and those of the operator.
+/// The external reason to stop, or the errors of the operator.
 pub fn binary_under(halt: &Halt, op: BinaryOp, a: &Value, b: &Value, span: Span) -> Eval<Value> {
     let linear = matches!(op, BinaryOp::Mul | BinaryOp::Div | BinaryOp::LeftDiv);
     let made = match linear && halt.is_apart() && is_long(a) && is_long(b) {
@@ -154,10 +154,10 @@ pub fn binary_under(halt: &Halt, op: BinaryOp, a: &Value, b: &Value, span: Span)
     made.map_err(|error| error.at(span))
 }
 
-/// Rows and columns of a matrix of which factorisations take more than some milliseconds.
+/// Rows and columns of a matrix from which on factorisations take more than some milliseconds.
 const LONG_EXTENT: usize = 128;
 
-/// Elements of which sorting takes some tenths of a second.
+/// Number of elements from which on sorting takes some tenths of a second.
 const LONG: usize = 1 << 22;
 
 /// Whether a call may take long because of this argument.

@@ -12,13 +12,13 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 
-/// What one side did.
+/// The effects of one side.
 struct Side<'g, T> {
     /// Its outcome, unless it rejects.
     outcome: Result<T, Box<EvalError>>,
     /// The log density it adds.
     terms: E<'g>,
-    /// Not 0 where it rejects.
+    /// Nonzero where it rejects.
     guard: E<'g>,
     /// Its pending returns.
     exits: Vec<(E<'g>, Option<Sym>)>,
@@ -66,7 +66,7 @@ pub(super) fn boolean(e: E<'_>) -> E<'_> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// What `body` does for draws with `condition`.
+    /// The effects of `body` on draws with `condition`.
     fn side<T>(
         &mut self,
         condition: E<'g>,
@@ -102,7 +102,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// From here on only draws with `condition` count; returns what was before.
+    /// Restricts the following code to draws with `condition`, and returns the previous condition.
     fn narrow(&mut self, condition: E<'g>) -> Option<NodeId> {
         let outside = self.tape.taken.get();
         let taken = match outside {
@@ -113,7 +113,7 @@ impl<'g> Lower<'_, 'g> {
         outside
     }
 
-    /// What came after a pending return only counts where it did not happen.
+    /// Code after a pending return applies only to draws that did not return.
     pub(super) fn mask(&mut self, exit: &Exit<'g>) {
         let tape = self.tape;
         let zero = tape.constant(0.0);
@@ -129,7 +129,7 @@ impl<'g> Lower<'_, 'g> {
         tape.guards.borrow_mut().extend(guards);
     }
 
-    /// Adds what both sides did to log density, guards and pending returns.
+    /// Adds the effects of both sides to log density, guards and pending returns.
     fn join<T, U>(&mut self, c: E<'g>, a: &Side<'g, T>, b: &Side<'g, U>) {
         let one = self.tape.constant(1.0);
         let pair = |rejected: bool, guard: E<'g>| if rejected { one } else { guard };
@@ -208,7 +208,7 @@ impl<'g> Lower<'_, 'g> {
         )
     }
 
-    /// What `then` does where c holds, and `otherwise` where it does not; they may assign to `vars`.
+    /// The effects of `then` where c holds, and of `otherwise` where it does not. Both may assign to `vars`.
     pub(super) fn sides(
         &mut self,
         c: E<'g>,
@@ -395,7 +395,7 @@ fn collect(stmt: &Stmt, vars: &mut Vec<VarId>) {
 
 fn targets(target: &LValue, vars: &mut Vec<VarId>) {
     match target {
-        LValue::Place(place) => vars.push(place.var),
+        LValue::Part(part) => vars.push(part.var),
         LValue::Tuple(parts) => parts.iter().for_each(|part| targets(part, vars)),
     }
 }

@@ -56,7 +56,7 @@ impl Lower<'_, '_> {
                 Ok(product)
             }
             Callee::Builtin(id) if id.name().ends_with("_rng") && self.in_iterations() => {
-                let message = "every turn of the loop draws random numbers of its own";
+                let message = "every iteration of the loop draws random numbers of its own";
                 Err(FnError::records(message).at(expr.span))
             }
             Callee::Builtin(id) if id.name().ends_with("_rng") => self.random_call(expr, id, call),
@@ -141,7 +141,7 @@ impl Lower<'_, '_> {
         })
     }
 
-    /// A library function of values some of which are not known.
+    /// A library function of values that are not all known.
     pub(super) fn built(
         &mut self,
         id: BuiltinId,
@@ -214,8 +214,8 @@ impl Lower<'_, '_> {
             _ => false,
         };
         self.site_base = outer.1.wrapping_mul(31).wrapping_add(site + 1);
-        let place = self.place;
-        self.place = place.at(span);
+        let address = self.address;
+        self.address = address.at(span);
         let result = self.nested(span, |lower| lower.stmts(&function.body));
         let outcome = result.map(|flow| match flow {
             Flow::Return(value) => value,
@@ -224,7 +224,7 @@ impl Lower<'_, '_> {
         self.tape.taken.set(taken);
         let result = self.finish(outer.2, outcome, span);
         (self.drop_constants, self.site_base) = (outer.0, outer.1);
-        self.place = place;
+        self.address = address;
         let locals = std::mem::take(&mut self.locals[id.0 as usize]);
         for (var, value) in locals.iter().zip(saved) {
             self.slots[var.0 as usize] = value;
@@ -238,7 +238,7 @@ impl Lower<'_, '_> {
         Ok(value)
     }
 
-    /// `reduce_sum` is one call over all its slice; solvers have a file of their own.
+    /// `reduce_sum` is one call over its whole slice; solvers have a separate file.
     fn higher_order(&mut self, expr: &Expr, id: BuiltinId, args: &[Expr]) -> Eval<Sym> {
         let name = id.name();
         let ExprKind::FunRef(function) = &args[0].kind else {

@@ -10,7 +10,7 @@ use crate::value::error::FnResult;
 /// The condition under which a value violates the constraint of its declaration, `None` if it never does.
 ///
 /// # Errors
-/// When a known value violates it.
+/// Fails if a known value violates it.
 pub(super) fn violated<'g>(
     cx: &Cx<'g>,
     constraint: &Constraint,
@@ -83,7 +83,7 @@ fn join<'g>(a: Option<E<'g>>, b: Option<E<'g>>) -> Option<E<'g>> {
     }
 }
 
-/// x < a, and NaN is no number within bounds.
+/// x < a, and NaN is not a number within bounds.
 fn below<'g>(x: E<'g>, a: E<'g>) -> Option<E<'g>> {
     let (r, low) = (range(x), range(a));
     (r.low < low.high || r.low.is_nan()).then(|| a.le(x).not().sum())
@@ -102,7 +102,7 @@ struct Extents<'c, 'g> {
 }
 
 impl<'g> Extents<'_, 'g> {
-    /// Where `e` is not 0 up to rounding.
+    /// Nonzero where `e` is not 0 up to rounding.
     fn far(&self, e: E<'g>) -> E<'g> {
         self.cx.num(1e-8).lt(e.abs()).sum()
     }

@@ -16,10 +16,10 @@ use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 use crate::value::ops;
 
-/// Indices, and where one of them differs from draw to draw, its position and value.
+/// Indices, and the position and value of one that differs between draws.
 type Indices<'g> = (Vec<Idx>, Option<(usize, E<'g>)>);
 
-/// Elements of which an index that differs from draw to draw may choose: all of them are computed.
+/// Largest number of elements that an index may choose from if it differs between draws: all of them are computed.
 const MOST_CHOICES: usize = 256;
 
 impl<'g> Lower<'_, 'g> {
@@ -116,7 +116,7 @@ impl<'g> Lower<'_, 'g> {
             )
             .at(span)),
             ExprKind::Target if self.in_iterations() => Err(FnError::records(
-                "a turn of the loop looks at `target()`, to which earlier turns have added",
+                "an iteration of the loop looks at `target()`, to which earlier iterations have added",
             )
             .at(span)),
             ExprKind::Target => {
@@ -192,7 +192,7 @@ impl<'g> Lower<'_, 'g> {
         .map_err(|e| e.at(expr.span))
     }
 
-    /// The values of indices. Among what is reported of a draw, one may differ from draw to draw: its position and value.
+    /// The values of indices. In reported values, one index may differ between draws: its position and value.
     fn indices_of_draw(&mut self, indices: &[Index]) -> Eval<Indices<'g>> {
         if self.random.is_none() {
             return Ok((self.indices(indices)?, None));
@@ -214,7 +214,7 @@ impl<'g> Lower<'_, 'g> {
         Ok((idx, drawn))
     }
 
-    /// What stands at index `k`, the one at position `at` of the indices: each of them computed, one chosen.
+    /// The value at index `k`, the one at position `at` of the indices: every candidate is computed, and one chosen.
     fn chosen(
         &self,
         value: &Sym,
@@ -279,13 +279,13 @@ impl<'g> Lower<'_, 'g> {
     pub(super) fn int(&mut self, expr: &Expr) -> Eval<i32> {
         let value = self.expr(expr)?;
         if self.differs_by_record(&value) {
-            let message = "records interact: this int depends on the records, so it is no size, bound or place that all of them share";
+            let message = "records interact: this int depends on the records, so it is no size, bound or index that all of them share";
             return Err(FnError::records(message).at(expr.span));
         }
         value.int().map_err(|e| e.at(expr.span))
     }
 
-    /// Whether a condition holds, or the scalar that tells.
+    /// Whether a condition holds, or the scalar that decides it.
     pub(super) fn condition(&mut self, expr: &Expr) -> Eval<Condition<'g>> {
         let value = self.expr(expr)?;
         if let Some(value) = value.known() {

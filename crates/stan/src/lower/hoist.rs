@@ -1,7 +1,7 @@
 //! Products with one row of the data in a loop over the rows: `X[n] * beta`.
 //!
-//! Unrolled, each iteration would be a dot product of its own. Instead the product with all rows is made once, one dense
-//! product, and each iteration takes its element.
+//! In an unrolled loop, each iteration would be a separate dot product. Instead the product with all rows is computed
+//! once, as one dense product, and each iteration uses its element.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::symbolic::value::{Dims, Leaf, Sym, e_cell};
 use crate::value::Value;
 use crate::value::error::Eval;
 
-/// Shorter rows are written out, which joins with what stands around the product.
+/// Shorter rows are expanded, so that they can be merged with the surrounding expression.
 const LONG: usize = 9;
 
-/// How many earlier products are looked through.
+/// Number of earlier products that are searched.
 const RECENT: usize = 16;
 
 /// The product of all rows of a data variable with one right factor.
@@ -26,29 +26,29 @@ pub(super) struct Product<'g> {
     all: E<'g>,
 }
 
-/// One row of a data variable, by its place.
-struct Row {
+/// One row of a data variable, by its position.
+struct DataRow {
     rows: Arc<Value>,
-    place: RowPlace,
+    position: RowPosition,
     count: usize,
     length: usize,
     /// Stored row after row, not as a column-major matrix.
     by_row: bool,
 }
 
-enum RowPlace {
+enum RowPosition {
     One(usize),
     /// Each iteration's own.
     Each(Vec<u32>),
 }
 
-impl RowPlace {
+impl RowPosition {
     /// The elements of the product with these rows, in column `j` of `count` rows.
     fn of<'g>(&self, all: E<'g>, j: usize, count: usize) -> E<'g> {
         match self {
-            RowPlace::One(place) => all.at(j * count + place),
-            RowPlace::Each(places) => {
-                let index: Vec<u32> = places.iter().map(|p| (j * count) as u32 + p).collect();
+            RowPosition::One(position) => all.at(j * count + position),
+            RowPosition::Each(positions) => {
+                let index: Vec<u32> = positions.iter().map(|p| (j * count) as u32 + p).collect();
                 all.gather_record(&index)
             }
         }
@@ -88,10 +88,11 @@ impl<'g> Lower<'_, 'g> {
         let all = self.product(&row, e, cols);
         if matches!(factor.dims(), Ok(dims) if matches!(dims.leaf, Leaf::Matrix(..))) {
             let dims = Dims::leaf(Leaf::Row(cols));
-            return Ok(Some(match &row.place {
-                RowPlace::One(place) => {
-                    let index: Vec<u32> =
-                        (0..cols).map(|j| (j * row.count + place) as u32).collect();
+            return Ok(Some(match &row.position {
+                RowPosition::One(position) => {
+                    let index: Vec<u32> = (0..cols)
+                        .map(|j| (j * row.count + position) as u32)
+                        .collect();
                     Sym::flat(dims, all.gather(&index))
                 }
                 each => {
@@ -100,10 +101,10 @@ impl<'g> Lower<'_, 'g> {
                 }
             }));
         }
-        Ok(Some(row.place.of(all, 0, row.count).into()))
+        Ok(Some(row.position.of(all, 0, row.count).into()))
     }
 
-    fn product(&mut self, row: &Row, factor: E<'g>, cols: usize) -> E<'g> {
+    fn product(&mut self, row: &DataRow, factor: E<'g>, cols: usize) -> E<'g> {
         let same = |p: &&Product<'g>| Arc::ptr_eq(&p.rows, &row.rows) && p.factor == factor.id;
         if let Some(found) = self.products.iter().rev().take(RECENT).find(same) {
             return found.all;
@@ -118,7 +119,7 @@ impl<'g> Lower<'_, 'g> {
         all
     }
 
-    fn row_of_data(&mut self, expr: &Expr) -> Eval<Option<Row>> {
+    fn row_of_data(&mut self, expr: &Expr) -> Eval<Option<DataRow>> {
         let expr = match &expr.kind {
             ExprKind::Transpose(inner) => inner,
             _ => expr,
@@ -151,22 +152,22 @@ impl<'g> Lower<'_, 'g> {
             return Ok(None);
         }
         let rows = rows.clone();
-        let place = self.expr(at)?;
-        if place.has_records(self.tape) {
-            let places = self.own_positions(&place, count, 1);
-            return Ok(Some(Row {
+        let position = self.expr(at)?;
+        if position.has_records(self.tape) {
+            let positions = self.own_positions(&position, count, 1);
+            return Ok(Some(DataRow {
                 rows,
-                place: RowPlace::Each(places.map_err(|e| e.at(at.span))?),
+                position: RowPosition::Each(positions.map_err(|e| e.at(at.span))?),
                 count,
                 length,
                 by_row,
             }));
         }
-        let place = place.int().map_err(|e| e.at(at.span))?;
-        Ok(match usize::try_from(place) {
-            Ok(place) if (1..=count).contains(&place) => Some(Row {
+        let position = position.int().map_err(|e| e.at(at.span))?;
+        Ok(match usize::try_from(position) {
+            Ok(position) if (1..=count).contains(&position) => Some(DataRow {
                 rows,
-                place: RowPlace::One(place - 1),
+                position: RowPosition::One(position - 1),
                 count,
                 length,
                 by_row,

@@ -1,12 +1,12 @@
-//! Laplace's approximation of latent Gaussian models: the mode is `θ = K a` where `f(a) = a − ∂ll(K a)` is zero, and the rest is
-//! operations on it, with derivatives of the likelihood that are graphs too.
+//! Laplace's approximation of latent Gaussian models: the mode is `θ = K a` with `f(a) = a − ∂ll(K a)` zero. The rest
+//! are operations on it, with derivatives of the likelihood that are graphs, too.
 //!
-//! The search is Newton's on `ll(K a) − ½ aᵀ K a`; a is as large as the derivatives of the likelihood are, whatever the scale of
-//! K. The root has its derivatives from two steps `a ← a − J⁻¹ f(a)` of the chord method behind the search, in which only f
-//! depends on parameters: the root found and the inverse of the Jacobian there are numbers. Of a function whose first k
-//! derivatives at the current parameters are right such a step makes one of which k + 1 are: where parameters move by h, the
-//! new error is `(I − J⁻¹ ∂f) e`, with a first factor of order h. So values, gradients and Hessian-vector products are exact,
-//! and neither the n² parameters of the search nor its equations need derivatives of their own.
+//! The search is Newton's method on `ll(K a) − ½ aᵀ K a`; a has the size of the likelihood's derivatives, whatever the
+//! scale of K. The root has its derivatives from two chord steps `a ← a − J⁻¹ f(a)` after the search, in which only f
+//! depends on parameters; the root and the inverse of the Jacobian there are constants. If the first k derivatives of a
+//! function at the current parameters are right, such a step makes the first k + 1 right: if parameters move by h, the
+//! new error is `(I − J⁻¹ ∂f) e`, with a first factor of order h. So values, gradients and Hessian-vector products are
+//! exact, and neither the n² parameters of the search nor its equations need derivatives.
 
 use jensen_graph::{Graph, NodeId, Op, SolverKind, evaluate, passes};
 
@@ -14,7 +14,7 @@ use super::Lower;
 use super::solvers::{inside, unknown_parts};
 use crate::functions::laplace::{
     JITTER, LaplaceCall, LaplaceForm, LaplaceSettings, Likelihood, check_latent, density, latent,
-    places,
+    positions,
 };
 use crate::program::{Callee, Expr, FunRef, Level, Span};
 use crate::symbolic::tape::{E, Tape};
@@ -22,7 +22,7 @@ use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::Value;
 use crate::value::error::{Eval, FnError};
 
-/// What a likelihood is evaluated with.
+/// The input of a likelihood.
 struct Observed<'a> {
     name: &'static str,
     likelihood: Likelihood,
@@ -107,7 +107,7 @@ impl<'g> Lower<'_, 'g> {
         self.marginal(&observed, found, start, covariance.e(tape).map_err(at)?)
     }
 
-    /// Where the search begins, and its settings.
+    /// The start of the search, and its settings.
     fn laplace_settings(
         &mut self,
         (name, call): (&'static str, &LaplaceCall<'_>),
@@ -156,7 +156,7 @@ impl<'g> Lower<'_, 'g> {
                     FnError::invalid(format!("{}: indices must be data", observed.name)).at(span)
                 })?;
                 let count = args[0].dims().map_err(at)?.size();
-                let index = places(observed.name, count, &index, n).map_err(at)?;
+                let index = positions(observed.name, count, &index, n).map_err(at)?;
                 if count == 0 {
                     return Ok(tape.constant(0.0));
                 }
@@ -182,7 +182,7 @@ impl<'g> Lower<'_, 'g> {
         value.e(tape).map_err(at)
     }
 
-    /// The likelihood with its [derivatives], which must be such as the approximation takes, over a clock, θ and `all` parameters.
+    /// The likelihood with its [derivatives], which must have a supported form, over time, θ and `all` parameters.
     fn derivatives(&mut self, observed: &Observed<'_>, all: usize, block: usize) -> Eval<Graph> {
         let n = observed.n;
         let likelihood = self.body([0, n, all], |lower, [_, theta, p]| {
@@ -301,7 +301,8 @@ impl<'g> Lower<'_, 'g> {
         Ok((found[0] - (quadratic + curved.log_abs_det(n)) * 0.5).into())
     }
 
-    /// Rejects draws where the root is no mode: `K (I − H K)`, which is congruent to `K⁻¹ − H`, must be positive definite.
+    /// Rejects draws where the root is not a mode: `K (I − H K)`, which is congruent to `K⁻¹ − H`, must be positive
+    /// definite.
     fn must_be_mode(&self, covariance: E<'g>, curved: E<'g>, n: usize) {
         let diagonal: Vec<u32> = (0..n as u32).map(|i| i * (n as u32 + 1)).collect();
         let size = covariance.gather(&diagonal).sum() * (JITTER / n as f64);
@@ -312,8 +313,8 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// `a − ∂ll(K a)`, NaN where the likelihood is not finite, its Jacobian and the objective, over the inputs of the likelihood's
-/// derivatives with a for θ; K stands behind the first `m` parameters unless it is known.
+/// `a − ∂ll(K a)`, NaN if the likelihood is not finite, its Jacobian and the objective, over the inputs of the
+/// likelihood's derivatives with a for θ; K follows the first `m` parameters unless it is known.
 fn equations(
     derivatives: &Graph,
     (n, m, block): (usize, usize, usize),
@@ -356,8 +357,8 @@ fn identity(tape: &Tape, n: usize) -> E<'_> {
     tape.vector(&unit)
 }
 
-/// The likelihood, its gradient, and sums of `block` columns of its Hessian each, which do not overlap where that has
-/// blocks of this extent.
+/// The likelihood, its gradient, and sums of `block` columns of its Hessian each, which do not overlap if it has blocks
+/// of this extent.
 fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     let mut graph = likelihood.clone();
     let value = graph.outputs()[0];
@@ -376,10 +377,10 @@ fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     passes::compact(&graph)
 }
 
-/// Whether the Hessian is seen to have more than its blocks: times a vector it is another than the blocks are, at a point where it
-/// is finite.
+/// Whether the Hessian has entries outside of its blocks: its product with a vector differs from that of the blocks, at
+/// a point where it is finite.
 fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
-    /// What is more than rounding, beside the terms of a sum.
+    /// Size beyond rounding, relative to the terms of a sum.
     const TOLERANCE: f64 = 1e-6;
     let numbers = |count: usize, shift: f64| -> Vec<f64> {
         (0..count).map(|i| (1.7 * i as f64 + shift).sin()).collect()
@@ -440,9 +441,9 @@ fn hessian_times<'g>(tape: &'g Tape, columns: &[E<'g>], x: E<'g>, n: usize, bloc
         return diagonal.gather(&row) * x;
     }
     // Row i of sum k is the entry of column k of the block that i is in.
-    let place = |k: usize, i: usize| ((i / block * block + k) * n + i) as u32;
+    let position = |k: usize, i: usize| ((i / block * block + k) * n + i) as u32;
     let index: Vec<u32> = (0..block)
-        .flat_map(|k| (0..n).map(move |i| place(k, i)))
+        .flat_map(|k| (0..n).map(move |i| position(k, i)))
         .collect();
     let hessian = tape.concat(columns).scatter(&index, n * n);
     hessian.matmul(x, n, n, n)

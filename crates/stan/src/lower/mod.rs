@@ -1,9 +1,9 @@
 //! From a program with its data to the expression graph of its log density.
 //!
-//! Lowering is an evaluation over symbolic values: what only depends on data is computed as the interpreter would,
-//! everything else becomes nodes of the graph. Loops are unrolled, functions inlined; a branch on data is taken, a
-//! branch on parameters is lowered on both sides and its results are selected. Nodes carry the source expression they
-//! come from, by which the copies of a loop body are found again and joined into vector operations.
+//! Lowering is an evaluation over symbolic values: expressions that depend only on data are computed as in the
+//! interpreter, all others become nodes of the graph. Loops are unrolled, functions inlined; a branch on data is taken,
+//! a branch on parameters is lowered on both sides and its results are selected. Nodes carry the source expression that
+//! they come from, which identifies the copies of a loop body for merging into vector operations.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -43,7 +43,7 @@ pub use self::random::{Argument, LibraryCall, Numbers, Standard, StandardCall};
 pub use self::records::{LoweredRecords, RecordData, lower_block, lower_records, record_data};
 pub use self::trial::refusals;
 
-use crate::functions::random::Place;
+use crate::functions::random::Address;
 use crate::interpret::BoundModel;
 use crate::program::function_locals;
 use crate::program::{Expr, Program, Span, Stmt, StmtKind, VarId};
@@ -54,14 +54,15 @@ use crate::symbolic::value::Sym;
 use crate::value::error::{ErrorKind, Eval, EvalError, FnError, Halt};
 use crate::value::sized;
 
-/// What the graph is to compute, and how large it may become.
+/// The purpose of the graph, and its largest size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LowerOptions {
     /// Leave out the additive constants of `~` and of densities called as `_lupdf` and `_lupmf`.
     pub propto: bool,
     /// Add the log-Jacobians of the parameters' transforms.
     pub jacobian: bool,
-    /// Most nodes the graph may have while it is built, and about half of it the statements and iterations that are run.
+    /// Largest number of nodes during construction; about half of it also limits the executed statements and
+    /// iterations.
     pub node_limit: usize,
 }
 
@@ -85,14 +86,14 @@ pub struct Lowered {
     pub dim: usize,
     /// Names of the coordinates, as in `theta.1`.
     pub names: Vec<String>,
-    /// What the program says scatters about a location with a scale, whatever it is made of.
+    /// The values that the program declares to scatter about a location with a scale.
     pub scattered: Vec<Scattered>,
 }
 
-/// Why a program has no graph.
+/// The reason why a program has no graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LowerError {
-    /// What kind of problem it is: [`ErrorKind::Unsupported`] and [`ErrorKind::Limit`] may still be evaluated by the
+    /// The kind of the problem: [`ErrorKind::Unsupported`] and [`ErrorKind::Limit`] may still be evaluated by the
     /// interpreter.
     pub kind: ErrorKind,
     /// Where it stands.
@@ -119,30 +120,30 @@ impl From<Box<EvalError>> for LowerError {
     }
 }
 
-/// Nested expressions, statements and calls before lowering gives up.
+/// Largest nesting of expressions, statements and calls.
 const DEPTH_LIMIT: u32 = 1000;
 
-/// Statements and loop iterations before lowering gives up, unless as many nodes are allowed.
+/// Largest number of statements and loop iterations, unless as many nodes are allowed.
 const STEP_LIMIT: u64 = 10_000_000;
 
 /// Steps between two questions whether to go on.
 const ASK_EVERY: u64 = 256;
 
-/// Stack for [`DEPTH_LIMIT`] levels; only touched pages take memory.
+/// Stack for [`DEPTH_LIMIT`] levels; only touched pages use memory.
 #[cfg(not(target_family = "wasm"))]
 const STACK: usize = 256 << 20;
 
 /// The expression graph of the log density.
 ///
 /// # Errors
-/// When the program uses what is not supported yet with parameters, would exceed the node limit, or fails for these data
+/// Fails if the program uses an unsupported construct with parameters, would exceed the node limit, or fails for these data
 /// at any parameters.
 pub fn lower(bound: &BoundModel, options: LowerOptions) -> Result<Lowered, LowerError> {
     with_stack(|| lower_here(bound, options))
 }
 
-/// Runs `lower` on a thread of its own: recursion follows the program's nesting, and the thread has the stack for it
-/// whoever calls.
+/// Runs `lower` on a separate thread: recursion follows the program's nesting, and the thread has enough stack for any
+/// caller.
 #[cfg(not(target_family = "wasm"))]
 fn with_stack<T: Send>(
     lower: impl FnOnce() -> Result<T, LowerError> + Send,
@@ -166,7 +167,8 @@ fn with_stack<T: Send>(
     })
 }
 
-/// Runs `lower` where there are no other threads: what is too deep for a browser's stack ends there.
+/// Runs `lower` on the present thread, if there are no others; programs that are too deep for a browser's stack fail
+/// there.
 #[cfg(target_family = "wasm")]
 fn with_stack<T>(lower: impl FnOnce() -> Result<T, LowerError>) -> Result<T, LowerError> {
     lower()
@@ -222,11 +224,11 @@ struct Unrolled {
     what: String,
     /// How often, `usize::MAX` if that shows only in the end.
     trips: usize,
-    /// Why its iterations are not taken together.
+    /// The reason why its iterations are not vectorised.
     apart: Option<EvalError>,
 }
 
-/// A `return` under a condition that depends on parameters: what follows only counts for the other draws.
+/// A `return` under a condition that depends on parameters: the following code applies only to the other draws.
 struct Exit<'g> {
     /// 1 where the function has returned.
     condition: E<'g>,
@@ -252,18 +254,18 @@ struct Lower<'p, 'g> {
     loops: Vec<Unrolled>,
     builders: HashMap<usize, call::Resolved>,
     products: Vec<hoist::Product<'g>>,
-    /// Loops whose iterations are taken together.
+    /// Loops whose iterations are vectorised.
     turning: iterations::Turning<'g>,
     assigned: HashMap<usize, Rc<[VarId]>>,
     /// Whether `~` and `_lupdf` lose their constants here.
     drop_constants: bool,
-    /// Where data are exchangeable: their axis.
+    /// The axis of exchangeable data, if there is one.
     axis: Option<records::Axis>,
-    /// Where random numbers may be drawn: the calls so far.
+    /// The random calls so far, if random numbers are allowed.
     random: Option<random::Random>,
-    /// Where it is, for the random numbers.
-    place: Place,
-    /// Mixed into the provenance of nodes: which chain of calls they come from.
+    /// The present address, for random numbers.
+    address: Address,
+    /// Mixed into the provenance of nodes: the chain of calls that they come from.
     site_base: u32,
     depth: u32,
     steps: u64,
@@ -297,7 +299,7 @@ impl<'p, 'g> Lower<'p, 'g> {
             drop_constants: options.propto,
             axis: None,
             random: None,
-            place: Place::default(),
+            address: Address::default(),
             site_base: 0,
             depth: 0,
             steps: 0,
@@ -403,7 +405,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         }
     }
 
-    /// Nodes made from now on come from this expression.
+    /// Sets the expression of new nodes.
     fn site(&self, expr: &Expr) {
         let site = self.site_base.wrapping_mul(0x9e37_79b9) ^ (expr.id.0 + 1);
         self.tape.graph.borrow_mut().set_site(site);
@@ -455,9 +457,9 @@ impl<'p, 'g> Lower<'p, 'g> {
                     })
                     .collect();
                 let why = largest.apart.as_ref().map_or(String::new(), |why| {
-                    let place = self.program.location(why.span);
+                    let location = self.program.location(why.span);
                     format!(
-                        ", whose turns are taken one by one ({} at {place})",
+                        ", whose iterations are run one by one ({} at {location})",
                         why.message
                     )
                 });

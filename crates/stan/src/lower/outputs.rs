@@ -1,4 +1,4 @@
-//! The graph of what a program reports of a draw: parameters, transformed parameters, generated quantities.
+//! The graph of the reported values of a draw: parameters, transformed parameters, generated quantities.
 
 use jensen_graph::{Graph, NodeId, passes};
 
@@ -13,28 +13,28 @@ use crate::value::column_major;
 use crate::value::error::{FnError, FnResult};
 use crate::value::sized::{Part, Sized, part_of};
 
-/// Nodes of a graph of outputs before they are left to the interpreter.
+/// Largest number of nodes of a graph of outputs; beyond it the interpreter is used.
 const NODE_LIMIT: usize = 4_000_000;
 
-/// The reported values of a program with its data, as a graph and the random numbers that it is given.
+/// The reported values of a program with its data, as a graph and the random numbers that it receives.
 #[derive(Clone, Debug)]
 pub struct LoweredOutputs {
-    /// Input 0 are the unconstrained coordinates, the others take random numbers. The outputs are the arguments of each
-    /// stage; the reported values, in the order of [`BoundModel`]'s variables; a number that is not 0 where the program
-    /// rejects the draw.
+    /// Input 0 has the unconstrained coordinates, the others receive random numbers. The outputs are the arguments of
+    /// each stage; the reported values, in the order of [`BoundModel`]'s variables; and a number that is nonzero if the
+    /// program rejects the draw.
     pub graph: Graph,
     /// Standard random numbers, drawn first.
     pub standard: Vec<StandardCall>,
     /// Calls of the library. A stage may depend on the numbers of earlier ones.
     pub stages: Vec<Vec<LibraryCall>>,
-    /// Which reported values are the same for every draw.
+    /// The reported values that are the same for every draw.
     pub known: Vec<bool>,
 }
 
 /// The graph of the reported values.
 ///
 /// # Errors
-/// When the program uses what has no form over the graph, or what depends on a draw in ways that only the interpreter
+/// Fails if the program uses a construct without a form over the graph, depends on a draw in ways that only the interpreter
 /// can follow, or fails for these data.
 pub fn lower_outputs(bound: &BoundModel) -> Result<LoweredOutputs, LowerError> {
     with_stack(|| lower_here(bound))
@@ -105,7 +105,7 @@ fn push(tape: &Tape, value: &Sym, part: &Part<'_>, out: &mut Vec<Cell>) -> FnRes
     Ok(())
 }
 
-/// The numbers, in storage order, of what `path` leads to.
+/// The numbers, in storage order, of the value at `path`.
 fn within(
     tape: &Tape,
     value: &Sym,

@@ -14,7 +14,7 @@ use crate::value::sized::{Part, Sized, parts};
 /// Extents of a declared type.
 ///
 /// # Errors
-/// For complex numbers, whose parts have extents of their own, and tuples.
+/// For tuples, and for complex numbers, whose parts have separate extents.
 pub fn dims_of(ty: &Sized) -> FnResult<Dims> {
     let (array, inner) = ty.unwind();
     let leaf = match inner {
@@ -131,7 +131,7 @@ impl<'g> Lower<'_, 'g> {
         bound(self.tape, &sym, dims, infinity).map_err(|e| e.at(expr.span))
     }
 
-    /// Constrained elements and log-Jacobian where each element is transformed alone.
+    /// Constrained elements and log-Jacobian if each element is transformed separately.
     fn elementwise(
         &mut self,
         constraint: &Constraint,

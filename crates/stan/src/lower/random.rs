@@ -1,13 +1,13 @@
 //! Random numbers of generated quantities.
 //!
-//! A graph draws none: they come in as inputs. Where a formula makes them of standard numbers, these are drawn before
-//! anything is computed; other calls of the library wait for their arguments, and what depends on their numbers waits
-//! for them, stage after stage.
+//! A graph draws no random numbers: they are inputs. If a formula computes them from standard numbers, these are drawn
+//! in advance. Other calls of the library wait for their arguments, and expressions that depend on their numbers wait
+//! for them, stage by stage.
 
 use jensen_graph::{NodeId, Op};
 
 use super::Lower;
-use crate::functions::random::Place;
+use crate::functions::random::Address;
 use crate::library;
 use crate::program::{BuiltinId, Call, Expr, Type};
 use crate::symbolic::functions::Cx;
@@ -17,7 +17,7 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::sized::Sized;
 
-/// Stages before lowering gives up: each computes anew what earlier ones have computed.
+/// Largest number of stages; each recomputes the results of earlier ones.
 const MOST_STAGES: usize = 8;
 
 /// Numbers of the first input; later ones have more.
@@ -41,7 +41,7 @@ pub struct Numbers {
     pub input: usize,
     /// The first number.
     pub first: usize,
-    /// How many there are.
+    /// Their number.
     pub len: usize,
 }
 
@@ -63,10 +63,10 @@ pub enum Argument {
 #[derive(Clone, Debug, PartialEq)]
 pub struct StandardCall {
     /// Where it stands.
-    pub place: Place,
+    pub address: Address,
     /// Of which distribution.
     pub of: Standard,
-    /// Where the numbers go.
+    /// The destination of the numbers.
     pub to: Numbers,
 }
 
@@ -74,14 +74,14 @@ pub struct StandardCall {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LibraryCall {
     /// Where it stands.
-    pub place: Place,
+    pub address: Address,
     /// The function.
     pub function: BuiltinId,
     /// Its arguments.
     pub args: Vec<Argument>,
-    /// Which number of the stage is 0 for draws that do not come by.
+    /// The number of the stage that is 0 for draws that skip the call.
     pub taken: Option<usize>,
-    /// Where the numbers go.
+    /// The destination of the numbers.
     pub to: Numbers,
 }
 
@@ -131,7 +131,7 @@ impl Random {
         nodes.map(|id| self.levels[id.index()]).max().unwrap_or(0)
     }
 
-    /// Room for `len` numbers that come after `level` stages.
+    /// Memory for `len` numbers after `level` stages.
     fn room<'g>(&mut self, tape: &'g Tape, level: usize, len: usize) -> (Numbers, E<'g>) {
         let fits = |input: &Input| input.level == level && input.len - input.used >= len;
         let at = match self.inputs.iter().rposition(fits) {
@@ -150,14 +150,14 @@ impl Random {
             }
         };
         let input = &mut self.inputs[at];
-        let place = Numbers {
+        let range = Numbers {
             input: at + 1,
             first: input.used,
             len,
         };
         input.used += len;
-        let numbers = tape.e(input.node).slice(place.first, len);
-        (place, numbers)
+        let numbers = tape.e(input.node).slice(range.first, len);
+        (range, numbers)
     }
 }
 
@@ -167,15 +167,15 @@ impl Lower<'_, '_> {
         let args = self.exprs(&call.args)?;
         self.site(expr);
         let types: Vec<&Type> = call.args.iter().map(|arg| &arg.ty).collect();
-        let place = self.place.at(expr.span);
-        self.drawn(id, place, &args, &types, &expr.ty)
+        let address = self.address.at(expr.span);
+        self.drawn(id, address, &args, &types, &expr.ty)
             .map_err(|e| e.at(expr.span))
     }
 
     fn drawn(
         &mut self,
         id: BuiltinId,
-        place: Place,
+        address: Address,
         args: &[Sym],
         types: &[&Type],
         result: &Type,
@@ -194,7 +194,7 @@ impl Lower<'_, '_> {
             && let Some(e) = arguments(tape, args, each.then_some(dims.size()))?
         {
             let (to, numbers) = random.room(tape, 0, dims.size());
-            random.standard.push(StandardCall { place, of, to });
+            random.standard.push(StandardCall { address, of, to });
             let (numbers, bad) = formula(&self.cx(name), &e, numbers);
             if let Some(bad) = bad {
                 tape.reject_where(bad);
@@ -244,7 +244,7 @@ impl Lower<'_, '_> {
             stage.cells.len() - 1
         });
         stage.calls.push(LibraryCall {
-            place,
+            address,
             function: id,
             args: passed,
             taken,
@@ -254,7 +254,7 @@ impl Lower<'_, '_> {
     }
 }
 
-/// A random number, and where it must not be drawn.
+/// A random number, and the condition under which it must not be drawn.
 type Made<'g> = (E<'g>, Option<E<'g>>);
 
 /// A random number from a standard one.
@@ -265,7 +265,7 @@ struct Formula {
     formula: for<'g> fn(&Cx<'g>, &[E<'g>], E<'g>) -> Made<'g>,
 }
 
-/// The functions whose numbers are a formula of standard ones, as their rows in `distributions` compute them.
+/// The functions whose numbers are a formula of standard ones, as in their rows in `distributions`.
 fn standard(name: &str) -> Option<Formula> {
     let each = |of, formula| Formula {
         of,
@@ -315,7 +315,7 @@ fn standard(name: &str) -> Option<Formula> {
     })
 }
 
-/// The category in whose interval of the running sums of `weights` a uniform number lies.
+/// The category in whose interval of the cumulative sums of `weights` a uniform number lies.
 fn category<'g>(weights: E<'g>, u: E<'g>) -> E<'g> {
     match weights.len() {
         0 | 1 => weights.num(1.0),
@@ -327,7 +327,7 @@ fn not_positive<'g>(cx: &Cx<'g>, x: E<'g>) -> E<'g> {
     cx.num(0.0).lt(x).not()
 }
 
-/// The arguments; `None` where one is neither a scalar nor has `len` elements, if that is given.
+/// The arguments; `None` if one is neither a scalar nor has `len` elements, if that is given.
 fn arguments<'g>(tape: &'g Tape, args: &[Sym], len: Option<usize>) -> FnResult<Option<Vec<E<'g>>>> {
     let e: Vec<E<'g>> = args
         .iter()
@@ -337,7 +337,7 @@ fn arguments<'g>(tape: &'g Tape, args: &[Sym], len: Option<usize>) -> FnResult<O
     Ok(e.iter().all(fits).then_some(e))
 }
 
-/// The extents of what a function draws.
+/// The extents of a function's draw.
 fn dims_of_result(id: BuiltinId, args: &[Sym], result: &Type) -> FnResult<Dims> {
     let name = id.name();
     let array = |n: usize| Dims {

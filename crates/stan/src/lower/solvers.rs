@@ -1,5 +1,5 @@
-//! Solvers: the function passed becomes a graph of its own, lowered once, whose parameters are what the call passes on that
-//! depends on parameters. Data become constants in it.
+//! Solvers: the passed function becomes a separate graph, lowered once. Its parameters are the arguments of the call
+//! that depend on parameters. Data become constants in it.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -42,7 +42,7 @@ impl Call<'_> {
     }
 }
 
-/// The parts of values that depend on parameters, as nodes one after another.
+/// The parts of values that depend on parameters, as nodes in sequence.
 pub(super) fn unknown_parts(tape: &Tape, value: &Sym, parts: &mut Vec<NodeId>) {
     match value {
         Sym::Int(_) | Sym::Real(_) | Sym::Data(_) | Sym::Records(_) | Sym::Overlay(_) => {}
@@ -115,7 +115,7 @@ pub(super) fn inside(value: &Sym, p: E<'_>, at: &mut usize) -> Sym {
 }
 
 impl<'p, 'g> Lower<'p, 'g> {
-    /// The value of a solver's call; `args` stand behind the function.
+    /// The value of a solver's call; `args` follow the function.
     pub(super) fn solver(
         &mut self,
         expr: &Expr,
@@ -170,7 +170,7 @@ impl<'p, 'g> Lower<'p, 'g> {
             drop_constants: false,
             axis: None,
             random: None,
-            place: self.place,
+            address: self.address,
             site_base: self.site_base,
             depth: self.depth,
             steps: self.steps,
@@ -402,12 +402,12 @@ impl<'p, 'g> Lower<'p, 'g> {
         let body = self.body([NODE, 0, m + 2], |lower, [node, _, p]| {
             // Limits that are data are no parameters: an infinite slope there has no derivative to spoil.
             let limit = |k: usize, known: Option<f64>| known.map_or_else(|| p.at(k), |x| p.num(x));
-            let place = QuadratureNode::of(node, [limit(0, low), limit(1, high)], ends);
-            let mut args = vec![place.x.into(), place.distance.into()];
+            let abscissa = QuadratureNode::of(node, [limit(0, low), limit(1, high)], ends);
+            let mut args = vec![abscissa.x.into(), abscissa.distance.into()];
             let mut from = 2;
             args.extend(rest.iter().map(|value| inside(value, p, &mut from)));
             let f = Self::rates(lower, call, &args, 1)?;
-            Ok(place.within.select(f * place.counts, f.num(0.0)))
+            Ok(abscissa.within.select(f * abscissa.counts, f.num(0.0)))
         })?;
         // Infinite limits have no part in the nodes.
         let zero = tape.constant(0.0);
@@ -422,7 +422,7 @@ impl<'p, 'g> Lower<'p, 'g> {
         Ok(out.into())
     }
 
-    /// The results of each job, one after another.
+    /// The results of each job, in sequence.
     fn map_rect(&mut self, call: &Call<'_>) -> Eval<Sym> {
         let at = |e: FnError| e.at(call.span);
         let [phi, theta, reals, ints] = call.values else {
@@ -459,13 +459,13 @@ impl<'p, 'g> Lower<'p, 'g> {
 
 /// A node of a quadrature in the terms of an integrand.
 struct QuadratureNode<'h> {
-    /// Where the integrand is evaluated: inside the limits.
+    /// The point at which the integrand is evaluated: inside the limits.
     x: E<'h>,
-    /// Its signed distance to the nearer limit; no number where one is infinite.
+    /// Its signed distance to the nearer limit; NaN if one is infinite.
     distance: E<'h>,
     /// What it counts.
     counts: E<'h>,
-    /// Not 0 where the node stands between the limits, and is not rounded onto one.
+    /// Nonzero where the node is between the limits, and is not rounded onto one.
     within: E<'h>,
 }
 

@@ -5,8 +5,8 @@ use super::iterations::continues;
 use super::records::Given;
 use super::{Lower, Unrolled};
 use crate::program::{
-    Access, Assign, Callee, Decl, Expr, LValue, Level, Message, Place, SizedType, Span, Stmt,
-    StmtKind, Tilde, Truncation, VarId,
+    Access, Assign, Callee, Decl, Expr, LValue, Level, Message, SizedType, Span, Stmt, StmtKind,
+    Tilde, Truncation, VarId, VariablePart,
 };
 use crate::symbolic::functions::{elementwise, operators};
 use crate::symbolic::index::{self, Step};
@@ -30,7 +30,7 @@ pub(super) enum Flow {
     Return(Option<Sym>),
 }
 
-/// Bytes that a number of a value takes at least.
+/// Smallest number of bytes of a number.
 const BYTES: usize = 16;
 
 impl<'g> Lower<'_, 'g> {
@@ -228,10 +228,10 @@ impl<'g> Lower<'_, 'g> {
         body: &Stmt,
     ) -> Eval<Flow> {
         let mut end = Flow::Next;
-        let outside = self.place;
+        let outside = self.address;
         for (iteration, value) in (0..).zip(values) {
             self.step(body.span)?;
-            self.place = outside.iteration(iteration);
+            self.address = outside.iteration(iteration);
             self.slots[var.0 as usize] = Some(value);
             match self.stmt(body)? {
                 Flow::Next | Flow::Continue => {}
@@ -242,17 +242,17 @@ impl<'g> Lower<'_, 'g> {
                 }
             }
         }
-        self.place = outside;
+        self.address = outside;
         self.slots[var.0 as usize] = None;
         Ok(end)
     }
 
     fn while_loop(&mut self, condition: &Expr, body: &Stmt, span: Span) -> Eval<Flow> {
         self.unrolled("while (…)".into(), usize::MAX, span, None, |lower| {
-            let outside = lower.place;
+            let outside = lower.address;
             for iteration in 0.. {
                 lower.step(span)?;
-                lower.place = outside.iteration(iteration);
+                lower.address = outside.iteration(iteration);
                 match lower.condition(condition)? {
                     Condition::Known(true) => {}
                     Condition::Known(false) => break,
@@ -267,12 +267,12 @@ impl<'g> Lower<'_, 'g> {
                     Flow::Next | Flow::Continue => {}
                     Flow::Break => break,
                     flow @ Flow::Return(_) => {
-                        lower.place = outside;
+                        lower.address = outside;
                         return Ok(flow);
                     }
                 }
             }
-            lower.place = outside;
+            lower.address = outside;
             Ok(Flow::Next)
         })
     }
@@ -409,7 +409,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// A size, of which there are `outer` copies.
+    /// A size with `outer` copies.
     fn extent(&mut self, size: &Expr, outer: f64, name: &str) -> Eval<usize> {
         let n = self.int(size)?;
         let count = usize::try_from(n).map_err(|_| {
@@ -429,24 +429,24 @@ impl<'g> Lower<'_, 'g> {
 
     fn assign(&mut self, assign: &Assign, span: Span) -> Eval<()> {
         let value = self.expr(&assign.rhs)?;
-        if let LValue::Place(place) = &assign.target
-            && let Some(Sym::Overlay(_)) = &self.slots[place.var.0 as usize]
+        if let LValue::Part(part) = &assign.target
+            && let Some(Sym::Overlay(_)) = &self.slots[part.var.0 as usize]
         {
             self.site(&assign.rhs);
-            return self.write_overlay(place, assign.op, value, span);
+            return self.write_overlay(part, assign.op, value, span);
         }
         let value = match (assign.op, &assign.target) {
-            (Some(op), LValue::Place(place)) => {
-                let path = self.path(place)?;
-                let old = match &self.slots[place.var.0 as usize] {
+            (Some(op), LValue::Part(part)) => {
+                let path = self.path(part)?;
+                let old = match &self.slots[part.var.0 as usize] {
                     Some(Sym::Records(one)) => {
                         let old = index::get_path(self.tape, one, &path);
-                        self.of_records(old.map_err(|e| e.at(place.span))?, &path)
+                        self.of_records(old.map_err(|e| e.at(part.span))?, &path)
                     }
                     Some(whole) => {
-                        index::get_path(self.tape, whole, &path).map_err(|e| e.at(place.span))?
+                        index::get_path(self.tape, whole, &path).map_err(|e| e.at(part.span))?
                     }
-                    None => return Err(FnError::invalid("no value yet").at(place.span)),
+                    None => return Err(FnError::invalid("no value yet").at(part.span)),
                 };
                 let result = match (old.known(), value.known()) {
                     (Some(x), Some(y)) => crate::value::ops::binary(op, &x, &y).map(Sym::from),
@@ -457,10 +457,10 @@ impl<'g> Lower<'_, 'g> {
                         })
                     }
                 };
-                let value = result.map_err(|e| e.at(span))?.promote(&place.ty);
+                let value = result.map_err(|e| e.at(span))?.promote(&part.ty);
                 self.fault(span)?;
                 drop(old);
-                return self.store(place, &path, value);
+                return self.store(part, &path, value);
             }
             _ => value,
         };
@@ -469,9 +469,9 @@ impl<'g> Lower<'_, 'g> {
 
     fn assign_to(&mut self, target: &LValue, value: Sym, span: Span) -> Eval<()> {
         match target {
-            LValue::Place(place) => {
-                let path = self.path(place)?;
-                self.store(place, &path, value)
+            LValue::Part(part) => {
+                let path = self.path(part)?;
+                self.store(part, &path, value)
             }
             LValue::Tuple(parts) => {
                 for (k, part) in parts.iter().enumerate() {
@@ -483,10 +483,10 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    fn path(&mut self, place: &Place) -> Eval<Vec<Step>> {
-        let mut ty = self.program.var(place.var).ty.clone();
-        let mut steps = Vec::with_capacity(place.path.len());
-        for access in &place.path {
+    fn path(&mut self, part: &VariablePart) -> Eval<Vec<Step>> {
+        let mut ty = self.program.var(part.var).ty.clone();
+        let mut steps = Vec::with_capacity(part.path.len());
+        for access in &part.path {
             match access {
                 Access::Component(k) => {
                     if let crate::program::Type::Tuple(parts) = &ty {
@@ -500,8 +500,8 @@ impl<'g> Lower<'_, 'g> {
                 Access::Index(indices) => {
                     let idx = if self.axis.is_some() {
                         let over = steps.is_empty()
-                            && matches!(self.slots[place.var.0 as usize], Some(Sym::Records(_)));
-                        self.indices_of_place(indices, over, place.span)?
+                            && matches!(self.slots[part.var.0 as usize], Some(Sym::Records(_)));
+                        self.indices_of_part(indices, over, part.span)?
                     } else {
                         self.indices(indices)?
                     };
@@ -513,23 +513,23 @@ impl<'g> Lower<'_, 'g> {
         Ok(steps)
     }
 
-    fn store(&mut self, place: &Place, path: &[Step], value: Sym) -> Eval<()> {
+    fn store(&mut self, part: &VariablePart, path: &[Step], value: Sym) -> Eval<()> {
         let tape = self.tape;
-        if matches!(self.slots[place.var.0 as usize], Some(Sym::Records(_))) {
-            return self.store_records(place, path, value);
+        if matches!(self.slots[part.var.0 as usize], Some(Sym::Records(_))) {
+            return self.store_records(part, path, value);
         }
         if matches!(value, Sym::Records(_)) {
-            return Err(crate::symbolic::value::interacting().at(place.span));
+            return Err(crate::symbolic::value::interacting().at(part.span));
         }
-        match &mut self.slots[place.var.0 as usize] {
+        match &mut self.slots[part.var.0 as usize] {
             Some(slot) => {
-                index::set_path(tape, slot, path, value).map_err(|e| e.at(place.span))?;
+                index::set_path(tape, slot, path, value).map_err(|e| e.at(part.span))?;
                 if matches!(slot, Sym::Real(_) | Sym::Data(_)) {
-                    *slot = slot.clone().of(&self.program.var(place.var).ty);
+                    *slot = slot.clone().of(&self.program.var(part.var).ty);
                 }
                 Ok(())
             }
-            None => Err(FnError::invalid("no value yet").at(place.span)),
+            None => Err(FnError::invalid("no value yet").at(part.span)),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Lowering without data: whether a program whose functions are all known can be lowered at all.
+//! Lowering without data: whether a program can be lowered at all.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,18 +33,19 @@ const TRIALS: [Invention; 4] = [
     },
 ];
 
-/// Steps of the interpreter, and nodes of a graph, after which a trial says nothing.
+/// Number of steps of the interpreter, and nodes of a graph, after which a trial gives no result.
 const MOST: u64 = 1_000_000;
 
 /// Bytes of one value after which it does so with made-up data.
 const ROOM: u64 = 256 << 20;
 
-/// Questions whether to go on, one each few hundred steps, after which a trial says nothing.
+/// Number of checks of the interrupt, one every few hundred steps, after which a trial gives no result.
 const PATIENCE: u64 = 4_000;
 
-/// What of a correct program lowering refuses: the program is lowered with made-up data that satisfy its declarations. An
-/// error where all such data are refused, as data that the program does not declare cannot change it, and a warning where
-/// some are. Data with which the program fails for other reasons say nothing; a program without data fails for its own.
+/// The constructs of a correct program that lowering rejects, found by lowering it with made-up data that satisfy its
+/// declarations. An error where all such data are refused, as data that the program does not declare cannot change it,
+/// and a warning where some are. Data with which the program fails for other reasons give no result; a program without
+/// data fails for its own reasons.
 pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
     let trials = if program.data.is_empty() {
         &TRIALS[..1]
@@ -77,7 +78,7 @@ pub fn refusals(program: &Arc<Program>) -> Vec<Diagnostic> {
     vec![diagnostic.help(how)]
 }
 
-/// Why lowering refuses the program with such data, if it does; nothing where the trial says nothing.
+/// The reason why lowering rejects the program with such data; `None` if the trial gives no result.
 fn outcome(program: &Arc<Program>, what: Invention) -> Option<Option<LowerError>> {
     let own = program.data.is_empty();
     // What would end a fit as well: neither the end of a trial nor data that others may be better than.

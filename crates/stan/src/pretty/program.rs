@@ -3,7 +3,7 @@
 use super::{Lines, real};
 use crate::program::{
     Access, Assign, Call, Callee, Constraint, Decl, Expr, ExprKind, FunId, Index, LValue, Level,
-    Message, Place, Program, SizedType, Stmt, StmtKind, Tilde, Type, UnaryOp, VarId,
+    Message, Program, SizedType, Stmt, StmtKind, Tilde, Type, UnaryOp, VarId, VariablePart,
 };
 
 /// The program in a notation close to Stan: every variable carries its number (`x#3`), every user function its own
@@ -230,7 +230,7 @@ impl Printer<'_> {
 
     fn lvalue(&self, target: &LValue) -> String {
         match target {
-            LValue::Place(place) => self.place(place),
+            LValue::Part(part) => self.part(part),
             LValue::Tuple(parts) => {
                 let parts: Vec<String> = parts.iter().map(|part| self.lvalue(part)).collect();
                 format!("({})", parts.join(", "))
@@ -238,9 +238,9 @@ impl Printer<'_> {
         }
     }
 
-    fn place(&self, place: &Place) -> String {
-        let mut out = self.var(place.var);
-        for access in &place.path {
+    fn part(&self, part: &VariablePart) -> String {
+        let mut out = self.var(part.var);
+        for access in &part.path {
             match access {
                 Access::Index(list) => out.push_str(&self.indices(list)),
                 Access::Component(k) => out.push_str(&format!(".{}", k + 1)),

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use super::{BlockKind, Decl, Expr, ExprKind, Program, SizedType, Stmt, StmtKind};
 
 impl Program {
-    /// The variables whose names the sizes of what is declared are, by the declared variable: `["J", "K"]` of
-    /// `matrix[J, K] x` and of `array[J] vector[K] x`, none for a size that is any other expression,
-    /// or that draws have values of.
+    /// The variables that are the declared sizes, by the declared variable: `["J", "K"]` for `matrix[J, K] x` and
+    /// `array[J] vector[K] x`; none for a size that is any other expression, or that draws have values of.
     ///
-    /// Of data, parameters, transformed parameters and generated quantities; tuples and complex numbers, whose values have
-    /// other dimensions than their declarations, are left out.
+    /// For data, parameters, transformed parameters and generated quantities. Tuples and complex numbers, whose values
+    /// have other dimensions than their declarations, are omitted.
     pub fn dimension_names(&self) -> BTreeMap<String, Vec<Option<String>>> {
         let blocks = [&self.transformed_parameters, &self.generated_quantities];
         let computed = blocks.into_iter().flatten().filter_map(declared);
@@ -29,7 +28,7 @@ impl Program {
     }
 }
 
-/// Whether variables of this block are known before there are draws, and so are no variables of draws themselves.
+/// Whether variables of this block are known before there are draws, so that they are not part of a draw.
 fn known(block: BlockKind) -> bool {
     matches!(block, BlockKind::Data | BlockKind::TransformedData)
 }

@@ -106,11 +106,11 @@ fn declaration(decl: &Decl, f: &mut dyn FnMut(VarId, Span)) {
 
 fn target(target: &LValue, compound: bool, f: &mut dyn FnMut(VarId, Span)) {
     match target {
-        LValue::Place(place) => {
+        LValue::Part(part) => {
             if compound {
-                f(place.var, place.span);
+                f(part.var, part.span);
             }
-            for access in &place.path {
+            for access in &part.path {
                 if let Access::Index(found) = access {
                     indices(found, f);
                 }

@@ -27,7 +27,7 @@ pub enum Type {
     Array(Box<Type>),
     /// `tuple(…)`; variables have two or more components
     Tuple(Vec<Type>),
-    /// The result of a function that returns nothing.
+    /// The result of a function without a return value.
     Void,
     /// The type of a function passed as an argument.
     Function(Box<FunctionType>),
@@ -155,8 +155,8 @@ impl fmt::Display for ParamType {
 /// Whether a value can depend on parameters. `Data < Param`, so `max` joins.
 ///
 /// The level is static, as in Stan itself: a local real of the model block is `Param` even when it is only ever
-/// assigned data, and a real argument of a function is `Param` unless it is declared `data`. Evaluators that know what
-/// a variable holds may do better.
+/// assigned data, and a real argument of a function is `Param` unless it is declared `data`. Evaluators that know the
+/// value of a variable may do better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// Known once the data are.

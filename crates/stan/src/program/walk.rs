@@ -55,8 +55,8 @@ impl LValue {
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         match self {
             LValue::Tuple(parts) => parts.iter().for_each(|part| part.visit(see)),
-            LValue::Place(place) => {
-                for access in &place.path {
+            LValue::Part(part) => {
+                for access in &part.path {
                     if let Access::Index(indices) = access {
                         let all = indices.iter().flat_map(Index::exprs);
                         all.for_each(|e| e.visit(see));
@@ -122,7 +122,7 @@ impl Decl {
 }
 
 impl Stmt {
-    /// Hands over the statement and those within it, outer ones first.
+    /// Visits the statement and those within it, outer ones first.
     pub fn visit<'a>(&'a self, see: &mut dyn FnMut(&'a Stmt)) {
         see(self);
         match &self.kind {
@@ -144,7 +144,7 @@ impl Stmt {
         }
     }
 
-    /// Hands over the expressions of the statement itself, with those within them.
+    /// Visits the expressions of the statement itself, and those within them.
     pub fn visit_exprs<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
         match &self.kind {
             StmtKind::Decl(decl) => decl.visit(see),

@@ -7,7 +7,8 @@ use num_complex::Complex64;
 use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::value::{Mat, Value};
 
-/// All numbers of a complex value in storage order; its extents without those of its arrays, which `array` collects.
+/// All numbers of a complex value in storage order, and its extents without those of its arrays, which are appended to
+/// `array`.
 fn flatten(value: &Value, array: &mut Vec<usize>, out: &mut Vec<Complex64>) -> Option<Leaf> {
     Some(match value {
         Value::Complex(z) => {
@@ -95,7 +96,7 @@ impl Sym {
         }
     }
 
-    /// The parts of a value that is taken for a complex one: what is real has an imaginary part of zeros.
+    /// The parts of a value that is converted to complex; real values have an imaginary part of zeros.
     pub fn as_complex(&self) -> [Sym; 2] {
         self.parts().unwrap_or_else(|| {
             let zeros = match self.dims() {

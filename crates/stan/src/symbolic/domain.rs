@@ -1,11 +1,11 @@
-//! What arguments of functions and distributions must be: one wording for a mistake, whether a value is known when it is found or
-//! the draw is rejected for it.
+//! Domains of the arguments of functions and distributions, with one wording for errors of known values and for
+//! rejected draws.
 
 use super::known;
 use super::tape::E;
 use crate::value::error::{FnError, FnResult};
 
-/// What an argument of a density must be.
+/// The domain of an argument of a density.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Domain {
     /// Anything but NaN.
@@ -61,17 +61,17 @@ impl Domain {
 /// The domain check of one argument of `function`.
 ///
 /// # Errors
-/// When the value is outside: the point is rejected.
+/// Fails if the value is outside: the point is rejected.
 pub fn check(function: &str, what: &str, domain: Domain, x: &[f64]) -> FnResult<()> {
     for (i, v) in x.iter().enumerate() {
         if !domain.contains(*v) {
-            let place = if x.len() == 1 {
+            let subscript = if x.len() == 1 {
                 String::new()
             } else {
                 format!("[{}]", i + 1)
             };
             return Err(FnError::domain(format!(
-                "{function}: {what}{place} is {v}, but must be {}",
+                "{function}: {what}{subscript} is {v}, but must be {}",
                 domain.describe()
             )));
         }
@@ -79,7 +79,7 @@ pub fn check(function: &str, what: &str, domain: Domain, x: &[f64]) -> FnResult<
     Ok(())
 }
 
-/// [`check`] of what is known of `e`; whether all of it is known.
+/// [`check`] for the known elements of `e`. Returns whether all are known.
 fn check_known(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<bool> {
     if e.is_record() {
         let Some(visited) = e.visited() else {
@@ -100,10 +100,11 @@ fn check_known(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult
     }
 }
 
-/// The domain check of an argument outside whose domain the formula itself is NaN: no draw needs to be rejected.
+/// The domain check of an argument for which the formula itself is NaN outside of the domain: no draw needs to be
+/// rejected.
 ///
 /// # Errors
-/// When a known value is outside.
+/// Fails if a known value is outside.
 pub fn check_values(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<()> {
     check_known(function, e, what, domain).map(|_| ())
 }
@@ -111,7 +112,7 @@ pub fn check_values(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnR
 /// The domain check of an argument: draws outside are rejected.
 ///
 /// # Errors
-/// When a known value is outside.
+/// Fails if a known value is outside.
 pub fn guard(function: &str, e: E<'_>, what: &str, domain: Domain) -> FnResult<()> {
     if check_known(function, e, what, domain)? {
         return Ok(());

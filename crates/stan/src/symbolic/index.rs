@@ -13,7 +13,7 @@ use crate::value::index::{self, Idx, IndexError};
 pub enum Pos {
     /// A single one.
     One(usize),
-    /// From one to before another.
+    /// From the first index to before the second.
     Span(usize, usize),
     /// One by one.
     List(Vec<usize>),
@@ -171,7 +171,7 @@ fn scalar_offset(dims: &Dims, idx: &[Idx]) -> Option<FnResult<usize>> {
 /// The part of `base` that `idx` names; `ty` is its type.
 ///
 /// # Errors
-/// When an index is out of bounds.
+/// Fails if an index is out of bounds.
 pub fn get(tape: &Tape, base: &Sym, idx: &[Idx], ty: Option<&Type>) -> FnResult<Sym> {
     if idx.is_empty() {
         return Ok(base.clone());
@@ -228,7 +228,7 @@ pub fn get(tape: &Tape, base: &Sym, idx: &[Idx], ty: Option<&Type>) -> FnResult<
 /// The array of these elements.
 ///
 /// # Errors
-/// When reals of different shapes are among them.
+/// Fails if reals of different shapes are among them.
 pub fn array_of(tape: &Tape, parts: Vec<Sym>) -> FnResult<Sym> {
     if parts.iter().any(|p| p.parts().is_some()) {
         let (re, im): (Vec<Sym>, Vec<Sym>) = parts.iter().map(|p| p.as_complex().into()).unzip();
@@ -261,7 +261,7 @@ pub fn array_of(tape: &Tape, parts: Vec<Sym>) -> FnResult<Sym> {
     ))
 }
 
-/// A step into a place.
+/// A step into a container.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Indices, with the type of the part they name.
@@ -273,7 +273,7 @@ pub enum Step {
 /// The part at the end of a path.
 ///
 /// # Errors
-/// When an index is out of bounds.
+/// Fails if an index is out of bounds.
 pub fn get_path(tape: &Tape, base: &Sym, path: &[Step]) -> FnResult<Sym> {
     match path.split_first() {
         None => Ok(base.clone()),
@@ -287,7 +287,7 @@ pub fn get_path(tape: &Tape, base: &Sym, path: &[Step]) -> FnResult<Sym> {
 /// Component `k` of a tuple.
 ///
 /// # Errors
-/// When it is none; the checker excludes it.
+/// Fails if it is none; the checker excludes it.
 pub fn component(base: &Sym, k: usize) -> FnResult<Sym> {
     match base {
         Sym::Tuple(parts) if k < parts.len() => Ok(parts[k].clone()),
@@ -328,7 +328,7 @@ pub fn check_shape(old: &Sym, new: &Sym) -> FnResult<()> {
 /// Assigns `new` to the part of `target` at the end of a path.
 ///
 /// # Errors
-/// When an index is out of bounds or the part has another shape than `new`.
+/// Fails if an index is out of bounds or the part has another shape than `new`.
 pub fn set_path(tape: &Tape, target: &mut Sym, path: &[Step], new: Sym) -> FnResult<()> {
     match path.split_first() {
         None => {
@@ -360,7 +360,7 @@ pub fn set_path(tape: &Tape, target: &mut Sym, path: &[Step], new: Sym) -> FnRes
 /// Assigns `new` to the part of `target` that `idx` names.
 ///
 /// # Errors
-/// When an index is out of bounds or the part has another shape than `new`.
+/// Fails if an index is out of bounds or the part has another shape than `new`.
 pub fn set(tape: &Tape, target: &mut Sym, idx: &[Idx], new: Sym) -> FnResult<()> {
     if let Sym::Data(value) = target {
         if let Some(known) = new.known() {

@@ -1,11 +1,10 @@
-//! What is known of a value's sign and range from the operations that made it: conditions that always hold need no
-//! guard.
+//! Facts about a value's sign and range from the operations that made it: conditions that always hold need no guard.
 
 use jensen_graph::{Graph, NodeId, Op, RecordColumn, ValueRange};
 
 use crate::symbolic::tape::{E, Tape};
 
-/// How far back the analysis looks.
+/// Depth of the analysis.
 const DEPTH: u32 = 7;
 
 /// The range of all elements of a value.
@@ -57,7 +56,7 @@ fn of(g: &Graph, id: NodeId, depth: u32) -> ValueRange {
     }
 }
 
-/// What is known of a whole container.
+/// Facts about a whole container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fact {
     /// Not negative, sums to 1.

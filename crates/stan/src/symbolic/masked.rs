@@ -1,15 +1,15 @@
 //! Operations on the side of a branch that a draw does not take.
 //!
-//! Both sides of a branch on parameters are computed for every draw. What is not taken counts with weight 0, also in
-//! the gradient; but where a function has no value or an infinite slope, 0 times that slope is NaN. So the arguments of
-//! such functions are replaced, for draws that do not come by, with a harmless number.
+//! Both sides of a branch on parameters are computed for every draw. The untaken side has weight 0, also in the
+//! gradient; but if a function is undefined or has an infinite slope, 0 times that slope is NaN. So for draws that skip
+//! the branch, the arguments of such functions are replaced with a harmless number.
 
 use jensen_graph::ElemOp;
 
 use crate::symbolic::known;
 use crate::symbolic::tape::E;
 
-/// `e` as argument number `which` of `op`: where the draw does not come by, a harmless number.
+/// `e` as argument number `which` of `op`: for draws that skip the branch, a harmless number.
 pub(super) fn argument<'g>(op: ElemOp, which: usize, e: E<'g>) -> E<'g> {
     let Some(taken) = e.tape.taken.get() else {
         return e;

@@ -1,4 +1,4 @@
-//! Containers that the iterations of a loop write to while these are taken together.
+//! Containers that the iterations of a loop write to while they are vectorised.
 
 use std::rc::Rc;
 
@@ -25,6 +25,6 @@ pub struct Overlay {
     pub dims: Rc<Dims>,
     /// Stands for its elements before.
     pub stand_in: NodeId,
-    /// What has been written.
+    /// The elements that have been written.
     pub entries: Rc<Vec<(At, Cell)>>,
 }

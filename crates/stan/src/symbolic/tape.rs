@@ -1,12 +1,11 @@
 //! The graph under construction, and expressions over it that read like formulas.
 //!
-//! [`E`] is not `jensen_graph::Expr`, although both are a node with operators. That one is for log densities written in
-//! Rust: it owns its graph, stamps each node with its caller's line, and keeps the first mistake with that place.
-//! Here nodes carry the place in the Stan program, arguments on an untaken side of a branch are made harmless
-//! (`masked`), numbers known for each record are computed instead of built, `log` looks through what made its argument,
-//! and a factor in an unrolled loop stays a factor so that iterations can be joined again. With these as hooks of one type
-//! either language would carry the other's rules; what they do share, the operations themselves with their shapes,
-//! values and derivatives, stands once, in the graph.
+//! [`E`] is not `jensen_graph::Expr`, although both are a node with operators. `Expr` is for log densities written in
+//! Rust: it owns its graph, stamps each node with its caller's line, and keeps the first error with that location. Here
+//! nodes carry the location in the Stan program, arguments on an untaken side of a branch are replaced (`masked`),
+//! numbers known for each record are computed at once, `log` simplifies its argument, and a factor in an unrolled loop
+//! stays a factor so that iterations can be merged again. With these as hooks of one type, either language would carry
+//! the other's rules. What they share, the operations with their shapes, values and derivatives, is in the graph.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -21,23 +20,23 @@ use jensen_graph::{ElemOp, Graph, MatMul, NodeId, Op, RecordColumn, Scattered, S
 pub struct Tape {
     /// The graph.
     pub graph: RefCell<Graph>,
-    /// Scalars that are non-zero where the draw is rejected.
+    /// Scalars that are nonzero where the draw is rejected.
     pub guards: RefCell<Vec<NodeId>>,
     /// Inside a loop that is being unrolled: short containers are then handled element by element.
     pub unrolling: Cell<bool>,
-    /// Not 0 for draws that come by here; none where all do.
+    /// Nonzero for draws that execute the present code; `None` if all do.
     pub taken: Cell<Option<NodeId>>,
     /// Values that scatter about a location with a scale.
     pub scattered: RefCell<Vec<Scattered>>,
-    /// Values with what they are a rotation of: where they scatter about 0 with one scale, so does that.
+    /// Values with the vector that they are a rotation of: if that scatters about 0 with one scale, so do they.
     pub rotated: RefCell<Vec<(NodeId, NodeId)>>,
-    /// What is known of containers.
+    /// Known facts about containers.
     pub facts: RefCell<BTreeSet<(NodeId, Fact)>>,
     /// Number of records where data are exchangeable.
     pub records: Cell<Option<usize>>,
-    /// The first operation that has no form for one value a record, since it was last asked for.
+    /// The first operation since the last check that has no form for one value per record.
     pub fault: RefCell<Option<&'static str>>,
-    /// What stands for its result, for so many records.
+    /// The placeholder of its result, for this number of records.
     nothing: Cell<Option<(usize, NodeId)>>,
 }
 
@@ -125,14 +124,14 @@ impl Tape {
         }
     }
 
-    /// Which records come by here, where data say so: not 0 for each that does, or one number for all.
+    /// The records that execute the present code, if data decide: nonzero for each that does, or one number for all.
     pub fn comes_by(&self) -> Option<Vec<f64>> {
         self.records.get()?;
         self.e(self.taken.get()?).data()
     }
 
-    /// Notes that an operation has no form for one value a record. What follows goes on with a value of one record, which has no
-    /// elements that anybody could ask for.
+    /// Notes that an operation has no form for one value per record. The result is replaced by a value of one record,
+    /// which has no accessible elements.
     pub fn no_form(&self, what: &'static str) -> E<'_> {
         self.fault.borrow_mut().get_or_insert(what);
         let Some(count) = self.records.get() else {
@@ -147,7 +146,7 @@ impl Tape {
         self.e(id)
     }
 
-    /// Values one after another.
+    /// Values in sequence.
     pub fn concat<'g>(&'g self, parts: &[E<'g>]) -> E<'g> {
         if let [one] = parts {
             return *one;
@@ -418,7 +417,7 @@ impl<'g> E<'g> {
         }
     }
 
-    /// As [`data`](Self::data), without records that do not come by here; with their places.
+    /// As [`data`](Self::data), without records that skip the present code; with their positions.
     pub fn visited(self) -> Option<Vec<(usize, f64)>> {
         let data = self.data()?;
         let taken = self.tape.comes_by();
@@ -446,7 +445,7 @@ impl<'g> E<'g> {
         })
     }
 
-    /// The sum over records; what is no value of records counts for each.
+    /// The sum over records. A value that does not depend on records is counted once for each.
     pub fn sum_records(self) -> Self {
         self.with(|g| {
             if g.shape(self.id).record {
@@ -736,8 +735,8 @@ operator! {
 
 impl<'g> Mul for E<'g> {
     type Output = E<'g>;
-    /// In an unrolled loop a known scalar factor stays a factor even if it is 0 or 1 in this iteration: otherwise iterations would
-    /// differ in structure by their data, and could not be joined again.
+    /// In an unrolled loop a known scalar factor stays a factor even if it is 0 or 1 in this iteration. Otherwise
+    /// iterations would differ in structure by their data, and could not be merged again.
     fn mul(self, other: E<'g>) -> E<'g> {
         let known = |e: E<'g>| e.scalar().is_some();
         if self.tape.unrolling.get()

@@ -1,7 +1,7 @@
 //! The constraining transforms over the graph: from coordinates to constrained values, with the log-Jacobian.
 //!
-//! The maps are those of [`crate::transform`], written so that whole arrays are one operation where elements are
-//! transformed alone, and so that logarithms of scales stay at hand (`log(exp z)` is `z` again).
+//! The maps are those of [`crate::transform`], written so that whole arrays are one operation if elements are
+//! transformed separately, and so that logarithms of scales stay available (`log(exp z)` is `z` again).
 
 use crate::symbolic::domain::{Domain, check_values};
 use crate::symbolic::known::{Fact, note};
@@ -13,15 +13,15 @@ use crate::value::error::{FnError, FnResult};
 /// One bound: a scalar, or one for each element.
 #[derive(Clone, Copy, Debug)]
 pub enum Bound<'g> {
-    /// Nowhere finite: as if there were none.
+    /// Finite nowhere, which equals no bound.
     None,
-    /// Finite everywhere, or not known.
+    /// Finite everywhere, or unknown.
     All(E<'g>),
-    /// Known, finite where the second value is 1.
+    /// Known, finite if the second value is 1.
     Some(E<'g>, E<'g>),
 }
 
-/// What a container is constrained to, element by element.
+/// The constraint of a container, element by element.
 #[derive(Clone, Copy, Debug)]
 pub enum Bounds<'g> {
     /// Between a lower and an upper bound.
@@ -30,10 +30,10 @@ pub enum Bounds<'g> {
     Scaled(Bound<'g>, Bound<'g>),
 }
 
-/// A bound of a variable with these extents, which is none where it equals `infinity`.
+/// A bound of a variable with these extents; elements equal to `infinity` are unbounded.
 ///
 /// # Errors
-/// When it has another shape, or is not a number.
+/// Fails if it has another shape, or is not a number.
 pub fn bound<'g>(tape: &'g Tape, sym: &Sym, dims: &Dims, infinity: f64) -> FnResult<Bound<'g>> {
     let e = sym.e(tape)?;
     if !sym.is_scalar() && e.len() != dims.size() {
@@ -75,10 +75,10 @@ fn location<'g>(z: E<'g>, bound: Bound<'g>, without: f64) -> E<'g> {
     }
 }
 
-/// Constrained elements and log-Jacobian where each element is transformed alone.
+/// Constrained elements and log-Jacobian if each element is transformed separately.
 ///
 /// # Errors
-/// When bounds are known not to leave anything between them, or a multiplier not to be positive.
+/// Fails if known bounds exclude all values, or a known multiplier is not positive.
 pub fn elementwise<'g>(
     what: &'static str,
     z: E<'g>,
@@ -120,7 +120,7 @@ pub fn elementwise<'g>(
     })
 }
 
-/// Coordinates of elements that are constrained one by one.
+/// Coordinates of elements that are constrained separately.
 pub fn elementwise_free<'g>(x: E<'g>, bounds: Bounds<'g>) -> E<'g> {
     let (finite, split) = (x.num(1.0), |bound: Bound<'g>| match bound {
         Bound::None => (x.num(0.0), x.num(0.0)),
@@ -151,7 +151,7 @@ fn one_sided<'g>(z: E<'g>, bound: Bound<'g>, upper: bool) -> (E<'g>, E<'g>) {
     }
 }
 
-/// Bounds of which some are infinite.
+/// Bounds with some infinite elements.
 fn two_sided<'g>(z: E<'g>, a: Bound<'g>, b: Bound<'g>) -> (E<'g>, E<'g>) {
     let one = z.num(1.0);
     let split = |bound: Bound<'g>| match bound {
@@ -209,9 +209,9 @@ pub fn structured<'g>(
             let left = h.matmul(z, rows, rows - 1, cols - 1);
             let x = left.matmul_with(k, rows, cols - 1, cols, false, true);
             // In matrices the first row and column stand last.
-            let place = |i: usize, n: usize| (i + 1) % n;
+            let position = |i: usize, n: usize| (i + 1) % n;
             let index: Vec<u32> = (0..rows * cols)
-                .map(|at| (place(at / rows, cols) * rows + place(at % rows, rows)) as u32)
+                .map(|at| (position(at / rows, cols) * rows + position(at % rows, rows)) as u32)
                 .collect();
             (all(x.gather(&index)), zero)
         }
@@ -380,14 +380,14 @@ const MASKED: usize = 16;
 /// by column with the Jacobian of the whole matrix.
 ///
 /// With v = log(1 − tanh² z), element (i, j) is tanh z · exp(½ Σ v over the earlier partial correlations of its row),
-/// and the diagonal is that without the first factor; so the diagonal's logarithms are sums of v.
+/// and the diagonal is that without the first factor, so its logarithms are sums of v.
 fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<Cell>, E<'g>) {
     let zero = tape.constant(0.0);
     if k == 1 {
         return (vec![Cell::Const(1.0)], zero);
     }
     let m = k * (k - 1) / 2;
-    let place = |i: usize, j: usize| {
+    let position = |i: usize, j: usize| {
         if matrix {
             // Column j holds rows j + 1 … k − 1.
             j * (2 * k - j - 1) / 2 + (i - j - 1)
@@ -400,7 +400,7 @@ fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<C
     let mut weights = vec![0.0; m];
     for i in 1..k {
         for j in 0..i {
-            weights[place(i, j)] = 1.0
+            weights[position(i, j)] = 1.0
                 + 0.5
                     * if matrix {
                         (k - j - 2) as f64
@@ -412,36 +412,36 @@ fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<C
     let jacobian = (tape.vector(&weights) * v).sum();
     // Row sums of v up to each element: first the diagonals, then the elements with j ≥ 1.
     let later: Vec<(usize, usize)> = (2..k).flat_map(|i| (1..i).map(move |j| (i, j))).collect();
-    // A mask for each place grows with the fourth power of k; sums along whole rows are another product, with the third.
+    // A mask for each position grows with the fourth power of k; sums along whole rows are another product, with the third.
     let all_sums = (k > MASKED).then(|| {
         let mut rows = vec![0; m];
         let mut earlier = vec![0.0; k * k];
         for (i, j) in (1..k).flat_map(|i| (0..i).map(move |j| (i, j))) {
-            rows[place(i, j)] = (j * k + i) as u32;
+            rows[position(i, j)] = (j * k + i) as u32;
             earlier[i * k + j] = 0.5;
         }
         v.scatter(&rows, k * k)
             .matmul(tape.vector(&earlier), k, k, k)
     });
-    let sums_over = |places: &[(usize, usize)]| -> E<'g> {
+    let sums_over = |positions: &[(usize, usize)]| -> E<'g> {
         if let Some(sums) = all_sums {
-            let index: Vec<u32> = places.iter().map(|(i, j)| (j * k + i) as u32).collect();
+            let index: Vec<u32> = positions.iter().map(|(i, j)| (j * k + i) as u32).collect();
             return sums.gather(&index);
         }
-        let count = places.len();
+        let count = positions.len();
         let mut mask = vec![0.0; count * m];
-        for (at, (i, j)) in places.iter().enumerate() {
+        for (at, (i, j)) in positions.iter().enumerate() {
             for l in 0..*j {
-                mask[place(*i, l) * count + at] = 0.5;
+                mask[position(*i, l) * count + at] = 0.5;
             }
         }
         tape.vector(&mask).matmul(v, count, m, 1)
     };
-    let diagonal_places: Vec<(usize, usize)> = (1..k).map(|i| (i, i)).collect();
-    let diagonal = sums_over(&diagonal_places).exp();
+    let diagonal_positions: Vec<(usize, usize)> = (1..k).map(|i| (i, i)).collect();
+    let diagonal = sums_over(&diagonal_positions).exp();
     let correlations = z.tanh();
     let below = (!later.is_empty()).then(|| {
-        let own: Vec<u32> = later.iter().map(|(i, j)| place(*i, *j) as u32).collect();
+        let own: Vec<u32> = later.iter().map(|(i, j)| position(*i, *j) as u32).collect();
         correlations.gather(&own) * sums_over(&later).exp()
     });
     let mut cells = vec![Cell::Const(0.0); k * k];
@@ -449,7 +449,7 @@ fn cholesky_corr<'g>(tape: &'g Tape, z: E<'g>, k: usize, matrix: bool) -> (Vec<C
     let element = |e: E<'g>, at: usize| Cell::Elem(e.id, at as u32);
     for i in 1..k {
         cells[i * k + i] = element(diagonal, i - 1);
-        cells[i] = element(correlations, place(i, 0));
+        cells[i] = element(correlations, position(i, 0));
     }
     if let Some(below) = below {
         for (at, (i, j)) in later.iter().enumerate() {

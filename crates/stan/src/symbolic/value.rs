@@ -1,4 +1,4 @@
-//! Symbolic values: what an expression is when some of it depends on parameters.
+//! Symbolic values: the value of an expression that may depend on parameters.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -12,11 +12,11 @@ use crate::symbolic::tape::{E, Tape};
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
-/// Containers of at most this many elements are handled element by element where their elements are scalars of an
-/// unrolled loop, so that the copies of the loop body stay recognisable.
+/// Containers of at most this many elements are handled element by element if their elements are scalars of an unrolled
+/// loop, so that the copies of the loop body stay recognisable.
 pub const SHORT: usize = 16;
 
-/// What stands below the array dimensions of a container of reals.
+/// The shape below the array dimensions of a container of reals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaf {
     /// `real`
@@ -56,12 +56,12 @@ impl Leaf {
 pub struct Dims {
     /// Array dimensions, outermost first.
     pub array: Vec<usize>,
-    /// What the array holds.
+    /// The elements of the array.
     pub leaf: Leaf,
 }
 
 impl Dims {
-    /// A value that is no array.
+    /// A value that is not an array.
     pub fn leaf(leaf: Leaf) -> Dims {
         Dims {
             array: Vec::new(),
@@ -215,7 +215,7 @@ pub struct Flat {
 }
 
 impl Flat {
-    /// The elements, one by one; changes the representation.
+    /// The elements, separately; changes the representation.
     pub fn table(&mut self) -> &mut Vec<Cell> {
         if let Store::Node(id) = self.store {
             let cells = (0..self.dims.size())
@@ -262,9 +262,9 @@ pub enum Sym {
     Tuple(Rc<Vec<Sym>>),
     /// A complex number or container, by its real and imaginary parts.
     Complex(Rc<[Sym; 2]>),
-    /// A container over the records: itself with one record, whose elements are values of each record.
+    /// A container over the records: the same container for one record, whose elements are values of each record.
     Records(Rc<Sym>),
-    /// A container that the iterations of a loop write to while they are taken together.
+    /// A container that the iterations of a loop write to while they are vectorised.
     Overlay(Rc<Overlay>),
 }
 
@@ -366,7 +366,7 @@ impl Sym {
     /// A known `int`.
     ///
     /// # Errors
-    /// When it depends on parameters.
+    /// Fails if it depends on parameters.
     pub fn int(&self) -> FnResult<i32> {
         match self {
             Sym::Int(i) => Ok(*i),
@@ -383,7 +383,7 @@ impl Sym {
     /// A known number of things.
     ///
     /// # Errors
-    /// When it is negative or depends on parameters.
+    /// Fails if it is negative or depends on parameters.
     pub fn size(&self, what: &str) -> FnResult<usize> {
         let n = self.int()?;
         usize::try_from(n)
@@ -401,7 +401,7 @@ impl Sym {
             Sym::Complex(_) => Err(complex_here()),
             Sym::Flat(flat) => Ok((*flat.dims).clone()),
             Sym::Array(_) | Sym::Tuple(_) => Err(FnError::unsupported(
-                "tuples are not supported yet in this place of the log density",
+                "tuples are not supported yet in this part of the log density",
             )),
             Sym::Records(_) => Err(interacting()),
             Sym::Overlay(_) => Err(whole_overlay()),
@@ -479,7 +479,7 @@ impl Sym {
         })
     }
 
-    /// All elements, one by one.
+    /// All elements, separately.
     ///
     /// # Errors
     /// For complex numbers and tuples.
@@ -522,8 +522,8 @@ impl Sym {
         })
     }
 
-    /// Whether its elements should be handled one by one: short, and stored so or inside an unrolled loop; or values of
-    /// each record.
+    /// Whether its elements should be handled separately: it is short, and stored that way or inside an unrolled loop;
+    /// or it has values of each record.
     pub fn is_short_table(&self, tape: &Tape) -> bool {
         match self {
             Sym::Flat(flat) => {
@@ -534,7 +534,7 @@ impl Sym {
         }
     }
 
-    /// A container over the records with one record in its place; any other value as it is.
+    /// One record of a container over the records; any other value unchanged.
     pub fn one_record(&self) -> Sym {
         match self {
             Sym::Records(one) => (**one).clone(),
@@ -576,7 +576,7 @@ impl Sym {
         }
     }
 
-    /// A value of type `ty`: where that holds ints, numbers that the graph computed become ints again.
+    /// A value of type `ty`: if that contains ints, numbers that the graph computed become ints again.
     pub fn of(self, ty: &Type) -> Sym {
         let int = |x: f64| (x.fract() == 0.0 && x.abs() <= f64::from(i32::MAX)).then_some(x as i32);
         match &self {
@@ -617,7 +617,7 @@ impl Sym {
 }
 
 fn complex_here() -> FnError {
-    FnError::unsupported("complex numbers are not supported yet in this place of the log density")
+    FnError::unsupported("complex numbers are not supported yet in this part of the log density")
 }
 
 /// A function of all records at once.
@@ -628,7 +628,7 @@ pub fn interacting() -> FnError {
 }
 
 fn whole_overlay() -> FnError {
-    FnError::records("a turn of the loop takes a whole container that turns write to")
+    FnError::records("an iteration of the loop takes a whole container that iterations write to")
 }
 
 /// A cell as a scalar.
@@ -647,7 +647,7 @@ pub fn e_cell(e: E<'_>) -> Cell {
     }
 }
 
-/// The node with these elements: runs of constants and of elements of one node stay together.
+/// The node with these elements: runs of constants and of elements of one node stay contiguous.
 pub fn assemble<'g>(tape: &'g Tape, cells: &[Cell]) -> E<'g> {
     let mut parts: Vec<E<'g>> = Vec::new();
     let mut at = 0;

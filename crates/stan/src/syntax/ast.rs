@@ -1,4 +1,4 @@
-//! The syntax tree: what was written, without types.
+//! The syntax tree: the source text, without types.
 
 use crate::source::Span;
 
@@ -36,7 +36,7 @@ impl BlockKind {
     }
 }
 
-/// A name and where it stands.
+/// A name and its location.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ident {
     /// The name.
@@ -67,7 +67,7 @@ pub enum ExprKind {
     /// `target()`
     Target,
     Prefix(PrefixOp, Box<Expr>),
-    /// The operator's own place is kept for messages.
+    /// The operator's own location is kept for messages.
     Infix(InfixOp, Span, Box<Expr>, Box<Expr>),
     Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
     Transpose(Box<Expr>),
@@ -79,7 +79,7 @@ pub enum ExprKind {
     RowVector(Vec<Expr>),
     Tuple(Vec<Expr>),
     Paren(Box<Expr>),
-    /// What could not be parsed; already reported.
+    /// Code that could not be parsed; already reported.
     Error,
 }
 
@@ -224,7 +224,7 @@ pub struct Transform {
 }
 
 impl Transform {
-    /// Whether nothing was written.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.lower.is_none()
             && self.upper.is_none()
@@ -288,7 +288,7 @@ pub enum StmtKind {
     Decl(Decl),
     Assign {
         target: Expr,
-        /// The operator of a compound assignment, and where the whole `=`, `+=` … stands.
+        /// The operator of a compound assignment, and the location of the whole `=`, `+=` ….
         op: Option<InfixOp>,
         op_span: Span,
         rhs: Expr,
@@ -315,7 +315,7 @@ pub enum StmtKind {
     Continue,
     Return(Option<Expr>),
     Empty,
-    /// What could not be parsed; already reported.
+    /// Code that could not be parsed; already reported.
     Error,
 }
 
@@ -364,7 +364,7 @@ pub struct Function {
     pub span: Span,
 }
 
-/// A program: its blocks, empty where missing.
+/// A program: its blocks, empty if missing.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct Program {

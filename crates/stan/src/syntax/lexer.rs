@@ -5,12 +5,12 @@ use super::token::{Token, TokenKind};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{FileId, SourceFile, Span};
 
-/// Finds included files. The parser opens nothing itself.
+/// Finds included files. The parser itself opens no files.
 pub trait IncludeResolver {
-    /// The text of an included file, or why there is none.
+    /// The text of an included file, or the reason why there is none.
     ///
-    /// `path` is relative, uses `/`, and never leaves the directory it is looked up in: paths that name a drive or climb
-    /// out with `..` are refused before this is called, and a `/` in front is taken off.
+    /// `path` is relative, uses `/`, and never leaves the directory in which it is looked up: paths with a drive or
+    /// `..` that leave it are rejected before this call, and a leading `/` is removed.
     fn resolve(&self, path: &str) -> Result<String, String>;
 }
 
@@ -25,7 +25,7 @@ impl IncludeResolver for NoIncludes {
 
 /// Includes deeper than this are refused.
 const MAX_INCLUDE_DEPTH: usize = 32;
-/// All files together are smaller than this, so that positions fit 32 bits and includes cannot explode.
+/// Limit on the size of all files together, so that positions fit 32 bits and includes cannot explode.
 const MAX_BYTES: usize = 1 << 26;
 
 /// Tokens of a program and the files they came from.
@@ -34,11 +34,11 @@ pub struct Lexed {
     pub tokens: Vec<Token>,
     /// The main file, then included files in order of inclusion.
     pub files: Vec<SourceFile>,
-    /// What is wrong with characters and includes.
+    /// Errors of characters and includes.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Splits a program into tokens. Never fails: what is no token is reported and left out.
+/// Splits a program into tokens. Never fails: text that is not a token is reported and omitted.
 pub fn lex(source: &str, name: &str, includes: &dyn IncludeResolver) -> Lexed {
     let mut lexer = Lexer {
         includes,
@@ -203,8 +203,8 @@ fn span_in(file: FileId, range: std::ops::Range<usize>) -> Span {
     }
 }
 
-/// The path without `.`, `..` and a `/` in front, which stands for the directory of includes as in Stan; or why it leaves
-/// that.
+/// The path without `.`, `..` and a leading `/`, which denotes the directory of includes as in Stan; or the reason why
+/// it leaves that directory.
 fn contained(path: &str) -> Result<String, &'static str> {
     if path.is_empty() {
         return Err("no file is named");

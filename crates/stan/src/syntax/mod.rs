@@ -1,4 +1,4 @@
-//! Text to syntax tree. Knows nothing of types or of the function library.
+//! Text to syntax tree. Does not depend on types or on the function library.
 
 pub mod ast;
 pub mod lexer;

@@ -1,8 +1,8 @@
-//! Programs in the syntax that Stan had before 2.33, written anew in today's: arrays declared as `real x[N]` and `real[] x`,
-//! `<-`, `#` comments, and functions that have another name or other ways to be called.
+//! Programs in the syntax that Stan had before 2.33, written again in today's: arrays declared as `real x[N]` and
+//! `real[] x`, `<-`, `#` comments, and functions that have another name or other ways to be called.
 //!
-//! Works on tokens, so that it knows nothing of types but the words that declare them; what stands between tokens (blanks,
-//! comments) is kept.
+//! Works on tokens, so the only types that it knows are the words that declare them. Text between tokens (blanks,
+//! comments) is preserved.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,14 +19,15 @@ const RENAMED: &[(&str, &str)] = &[
     ("log_gamma", "lgamma"),
 ];
 
-/// Whether arrays are declared as before Stan 2.33, and none as today.
+/// Whether arrays are declared in the syntax before Stan 2.33, and none in today's.
 pub fn is_old(text: &str) -> bool {
     let old = Old::scanned(text, &|_| false);
-    let places = 0..old.tokens.len();
-    !places.clone().any(|at| old.begins_array(at)) && places.clone().any(|at| old.is_old_type(at))
+    let positions = 0..old.tokens.len();
+    !positions.clone().any(|at| old.begins_array(at))
+        && positions.clone().any(|at| old.is_old_type(at))
 }
 
-/// The program in today's syntax. `known` tells names of functions of the library.
+/// The program in today's syntax. `known` says whether a name is a library function.
 pub fn modernise(text: &str, known: &dyn Fn(&str) -> bool) -> String {
     let mut old = Old::scanned(text, known);
     old.find_densities();
@@ -73,7 +74,7 @@ impl<'a> Old<'a> {
         self.kind(at) == TokenKind::Array && self.kind(at + 1) == TokenKind::LBracket
     }
 
-    /// Whether a type begins here that makes an array in the old way.
+    /// Whether a type begins here that declares an array in the old syntax.
     fn is_old_type(&self, at: usize) -> bool {
         if !self.kind(at).starts_type() || self.kind(at) == TokenKind::Array {
             return false;
@@ -92,7 +93,7 @@ impl<'a> Old<'a> {
         &self.text[self.tokens[at].1.clone()]
     }
 
-    /// What stands in front of a token since the one before.
+    /// The text between a token and the previous one.
     fn gap(&self, at: usize) -> &str {
         let before = match at {
             0 => 0,
@@ -101,7 +102,7 @@ impl<'a> Old<'a> {
         &self.text[before..self.tokens[at].1.start]
     }
 
-    /// The place of the bracket that closes the one at `open`.
+    /// The position of the bracket that closes the one at `open`.
     fn closing(&self, open: usize) -> Option<usize> {
         use TokenKind::*;
         let mut depth = 0usize;
@@ -120,7 +121,7 @@ impl<'a> Old<'a> {
         None
     }
 
-    /// Places of these tokens in a range, outside of brackets.
+    /// Positions of these tokens in a range, outside of brackets.
     fn split(&self, range: Range<usize>, wanted: &[TokenKind]) -> Vec<usize> {
         use TokenKind::*;
         let (mut depth, mut found) = (0usize, Vec::new());
@@ -135,7 +136,7 @@ impl<'a> Old<'a> {
         found
     }
 
-    /// The end of a type that starts here: its word, its bounds, and its sizes; not what makes an array of it.
+    /// The end of a type that starts here: its word, its bounds, and its sizes, without array brackets.
     fn type_end(&self, start: usize) -> usize {
         let mut at = start + 1;
         if self.kind(at) == TokenKind::Less {
@@ -159,19 +160,19 @@ impl<'a> Old<'a> {
         at
     }
 
-    /// Whether brackets hold commas alone, as those of arguments do.
+    /// Whether brackets contain only commas, as those of arguments do.
     fn is_unsized(&self, open: usize, close: usize) -> bool {
         (open + 1..close).all(|at| self.kind(at) == TokenKind::Comma)
     }
 
-    /// The place of the bracket that closes those of an argument or a result, as in `real[,] x`.
+    /// The position of the bracket that closes those of an argument or a result, as in `real[,] x`.
     fn unsized_end(&self, open: usize) -> Option<usize> {
         let brackets = self.kind(open) == TokenKind::LBracket;
         let close = brackets.then(|| self.closing(open)).flatten()?;
         self.is_unsized(open, close).then_some(close)
     }
 
-    /// Names of densities that are defined as `…_log`: of today's, one ends in `_lpmf` whose variate is whole.
+    /// Names of densities that are defined as `…_log`. In today's syntax, one with an integer variate ends in `_lpmf`.
     fn find_densities(&mut self) {
         for at in 0..self.tokens.len() {
             if self.kind(at) != TokenKind::RealType
@@ -206,7 +207,7 @@ impl<'a> Old<'a> {
         out
     }
 
-    /// Writes what begins at a token, without the gap before it; the place where to go on.
+    /// Writes the construct at a token, without the gap before it. Returns the position of the next one.
     fn token(&self, at: usize, out: &mut String) -> usize {
         let kind = self.kind(at);
         if kind.starts_type() {
@@ -229,7 +230,7 @@ impl<'a> Old<'a> {
         at + 1
     }
 
-    /// A type and what it is the type of.
+    /// A type and the declared names.
     fn typed(&self, start: usize, out: &mut String) -> usize {
         // What is declared in today's way stays.
         if self.kind(start) == TokenKind::Array {
@@ -256,7 +257,7 @@ impl<'a> Old<'a> {
         self.word(start).to_owned() + &self.rewritten(start + 1..end)
     }
 
-    /// The name of a function that is defined here, which a call would have with a bar.
+    /// The name of a function that is defined here, whose calls need a bar.
     fn defined(&self, at: usize, out: &mut String) -> usize {
         if self.kind(at) != TokenKind::Ident || self.kind(at + 1) != TokenKind::LParen {
             return at;
@@ -267,7 +268,7 @@ impl<'a> Old<'a> {
         at + 1
     }
 
-    /// A declaration whose names have sizes behind them.
+    /// A declaration of names with trailing sizes.
     fn old_declaration(&self, start: usize, end: usize) -> Option<Declaration> {
         let last = *self
             .split(end..self.tokens.len(), &[TokenKind::Semi])

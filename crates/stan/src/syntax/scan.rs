@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::token::TokenKind;
 
-/// The tokens of a text and where they stand. Blanks and comments leave nothing; `None` stands for what is no token: a
-/// character, or a string that its line does not close.
+/// The tokens of a text and their positions. Blanks and comments give no tokens; `None` is text that is not a token: a
+/// character, or a string that is not closed on its line.
 pub(super) fn scan(text: &str) -> impl Iterator<Item = (Option<TokenKind>, Range<usize>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -45,17 +45,17 @@ fn blank(text: &[u8]) -> usize {
     })
 }
 
-/// Length of what is left of the line.
+/// Length of the rest of the line.
 fn line(text: &str) -> usize {
     text.find('\n').unwrap_or(text.len())
 }
 
-/// Length of the characters in front of which `is` holds.
+/// Length of the leading characters for which `is` holds.
 fn run(text: &[u8], is: impl Fn(u8) -> bool) -> usize {
     text.iter().take_while(|&&c| is(c)).count()
 }
 
-/// The string in front and its length; no token, but its length, where it is not closed on its line.
+/// The leading string and its length; no token, but its length, if it is not closed on its line.
 fn string(text: &str) -> (Option<TokenKind>, usize) {
     match text[1..].find(['"', '\n']).map(|inside| inside + 1) {
         Some(end) if text.as_bytes()[end] == b'"' => (Some(TokenKind::Str), end + 1),

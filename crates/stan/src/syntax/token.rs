@@ -2,7 +2,7 @@
 
 use crate::source::Span;
 
-/// A token and where it stands; its text is read from the source.
+/// A token and its position; its text is read from the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// What it is.
@@ -11,7 +11,7 @@ pub struct Token {
     pub span: Span,
 }
 
-/// Kinds of token. Whitespace and comments leave none.
+/// Kinds of token. Whitespace and comments give none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum TokenKind {
@@ -125,7 +125,7 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
-    /// What a word is: a keyword or a name.
+    /// The kind of a word: a keyword or a name.
     pub(super) fn of_word(word: &str) -> Self {
         use TokenKind::*;
         match word {

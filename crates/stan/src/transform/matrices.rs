@@ -183,8 +183,8 @@ fn push_product(l: &[f64], n: usize, out: &mut Vec<f64>) {
 pub(super) fn cholesky(x: &[f64], n: usize, what: &str) -> Result<Vec<f64>, Violation> {
     // Rows and columns change places on the way in and on the way out.
     let transposed = |x: &[f64]| -> Vec<f64> {
-        let places = (0..n * n).map(|at| at % n * n + at / n);
-        places.map(|at| x[at]).collect()
+        let positions = (0..n * n).map(|at| at % n * n + at / n);
+        positions.map(|at| x[at]).collect()
     };
     let l = jensen_math::dense::factor(&transposed(x), n, 0.0).map_err(|error| Violation {
         element: None,

@@ -305,7 +305,7 @@ fn violations_name_the_element() {
     );
 }
 
-/// Far out in the tails nothing overflows to NaN.
+/// Far out in the tails, nothing overflows to NaN.
 #[test]
 fn tails_stay_finite() {
     for z in [-700.0, -40.0, 40.0, 700.0] {

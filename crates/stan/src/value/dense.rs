@@ -35,7 +35,7 @@ pub fn identity(n: usize) -> Matrix {
 /// Whether the matrix is square.
 ///
 /// # Errors
-/// When it is not.
+/// Fails if it is not.
 pub fn check_square<T: Copy>(name: &str, m: &Mat<T>) -> FnResult<usize> {
     if m.rows() != m.cols() {
         return Err(FnError::invalid(format!(
@@ -53,7 +53,7 @@ pub const SYMMETRY: f64 = 1e-8;
 /// Whether the matrix is symmetric to [`SYMMETRY`].
 ///
 /// # Errors
-/// When it is not (the point is rejected), or not square.
+/// Fails if it is not (the point is rejected), or not square.
 pub fn check_symmetric(name: &str, m: &Matrix) -> FnResult<usize> {
     let n = check_square(name, m)?;
     for j in 0..n {
@@ -170,7 +170,7 @@ impl<T: Scalar> Lu<T> {
 /// `a⁻¹ b`
 ///
 /// # Errors
-/// When `a` is not square or does not fit `b`.
+/// Fails if `a` is not square or does not fit `b`.
 pub fn solve<T: Scalar>(a: &Mat<T>, b: &Mat<T>) -> FnResult<Mat<T>> {
     let n = check_square("division", a)?;
     if b.rows() != n {
@@ -186,7 +186,7 @@ pub fn solve<T: Scalar>(a: &Mat<T>, b: &Mat<T>) -> FnResult<Mat<T>> {
 /// The lower Cholesky factor.
 ///
 /// # Errors
-/// When the matrix is not symmetric or not positive definite: the point is rejected.
+/// Fails if the matrix is not symmetric or not positive definite: the point is rejected.
 pub fn cholesky(name: &str, a: &Matrix) -> FnResult<Matrix> {
     let n = check_symmetric(name, a)?;
     let indefinite = || FnError::domain(format!("{name}: the matrix is not positive definite"));
@@ -263,8 +263,8 @@ fn rotate(m: &mut Matrix, p: usize, q: usize, c: f64, s: f64) {
     }
 }
 
-/// Householder QR: so many columns of the orthogonal factor, and the upper one of the shape of `a`, diagonal not negative, as
-/// Stan signs them.
+/// Householder QR: this number of columns of the orthogonal factor, and the upper factor with the shape of `a` and a
+/// non-negative diagonal, as in Stan.
 pub fn qr(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     let (m, n) = (a.rows(), a.cols());
     let (mut q, mut r) = match m.min(n) >= LARGE {
@@ -330,8 +330,8 @@ fn reflections(a: &Matrix, across: usize) -> (Matrix, Matrix) {
 }
 
 /// Singular values, descending, with `U` (rows × k) and `V` (columns × k), k the smaller extent, by one-sided Jacobi
-/// rotations where k is small. The sign of each pair of vectors is such that the largest component of both is positive. The
-/// vectors of singular values 0 are NaN on the longer side where k is small, and some that complete the others where it is large.
+/// rotations where k is small. The sign of each pair of vectors is such that the largest component of both is positive.
+/// The vectors of singular values 0 are NaN on the longer side for small k; for large k they complete the others.
 pub fn svd(a: &Matrix) -> (Matrix, Vec<f64>, Matrix) {
     if a.rows() < a.cols() {
         let (u, s, v) = svd(&a.transpose());

@@ -1,4 +1,4 @@
-//! What ends an evaluation.
+//! Errors that end an evaluation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::program::Span;
 
-/// Why an evaluation ended.
+/// The reason why an evaluation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The point is rejected: `reject(…)`, an argument outside a function's domain, a violated constraint of a
@@ -21,7 +21,7 @@ pub enum ErrorKind {
     Unsupported,
     /// A limit on steps, time or nodes was reached: with more of them it might go on.
     Limit,
-    /// Calls are nested too deep, a value is too large or a call goes through too many terms, however long one waits.
+    /// Calls are nested too deeply, a value is too large, or a call has too many terms for any time limit.
     Excess,
     /// The log density is not a sum over exchangeable records.
     Records,
@@ -83,7 +83,7 @@ impl FnError {
         }
     }
 
-    /// More than an evaluation may take.
+    /// More than an evaluation may use.
     pub fn limit(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Limit,
@@ -91,7 +91,7 @@ impl FnError {
         }
     }
 
-    /// More than any evaluation may take.
+    /// More than any evaluation may use.
     pub fn excess(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Excess,
@@ -99,7 +99,7 @@ impl FnError {
         }
     }
 
-    /// What makes the log density no sum over records.
+    /// The construct that makes the log density not a sum over records.
     pub fn records(message: impl Into<String>) -> FnError {
         FnError {
             kind: ErrorKind::Records,
@@ -134,7 +134,7 @@ type Asked = dyn Fn() -> Option<String> + Send + Sync;
 /// Starts a piece of work on a thread of its own.
 type Start = fn(Box<dyn FnOnce() + Send>);
 
-/// Between two questions about work that goes on apart.
+/// Period between two checks of work on another thread.
 const PERIOD: Duration = Duration::from_millis(20);
 
 /// Ends evaluations from outside, when their time is up or somebody has lost patience. Without one they go on until
@@ -146,7 +146,7 @@ pub struct Halt {
 }
 
 impl Halt {
-    /// Ends evaluations once `asked` gives a reason. It is asked from every thread, a few thousand times a second.
+    /// Ends evaluations once `asked` gives a reason. It is called from every thread, a few thousand times a second.
     pub fn new(asked: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
         Self {
             asked: Some(Arc::new(asked)),
@@ -154,8 +154,8 @@ impl Halt {
         }
     }
 
-    /// Has single calls that may take long done on threads that `start` starts, so that an end comes within them, too: a
-    /// factorisation asks nobody. A call that is not waited for any more goes on until it is done or the process ends.
+    /// Runs single calls that may take long on threads that `start` starts, so that they can be abandoned: a
+    /// factorisation does not check the interrupt. An abandoned call continues until it is done or the process ends.
     pub fn apart(self, start: Start) -> Self {
         Self {
             apart: Some(start),
@@ -163,12 +163,12 @@ impl Halt {
         }
     }
 
-    /// Whether calls that may take long are done apart.
+    /// Whether long calls run on other threads.
     pub fn is_apart(&self) -> bool {
         self.asked.is_some() && self.apart.is_some()
     }
 
-    /// Does work that may take long.
+    /// Runs work that may take long.
     ///
     /// # Errors
     /// The reason to end before it is done, as [`ErrorKind::Limit`].
@@ -192,7 +192,7 @@ impl Halt {
         }
     }
 
-    /// Why the evaluation at `span` is to end, where it is.
+    /// The reason to end the evaluation at `span`, if there is one.
     ///
     /// # Errors
     /// The reason, as [`ErrorKind::Limit`].
@@ -203,7 +203,7 @@ impl Halt {
         }
     }
 
-    /// Why there is to be an end, where there is.
+    /// The reason to stop, if there is one.
     pub fn reason(&self) -> Option<String> {
         self.asked.as_ref().and_then(|asked| asked())
     }
@@ -215,7 +215,7 @@ impl fmt::Debug for Halt {
     }
 }
 
-/// What an evaluation may use before it ends with [`ErrorKind::Limit`] or [`ErrorKind::Excess`].
+/// Limits of an evaluation, which ends with [`ErrorKind::Limit`] or [`ErrorKind::Excess`] beyond them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Statements and calls of one evaluation.
@@ -237,10 +237,10 @@ impl Default for Limits {
     }
 }
 
-/// The default of [`Limits::bytes`], and what a library function may build.
+/// The default of [`Limits::bytes`], and the limit for values of library functions.
 pub const MAX_VALUE_BYTES: u64 = 2 << 30;
 
-/// Refuses to build a value of `elements` scalars of `size` bytes if it takes more than `limit` bytes.
+/// Rejects a value of `elements` scalars of `size` bytes that would take more than `limit` bytes.
 pub fn check_bytes(what: &str, elements: f64, size: usize, limit: u64) -> FnResult<()> {
     let bytes = elements * size as f64;
     if bytes > limit as f64 {
@@ -253,10 +253,10 @@ pub fn check_bytes(what: &str, elements: f64, size: usize, limit: u64) -> FnResu
     Ok(())
 }
 
-/// Most terms that one call of a library function may add or multiply: a fraction of a second.
+/// Largest number of terms that one call of a library function may add or multiply: a fraction of a second.
 pub const MAX_TERMS: f64 = 4e6;
 
-/// Refuses a call of `what` that goes through `terms` terms where those are too many.
+/// Rejects a call of `what` with too many `terms`.
 ///
 /// # Errors
 /// [`ErrorKind::Excess`].
@@ -281,7 +281,7 @@ pub fn show_bytes(bytes: f64) -> String {
     format!("{value:.3} {}", UNITS[unit])
 }
 
-/// Refuses arguments of 3F2 that are not so many.
+/// Rejects arguments of 3F2 with a wrong number of elements.
 ///
 /// # Errors
 /// Always an invalid size.

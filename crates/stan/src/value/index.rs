@@ -10,7 +10,7 @@ use crate::value::{Mat, Value};
 pub enum Idx {
     /// The whole dimension.
     All,
-    /// One position; its dimension goes away.
+    /// One position; its dimension is dropped.
     One(i32),
     /// Positions in this order.
     Many(Vec<i32>),
@@ -22,12 +22,12 @@ pub enum Idx {
     Between(i32, i32),
 }
 
-/// Why a part cannot be read or written.
+/// The reason why a part cannot be read or written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum IndexError {
     /// A position outside its dimension.
     OutOfBounds {
-        /// Number of the index among those written, from 1.
+        /// Number of the index in the source, from 1.
         position: usize,
         /// The offending index.
         index: i32,
@@ -36,7 +36,7 @@ pub enum IndexError {
     },
     /// The value assigned has another shape than the part.
     Shape {
-        /// What the part is.
+        /// The kind of the part.
         expected: String,
         /// What was assigned.
         found: String,
@@ -140,11 +140,11 @@ fn pick<T: Copy>(x: &[T], pos: &Pos) -> Vec<T> {
     }
 }
 
-/// The part of `value` that `idx` names. `ty`, the type of that part, tells what an empty array is one of; without it
-/// an empty array is a [`Value::Array`].
+/// The part of `value` that `idx` names. `ty`, the type of that part, gives the element type of an empty array; without
+/// it an empty array is a [`Value::Array`].
 ///
 /// # Errors
-/// When an index is out of bounds.
+/// Fails if an index is out of bounds.
 pub fn get(value: &Value, idx: &[Idx], ty: Option<&Type>) -> Result<Value, IndexError> {
     get_at(value, idx, ty, 1)
 }
@@ -257,7 +257,7 @@ fn part<T: Copy>(
 /// Assigns `new` to the part of `target` that `idx` names.
 ///
 /// # Errors
-/// When an index is out of bounds or the part has another shape than `new`.
+/// Fails if an index is out of bounds or the part has another shape than `new`.
 pub fn set(target: &mut Value, idx: &[Idx], new: Value) -> Result<(), IndexError> {
     set_at(target, idx, new, 1)
 }
@@ -369,7 +369,7 @@ fn block((rows, cols): (usize, usize), found: &Value) -> IndexError {
     }
 }
 
-/// One evaluated step into a place.
+/// One evaluated step into a container.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Indices.
@@ -381,7 +381,7 @@ pub enum Step {
 /// The part of `value` at the end of a path.
 ///
 /// # Errors
-/// When an index is out of bounds.
+/// Fails if an index is out of bounds.
 pub fn get_path(value: &Value, path: &[Step]) -> Result<Value, IndexError> {
     match path.split_first() {
         None => Ok(value.clone()),
@@ -397,7 +397,7 @@ pub fn get_path(value: &Value, path: &[Step]) -> Result<Value, IndexError> {
 /// Assigns `new` to the part of `target` at the end of a path.
 ///
 /// # Errors
-/// When an index is out of bounds or the part has another shape than `new`.
+/// Fails if an index is out of bounds or the part has another shape than `new`.
 pub fn set_path(target: &mut Value, path: &[Step], new: Value) -> Result<(), IndexError> {
     match path.split_first() {
         None => set(target, &[], new),

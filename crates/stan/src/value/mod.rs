@@ -1,4 +1,4 @@
-//! Values of the language, and what both evaluators do with them.
+//! Values of the language, and operations of both evaluators on them.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -42,7 +42,7 @@ impl<T: Copy> Mat<T> {
     /// A matrix of `rows × cols` from its elements, column after column.
     ///
     /// # Panics
-    /// When the number of elements is another one: a caller's bug.
+    /// Panics if the number of elements is another one: a caller's bug.
     pub fn new(rows: usize, cols: usize, data: Vec<T>) -> Self {
         assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix");
         Mat { rows, cols, data }
@@ -190,7 +190,7 @@ impl Value {
     /// An `int`.
     ///
     /// # Errors
-    /// When it is none.
+    /// Fails if it is none.
     pub fn int(&self) -> FnResult<i32> {
         match self {
             Int(i) => Ok(*i),
@@ -201,7 +201,7 @@ impl Value {
     /// An `int` that counts something: not negative.
     ///
     /// # Errors
-    /// When it is negative, or no int.
+    /// Fails if it is negative, or no int.
     pub fn size_arg(&self, what: &str) -> FnResult<usize> {
         let n = self.int()?;
         usize::try_from(n)
@@ -211,7 +211,7 @@ impl Value {
     /// A `real` or `int` as a number.
     ///
     /// # Errors
-    /// When it is neither.
+    /// Fails if it is neither.
     pub fn real(&self) -> FnResult<f64> {
         match self {
             Int(i) => Ok(f64::from(*i)),
@@ -223,7 +223,7 @@ impl Value {
     /// A complex number, or a real one as such.
     ///
     /// # Errors
-    /// When it is neither.
+    /// Fails if it is neither.
     pub fn complex(&self) -> FnResult<Complex64> {
         match self {
             Complex(z) => Ok(*z),
@@ -234,7 +234,7 @@ impl Value {
     /// A real matrix.
     ///
     /// # Errors
-    /// When it is none.
+    /// Fails if it is none.
     pub fn matrix(&self) -> FnResult<&Matrix> {
         match self {
             Matrix(m) => Ok(m),
@@ -245,7 +245,7 @@ impl Value {
     /// A one-dimensional `array` of `int`.
     ///
     /// # Errors
-    /// When it is none.
+    /// Fails if it is none.
     pub fn ints(&self) -> FnResult<&[i32]> {
         match self {
             Ints(x) => Ok(x),
@@ -256,7 +256,7 @@ impl Value {
     /// The elements of a vector, row vector or array of reals without copying.
     ///
     /// # Errors
-    /// When it is none of these.
+    /// Fails if it is none of these.
     pub fn slice(&self) -> FnResult<&[f64]> {
         match self {
             Vector(x) | RowVector(x) | Reals(x) => Ok(x),
@@ -268,7 +268,7 @@ impl Value {
     /// The elements of an array.
     ///
     /// # Errors
-    /// When it is no array.
+    /// Fails if it is not an array.
     pub fn elements(&self) -> FnResult<Cow<'_, [Value]>> {
         match self {
             Array(x) => Ok(Cow::Borrowed(x)),
@@ -301,7 +301,7 @@ impl Value {
         matches!(self, Int(_) | Real(_) | Complex(_))
     }
 
-    /// Extents, array dimensions first; as Stan's `dims`, what stands below an empty array is not seen.
+    /// Extents, array dimensions first; as in Stan's `dims`, dimensions below an empty array are not visible.
     pub fn dims(&self) -> Vec<usize> {
         let mut dims = Vec::new();
         let mut value = self;
@@ -377,7 +377,7 @@ impl Value {
     /// `f` of every real (or int, as a real) inside, container by container.
     ///
     /// # Errors
-    /// When there are complex numbers or tuples inside.
+    /// Fails if there are complex numbers or tuples inside.
     pub fn map_real(&self, f: &impl Fn(f64) -> f64) -> FnResult<Value> {
         let all = |x: &[f64]| x.iter().map(|x| f(*x)).collect();
         Ok(match self {
@@ -396,7 +396,7 @@ impl Value {
     /// `f` of every complex number inside, reals as complex ones.
     ///
     /// # Errors
-    /// When there are tuples inside.
+    /// Fails if there are tuples inside.
     pub fn map_complex(&self, f: &impl Fn(Complex64) -> Complex64) -> FnResult<Value> {
         let real = |x: &[f64]| x.iter().map(|x| f(Complex64::from(*x))).collect();
         let all = |x: &[Complex64]| x.iter().map(|x| f(*x)).collect();
@@ -423,7 +423,7 @@ impl Value {
         })
     }
 
-    /// Whether a complex number stands inside.
+    /// Whether it contains a complex number.
     pub fn has_complex(&self) -> bool {
         match self {
             Complex(_) | ComplexVector(_) | ComplexRowVector(_) | ComplexMatrix(_) => true,
@@ -501,8 +501,8 @@ impl Value {
         }
     }
 
-    /// Whether both have the same shape, so that one may be assigned to the other. What is below an empty array of
-    /// arrays counts as equal.
+    /// Whether both have the same shape, so that one may be assigned to the other. Dimensions below an empty array of
+    /// arrays count as equal.
     pub fn same_shape(&self, other: &Value) -> bool {
         match (self, other) {
             (Array(a), Array(b)) | (Tuple(a), Tuple(b)) => {
@@ -536,7 +536,7 @@ fn list<T>(
 }
 
 impl fmt::Display for Value {
-    /// As `print` shows it: six significant digits, `[a,b]` for every container, rows of a matrix in brackets.
+    /// The format of `print`: six significant digits, `[a,b]` for every container, rows of a matrix in brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let complex = |f: &mut fmt::Formatter<'_>, z: Complex64| {
             write!(f, "({},{})", significant(z.re), significant(z.im))
@@ -594,7 +594,7 @@ pub fn significant(x: f64) -> String {
     }
 }
 
-/// A value at hand: made by an expression, or shared with a variable.
+/// A value: computed by an expression, or shared with a variable.
 #[derive(Clone, Debug)]
 pub enum Operand {
     /// Made for this use.
@@ -631,12 +631,12 @@ impl Deref for Operand {
     }
 }
 
-/// Places in storage, in the order of Stan's CSV files, where the first index runs fastest, of an array with these
+/// Positions in storage, in the order of Stan's CSV files, where the first index runs fastest, of an array with these
 /// extents whose elements have `inner` numbers each, already in that order; `unit` of them stay together.
 pub fn column_major(dims: &[usize], inner: usize, unit: usize) -> impl Iterator<Item = usize> {
     let outer: usize = dims.iter().product();
     (0..inner).step_by(unit).flat_map(move |e| {
-        let place = move |k: usize| {
+        let position = move |k: usize| {
             let (mut rest, mut at) = (k, 0);
             let mut stride = outer;
             for d in dims {
@@ -647,7 +647,7 @@ pub fn column_major(dims: &[usize], inner: usize, unit: usize) -> impl Iterator<
             at * inner + e
         };
         (0..outer)
-            .map(place)
+            .map(position)
             .flat_map(move |first| first..first + unit)
     })
 }

@@ -260,7 +260,7 @@ fn compare(op: BinaryOp, a: f64, b: f64) -> FnResult<Value> {
 /// `a op b`; `&&` and `||` of values that are both known.
 ///
 /// # Errors
-/// When sizes do not fit, an `int` overflows or is divided by zero, or a matrix is singular.
+/// Fails if sizes do not fit, an `int` overflows or is divided by zero, or a matrix is singular.
 pub fn binary(op: BinaryOp, a: &Value, b: &Value) -> FnResult<Value> {
     use BinaryOp::*;
     match (op, a, b) {
@@ -293,7 +293,7 @@ pub fn binary(op: BinaryOp, a: &Value, b: &Value) -> FnResult<Value> {
 /// `op a`.
 ///
 /// # Errors
-/// When an `int` overflows.
+/// Fails if an `int` overflows.
 pub fn unary(op: UnaryOp, a: &Value) -> FnResult<Value> {
     match op {
         UnaryOp::Not => Ok(Value::Int(i32::from(a.real()? == 0.0))),
@@ -315,7 +315,7 @@ pub fn unary(op: UnaryOp, a: &Value) -> FnResult<Value> {
 /// `a'`
 ///
 /// # Errors
-/// When `a` is neither vector nor matrix; the checker excludes it.
+/// Fails if `a` is neither vector nor matrix; the checker excludes it.
 pub fn transpose(a: &Value) -> FnResult<Value> {
     Ok(match a {
         Value::Vector(x) => Value::RowVector(x.clone()),

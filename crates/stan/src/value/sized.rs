@@ -131,7 +131,7 @@ impl Sized {
         }
     }
 
-    /// What a variable of this type holds before anything is assigned to it: NaN, and `i32::MIN`.
+    /// The value of a variable of this type before any assignment: NaN, and `i32::MIN`.
     pub fn empty(&self) -> Value {
         let nan = Complex64::new(f64::NAN, f64::NAN);
         match self {
@@ -184,10 +184,10 @@ impl Sized {
     }
 }
 
-/// A part of a declared value that is no tuple, with the way to it.
+/// A part of a declared value that is not a tuple, with the way to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part<'p> {
-    /// What follows the variable's name: empty, or for components of tuples `:1`, `.2:1` as in Stan's CSV files.
+    /// The suffix of the variable's name: empty, or for components of tuples `:1`, `.2:1` as in Stan's CSV files.
     pub suffix: String,
     /// Type of the part.
     pub ty: Sized,

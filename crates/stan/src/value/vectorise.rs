@@ -5,7 +5,7 @@ use num_complex::Complex64;
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
-/// Elements of `v` that a container of another kind can be paired with: an `array[,]` counts as a matrix by rows.
+/// Elements of `v` that can be paired with a container of another kind: an `array[,]` is a matrix by rows.
 fn at_matrix(v: &Value, i: usize, j: usize) -> FnResult<Value> {
     let out_of_shape = || FnError::invalid("containers of different shapes".to_string());
     match v {
@@ -26,10 +26,10 @@ fn mismatch(name: &str, a: &Value, b: &Value) -> FnError {
     ))
 }
 
-/// `f` of two arguments, element by element; a scalar goes with every element of the other argument.
+/// `f` of two arguments, element by element; a scalar is paired with every element of the other argument.
 ///
 /// # Errors
-/// When both are containers of different shapes.
+/// Fails if both are containers of different shapes.
 pub fn map2(name: &str, a: &Value, b: &Value, f: &impl Fn(f64, f64) -> f64) -> FnResult<Value> {
     if a.is_scalar() && b.is_scalar() {
         return Ok(Value::Real(f(a.real()?, b.real()?)));
@@ -82,7 +82,7 @@ pub fn map2(name: &str, a: &Value, b: &Value, f: &impl Fn(f64, f64) -> f64) -> F
 /// [`map2`] for complex numbers.
 ///
 /// # Errors
-/// When both are containers of different shapes.
+/// Fails if both are containers of different shapes.
 pub fn map2_complex(
     name: &str,
     a: &Value,
@@ -127,7 +127,7 @@ pub fn map2_complex(
 /// `f` of three arguments, element by element, scalars going with every element.
 ///
 /// # Errors
-/// When containers have different shapes.
+/// Fails if containers have different shapes.
 pub fn map3(
     name: &str,
     a: &Value,

@@ -1,4 +1,4 @@
-//! What `check` lets through is evaluated, or said not to be with its place; and programs have no limits of length.
+//! What `check` lets through is evaluated, or said not to be with its location; and programs have no limits of length.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -10,7 +10,7 @@ use jensen_stan::lower::{LowerOptions, lower, refusals};
 use jensen_stan::{NoIncludes, check};
 
 /// Lines and columns of what is not evaluated.
-fn places(source: &str) -> Vec<(usize, usize)> {
+fn locations(source: &str) -> Vec<(usize, usize)> {
     let checked = check(source, "model.stan", &NoIncludes);
     let program = checked.program.expect("a correct program");
     unsupported(&program)
@@ -20,14 +20,14 @@ fn places(source: &str) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn what_no_density_computes_is_said_with_its_place() {
+fn what_no_density_computes_is_said_with_its_location() {
     let schur = "parameters { matrix[2,2] M; }\nmodel {\n  target += sum(get_real(complex_schur_decompose_t(M)));\n}";
-    assert_eq!(places(schur), [(3, 26)]);
+    assert_eq!(locations(schur), [(3, 26)]);
     // In a function, once it is called from where it cannot be computed.
     let within = "functions { real f(matrix m) {\n  return sum(get_real(complex_schur_decompose_t(m)));\n} }\n";
-    assert_eq!(places(&format!("{within}model {{}}")), []);
+    assert_eq!(locations(&format!("{within}model {{}}")), []);
     let called = format!("{within}parameters {{ matrix[2,2] M; }} model {{ target += f(M); }}");
-    assert_eq!(places(&called), [(2, 23)]);
+    assert_eq!(locations(&called), [(2, 23)]);
 }
 
 #[test]
@@ -35,12 +35,12 @@ fn what_is_computed_of_data_alone_may_be_used_there() {
     let source = "functions { complex_matrix f(complex_matrix m) {\n  return complex_schur_decompose_t(m);\n} }\n\
         transformed data { real s = get_real(sum(f(to_complex([[1, 2], [3, 4]], 0)))); }\n\
         parameters { real a; } model { target += -s * a^2; }";
-    assert_eq!(places(source), []);
+    assert_eq!(locations(source), []);
     let of_parameters = source.replace(
         "-s * a^2",
         "-get_real(sum(f(to_complex([[a, 2], [3, 4]], 0))))",
     );
-    assert_eq!(places(&of_parameters), [(2, 10)]);
+    assert_eq!(locations(&of_parameters), [(2, 10)]);
 }
 
 /// Line, whether it is an error, and message of what lowering refuses of a program without its data.
@@ -51,8 +51,8 @@ fn refused(source: &str) -> Vec<(usize, bool, String)> {
     refusals(&program)
         .into_iter()
         .map(|d| {
-            let place = checked.files[0].line_column(d.primary.span.start);
-            (place.0, d.is_error(), d.message)
+            let location = checked.files[0].line_column(d.primary.span.start);
+            (location.0, d.is_error(), d.message)
         })
         .collect()
 }

@@ -32,7 +32,7 @@ fn files() -> Files {
 }
 
 #[test]
-fn text_is_spliced_and_places_name_the_included_file() {
+fn text_is_spliced_and_locations_name_the_included_file() {
     let source = "data {\n#include <sizes.stan> // sizes\n}\nparameters { real m; }\nmodel {\n  #include ./deep/../deep/model.stan\n}\n";
     let checked = check(source, "main.stan", &files());
     assert_eq!(checked.diagnostics.len(), 1, "{}", checked.render(false));
@@ -76,7 +76,7 @@ fn a_path_that_starts_at_the_root_starts_at_the_include_directories() {
 }
 
 #[test]
-fn missing_files_and_cycles_are_told() {
+fn missing_files_and_cycles_are_reported() {
     let missing = check("data {\n#include nowhere.stan\n}\n", "main.stan", &files());
     assert!(missing.render(false).contains("no such file"));
     let cycle = check("data {\n#include loop.stan\n}\n", "main.stan", &files());

@@ -284,7 +284,7 @@ fn arguments_out_of_their_domains_are_named() {
 }
 
 #[test]
-fn what_has_no_third_derivative_is_refused_with_its_place() {
+fn what_has_no_third_derivative_is_refused_with_its_location() {
     let (program, _) = reference();
     let source = program
         .replace(

@@ -101,7 +101,7 @@ fn spectra_say_what_their_matrices_must_be() {
 }
 
 #[test]
-fn data_errors_are_told_once_and_for_all_draws() {
+fn data_errors_are_reported_once_and_for_all_draws() {
     let (kind, message) = failure(
         "transformed data { real s = -1; }\nparameters { real x; }\nmodel { x ~ normal(0, s); }",
     );
@@ -146,7 +146,7 @@ fn the_node_limit_names_the_loop() {
     );
     for part in [
         "vectors",
-        "a turn needs what an earlier one has left in `s` at model.stan:3:15",
+        "an iteration needs what an earlier one has left in `s` at model.stan:3:15",
         "--memory-limit",
     ] {
         assert!(error.message.contains(part), "{part} in {error}");
@@ -216,7 +216,7 @@ fn a_iteration_takes_as_many_nodes_as_it_has_operations() {
     assert!(doubled - unrolled <= 5_000 * 14, "{unrolled} to {doubled}");
     assert!(
         joined < 100 && joined_too < 100,
-        "the turns are joined: {joined}, {joined_too}"
+        "the iterations are joined: {joined}, {joined_too}"
     );
 }
 

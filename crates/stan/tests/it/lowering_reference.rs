@@ -128,11 +128,11 @@ fn short_ranges_of_nondecision_times() {
                 derivatives(&statement, &names, &at)
             };
             let (value, gradient, second, interpreted) = of("x2".to_owned(), range);
-            let (expected, slope, bend, _) = of(format!("x2 + {:e}", 0.5 * range), 0.0);
+            let (expected, slope, curvature, _) = of(format!("x2 + {:e}", 0.5 * range), 0.0);
             let kinds = [
                 (vec![value, interpreted], vec![expected, expected]),
                 (gradient, slope),
-                (second.concat(), bend.concat()),
+                (second.concat(), curvature.concat()),
             ];
             for ((found, expected), tolerance) in kinds.into_iter().zip(TOLERANCE) {
                 let scale = expected.iter().fold(0.0, |m: f64, x| m.max(x.abs()));

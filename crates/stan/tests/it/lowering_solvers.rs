@@ -206,7 +206,7 @@ fn check(source: &str) {
     let along = |h: f64| -> Vec<f64> { z.iter().zip(&v).map(|(z, v)| z + h * v).collect() };
     let h = 1e-4;
     let (up, down) = (gradients(&along(h)).1, gradients(&along(-h)).1);
-    let bends: Vec<f64> = up
+    let curvatures: Vec<f64> = up
         .iter()
         .zip(&down)
         .map(|(u, d)| (u - d) / (2.0 * h))
@@ -220,7 +220,12 @@ fn check(source: &str) {
         LanesMut::new(&mut product, dim, points),
     );
     let tolerance = if rough { 1e-3 } else { 1e-4 };
-    assert_close(&format!("{source}: product"), &product, &bends, tolerance);
+    assert_close(
+        &format!("{source}: product"),
+        &product,
+        &curvatures,
+        tolerance,
+    );
 }
 
 #[test]
@@ -319,10 +324,10 @@ generated quantities {
             "later than the initial time",
         ),
     ] {
-        let told = bind(&source.replace(from, to), "{}")
+        let reported = bind(&source.replace(from, to), "{}")
             .map(|_| ())
             .unwrap_err();
-        assert!(told.to_string().contains(said), "{told}");
+        assert!(reported.to_string().contains(said), "{reported}");
     }
     // A draw whose start is not consistent is rejected.
     let source = "functions { vector f(real t, vector y, vector yp, real k) { return [yp[1] + k * y[1], y[2] - y[1]]'; } }

@@ -66,12 +66,12 @@ fn elements_of_vectors_scatter_about_their_means() {
         let by_columns = declared.starts_with("matrix[60");
         for v in 0..vectors {
             for (k, (mean, sd)) in [(1.0, 2.0), (-1.0, 0.5)].into_iter().enumerate() {
-                let place = if by_columns {
+                let position = if by_columns {
                     k * vectors + v
                 } else {
                     2 * v + k
                 };
-                let placed = &found[&((4 + place) as u32)];
+                let placed = &found[&((4 + position) as u32)];
                 let near =
                     |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{stated}: {a}, not {b}");
                 near(placed.location, mean);

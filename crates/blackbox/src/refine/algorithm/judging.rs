@@ -1,4 +1,4 @@
-//! Whether the draws of a stationary phase that is over are the posterior's, and what comes after it.
+//! Decides whether the draws of a finished stationary phase are draws of the posterior, and what follows.
 
 use jensen_density::LogDensity;
 use jensen_run::{Evidence, Status};
@@ -13,24 +13,25 @@ use crate::refine::mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, chance, dri
 use crate::refine::state::{Phase, Recording, RefineState};
 use crate::refine::tail_probes::{CHAINS, tail_modes};
 
-/// Relative standard error of a global parameter's standard deviation beyond which a stationary phase goes on once where it may. In a series of volatilities of a
-/// thousand times, 700 effective draws left the sd of the level, whose tails are those of a persistence near 1, at 0.201 with one
-/// seed of the chains and at 0.224 with another.
+/// Relative standard error of a global parameter's standard deviation beyond which a mixed stationary phase is extended
+/// once, if the budget allows. For a stochastic volatility series of length 1000, 700 effective draws left the sd of
+/// the level, which has the tails of a persistence near 1, at 0.201 with one seed of the chains and at 0.224 with
+/// another.
 const VAGUE: f64 = 0.04;
 
 /// Largest spread of the populations' log evidence, in nats, and share of transitions without a step size small
 /// enough, of draws that are trusted.
 const LIMITS: (f64, f64) = (0.5, 0.01);
 
-/// What speaks against draws that have mixed where separated tail modes are found and not explored.
+/// The reason to reject mixed draws if separated tail modes are found and not explored.
 const TAIL_MODE: &str = "chains that were moved into a tail stay there, so the draws miss a part of the posterior, and the gradient \
                      budget is too small to sample it";
 
 impl<D: LogDensity> Refine<'_, D> {
-    /// Judges a stationary phase that is over, and ends or begins the next one.
+    /// Judges a finished stationary phase, and ends the refinement or begins the next phase.
     ///
-    /// Where its draws are too few alone, those of the stationary phase before are judged with them: they are draws of the same
-    /// posterior, and their drift is judged too.
+    /// If a phase has too few draws alone, the draws of the previous phase are added. They have the same target, and
+    /// their drift is checked too.
     pub(super) fn judge(&mut self, state: &mut RefineState, iteration: u64) -> Option<Status> {
         let lanes = state.particles.lanes();
         let both = (state.kept > 0).then(|| state.recording.clone());
@@ -40,13 +41,16 @@ impl<D: LogDensity> Refine<'_, D> {
         let before = state
             .stationary_phases
             .last()
-            .expect("a round was begun")
+            .expect("a stationary phase was begun")
             .mixing;
         let went_on = before.is_good_of(quantities);
         let mut reasons = self.weigh(state);
         if let Some(both) = both.filter(|_| !reasons.is_empty()) {
             let alone = std::mem::replace(&mut state.recording, both);
-            let own = *state.stationary_phases.last().expect("a round was begun");
+            let own = *state
+                .stationary_phases
+                .last()
+                .expect("a stationary phase was begun");
             let together = self.weigh(state);
             if together.is_empty() {
                 reasons = together;
@@ -55,10 +59,13 @@ impl<D: LogDensity> Refine<'_, D> {
                 *state
                     .stationary_phases
                     .last_mut()
-                    .expect("a round was begun") = own;
+                    .expect("a stationary phase was begun") = own;
             }
         }
-        let stationary_phase = *state.stationary_phases.last().expect("a round was begun");
+        let stationary_phase = *state
+            .stationary_phases
+            .last()
+            .expect("a stationary phase was begun");
         let mixed = reasons.is_empty();
         // A stationary phase costs in proportion to its transitions; one that is less than half of the last is not worth it.
         let cost = state.calls.gradients - state.calls_before;
@@ -118,7 +125,7 @@ impl<D: LogDensity> Refine<'_, D> {
         found
     }
 
-    /// Lets the chains of a separated tail mode join a population, in the place of some of its own.
+    /// Lets the chains of a separated tail mode join a population, replacing some of its own.
     fn join(&mut self, state: &mut RefineState, tail_modes: &[Vec<f64>]) {
         let Ensemble {
             populations,
@@ -127,17 +134,20 @@ impl<D: LogDensity> Refine<'_, D> {
         let lanes = state.particles.lanes();
         let mut x = std::mem::take(&mut state.particles.x);
         for (p, tail_mode) in tail_modes.iter().enumerate().take(populations) {
-            for (row, places) in x.chunks_mut(lanes).zip(tail_mode.chunks(CHAINS)) {
+            for (row, particles) in x.chunks_mut(lanes).zip(tail_mode.chunks(CHAINS)) {
                 let own = row[p * chains..(p + 1) * chains].iter_mut();
-                own.zip(places).for_each(|(x, place)| *x = *place);
+                own.zip(particles).for_each(|(x, particle)| *x = *particle);
             }
         }
         state.particles = self.target.at(x);
     }
 
-    /// Lets a stationary phase that is over take as many transitions again, as it is.
+    /// Extends a finished stationary phase by as many transitions again, without other changes.
     fn go_on(&self, state: &mut RefineState) {
-        let stationary_phase = state.stationary_phases.last_mut().expect("a round is over");
+        let stationary_phase = state
+            .stationary_phases
+            .last_mut()
+            .expect("a stationary phase is over");
         stationary_phase.transitions *= 2;
         let before = state.every;
         state.every = before * stationary_phase.transitions.div_ceil(self.times() * before);
@@ -146,9 +156,9 @@ impl<D: LogDensity> Refine<'_, D> {
             .thin(state.every / before, state.particles.lanes());
     }
 
-    /// The largest relative standard error of a standard deviation of global parameters, where the map has some: those have tails on which
-    /// everything else hangs, and effective draws that are enough for a normal leave a tenth of their sd to chance. Of the
-    /// logarithm of a scale it is the scale's: that may be near zero as often as it likes.
+    /// The largest relative standard error of a global parameter's standard deviation, if the map has global
+    /// parameters. All else depends on their tails, and an ESS that suffices for a normal leaves 10 % error in their
+    /// sd. For the logarithm of a scale, the sd of the scale is used, because the scale itself may often be near zero.
     fn vagueness(&self, state: &RefineState) -> f64 {
         let globals = self.base.globals();
         if globals.is_empty() {
@@ -156,11 +166,11 @@ impl<D: LogDensity> Refine<'_, D> {
         }
         let lanes = state.particles.lanes();
         let particle_sets = state.recording.x.chunks(state.particles.x.len());
-        let places: Vec<Vec<f64>> = particle_sets
+        let points: Vec<Vec<f64>> = particle_sets
             .map(|x| self.target.map.draws(x, lanes))
             .collect();
         let error = |global: &usize| {
-            let rows = places
+            let rows = points
                 .iter()
                 .map(|z| &z[global * lanes..(global + 1) * lanes]);
             let draws: Vec<f64> = rows.flatten().copied().collect();
@@ -172,21 +182,22 @@ impl<D: LogDensity> Refine<'_, D> {
         globals.iter().map(error).fold(0.0, f64::max)
     }
 
-    /// Writes what the recording says into the present stationary phase; what speaks against its draws.
+    /// Writes the diagnostics of the recording into the present stationary phase, and returns the reasons against its
+    /// draws.
     fn weigh(&self, state: &mut RefineState) -> Vec<String> {
         let mixing = mixing_of(self.ensemble(), self.target.dim(), &state.recording);
         let evidence = self.evidence(state);
         let stationary_phase = state
             .stationary_phases
             .last_mut()
-            .expect("a round was begun");
+            .expect("a stationary phase was begun");
         stationary_phase.mixing = mixing;
         stationary_phase.log_evidence = evidence;
         state.reasons()
     }
 }
 
-/// How the draws of the stationary phase that is over have mixed; the next one may have begun.
+/// The mixing of the draws of the finished stationary phase; the next one may have begun.
 pub(super) fn judged(state: &RefineState) -> Option<Mixing> {
     let before = match state.phase {
         Phase::Settle => 2,
@@ -199,7 +210,7 @@ pub(super) fn judged(state: &RefineState) -> Option<Mixing> {
         .map(|stationary_phase| stationary_phase.mixing)
 }
 
-/// The end of a refinement whose draws have mixed.
+/// Ends a refinement whose draws have mixed.
 fn have_mixed(Mixing { rhat, ess, .. }: Mixing) -> Status {
     Status::Converged {
         evidence: Evidence {
@@ -213,7 +224,7 @@ fn have_mixed(Mixing { rhat, ess, .. }: Mixing) -> Status {
     }
 }
 
-/// Whether twice as many draws would be enough.
+/// Whether twice as many draws would suffice.
 pub(super) fn nearly(mixing: &Mixing) -> bool {
     mixing.rhat - 1.0 <= 2.0 * (RHAT_LIMIT - 1.0) && mixing.ess >= 0.5 * ESS_LIMIT
 }
@@ -239,14 +250,14 @@ pub(super) fn quantities(dim: usize) -> usize {
 }
 
 impl RefineState {
-    /// How well the last finished stationary phase has mixed.
+    /// The mixing of the last finished stationary phase.
     pub(super) fn mixing(&self) -> Mixing {
         self.stationary_phases
             .last()
             .map_or(Mixing::UNKNOWN, |stationary_phase| stationary_phase.mixing)
     }
 
-    /// The log evidence as of the last finished stationary phase.
+    /// The log evidence of the last finished stationary phase.
     pub(super) fn evidence(&self) -> Estimate {
         self.stationary_phases
             .last()
@@ -255,7 +266,7 @@ impl RefineState {
             })
     }
 
-    /// What speaks against the draws; empty where they have mixed.
+    /// The reasons against the draws; empty if they have mixed.
     pub(super) fn reasons(&self) -> Vec<String> {
         if let Some(failure) = &self.failure {
             return vec![failure.clone()];

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What a finished command left.
+/// The outputs and status of a finished command.
 pub struct Finished {
     pub code: i32,
     pub stdout: String,

@@ -1,4 +1,4 @@
-//! log C(T) by annealed importance sampling: what the bound is checked with.
+//! log C(T) by annealed importance sampling, to check the bound.
 //!
 //! With proportions and topics integrated out, the complete data of D documents of N tokens have at the inverse temperature s
 //! the weight
@@ -7,11 +7,11 @@
 //! W_s(z, w) = Π_d [Γ(Kα)/Γ(Kα + sN) Π_k Γ(α + s n_dk)/Γ(α)] · Π_k [Γ(Vη)/Γ(Vη + s n_k) Π_v Γ(η + s n_kv)/Γ(η)],
 //! ```
 //!
-//! and C is its sum over all assignments and words. It is 1 at s = 1, where W is a distribution that urns draw from exactly,
-//! and (KV)^(DN) at s = 0, where all data are alike. From either end particles go to s in small steps, gather
-//! Σ log W_next − log W_present, and move by a sweep of Gibbs steps in which topic and word of a token are drawn together
-//! (Neal, *Annealed importance sampling*, 2001). The mean of the exponentials is unbiased for the ratio of the sums, so that
-//! its logarithm is too small on average; that both ends agree shows that it is not by much.
+//! and C is its sum over all assignments and words. It is 1 at s = 1, where W is a distribution that urns draw from
+//! exactly, and (KV)^(DN) at s = 0, where all data are alike. From either end particles move to s in small steps,
+//! accumulate Σ log W_next − log W_present, and move by a sweep of Gibbs steps that draw topic and word of a token
+//! together (Neal, *Annealed importance sampling*, 2001). The mean of the exponentials is unbiased for the ratio of the
+//! sums, so its logarithm is too small on average; the agreement of both ends shows that the bias is small.
 
 use jensen_math::rng::{Purpose, Stream};
 use jensen_math::special;
@@ -19,7 +19,7 @@ use rayon::prelude::*;
 
 use super::Sizes;
 
-/// Where particles begin.
+/// Starting points of particles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// s = 1: the model's own draws.
@@ -39,7 +39,7 @@ pub struct Annealed {
 
 const ANNEALED: Purpose = Purpose::new("conjugate").fold("lda partition annealed");
 
-/// log C at the inverse temperature s, from `particles` particles that take `steps` steps from `origin`.
+/// log C at the inverse temperature s, from `particles` particles in `steps` steps from `origin`.
 ///
 /// D and N are rounded. Cost: particles × steps × tokens × (K + V).
 pub fn log_partition_annealed(
@@ -94,9 +94,9 @@ struct State {
     length: usize,
     /// Topic and word of each token, document after document.
     z: Vec<(usize, usize)>,
-    /// n_dk, a row a document.
+    /// n_dk, a row per document.
     of_document: Vec<u32>,
-    /// n_kv, a row a topic.
+    /// n_kv, a row per topic.
     of_topic: Vec<u32>,
     /// n_k.
     totals: Vec<u32>,

@@ -21,17 +21,17 @@
 //! function of a count, and the J-fold sum of such counts must be n.
 //!
 //! Summed over assignments, C(T) = Σ_z W(z) Π_k M(n_k(z)): W(z) is the tempered weight of the documents' proportions,
-//! M(n) = E[(Σ_v β_v^s)^n] the moment of a topic with n tokens, and n_k(z) the tokens of topic k. log M is convex, so that
-//! tokens crowd into few topics as heat grows, and an average that takes them to be spread evenly is too small. The same
-//! convexity bounds the sum: with tangents of log M at any counts n̂_k, of slopes λ_k,
+//! M(n) = E[(Σ_v β_v^s)^n] the moment of a topic with n tokens, and n_k(z) the tokens of topic k. log M is convex, so
+//! tokens crowd into few topics as the temperature rises, and an average with evenly spread tokens is too small. The
+//! same convexity bounds the sum: with tangents of log M at any counts n̂_k, of slopes λ_k,
 //!
 //! ```text
 //! log C ≥ Σ_k (log M(n̂_k) − λ_k n̂_k) + D log E_θ[(Σ_k e^{λ_k} θ_k^s)^N].
 //! ```
 //!
-//! The best n̂ are the counts that documents have under the weights e^λ, which is where the sum concentrates: what the
-//! bound misses is the spread about them, a logarithm for each topic beside a sum over tokens. [`log_partition`] maximises it
-//! over patterns of m topics in use with one count and the others with another.
+//! The best n̂ are the counts of documents under the weights e^λ, where the sum concentrates. The bound misses only the
+//! spread about them, a logarithm per topic beside a sum over tokens. [`log_partition`] maximises it over patterns of m
+//! topics in use with one count and the others with another.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -74,7 +74,7 @@ pub struct Sizes {
 /// The largest bound of the module's text, over patterns of topics, and as `lower` Jensen's bound with the averages inside
 /// the powers, N D log E[Σ_k θ_k^s h_k]. In nats.
 ///
-/// Cost: some thirty saddle points for each temperature, of a thousand summands each.
+/// Cost: some thirty saddle points per temperature, with a thousand summands each.
 pub fn log_partition(prior: &Sizes, inverse: &[f64]) -> Partition {
     let each = inverse.par_iter().map(|&s| {
         let first = log_mean(prior.topics, prior.alpha, s) + log_mean(prior.terms, prior.eta, s);
@@ -87,7 +87,7 @@ pub fn log_partition(prior: &Sizes, inverse: &[f64]) -> Partition {
     Partition { log_c, lower }
 }
 
-/// Steps towards the best counts of a pattern; a step that gains nothing ends them.
+/// Largest number of steps towards the best counts of a pattern; a step without gain is the last.
 const STEPS: usize = 20;
 
 /// The largest bound over patterns of topics, in nats.
@@ -144,7 +144,7 @@ fn confined(prior: &Sizes, used: usize, s: f64) -> f64 {
     prior.documents * theta + used as f64 * log_moment(prior.terms, prior.eta, tokens, s)
 }
 
-/// The bound at these counts of two kinds of topics, so many of each, and the counts that documents have under its weights.
+/// The bound at these counts for two kinds of topics with these numbers, and the counts of documents under its weights.
 fn loosened(prior: &Sizes, topics: [usize; 2], counts: [f64; 2], s: f64) -> (f64, [f64; 2]) {
     let lines = counts.map(|count| tangent(prior.terms, prior.eta, count, s));
     let groups = [(topics[0], lines[0].1), (topics[1], lines[1].1)];
@@ -157,7 +157,7 @@ fn loosened(prior: &Sizes, topics: [usize; 2], counts: [f64; 2], s: f64) -> (f64
     (prior.documents * theta + words, next)
 }
 
-/// A line below log M of a topic that touches it near a count: its height there, and its slope.
+/// A tangent below log M of a topic near a count: its height there, and its slope.
 fn tangent(terms: usize, eta: f64, count: f64, s: f64) -> (f64, f64) {
     let at = |n: f64| log_moment(terms, eta, n, s);
     if count < SINGLE as f64 {

@@ -12,11 +12,11 @@ pub(super) fn log_mean(categories: usize, a: f64, s: f64) -> f64 {
         - special::lgamma(a * j + s)
 }
 
-/// Counts up to this are summed one by one; beyond, by the trapezoidal rule over geometric steps.
+/// Counts up to this are summed one by one, others by the trapezoidal rule over geometric steps.
 pub(super) const SINGLE: usize = 256;
 /// The ratio of those steps.
 const RATIO: f64 = 1.02;
-/// Summands with a smaller logarithm, relative to the largest, are left out.
+/// Summands with a smaller logarithm, relative to the largest, are omitted.
 const NEGLIGIBLE: f64 = -60.0;
 
 /// The series g at given weights: counts m, and log Γ(a + s m) − log Γ(a) − log m! + log weight.
@@ -78,7 +78,7 @@ pub(super) struct Power {
     /// J a.
     prior: f64,
     s: f64,
-    /// n, and the count that stands for it.
+    /// n, and the count that represents it.
     n: f64,
     count: f64,
 }

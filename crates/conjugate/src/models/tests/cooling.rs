@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Points of clusters whose centres are `apart` and whose standard deviation is 1, with a share of the points each.
+/// Points of clusters with centres that are `apart`, standard deviation 1, and given shares of the points.
 fn clusters(n: usize, dim: usize, shares: &[f64], apart: f64) -> Vec<f64> {
     let mut s = stream(11);
     let mut data = Vec::new();
@@ -14,19 +14,20 @@ fn clusters(n: usize, dim: usize, shares: &[f64], apart: f64) -> Vec<f64> {
         });
         let which = which.unwrap_or(shares.len() - 1);
         for d in 0..dim {
-            let place = if d == 0 {
+            let position = if d == 0 {
                 which
             } else {
                 which * (which + d) % shares.len()
             };
-            data.push(apart * place as f64 + crate::draws::normal(&mut s));
+            data.push(apart * position as f64 + crate::draws::normal(&mut s));
         }
     }
     data
 }
 
-/// Cooled fits of a model beside plain ones from the same start: batch fits are never worse; fits by minibatches, whose noise
-/// alone leads from one optimum to another, are by no more than `slack` worse than the worse of the plain ones; and no parts are the same.
+/// Cooled fits of a model beside plain ones from the same start. Batch fits are never worse. Minibatch fits, whose
+/// noise alone moves between optima, are worse than the worse of the plain ones by at most `slack`. No components are
+/// equal.
 fn cooling_parts_them<M: ConjugateModel>(what: &str, model: &M, slack: f64) {
     let batch = Mode::Batch {
         tolerance: 1e-7,
@@ -153,7 +154,7 @@ fn cooled_factors_come_apart() {
 }
 
 #[test]
-fn parts_that_are_the_same_are_told() {
+fn parts_that_are_the_same_are_reported() {
     let model = Mixture::new(
         Gaussians::new(Covariance::Diagonal, 1, clusters(600, 1, &[0.5, 0.5], 6.0)),
         3,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Rows of the plane of which every third lacks one value or the other.
+/// Rows of the plane, every third of which lacks one value or the other.
 fn holes(n: usize) -> Vec<f64> {
     let mut data = plane(n);
     for i in (0..n).step_by(3) {
@@ -72,8 +72,8 @@ fn missing_values_are_integrated_out() {
     }
 }
 
-/// The evidence of a small mixture of one component over the plane with holes, by the chain rule of predictive densities, is what
-/// the bound of q(β) alone must reach where missing values drop out, and stay below where they are in q.
+/// The evidence of a small one-component mixture over the plane with missing values, by the chain rule of predictive
+/// densities. The bound over q(β) alone reaches it if missing values drop out, and stays below it if they are in q.
 #[test]
 fn bounds_with_missing_values_stay_below_the_evidence() {
     let data = holes(6);

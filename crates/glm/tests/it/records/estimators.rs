@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jensen_blackbox::Family;
 use jensen_blackbox::family::{FullRank, MeanField};
-use jensen_blackbox::records::{Batches, Gradients, RecordEstimator, Request, Table};
+use jensen_blackbox::records::{Batches, GradientRequest, Gradients, RecordEstimator, Table};
 use jensen_density::{
     AllRecords, Lanes, LanesMut, LinearPredictor, LogDensity, PredictorScratch, RecordDensity,
 };
@@ -37,7 +37,7 @@ fn filled_in_turn<D: RecordDensity>(
     let mut out = vec![0.0; omega.len()];
     let steps = batches.per_epoch() * 5 / 2;
     for t in 1..=steps as u64 {
-        let (epoch, k) = batches.place(t);
+        let (epoch, k) = batches.position(t);
         let order = batches.order(epoch);
         gradients.noise(5, t, &mut noise);
         let moved: Vec<f64> = omega.iter().map(|w| w + 0.1 * (t as f64).sin()).collect();
@@ -46,7 +46,7 @@ fn filled_in_turn<D: RecordDensity>(
                 gradients.anchor(&omega[..d], table);
                 continue;
             }
-            let request = Request {
+            let request = GradientRequest {
                 estimator,
                 omega: &moved,
                 noise: Lanes::new(&noise, rows, draws),
@@ -140,7 +140,7 @@ fn check_unbiased_in<D: RecordDensity>(
             let mut out = vec![0.0; omega.len()];
             for k in 0..batches.per_epoch() {
                 let batch = &order[batches.range(k)];
-                let request = Request {
+                let request = GradientRequest {
                     estimator,
                     omega: &omega,
                     noise: Lanes::new(noise, rows, draws),
@@ -292,12 +292,12 @@ fn as_printed_differs_from_joint_mean_by_what_is_stored() {
             let mut table = gradients.table(estimator);
             let (mut noise, mut out) = (Vec::new(), vec![0.0; 14]);
             for t in 1..=2 * batches.per_epoch() as u64 {
-                let (epoch, k) = batches.place(t);
+                let (epoch, k) = batches.position(t);
                 let order = batches.order(epoch);
                 gradients.noise(5, t, &mut noise);
                 let shift = drift * (t as f64).sin();
                 let moved: Vec<f64> = omega.iter().map(|w| w + shift).collect();
-                let request = Request {
+                let request = GradientRequest {
                     estimator,
                     omega: &moved,
                     noise: Lanes::new(&noise, 7, 1),
@@ -412,7 +412,7 @@ fn the_draw_is_integrated_out() {
             let order = batches.order(17);
             for k in 0..batches.per_epoch() {
                 let batch = &order[batches.range(k)];
-                let request = Request {
+                let request = GradientRequest {
                     estimator,
                     omega: &omega,
                     noise: Lanes::new(&noise, d, 1),
@@ -438,7 +438,7 @@ fn one_estimate<D: RecordDensity>(
     let mut noise = Vec::new();
     gradients.noise(2, 77, &mut noise);
     let mut out = vec![0.0; omega.len()];
-    let request = Request {
+    let request = GradientRequest {
         estimator,
         omega,
         noise: Lanes::new(&noise, omega.len() / 2, 1),
@@ -465,7 +465,7 @@ fn the_expansion_is_of_second_order() {
         let mut table = gradients.table(estimator);
         gradients.anchor(&omega[..15], &mut table);
         let noise: Vec<f64> = noise.iter().map(|e| scale * e).collect();
-        let request = Request {
+        let request = GradientRequest {
             estimator,
             omega: &omega,
             noise: Lanes::new(&noise, 15, 1),
@@ -503,7 +503,7 @@ fn by_anchor<D: RecordDensity>(model: &D, omega: &[f64], scale: f64) -> Vec<f64>
     let anchor: Vec<f64> = omega[..d].iter().map(|m| m + 0.1).collect();
     gradients.anchor(&anchor, &mut table);
     let noise: Vec<f64> = numbers(34, d).iter().map(|e| scale * e).collect();
-    let request = Request {
+    let request = GradientRequest {
         estimator,
         omega,
         noise: Lanes::new(&noise, d, 1),
@@ -547,7 +547,7 @@ fn far_draws_are_no_worse_with_an_anchor() {
         let (mut out, mut moments) = (vec![0.0; 8], vec![[0.0; 2]; 4]);
         for t in 0..4000 {
             gradients.noise(8, t, &mut noise);
-            let request = Request {
+            let request = GradientRequest {
                 estimator,
                 omega,
                 noise: Lanes::new(&noise, 4, 1),
@@ -584,7 +584,7 @@ fn the_diagonal_serves_the_spread() {
         gradients.anchor(&omega[..6], &mut table);
         let mut at = |scale: f64| {
             let noise: Vec<f64> = numbers(34, 6).iter().map(|e| scale * e).collect();
-            let request = Request {
+            let request = GradientRequest {
                 estimator,
                 omega: &omega,
                 noise: Lanes::new(&noise, 6, 1),
@@ -617,7 +617,7 @@ fn sticking_to_the_landing_at_the_posterior_is_silent() {
     let mut gradients = Gradients::new(&model, Arc::new(MeanField::new(2)), 1, 1);
     let mut noise = Vec::new();
     gradients.noise(3, 4, &mut noise);
-    let request = Request {
+    let request = GradientRequest {
         estimator: RecordEstimator::Stl,
         omega: &[0.0; 4],
         noise: Lanes::new(&noise, 2, 1),

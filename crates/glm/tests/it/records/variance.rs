@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jensen_blackbox::Family;
 use jensen_blackbox::family::MeanField;
 use jensen_blackbox::records::{
-    Batches, EvaluationPoint, Gradients, RecordEstimator, Request, variances,
+    Batches, EvaluationPoint, GradientRequest, Gradients, RecordEstimator, variances,
 };
 use jensen_density::Lanes;
 
@@ -27,7 +27,7 @@ fn variances_respect_their_bounds_at_the_optimum() {
         let mut noise = Vec::new();
         for k in 0..batches.per_epoch() {
             gradients.noise(5, k as u64, &mut noise);
-            let request = Request {
+            let request = GradientRequest {
                 estimator,
                 omega: &omega,
                 noise: Lanes::new(&noise, 14, 1),
@@ -40,7 +40,7 @@ fn variances_respect_their_bounds_at_the_optimum() {
         if estimator == RecordEstimator::JointSvrg {
             gradients.anchor(&omega[..14], &mut table);
         }
-        let place = EvaluationPoint {
+        let point = EvaluationPoint {
             omega: &omega,
             table: &table,
             batches: &batches,
@@ -48,7 +48,7 @@ fn variances_respect_their_bounds_at_the_optimum() {
             iteration: 1,
             samples: 600,
         };
-        found.push((estimator, variances(&mut gradients, estimator, &place)));
+        found.push((estimator, variances(&mut gradients, estimator, &point)));
     }
     let of = |name: &str| found.iter().find(|(e, _)| e.name() == name).unwrap().1;
     let naive = of("naive");

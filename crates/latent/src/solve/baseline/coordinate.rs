@@ -1,8 +1,8 @@
 //! Coordinate ascent with rank-one updates of the posterior covariance (Khan, Mohamed and Murphy 2012).
 //!
-//! For one predictor after the other: with the cavity variance `c = 1/(1/S_nn − λ_n)` the new variance solves
-//! `v = 1/(1/c + 2 ∂f/∂v(m̄_n, v))`, which changes λ_n by some δ and S by `−δ/(1 + δ S_nn) S_n S_nᵀ`. After each sweep the mean takes
-//! steps `m̄ ← μ̃ − S (Λμ̃ − b)`, `b = Λm̄ − ∂f/∂m`, halved while the bound would fall.
+//! For one predictor at a time: with the cavity variance `c = 1/(1/S_nn − λ_n)` the new variance solves `v = 1/(1/c + 2
+//! ∂f/∂v(m̄_n, v))`, which changes λ_n by some δ and S by `−δ/(1 + δ S_nn) S_n S_nᵀ`. After each sweep the mean takes
+//! steps `m̄ ← μ̃ − S (Λμ̃ − b)`, `b = Λm̄ − ∂f/∂m`, halved as long as the bound would fall.
 
 use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, Status, Step};
 use rayon::prelude::*;
@@ -16,7 +16,7 @@ use crate::site::Sites;
 /// Steps of the mean after a sweep.
 const MEANS: usize = 5;
 
-/// Where the solver stands.
+/// The state of the solver.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct State {
     alpha: Vec<f64>,

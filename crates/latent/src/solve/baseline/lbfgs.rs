@@ -11,12 +11,12 @@ use crate::solve::two_loops::{Correction, two_loops};
 /// Number of correction pairs.
 const MEMORY: usize = 10;
 
-/// Iterations between looks at the duality gap once steps are small.
+/// Number of iterations between computations of the duality gap once steps are small.
 const CHECKED: u64 = 5;
 
-/// What is maximised.
+/// The objective.
 pub(crate) trait Objective {
-    /// Where to begin.
+    /// The starting point.
     fn start(&self) -> Vec<f64>;
 
     /// Value and gradient; `None` outside the domain.
@@ -26,7 +26,7 @@ pub(crate) trait Objective {
     fn solution(&mut self, x: &[f64], value: f64) -> Solution;
 }
 
-/// Where the optimiser stands.
+/// The state of the optimiser.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct State {
     x: Vec<f64>,
@@ -125,8 +125,8 @@ impl State {
 }
 
 impl<O: Objective> Lbfgs<O> {
-    /// The end, where small steps are not those of a bad model of the curvature: the gap decides where there is one, else what
-    /// a natural-gradient step would gain.
+    /// The end, if small steps do not come from a bad model of the curvature: decided by the gap if there is one,
+    /// otherwise by the gain of a natural-gradient step.
     fn certify(&mut self, state: &State, slope: f64) -> Option<Status> {
         let at = self.objective.solution(&state.x, state.value);
         let (rule, remaining) = match at.gap {
@@ -146,8 +146,8 @@ impl<O: Objective> Lbfgs<O> {
         })
     }
 
-    /// A point that meets the weak Wolfe conditions, by bisection, with the next share that would have been tried; where none
-    /// is found the best that raises the value enough.
+    /// A point that satisfies the weak Wolfe conditions, by bisection, with the next share to try; if none is found,
+    /// the best one with a sufficient increase.
     fn search(&mut self, state: &State, direction: &[f64], slope: f64) -> Option<(f64, Reached)> {
         let mut t = if state.pairs.is_empty() {
             (1.0 / slope.sqrt()).min(1.0)
@@ -182,8 +182,8 @@ impl<O: Objective> Lbfgs<O> {
         best.map(|reached| (t, reached))
     }
 
-    /// The end, where no step raises the value: at the optimum to rounding the estimate of the gain is the best that is left to
-    /// say. `None` where steps without memory may still do.
+    /// The end if no step raises the value: at the optimum to rounding, the estimate of the gain is the best remaining
+    /// evidence. `None` if steps without memory may still do.
     fn stuck(&mut self, state: &State, slope: f64, iteration: u64) -> Option<Status> {
         if state.pairs.is_empty() {
             return Some(Status::Stalled {

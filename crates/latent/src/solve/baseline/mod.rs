@@ -7,9 +7,9 @@
 //! | `coordinate` | coordinate ascent with rank-one updates (Khan, Mohamed and Murphy 2012) |
 //! | `lbfgs` | the optimiser of the first two |
 //!
-//! Once the next step is estimated to gain less than the tolerance, the duality gap, which costs them a factorisation, is
-//! looked at now and then, or where there is none the gain of one natural-gradient step: they stop when that is below the
-//! tolerance too.
+//! Once the estimated gain of the next step is below the tolerance, they occasionally compute the duality gap, which
+//! costs a factorisation, or without a dual the gain of one natural-gradient step. They stop when that is below the
+//! tolerance, too.
 
 pub(crate) mod coordinate;
 pub(crate) mod lbfgs;
@@ -22,10 +22,10 @@ use crate::linear::kernels::{cholesky, dot, inverse_of, sum};
 use crate::site::Sites;
 use crate::{Covariance, Dense, Error, LatentModel};
 
-/// Latent variables up to which a precision is turned into a covariance for solvers that know no other.
+/// Largest number of latent variables for which a precision is converted to a covariance, for solvers that need one.
 const LARGEST: usize = 4000;
 
-/// The same model with a dense covariance in the place of a precision.
+/// The same model with a dense covariance instead of a precision.
 pub(crate) fn with_covariance(model: &LatentModel) -> Result<LatentModel, Error> {
     let Covariance::Precision(q) = &model.prior.covariance else {
         return Ok(model.clone());
@@ -56,8 +56,9 @@ pub(crate) fn with_covariance(model: &LatentModel) -> Result<LatentModel, Error>
     Ok(model)
 }
 
-/// The solution at marginals (m̄, v̄) that a solver reached with the objective `bound`: α and λ from the sites, the gap from
-/// the dual there where the sites have one, else what a natural-gradient step would gain. The geometry ends up factorised at λ.
+/// The solution at marginals (m̄, v̄) that a solver reached with the objective `bound`: α and λ from the sites, and the
+/// gap from the dual if the sites have one, otherwise from the gain of a natural-gradient step. The geometry ends up
+/// factorised at λ.
 pub(crate) fn solution(
     problem: &mut Problem<'_>,
     sites: &Sites,

@@ -1,8 +1,8 @@
 //! The bound as a function of the mean and the Cholesky factor of the covariance (Challis and Barber 2011).
 //!
-//! In whitened coordinates z = μ + R u with Σ = RRᵀ and q(u) = N(a, CCᵀ), C lower triangular: with U = W R,
-//! `m̄ = μ̃ + U a`, `v̄ = diag UCCᵀUᵀ`, and the bound is `−Σ f(m̄, v̄) − ½ (|a|² + |C|² − n) + Σ log C_ii`. One evaluation takes
-//! two products of triangular matrices. The start is the prior, narrowed where it is so vague that exponentials of its
+//! In whitened coordinates z = μ + R u with Σ = RRᵀ and q(u) = N(a, CCᵀ), C lower triangular. With U = W R, `m̄ = μ̃ +
+//! U a`, `v̄ = diag UCCᵀUᵀ`, and the bound is `−Σ f(m̄, v̄) − ½ (|a|² + |C|² − n) + Σ log C_ii`. One evaluation takes
+//! two products of triangular matrices. The start is the prior, narrowed if it is so wide that exponentials of its
 //! variances would overflow.
 
 use faer::Accum;
@@ -22,7 +22,7 @@ const VAGUE: f64 = 40.0;
 pub(crate) struct Primal<'p, 'm> {
     problem: &'p mut Problem<'m>,
     sites: &'p Sites,
-    /// U, lower triangular where the regime is wide.
+    /// U, lower triangular in the wide regime.
     map: Dense,
     structure: BlockStructure,
 }

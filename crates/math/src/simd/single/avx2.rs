@@ -8,11 +8,11 @@ use std::arch::x86_64::*;
 #[derive(Clone, Copy)]
 pub struct Avx2Singles(__m256, __m256);
 
-/// One truth value a lane: all bits set or none.
+/// One truth value per lane: all bits set or none.
 #[derive(Clone, Copy)]
 pub struct Avx2Mask32(__m256, __m256);
 
-/// Calls an intrinsic; see the module text for why that is sound.
+/// Calls an intrinsic; the module documentation explains why that is sound.
 macro_rules! v {
     ($f:ident $(::<$($c:tt),*>)? ($($a:expr),*)) => {
         // SAFETY: all functions here are inlined into a wrapper of `simd_fn!` that enables AVX2 and FMA, and that runs only

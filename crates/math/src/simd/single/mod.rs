@@ -16,7 +16,7 @@ pub(super) mod scalar;
 /// Number of lanes in every [`F32x16`].
 pub const LANES32: usize = 16;
 
-/// Sixteen `f32` lanes; see [`F64x8`](super::F64x8) for what holds of all methods.
+/// Sixteen `f32` lanes; the requirements on methods are those of [`F64x8`](super::F64x8).
 pub trait F32x16:
     Copy
     + 'static
@@ -26,7 +26,7 @@ pub trait F32x16:
     + Div<Output = Self>
     + Neg<Output = Self>
 {
-    /// One truth value a lane.
+    /// One truth value per lane.
     type Mask: Copy;
 
     /// The same number in every lane.
@@ -118,7 +118,7 @@ pub trait F32x16:
         (b[0] + b[2]) + (b[1] + b[3])
     }
 
-    /// The largest lane; what a NaN does to it is unspecified.
+    /// The largest lane; unspecified with NaN.
     #[inline(always)]
     fn largest(self) -> f32 {
         let x = self.to_array();

@@ -1,7 +1,7 @@
 //! Gauss's function 2F1 for every z < 1.
 
 use super::number::{Number, Twofold};
-use super::{HOPELESS, Hypergeometric, LOSS, TERMS, loss};
+use super::{Hypergeometric, LOSS, TERMS, TOO_LOSSY, loss};
 
 /// A function of N arguments and its derivatives by them.
 #[derive(Clone, Copy)]
@@ -101,8 +101,8 @@ impl<T: Number> Parameters<T> {
     }
 }
 
-/// A Taylor series at distance `x`, from its first two coefficients and `next(k, before, last)`, which makes the one of order
-/// k + 2 of the two before; with the largest term over the sum. Nothing where it does not converge.
+/// A Taylor series at distance `x`, from its first two coefficients and `next(k, before, last)`, which makes the one of
+/// order k + 2 of the two before; with the largest term over the sum. `None` if it does not converge.
 fn taylor<T: Number>(
     head: [Jet<T, 3>; 2],
     x: T,
@@ -176,15 +176,15 @@ fn local<T: Number>([a, b, c]: [f64; 3], x: f64, y: f64, order: usize) -> Option
     let mut far = 0.5;
     while x >= 0.6 && far > y {
         let here = 1.0 - far;
-        // To half the distance, or to the place itself, with the distance as the unit: its powers may be too large.
+        // To half the distance, or to the point itself, with the distance as the unit: its powers may be too large.
         let next = if y < 0.5 * far { 0.5 * far } else { y };
         let unit = T::of(far);
         let step = one - T::of(next) / unit;
-        let bent = T::of(1.0 - 2.0 * here);
+        let slope_factor = T::of(1.0 - 2.0 * here);
         let mixed = p.sum([-here, -here, 1.0], -here);
         let head = [found[0], found[1].scale(unit)];
         let (moved, lost) = taylor(head, step, enough.max(0.5 * largest), |k, before, last| {
-            let push = mixed.plus(Jet::linear(bent * T::of(k), [T::of(0.0); 3]));
+            let push = mixed.plus(Jet::linear(slope_factor * T::of(k), [T::of(0.0); 3]));
             let pull = p
                 .sum([1.0, 0.0, 0.0], k)
                 .times(p.sum([0.0, 1.0, 0.0], k), order);
@@ -213,7 +213,7 @@ fn in_unit(parameters: [f64; 3], x: f64, y: f64, order: usize) -> Jet<f64, 4> {
         Some((found, loss)) if loss < LOSS => Some(found),
         None => None,
         Some(_) => local::<Twofold>(parameters, x, y, order)
-            .filter(|(_, loss)| *loss < HOPELESS)
+            .filter(|(_, loss)| *loss < TOO_LOSSY)
             .map(|(found, _)| [0, 1, 2].map(|m| found[m].rounded())),
     };
     let Some([f, by_x, twice]) = found else {
@@ -287,8 +287,8 @@ fn pfaff([a, b, c]: [f64; 3], z: f64, order: usize) -> Jet<f64, 4> {
     for i in 0..4 {
         power.first[i] = e * exponent.first[i];
         for j in 0..4 {
-            let bend = exponent.second[i][j] + exponent.first[i] * exponent.first[j];
-            power.second[i][j] = e * bend;
+            let curvature = exponent.second[i][j] + exponent.first[i] * exponent.first[j];
+            power.second[i][j] = e * curvature;
         }
     }
     moved.times(power, order)

@@ -1,7 +1,7 @@
 //! Generalised hypergeometric functions with their derivatives by all arguments up to the second order.
 //!
-//! pFq(a; b; z) = Σₖ (a₁)ₖ … (a_p)ₖ / ((b₁)ₖ … (b_q)ₖ) zᵏ / k!. The series is summed term by term, each with its derivatives,
-//! where it converges fast. Where terms cancel, it is summed again with twice the digits.
+//! pFq(a; b; z) = Σₖ (a₁)ₖ … (a_p)ₖ / ((b₁)ₖ … (b_q)ₖ) zᵏ / k!. The series is summed term by term, each with its
+//! derivatives, if it converges fast. If terms cancel, it is summed again with twice the digits.
 //!
 //! | arguments | how |
 //! | --- | --- |
@@ -11,7 +11,7 @@
 //! | p = q + 1, z = 1 | Richardson's extrapolation of partial sums, where Σb > Σa |
 //! | a number of terms that ends | their sum, for every z |
 //!
-//! Elsewhere the function has no value here and is NaN, as it is where the series needs more than a million terms.
+//! Elsewhere the function is not implemented and is NaN, as it is if the series needs more than a million terms.
 
 mod gauss;
 mod number;
@@ -21,11 +21,11 @@ use self::number::{Number, Twofold};
 /// Terms until a series is given up.
 const TERMS: usize = 1_000_000;
 
-/// More digits are needed when terms are this much larger than what they sum to.
+/// More digits are needed when terms are larger than their sum by this factor.
 const LOSS: f64 = 1e3;
 
 /// No digits are left where terms with twice the digits cancel by as much.
-const HOPELESS: f64 = 1e20;
+const TOO_LOSSY: f64 = 1e20;
 
 /// A function of the arguments a, b and z, in this order, and its derivatives.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,7 +106,7 @@ fn is_count(x: f64) -> bool {
     x <= 0.0 && x == x.round()
 }
 
-/// What ordinary numbers give, or numbers with twice the digits where they lose too much.
+/// The result of ordinary numbers, or of numbers with twice the digits if those lose too much.
 fn twice(
     once: impl Fn() -> Option<(Hypergeometric, f64)>,
     again: impl Fn() -> Option<(Hypergeometric, f64)>,
@@ -118,7 +118,7 @@ fn twice(
         Some(_) => {}
     }
     match again() {
-        Some((found, loss)) if loss < HOPELESS => found,
+        Some((found, loss)) if loss < TOO_LOSSY => found,
         _ => Hypergeometric::nan(n),
     }
 }
@@ -154,7 +154,7 @@ impl<T: Number> Terms<T> {
     }
 
     /// The product with a function of argument `i`, given with its first two derivatives.
-    fn multiply(&mut self, i: usize, [f, slope, bend]: [T; 3]) {
+    fn multiply(&mut self, i: usize, [f, slope, curvature]: [T; 3]) {
         let n = self.first.len();
         if self.order >= 2 {
             self.second.iter_mut().for_each(|x| *x = *x * f);
@@ -163,7 +163,7 @@ impl<T: Number> Terms<T> {
                 self.second[i * n + j] = self.second[i * n + j] + change;
                 self.second[j * n + i] = self.second[j * n + i] + change;
             }
-            self.second[i * n + i] = self.second[i * n + i] + bend * self.value;
+            self.second[i * n + i] = self.second[i * n + i] + curvature * self.value;
         }
         if self.order >= 1 {
             self.first.iter_mut().for_each(|x| *x = *x * f);
@@ -197,7 +197,7 @@ impl<T: Number> Terms<T> {
     }
 }
 
-/// The terms of a series, one after the other.
+/// The terms of a series, in sequence.
 struct Ratio<'a, T> {
     a: &'a [f64],
     b: &'a [f64],
@@ -218,7 +218,7 @@ impl<'a, T: Number> Ratio<'a, T> {
         }
     }
 
-    /// Goes to the next term; what it is of the one before, without sign.
+    /// Moves to the next term; its ratio to the previous one, without sign.
     fn step(&mut self) -> f64 {
         let (one, zero) = (T::of(1.0), T::of(0.0));
         let k = T::of(self.k);
@@ -230,9 +230,9 @@ impl<'a, T: Number> Ratio<'a, T> {
         for (i, b) in self.b.iter().enumerate() {
             let r = one / (T::of(*b) + k);
             let square = r * r;
-            let bend = (square + square) * r;
+            let curvature = (square + square) * r;
             self.term
-                .multiply(self.a.len() + i, [r, zero - square, bend]);
+                .multiply(self.a.len() + i, [r, zero - square, curvature]);
             ratio /= (b + self.k).abs();
         }
         let z = self.a.len() + self.b.len();
@@ -250,8 +250,8 @@ fn settled(a: &[f64], b: &[f64]) -> f64 {
         .fold(3.0, |most, x| f64::max(most, 1.0 - x))
 }
 
-/// The sum, and how much larger than it (or the value, for a derivative that is smaller) the largest term is; nothing
-/// where it needs too many terms.
+/// The sum, and the ratio of the largest term to it (or to the value, for a derivative that is smaller); `None` if it
+/// needs too many terms.
 fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hypergeometric, f64)> {
     let mut terms = Ratio::<T>::new(a, b, z, order);
     let mut sum = terms.term.clone();
@@ -279,7 +279,7 @@ fn series<T: Number>(a: &[f64], b: &[f64], z: f64, order: usize) -> Option<(Hype
     None
 }
 
-/// The value where the terms after this last one vanish; nothing where it has no digits left, or needs too many terms. It is
+/// The value if the terms after this last one vanish; `None` if it has no digits left, or needs too many terms. It is
 /// summed over the common denominator, so that a sum of short numbers that is 0 is exactly 0.
 fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
     if last > TERMS as f64 {
@@ -303,11 +303,11 @@ fn ended(a: &[f64], b: &[f64], z: f64, last: f64) -> Option<f64> {
         k += 1.0;
     }
     let value = (sum / below).rounded();
-    (value.is_finite() && loss(largest, value.abs()) < HOPELESS).then_some(value)
+    (value.is_finite() && loss(largest, value.abs()) < TOO_LOSSY).then_some(value)
 }
 
-/// The sum of the terms up to the one after which they vanish. It has no derivatives by what makes them vanish: those are 0. Of
-/// order 1 or 2.
+/// The sum of the terms up to the one after which they vanish. It has no derivatives with respect to the parameters
+/// that make them vanish: those are 0. Of order 1 or 2.
 fn polynomial(a: &[f64], b: &[f64], z: f64, order: usize, last: f64) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     if last > TERMS as f64 {
@@ -355,14 +355,14 @@ fn partial_sums<T: Number>(
         .collect()
 }
 
-/// Terms beyond which those of a series behave as far out.
+/// Number of terms beyond which a series behaves asymptotically.
 fn start(a: &[f64], b: &[f64]) -> usize {
     let most = a.iter().chain(b).fold(0.0f64, |most, x| most.max(x.abs()));
     32 + (2.0 * most).min(TERMS as f64) as usize
 }
 
-/// Means of partial sums of a series with terms of alternating signs: each mean of two neighbours divides what is missing
-/// by two or more (Euler's transformation). Two places to begin must agree.
+/// Means of partial sums of an alternating series: each mean of two neighbours divides the remainder by two or more
+/// (Euler's transformation). Two starting points must agree.
 fn alternating(a: &[f64], b: &[f64], z: f64, order: usize) -> Hypergeometric {
     const MEANS: usize = 60;
     let n = a.len() + b.len() + 1;
@@ -398,7 +398,8 @@ fn agree(x: &Hypergeometric, y: &Hypergeometric) -> bool {
     close(x.value, y.value) && all(&x.first, &y.first) && all(&x.second, &y.second)
 }
 
-/// The sum at z = 1, where Σb > Σa, with derivatives by a and b; those by z are the function of shifted arguments.
+/// The sum at z = 1, where Σb > Σa, with derivatives with respect to a and b; those with respect to z are the function
+/// of shifted arguments.
 fn at_one(a: &[f64], b: &[f64], order: usize) -> Hypergeometric {
     let n = a.len() + b.len() + 1;
     let excess: f64 = b.iter().sum::<f64>() - a.iter().sum::<f64>();
@@ -435,7 +436,7 @@ fn at_one(a: &[f64], b: &[f64], order: usize) -> Hypergeometric {
     found
 }
 
-/// Partial sums at z = 1 of N = N₀ 2ʲ terms, of which N^(−s − m), m = 0, 1, … are taken away one after the other (s is the
+/// Partial sums at z = 1 of N = N₀ 2ʲ terms, from which N^(−s − m), m = 0, 1, … are removed in sequence (s is the
 /// excess of Σb over Σa), until two agree.
 fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hypergeometric> {
     const DOUBLINGS: usize = 8;
@@ -477,7 +478,7 @@ fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hyper
         let power = libm::exp2(excess + m as f64);
         let w = 1.0 / (power - 1.0);
         let slope = -std::f64::consts::LN_2 * power * w * w;
-        let bend = std::f64::consts::LN_2.powi(2) * power * (power + 1.0) * w * w * w;
+        let curvature = std::f64::consts::LN_2.powi(2) * power * (power + 1.0) * w * w * w;
         for j in 0..row.len() - 1 {
             let mut step = row[j].clone();
             step.scale(-1.0);
@@ -491,7 +492,7 @@ fn extrapolated(a: &[f64], b: &[f64], order: usize, excess: f64) -> Option<Hyper
                 for l in 0..if order >= 2 { n } else { 0 } {
                     let h = by_excess(l);
                     step.second[i * n + l] += slope * (g * plain.first[l] + h * plain.first[i])
-                        + bend * g * h * plain.value;
+                        + curvature * g * h * plain.value;
                 }
             }
             row[j] = row[j + 1].clone();
@@ -535,7 +536,7 @@ mod tests {
         hypergeometric(a, b, z, 0).value
     }
 
-    /// Poles of lower parameters that lie beyond the last term: 1 + z a b / c + …, by hand.
+    /// Poles of lower parameters beyond the last term: 1 + z a b / c + …, by hand.
     #[test]
     fn series_that_end_before_a_pole_have_values() {
         let close = |x: f64, y: f64| assert!((x - y).abs() <= 1e-15 * y.abs(), "{x} and {y}");
@@ -562,7 +563,7 @@ mod tests {
         assert_eq!((legendre.value, legendre.first[3]), (0.0, -2.0));
     }
 
-    /// Long ones are (1 − z)ⁿ, beside a zero or not, and those whose terms cancel beyond what is kept have no value.
+    /// Long ones are (1 − z)ⁿ, near a zero or not; those whose terms cancel beyond the stored digits have no value.
     #[test]
     fn long_series_that_end_are_binomial() {
         for (n, z) in [(400.0, -1.5), (3.0e5, -1e-3), (40.0, 0.3), (2000.0, 1e-3)] {

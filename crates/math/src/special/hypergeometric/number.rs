@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
-/// What series are summed in.
+/// The number type in which series are summed.
 pub(super) trait Number:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
@@ -22,7 +22,7 @@ impl Number for f64 {
     }
 }
 
-/// The sum of two numbers of which the second is smaller than the last digit of the first (Dekker 1971, "A floating-point
+/// The sum of two numbers, the second smaller than the last digit of the first (Dekker 1971, "A floating-point
 /// technique for extending the available precision").
 #[derive(Clone, Copy)]
 pub(super) struct Twofold {

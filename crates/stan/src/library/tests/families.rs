@@ -142,7 +142,7 @@ fn discrete_families() {
     assert_eq!(count, 14);
 }
 
-/// A row without signatures would be out of reach, unnoticed.
+/// A row without signatures would be unreachable.
 #[test]
 fn rows_have_signatures() {
     let signatures = |name: &str| {
@@ -286,7 +286,7 @@ fn lkj_integrates_to_one() {
     }
 }
 
-/// In one dimension the Wishart distributions are gamma distributions.
+/// In one dimension, Wishart distributions are gamma distributions.
 #[test]
 fn wishart_in_one_dimension() {
     use crate::value::Mat;

@@ -66,7 +66,7 @@ fn parameters(family: &Univariate) -> Vec<f64> {
     }
 }
 
-/// The largest count with a mass worth summing.
+/// The largest count with non-negligible mass.
 fn last_count(family: &str) -> i32 {
     match family {
         "bernoulli" | "bernoulli_logit" => 1,
@@ -76,7 +76,7 @@ fn last_count(family: &str) -> i32 {
     }
 }
 
-/// Nothing that has a signature is forgotten.
+/// Every signature has an implementation.
 #[test]
 fn every_function_has_an_implementation() {
     // These take functions and are not in the table.

@@ -1,4 +1,4 @@
-//! Special functions against identities and each other; values against Stan stand in the integration tests.
+//! Special functions against identities and each other. The integration tests compare values with Stan.
 
 use jensen_math::special::{gamma_p, gamma_q, inc_beta, inv_inc_beta, log_phi};
 
@@ -93,7 +93,7 @@ fn decompositions() {
     );
 }
 
-/// Those of large matrices are made by other algorithms, with the same signs and order.
+/// Large matrices use other algorithms, which give the same signs and order.
 #[test]
 fn decompositions_of_large_matrices() {
     let matrix = |m: usize, n: usize| {
@@ -141,7 +141,7 @@ fn decompositions_of_large_matrices() {
     near(&e, &dense::identity(60));
 }
 
-/// At times between almost never and almost always, for drifts that are slow and fast.
+/// At times from almost never to almost always, for slow and fast drifts.
 #[test]
 fn tails_of_exit_times_are_what_leaves_through_their_boundary() {
     let mut worst = 0.0f64;

@@ -1,10 +1,11 @@
-//! The iterations of a loop taken together: the body is lowered once, each scalar of it one vector over the iterations.
+//! The iterations of a loop vectorised: the body is lowered once, and each of its scalars is a vector over the
+//! iterations.
 //!
-//! While the body is lowered its values are columns, one value for each iteration, as those of exchangeable records are: data
-//! are picked by the iteration, conditions on data mask. Then every column that is needed becomes a plain vector ([`plain`]),
-//! and the graph is that of the program written with vectors. Where an iteration needs what an earlier one has computed, or
-//! anything else has no such form, what was done is forgotten and the loop is unrolled, which also finds the iteration that a
-//! mistake belongs to.
+//! While the body is lowered its values are columns with one value per iteration, as for exchangeable records: data are
+//! selected by the iteration, and conditions on data become masks. Then every needed column becomes a plain vector
+//! ([`plain`]), and the graph is that of a vectorised program. If an iteration needs a result of an earlier one, or has
+//! no vectorised form, the work is discarded and the loop is unrolled, which also finds the iteration that causes an
+//! error.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -36,13 +37,13 @@ use crate::value::error::{ErrorKind, Eval, EvalError, FnError};
 /// Loops of fewer iterations are unrolled.
 const FEW: usize = 48;
 
-/// Inner loops of at most so many iterations are unrolled within the iterations of the outer one.
+/// Largest number of iterations of inner loops that are unrolled within the iterations of the outer one.
 const SHORT: usize = 48;
 
-/// Most iterations that are taken together.
+/// Largest number of iterations that are vectorised together.
 const MOST: usize = 1 << 30;
 
-/// The iterations at hand.
+/// The present iterations.
 pub(super) struct Iterations<'g> {
     count: usize,
     /// Columns as plain vectors.
@@ -53,9 +54,9 @@ pub(super) struct Iterations<'g> {
     exits: usize,
     /// Terms of the log density that are sums over iterations already.
     finished: Vec<E<'g>>,
-    /// Elements of containers that were looked at before they were written: where, and what stands for them.
+    /// Elements of containers that were read before they were written: their positions and placeholders.
     reads: Vec<(VarId, Rc<[u32]>, NodeId)>,
-    /// Which iterations these are.
+    /// The identity of the iterations.
     level: u32,
 }
 
@@ -73,28 +74,28 @@ impl Iterations<'_> {
     }
 }
 
-/// Loops whose iterations are taken together.
+/// Loops whose iterations are vectorised.
 #[derive(Default)]
 pub(super) struct Turning<'g> {
-    /// Those at hand, outermost first.
+    /// The present ones, outermost first.
     iterations: Vec<Iterations<'g>>,
-    /// How many there have been.
+    /// Their number so far.
     levels: u32,
-    /// Whether columns have been made.
+    /// Whether columns have been created.
     pub(super) turned: bool,
-    /// Loops that need their iterations one by one, by the place of their body, with the reason.
+    /// Loops that have to be unrolled, by the location of their body, with the reason.
     apart: HashMap<usize, Box<EvalError>>,
-    /// Nodes that stand for what an iteration before has left in a variable.
+    /// Nodes that represent a variable's value after the previous iteration.
     stand_ins: BTreeMap<NodeId, VarId>,
-    /// What iterations did to containers of the surroundings.
+    /// Effects of the iterations on surrounding containers.
     log: Vec<Logged>,
-    /// What these held before.
+    /// Their values before.
     befores: BTreeMap<VarId, Sym>,
-    /// The elements at hand of slices.
+    /// The present elements of slices.
     slices: ragged::Slices,
 }
 
-/// All that is put back where iterations cannot be taken together.
+/// The state to restore if iterations cannot be vectorised.
 struct Before {
     slots: Vec<Option<Sym>>,
     terms: usize,
@@ -106,7 +107,7 @@ struct Before {
     unrolling: bool,
     site_base: u32,
     drop_constants: bool,
-    place: crate::functions::random::Place,
+    address: crate::functions::random::Address,
     loops: usize,
 }
 
@@ -116,7 +117,7 @@ impl<'g> Lower<'_, 'g> {
         !self.turning.iterations.is_empty()
     }
 
-    /// A loop over `values` with its iterations together; `None` where they must be taken one by one. `element` gives the loop
+    /// A loop over `values` with its iterations together; `None` if they must be unrolled. `element` computes the loop
     /// variable from the column of its values.
     pub(super) fn together(
         &mut self,
@@ -162,7 +163,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Why the iterations of the loop with this body are taken one by one, where that has been found.
+    /// The reason why the iterations of the loop with this body are unrolled, if known.
     pub(super) fn taken_apart(&self, body: &Stmt) -> Option<EvalError> {
         let key = std::ptr::from_ref(body) as usize;
         let why = self.turning.apart.get(&key)?;
@@ -182,7 +183,7 @@ impl<'g> Lower<'_, 'g> {
             unrolling: tape.unrolling.get(),
             site_base: self.site_base,
             drop_constants: self.drop_constants,
-            place: self.place,
+            address: self.address,
             loops: self.loops.len(),
         }
     }
@@ -204,7 +205,7 @@ impl<'g> Lower<'_, 'g> {
         tape.fault.borrow_mut().take();
         self.site_base = before.site_base;
         self.drop_constants = before.drop_constants;
-        self.place = before.place;
+        self.address = before.address;
         self.loops.truncate(before.loops);
         self.turning.turned = true;
     }
@@ -223,7 +224,7 @@ impl<'g> Lower<'_, 'g> {
         self.turning.iterations.push(iterations);
     }
 
-    /// The number of iterations at hand.
+    /// The number of present iterations.
     pub(super) fn iteration_count(&self) -> usize {
         self.turning
             .iterations
@@ -236,7 +237,7 @@ impl<'g> Lower<'_, 'g> {
         self.iteration(body)?;
         self.fault(span)?;
         if self.exits.len() > before.exits {
-            return Err(one_by_one("a turn can end the function").at(span));
+            return Err(one_by_one("an iteration can end the function").at(span));
         }
         let tape = self.tape;
         tape.unrolling.set(before.unrolling);
@@ -262,7 +263,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Statements of the body; what follows a `continue` under a condition is for the other iterations.
+    /// Statements of the body. Code after a conditional `continue` applies to the other iterations.
     fn iteration_of(&mut self, stmts: &[Stmt]) -> Eval<()> {
         for (i, stmt) in stmts.iter().enumerate() {
             if let StmtKind::If {
@@ -312,14 +313,14 @@ impl<'g> Lower<'_, 'g> {
                 Flow::Next => {}
                 Flow::Continue => return Ok(()),
                 Flow::Break | Flow::Return(_) => {
-                    return Err(one_by_one("a turn can end the loop").at(stmt.span));
+                    return Err(one_by_one("an iteration can end the loop").at(stmt.span));
                 }
             }
         }
         Ok(())
     }
 
-    /// Turns what the body did into vectors; what variables of the surroundings hold after the loop.
+    /// Vectorises the effects of the body, and sets the variables of the surroundings to their values after the loop.
     fn settle(
         &mut self,
         carried: &overlay::Carried,
@@ -356,7 +357,7 @@ impl<'g> Lower<'_, 'g> {
             };
             match bad.scalar() {
                 Some(0.0) => {}
-                Some(_) => return Err(one_by_one("a turn rejects whatever the parameters")),
+                Some(_) => return Err(one_by_one("an iteration rejects whatever the parameters")),
                 None => {
                     roots.push(bad.id);
                     tape.guards.borrow_mut().push(bad.id);
@@ -420,7 +421,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Whether a pending return or a mask stands between here and the iterations.
+    /// Whether there is a pending return or a mask between the present code and the iterations.
     fn masked(&self) -> bool {
         self.turning.iterations.last().is_none_or(|iterations| {
             self.tape.taken.get() != iterations.taken || self.exits.len() > iterations.exits
@@ -428,7 +429,7 @@ impl<'g> Lower<'_, 'g> {
     }
 }
 
-/// Whether a branch ends with `continue` whatever happens.
+/// Whether a branch always ends with `continue`.
 fn ends(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Continue => true,
@@ -449,7 +450,7 @@ pub(super) fn continues(stmt: &Stmt) -> bool {
     }
 }
 
-/// Whether a statement may leave what surrounds it otherwise than by its end.
+/// Whether a statement may leave its surroundings other than by completing.
 fn returns(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Return(_) | StmtKind::Break => true,

@@ -1,4 +1,4 @@
-//! Loops within iterations: iterations of iterations, as many of each outer one as it says.
+//! Loops within iterations: iterations of iterations, with a number of inner ones per outer one.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::symbolic::value::{Cell, Sym, cell_e, e_cell};
 use crate::value::error::{Eval, FnError, FnResult};
 
 impl<'g> Lower<'_, 'g> {
-    /// A loop within iterations whose length differs from iteration to iteration or is large; whether it was one.
+    /// A loop within iterations whose length differs between iterations or is large. Returns whether it was one.
     pub(in crate::lower) fn loop_in_iterations(
         &mut self,
         var: VarId,
@@ -56,7 +56,7 @@ impl<'g> Lower<'_, 'g> {
                 at += 1.0;
             }
             if owner.len() > MOST {
-                return Err(one_by_one("too many turns").at(span));
+                return Err(one_by_one("too many iterations").at(span));
             }
         }
         self.deeper(&owner, &[body], span, |lower| {
@@ -75,7 +75,8 @@ impl<'g> Lower<'_, 'g> {
         Sym::from(self.tape.column(values)).of(&crate::program::Type::Int)
     }
 
-    /// A branch on data whose sides only add to the log density: each side for its own iterations. Whether it was one.
+    /// A branch on data whose sides only add to the log density: each side applies to its own iterations. Whether it
+    /// was one.
     pub(in crate::lower) fn parted(
         &mut self,
         c: E<'g>,
@@ -110,7 +111,8 @@ impl<'g> Lower<'_, 'g> {
         Ok(true)
     }
 
-    /// Runs `body` for iterations each of which belongs to one of the iterations at hand; its value summed over those of each.
+    /// Runs `body` for iterations that each belong to one of the present iterations, and sums its value over those of
+    /// each.
     pub(super) fn deeper(
         &mut self,
         owner: &[u32],
@@ -143,7 +145,7 @@ impl<'g> Lower<'_, 'g> {
         let value = body(self)?;
         self.fault(span)?;
         if self.exits.len() > exits {
-            return Err(one_by_one("a turn can end the function").at(span));
+            return Err(one_by_one("an iteration can end the function").at(span));
         }
         self.resolve_reads().map_err(fail)?;
         let own: Vec<NodeId> = self.terms.split_off(terms);
@@ -210,7 +212,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(value.map(|value| self.column_of(value)))
     }
 
-    /// What the outer iterations hold, for the inner ones.
+    /// The values of the outer iterations, for the inner ones.
     fn hand_down(
         &mut self,
         saved: &[Option<Sym>],
@@ -265,7 +267,9 @@ impl<'g> Lower<'_, 'g> {
             for (at, cell) in overlay.entries.iter() {
                 let at = match at {
                     At::Fixed(o) => At::Fixed(*o),
-                    At::Own(places) => At::Own(owner.iter().map(|r| places[*r as usize]).collect()),
+                    At::Own(positions) => {
+                        At::Own(owner.iter().map(|r| positions[*r as usize]).collect())
+                    }
                 };
                 let e = self.picked_down(cell_e(tape, *cell), owner)?;
                 entries.push((at, e_cell(e)));
@@ -312,7 +316,7 @@ impl<'g> Lower<'_, 'g> {
             last[*r as usize] = at as u32;
         }
         if last.contains(&u32::MAX) {
-            return Err(one_by_one("a value that only some turns compute"));
+            return Err(one_by_one("a value that only some iterations compute"));
         }
         Ok(self.spread(now.id)?.gather(&last))
     }

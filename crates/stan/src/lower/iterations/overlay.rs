@@ -1,9 +1,9 @@
 //! Variables of the surroundings that iterations write to.
 //!
-//! A scalar is a stand-in for what the iteration before left in it: after the loop it has grown by a sum, or holds what the
-//! last iteration computed without it. A container is an overlay: the places that iterations name, with their values. Places that no
-//! two iterations share stand for themselves, before and after; places that iterations share may only grow. Everything else is
-//! carried from iteration to iteration.
+//! A scalar is a placeholder for its value after the previous iteration. After the loop it has grown by a sum, or has
+//! the value of the last iteration, computed without it. A container is an overlay: the positions that iterations name,
+//! with their values. Positions that no two iterations share represent themselves, before and after; shared positions
+//! may only grow. Everything else is carried from iteration to iteration.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use super::super::branch::increment;
 use super::super::records::Given;
 use super::{Iterations, one_by_one};
 use crate::program::{
-    Access, BinaryOp, Index, LValue, Place, SizedType, Span, Stmt, StmtKind, Type, VarId,
+    Access, BinaryOp, Index, LValue, SizedType, Span, Stmt, StmtKind, Type, VarId, VariablePart,
 };
 use crate::symbolic::functions::operators;
 use crate::symbolic::overlay::{At, Overlay};
@@ -23,37 +23,37 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Cell, Dims, Sym, cell_e, e_cell};
 use crate::value::error::{Eval, FnError, FnResult};
 
-/// Most elements that iterations write to one by one.
+/// Largest number of elements that iterations write individually.
 const MOST_CELLS: usize = 4096;
 
-/// Most places that iterations name, over all iterations and elements.
-const MOST_PLACES: usize = 200_000_000;
+/// Largest number of positions that iterations access, over all iterations and elements.
+const MOST_POSITIONS: usize = 200_000_000;
 
-/// The part of a container that indices name.
+/// The part of a container that indices select.
 pub(super) struct Part {
     pub dims: Dims,
     pub cells: Vec<At>,
 }
 
-/// What one level of iterations did to a container.
+/// The effects of one level of iterations on a container.
 pub(super) struct Logged {
     var: VarId,
     /// Of which iterations.
     level: u32,
-    places: Places,
+    positions: Positions,
     did: Did,
 }
 
-enum Places {
+enum Positions {
     One(u32),
     Each(Rc<[u32]>),
 }
 
-impl Places {
+impl Positions {
     fn all(&self, mut holds: impl FnMut(u32) -> bool) -> bool {
         match self {
-            Places::One(o) => holds(*o),
-            Places::Each(places) => places.iter().all(|o| holds(*o)),
+            Positions::One(o) => holds(*o),
+            Positions::Each(positions) => positions.iter().all(|o| holds(*o)),
         }
     }
 }
@@ -62,48 +62,48 @@ enum Did {
     Read,
     /// A plain vector over the iterations, or the last iteration's value.
     Wrote(NodeId),
-    /// Zeros but for what is added.
+    /// Zeros, except for the added values.
     Added(NodeId),
 }
 
 /// A scalar of the surroundings that iterations changed.
 pub(super) struct Changed<'g> {
     pub(super) var: VarId,
-    /// What it was, if it has grown.
+    /// Its previous value, if it has grown.
     pub(super) before: Option<Sym>,
-    /// What each iteration adds, or sets it to.
+    /// The value that each iteration adds or assigns.
     pub(super) by: E<'g>,
 }
 
-/// Variables of the surroundings that the body assigns to, with what stands for them.
+/// Variables of the surroundings that the body assigns to, with their placeholders.
 pub(super) struct Carried {
     scalars: Vec<(VarId, Sym, NodeId)>,
-    /// With what was written before.
+    /// Including the previously written elements.
     overlays: Vec<(VarId, Written)>,
-    /// Counters, with what they hold after all iterations.
+    /// Counters, with their values after all iterations.
     counters: Vec<(VarId, i32)>,
 }
 
 impl Carried {
-    /// What counters hold after the iterations.
+    /// The values of counters after the iterations.
     pub(super) fn counted(&self) -> Vec<(VarId, Sym)> {
         let all = self.counters.iter();
         all.map(|(var, end)| (*var, Sym::Int(*end))).collect()
     }
 }
 
-/// A counter: an `int` that only data move on, at the start of each iteration and after the last.
+/// A counter: an `int` that changes only by data, at the start of each iteration and after the last.
 struct Counter {
     var: VarId,
     starts: Vec<f64>,
     end: i32,
 }
 
-/// What was written to a container, and where.
+/// The elements written to a container, and their positions.
 type Written = Rc<Vec<(At, Cell)>>;
 
 impl<'g> Lower<'_, 'g> {
-    /// A node that stands for values that are not known yet.
+    /// A node that represents values that are not known yet.
     fn opaque(&mut self, var: VarId, len: usize) -> NodeId {
         // A number that no other stand-in has.
         let number = self.turning.stand_ins.len() as f64 + 0.5;
@@ -115,7 +115,7 @@ impl<'g> Lower<'_, 'g> {
         id
     }
 
-    /// Puts stand-ins in place of the variables that the body may assign to.
+    /// Replaces the variables that the body may assign to by placeholders.
     pub(super) fn stand_in(
         &mut self,
         body: &Stmt,
@@ -161,14 +161,14 @@ impl<'g> Lower<'_, 'g> {
                 continue;
             }
             let Ok(dims) = before.dims() else {
-                let what = "a turn writes to a tuple or a complex number of the surroundings";
+                let what = "an iteration writes to a tuple or a complex number of the surroundings";
                 return Err(one_by_one(what).at(span));
             };
             if dims.size() == 0 {
                 continue;
             }
             if self.turning.iterations.len() > 1 {
-                let what = "an inner loop writes to a container of the turn";
+                let what = "an inner loop writes to a container of the iteration";
                 return Err(one_by_one(what).at(span));
             }
             let stand_in = self.opaque(*var, dims.size());
@@ -185,8 +185,8 @@ impl<'g> Lower<'_, 'g> {
         Ok(found)
     }
 
-    /// Variables such as `pos` in `pos = pos + size[g]`, which the statements of the body itself move on: these alone are
-    /// run iteration by iteration.
+    /// Variables such as `pos` in `pos = pos + size[g]`, which the statements of the body advance: only these are run
+    /// iteration by iteration.
     fn counters(
         &mut self,
         body: &Stmt,
@@ -199,7 +199,7 @@ impl<'g> Lower<'_, 'g> {
         };
         let moves = |stmt: &Stmt, var: VarId| match &stmt.kind {
             StmtKind::Assign(assign) => match &assign.target {
-                LValue::Place(place) => place.var == var && place.path.is_empty(),
+                LValue::Part(part) => part.var == var && part.path.is_empty(),
                 LValue::Tuple(_) => false,
             },
             _ => false,
@@ -284,13 +284,13 @@ impl<'g> Lower<'_, 'g> {
 
     /// The elements that indices name.
     pub(super) fn part_of(&mut self, dims: &Dims, given: &[Given]) -> FnResult<Part> {
-        let (part, offsets, own) = self.places(dims, given)?;
+        let (part, offsets, own) = self.positions(dims, given)?;
         if own.is_empty() {
             let cells = offsets.iter().map(|o| At::Fixed(*o as u32)).collect();
             return Ok(Part { dims: part, cells });
         }
-        if offsets.len().saturating_mul(own.len()) > MOST_PLACES {
-            return Err(one_by_one("turns name too many elements"));
+        if offsets.len().saturating_mul(own.len()) > MOST_POSITIONS {
+            return Err(one_by_one("iterations name too many elements"));
         }
         let at = |o: &usize| At::Own(own.iter().map(|p| *o as u32 + p).collect());
         Ok(Part {
@@ -303,7 +303,7 @@ impl<'g> Lower<'_, 'g> {
         let size = overlay.dims.size();
         if size > MOST_CELLS {
             return Err(one_by_one(
-                "a turn takes a whole container that turns write to",
+                "an iteration takes a whole container that iterations write to",
             ));
         }
         Ok(Part {
@@ -312,7 +312,7 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// What stands at a place.
+    /// The value at a position.
     fn cell_at(&mut self, overlay: &Overlay, at: &At) -> Cell {
         if let Some((_, cell)) = overlay.entries.iter().rev().find(|(other, _)| other == at) {
             return *cell;
@@ -321,14 +321,14 @@ impl<'g> Lower<'_, 'g> {
         let whole = tape.e(overlay.stand_in);
         let e = match at {
             At::Fixed(o) => whole.at(*o as usize),
-            At::Own(places) => {
-                let column = tape.graph.borrow_mut().record_indices(places);
+            At::Own(positions) => {
+                let column = tape.graph.borrow_mut().record_indices(positions);
                 let id = tape
                     .graph
                     .borrow_mut()
                     .gather_record(overlay.stand_in, column);
                 if let Some(iterations) = self.turning.iterations.last_mut() {
-                    iterations.reads.push((overlay.var, places.clone(), id));
+                    iterations.reads.push((overlay.var, positions.clone(), id));
                 }
                 tape.e(id)
             }
@@ -352,23 +352,27 @@ impl<'g> Lower<'_, 'g> {
     /// Assigns to a container that iterations write to, or to its part.
     pub(in crate::lower) fn write_overlay(
         &mut self,
-        place: &Place,
+        target: &VariablePart,
         op: Option<BinaryOp>,
         value: Sym,
         span: Span,
     ) -> Eval<()> {
-        let slot = place.var.0 as usize;
-        let fail = |e: FnError| e.at(place.span);
+        let slot = target.var.0 as usize;
+        let fail = |e: FnError| e.at(target.span);
         let Some(Sym::Overlay(overlay)) = self.slots[slot].clone() else {
             return Ok(());
         };
         let mut indices: Vec<Index> = Vec::new();
-        for access in &place.path {
+        for access in &target.path {
             match access {
                 Access::Index(more) if indices.iter().all(|i| matches!(i, Index::Single(_))) => {
                     indices.extend(more.iter().cloned());
                 }
-                _ => return Err(one_by_one("a turn writes to a part of a part").at(place.span)),
+                _ => {
+                    return Err(
+                        one_by_one("an iteration writes to a part of a part").at(target.span)
+                    );
+                }
             }
         }
         let part = if indices.is_empty() {
@@ -382,7 +386,7 @@ impl<'g> Lower<'_, 'g> {
             Some(op) => {
                 let old = self.read_part(&overlay, &part).map_err(fail)?;
                 let result = operators::binary(&self.cx(op.symbol()), op, &old, &value);
-                result.map_err(|e| e.at(span))?.promote(&place.ty)
+                result.map_err(|e| e.at(span))?.promote(&target.ty)
             }
         };
         self.fault(span)?;
@@ -408,7 +412,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(())
     }
 
-    /// What an overlay holds after a branch.
+    /// The state of an overlay after a branch.
     pub(in crate::lower) fn merge_overlays(
         &mut self,
         c: E<'g>,
@@ -443,22 +447,22 @@ impl<'g> Lower<'_, 'g> {
         })))
     }
 
-    /// What stands for an element that has not been written.
+    /// The placeholder of an element that has not been written.
     fn stand_in_at(&self, overlay: &Overlay, at: &At) -> E<'g> {
         let tape = self.tape;
         match at {
             At::Fixed(o) => tape.e(overlay.stand_in).at(*o as usize),
-            At::Own(places) => tape.e(overlay.stand_in).gather_record(places),
+            At::Own(positions) => tape.e(overlay.stand_in).gather_record(positions),
         }
     }
 
-    /// Places that iterations do not share stand for what they held before.
+    /// Positions that iterations do not share represent their previous values.
     pub(super) fn resolve_reads(&mut self) -> FnResult<()> {
         let (reads, level) = match self.turning.iterations.last_mut() {
             Some(iterations) => (std::mem::take(&mut iterations.reads), iterations.level),
             None => return Ok(()),
         };
-        for (var, places, id) in reads {
+        for (var, positions, id) in reads {
             let known = |iterations: &Iterations<'_>| iterations.plain.contains_key(&id);
             if self.turning.iterations.last().is_some_and(known) {
                 continue;
@@ -466,24 +470,24 @@ impl<'g> Lower<'_, 'g> {
             let Some(before) = self.turning.befores.get(&var).cloned() else {
                 continue;
             };
-            if !injective(&places, before.dims()?.size()) {
+            if !injective(&positions, before.dims()?.size()) {
                 continue;
             }
-            let vector = before.e(self.tape)?.gather(&places);
+            let vector = before.e(self.tape)?.gather(&positions);
             if let Some(iterations) = self.turning.iterations.last_mut() {
                 iterations.plain.insert(id, vector.id);
             }
             self.turning.log.push(Logged {
                 var,
                 level,
-                places: Places::Each(places),
+                positions: Positions::Each(positions),
                 did: Did::Read,
             });
         }
         Ok(())
     }
 
-    /// What the iterations did to scalars of the surroundings.
+    /// The effects of the iterations on surrounding scalars.
     pub(super) fn scalars_after(&mut self, carried: &Carried) -> FnResult<Vec<Changed<'g>>> {
         let tape = self.tape;
         let mut after = Vec::new();
@@ -505,7 +509,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(after)
     }
 
-    /// The value of a scalar that iterations changed, of what it grew by or was set to over all iterations.
+    /// The value of a scalar that iterations changed, from its increments or assignments over all iterations.
     pub(super) fn changed(&self, changed: &Changed<'g>, all: E<'g>) -> FnResult<(VarId, Sym)> {
         let value = match &changed.before {
             Some(before) => before.e(self.tape)? + all,
@@ -515,7 +519,7 @@ impl<'g> Lower<'_, 'g> {
         Ok((changed.var, Sym::from(value).of(ty)))
     }
 
-    /// Notes what the iterations did to containers of the surroundings; the nodes that it depends on.
+    /// Records the effects of the iterations on surrounding containers. Returns the nodes that they depend on.
     pub(super) fn log_writes(&mut self, carried: &Carried) -> FnResult<Vec<NodeId>> {
         let tape = self.tape;
         let level = self
@@ -538,22 +542,22 @@ impl<'g> Lower<'_, 'g> {
                     continue;
                 }
                 let by = increment(now, old.id);
-                let (places, did) = match (at, by) {
+                let (positions, did) = match (at, by) {
                     (At::Fixed(o), Some(by)) => {
                         let sum = self.summed(by)?.scatter(&[*o], size);
-                        (Places::One(*o), Did::Added(sum.id))
+                        (Positions::One(*o), Did::Added(sum.id))
                     }
                     (At::Fixed(o), None) => {
                         let last = self.last(now)?;
-                        (Places::One(*o), Did::Wrote(last.id))
+                        (Positions::One(*o), Did::Wrote(last.id))
                     }
                     (At::Own(own), Some(by)) if !injective(own, size) => {
                         let sum = self.spread(by.id)?.scatter(own, size);
-                        (Places::Each(own.clone()), Did::Added(sum.id))
+                        (Positions::Each(own.clone()), Did::Added(sum.id))
                     }
                     (At::Own(own), _) => {
                         let all = self.spread(now.id)?;
-                        (Places::Each(own.clone()), Did::Wrote(all.id))
+                        (Positions::Each(own.clone()), Did::Wrote(all.id))
                     }
                 };
                 if let Did::Added(id) | Did::Wrote(id) = did {
@@ -562,7 +566,7 @@ impl<'g> Lower<'_, 'g> {
                 self.turning.log.push(Logged {
                     var: *var,
                     level,
-                    places,
+                    positions,
                     did,
                 });
             }
@@ -587,7 +591,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(now)
     }
 
-    /// What containers of the surroundings hold after all iterations.
+    /// The values of surrounding containers after all iterations.
     pub(super) fn written(&mut self, carried: &Carried) -> FnResult<Vec<(VarId, Sym)>> {
         let log = std::mem::take(&mut self.turning.log);
         let befores = std::mem::take(&mut self.turning.befores);
@@ -621,9 +625,9 @@ impl<'g> Lower<'_, 'g> {
         for logged in log {
             let Did::Wrote(id) = logged.did else { continue };
             let source = tape.e(id);
-            match &logged.places {
-                Places::One(o) => index[*o as usize] = start,
-                Places::Each(places) => places
+            match &logged.positions {
+                Positions::One(o) => index[*o as usize] = start,
+                Positions::Each(positions) => positions
                     .iter()
                     .zip(start..)
                     .for_each(|(o, at)| index[*o as usize] = at),
@@ -649,7 +653,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(whole)
     }
 
-    /// Whether nothing depends on what an iteration before has left.
+    /// Whether nothing depends on the result of a previous iteration.
     pub(super) fn no_stand_ins(&self, roots: &[NodeId]) -> FnResult<()> {
         let Some(first) = self.turning.stand_ins.keys().min() else {
             return Ok(());
@@ -673,26 +677,26 @@ impl<'g> Lower<'_, 'g> {
 
 fn carried_over(what: &str) -> FnError {
     one_by_one(&format!(
-        "a turn needs what an earlier one has left in {what}"
+        "an iteration needs what an earlier one has left in {what}"
     ))
 }
 
-/// Whether no place comes twice.
-fn injective(places: &[u32], size: usize) -> bool {
+/// Whether no position occurs twice.
+fn injective(positions: &[u32], size: usize) -> bool {
     let mut seen = vec![false; size];
-    places
+    positions
         .iter()
         .all(|o| !std::mem::replace(&mut seen[*o as usize], true))
 }
 
-/// Whether no place is written in two ways, or looked at by other iterations than those that write it.
+/// Whether every position is written in one way and read only by the iterations that write it.
 fn apart(log: &[&Logged], size: usize) -> bool {
     let kind = |logged: &Logged| matches!(logged.did, Did::Added(_));
     let same = |a: &Logged, b: &Logged| {
         a.level == b.level
-            && match (&a.places, &b.places) {
-                (Places::One(a), Places::One(b)) => a == b,
-                (Places::Each(a), Places::Each(b)) => a == b,
+            && match (&a.positions, &b.positions) {
+                (Positions::One(a), Positions::One(b)) => a == b,
+                (Positions::Each(a), Positions::Each(b)) => a == b,
                 _ => false,
             }
     };
@@ -703,7 +707,7 @@ fn apart(log: &[&Logged], size: usize) -> bool {
         .partition(|logged| matches!(logged.did, Did::Read));
     for (mark, logged) in (1..).zip(&writes) {
         let mark = if kind(logged) { ADDED } else { mark };
-        let free = logged.places.all(|o| {
+        let free = logged.positions.all(|o| {
             let slot = &mut marks[o as usize];
             let free = *slot == 0 || *slot == mark;
             *slot = mark;
@@ -716,7 +720,7 @@ fn apart(log: &[&Logged], size: usize) -> bool {
     reads.iter().all(|read| {
         let own = (1..).zip(&writes).find(|(_, w)| same(read, w));
         let own = own.map_or(0, |(mark, w)| if kind(w) { ADDED } else { mark });
-        read.places
+        read.positions
             .all(|o| marks[o as usize] == 0 || marks[o as usize] == own)
     })
 }

@@ -7,10 +7,10 @@ use super::one_by_one;
 use crate::symbolic::tape::E;
 use crate::value::error::{FnError, FnResult};
 
-/// Terms of a sum that is looked through for products with data.
+/// Largest number of terms of a sum that is searched for products with data.
 const MOST_TERMS: usize = 512;
 
-/// A sum of columns: products of data with what all iterations share, and the rest.
+/// A sum of columns: products of data with values that all iterations share, and the remainder.
 #[derive(Default)]
 struct Linear {
     /// Data, factor, whether it is subtracted.
@@ -44,7 +44,7 @@ impl Linear {
         (found.products.len() > 1).then_some(found)
     }
 
-    /// The sum as a vector over `count` iterations: of the rest, already made, and one product with a matrix.
+    /// The sum as a vector over `count` iterations: the remainder, already computed, and one product with a matrix.
     fn made(&self, g: &mut Graph, rest: &[NodeId], count: usize) -> NodeId {
         let mut matrix = Vec::with_capacity(self.products.len() * count);
         let mut factors = Vec::with_capacity(self.products.len());
@@ -93,7 +93,7 @@ fn product(g: &Graph, args: &[NodeId]) -> Option<(RecordId, NodeId)> {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// A column as a vector over the iterations; what is the same for all iterations as it is.
+    /// A column as a vector over the iterations, or the value itself if all iterations share it.
     pub(super) fn plain(&mut self, root: NodeId) -> FnResult<E<'g>> {
         let tape = self.tape;
         let Some(iterations) = self.turning.iterations.last_mut() else {
@@ -120,8 +120,8 @@ impl<'g> Lower<'_, 'g> {
                 continue;
             }
             let made: Vec<NodeId> = args.iter().map(|a| *map.get(a).unwrap_or(a)).collect();
-            let place = graph.node(id).site;
-            graph.set_site(place);
+            let site = graph.node(id).site;
+            graph.set_site(site);
             let node = match linear {
                 Some(linear) => linear.made(&mut graph, &made, count),
                 None => vector(&mut graph, id, &made)?,
@@ -135,7 +135,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(tape.e(id))
     }
 
-    /// A column as a vector with an element for each iteration, whatever it is.
+    /// A column as a vector with an element for each iteration, in any case.
     pub(super) fn spread(&mut self, id: NodeId) -> FnResult<E<'g>> {
         let count = self.iteration_count();
         let e = self.plain(id)?;
@@ -173,6 +173,6 @@ fn vector(graph: &mut Graph, id: NodeId, args: &[NodeId]) -> Result<NodeId, FnEr
             RecordColumn::Values { .. } => return Err(one_by_one("a column of numbers")),
         },
         Op::Elem(op) => graph.elem(op, args),
-        _ => return Err(one_by_one("an operation on all turns")),
+        _ => return Err(one_by_one("an operation on all iterations")),
     })
 }

@@ -1,5 +1,5 @@
-//! Slices whose length differs from iteration to iteration, `segment(y, first[g], size[g])` or `y[first[g] : last[g]]`, and what is
-//! summed over them: densities of numbers, sums and products. An element of a slice is an iteration of its own.
+//! Slices whose length differs between iterations, `segment(y, first[g], size[g])` or `y[first[g] : last[g]]`, and sums
+//! over them: densities of numbers, sums and products. Each element of a slice is a separate iteration.
 
 use std::collections::HashMap;
 
@@ -15,14 +15,14 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::Sym;
 use crate::value::error::{Eval, FnError, FnResult};
 
-/// The places, from 1, of the elements at hand of each slice, by the place of its expression.
+/// The positions, from 1, of the present elements of each slice, by the location of its expression.
 pub(super) type Slices = HashMap<usize, Sym>;
 
 fn key(expr: &Expr) -> usize {
     std::ptr::from_ref(expr) as usize
 }
 
-/// A slice of a variable: its base, first place, and last place or length.
+/// A slice of a variable: its base, first position, and last position or length.
 struct Slice<'p> {
     expr: &'p Expr,
     base: &'p Expr,
@@ -66,7 +66,7 @@ fn is_number(ty: &Type) -> bool {
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// A function summed over slices of the iteration; `None` where no argument is made of such.
+    /// A function summed over slices of the iteration; `None` if no argument contains one.
     pub(in crate::lower) fn over_slices(
         &mut self,
         callee: Callee,
@@ -104,15 +104,15 @@ impl<'g> Lower<'_, 'g> {
             return Ok(None);
         }
         let fail = |e: FnError| e.at(span);
-        let (owner, places) = self.elements_of(&slices, &bounds).map_err(fail)?;
+        let (owner, positions) = self.elements_of(&slices, &bounds).map_err(fail)?;
         if owner.is_empty() {
             return Ok(Some(Sym::Real(0.0)));
         }
         let sum: Option<E<'g>> = self.deeper(&owner, &[], span, |lower| {
             lower.turning.slices = slices
                 .iter()
-                .zip(&places)
-                .map(|(slice, places)| (key(slice.expr), lower.int_column(places)))
+                .zip(&positions)
+                .map(|(slice, positions)| (key(slice.expr), lower.int_column(positions)))
                 .collect();
             let values = lower.exprs(args);
             lower.turning.slices.clear();
@@ -122,7 +122,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(sum.map(Sym::from))
     }
 
-    /// What an element adds.
+    /// The value that an element adds.
     fn of_element(
         &mut self,
         id: BuiltinId,
@@ -144,7 +144,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The outer iteration of each element, and its place in each slice.
+    /// The outer iteration of each element, and its position in each slice.
     fn elements_of(
         &self,
         slices: &[Slice<'_>],
@@ -160,13 +160,13 @@ impl<'g> Lower<'_, 'g> {
             tables.push((data(from)?, data(to)?));
         }
         let comes = self.tape.comes_by();
-        let (mut owner, mut places) = (Vec::new(), vec![Vec::new(); slices.len()]);
+        let (mut owner, mut positions) = (Vec::new(), vec![Vec::new(); slices.len()]);
         for r in 0..self.iteration_count() {
             if comes.as_ref().is_some_and(|comes| of(comes, r) == 0.0) {
                 continue;
             }
             let mut count = None;
-            for ((slice, (from, to)), places) in slices.iter().zip(&tables).zip(&mut places) {
+            for ((slice, (from, to)), positions) in slices.iter().zip(&tables).zip(&mut positions) {
                 let (from, to) = (of(from, r), of(to, r));
                 let length = if slice.length {
                     to
@@ -174,18 +174,18 @@ impl<'g> Lower<'_, 'g> {
                     (to - from + 1.0).max(0.0)
                 };
                 if length < 0.0 || count.is_some_and(|count| count != length) {
-                    return Err(one_by_one("slices of a turn have different lengths"));
+                    return Err(one_by_one("slices of an iteration have different lengths"));
                 }
                 count = Some(length);
-                places.extend((0..length as usize).map(|j| from + j as f64));
+                positions.extend((0..length as usize).map(|j| from + j as f64));
             }
             let count = count.unwrap_or(0.0) as usize;
             owner.extend(std::iter::repeat_n(r as u32, count));
         }
-        Ok((owner, places))
+        Ok((owner, positions))
     }
 
-    /// The element at hand of a slice.
+    /// The present element of a slice.
     pub(in crate::lower) fn slice_element(&mut self, expr: &Expr) -> Option<Eval<Sym>> {
         let at = self.turning.slices.get(&key(expr))?.clone();
         let base = slice(expr)?.base;
@@ -206,7 +206,7 @@ impl<'g> Lower<'_, 'g> {
         Some(picked.map_err(|e| e.at(expr.span)))
     }
 
-    /// Whether elements of an expression are what it is of elements of the slices in it.
+    /// Whether an expression applies element by element to the slices in it.
     fn by_element<'p>(&mut self, expr: &'p Expr, slices: &mut Vec<Slice<'p>>) -> bool {
         if let Some(slice) = slice(expr) {
             slices.push(slice);

@@ -16,7 +16,8 @@ use crate::value::Value;
 use crate::value::error::{Eval, FnError, FnResult};
 use crate::value::index::Idx;
 
-/// Functions of each record's own part: with one record in place of all they give one record's part of the result.
+/// Functions of each record's own part: applied to one record instead of all, they give one record's part of the
+/// result.
 const BY_RECORD: &[&str] = &[
     "append_col",
     "col",
@@ -29,7 +30,7 @@ const BY_RECORD: &[&str] = &[
     "elt_divide",
 ];
 
-/// Functions that are the sum over the records of what they are of one.
+/// Functions that are the sum of their values for each record.
 const SUMS: &[&str] = &[
     "sum",
     "dot_product",
@@ -39,7 +40,7 @@ const SUMS: &[&str] = &[
 ];
 
 impl Lower<'_, '_> {
-    /// `f` of one record's part of containers over the records; `None` where there is no such container among the
+    /// `f` of one record's part of containers over the records; `None` if there is no such container among the
     /// arguments.
     pub(in crate::lower) fn each_record(
         &self,
@@ -58,7 +59,7 @@ impl Lower<'_, '_> {
     /// One record's part of every argument.
     ///
     /// # Errors
-    /// When an argument is the value of the record at hand: with all records it would go with each of them.
+    /// Fails if an argument is the value of the present record: with all records it would be paired with each of them.
     fn ones(&self, args: &[Sym]) -> FnResult<Vec<Sym>> {
         let own = |a: &Sym| !matches!(a, Sym::Records(_)) && a.has_records(self.tape);
         if args.iter().any(own) {
@@ -123,8 +124,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// A library function where records are among the arguments; `None` where they are not, or not in a way that
-    /// matters.
+    /// A library function where records are among the arguments; `None` if they are not, or not in a way that matters.
     pub(in crate::lower) fn call_of_records(
         &mut self,
         id: BuiltinId,
@@ -356,7 +356,7 @@ impl Lower<'_, '_> {
     }
 }
 
-/// What a function over the records is.
+/// The meaning of a function over the records.
 enum Kind {
     /// Itself of each record's part.
     Each,
@@ -366,7 +366,7 @@ enum Kind {
     Refused,
 }
 
-/// What a function is of containers over the records.
+/// The value of a function of containers over the records.
 fn kind_over_records(resolved: Resolved, name: &str, args: &[Sym]) -> Kind {
     match resolved {
         Resolved::Density(formula) => {
@@ -397,8 +397,7 @@ fn kind_over_records(resolved: Resolved, name: &str, args: &[Sym]) -> Kind {
     }
 }
 
-/// Whether the records stand where a density of whole values takes many outcomes, not where it takes one of many
-/// elements.
+/// Whether the records are the outcomes of a multivariate density, as opposed to the elements of one outcome.
 fn sums_over_records(over: OverRecords, args: &[Sym]) -> bool {
     let many = |dims: &Dims| !dims.array.is_empty() && dims.leaf != Leaf::Scalar;
     args.iter().enumerate().all(|(i, arg)| match arg {

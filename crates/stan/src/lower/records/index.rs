@@ -1,4 +1,4 @@
-//! Parts of containers over the records, and elements picked by what a record says.
+//! Parts of containers over the records, and elements selected by a value of each record.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ pub(in crate::lower) enum Given {
 enum RecordPos {
     /// The same for all records.
     Fixed(Pos),
-    /// Each record's own, from 0; whether the dimension stays, as that of the records.
+    /// Each record's own position, from 0; and whether the dimension stays, as that of the records.
     Own(Vec<u32>, bool),
 }
 
@@ -81,8 +81,8 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// The indices of an assignment's place; `over` where the variable is over the records.
-    pub(in crate::lower) fn indices_of_place(
+    /// The indices of an assignment's part; `over` if the variable is over the records.
+    pub(in crate::lower) fn indices_of_part(
         &mut self,
         indices: &[Index],
         over: bool,
@@ -97,7 +97,7 @@ impl<'g> Lower<'_, 'g> {
                 *first = Given::All;
             } else {
                 return Err(FnError::records(
-                    "records interact: a record assigns to the place of another one",
+                    "records interact: a record assigns to the element of another one",
                 )
                 .at(span));
             }
@@ -127,7 +127,7 @@ impl<'g> Lower<'_, 'g> {
             .collect()
     }
 
-    /// Whether an index over the records names the record at hand, or all records.
+    /// Whether an index over the records names the present record, or all records.
     fn position(&self, given: &Given) -> (bool, bool) {
         match given {
             Given::One(i) => (self.is_own_index(i), false),
@@ -208,25 +208,25 @@ impl<'g> Lower<'_, 'g> {
         ))
     }
 
-    /// Each record's own part of a value that all of them share, or of a value of the record at hand.
+    /// The part of a shared value, or of a value of the present record, that belongs to each record.
     pub(in crate::lower) fn picked(&mut self, value: &Sym, given: &[Given]) -> FnResult<Sym> {
         let dims = value.dims()?;
-        let places = self.record_places(&dims, given)?;
-        let over = places
+        let positions = self.record_positions(&dims, given)?;
+        let over = positions
             .iter()
             .filter(|p| matches!(p, RecordPos::Own(_, true)))
             .count();
-        let leading = places
+        let leading = positions
             .iter()
-            .find(|place| place.kept().is_some())
-            .is_some_and(|place| matches!(place, RecordPos::Own(_, true)));
+            .find(|position| position.kept().is_some())
+            .is_some_and(|position| matches!(position, RecordPos::Own(_, true)));
         if over > 1 || (over == 1 && !leading) {
             return Err(FnError::records(
                 "indices of the records are supported in the leading dimension alone",
             ));
         }
-        let (offsets, own) = places_of(&dims, &places);
-        let part = part_dims(&dims, &places);
+        let (offsets, own) = positions_of(&dims, &positions);
+        let part = part_dims(&dims, &positions);
         let cells = self.cells_at(value, &dims, &offsets, &own)?;
         let result = match (&cells[..], part.is_scalar()) {
             ([one], true) => Sym::from(cell_e(self.tape, *one)),
@@ -239,26 +239,26 @@ impl<'g> Lower<'_, 'g> {
         })
     }
 
-    /// Extents of the part that indices name; its offsets, and what each iteration adds to them.
-    pub(in crate::lower) fn places(
+    /// Extents of the part that indices select, its offsets, and the increments of each iteration to them.
+    pub(in crate::lower) fn positions(
         &mut self,
         dims: &Dims,
         given: &[Given],
     ) -> FnResult<(Dims, Vec<usize>, Vec<u32>)> {
-        let places = self.record_places(dims, given)?;
-        let (offsets, own) = places_of(dims, &places);
-        Ok((part_dims(dims, &places), offsets, own))
+        let positions = self.record_positions(dims, given)?;
+        let (offsets, own) = positions_of(dims, &positions);
+        Ok((part_dims(dims, &positions), offsets, own))
     }
 
     /// The positions that indices name in each dimension.
-    fn record_places(&mut self, dims: &Dims, given: &[Given]) -> FnResult<Vec<RecordPos>> {
+    fn record_positions(&mut self, dims: &Dims, given: &[Given]) -> FnResult<Vec<RecordPos>> {
         let extents = dims.extents();
         if given.len() > extents.len() {
             return Err(FnError::invalid("too many indices"));
         }
-        let mut places = Vec::with_capacity(extents.len());
+        let mut positions = Vec::with_capacity(extents.len());
         for (k, extent) in extents.iter().enumerate() {
-            places.push(match given.get(k) {
+            positions.push(match given.get(k) {
                 Some(Given::One(i)) if i.has_records(self.tape) => {
                     RecordPos::Own(self.own_positions(i, *extent, k + 1)?, false)
                 }
@@ -286,10 +286,10 @@ impl<'g> Lower<'_, 'g> {
                 None => RecordPos::Fixed(resolve(&Idx::All, *extent, k + 1)?),
             });
         }
-        Ok(places)
+        Ok(positions)
     }
 
-    /// What each record says is its place in a dimension.
+    /// The position of each record in a dimension.
     pub(in crate::lower) fn own_positions(
         &self,
         index: &Sym,
@@ -311,10 +311,10 @@ impl<'g> Lower<'_, 'g> {
         }
         let count = self.tape.records.get().unwrap_or(0);
         // Records that do not come by may say what they like.
-        let place = |x: f64| if inside(x) { x as u32 - 1 } else { 0 };
+        let position = |x: f64| if inside(x) { x as u32 - 1 } else { 0 };
         Ok(match &all[..] {
-            [one] => vec![place(*one); count],
-            all => all.iter().map(|x| place(*x)).collect(),
+            [one] => vec![position(*one); count],
+            all => all.iter().map(|x| position(*x)).collect(),
         })
     }
 
@@ -328,13 +328,13 @@ impl<'g> Lower<'_, 'g> {
     ) -> FnResult<Vec<Cell>> {
         let tape = self.tape;
         if value.has_records(tape) {
-            // Every place that some record names is looked at; each record takes its own.
+            // Every position that some record names is looked at; each record takes its own.
             let mut named: Vec<u32> = own.to_vec();
             named.sort_unstable();
             named.dedup();
             let ranks: Vec<f64> = own
                 .iter()
-                .map(|place| named.partition_point(|n| n < place) as f64 + 1.0)
+                .map(|position| named.partition_point(|n| n < position) as f64 + 1.0)
                 .collect();
             let rank = tape.column(&ranks);
             let elements = value.elements(tape)?;
@@ -367,26 +367,26 @@ impl<'g> Lower<'_, 'g> {
         Ok(offsets
             .iter()
             .map(|o| {
-                let places: Vec<u32> = own.iter().map(|p| *o as u32 + p).collect();
-                e_cell(e.gather_record(&places))
+                let positions: Vec<u32> = own.iter().map(|p| *o as u32 + p).collect();
+                e_cell(e.gather_record(&positions))
             })
             .collect())
     }
 }
 
-/// Offsets that all records share, in storage order of the part, and what each record adds to them.
-fn places_of(dims: &Dims, places: &[RecordPos]) -> (Vec<usize>, Vec<u32>) {
+/// Offsets that all records share, in storage order of the part, and the increments of each record.
+fn positions_of(dims: &Dims, positions: &[RecordPos]) -> (Vec<usize>, Vec<u32>) {
     let strides = dims.strides();
     let depth = dims.array.len();
-    let mut order: Vec<usize> = (0..places.len()).collect();
+    let mut order: Vec<usize> = (0..positions.len()).collect();
     if let Leaf::Matrix(..) = dims.leaf {
         order.swap(depth, depth + 1);
     }
     let mut own: Vec<u32> = Vec::new();
     let mut offsets = vec![0];
     for k in order {
-        let (place, stride) = (&places[k], strides[k]);
-        match place {
+        let (position, stride) = (&positions[k], strides[k]);
+        match position {
             RecordPos::Own(positions, _) => {
                 own.resize(positions.len(), 0);
                 own.iter_mut()
@@ -394,7 +394,7 @@ fn places_of(dims: &Dims, places: &[RecordPos]) -> (Vec<usize>, Vec<u32>) {
                     .for_each(|(o, p)| *o += p * stride as u32);
             }
             RecordPos::Fixed(pos) => {
-                let mut next = Vec::with_capacity(offsets.len() * place.count());
+                let mut next = Vec::with_capacity(offsets.len() * position.count());
                 for o in &offsets {
                     next.extend((0..pos.count()).map(|j| o + pos.at(j) * stride));
                 }
@@ -406,10 +406,13 @@ fn places_of(dims: &Dims, places: &[RecordPos]) -> (Vec<usize>, Vec<u32>) {
 }
 
 /// Extents of a part.
-fn part_dims(dims: &Dims, places: &[RecordPos]) -> Dims {
+fn part_dims(dims: &Dims, positions: &[RecordPos]) -> Dims {
     let depth = dims.array.len();
-    let array = places[..depth].iter().filter_map(RecordPos::kept).collect();
-    let kept = |k: usize| places[k].kept();
+    let array = positions[..depth]
+        .iter()
+        .filter_map(RecordPos::kept)
+        .collect();
+    let kept = |k: usize| positions[k].kept();
     let leaf = match dims.leaf {
         Leaf::Scalar => Leaf::Scalar,
         Leaf::Vector(_) => kept(depth).map_or(Leaf::Scalar, Leaf::Vector),

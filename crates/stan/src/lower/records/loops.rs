@@ -1,4 +1,4 @@
-//! Loops over the records: the body is lowered once, for one record that stands for all.
+//! Loops over the records: the body is lowered once, for one record that represents all.
 
 use jensen_graph::{Dependence, NodeId};
 
@@ -14,15 +14,15 @@ use crate::value::error::{Eval, FnError};
 struct Carried {
     var: VarId,
     before: Sym,
-    /// Stands for what the record before left in it.
-    place: Sym,
+    /// Placeholder for the value after the previous record.
+    stand_in: Sym,
 }
 
 impl<'g> Lower<'_, 'g> {
-    /// Whether a loop with these bounds goes over all records.
+    /// Whether a loop with these bounds visits all records.
     ///
     /// # Errors
-    /// When it goes over some of them, or as often as a record says.
+    /// Fails if it visits some of them, or a number that depends on the record.
     pub(in crate::lower) fn over_records(&mut self, lower: &Expr, upper: &Expr) -> Eval<bool> {
         let (from, to) = (self.expr(lower)?, self.expr(upper)?);
         if matches!(from, Sym::Int(1)) && self.is_count(&to) {
@@ -117,7 +117,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// Puts inputs in place of the variables that the body may assign to: what the record before left in them.
+    /// Replaces the variables that the body may assign to by inputs: their values after the previous record.
     fn carry(&mut self, body: &Stmt, span: Span) -> Eval<Vec<Carried>> {
         let vars = self.assigned_in(body);
         let mut carried = Vec::new();
@@ -137,19 +137,19 @@ impl<'g> Lower<'_, 'g> {
                 continue;
             }
             let input = self.tape.graph.borrow_mut().input(dims.size());
-            let place = Sym::flat(dims, self.tape.e(input));
-            self.slots[slot] = Some(place.clone());
+            let stand_in = Sym::flat(dims, self.tape.e(input));
+            self.slots[slot] = Some(stand_in.clone());
             carried.push(Carried {
                 var: *var,
                 before,
-                place,
+                stand_in,
             });
         }
         Ok(carried)
     }
 
-    /// What a variable holds after the loop: what it held before, a sum that grew with each record, or the last
-    /// record's value, which nobody may look at.
+    /// The value of a variable after the loop: its previous value, a sum that grew with each record, or the last
+    /// record's value, which must not be read.
     fn carried_over(&mut self, carried: &Carried, after: &Sym, span: Span) -> Eval<Sym> {
         let tape = self.tape;
         let fail = |e: FnError| e.at(span);
@@ -159,12 +159,12 @@ impl<'g> Lower<'_, 'g> {
             return Ok(carried.before.clone());
         }
         let before = carried.before.to_cells(tape).map_err(fail)?;
-        let place = carried.place.to_cells(tape).map_err(fail)?;
+        let stand_in = carried.stand_in.to_cells(tape).map_err(fail)?;
         let after = after.to_cells(tape).map_err(fail)?;
         let mut unchanged = true;
         let mut cells: Vec<Cell> = Vec::with_capacity(after.len());
-        for ((old, place), new) in before.iter().zip(&place).zip(&after) {
-            let (entry, now) = (cell_e(tape, *place), cell_e(tape, *new));
+        for ((old, stand_in), new) in before.iter().zip(&stand_in).zip(&after) {
+            let (entry, now) = (cell_e(tape, *stand_in), cell_e(tape, *new));
             if entry.id == now.id {
                 cells.push(*old);
                 continue;
@@ -176,7 +176,7 @@ impl<'g> Lower<'_, 'g> {
             cells.push(match grown {
                 Some(by) => e_cell(cell_e(tape, *old) + by.sum_records()),
                 None if self.depends(now.id) == Dependence::Global => *new,
-                None => *place,
+                None => *stand_in,
             });
         }
         if unchanged {

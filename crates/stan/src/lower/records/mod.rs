@@ -1,10 +1,10 @@
 //! The axis of exchangeable records: a program lowered once for all its records, with prior and likelihood apart.
 //!
-//! Containers whose leading extent is the number of records become [`Sym::Records`]: the same container with one record
-//! in place of all, whose elements are columns, one value for each record. What works on one record works on all; the
-//! body of a loop over the records is lowered once; densities and sums become sums over the records. Whatever takes the
-//! records together in another way is refused with its place. At the end the log density is linear in its sums over
-//! records, which are the likelihood; all the rest is the prior.
+//! Containers whose leading extent is the number of records become [`Sym::Records`]: the same container for one record,
+//! whose elements are columns with one value per record. Operations on one record apply to all. The body of a loop over
+//! the records is lowered once, and densities and sums become sums over the records. Any other operation across records
+//! is rejected with its location. At the end the log density is linear in its sums over records, which are the
+//! likelihood; the remainder is the prior.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -26,8 +26,8 @@ use jensen_graph::{Dependence, Graph, NodeId, Separation, passes};
 use super::{Lower, LowerError, LowerOptions, with_stack};
 use crate::interpret::BoundModel;
 use crate::program::{
-    Constraint, Decl, Expr, ExprKind, Place, Program, SizedType, Span, Stmt, StmtKind, VarId,
-    each_read, each_read_of, sizes,
+    Constraint, Decl, Expr, ExprKind, Program, SizedType, Span, Stmt, StmtKind, VarId,
+    VariablePart, each_read, each_read_of, sizes,
 };
 use crate::symbolic::index::{Step, check_shape, set_path};
 use crate::symbolic::tape::{E, Tape};
@@ -40,7 +40,8 @@ use crate::value::sized::Sized;
 /// The log density of a program over exchangeable records.
 #[derive(Clone, Debug)]
 pub struct LoweredRecords {
-    /// Input 0 are the unconstrained coordinates, output 0 is what no record owns: NaN where the program rejects.
+    /// Input 0 has the unconstrained coordinates, output 0 is the part that no record owns: NaN where the program
+    /// rejects.
     pub prior: Graph,
     /// The log likelihood summed over a batch of records, in the same form.
     pub likelihood: Graph,
@@ -56,7 +57,7 @@ pub struct LoweredRecords {
 pub(super) struct Axis {
     /// The variable that counts the records.
     var: VarId,
-    /// How many there are.
+    /// Their number.
     count: usize,
     /// The number of records in a batch.
     size: NodeId,
@@ -67,7 +68,7 @@ pub(super) struct Axis {
     inner: Vec<VarId>,
     /// Inside a loop over the records.
     inside: bool,
-    /// The records are some of more: nothing may be made of all of them.
+    /// The records are a part of all records: no value may depend on all of them.
     block: bool,
 }
 
@@ -76,11 +77,11 @@ pub(super) struct Axis {
 pub struct RecordData {
     /// Its name.
     pub name: String,
-    /// The `int` variable that is its next size, where there is one.
+    /// The `int` variable that is its next size, if there is one.
     pub length: Option<String>,
 }
 
-/// The data of a program that the `int` variable `count` sizes in their leading dimension.
+/// The data of a program with leading dimension `count`, an `int` variable.
 pub fn record_data(program: &Program, count: &str) -> Vec<RecordData> {
     let name_of = |size: &Expr| match &size.kind {
         ExprKind::Var(var) => Some(program.var(*var).name.clone()),
@@ -96,10 +97,10 @@ pub fn record_data(program: &Program, count: &str) -> Vec<RecordData> {
     data.collect()
 }
 
-/// Lowers a program whose `int` data variable `name` counts exchangeable records: prior and likelihood apart.
+/// Lowers a program whose `int` data variable `name` counts exchangeable records, with prior and likelihood separated.
 ///
 /// # Errors
-/// As [`super::lower`]; with [`ErrorKind::Records`] when `name` counts no records, or the log density is no sum over
+/// As [`super::lower`]; with [`ErrorKind::Records`] when `name` counts no records, or the log density is not a sum over
 /// them.
 pub fn lower_records(
     bound: &BoundModel,
@@ -109,8 +110,8 @@ pub fn lower_records(
     with_stack(|| lower_here(bound, options, name, None))
 }
 
-/// The same for a block of more records than are bound, whose numbers (from 1) are those given. What is made of any block is
-/// what these records have in the whole: whatever would look at all records at once is refused.
+/// The same for a block of more records than are bound, with the given numbers (from 1). The result for any block
+/// equals that of these records in the whole. Anything that would read all records at once is rejected.
 ///
 /// # Errors
 /// As [`lower_records`].
@@ -160,7 +161,7 @@ fn lower_here(
     })
 }
 
-/// Refuses what reads data of the records outside the model block, where all of them would have to be at hand.
+/// Rejects reads of record data outside the model block, which would need all of them.
 fn refuse_elsewhere(program: &Program, name: &str) -> Result<(), LowerError> {
     let data = record_data(program, name);
     let blocks = [
@@ -423,7 +424,7 @@ impl<'g> Lower<'_, 'g> {
         self.fault(span)
     }
 
-    /// Whether a value is one for each record, or depends on how many there are.
+    /// Whether a value differs between records, or depends on their number.
     pub(super) fn differs_by_record(&mut self, value: &Sym) -> bool {
         match (value, &mut self.axis) {
             (Sym::Scalar(id), Some(axis)) => {
@@ -434,7 +435,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// An error where an operation had no form for one value a record.
+    /// An error where an operation had no form for one value per record.
     pub(super) fn fault(&self, span: Span) -> Eval<()> {
         match self.tape.fault.borrow_mut().take() {
             None => Ok(()),
@@ -445,7 +446,7 @@ impl<'g> Lower<'_, 'g> {
         }
     }
 
-    /// What `body` adds to the log density for each record, summed over the records.
+    /// The increment of the log density by `body` for each record, summed over the records.
     pub(super) fn terms_of_records(
         &mut self,
         span: Span,
@@ -488,7 +489,7 @@ impl<'g> Lower<'_, 'g> {
         self.axis.as_ref().is_some_and(|axis| axis.index == id)
     }
 
-    /// A declared type whose leading extent is the number of records, with that extent 1.
+    /// A declared type with the number of records as its leading extent, with that extent set to 1.
     pub(super) fn record_type(&mut self, ty: &SizedType, name: &str) -> Eval<Option<Sized>> {
         if self.axis.is_none() {
             return Ok(None);
@@ -560,7 +561,12 @@ impl<'g> Lower<'_, 'g> {
     }
 
     /// Assigns to a variable over the records, or to its part of one record.
-    pub(super) fn store_records(&mut self, place: &Place, path: &[Step], value: Sym) -> Eval<()> {
+    pub(super) fn store_records(
+        &mut self,
+        part: &VariablePart,
+        path: &[Step],
+        value: Sym,
+    ) -> Eval<()> {
         let (tape, inside) = (
             self.tape,
             self.axis.as_ref().is_some_and(|axis| axis.inside),
@@ -572,24 +578,24 @@ impl<'g> Lower<'_, 'g> {
         let value = if whole {
             if inside {
                 let message = "records interact: a whole variable over the records is assigned in a loop over them";
-                return Err(FnError::records(message).at(place.span));
+                return Err(FnError::records(message).at(part.span));
             }
             if value.is_scalar() {
-                return Err(interacting().at(place.span));
+                return Err(interacting().at(part.span));
             }
             self.as_records(value)
-                .map_err(|e| e.at(place.span))?
+                .map_err(|e| e.at(part.span))?
                 .one_record()
         } else {
             value
         };
-        if let Some(Sym::Records(one)) = &mut self.slots[place.var.0 as usize] {
-            set_path(tape, Rc::make_mut(one), path, value).map_err(|e| e.at(place.span))?;
+        if let Some(Sym::Records(one)) = &mut self.slots[part.var.0 as usize] {
+            set_path(tape, Rc::make_mut(one), path, value).map_err(|e| e.at(part.span))?;
         }
         Ok(())
     }
 
-    /// A part of a variable over the records: over the records itself unless it is one record's.
+    /// A part of a variable over the records: itself over the records unless it belongs to one record.
     pub(super) fn of_records(&self, part: Sym, path: &[Step]) -> Sym {
         let single = matches!(path.first(), Some(Step::Index(idx, _)) if matches!(idx.first(), Some(Idx::One(_))));
         if single {
@@ -629,7 +635,7 @@ fn columns(tape: &Tape, value: &Value, count: usize) -> Option<Sym> {
     Some(Sym::Records(Rc::new(Sym::cells(one, cells))))
 }
 
-/// The numbers of all records of a container over them, as a known value, if they are known and all at hand.
+/// The numbers of all records of a container over them, as a known value, if all are known and present.
 fn all_records(tape: &Tape, one: &Sym, axis: &Axis) -> Option<Value> {
     if axis.block {
         return None;
@@ -656,7 +662,7 @@ fn all_records(tape: &Tape, one: &Sym, axis: &Axis) -> Option<Value> {
     Some(dims.value(&numbers))
 }
 
-/// Whether a container over the records holds one number a record.
+/// Whether a container over the records holds one number per record.
 fn is_flat(one: &Sym) -> bool {
     one.dims().is_ok_and(|dims| dims.size() == 1)
 }

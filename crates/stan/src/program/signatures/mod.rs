@@ -48,12 +48,12 @@ impl BuiltinId {
             .get_or_init(|| table::expand(entry.patterns))
     }
 
-    /// Whether the arguments it takes depend on the function passed to it (`ode_rk45`, `reduce_sum`, …).
+    /// Whether its argument types depend on the function passed to it (`ode_rk45`, `reduce_sum`, …).
     pub fn is_variadic(self) -> bool {
         table::library().entries[self.0 as usize].is_variadic()
     }
 
-    /// The signature of a variadic function as it stands in the table.
+    /// The signature of a variadic function as in the table.
     pub fn pattern(self) -> &'static str {
         table::library().entries[self.0 as usize]
             .patterns

@@ -96,7 +96,7 @@ fn split_signature(text: &str) -> (Vec<&str>, &str) {
     (split(&text[1..close], ','), result)
 }
 
-/// What a line repeats over.
+/// The types over which a line is repeated.
 struct Pattern<'a> {
     variable: Vec<&'a str>,
     depth: usize,
@@ -268,7 +268,7 @@ fn named(word: &str, variable: &str) -> Type {
     }
 }
 
-/// In a function type the mark is kept as written: it says what the passed function may require.
+/// In a function type the mark is kept, because it constrains the passed function.
 fn function_param(param: ParamType, text: &str) -> ParamType {
     let level = if text.starts_with("data ") {
         Level::Data

@@ -80,7 +80,7 @@ const UNARY: &[(&str, Unary)] = &[
     ("tanh", tanh),
 ];
 
-/// Functions that do the same to both parts, and take ints besides.
+/// Functions that treat both parts alike and accept ints.
 const BY_PART: &[&str] = &[
     "add",
     "add_diag",
@@ -163,7 +163,7 @@ fn log<'g>((a, b): Z<'g>) -> Z<'g> {
     (a.op2(ElemOp::Hypot, b).log(), b.op2(ElemOp::Atan2, a))
 }
 
-/// The root with a real part that is not negative; the smaller part comes from the larger, without cancellation.
+/// The root with a non-negative real part. The smaller part is computed from the larger, without cancellation.
 fn sqrt<'g>((a, b): Z<'g>) -> Z<'g> {
     let zero = a.num(0.0);
     let large = (0.5 * (a.op2(ElemOp::Hypot, b) + a.abs())).sqrt();
@@ -234,7 +234,7 @@ fn unsupported(cx: &Cx<'_>) -> FnError {
     ))
 }
 
-/// What is linear in both arguments.
+/// An operation that is linear in both arguments.
 fn bilinear(
     cx: &Cx<'_>,
     [a, b, c, d]: &[Sym; 4],
@@ -253,7 +253,7 @@ fn negative(cx: &Cx<'_>, x: &Sym) -> FnResult<Sym> {
 /// A function with a complex argument.
 ///
 /// # Errors
-/// When sizes do not fit, or the function has no form for complex numbers.
+/// Fails if sizes do not fit, or the function has no form for complex numbers.
 pub fn call(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let name = cx.name;
     let first = args.first().ok_or_else(|| unsupported(cx))?;
@@ -341,10 +341,10 @@ fn pair(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     binary(cx, op, a, b)
 }
 
-/// `a op b` of which at least one is complex.
+/// `a op b` with at least one complex operand.
 ///
 /// # Errors
-/// When sizes do not fit, or complex numbers have no such operator.
+/// Fails if sizes do not fit, or complex numbers have no such operator.
 pub fn binary(cx: &Cx<'_>, op: BinaryOp, a: &Sym, b: &Sym) -> FnResult<Sym> {
     use BinaryOp::{Add, Div, EltDiv, EltMul, EltPow, Eq, Mul, Ne, Pow, Sub};
     let parts = pairs(a, b);

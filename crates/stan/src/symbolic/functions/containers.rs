@@ -133,7 +133,7 @@ fn int(n: usize) -> Sym {
     Sym::Int(i32::try_from(n).unwrap_or(i32::MAX))
 }
 
-/// A position counted from 1, as one from 0.
+/// Converts a position counted from 1 to one from 0.
 fn position(cx: &Cx<'_>, x: &Sym) -> FnResult<usize> {
     let i = x.int()?;
     usize::try_from(i)
@@ -293,7 +293,7 @@ fn append_array(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(Sym::joined(cx.tape, dims, all))
 }
 
-/// Refuses to build a container of these extents if it is larger than a value may be.
+/// Refuses to build a container with these extents if it exceeds the limit.
 fn fits(cx: &Cx<'_>, extents: &[usize]) -> FnResult<()> {
     let elements = extents.iter().map(|n| *n as f64).product();
     check_bytes(cx.name, elements, 8, MAX_VALUE_BYTES)

@@ -146,7 +146,7 @@ pub const TERNARY: &[(&str, Ternary)] = &[
 /// `f` of the elements of all arguments; scalars go with every element.
 ///
 /// # Errors
-/// When containers have different shapes.
+/// Fails if containers have different shapes.
 pub fn map<'g>(cx: &Cx<'g>, args: &[Sym], f: impl Fn(&[E<'g>]) -> E<'g>) -> FnResult<Sym> {
     let mut shape: Option<&Sym> = None;
     let mut short = false;
@@ -204,7 +204,7 @@ pub fn scalars<'g>(cx: &Cx<'g>, cells: &[crate::symbolic::value::Cell]) -> Vec<E
     cells.iter().map(|c| cell_e(cx.tape, *c)).collect()
 }
 
-/// The other argument where one is not a number, as C has it for `fmax` and `fmin`.
+/// The other argument if one is not a number, as in C's `fmax` and `fmin`.
 fn unless_nan<'g>(x: E<'g>, y: E<'g>, both: E<'g>) -> E<'g> {
     x.eq(x).select(y.eq(y).select(both, x), y)
 }
@@ -214,7 +214,7 @@ fn phi_approx(x: E<'_>) -> E<'_> {
 }
 
 fn inv_cloglog(x: E<'_>) -> E<'_> {
-    /// From here on 1 − exp(−eˣ) is 1, while eˣ, a factor of the slope, goes on to overflow.
+    /// From here on 1 − exp(−eˣ) is 1, while eˣ, a factor of the slope, would overflow.
     const FULL: f64 = 8.0;
     let x = x.lt(x.num(FULL)).select(x, x.num(FULL));
     -(-x.exp()).expm1()
@@ -229,8 +229,8 @@ pub fn logit(x: E<'_>) -> E<'_> {
 /// Below, the first term of the series of an incomplete gamma function is all of it.
 const TINY: f64 = 1e-30;
 
-/// One of the regularised incomplete gamma functions from its logarithm, `op`. That has no slope at 0 and none far out:
-/// there, `near` makes it of the first term of P's series, xᵃ / Γ(a + 1), and it is a constant where it is flat.
+/// One of the regularised incomplete gamma functions from its logarithm, `op`. It has no slope at 0 and none far out.
+/// There, `near` substitutes the first term of P's series, xᵃ / Γ(a + 1), and a constant in the flat part.
 fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<'g> {
     let (zero, one) = (x.num(0.0), x.num(1.0));
     let tiny = zero.le(x) * x.lt(x.num(TINY));
@@ -243,8 +243,8 @@ fn inc_gamma<'g>(a: E<'g>, x: E<'g>, op: ElemOp, near: fn(E<'g>) -> E<'g>) -> E<
     )
 }
 
-/// The regularised incomplete beta function from its logarithm, and at 0 and 1, where that has no slope, from the first term
-/// of its series there.
+/// The regularised incomplete beta function from its logarithm. At 0 and 1, where that has no slope, it comes from the
+/// first term of its series.
 fn inc_beta<'g>(a: E<'g>, b: E<'g>, x: E<'g>) -> E<'g> {
     if x.inv_logit_argument().is_some() {
         return a.op3(ElemOp::LogIncBeta, b, logit(x)).exp();

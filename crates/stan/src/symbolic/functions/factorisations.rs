@@ -81,8 +81,8 @@ fn tuple<const N: usize>(parts: [Sym; N]) -> Sym {
     Sym::Tuple(Rc::new(parts.to_vec()))
 }
 
-/// A matrix after reflections that leave it upper triangular, with the orthogonal factor that they make and the
-/// diagonal, whose signs are not those of Stan yet.
+/// A matrix after reflections to upper triangular form, with the orthogonal factor and the diagonal, whose signs may
+/// differ from Stan's.
 struct Reflected<'g> {
     q: E<'g>,
     r: E<'g>,
@@ -147,7 +147,7 @@ fn qr(cx: &Cx<'_>, a: &Sym, thin: bool) -> FnResult<[Sym; 2]> {
     ])
 }
 
-/// The product of the diagonal that reflections leave, each of which changes the sign.
+/// The product of the diagonal after reflections, each of which changes the sign.
 fn determinant(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let n = cx.square(&args[0])?;
     if n == 0 {
@@ -165,8 +165,8 @@ fn determinant(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(det.into())
 }
 
-/// U, singular values and V from the eigenvectors of the symmetric matrix with A and Aᵀ beside its diagonal, whose
-/// eigenvalues are the singular values and their negatives; so that small ones keep their digits.
+/// U, singular values and V from the eigenvectors of the symmetric matrix with A and Aᵀ off its diagonal, whose
+/// eigenvalues are the singular values and their negatives. Small singular values keep their digits.
 fn svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     let (m, n) = cx.extents(a)?;
     let (k, size) = (m.min(n), m + n);
@@ -204,10 +204,10 @@ fn eigen(cx: &Cx<'_>, a: &Sym, hermitian: bool) -> FnResult<(Sym, Sym)> {
     ))
 }
 
-/// The decompositions of a complex matrix; nothing of other functions.
+/// The decompositions of a complex matrix; `None` for other functions.
 ///
 /// # Errors
-/// When it is not square where it must be.
+/// Fails if it is not square but has to be.
 pub fn of_complex(cx: &Cx<'_>, a: &Sym) -> FnResult<Option<Sym>> {
     Ok(Some(match cx.name {
         "eigenvalues" => eigen(cx, a, false)?.0,
@@ -262,7 +262,7 @@ fn complex_svd(cx: &Cx<'_>, a: &Sym) -> FnResult<(Sym, Sym, Sym)> {
     Ok((part(0, m), vector(values.gather(&last), k), part(m, n)))
 }
 
-/// Places of the elements of a matrix in the square one of m + n rows: transposed below its diagonal, and above it.
+/// Positions of the elements of a matrix in the square one of m + n rows: transposed below its diagonal, and above it.
 fn beside(m: usize, n: usize) -> [Vec<u32>; 2] {
     let size = m + n;
     [
@@ -275,7 +275,7 @@ fn beside(m: usize, n: usize) -> [Vec<u32>; 2] {
     ]
 }
 
-/// Places of rows of the last k eigenvectors, the last one first.
+/// Row positions of the last k eigenvectors, the last one first.
 fn last_vectors(size: usize, k: usize, from: usize, rows: usize) -> Vec<u32> {
     (0..rows * k)
         .map(|at| ((size - 1 - at / rows) * size + from + at % rows) as u32)
@@ -341,7 +341,7 @@ const PADE: [f64; 14] = [
 ];
 
 /// The matrix exponential by scaling, Padé's approximation and squaring. The norm is not known while the graph is
-/// built, so that every matrix is scaled alike.
+/// built, so every matrix is scaled by the same rule.
 fn exponential<'g>(cx: &Cx<'g>, a: E<'g>, n: usize) -> E<'g> {
     if n == 0 {
         return a;

@@ -8,7 +8,7 @@ use crate::value::error::FnResult;
 pub const TABLE: &[(&str, Build)] = &[("hmm_marginal", marginal)];
 
 /// The log likelihood by forward filtering: log likelihoods of states at each time, transitions, first states. The
-/// filtered probabilities are scaled at each time, so that none underflows that the next one needs.
+/// filtered probabilities are scaled at each time, so that none that the next one needs underflows.
 fn marginal(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     let ((states, times), n) = (cx.extents(&args[0])?, cx.square(&args[1])?);
     if states != n || args[2].dims()?.size() != n {

@@ -58,8 +58,8 @@ fn positive(cx: &Cx<'_>, what: &str, x: E<'_>) -> FnResult<()> {
     Ok(())
 }
 
-/// A kernel of the scaled squared distance: arguments x, magnitude, length scale (one, or one for each coordinate);
-/// or x₁, x₂, magnitude, length scale. The diagonal is the squared magnitude, without distances whose root has no
+/// A kernel of the scaled squared distance: arguments x, magnitude, length scale (one, or one for each coordinate); or
+/// x₁, x₂, magnitude, length scale. The diagonal is the squared magnitude, without distances, because their root has no
 /// derivative at 0.
 fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> FnResult<Sym> {
     let cross = args.len() == 4;
@@ -112,12 +112,12 @@ fn stationary(cx: &Cx<'_>, args: &[Sym], kernel: for<'g> fn(E<'g>) -> E<'g>) -> 
     }
     // Element 0 is the diagonal, then the pairs.
     let all = cx.tape.concat(&[variance, values]);
-    let mut place = vec![0_u32; n * n];
+    let mut position = vec![0_u32; n * n];
     for (at, (i, j)) in pairs.iter().enumerate() {
-        place[j * n + i] = at as u32 + 1;
-        place[i * n + j] = at as u32 + 1;
+        position[j * n + i] = at as u32 + 1;
+        position[i * n + j] = at as u32 + 1;
     }
-    Ok(cx.matrix(pick(all, &place), n, n))
+    Ok(cx.matrix(pick(all, &position), n, n))
 }
 
 fn pick<'g>(x: E<'g>, index: &[u32]) -> E<'g> {

@@ -6,7 +6,7 @@ use crate::symbolic::value::{Cell, Dims, Leaf, Sym, e_cell};
 use crate::value::Value;
 use crate::value::error::FnResult;
 
-/// Products with a left factor of at most this many elements, handled element by element, are written out.
+/// Products with a left factor of at most this many elements, handled separately, are expanded.
 const SMALL: usize = 16;
 
 /// Name and builder.
@@ -176,7 +176,7 @@ fn lower_triangle<'g>(cx: &Cx<'g>, x: &Sym, keep: Vec<f64>) -> FnResult<E<'g>> {
 /// The lower Cholesky factor. A known matrix must be positive definite; otherwise the draw becomes NaN.
 ///
 /// # Errors
-/// When a known matrix is not symmetric or not positive definite.
+/// Fails if a known matrix is not symmetric or not positive definite.
 pub fn cholesky<'g>(cx: &Cx<'g>, x: E<'g>, n: usize) -> FnResult<E<'g>> {
     if let Some(values) = x.values() {
         for i in 0..n {
@@ -237,7 +237,7 @@ fn shaped(x: E<'_>, rows: usize, cols: usize, row: bool, column: bool) -> Sym {
 /// The product of matrices and vectors.
 ///
 /// # Errors
-/// When the sizes do not fit.
+/// Fails if the sizes do not fit.
 pub fn multiply(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     let ((m, k), (l, n)) = (cx.extents(a)?, cx.extents(b)?);
     if k != l {
@@ -259,8 +259,8 @@ pub fn multiply(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     Ok(shaped(x, m, n, row, column))
 }
 
-/// Σ aᵢ bᵢ without the terms that vanish by the structure of a matrix, which zeros of the data are not: `structure`
-/// says of which factors zeros are.
+/// Σ aᵢ bᵢ without the structural zeros of a matrix (zeros in the data do not count): `structure` says which factors
+/// have zeros.
 fn sparse_dot<'g>(cx: &Cx<'g>, pairs: &[(E<'g>, E<'g>)], structure: (bool, bool)) -> E<'g> {
     let zero = |e: &E<'g>| e.scalar() == Some(0.0);
     let terms: Vec<E<'g>> = pairs
@@ -332,7 +332,7 @@ fn rows_written_out(
 /// A⁻¹ B
 ///
 /// # Errors
-/// When the sizes do not fit.
+/// Fails if the sizes do not fit.
 pub fn solve_left(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     let (n, (rows, cols)) = (cx.square(a)?, cx.extents(b)?);
     if n != rows {
@@ -351,7 +351,7 @@ pub fn solve_left(cx: &Cx<'_>, a: &Sym, b: &Sym) -> FnResult<Sym> {
 /// B A⁻¹, from Aᵀ Xᵀ = Bᵀ
 ///
 /// # Errors
-/// When the sizes do not fit.
+/// Fails if the sizes do not fit.
 pub fn solve_right(cx: &Cx<'_>, b: &Sym, a: &Sym) -> FnResult<Sym> {
     let (n, (rows, cols)) = (cx.square(a)?, cx.extents(b)?);
     if n != cols {
@@ -375,7 +375,7 @@ fn diag_multiply(cx: &Cx<'_>, d: &Sym, m: &Sym, pre: bool) -> FnResult<Sym> {
     if n != if pre { rows } else { cols } {
         return Err(cx.mismatch(d, m));
     }
-    let place = |at: usize| if pre { at % rows } else { at / rows };
+    let position = |at: usize| if pre { at % rows } else { at / rows };
     let table = matches!(m, Sym::Flat(flat) if flat.is_table());
     if rows * cols <= SMALL && !m.is_known() && (table || cx.tape.unrolling.get())
         || d.has_records(cx.tape)
@@ -385,13 +385,13 @@ fn diag_multiply(cx: &Cx<'_>, d: &Sym, m: &Sym, pre: bool) -> FnResult<Sym> {
         let cells = m
             .iter()
             .enumerate()
-            .map(|(at, x)| e_cell(d[place(at)] * *x));
+            .map(|(at, x)| e_cell(d[position(at)] * *x));
         return Ok(Sym::cells(
             Dims::leaf(Leaf::Matrix(rows, cols)),
             cells.collect(),
         ));
     }
-    let index: Vec<u32> = (0..rows * cols).map(|at| place(at) as u32).collect();
+    let index: Vec<u32> = (0..rows * cols).map(|at| position(at) as u32).collect();
     let scale = if n == 1 {
         cx.e(d)?
     } else {
@@ -416,7 +416,7 @@ struct Sparse<'g> {
     cols: usize,
     values: E<'g>,
     /// Row and column of each value, from 0.
-    places: Vec<(usize, usize)>,
+    entries: Vec<(usize, usize)>,
 }
 
 /// A sparse matrix from the number of its rows and columns, values, column of each, and start of each row.
@@ -426,11 +426,11 @@ fn sparse<'g>(cx: &Cx<'g>, args: &[Sym]) -> FnResult<Sparse<'g>> {
     let known = |x: &Sym| -> FnResult<Vec<usize>> {
         let ints = x
             .known()
-            .ok_or_else(|| cx.invalid("places depend on parameters"))?;
-        let places = ints.ints()?.iter().map(|i| usize::try_from(*i - 1));
-        places
+            .ok_or_else(|| cx.invalid("entries depend on parameters"))?;
+        let entries = ints.ints()?.iter().map(|i| usize::try_from(*i - 1));
+        entries
             .collect::<Result<_, _>>()
-            .map_err(|_| cx.invalid("places count from 1"))
+            .map_err(|_| cx.invalid("entries count from 1"))
     };
     let (columns, starts) = (known(&args[3])?, known(&args[4])?);
     let fits = starts.len() == rows + 1
@@ -446,7 +446,7 @@ fn sparse<'g>(cx: &Cx<'g>, args: &[Sym]) -> FnResult<Sparse<'g>> {
         rows,
         cols,
         values: cx.e(&args[2])?,
-        places: row_of.zip(columns).collect(),
+        entries: row_of.zip(columns).collect(),
     })
 }
 
@@ -456,21 +456,21 @@ fn csr_times_vector(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
         rows,
         cols,
         values,
-        places,
+        entries,
     } = sparse(cx, args)?;
     let x = cx.e(&args[5])?;
     if args[5].dims()?.size() != cols {
         return Err(cx.invalid("the parts of the sparse matrix do not fit together"));
     }
-    if places.is_empty() {
+    if entries.is_empty() {
         return Ok(Dims::leaf(Leaf::Vector(rows))
             .value(&vec![0.0; rows])
             .into());
     }
-    let row_of: Vec<u32> = places.iter().map(|(row, _)| *row as u32).collect();
-    let picked: Vec<u32> = places.iter().map(|(_, col)| *col as u32).collect();
+    let row_of: Vec<u32> = entries.iter().map(|(row, _)| *row as u32).collect();
+    let picked: Vec<u32> = entries.iter().map(|(_, col)| *col as u32).collect();
     let x = if cols == 1 { x } else { x.gather(&picked) };
-    let products = (values * x).repeat(places.len());
+    let products = (values * x).repeat(entries.len());
     Ok(Sym::flat(
         Dims::leaf(Leaf::Vector(rows)),
         products.scatter(&row_of, rows),
@@ -482,16 +482,16 @@ fn csr_to_dense(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
         rows,
         cols,
         values,
-        places,
+        entries,
     } = sparse(cx, args)?;
-    if places.is_empty() {
+    if entries.is_empty() {
         return Ok(cx.matrix(cx.tape.vector(&vec![0.0; rows * cols]), rows, cols));
     }
-    let index: Vec<u32> = places.iter().map(|(i, j)| (j * rows + i) as u32).collect();
+    let index: Vec<u32> = entries.iter().map(|(i, j)| (j * rows + i) as u32).collect();
     Ok(cx.matrix(values.scatter(&index, rows * cols), rows, cols))
 }
 
-/// Values, columns and row starts of a matrix; what depends on parameters counts as not 0.
+/// Values, columns and row starts of a matrix; elements that depend on parameters count as nonzero.
 fn csr_extract(cx: &Cx<'_>, x: &Sym) -> FnResult<[Sym; 3]> {
     let (rows, cols) = cx.extents(x)?;
     let all = x.to_cells(cx.tape)?;

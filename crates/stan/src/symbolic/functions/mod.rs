@@ -54,7 +54,7 @@ impl<'g> Cx<'g> {
         x.e(self.tape)
     }
 
-    /// All elements, one by one.
+    /// All elements, separately.
     ///
     /// # Errors
     /// For tuples and complex numbers.
@@ -62,12 +62,12 @@ impl<'g> Cx<'g> {
         x.elements(self.tape)
     }
 
-    /// Whether elements of `x` should be handled one by one.
+    /// Whether elements of `x` should be handled separately.
     pub fn short(&self, x: &Sym) -> bool {
         x.is_short_table(self.tape)
     }
 
-    /// An error that says which function it comes from.
+    /// An error with the name of its function.
     pub fn invalid(&self, message: impl std::fmt::Display) -> FnError {
         FnError::invalid(format!("{}: {message}", self.name))
     }
@@ -102,7 +102,7 @@ impl<'g> Cx<'g> {
     /// Extent of a square matrix.
     ///
     /// # Errors
-    /// When it is not square.
+    /// Fails if it is not square.
     pub fn square(&self, x: &Sym) -> FnResult<usize> {
         match self.extents(x)? {
             (rows, cols) if rows == cols => Ok(rows),
@@ -126,9 +126,9 @@ pub type Build = for<'g> fn(&Cx<'g>, &[Sym]) -> FnResult<Sym>;
 pub enum Builder {
     /// Of each element.
     Unary(elementwise::Unary),
-    /// Of each pair of elements.
+    /// Applies to each pair of elements.
     Binary(elementwise::Binary),
-    /// Of each three elements.
+    /// Applies to each triple of elements.
     Ternary(elementwise::Ternary),
     /// Of whole values.
     Whole(Build),
@@ -178,7 +178,7 @@ impl Builder {
     /// The result for these arguments.
     ///
     /// # Errors
-    /// When sizes do not fit, or a known argument is outside the function's domain.
+    /// Fails if sizes do not fit, or a known argument is outside the function's domain.
     pub fn build(self, cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
         if args.iter().any(|a| a.parts().is_some()) {
             return complex::call(cx, args);

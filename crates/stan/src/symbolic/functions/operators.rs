@@ -61,7 +61,7 @@ pub const TABLE: &[(&str, Build)] = &[
 /// `a op b`
 ///
 /// # Errors
-/// When sizes do not fit.
+/// Fails if sizes do not fit.
 pub fn binary(cx: &Cx<'_>, op: BinaryOp, a: &Sym, b: &Sym) -> FnResult<Sym> {
     use BinaryOp::*;
     if a.parts().is_some() || b.parts().is_some() {
@@ -116,7 +116,7 @@ pub fn unary(cx: &Cx<'_>, op: UnaryOp, a: &Sym) -> FnResult<Sym> {
 /// `a'`
 ///
 /// # Errors
-/// When `a` is neither vector nor matrix; the checker excludes it.
+/// Fails if `a` is neither vector nor matrix; the checker excludes it.
 pub fn transpose(cx: &Cx<'_>, a: &Sym) -> FnResult<Sym> {
     if let Some([re, im]) = a.parts() {
         // Of complex matrices `'` is the transpose too, without conjugation.
@@ -146,7 +146,7 @@ pub fn transpose(cx: &Cx<'_>, a: &Sym) -> FnResult<Sym> {
 /// `[a, b, …]`: a row vector, or a matrix of rows.
 ///
 /// # Errors
-/// When rows have different sizes.
+/// Fails if rows have different sizes.
 pub fn row_vector(cx: &Cx<'_>, parts: &[Sym], matrix: bool) -> FnResult<Sym> {
     if parts.iter().any(|p| p.parts().is_some()) {
         let (re, im): (Vec<Sym>, Vec<Sym>) = parts.iter().map(|p| p.as_complex().into()).unzip();
@@ -180,10 +180,10 @@ pub fn row_vector(cx: &Cx<'_>, parts: &[Sym], matrix: bool) -> FnResult<Sym> {
     Ok(Sym::cells(Dims::leaf(Leaf::Matrix(rows, cols)), cells))
 }
 
-/// `c ? a : b` for values of one shape, element by element; equal elements stay as they are.
+/// `c ? a : b` for values of one shape, element by element; equal elements are not changed.
 ///
 /// # Errors
-/// When the shapes differ.
+/// Fails if the shapes differ.
 pub fn select<'g>(cx: &Cx<'g>, c: E<'g>, a: &Sym, b: &Sym) -> FnResult<Sym> {
     if let (Some(x), Some(y)) = (a.known(), b.known()) {
         let same = x

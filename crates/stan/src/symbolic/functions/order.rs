@@ -25,13 +25,12 @@ fn rank(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok(x.lt(x.at(s - 1)).sum().into())
 }
 
-/// The n × n matrix whose element (k, i) is 1 where element i stands in place k of the sorted ones; equal elements keep
-/// their order.
+/// The n × n matrix whose element (k, i) is 1 if element i has rank k; equal elements keep their order.
 ///
 /// # Errors
-/// When it would be too large.
+/// Fails if it would be too large.
 fn permutation<'g>(cx: &Cx<'g>, x: E<'g>, n: usize, descending: bool) -> FnResult<E<'g>> {
-    /// Bytes of an element, with those of what it is made of, for some draws at a time.
+    /// Bytes per element, including intermediate values, for some draws at a time.
     const BYTES: usize = 128;
     let elements = (n as f64).powi(2);
     check_bytes("the table of ranks", elements, BYTES, MAX_VALUE_BYTES)?;
@@ -47,10 +46,10 @@ fn permutation<'g>(cx: &Cx<'g>, x: E<'g>, n: usize, descending: bool) -> FnResul
     let before = columns.lt(rows) + columns.eq(rows) * cx.tape.vector(&earlier);
     let ones = cx.tape.vector(&vec![1.0; n]);
     let ranks = before.matmul(ones, n, n, 1);
-    let places: Vec<f64> = (0..n * n).map(|at| (at % n) as f64).collect();
+    let positions: Vec<f64> = (0..n * n).map(|at| (at % n) as f64).collect();
     Ok(ranks
         .gather(&index(|at, n| at / n))
-        .eq(cx.tape.vector(&places)))
+        .eq(cx.tape.vector(&positions)))
 }
 
 fn sort(cx: &Cx<'_>, x: &Sym, descending: bool) -> FnResult<Sym> {

@@ -124,8 +124,7 @@ fn mean(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
     Ok((sum(cx, &args[0])? / n).into())
 }
 
-/// The variance, of differences from the first element, so that equal elements have none at all where their mean would
-/// be off by its rounding.
+/// The variance, computed from differences to the first element, so that equal elements have exactly none.
 fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     let n = count(cx, x)?;
     if n == 1.0 {
@@ -144,7 +143,7 @@ fn variance<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     Ok(sum(cx, &squares)? / (n - 1.0))
 }
 
-/// The standard deviation. Where all elements are equal it has no derivative; there Stan's stands, 1/√n for each.
+/// The standard deviation. If all elements are equal it has no derivative; Stan's value is used, 1/√n for each.
 fn sd<'g>(cx: &Cx<'g>, x: &Sym) -> FnResult<E<'g>> {
     let n = count(cx, x)?;
     let variance = variance(cx, x)?;
@@ -285,7 +284,7 @@ fn cumulative_sum(cx: &Cx<'_>, args: &[Sym]) -> FnResult<Sym> {
 /// Σ xᵢ yᵢ
 ///
 /// # Errors
-/// When the sizes differ.
+/// Fails if the sizes differ.
 pub fn dot<'g>(cx: &Cx<'g>, x: &Sym, y: &Sym) -> FnResult<E<'g>> {
     if x.dims()?.size() != y.dims()?.size() {
         return Err(cx.mismatch(x, y));

@@ -10,7 +10,7 @@ use crate::symbolic::value::{Dims, Leaf, Sym};
 use crate::transform::{Limit, Transform};
 use crate::value::error::FnResult;
 
-/// Which of the three functions of a transform is called.
+/// The called function among the three of a transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// `_constrain`, and `_jacobian`, which adds the log-Jacobian to the log density.
@@ -19,7 +19,7 @@ pub enum Direction {
     Free,
 }
 
-/// The transform and direction that a function's name says.
+/// The transform and direction in a function's name.
 pub fn named(name: &str) -> Option<(&'static str, Direction)> {
     let ways = [
         ("_constrain", Direction::Constrain),
@@ -33,7 +33,7 @@ pub fn named(name: &str) -> Option<(&'static str, Direction)> {
     })
 }
 
-/// Names with the transforms of whole values; those of single elements have bounds among their arguments.
+/// Names of the transforms of whole values. Those of single elements have bounds among their arguments.
 const NAMES: &[(&str, Transform)] = &[
     ("lower_bound", Transform::Lower(Limit::All(0.0))),
     ("upper_bound", Transform::Upper(Limit::All(0.0))),
@@ -61,7 +61,7 @@ const NAMES: &[(&str, Transform)] = &[
 /// The value of a transform's function, and the log-Jacobian.
 ///
 /// # Errors
-/// When sizes or bounds do not fit.
+/// Fails if sizes or bounds do not fit.
 pub fn transformed<'g>(
     cx: &Cx<'g>,
     base: &str,
@@ -130,7 +130,7 @@ fn each_element<'g>(
     Ok((Sym::flat(dims.clone(), y.repeat(dims.size())), jacobian))
 }
 
-/// Extents of a constrained value whose coordinates have these, with the value and the log-Jacobian.
+/// Extents of a constrained value from those of its coordinates, with the value and the log-Jacobian.
 fn constrained<'g>(
     cx: &Cx<'g>,
     transform: &Transform,
@@ -165,7 +165,8 @@ fn constrained<'g>(
     Ok((to, value, jacobian))
 }
 
-/// Coordinates of a constrained value, with their extents; draws that violate the constraint have none or are NaN.
+/// Coordinates of a constrained value, with their extents. For draws that violate the constraint they are undefined or
+/// NaN.
 fn freed<'g>(
     cx: &Cx<'g>,
     transform: &Transform,
@@ -209,9 +210,9 @@ fn freed<'g>(
         Transform::SumToZero if cols == 1 => contrasts(x),
         Transform::SumToZero => {
             // In matrices the first row and column stand last in the basis.
-            let place = |i: usize, n: usize| (i + n - 1) % n;
+            let position = |i: usize, n: usize| (i + n - 1) % n;
             let index: Vec<u32> = (0..rows * cols)
-                .map(|at| (place(at / rows, cols) * rows + place(at % rows, rows)) as u32)
+                .map(|at| (position(at / rows, cols) * rows + position(at % rows, rows)) as u32)
                 .collect();
             let left = contrasts(x.gather(&index));
             left.matmul(basis(cx.tape, cols), rows - 1, cols, cols - 1)
@@ -227,11 +228,14 @@ fn freed<'g>(
 
 /// Rows of the lower triangle with the logarithms of the diagonal.
 fn triangle(l: E<'_>, rows: usize, cols: usize) -> E<'_> {
-    let places: Vec<(usize, usize)> = (0..rows)
+    let positions: Vec<(usize, usize)> = (0..rows)
         .flat_map(|i| (0..cols.min(i + 1)).map(move |j| (i, j)))
         .collect();
-    let index: Vec<u32> = places.iter().map(|(i, j)| (j * rows + i) as u32).collect();
-    let parts: Vec<E<'_>> = places
+    let index: Vec<u32> = positions
+        .iter()
+        .map(|(i, j)| (j * rows + i) as u32)
+        .collect();
+    let parts: Vec<E<'_>> = positions
         .iter()
         .zip(&index)
         .map(|((i, j), at)| {

@@ -46,12 +46,12 @@ fn infix(kind: TokenKind) -> Option<(InfixOp, u8)> {
     Some(op)
 }
 
-/// Operations of a sum, or of one chain of `&&` or `||`, after which a new part of it begins: as all that walks over
-/// expressions recurses, ten thousand terms must not stand ten thousand deep. Sums of reals then round as sums of such
-/// parts do.
+/// Number of operations of a sum, or of one chain of `&&` or `||`, after which a new part begins. Code that visits
+/// expressions recurses, so ten thousand terms must not be nested ten thousand deep. Sums of reals then round as sums
+/// of such Sums of reals then round as sums of such parts do.
 const PART: u32 = 100;
 
-/// What has been read of a long chain.
+/// The parsed part of a long chain.
 #[derive(Default)]
 struct Parts {
     list: Vec<Expr>,
@@ -59,7 +59,7 @@ struct Parts {
     op: Option<(InfixOp, Span)>,
 }
 
-/// What joins the parts of a chain, if the operator may end one.
+/// The operator that joins the parts of a chain, if the operator may end one.
 fn part_ends(op: InfixOp) -> Option<InfixOp> {
     match op {
         InfixOp::Add | InfixOp::Sub => Some(InfixOp::Add),
@@ -150,7 +150,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The parts of a long chain as a tree whose height grows with the logarithm of their number.
+    /// The parts of a long chain as a tree with logarithmic height.
     fn joined(&mut self, parts: Parts) -> Parsed<Expr> {
         let Some((op, op_span)) = parts.op else {
             return Err(Failed);

@@ -1,7 +1,7 @@
 //! Tokens to a syntax tree, by recursive descent.
 //!
-//! Always returns a tree: a statement that cannot be parsed is reported, replaced by an error node, and parsing goes
-//! on after it. Nesting is bounded, so that this and every later walk may recurse.
+//! Always returns a tree: a statement that cannot be parsed is reported and replaced by an error node, and parsing
+//! continues after it. Nesting is bounded, so that this and every later walk may recurse.
 
 mod expr;
 mod stmt;
@@ -16,15 +16,15 @@ use crate::source::{SourceFile, Span};
 pub const MAX_DEPTH: u32 = 200;
 /// No chain of operators is longer than this; `a + b + c` is 2 high.
 pub const MAX_HEIGHT: u32 = 400;
-/// Syntax errors beyond this are not worth reading.
+/// Number of syntax errors beyond which reports are not useful.
 const MAX_ERRORS: usize = 30;
 
 /// Already reported.
 pub(crate) struct Failed;
 type Parsed<T> = Result<T, Failed>;
 
-/// Parses a token list that ends with [`TokenKind::Eof`]: a program, or with `functions` what stands in its block of
-/// functions, as files `*.stanfunctions` do.
+/// Parses a token list that ends with [`TokenKind::Eof`]: a program or, with `functions`, the content of its block of
+/// functions, as in `*.stanfunctions` files.
 pub fn parse(
     tokens: &[Token],
     files: &[SourceFile],
@@ -66,7 +66,7 @@ impl<'a> Parser<'a> {
         self.tokens[self.at].span
     }
 
-    /// Where the last consumed token stands.
+    /// The end of the last consumed token.
     fn last_span(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].span
     }
@@ -147,7 +147,7 @@ impl<'a> Parser<'a> {
         self.fail(Diagnostic::error(Code::Syntax, self.span(), message).also(open, "opened here"))
     }
 
-    /// One level deeper; the caller leaves again with [`Parser::leave`].
+    /// One level deeper; the caller returns with [`Parser::leave`].
     fn enter(&mut self) -> Parsed<()> {
         if self.depth >= MAX_DEPTH {
             let message = format!("nested deeper than {MAX_DEPTH} levels");
@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
         self.unexpected(&format!("the name of {what}"))
     }
 
-    /// The identifier that the caller has seen.
+    /// The present identifier.
     fn ident(&mut self) -> Ident {
         let span = self.bump().span;
         Ident {

@@ -6,7 +6,7 @@ use super::{Failed, Parsed, Parser};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
-/// Branches of one chain of `else if`, which stand within each other once they are checked.
+/// Largest number of branches of a chain of `else if`, which are nested once they are checked.
 const MAX_BRANCHES: usize = 500;
 
 impl Parser<'_> {
@@ -26,7 +26,7 @@ impl Parser<'_> {
         }
     }
 
-    /// To the start of the next statement: past a `;` or a closed `{ … }`, or to what closes the block.
+    /// Skips to the start of the next statement: past a `;` or a closed `{ … }`, or to the end of the block.
     fn skip_statement(&mut self, start: usize) {
         let mut braces = 0usize;
         // Braces already consumed since the statement began.

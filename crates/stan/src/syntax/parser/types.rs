@@ -276,7 +276,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The number of dimensions of `array[,]`; 0 where there is none.
+    /// The number of dimensions of `array[,]`; 0 if there is none.
     fn unsized_dimensions(&mut self) -> Parsed<usize> {
         use TokenKind as T;
         if !self.eat(T::Array) {

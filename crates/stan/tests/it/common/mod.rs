@@ -141,7 +141,7 @@ struct Variable {
 
 /// Where a statement stands.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Place {
+enum Block {
     /// In the model block.
     Model,
     /// In generated quantities.
@@ -228,7 +228,7 @@ impl Generator {
         self.only_data = true;
         self.declarations(&mut out, 2, true);
         if self.below(3) == 0 {
-            self.statements(&mut out, 2, 2, Place::Other);
+            self.statements(&mut out, 2, 2, Block::Other);
         }
         self.only_data = false;
         out.push_str("}\n");
@@ -251,14 +251,14 @@ impl Generator {
         out.push_str("model {\n");
         self.declarations(&mut out, 2, false);
         let statements = 3 + self.below(5);
-        self.statements(&mut out, statements, 2, Place::Model);
+        self.statements(&mut out, statements, 2, Block::Model);
         out.push_str("  b ~ normal(0, 1);\n  a ~ tilt(0.5);\n}\n");
         self.vars.truncate(kept);
         out.push_str("generated quantities {\n");
         self.declarations(&mut out, 2, false);
         self.random(&mut out);
         if self.below(3) == 0 {
-            self.statements(&mut out, 2, 2, Place::Generated);
+            self.statements(&mut out, 2, 2, Block::Generated);
         }
         out.push_str("}\n");
         out
@@ -276,7 +276,7 @@ impl Generator {
         self.add("b", Kind::Vector, false, false);
         self.declarations(out, 2, false);
         let count = 1 + self.below(3);
-        self.statements(out, count, 2, Place::Function);
+        self.statements(out, count, 2, Block::Function);
         let result = self.expr(Kind::Real, 2);
         out.push_str(&format!("    return {result};\n  }}\n"));
         self.vars.clear();
@@ -333,7 +333,7 @@ impl Generator {
         if self.below(4) == 0 {
             // Ints may be declared inside of a block only.
             out.push_str("  {\n");
-            self.statements(out, 2, 3, Place::Other);
+            self.statements(out, 2, 3, Block::Other);
             out.push_str("  }\n");
         }
     }

@@ -1,6 +1,6 @@
 //! Declarations and statements.
 
-use super::{Generator, Kind, Place};
+use super::{Block, Generator, Kind};
 
 /// Densities with the kinds of their arguments: `r` real, `p` positive, `u` between 0 and 1, `i` count, `b` 0 or 1,
 /// `c` category. One for all or one for each outcome.
@@ -99,7 +99,7 @@ impl Generator {
         self.add(&name, kind, true, false);
     }
 
-    pub(super) fn statements(&mut self, out: &mut String, count: usize, depth: usize, at: Place) {
+    pub(super) fn statements(&mut self, out: &mut String, count: usize, depth: usize, at: Block) {
         let kept = self.vars.len();
         for _ in 0..count {
             self.statement(out, depth - 1, at);
@@ -128,9 +128,9 @@ impl Generator {
         }
     }
 
-    fn statement(&mut self, out: &mut String, depth: usize, at: Place) {
+    fn statement(&mut self, out: &mut String, depth: usize, at: Block) {
         let pad = "  ".repeat(depth);
-        let model = at == Place::Model;
+        let model = at == Block::Model;
         match self.below(if depth > 4 || self.loops.len() > 2 {
             10
         } else {
@@ -151,7 +151,7 @@ impl Generator {
                 let end = if line.ends_with('}') { "" } else { ";" };
                 out.push_str(&format!("{pad}{line}{end}\n"));
             }
-            9 if at == Place::Function => {
+            9 if at == Block::Function => {
                 let (condition, value) = (self.condition(), self.expr(Kind::Real, 2));
                 out.push_str(&format!("{pad}if ({condition}) return {value};\n"));
             }

@@ -272,8 +272,8 @@ fn second(density: &GraphDensity, z: &[f64], state: &mut u64) -> Result<(), Stri
         let (up, down, middle) = (gradient(h)?, gradient(-h)?, gradient(0.0)?);
         let mut rough: f64 = 0.0;
         for i in 0..dim {
-            let bend = ((up[i] - middle[i]) - (middle[i] - down[i])).abs() / h;
-            rough = rough.max(bend + 1e-14 * middle[i].abs() / h);
+            let curvature = ((up[i] - middle[i]) - (middle[i] - down[i])).abs() / h;
+            rough = rough.max(curvature + 1e-14 * middle[i].abs() / h);
         }
         Some((
             up.iter()

@@ -1,4 +1,4 @@
-//! How the rows of a table find their latent variables: times, regions, cells, groups, covariates.
+//! The mapping from rows of a table to latent variables: times, regions, cells, groups, covariates.
 
 use std::borrow::Cow;
 
@@ -10,9 +10,9 @@ use crate::{Dense, Sparse};
 /// Columns that have no other part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
-    /// Numeric ones: inputs of a Gaussian process that names none.
+    /// Numeric columns: inputs of a Gaussian process that names none.
     pub columns: Vec<String>,
-    /// Those of words, which are no inputs.
+    /// Columns of words, which are not inputs.
     pub words: Vec<String>,
 }
 
@@ -24,10 +24,10 @@ pub trait Source {
     /// The numbers of a column, NaN where one is missing.
     ///
     /// # Errors
-    /// There is no such column or it holds words.
+    /// There is no such column, or it contains words.
     fn numbers(&self, column: &str) -> Result<Cow<'_, [f64]>, String>;
 
-    /// The values of a column as words, `None` where one is missing.
+    /// The values of a column as words, `None` if one is missing.
     ///
     /// # Errors
     /// There is no such column.
@@ -67,7 +67,7 @@ pub trait Source {
     fn mask(&self, file: &str, rows: usize, columns: usize) -> Result<Vec<bool>, String>;
 }
 
-/// The numbers of a column in some rows, none missing.
+/// The numbers of a column in some rows, without missing values.
 pub(super) fn complete(
     source: &dyn Source,
     column: &str,
@@ -95,7 +95,7 @@ fn present(all: &[f64], column: &str, rows: &[usize]) -> Result<(), String> {
     ))
 }
 
-/// The words of a column in some rows, none missing.
+/// The words of a column in some rows, without missing values.
 pub(super) fn complete_words(
     source: &dyn Source,
     column: &str,
@@ -114,7 +114,7 @@ pub(super) fn complete_words(
         .collect()
 }
 
-/// Where the latent variables of a part stand, and how rows name them.
+/// The locations of the latent variables of a part, and how rows refer to them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {
     /// Row i is node i.
@@ -130,10 +130,10 @@ pub enum Index {
         from: f64,
         /// The distance between nodes.
         step: f64,
-        /// How many there are.
+        /// Their number.
         nodes: usize,
     },
-    /// One node a distinct value of a column.
+    /// One node per distinct value of a column.
     Groups {
         /// The column.
         column: String,
@@ -146,11 +146,11 @@ pub enum Index {
         column: String,
         /// The number of the first node, 0 or 1.
         first: usize,
-        /// How many there are.
+        /// Their number.
         nodes: usize,
     },
-    /// Cells of a grid, numbered row by row in one column or by row and column in two; row i is cell i where no column is
-    /// named.
+    /// Cells of a grid, numbered row by row in one column or by row and column in two; row i is cell i without a named
+    /// column.
     Cells {
         /// The columns, at most two.
         columns: Vec<String>,
@@ -161,13 +161,13 @@ pub enum Index {
     },
 }
 
-/// Nodes of a line that the smallest distance of its values may ask for, and nodes a row.
+/// Largest number of nodes of a line that the smallest distance of its values may require, and of nodes per row.
 const LINE: f64 = 100_000.0;
 const SPARSE: f64 = 30.0;
 
 impl Index {
-    /// Evenly spaced nodes under the values of a column: from the least to the greatest by the smallest distance between two
-    /// values, each of which may be given instead.
+    /// Evenly spaced nodes for the values of a column: from the smallest to the largest by the smallest distance
+    /// between two values, each of which may be given instead.
     pub(super) fn line(
         source: &dyn Source,
         column: &str,
@@ -196,14 +196,14 @@ impl Index {
                 step
             }
         };
-        let told = step.is_some();
+        let is_given = step.is_some();
         let step = step.unwrap_or(if smallest.is_finite() {
             whole(smallest)
         } else {
             1.0
         });
         let found = (to - from) / step + 1.5;
-        if !told && found > LINE.max(SPARSE * rows.len() as f64) {
+        if !is_given && found > LINE.max(SPARSE * rows.len() as f64) {
             return Err(format!(
                 "`{column}` has values between {from} and {to} that are as close as {step:.3e}: {found:.0} evenly spaced nodes for {} \
                  rows; round the column, or set `step`",
@@ -233,9 +233,8 @@ impl Index {
         }
     }
 
-    /// The node of each of some rows; for groups that were not there when the model was made a number of their own, the same
-    /// for rows of the same group.
-    pub(super) fn places(
+    /// The node of each of some rows; new groups have a separate number, the same for rows of the same group.
+    pub(super) fn positions(
         &self,
         source: &dyn Source,
         rows: &[usize],
@@ -243,23 +242,23 @@ impl Index {
         let found = self.find(source, rows)?;
         let unknown: Vec<usize> = (0..rows.len()).filter(|i| found[*i].is_none()).collect();
         let (Self::Groups { column, .. }, false) = (self, unknown.is_empty()) else {
-            let places = found.into_iter().enumerate();
-            return Ok(places.map(|(i, node)| node.ok_or(i)).collect());
+            let positions = found.into_iter().enumerate();
+            return Ok(positions.map(|(i, node)| node.ok_or(i)).collect());
         };
         let own: Vec<usize> = unknown.iter().map(|i| rows[*i]).collect();
         let words = complete_words(source, column, &own)?;
         let mut names = words.clone();
         names.sort();
         names.dedup();
-        let mut places: Vec<Result<usize, usize>> =
+        let mut positions: Vec<Result<usize, usize>> =
             found.into_iter().map(|node| node.ok_or(0)).collect();
         for (i, word) in unknown.iter().zip(&words) {
-            places[*i] = Err(names.binary_search(word).unwrap_or_default());
+            positions[*i] = Err(names.binary_search(word).unwrap_or_default());
         }
-        Ok(places)
+        Ok(positions)
     }
 
-    /// The node of each of some rows; `None` for a group that was not there when the model was made.
+    /// The node of each of some rows; `None` for a group that the model has not seen.
     pub(super) fn find(
         &self,
         source: &dyn Source,
@@ -272,7 +271,7 @@ impl Index {
                 .map(|row| match row < nodes {
                     true => Ok(Some(*row)),
                     false => Err(format!(
-                        "row {} has no node: the field has {nodes}, one a row; name a column with `on=` to place rows",
+                        "row {} has no node: the field has {nodes}, one a row; name a column with `on=` that gives the node of each row",
                         row + 1
                     )),
                 })
@@ -286,9 +285,9 @@ impl Index {
                 let numbers = complete(source, column, rows)?;
                 (numbers.iter().zip(rows))
                     .map(|(x, row)| {
-                        let place = (x - from) / step;
-                        let node = place.round();
-                        if (place - node).abs() > 1e-6 * node.abs().max(1.0) {
+                        let position = (x - from) / step;
+                        let node = position.round();
+                        if (position - node).abs() > 1e-6 * node.abs().max(1.0) {
                             Err(format!(
                                 "row {} has `{column}` = {x}, which is none of the evenly spaced nodes {from}, {}, …; round the \
                                  column, or set `step`",
@@ -372,14 +371,14 @@ fn whole_numbers(source: &dyn Source, column: &str, rows: &[usize]) -> Result<Ve
         .collect()
 }
 
-/// How a model measures the table that it is made on.
+/// The units of a model's table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Units {
-    /// What a response of 1 is in the table's units.
+    /// The response in the table's units that equals 1 in the model.
     pub response: f64,
     /// Whether columns are divided by their standard deviations.
     pub scaled: bool,
-    /// Whether they are counted from their means.
+    /// Whether they are centred.
     pub centred: bool,
 }
 
@@ -395,16 +394,16 @@ impl Units {
 /// Spread below which, relative to its size, a column is constant: rounding leaves a few 1e-16.
 const CONSTANT: f64 = 1e-12;
 
-/// A covariate: a numeric column, or the indicator of a level of a column of words, as the model measures it.
+/// A covariate: a numeric column, or the indicator of a level of a column of words, in the model's units.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Covariate {
     /// The column.
     pub column: String,
     /// The level.
     pub level: Option<String>,
-    /// What the model calls 0.
+    /// The value that the model calls 0.
     pub centre: f64,
-    /// What the model calls 1, from there.
+    /// The distance from there to the value that the model calls 1.
     pub scale: f64,
 }
 
@@ -419,8 +418,8 @@ impl Covariate {
         }
     }
 
-    /// Centre and root mean square from there, as `units` want them, of the values in some rows; `None` where all are alike
-    /// but for rounding, or zero where nothing is taken off.
+    /// Centre and root mean square from there, as `units` require, of the values in some rows; `None` if all are equal
+    /// up to rounding, or zero without centring.
     pub(super) fn measured(
         &self,
         source: &dyn Source,

@@ -1,0 +1,6 @@
+//! Factorial mixtures: every point is a sum of binary factors plus noise (`jensen factors`).
+
+pub use crate::points::{
+    Explained, FACTORS, FactorsRequest, Fitted, Globals, Points, PointsSummary, explain_factors,
+    fit_factors,
+};

@@ -1,0 +1,77 @@
+"""Methods with their own settings, as values for ``jensen.fit(method=...)``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal
+
+Estimator = Literal["naive", "stl", "cv", "inc", "ens", "joint", "joint-mean", "joint-paper", "joint-svrg", "joint-exact"]
+Optimizer = Literal["sgd", "adam", "adagrad", "rmsprop"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method; its fields are the settings of ``jensen.fit`` that belong to it."""
+
+    name: ClassVar[str] = "auto"
+
+
+@dataclass(frozen=True)
+class TrustVI(Method):
+    """Stochastic trust regions (Regier, Jordan and McAuliffe 2017)."""
+
+    name: ClassVar[str] = "trust"
+
+
+@dataclass(frozen=True)
+class ADVI(Method):
+    """Automatic differentiation variational inference as in Stan (Kucukelbir et al. 2017)."""
+
+    name: ClassVar[str] = "advi"
+
+    step_size: float | None = None
+    grad_samples: int | None = None
+    elbo_samples: int | None = None
+    advi_iters: int | None = None
+
+
+@dataclass(frozen=True)
+class HFSGVI(Method):
+    """Hessian-free Newton steps without a trust region, a baseline."""
+
+    name: ClassVar[str] = "hfsgvi"
+
+
+@dataclass(frozen=True)
+class BBVI(Method):
+    """Stochastic gradients: estimator, optimiser, averaged iterates."""
+
+    name: ClassVar[str] = "bbvi"
+
+    estimator: Estimator | None = None
+    optimizer: Optimizer | None = None
+    step_size: float | None = None
+    grad_samples: int | None = None
+    batch: int | None = None
+
+
+@dataclass(frozen=True)
+class SMISO(Method):
+    """Incremental minimisation over minibatches of exchangeable records."""
+
+    name: ClassVar[str] = "smiso"
+
+    batch: int | None = None
+
+
+def expanded(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A request with the settings of its method, none of which may be given twice."""
+    method = request["method"]
+    if not isinstance(method, Method):
+        return dict(request)
+    own = {name: value for name, value in asdict(method).items() if value is not None}
+    for name in own:
+        if request.get(name) is not None:
+            raise TypeError(f"`{name}` is given twice: by `method=` and by itself")
+    return {**request, **own, "method": method.name}
