@@ -293,8 +293,14 @@ fn several(
         ordered: false,
     };
     evaluator.states.insert(CATEGORIES.to_owned(), state);
-    if family.response == Kinds::Counts {
-        made.trials = Some(sums.clone());
+    match family.response {
+        Kinds::Counts => made.trials = Some(sums.clone()),
+        // Stan's density wants sums of 1 to eight digits.
+        _ => {
+            for part in &mut parts {
+                part.iter_mut().zip(&sums).for_each(|(y, sum)| *y /= sum);
+            }
+        }
     }
     made.values = sums;
     made.parts = parts;
