@@ -398,7 +398,12 @@ fn rows(made: &Predicted) -> String {
         }),
         None => text += ",expected,sd,q05,q95,linear",
     }
-    text += ",predicted_q05,predicted_q95\n";
+    // Responses with several columns have no interval of their own.
+    let with_interval = predicted.len() == count;
+    if with_interval {
+        text += ",predicted_q05,predicted_q95";
+    }
+    text.push('\n');
     for (at, row) in made.rows.iter().enumerate() {
         let mut cells = Vec::new();
         match categories {
@@ -409,7 +414,9 @@ fn rows(made: &Predicted) -> String {
                 cells.extend([p.mean, p.sd, p.q05, p.q95, linear[at].mean]);
             }
         }
-        cells.extend([predicted[at].q05, predicted[at].q95]);
+        if with_interval {
+            cells.extend([predicted[at].q05, predicted[at].q95]);
+        }
         text += &(row + 1).to_string();
         cells
             .iter()

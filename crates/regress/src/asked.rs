@@ -93,7 +93,19 @@ impl Formulas {
                     found
                 }
             };
-            if !names.contains(&name.as_str()) {
+            let has_formula = made.others.iter().any(|(other, _)| *other == name);
+            if !names.contains(&name.as_str()) && has_formula && made.mean.mentions(&name) {
+                let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric());
+                if !is_plain {
+                    return Err(Error::at(
+                        text,
+                        span,
+                        format!("`{name}` is no name of a parameter"),
+                    )
+                    .help("parameters of a formula have names of letters and digits"));
+                }
+                made.mean.parameters.push(name);
+            } else if !names.contains(&name.as_str()) {
                 let error = Error::at(
                     text,
                     span,
@@ -131,7 +143,8 @@ pub fn others(formula: &Formula, frame: &Frame) -> Vec<String> {
 /// Every column that has a value in each row used, with its place in the text; columns that are imputed may lack values in a fit,
 /// and new rows need no standard errors of measurements.
 pub fn columns(terms: &Terms, fitting: bool, found: &mut Vec<(String, Span)>) {
-    let exprs = terms.variables.iter().chain(&terms.offsets);
+    let computed = terms.computed.iter().flat_map(|computed| &computed.columns);
+    let exprs = terms.variables.iter().chain(&terms.offsets).chain(computed);
     exprs.for_each(|expr| expr.columns(found));
     for call in &terms.special {
         if let Kind::Call(_, arguments) = &call.kind {

@@ -6,7 +6,6 @@ use crate::asked::{Formulas, columns, complete, others};
 use crate::basis::{mean, sd};
 use crate::error::Result;
 use crate::family::Family;
-use crate::formula::expand;
 use crate::frame::{Column, Factor, Frame};
 use crate::regression::Request;
 use crate::syntax::{Expr, Kind};
@@ -200,7 +199,7 @@ fn causes(request: &Request, frame: &Frame) -> Result<Causes> {
     formulas.imputed.clear();
     let mut made = Causes::default();
     for formula in formulas.all() {
-        let terms = expand(&formula.text, &formula.right, &others(formula, frame))?;
+        let terms = formula.terms(&others(formula, frame))?;
         let mut named = Vec::new();
         columns(&terms, false, &mut named);
         // Every column is there.
@@ -214,6 +213,10 @@ fn causes(request: &Request, frame: &Frame) -> Result<Causes> {
         for term in &terms.fixed {
             let names: Vec<&String> = term.iter().flat_map(|at| &of[*at]).collect();
             made.pair(&names);
+        }
+        let computed = terms.computed.iter().flat_map(|computed| &computed.columns);
+        for column in computed {
+            made.visit(column, frame, false, &mut Vec::new());
         }
         for call in &terms.special {
             let mut names = Vec::new();

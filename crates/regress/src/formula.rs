@@ -13,6 +13,8 @@ pub struct Formula {
     pub response: Response,
     /// What stands right of it, not expanded yet, as `.` needs a table.
     pub right: Expr,
+    /// The parameters in it that have formulas of their own; with any, what stands right of `~` is computed as it is.
+    pub parameters: Vec<String>,
 }
 
 /// The left side of a formula.
@@ -55,6 +57,41 @@ impl Formula {
             text: text.to_owned(),
             response: Response { value, additions },
             right,
+            parameters: Vec::new(),
+        })
+    }
+
+    /// Whether a name stands right of `~`.
+    pub fn mentions(&self, name: &str) -> bool {
+        let mut names = Vec::new();
+        self.right.columns(&mut names);
+        names.iter().any(|(other, _)| other == name)
+    }
+
+    /// Its terms; `others` are the columns that `.` stands for.
+    ///
+    /// # Errors
+    /// A term that means nothing, with its place.
+    pub fn terms(&self, others: &[String]) -> Result<Terms> {
+        if self.parameters.is_empty() {
+            return expand(&self.text, &self.right, others);
+        }
+        let mut names = Vec::new();
+        self.right.columns(&mut names);
+        let mut columns: Vec<Expr> = Vec::new();
+        for (name, span) in names {
+            let kind = Kind::Name(name);
+            let is_parameter = matches!(&kind, Kind::Name(name) if self.parameters.contains(name));
+            if !is_parameter && !columns.iter().any(|other| other.kind == kind) {
+                columns.push(Expr { kind, span });
+            }
+        }
+        Ok(Terms {
+            computed: Some(Computed {
+                value: self.right.clone(),
+                columns,
+            }),
+            ..Terms::default()
         })
     }
 }
@@ -85,6 +122,17 @@ pub struct Terms {
     pub offsets: Vec<Expr>,
     /// Calls that are terms of their own: those of `SPECIAL`.
     pub special: Vec<Expr>,
+    /// What is computed of columns and of parameters with formulas of their own, instead of terms.
+    pub computed: Option<Computed>,
+}
+
+/// A function of columns and parameters.
+#[derive(Clone, Debug)]
+pub struct Computed {
+    /// As it was written.
+    pub value: Expr,
+    /// Its columns.
+    pub columns: Vec<Expr>,
 }
 
 /// Group effects: `(terms | factors)`.
@@ -96,6 +144,8 @@ pub struct Group {
     pub factors: Vec<Expr>,
     /// Whether the effects are correlated.
     pub correlated: bool,
+    /// The name that it shares with terms of other parameters, `p` in `(x |p| g)`: the effects of all are correlated.
+    pub shared: Option<String>,
     /// Where it stands.
     pub span: Span,
 }
@@ -114,6 +164,9 @@ pub const SPECIAL: [&str; 8] = ["s", "t2", "gp", "mo", "me", "mi", "ar", "car"];
 /// The grouping of several memberships.
 pub const MEMBERSHIP: &str = "mm";
 
+/// The grouping whose effects scatter differently by the levels of another column.
+pub const GROUPING: &str = "gr";
+
 /// Functions of other packages that are not here, and what to write instead.
 const ABSENT: [(&str, &str); 7] = [
     ("te", "write t2(x, z), which is te(x, z) as group effects"),
@@ -123,7 +176,10 @@ const ABSENT: [(&str, &str); 7] = [
         "ar(time, gr = g, p = 1) is an autoregression of residuals; `jensen regress … --stan FILE` writes a program to go on from",
     ),
     (MEMBERSHIP, "it stands right of a bar, as in (1 | mm(a, b))"),
-    ("gr", "write the grouping column alone, as in (1 | g)"),
+    (
+        GROUPING,
+        "it stands right of a bar, as in (1 | gr(g, by = z))",
+    ),
     (
         "cs",
         "write the model as a Stan program: `jensen regress … --stan FILE` writes one to begin with",
@@ -376,14 +432,18 @@ impl Expander<'_> {
     }
 
     fn groups(&mut self, effects: &Expr, by: &Expr, correlated: bool, span: Span) -> Result<()> {
-        if let Kind::Binary("|", ..) = effects.kind {
-            return Err(Error::at(
-                self.text,
-                span,
-                "group effects of several parameters cannot be correlated",
-            )
-            .help("write (terms | group) in the formula of each parameter"));
-        }
+        let (effects, shared) = match &effects.kind {
+            Kind::Binary("|", effects, name) => match &name.bare().kind {
+                Kind::Name(word) => (&**effects, Some(word.clone())),
+                Kind::Number(x) => (&**effects, Some(x.to_string())),
+                _ => {
+                    return Err(self
+                        .error(name, "between two bars stands a name")
+                        .help("terms of several parameters with the same name, as in (1 |p| g), have correlated effects"));
+                }
+            },
+            _ => (effects, None),
+        };
         let terms = expand(self.text, effects, &[])?;
         if !(terms.groups.is_empty() && terms.special.is_empty() && terms.offsets.is_empty()) {
             return Err(self
@@ -402,6 +462,7 @@ impl Expander<'_> {
                 terms: terms.clone(),
                 factors,
                 correlated,
+                shared: shared.clone(),
                 span,
             });
         }
@@ -413,7 +474,8 @@ impl Expander<'_> {
         match &expr.kind {
             Kind::Name(_) => found.push(vec![expr.clone()]),
             Kind::Call(name, _)
-                if name == MEMBERSHIP || !ABSENT.iter().any(|(absent, _)| absent == name) =>
+                if [MEMBERSHIP, GROUPING].contains(&name.as_str())
+                    || !ABSENT.iter().any(|(absent, _)| absent == name) =>
             {
                 found.push(vec![expr.clone()]);
             }
@@ -430,8 +492,9 @@ impl Expander<'_> {
                 let (Some(last), [inner]) = (outer.last().cloned(), inner.as_slice()) else {
                     return Err(self.no_grouping(expr));
                 };
-                let is_membership = |factor: &Expr| factor.function() == Some(MEMBERSHIP);
-                if last.iter().chain(inner).any(is_membership) {
+                let is_special =
+                    |factor: &Expr| [Some(MEMBERSHIP), Some(GROUPING)].contains(&factor.function());
+                if last.iter().chain(inner).any(is_special) {
                     return Err(self.no_grouping(expr));
                 }
                 if *sign == "/" {

@@ -142,7 +142,8 @@ impl Given {
                     "{name} has {count} arguments, and {} are given",
                     numbers.len()
                 ),
-            ));
+            )
+            .help(format!("they are those of Stan's {name}")));
         }
         if let Some(other) = numbers
             .iter()

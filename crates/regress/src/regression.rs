@@ -11,9 +11,9 @@ use crate::design::{CONTRASTS, Contrasts};
 use crate::error::{Error, Result, Span};
 use crate::evaluate::Evaluator;
 use crate::family::{Family, Link, Parameter, Response as Kinds};
-use crate::formula::{Formula, expand};
+use crate::formula::Formula;
 use crate::frame::Frame;
-use crate::predictor::{IMPUTED, Learnt, Maker, Predictor, Unknown};
+use crate::predictor::{Groups, IMPUTED, Learnt, Maker, Predictor, Unknown};
 use crate::rank::{dependent, place};
 use crate::response::{CATEGORIES, Observed, exposed, observed};
 use crate::syntax::Kind;
@@ -80,6 +80,7 @@ impl Regression {
     pub fn new(request: &Request, frame: &Frame) -> Result<Self> {
         let (family, link) = Family::parse(request.family.as_deref().unwrap_or("gaussian"))?;
         let formulas = Formulas::parse(request, family)?;
+        check_parameters(&formulas, frame)?;
         let mut keep: Option<Vec<bool>> = None;
         let mut missing: Vec<(String, usize)> = Vec::new();
         for formula in formulas.all() {
@@ -92,11 +93,7 @@ impl Regression {
                     }
                 }
             }
-            columns(
-                &expand(&formula.text, &formula.right, &others(formula, frame))?,
-                true,
-                &mut named,
-            );
+            columns(&formula.terms(&others(formula, frame))?, true, &mut named);
             let (rows, gaps) = complete(frame, &named, &formula.text)?;
             let keep = keep.get_or_insert_with(|| vec![true; frame.rows()]);
             let mut here = vec![false; frame.rows()];
@@ -147,6 +144,7 @@ impl Regression {
         made.predict(&formulas, &used, true)?;
         made.check_columns(&formulas)?;
         made.check_terms(&formulas)?;
+        made.check_joint(&formulas)?;
         made.plain = made.without_formula();
         Ok(made)
     }
@@ -164,11 +162,7 @@ impl Regression {
         let mut missing = Vec::new();
         for formula in formulas.all() {
             let mut named = Vec::new();
-            columns(
-                &expand(&formula.text, &formula.right, &others(formula, frame))?,
-                false,
-                &mut named,
-            );
+            columns(&formula.terms(&others(formula, frame))?, false, &mut named);
             let (rows, gaps) = complete(frame, &named, &formula.text)?;
             keep.retain(|row| rows.binary_search(row).is_ok());
             missing.extend(gaps);
@@ -197,7 +191,7 @@ impl Regression {
         }
         // How many trials a row has, or how long it was exposed, is part of what is predicted.
         let mut evaluator = made.evaluator(&used, &formulas.mean.text, false);
-        made.observed = exposed(&formulas.mean.response, &mut evaluator)?;
+        made.observed = exposed(&formulas.mean.response, family, &mut evaluator)?;
         made.observed.categories = match learnt.states.get(CATEGORIES) {
             Some(crate::evaluate::State::Levels { levels, .. }) => levels.clone(),
             _ => Vec::new(),
@@ -234,7 +228,7 @@ impl Regression {
         let (family, _) = Family::parse(request.family.as_deref().unwrap_or("gaussian"))?;
         let mut files = Vec::new();
         for formula in Formulas::parse(request, family)?.all() {
-            let terms = expand(&formula.text, &formula.right, &[])?;
+            let terms = formula.terms(&[])?;
             files.extend(terms.special.iter().filter_map(|call| match &call.kind {
                 Kind::Call(name, arguments) if name == "car" => {
                     match &arguments.first()?.value.kind {
@@ -281,14 +275,14 @@ impl Regression {
 
     fn predict(&mut self, formulas: &Formulas, used: &Frame, learning: bool) -> Result<()> {
         let contrasts = self.contrasts()?;
-        let parameters: Vec<(String, &Formula)> = match self.family.response {
-            Kinds::Nominal => {
+        let parameters: Vec<(String, &Formula)> = match self.family.has_logits() {
+            true => {
                 let categories = self.observed.categories.iter().skip(1);
                 categories
                     .map(|category| (format!("mu_{category}"), &formulas.mean))
                     .collect()
             }
-            _ => vec![("mu".to_owned(), &formulas.mean)],
+            false => vec![("mu".to_owned(), &formulas.mean)],
         };
         let others_of = formulas
             .others
@@ -298,7 +292,7 @@ impl Regression {
         let imputed = imputed.map(|(name, formula)| (format!("{IMPUTED}{name}"), formula));
         let all = parameters.into_iter().chain(others_of).chain(imputed);
         for (parameter, formula) in all {
-            let mut terms = expand(&formula.text, &formula.right, &others(formula, used))?;
+            let mut terms = formula.terms(&others(formula, used))?;
             if self.family.response == Kinds::Ordinal && parameter == "mu" {
                 // Thresholds are its intercepts.
                 terms.intercept = true;
@@ -420,6 +414,53 @@ impl Regression {
         Ok(())
     }
 
+    /// Whether a parameter is neither the mean nor one of the family, but one that a formula computes with.
+    pub fn is_of_formula(&self, parameter: &str) -> bool {
+        let of_mean = parameter == "mu" || parameter.starts_with("mu_");
+        !of_mean && !self.family.parameters.iter().any(|p| p.name == parameter)
+    }
+
+    /// The name that groups share with those of other predictors, whose effects are correlated with theirs.
+    pub fn joint<'a>(&self, groups: &'a Groups) -> Option<&'a str> {
+        let shared = groups.shared.as_deref()?;
+        let all = self.predictors.iter().chain(&self.imputed);
+        let same = all
+            .flat_map(|p| &p.groups)
+            .filter(|other| other.shared.as_deref() == Some(shared));
+        (same.count() > 1).then_some(shared)
+    }
+
+    /// Refuses groupings that share a name without being the same.
+    fn check_joint(&self, formulas: &Formulas) -> Result<()> {
+        let all = self.predictors.iter().chain(&self.imputed);
+        let all: Vec<&Groups> = all.flat_map(|p| &p.groups).collect();
+        for groups in &all {
+            let Some(shared) = &groups.shared else {
+                continue;
+            };
+            let other = all
+                .iter()
+                .find(|other| other.shared == groups.shared && other.name != groups.name);
+            if let Some(other) = other {
+                let text = &formulas.mean.text;
+                let whole = Span {
+                    start: 0,
+                    end: text.len(),
+                };
+                return Err(Error::at(
+                    text,
+                    whole,
+                    format!(
+                        "terms by `{}` and by `{}` share the name `{shared}` between bars",
+                        groups.name, other.name
+                    ),
+                )
+                .help("effects of one grouping are correlated: give the others another name"));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether each row gets a log likelihood and a replicate.
     pub fn pointwise(&self) -> bool {
         self.request
@@ -474,7 +515,7 @@ impl Regression {
     pub fn location_and_scale(&self) -> (f64, f64) {
         let values = &self.observed.values;
         let location = match self.family.response {
-            Kinds::Ordinal | Kinds::Nominal | Kinds::Angle => 0.0,
+            Kinds::Ordinal | Kinds::Nominal | Kinds::Counts | Kinds::Shares | Kinds::Angle => 0.0,
             Kinds::Trials => {
                 let trials = self.observed.trials.iter().flatten().sum::<f64>();
                 self.link
@@ -502,4 +543,19 @@ impl Regression {
     pub fn is_of_logs(&self) -> bool {
         self.family.name.ends_with("lognormal")
     }
+}
+
+/// Refuses parameters of a formula that are columns as well.
+fn check_parameters(formulas: &Formulas, frame: &Frame) -> Result<()> {
+    for (name, formula) in &formulas.others {
+        if formulas.mean.parameters.contains(name) && frame.column(name).is_some() {
+            return Err(Error::at(
+                &formula.text,
+                formula.response.value.span,
+                format!("`{name}` is a column, and has a formula as a parameter"),
+            )
+            .help(format!("give the parameter another name; a column with missing values is imputed by '{name} | mi() ~ …'")));
+        }
+    }
+    Ok(())
 }

@@ -16,6 +16,8 @@ pub struct Observed {
     pub values: Vec<f64>,
     /// The categories.
     pub categories: Vec<String>,
+    /// Counts or shares of each category, of families with a column for each.
+    pub parts: Vec<Vec<f64>>,
     /// Trials, of families that have them.
     pub trials: Option<Vec<f64>>,
     /// How often each row counts.
@@ -68,7 +70,11 @@ pub fn observed(
 ///
 /// # Errors
 /// They cannot be evaluated.
-pub fn exposed(response: &Response, evaluator: &mut Evaluator<'_>) -> Result<Observed> {
+pub fn exposed(
+    response: &Response,
+    family: &Family,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Observed> {
     let mut made = Observed::default();
     for addition in &response.additions {
         let Kind::Call(name, arguments) = &addition.kind else {
@@ -87,16 +93,27 @@ pub fn exposed(response: &Response, evaluator: &mut Evaluator<'_>) -> Result<Obs
             _ => {}
         }
     }
-    if let Kind::Call(name, arguments) = &response.value.kind
-        && let ("cbind", [successes, failures]) = (name.as_str(), arguments.as_slice())
+    if let (Kind::Call(name, arguments), true) = (
+        &response.value.kind,
+        matches!(family.response, Kinds::Trials | Kinds::Counts),
+    ) && name == "cbind"
     {
-        let (s, f) = (
-            evaluator.numbers(&successes.value)?,
-            evaluator.numbers(&failures.value)?,
-        );
-        made.trials = Some(s.iter().zip(f).map(|(s, f)| s + f).collect());
+        made.trials = Some(summed(&columns(arguments, evaluator)?));
     }
     Ok(made)
+}
+
+/// The columns of `cbind(a, b, …)`.
+fn columns(arguments: &[Argument], evaluator: &mut Evaluator<'_>) -> Result<Vec<Vec<f64>>> {
+    let columns = arguments.iter().map(|a| evaluator.numbers(&a.value));
+    columns.collect()
+}
+
+/// The sum of columns in each row.
+fn summed(columns: &[Vec<f64>]) -> Vec<f64> {
+    let rows = columns.first().map_or(0, Vec::len);
+    let sum = |row: usize| columns.iter().map(|column| column[row]).sum();
+    (0..rows).map(sum).collect()
 }
 
 /// Whether a residual standard deviation is estimated beside known ones.
@@ -243,6 +260,53 @@ fn censored(expr: &Expr, evaluator: &mut Evaluator<'_>) -> Result<Vec<f64>> {
     }
 }
 
+/// The values of `cbind(a, b, …)`: successes and failures, or a column for each category.
+fn several(
+    expr: &Expr,
+    arguments: &[Argument],
+    family: &Family,
+    evaluator: &mut Evaluator<'_>,
+    made: &mut Observed,
+) -> Result<()> {
+    let enough = match family.response {
+        Kinds::Trials => arguments.len() == 2,
+        _ => family.has_columns() && arguments.len() >= 2,
+    };
+    if !enough {
+        return Err(Error::at(
+            evaluator.text,
+            expr.span,
+            "cbind() is of successes and failures, for --family binomial, or of a column for each category, for --family multinomial and dirichlet",
+        )
+        .help("several responses are several regressions"));
+    }
+    let mut parts = columns(arguments, evaluator)?;
+    let sums = summed(&parts);
+    if family.response == Kinds::Trials {
+        made.values = parts.swap_remove(0);
+        made.trials = Some(sums);
+        return Ok(());
+    }
+    made.categories = arguments.iter().map(|a| a.value.to_string()).collect();
+    let state = State::Levels {
+        levels: made.categories.clone(),
+        ordered: false,
+    };
+    evaluator.states.insert(CATEGORIES.to_owned(), state);
+    match family.response {
+        Kinds::Counts => made.trials = Some(sums.clone()),
+        // Stan's density wants sums of 1 to eight digits.
+        _ => {
+            for part in &mut parts {
+                part.iter_mut().zip(&sums).for_each(|(y, sum)| *y /= sum);
+            }
+        }
+    }
+    made.values = sums;
+    made.parts = parts;
+    Ok(())
+}
+
 /// The values; what gives several columns at once is `cbind(successes, failures)`.
 fn values(
     expr: &Expr,
@@ -254,21 +318,15 @@ fn values(
     if let Kind::Call(name, arguments) = &expr.kind
         && name == "cbind"
     {
-        let ([successes, failures], Kinds::Trials) = (arguments.as_slice(), family.response) else {
-            return Err(Error::at(
-                text,
-                expr.span,
-                "cbind() is of successes and failures, for --family binomial",
-            )
-            .help("several responses are several regressions"));
-        };
-        let (s, f) = (
-            evaluator.numbers(&successes.value)?,
-            evaluator.numbers(&failures.value)?,
-        );
-        made.trials = Some(s.iter().zip(&f).map(|(s, f)| s + f).collect());
-        made.values = s;
-        return Ok(());
+        return several(expr, arguments, family, evaluator, made);
+    }
+    if family.has_columns() {
+        return Err(Error::at(
+            text,
+            expr.span,
+            format!("the family {} has a column for each category", family.name),
+        )
+        .help("write cbind(a, b, c) ~ …; --family categorical is of one column with the category of each row"));
     }
     if !family.has_categories() && family.response != Kinds::Binary {
         if family.response == Kinds::Trials && made.trials.is_none() {
@@ -352,7 +410,15 @@ fn check(expr: &Expr, family: &Family, evaluator: &Evaluator<'_>, made: &Observe
     let text = evaluator.text;
     let whole = |y: f64| y.fract() == 0.0 && y >= 0.0;
     let (fits, words, way): (&dyn Fn(f64) -> bool, &str, &str) = match family.response {
-        Kinds::Real | Kinds::Binary | Kinds::Ordinal | Kinds::Nominal => (&|_| true, "", ""),
+        Kinds::Real | Kinds::Binary | Kinds::Ordinal | Kinds::Nominal | Kinds::Counts => {
+            (&|_| true, "", "")
+        }
+        Kinds::Shares => (
+            // Shares are often rounded to three digits.
+            &|sum| (sum - 1.0).abs() < 5e-3,
+            "shares that sum to 1",
+            "divide each column by their sum",
+        ),
         Kinds::Positive => (
             &|y| y > 0.0,
             "numbers above 0",
@@ -398,6 +464,7 @@ fn check(expr: &Expr, family: &Family, evaluator: &Evaluator<'_>, made: &Observe
         );
         return Err(Error::at(text, expr.span, message).help(way));
     }
+    check_parts(expr, family, text, made)?;
     if let Some(trials) = &made.trials {
         let over = |(y, n): (&f64, &f64)| !whole(*n) || y > n;
         if let Some(row) = made.values.iter().zip(trials).position(over) {
@@ -439,6 +506,24 @@ fn check(expr: &Expr, family: &Family, evaluator: &Evaluator<'_>, made: &Observe
         );
         return Err(Error::at(text, expr.span, message)
             .help("leave out such rows, or write the bounds that hold"));
+    }
+    Ok(())
+}
+
+/// Whether every count or share of a category is one.
+fn check_parts(expr: &Expr, family: &Family, text: &str, made: &Observed) -> Result<()> {
+    for (part, name) in made.parts.iter().zip(&made.categories) {
+        let fits = |y: f64| match family.response {
+            Kinds::Counts => y.fract() == 0.0 && y >= 0.0,
+            _ => y > 0.0 && y < 1.0,
+        };
+        if let Some(row) = part.iter().position(|y| !fits(*y)) {
+            let message = format!("`{name}` is {} in row {} of those used", part[row], row + 1);
+            return Err(Error::at(text, expr.span, message).help(match family.response {
+                Kinds::Counts => "the family multinomial is of whole numbers from 0",
+                _ => "the family dirichlet is of shares between 0 and 1; counts go with --family multinomial",
+            }));
+        }
     }
     Ok(())
 }

@@ -57,6 +57,8 @@ pub fn table(by: f64, of: f64) -> Frame {
             }),
         ),
         ("share", numbers(&|i| share(i))),
+        ("rest", numbers(&|i| 1.0 - share(i))),
+        ("kind_of_g", words(&|i| ["u", "v"][i % 6 / 3].to_owned())),
         (
             "ends",
             numbers(&|i| match i % 9 {
@@ -169,7 +171,8 @@ pub fn mean(fit: &Fitted, label: &str) -> (f64, f64) {
 /// The response that goes with each family.
 fn response(family: &str) -> &'static str {
     match family {
-        "gaussian" | "student" | "skew_normal" | "exgaussian" | "asym_laplace" => "y",
+        "gaussian" | "student" | "skew_normal" | "exgaussian" | "asym_laplace"
+        | "gen_extreme_value" => "y",
         "von_mises" => "angle",
         "lognormal" | "shifted_lognormal" | "gamma" | "inverse.gaussian" | "exponential"
         | "weibull" => "positive",
@@ -181,6 +184,8 @@ fn response(family: &str) -> &'static str {
         "binomial" | "beta_binomial" | "zero_inflated_binomial" => "successes | trials(size)",
         "cumulative" | "sratio" | "cratio" | "acat" => "grade",
         "categorical" => "kind",
+        "multinomial" => "cbind(count, successes, size)",
+        "dirichlet" => "cbind(share, rest)",
         _ => "count",
     }
 }
@@ -261,6 +266,10 @@ fn terms_and_additions_have_programs_that_evaluate() {
                 "sigma ~ car(\"ring.graph\", region)",
             ],
         ),
+        ("gaussian", &["y ~ x + (1 + x | gr(g, by = kind_of_g))"]),
+        ("gaussian", &["y ~ x + (1 + x |p| g)", "sigma ~ (1 |p| g)"]),
+        ("categorical", &["kind ~ x + (1 |p| g)"]),
+        ("dirichlet", &["cbind(share, rest) ~ x", "phi ~ x"]),
     ] {
         let program = compiled(&request(family, formulas), &table(1.0, 1.0));
         let program = program.unwrap_or_else(|error| panic!("{formulas:?}: {error}"));
@@ -268,6 +277,37 @@ fn terms_and_additions_have_programs_that_evaluate() {
             program.remarks().is_empty(),
             "{formulas:?}: {:?}",
             program.remarks()
+        );
+    }
+}
+
+#[test]
+fn a_nonlinear_formula_gives_back_the_curve_of_the_data() {
+    // y = 2 exp(-1.5 t) + noise.
+    let t: Vec<f64> = (0..ROWS).map(|i| i as f64 / 20.0).collect();
+    let y = |i: usize| 2.0 * (-1.5 * t[i]).exp() + 0.1 * noise(i);
+    let columns = vec![
+        ("y".to_owned(), Column::Numbers((0..ROWS).map(y).collect())),
+        ("t".to_owned(), Column::Numbers(t.clone())),
+    ];
+    let frame = Frame::new("decay.csv", columns).unwrap();
+    let asked = Request {
+        priors: vec![
+            "Intercept_top ~ normal(0, 5)".to_owned(),
+            "Intercept_rate ~ normal(0, 5)".to_owned(),
+        ],
+        ..request(
+            "gaussian",
+            &["y ~ top * exp(-rate * t)", "top ~ 1", "rate ~ 1"],
+        )
+    };
+    let fit = fitted(&asked, &frame, Place::Nowhere);
+    assert!(fit.trusted(), "{:?}", fit.warnings());
+    for (name, truth) in [("Intercept_top", 2.0), ("Intercept_rate", 1.5)] {
+        let (mean, sd) = mean(&fit, name);
+        assert!(
+            (mean - truth).abs() < 4.0 * sd && sd < 0.1,
+            "{name}: {mean} ± {sd}"
         );
     }
 }

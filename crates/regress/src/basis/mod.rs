@@ -27,3 +27,11 @@ pub fn sd(x: &[f64]) -> f64 {
     let squares: f64 = x.iter().map(|x| (x - m).powi(2)).sum();
     (squares / (x.len().max(2) - 1) as f64).sqrt()
 }
+
+/// The standard deviation of a column, or what stands for it where it is constant: 1.
+pub fn spread(x: &[f64]) -> f64 {
+    match sd(x) {
+        0.0 => 1.0,
+        sd => sd,
+    }
+}

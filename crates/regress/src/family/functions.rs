@@ -14,6 +14,21 @@ pub const SKEW_NORMAL: &str = "
     return skew_normal_rng(mu - omega * delta * sqrt(2 / pi()), omega, alpha);
   }";
 
+/// The limit of maxima of many values.
+pub const GEN_EXTREME_VALUE: &str = "
+  // Generalised extreme value by location, scale and shape.
+  real gen_extreme_value_lpdf(real y, real mu, real sigma, real xi) {
+    real x = xi * (y - mu) / sigma;
+    if (x <= -1) {
+      return negative_infinity();
+    }
+    real z = log1p(x) / xi;
+    return -log(sigma) - (1 + xi) * z - exp(-z);
+  }
+  real gen_extreme_value_rng(real mu, real sigma, real xi) {
+    return mu + sigma * expm1(-xi * log(-log(uniform_rng(0, 1)))) / xi;
+  }";
+
 /// The inverse Gaussian by mean and shape; random numbers by Michael, Schucany and Haas, The American Statistician 30 (1976).
 pub const INVERSE_GAUSSIAN: &str = "
   // Inverse Gaussian by mean and shape.

@@ -1,7 +1,7 @@
 //! Families of responses: one table of names, links, parameters, priors and densities.
 //!
 //! A density is a call of Stan: `{mu}` and the like stand for parameters, `{trials}` for the number of trials, `{/}` and `{*}` for
-//! division and product element by element. Parameters have the meaning of the package brms (Bürkner, Journal of Statistical
+//! division and product element by element, `{logits}` for the logits of categories. Parameters have the meaning of the package brms (Bürkner, Journal of Statistical
 //! Software 80, 2017).
 
 mod functions;
@@ -109,6 +109,10 @@ pub enum Response {
     Ordinal,
     /// Categories.
     Nominal,
+    /// Counts of categories, several in a row.
+    Counts,
+    /// Shares of categories, which sum to 1 in each row.
+    Shares,
 }
 
 /// A parameter besides the mean.
@@ -203,8 +207,11 @@ impl Family {
 
     /// Whether values are whole numbers.
     pub fn is_discrete(&self) -> bool {
-        use Response::{Binary, Count, Nominal, Ordinal, Trials};
-        matches!(self.response, Count | Binary | Trials | Ordinal | Nominal)
+        use Response::{Binary, Count, Counts, Nominal, Ordinal, Trials};
+        matches!(
+            self.response,
+            Count | Binary | Trials | Ordinal | Nominal | Counts
+        )
     }
 
     /// Whether the density is one of Stan's library, which has distribution functions as well.
@@ -214,7 +221,18 @@ impl Family {
 
     /// Whether responses are categories.
     pub fn has_categories(&self) -> bool {
-        matches!(self.response, Response::Ordinal | Response::Nominal)
+        self.response == Response::Ordinal || self.has_logits()
+    }
+
+    /// Whether each category but the first has a predictor of its own.
+    pub fn has_logits(&self) -> bool {
+        use Response::{Counts, Nominal, Shares};
+        matches!(self.response, Nominal | Counts | Shares)
+    }
+
+    /// Whether a response has a column for each category.
+    pub fn has_columns(&self) -> bool {
+        matches!(self.response, Response::Counts | Response::Shares)
     }
 
     /// Whether the mean is in units of the response, so that coefficients scale with it.

@@ -195,10 +195,12 @@ impl Maker<'_, '_> {
             _ => {
                 let x = self.evaluator.numbers(column)?;
                 if x.iter().any(|x| x.fract() != 0.0 || x.abs() > 1e6) {
-                    return Err(self.error(
-                        column,
-                        "a monotonic effect is of whole numbers or of an ordered factor",
-                    ));
+                    return Err(self
+                        .error(
+                            column,
+                            "a monotonic effect is of whole numbers or of an ordered factor",
+                        )
+                        .help("a curve over any numbers is s(x)"));
                 }
                 let key = format!("{}:{call}", made.parameter);
                 let low = x.iter().copied().fold(f64::INFINITY, f64::min);

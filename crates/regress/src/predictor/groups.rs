@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{Groups, Maker, Member};
-use crate::design::design;
+use crate::basis::spread;
+use crate::design::{Design, design};
 use crate::error::{Error, Result};
 use crate::evaluate::{Value, argument};
-use crate::formula::{Group, MEMBERSHIP};
+use crate::formula::{GROUPING, Group, MEMBERSHIP};
 use crate::frame::{Column, Factor};
 use crate::syntax::{Argument, Expr, Kind};
 
@@ -14,18 +15,119 @@ use crate::syntax::{Argument, Expr, Kind};
 type Memberships = (Vec<Factor>, Option<Vec<Vec<f64>>>);
 
 impl Maker<'_, '_> {
-    /// The groups of a term.
-    pub(super) fn group(&mut self, group: &Group) -> Result<Groups> {
+    /// The groups of a term: one grouping, or one for each level of `by` in `gr(g, by = z)`.
+    pub(super) fn group(&mut self, group: &Group) -> Result<Vec<Groups>> {
         let (found, weights) = match group.factors.as_slice() {
             [only] => match &only.kind {
                 Kind::Call(name, arguments) if name == MEMBERSHIP => {
                     self.memberships(only, arguments)?
                 }
+                Kind::Call(name, arguments) if name == GROUPING => {
+                    return self.by_levels(group, only, arguments);
+                }
                 _ => (vec![self.levels(only)?], None),
             },
             several => (vec![self.combined(several)?], None),
         };
-        self.grouped(group, &found, weights)
+        let design = design(&group.terms, self.contrasts, &mut self.evaluator)?;
+        let spreads = design.columns.iter().map(|z| spread(z)).collect();
+        Ok(vec![self.grouped(
+            group,
+            group.name(),
+            &found,
+            weights,
+            (design, spreads),
+        )?])
+    }
+
+    /// The groups of `gr(g, by = z)`: those of each level of z apart, with columns that are zero in the rows of other levels.
+    fn by_levels(
+        &mut self,
+        group: &Group,
+        call: &Expr,
+        arguments: &[Argument],
+    ) -> Result<Vec<Groups>> {
+        let strange = |a: &&Argument| a.name.as_deref().is_some_and(|name| name != "by");
+        if let Some(strange) = arguments.iter().find(strange) {
+            return Err(self
+                .error(&strange.value, format!("{GROUPING}() has no such argument"))
+                .help("write gr(g, by = z)"));
+        }
+        let columns: Vec<&Argument> = arguments.iter().filter(|a| a.name.is_none()).collect();
+        let [column] = columns.as_slice() else {
+            return Err(self
+                .error(call, format!("{GROUPING}() takes one column of groups"))
+                .help("combinations of two are (1 | a:b)"));
+        };
+        let found = self.levels(&column.value)?;
+        let design = design(&group.terms, self.contrasts, &mut self.evaluator)?;
+        let spreads: Vec<f64> = design.columns.iter().map(|z| spread(z)).collect();
+        let Some(by) = argument(arguments, &["by"], usize::MAX) else {
+            let name = column.value.to_string();
+            return Ok(vec![self.grouped(
+                group,
+                name,
+                &[found],
+                None,
+                (design, spreads),
+            )?]);
+        };
+        let kinds = self.levels(by)?;
+        let mut kind_of = vec![None; found.levels.len()];
+        for (code, kind) in found.codes.iter().zip(&kinds.codes) {
+            let (Some(code), Some(kind)) = (code, kind) else {
+                continue;
+            };
+            let known = kind_of[*code as usize].get_or_insert(*kind);
+            if known != kind {
+                return Err(self
+                    .error(
+                        by,
+                        format!(
+                            "`{}` of `{}` is in rows of two levels of `{by}`: {} and {}",
+                            found.levels[*code as usize],
+                            column.value,
+                            kinds.levels[*known as usize],
+                            kinds.levels[*kind as usize]
+                        ),
+                    )
+                    .help("by = is of the groups; a column that differs within them stands left of the bar"));
+            }
+        }
+        // New rows have the levels of the fit, in its order.
+        let key = group.name();
+        if self.evaluator.learning {
+            self.groups.insert(key.clone(), kinds.levels.clone());
+        }
+        let levels = self.groups.get(&key).cloned().unwrap_or_default();
+        let kinds = kinds.among(&levels).map_err(|word| {
+            self.error(by, format!("the fit knows no level `{word}` of `{by}`"))
+                .help(format!("it knows {}", levels.join(", ")))
+        })?;
+        let mut made = Vec::new();
+        for (kind, level) in levels.iter().enumerate() {
+            let is_here: Vec<bool> = kinds
+                .codes
+                .iter()
+                .map(|code| *code == Some(kind as u32))
+                .collect();
+            let word = |(code, here): (&Option<u32>, &bool)| {
+                here.then(|| code.map(|code| found.levels[code as usize].as_str()))?
+            };
+            let words: Vec<Option<&str>> = found.codes.iter().zip(&is_here).map(word).collect();
+            let mut design = design.clone();
+            for (name, column) in design.names.iter_mut().zip(&mut design.columns) {
+                if name == "(Intercept)" {
+                    *name = "Intercept".to_owned();
+                }
+                let others = column.iter_mut().zip(&is_here).filter(|(_, here)| !**here);
+                others.for_each(|(x, _)| *x = 0.0);
+            }
+            let name = format!("{}:{level}", column.value);
+            let found = [Factor::of_words(&words)];
+            made.push(self.grouped(group, name, &found, None, (design, spreads.clone()))?);
+        }
+        Ok(made)
     }
 
     /// The levels of a column; groups may have levels that a fit does not know, unlike factors.
@@ -122,11 +224,12 @@ impl Maker<'_, '_> {
     fn grouped(
         &mut self,
         group: &Group,
+        name: String,
         found: &[Factor],
         weights: Option<Vec<Vec<f64>>>,
+        (design, spreads): (Design, Vec<f64>),
     ) -> Result<Groups> {
         let text = self.evaluator.text;
-        let name = group.name();
         let mut all: Vec<String> = found
             .iter()
             .flat_map(|f| f.levels.iter().cloned())
@@ -167,7 +270,8 @@ impl Maker<'_, '_> {
                 .iter()
                 .map(|level| known[level.as_str()])
                 .collect();
-            let of = |code: &Option<u32>| places[code.unwrap_or(0) as usize];
+            // Rows without a level have no effect of it, wherever they point.
+            let of = |code: &Option<u32>| code.map_or(0, |code| places[code as usize]);
             factor.codes.iter().map(of).collect()
         };
         let mut weights = weights.map(Vec::into_iter);
@@ -181,8 +285,10 @@ impl Maker<'_, '_> {
             name,
             members,
             new_levels,
-            design: design(&group.terms, self.contrasts, &mut self.evaluator)?,
+            design,
+            spreads,
             correlated: group.correlated,
+            shared: group.shared.clone(),
             levels,
         })
     }

@@ -59,8 +59,12 @@ pub struct Groups {
     pub members: Vec<Member>,
     /// What has an effect.
     pub design: Design,
+    /// Standard deviations of the columns of what has an effect; 1 of an intercept.
+    pub spreads: Vec<f64>,
     /// Whether effects are correlated.
     pub correlated: bool,
+    /// The name that it shares with groups of other parameters whose effects are correlated with these.
+    pub shared: Option<String>,
 }
 
 /// One level of each row.
@@ -129,6 +133,19 @@ pub struct Predictor {
     pub series: Option<Series>,
     /// A Markov field over a map.
     pub field: Option<Field>,
+    /// What it is instead of a sum: a function of columns and of parameters with predictors of their own.
+    pub computed: Option<Calculation>,
+}
+
+/// A function of columns and parameters over the rows.
+#[derive(Clone, Debug)]
+pub struct Calculation {
+    /// The function.
+    pub value: Expr,
+    /// The formula that it is of.
+    pub text: String,
+    /// Its columns.
+    pub columns: Vec<(String, Vec<f64>)>,
 }
 
 /// The parameter that imputes a column, whose formula is `column | mi() ~ …`.
@@ -181,7 +198,22 @@ impl Maker<'_, '_> {
             unknown: Vec::new(),
             series: None,
             field: None,
+            computed: None,
         };
+        if let Some(computed) = &terms.computed {
+            let columns = computed.columns.iter();
+            let columns = columns.map(|column| {
+                let Kind::Name(name) = &column.kind else {
+                    return Err(self.error(column, "a column has a name"));
+                };
+                Ok((name.clone(), self.evaluator.numbers(column)?))
+            });
+            made.computed = Some(Calculation {
+                columns: columns.collect::<Result<_>>()?,
+                value: computed.value.clone(),
+                text: self.evaluator.text.to_owned(),
+            });
+        }
         for offset in &terms.offsets {
             let x = self.evaluator.numbers(offset)?;
             match &mut made.offset {
@@ -190,20 +222,18 @@ impl Maker<'_, '_> {
             }
         }
         for group in &terms.groups {
-            let group = self.group(group)?;
-            if made.groups.iter().any(|other| other.name == group.name) {
-                let message = format!("two terms have effects by `{}`", group.name);
-                return Err(Error::at(
-                    self.evaluator.text,
-                    terms.groups[made.groups.len()].span,
-                    message,
-                )
-                .help(format!(
-                    "join them: (1 + x | {0}), or (1 + x || {0}) without correlation",
-                    group.name
-                )));
+            for found in self.group(group)? {
+                if made.groups.iter().any(|other| other.name == found.name) {
+                    let message = format!("two terms have effects by `{}`", found.name);
+                    return Err(
+                        Error::at(self.evaluator.text, group.span, message).help(format!(
+                            "join them: (1 + x | {0}), or (1 + x || {0}) without correlation",
+                            found.name
+                        )),
+                    );
+                }
+                made.groups.push(found);
             }
-            made.groups.push(group);
         }
         for call in &terms.special {
             self.special(call, &mut made)?;

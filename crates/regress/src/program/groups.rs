@@ -1,6 +1,6 @@
 //! Group effects: what is declared for them, and their priors.
 
-use super::linear::{scales, spread, suffix, unit};
+use super::linear::{scales, suffix, unit};
 use super::{Block, Writer};
 use crate::predictor::{Groups, Predictor};
 
@@ -106,12 +106,7 @@ pub fn group(writer: &mut Writer<'_>, predictor: &Predictor, groups: &Groups) {
         Block::Model,
         format!("// {} by {}", names.join(", "), groups.name),
     );
-    let units: Vec<f64> = groups
-        .design
-        .columns
-        .iter()
-        .map(|z| 1.0 / spread(z))
-        .collect();
+    let units: Vec<f64> = groups.spreads.iter().map(|spread| 1.0 / spread).collect();
     let sd_name = format!("sd{g}");
     let classes = [format!("sd{s}"), "sd".to_owned()];
     let standard = scales(
@@ -126,7 +121,24 @@ pub fn group(writer: &mut Writer<'_>, predictor: &Predictor, groups: &Groups) {
     writer.dims(&sd_name, &[(&format!("effect{g}"), names.clone())]);
     writer.shown.push(sd_name);
     let levels = ("group_".to_owned() + &own, groups.levels.clone());
-    effects(writer, groups, &g, &j, standard.as_deref());
+    match writer.regression.joint(groups) {
+        Some(shared) => {
+            let before = s
+                .strip_prefix('_')
+                .map_or(String::new(), |s| format!("{s}_"));
+            let part = Part {
+                labels: names.iter().map(|name| before.clone() + name).collect(),
+                size: standard,
+                groups: j,
+                g: g.clone(),
+            };
+            match writer.joint.iter_mut().find(|(name, _)| name == shared) {
+                Some((_, parts)) => parts.push(part),
+                None => writer.joint.push((shared.to_owned(), vec![part])),
+            }
+        }
+        None => effects(writer, groups, &g, &j, standard.as_deref()),
+    }
     let r = format!("r{g}");
     if m == 1 {
         writer.dims(&r, &[(&levels.0, levels.1)]);
@@ -139,23 +151,144 @@ pub fn group(writer: &mut Writer<'_>, predictor: &Predictor, groups: &Groups) {
             (&format!("effect{g}"), names.clone()),
         ],
     );
-    if !groups.correlated {
-        return;
+    if groups.correlated && writer.regression.joint(groups).is_none() {
+        correlation(writer, &g, &names);
     }
+}
+
+/// The prior of correlations, and they themselves.
+fn correlation(writer: &mut Writer<'_>, g: &str, names: &[String]) {
     let cor = format!("cor{g}");
     let given = writer.priors.find(&[&cor, "cor"]);
     let is_given = given.is_some();
     let eta = given.map_or_else(|| "1".to_owned(), |given| given.arguments);
     writer.priors.note(&cor, format!("lkj({eta})"), is_given);
     writer.prior(&format!("L{g}"), &format!("lkj_corr_cholesky({eta})"));
-    let pairs = pairs(&names);
+    let pairs = pairs(names);
     writer.line(
         Block::Generated,
         format!("vector[{}] {cor}; // correlations, one a pair", pairs.len()),
     );
-    writer.line(Block::Generated, correlations(&cor, &g, m));
+    writer.line(Block::Generated, correlations(&cor, g, names.len()));
     writer.dims(&cor, &[(&format!("pair{g}"), pairs)]);
     writer.shown.push(cor);
+}
+
+/// Effects of one parameter among those that are correlated with effects of other parameters.
+pub struct Part {
+    /// What stands after the names of its variables.
+    g: String,
+    /// Its effects as they are shown beside those of other parameters.
+    labels: Vec<String>,
+    /// What its effects are in units of.
+    size: Option<String>,
+    /// The number of groups.
+    groups: String,
+}
+
+impl Part {
+    fn deviations(&self) -> String {
+        match self.size {
+            Some(_) => format!("sd{}_std", self.g),
+            None => format!("sd{}", self.g),
+        }
+    }
+}
+
+/// The standard deviations of all parts, one after another.
+fn appended(all: &[String]) -> String {
+    match all {
+        [one] => one.clone(),
+        [first, rest @ ..] => format!("append_row({first}, {})", appended(rest)),
+        [] => String::new(),
+    }
+}
+
+/// The places of the effects of each part among those of all parts.
+fn places(parts: &[Part]) -> Vec<String> {
+    let mut first = 1;
+    let place = |part: &Part| {
+        let m = part.labels.len();
+        let from = first;
+        first += m;
+        match m {
+            1 => from.to_string(),
+            m => format!("{from} : {}", from + m - 1),
+        }
+    };
+    parts.iter().map(place).collect()
+}
+
+/// Effects of several parameters that are correlated, after all of them are declared.
+pub fn joint(writer: &mut Writer<'_>) {
+    for (shared, parts) in std::mem::take(&mut writer.joint) {
+        let g = format!("_{}", writer.identifier(&format!("|{shared}|")));
+        let j = parts[0].groups.clone();
+        let labels: Vec<String> = parts.iter().flat_map(|part| part.labels.clone()).collect();
+        let m = labels.len();
+        writer.line(Block::Model, format!("// {}, together", labels.join(", ")));
+        writer.line(
+            Block::Parameters,
+            format!("array[{j}] vector[{m}] r{g}_by; // {}", labels.join(", ")),
+        );
+        writer.line(
+            Block::Parameters,
+            format!("cholesky_factor_corr[{m}] L{g};"),
+        );
+        let mut declared = String::new();
+        let mut body = format!("for (j in 1 : {j}) {{\n");
+        for (part, place) in parts.iter().zip(places(&parts)) {
+            let (own, n) = (&part.g, part.labels.len());
+            let all = format!("r{g}_by[j, {place}]");
+            declared += &match n {
+                1 => format!("vector[{j}] r{own};\n"),
+                n => format!("matrix[{j}, {n}] r{own};\n"),
+            };
+            body += &match (&part.size, n) {
+                (None, 1) => format!("  r{own}[j] = {all};\n"),
+                (None, _) => format!("  r{own}[j] = {all}';\n"),
+                (Some(size), 1) => format!("  r{own}[j] = {size}[1] * {all};\n"),
+                (Some(size), _) => format!("  r{own}[j] = ({size} .* {all})';\n"),
+            };
+        }
+        writer.line(Block::Derived, declared + &body + "}");
+        let sd: Vec<String> = parts.iter().map(Part::deviations).collect();
+        writer.line(
+            Block::Model,
+            format!(
+                "r{g}_by ~ multi_normal_cholesky(rep_vector(0, {m}), diag_pre_multiply({}, L{g}));",
+                appended(&sd)
+            ),
+        );
+        correlation(writer, &g, &labels);
+        writer.joint.push((shared, parts));
+    }
+}
+
+/// The effects of new groups of several parameters that are correlated, `new` after those that are known.
+pub fn drawn_together(writer: &mut Writer<'_>, new: usize, shared: &str) {
+    let g = format!("_{}", writer.identifier(&format!("|{shared}|")));
+    let Some((_, parts)) = writer.joint.iter().find(|(name, _)| name == shared) else {
+        return;
+    };
+    let j = &parts[0].groups;
+    let m: usize = parts.iter().map(|part| part.labels.len()).sum();
+    let sd: Vec<String> = parts.iter().map(|part| format!("sd{}", part.g)).collect();
+    let mut declared = String::new();
+    let mut body = format!(
+        "for (j in {j} + 1 : {j} + {new}) {{\n  vector[{m}] one = multi_normal_cholesky_rng(rep_vector(0, {m}), diag_pre_multiply({}, L{g}));\n",
+        appended(&sd)
+    );
+    for (part, place) in parts.iter().zip(places(parts)) {
+        let own = &part.g;
+        let (kind, turned) = match part.labels.len() {
+            1 => (format!("vector[{j} + {new}]"), ""),
+            n => (format!("matrix[{j} + {new}, {n}]"), "'"),
+        };
+        declared += &format!("{kind} all{own}; // with new groups\nall{own}[1 : {j}] = r{own};\n");
+        body += &format!("  all{own}[j] = one[{place}]{turned};\n");
+    }
+    writer.line(Block::Generated, declared + &body + "}");
 }
 
 /// The names of the groups of each row, and of their weights.

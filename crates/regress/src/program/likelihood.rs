@@ -74,6 +74,15 @@ fn response(writer: &mut Writer<'_>) {
             );
             writer.ints("y", "array[N] int<lower=1, upper=C>", whole(), &name);
         }
+        Response::Counts | Response::Shares => {
+            trials(writer);
+            writer.int("C", "<lower=2>", count, "categories");
+            let kind = match regression.family.response {
+                Response::Counts => "array[N, C] int<lower=0>",
+                _ => "array[N] vector<lower=0, upper=1>[C]",
+            };
+            writer.table("y", kind, &observed.parts, &observed.categories.join(", "));
+        }
         Response::Binary => {
             let comment = match observed.categories.get(1) {
                 Some(one) if one != "1" => format!("{name}: 1 is {one}"),
@@ -233,8 +242,15 @@ fn vector_of(predictor: &Predictor, link: Link) -> String {
 pub fn parameters(writer: &mut Writer<'_>) -> Vec<String> {
     let regression = writer.regression;
     let mut lines = Vec::new();
-    for predictor in &regression.predictors {
-        if regression.family.response == Response::Nominal {
+    // Parameters of a formula come before what is computed of them.
+    let (before, others): (Vec<&Predictor>, Vec<&Predictor>) =
+        (regression.predictors.iter()).partition(|p| regression.is_of_formula(&p.parameter));
+    for predictor in before {
+        let name = format!("eta_{}", predictor.parameter);
+        lines.extend(sum(writer, predictor, &name));
+    }
+    for predictor in others {
+        if predictor.parameter.starts_with("mu_") {
             let name = category_vector(writer, predictor);
             lines.extend(sum(writer, predictor, &name));
             continue;
@@ -280,7 +296,7 @@ fn is_fused(writer: &Writer<'_>) -> bool {
 }
 
 /// A template with its parameters put in; for one row or for all.
-fn filled(writer: &Writer<'_>, template: &str, one: bool) -> String {
+fn filled(writer: &mut Writer<'_>, template: &str, one: bool) -> String {
     let regression = writer.regression;
     let row = if one { "[n]" } else { "" };
     let (over, times) = if one { ("/", "*") } else { ("./", ".*") };
@@ -288,6 +304,9 @@ fn filled(writer: &Writer<'_>, template: &str, one: bool) -> String {
     text = text.replace("{trials}", &format!("trials{row}"));
     text = text.replace("{thresholds}", &thresholds_name(writer));
     text = text.replace("{eta}", &format!("eta{row}"));
+    if regression.family.has_logits() {
+        text = text.replace("{logits}", &logits(writer));
+    }
     let mu = match (is_fused(writer), one) {
         (true, true) => regression.link.inverse("eta[n]"),
         _ => format!("mu{row}"),
@@ -324,12 +343,6 @@ fn density(writer: &Writer<'_>) -> (&'static str, &'static str) {
 /// Log likelihood of row n, censoring and bounds included, with what stands before and after it.
 fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
     let regression = writer.regression;
-    if regression.family.response == Response::Nominal {
-        return format!(
-            "{into}categorical_logit_lpmf(y[n] | {}){close};",
-            logits(writer)
-        );
-    }
     let (name, arguments) = density(writer);
     let arguments = filled(writer, arguments, true);
     let kind = if regression.family.is_discrete() {
@@ -392,7 +405,7 @@ fn statement(writer: &mut Writer<'_>) -> Vec<String> {
     let is_plain = observed.weights.is_none()
         && observed.censored.is_none()
         && observed.bounds == [None, None];
-    if is_plain && family.is_plain() && family.response != Response::Nominal {
+    if is_plain && family.is_plain() && !family.has_logits() {
         let (name, arguments) = density(writer);
         return vec![format!("y ~ {name}({});", filled(writer, arguments, false))];
     }
@@ -409,38 +422,42 @@ fn statement(writer: &mut Writer<'_>) -> Vec<String> {
 /// A random response of row n.
 pub fn replicate(writer: &mut Writer<'_>) -> String {
     let regression = writer.regression;
-    if regression.family.response == Response::Nominal {
-        return format!("categorical_logit_rng({})", logits(writer));
-    }
     let (name, arguments) = match regression.family.response {
         Response::Ordinal => density(writer),
         _ => regression.family.density,
     };
-    format!("{name}_rng({})", filled(writer, arguments, true))
+    let arguments = filled(writer, arguments, true);
+    match regression.family.response {
+        Response::Counts => format!("{name}_rng({arguments}, trials[n])"),
+        _ => format!("{name}_rng({arguments})"),
+    }
 }
 
 /// The mean of row n; none of categories.
-pub fn expected(writer: &Writer<'_>) -> Option<String> {
+pub fn expected(writer: &mut Writer<'_>) -> Option<String> {
     match writer.regression.family.has_categories() {
         true => None,
         false => Some(filled(writer, writer.regression.family.mean, true)),
     }
 }
 
-/// The log probability of category c in row n, of ordered ones by their density.
-pub fn category(writer: &mut Writer<'_>) -> String {
-    if writer.regression.family.response == Response::Nominal {
-        return format!("categorical_logit_lpmf(c | {})", logits(writer));
+/// The lines that compute the probabilities of the categories in row n, of ordered ones by their density.
+pub fn categories(writer: &mut Writer<'_>) -> String {
+    if writer.regression.family.has_logits() {
+        return format!("expected[n] = softmax({})';", logits(writer));
     }
     let (name, arguments) = density(writer);
-    format!("{name}_lpmf(c | {})", filled(writer, arguments, true))
+    let arguments = filled(writer, arguments, true);
+    format!("for (c in 1 : C) {{\n  expected[n, c] = exp({name}_lpmf(c | {arguments}));\n}}")
 }
 
 /// How replicates are declared.
 pub fn replicates(writer: &Writer<'_>, name: &str) -> String {
-    match writer.regression.family.is_discrete() {
-        true => format!("array[N] int {name};"),
-        false => format!("vector[N] {name};"),
+    match writer.regression.family.response {
+        Response::Counts => format!("array[N, C] int {name};"),
+        Response::Shares => format!("array[N] vector[C] {name};"),
+        _ if writer.regression.family.is_discrete() => format!("array[N] int {name};"),
+        _ => format!("vector[N] {name};"),
     }
 }
 
@@ -481,7 +498,7 @@ fn generated(writer: &mut Writer<'_>) {
             format!("{declared} // a replicate of each row"),
         );
         row.push(format!("y_rep[n] = {};", replicate(writer)));
-        writer.dims_of_rows("y_rep");
+        writer.dims_of_responses("y_rep");
     }
     if let Some(mean) = &r2 {
         row.push(format!("expected[n] = {mean};"));
@@ -525,5 +542,17 @@ impl Writer<'_> {
             .map(|row| *row as i64 + 1)
             .collect();
         self.label("row", Labels::Whole(rows));
+    }
+
+    /// A variable with a response for each row.
+    pub fn dims_of_responses(&mut self, variable: &str) {
+        self.dims_of_rows(variable);
+        if self.regression.family.has_columns() {
+            let dims = ["row", "category"].map(|name| Some(name.to_owned()));
+            let (variable, dims) = (variable.to_owned(), dims.to_vec());
+            self.coordinates.dims.insert(variable, dims);
+            let categories = self.regression.observed.categories.clone();
+            self.label("category", Labels::Words(categories));
+        }
     }
 }

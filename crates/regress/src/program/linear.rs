@@ -3,10 +3,10 @@
 use super::coefficients::coefficients;
 use super::curves::{monotonic, processes, smooths};
 use super::fields::field;
-use super::groups::{group, members};
+use super::groups::{group, joint, members};
 use super::series::{lagged, series};
-use super::{Block, Writer, unknown};
-use crate::basis::{mean, sd};
+use super::{Block, Writer, computed, unknown};
+use crate::basis::{mean, spread};
 use crate::error::Result;
 use crate::family::Response;
 use crate::predictor::{IMPUTED, Predictor};
@@ -87,6 +87,7 @@ pub fn declare(writer: &mut Writer<'_>) -> Result<()> {
         field(writer, predictor);
         series(writer, predictor);
     }
+    joint(writer);
     Ok(())
 }
 
@@ -120,18 +121,21 @@ fn fixed(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
     let columns = &predictor.design.columns;
     let rows = writer.regression.rows.len();
     let has_columns = !names.is_empty();
-    writer.line(
-        Block::Model,
-        format!(
-            "// {} of {}",
-            if has_columns {
-                "coefficients"
-            } else {
-                "intercept"
-            },
-            predictor.parameter
-        ),
-    );
+    if has_columns || predictor.intercept {
+        let what = if has_columns {
+            "coefficients"
+        } else {
+            "intercept"
+        };
+        writer.line(
+            Block::Model,
+            format!("// {what} of {}", predictor.parameter),
+        );
+    }
+    if let Some(calculation) = &predictor.computed {
+        computed::columns(writer, calculation)?;
+    }
+    computed::check_priors(writer, predictor)?;
     if let Some(offset) = &predictor.offset {
         writer.vector(
             &format!("offsets{s}"),
@@ -189,14 +193,6 @@ fn fixed(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
         writer.line(Block::Derived, line);
     }
     Ok(())
-}
-
-/// The standard deviation of a column, or what stands for it where it is constant: 1.
-pub fn spread(x: &[f64]) -> f64 {
-    match sd(x) {
-        0.0 => 1.0,
-        sd => sd,
-    }
 }
 
 fn intercept(writer: &mut Writer<'_>, predictor: &Predictor, s: &str, unit: &str) {
@@ -330,6 +326,9 @@ pub fn sum(writer: &mut Writer<'_>, predictor: &Predictor, name: &str) -> Vec<St
         writer.regression.family.response == Response::Ordinal && predictor.parameter == "mu";
     let has_columns = !predictor.design.names.is_empty();
     let mut terms = Vec::new();
+    if let Some(calculation) = &predictor.computed {
+        terms.extend(computed::calculated(writer, calculation));
+    }
     let at_means = if is_centred(predictor) {
         "_at_means"
     } else {

@@ -8,11 +8,13 @@
 //! | `writer` | the blocks of a program, and its data |
 //! | `linear`, `coefficients` | linear predictors: intercepts, coefficients, sums |
 //! | `groups`, `curves` | their group effects; their smooths, processes and monotonic effects |
+//! | `computed` | functions of columns and of parameters with formulas of their own |
 //! | `unknown`, `series`, `fields` | columns whose values are parameters, autoregressions, maps |
 //! | `likelihood` | the density of the response, log likelihoods and replicates |
 //! | `predictions` | the program of predictions for new rows |
 
 mod coefficients;
+mod computed;
 mod curves;
 mod fields;
 mod groups;

@@ -2,6 +2,7 @@
 
 use jensen_data::{DataSet, Labels};
 
+use super::groups::drawn_together;
 use super::{Block, Program, Writer, likelihood, linear};
 use crate::error::Result;
 use crate::predictor::Groups;
@@ -57,6 +58,7 @@ pub fn predictions(rows: &Regression, fitted: &DataSet) -> Result<Program> {
 /// Effects of groups that the fit does not know.
 fn new_groups(writer: &mut Writer<'_>) {
     let rows = writer.regression;
+    let mut drawn_before = Vec::new();
     for predictor in &rows.predictors {
         let s = linear::suffix(writer, predictor);
         for groups in predictor
@@ -64,6 +66,13 @@ fn new_groups(writer: &mut Writer<'_>) {
             .iter()
             .filter(|groups| !groups.new_levels.is_empty())
         {
+            if let Some(shared) = rows.joint(groups) {
+                if !drawn_before.contains(&shared) {
+                    drawn_together(writer, groups.new_levels.len(), shared);
+                    drawn_before.push(shared);
+                }
+                continue;
+            }
             let own = writer.identifier(&groups.name);
             let g = format!("{s}_{own}");
             let text = drawn(groups, &g, &format!("J_{own}"));
@@ -118,7 +127,7 @@ fn quantities(writer: &mut Writer<'_>) {
     }
     let declared = likelihood::replicates(writer, "predicted");
     writer.line(Block::Generated, format!("{declared} // a response"));
-    writer.dims_of_rows("predicted");
+    writer.dims_of_responses("predicted");
     let mut body = String::from("{\n");
     for line in likelihood::parameters(writer) {
         body += &format!("  {line}\n");
@@ -130,10 +139,9 @@ fn quantities(writer: &mut Writer<'_>) {
     match expected {
         Some(mean) => body += &format!("    expected[n] = {mean};\n"),
         None => {
-            let density = likelihood::category(writer);
-            body += &format!(
-                "    for (c in 1 : C) {{\n      expected[n, c] = exp({density});\n    }}\n"
-            );
+            for line in likelihood::categories(writer).lines() {
+                body += &format!("    {line}\n");
+            }
         }
     }
     body += &format!(

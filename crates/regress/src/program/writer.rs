@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use jensen_data::{Coordinates, DataSet, Labels, Value};
 
+use super::groups::Part;
 use crate::prior::Priors;
 use crate::regression::Regression;
 
@@ -44,6 +45,8 @@ pub struct Writer<'a> {
     pub data: DataSet,
     pub coordinates: Coordinates,
     pub shown: Vec<String>,
+    /// Group effects of several parameters that are correlated, by the name that they share.
+    pub joint: Vec<(String, Vec<Part>)>,
     /// Whether the program is of new rows: parameters come with the draws, and priors are left out.
     pub predicting: bool,
     lines: Vec<(Block, String)>,
@@ -61,6 +64,7 @@ impl<'a> Writer<'a> {
             data: DataSet::new(),
             coordinates: Coordinates::default(),
             shown: Vec::new(),
+            joint: Vec::new(),
             predicting: false,
             lines: Vec::new(),
             declared: BTreeSet::new(),
@@ -156,6 +160,21 @@ impl<'a> Writer<'a> {
         }
         let value = Value::reals(vec![rows, columns.len()], values).ok();
         self.datum(kind, name, comment, value);
+    }
+
+    /// Columns of numbers as an array of rows; whole numbers where the kind says so.
+    pub fn table(&mut self, name: &str, kind: &str, columns: &[Vec<f64>], comment: &str) {
+        let rows = columns.first().map_or(0, Vec::len);
+        let mut values = Vec::with_capacity(rows * columns.len());
+        for row in 0..rows {
+            values.extend(columns.iter().map(|column| column[row]));
+        }
+        let shape = vec![rows, columns.len()];
+        let value = match kind.contains(" int") {
+            true => Value::ints(shape, values.iter().map(|x| *x as i64).collect()),
+            false => Value::reals(shape, values),
+        };
+        self.datum(kind, name, comment, value.ok());
     }
 
     /// Labels along a dimension.

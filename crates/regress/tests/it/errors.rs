@@ -636,3 +636,90 @@ fn effects_over_a_table_without_a_column_of_the_formula() {
         "",
     );
 }
+
+#[test]
+fn groups_by_kind_and_names_between_bars() {
+    refused(
+        "gaussian",
+        "y ~ (1 | gr(g, by = few, cov = x))",
+        "gr() has no such argument",
+        "x",
+        "gr(g, by = z)",
+    );
+    refused(
+        "gaussian",
+        "y ~ (1 | gr(one, by = g))",
+        "`k` of `one` is in rows of two levels of `g`: a and b",
+        "g",
+        "stands left of the bar",
+    );
+    refused(
+        "gaussian",
+        "y ~ (1 |x + 1| g)",
+        "between two bars stands a name",
+        "x + 1",
+        "(1 |p| g)",
+    );
+}
+
+#[test]
+fn nonlinear_formulas() {
+    let priors = ["Intercept_a ~ normal(0, 1)"];
+    let told = error("gaussian", &["y ~ a * x", "a ~ 1"], &[]);
+    check(
+        &told,
+        "a ~ 1",
+        "the parameter `a` has no prior for Intercept_a",
+        "a",
+        "--prior 'Intercept_a ~ normal(0, 1)'",
+    );
+    let told = error("gaussian", &["y ~ a * besselJ(x, 2)", "a ~ 1"], &priors);
+    check(
+        &told,
+        "y ~ a * besselJ(x, 2)",
+        "does not know besselJ() of 2 arguments",
+        "besselJ(x, 2)",
+        "exp",
+    );
+    let told = error("gaussian", &["y ~ a * x + (1 | x)", "a ~ 1"], &priors);
+    check(
+        &told,
+        "y ~ a * x + (1 | x)",
+        "this is no number",
+        "1 | x",
+        "+ - * / ^",
+    );
+    let told = error("gaussian", &["y ~ x * few", "x ~ 1"], &[]);
+    check(
+        &told,
+        "x ~ 1",
+        "`x` is a column, and has a formula as a parameter",
+        "x",
+        "mi()",
+    );
+}
+
+#[test]
+fn counts_and_shares_of_categories() {
+    refused(
+        "multinomial",
+        "y ~ x",
+        "has a column for each category",
+        "y",
+        "cbind(a, b, c)",
+    );
+    refused(
+        "dirichlet",
+        "cbind(few, few) ~ x",
+        "shares that sum to 1",
+        "cbind(few, few)",
+        "divide each column",
+    );
+    refused(
+        "multinomial",
+        "cbind(few, size) ~ x",
+        "`size` is -1 in row 5",
+        "cbind(few, size)",
+        "whole numbers from 0",
+    );
+}

@@ -226,3 +226,79 @@ fn new_rows_get_the_means_of_the_fit_and_new_groups_effects_of_their_own() {
     };
     assert_eq!(parameters(&found.text), parameters(&fitted.text));
 }
+
+#[test]
+fn effects_of_two_parameters_are_correlated_where_they_share_a_name() {
+    let found = made(
+        &request("gaussian", &["y ~ x + (x |p| g)", "sigma ~ (1 |p| g)"], &[]),
+        &table(1.0, 1.0),
+    );
+    for line in [
+        "array[J_g] vector[3] r_p_by; // Intercept, x, sigma_Intercept",
+        "r_p_by ~ multi_normal_cholesky(rep_vector(0, 3), diag_pre_multiply(append_row(sd_g_std, sd_sigma_g), L_p));",
+        "r_g[j] = ((y_sd * sd_g_unit) .* r_p_by[j, 1 : 2])';",
+        "r_sigma_g[j] = r_p_by[j, 3];",
+        "vector[3] cor_p;",
+    ] {
+        assert!(found.text.contains(line), "{line}\n{}", found.text);
+    }
+    // A name that no other parameter has changes nothing.
+    let (alone, plain) = ("y ~ x + (x |p| g)", "y ~ x + (x | g)");
+    let text = |formula: &str| {
+        made(&request("gaussian", &[formula], &[]), &table(1.0, 1.0))
+            .text
+            .replace(formula, "")
+    };
+    assert_eq!(text(alone), text(plain));
+}
+
+#[test]
+fn groups_of_a_kind_have_a_standard_deviation_of_their_own() {
+    let rows = 12;
+    let column = |f: &dyn Fn(usize) -> f64| Column::Numbers((0..rows).map(f).collect());
+    let words = |f: &dyn Fn(usize) -> &'static str| {
+        Column::Factor(Factor::of_words(
+            &(0..rows).map(|i| Some(f(i))).collect::<Vec<_>>(),
+        ))
+    };
+    let columns = vec![
+        ("y".to_owned(), column(&|i| (i as f64).sin())),
+        ("g".to_owned(), words(&|i| ["a", "b", "c", "d"][i % 4])),
+        ("z".to_owned(), words(&|i| ["u", "u", "v", "v"][i % 4])),
+    ];
+    let asked = request("gaussian", &["y ~ 1 + (1 | gr(g, by = z))"], &[]);
+    let found = made(&asked, &Frame::new("table.csv", columns).unwrap());
+    // Each kind has its two groups; rows of the other kind have no effect.
+    assert_eq!(
+        numbers(&found, "Z_g_u"),
+        [1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]
+    );
+    assert_eq!(
+        numbers(&found, "i_g_v"),
+        [1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 2.0]
+    );
+    assert!(
+        found.shown.contains(&"sd_g_u".to_owned()) && found.shown.contains(&"sd_g_v".to_owned())
+    );
+}
+
+#[test]
+fn a_nonlinear_formula_is_computed_row_by_row() {
+    let priors = [
+        "Intercept_top ~ normal(0, 5)",
+        "b_top ~ normal(0, 1)",
+        "Intercept_rate ~ normal(0, 5)",
+    ];
+    let formulas = [
+        "y ~ top * (1 - exp(-rate * x^2)) / 2",
+        "top ~ x",
+        "rate ~ 1 + (1 | g)",
+    ];
+    let found = made(&request("gaussian", &formulas, &priors), &table(1.0, 1.0));
+    let line = "vector[N] mu = eta_top .* (1 - exp(-eta_rate .* x_x .^ 2)) / 2;";
+    assert!(found.text.contains(line), "{}", found.text);
+    assert_eq!(
+        found.shown[..3],
+        ["Intercept_top", "b_top", "Intercept_rate"]
+    );
+}

@@ -1,0 +1,165 @@
+//! Nonlinear formulas: a function of columns and of parameters that have formulas of their own.
+
+use super::Writer;
+use crate::error::{Error, Result, Span};
+use crate::predictor::{Calculation, Predictor};
+use crate::syntax::{Expr, Kind, is_constant};
+
+/// Functions of one number that a formula may call, with their names in Stan.
+const FUNCTIONS: [(&str, &str); 22] = [
+    ("exp", "exp"),
+    ("log", "log"),
+    ("log2", "log2"),
+    ("log10", "log10"),
+    ("log1p", "log1p"),
+    ("expm1", "expm1"),
+    ("sqrt", "sqrt"),
+    ("abs", "abs"),
+    ("sin", "sin"),
+    ("cos", "cos"),
+    ("tan", "tan"),
+    ("atan", "atan"),
+    ("sinh", "sinh"),
+    ("cosh", "cosh"),
+    ("tanh", "tanh"),
+    ("gamma", "tgamma"),
+    ("lgamma", "lgamma"),
+    ("plogis", "inv_logit"),
+    ("inv_logit", "inv_logit"),
+    ("qlogis", "logit"),
+    ("logit", "logit"),
+    ("pnorm", "Phi"),
+];
+
+/// Declares the columns of a formula, and refuses what it cannot compute.
+///
+/// # Errors
+/// The formula calls what is not known, or has an operator that is none of numbers.
+pub fn columns(writer: &mut Writer<'_>, calculation: &Calculation) -> Result<()> {
+    for (name, values) in &calculation.columns {
+        let column = column(writer, name);
+        writer.vector(&column, "vector[N]", values.clone(), name);
+    }
+    stan(writer, calculation, &calculation.value)?;
+    Ok(())
+}
+
+/// Refuses a parameter of a formula whose prior is not given: nothing says how large it may be.
+///
+/// # Errors
+/// It has none.
+pub fn check_priors(writer: &mut Writer<'_>, predictor: &Predictor) -> Result<()> {
+    let name = &predictor.parameter;
+    if writer.predicting || !writer.regression.is_of_formula(name) || name.starts_with("mi_") {
+        return Ok(());
+    }
+    let (intercept, b) = (format!("Intercept_{name}"), format!("b_{name}"));
+    let mut wanted: Vec<Vec<String>> = Vec::new();
+    if predictor.intercept {
+        wanted.push(vec![intercept.clone(), "Intercept".to_owned()]);
+    }
+    for column in &predictor.design.names {
+        wanted.push(vec![format!("{b}[{column}]"), b.clone(), "b".to_owned()]);
+    }
+    for names in wanted {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let given = writer.priors.find(&names).is_some();
+        if given || writer.priors.shrinkage(&names).is_some() {
+            continue;
+        }
+        let formulas = &writer.regression.request.formulas;
+        let left = |text: &&String| {
+            text.split_once('~')
+                .is_some_and(|(left, _)| left.trim() == name)
+        };
+        let text = formulas.iter().find(left).cloned().unwrap_or_default();
+        let start = text.len() - text.trim_start().len();
+        let span = Span {
+            start,
+            end: start + name.len(),
+        };
+        return Err(Error::at(
+            &text,
+            span,
+            format!("the parameter `{name}` has no prior for {}", names[0]),
+        )
+        .help(format!(
+            "the data do not say how large it may be: add one such as --prior '{} ~ normal(0, 1)'",
+            names[0]
+        )));
+    }
+    Ok(())
+}
+
+/// The function as Stan has it.
+pub fn calculated(writer: &mut Writer<'_>, calculation: &Calculation) -> Option<String> {
+    let (text, is_vector) = stan(writer, calculation, &calculation.value).ok()?;
+    Some(match is_vector {
+        true => text,
+        false => format!("rep_vector({text}, N)"),
+    })
+}
+
+fn column(writer: &mut Writer<'_>, name: &str) -> String {
+    format!("x_{}", writer.identifier(name))
+}
+
+/// An expression with whether it has a value for each row.
+fn stan(writer: &mut Writer<'_>, calculation: &Calculation, expr: &Expr) -> Result<(String, bool)> {
+    let error = |message: String| Error::at(&calculation.text, expr.span, message);
+    Ok(match &expr.kind {
+        Kind::Number(x) => (format!("{x}"), false),
+        Kind::Name(name) if name == "pi" => ("pi()".to_owned(), false),
+        Kind::Name(name) if is_constant(name) => {
+            return Err(error(format!("{name} is no number")));
+        }
+        Kind::Name(name) => match calculation.columns.iter().any(|(other, _)| other == name) {
+            true => (column(writer, name), true),
+            false => (format!("eta_{name}"), true),
+        },
+        Kind::Group(inner) => {
+            let (text, is_vector) = stan(writer, calculation, inner)?;
+            (format!("({text})"), is_vector)
+        }
+        Kind::Unary("-", inner) => {
+            let (text, is_vector) = stan(writer, calculation, inner)?;
+            (format!("-{text}"), is_vector)
+        }
+        Kind::Binary(sign @ ("+" | "-" | "*" | "/" | "^"), left, right) => {
+            let (a, left) = stan(writer, calculation, left)?;
+            let (b, right) = stan(writer, calculation, right)?;
+            let sign = match (*sign, left, right) {
+                ("*", true, true) => ".*",
+                ("/", _, true) => "./",
+                ("^", false, false) => "^",
+                ("^", ..) => ".^",
+                (sign, ..) => sign,
+            };
+            (format!("{a} {sign} {b}"), left || right)
+        }
+        Kind::Call(name, arguments) => {
+            let known = FUNCTIONS.iter().find(|(known, _)| known == name);
+            let (Some((_, function)), [argument]) = (known, arguments.as_slice()) else {
+                let names = FUNCTIONS.iter().map(|(known, _)| *known);
+                return Err(error(format!(
+                    "a nonlinear formula does not know {name}() of {}",
+                    match arguments.len() {
+                        1 => "one argument".to_owned(),
+                        n => format!("{n} arguments"),
+                    }
+                ))
+                .help(format!(
+                    "it knows + - * / ^ and {}; terms such as (1 | g) and s(x) stand in the formulas of its parameters",
+                    names.collect::<Vec<_>>().join(", ")
+                )));
+            };
+            let (text, is_vector) = stan(writer, calculation, &argument.value)?;
+            (format!("{function}({text})"), is_vector)
+        }
+        _ => {
+            return Err(error("this is no number".to_owned()).help(
+                "a formula with parameters is computed: + - * / ^ and functions such as exp()",
+            ));
+        }
+    })
+}
