@@ -435,7 +435,7 @@ def _on_loopback() -> Iterator[None]:
     """Has a Ray that starts meanwhile listen where this machine alone reaches it. On Linux it would take the machine's address on
     its network, also where it is told the loopback's; that it may not is a setting for other systems, read when Ray is imported.
     """
-    from ray._private import ray_constants  # type: ignore[import-not-found]
+    from ray._private import ray_constants  # type: ignore[import-not-found, unused-ignore]
 
     name = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
     before = os.environ.get(name), ray_constants.ENABLE_RAY_CLUSTER
