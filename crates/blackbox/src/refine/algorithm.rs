@@ -52,7 +52,7 @@ const SETTLE: usize = 8;
 
 /// Largest number of recorded values. With ten thousand coordinates, this still stores enough draws to see whether ESS
 /// and nested R̂ reach their limits.
-const TAPE: usize = 1 << 24;
+const MOST_RECORDED: usize = 1 << 24;
 
 /// Largest number of stored times.
 const TIMES: usize = 64;
@@ -127,7 +127,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
 
     /// Largest number of times at which a stationary phase stores draws.
     fn times(&self) -> usize {
-        let room = TAPE / (self.ensemble().lanes() * self.target.dim());
+        let room = MOST_RECORDED / (self.ensemble().lanes() * self.target.dim());
         TIMES.min(room).max(4)
     }
 
