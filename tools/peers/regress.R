@@ -323,4 +323,51 @@ add("genes", d, y ~ g1 + g2 + g3 + g4 + g5 + g6 + g7 + g8 + g9 + g10 + g11 + g12
     prior = set_prior(horseshoe(1), class = "b") + set_prior(sprintf("normal(%.10g, %.10g)", mean(d$y), 2.5 * sd(d$y)), class = "Intercept") +
       set_prior(sprintf("exponential(%.10g)", 1 / sd(d$y)), class = "sigma"), asked = "b ~ horseshoe(1)")
 
+# Kinds of groups, effects correlated over parameters, counts and shares of categories.
+n <- 240
+g <- rep(1:24, each = 10)
+d <- data.frame(person = paste0("p", 100 + g), sex = ifelse(g <= 12, "f", "m"), x = round(rnorm(n), 2))
+d$y <- round(1 + 0.5 * d$x + rnorm(24, 0, ifelse(1:24 <= 12, 0.4, 1.5))[g] + rnorm(n, 0, 0.7), 3)
+m <- lmer(y ~ x + (1 | person), d)
+add("kinds", d, y ~ x + (1 | gr(person, by = sex)), gaussian(), "y ~ x + (1 | gr(person, by = sex))", "gaussian",
+    list(Intercept = "b_Intercept", b = "b", sd_person_f = "sd_1[1,1]", sd_person_m = "sd_1[1,2]", sigma = "sigma"), mean(d$y), sd(d$y), sd(d$y),
+    list("b[x]" = pair(coef(summary(m)), "x")), "lmer")
+
+n <- 400
+g <- rep(1:40, each = 10)
+u <- matrix(rnorm(80), 40) %*% chol(matrix(c(0.5, 0.15, 0.15, 0.1), 2))
+d <- data.frame(item = paste0("i", 100 + g), x = round(rnorm(n), 2))
+d$y <- round(2 + 0.6 * d$x + u[g, 1] + rnorm(n, 0, exp(-0.3 + u[g, 2])), 3)
+m <- lmer(y ~ x + (1 | item), d)
+add("locations", d, bf(y ~ x + (1 | p | item), sigma ~ (1 | p | item)), gaussian(), c("y ~ x + (1 |p| item)", "sigma ~ (1 |p| item)"), "gaussian",
+    list(Intercept = "b_Intercept", b = "b", sd_item = "sd_1[1]", sd_sigma_item = "sd_1[2]", cor_p = "cor_1", Intercept_sigma = "b_sigma_Intercept"),
+    mean(d$y), sd(d$y), sd(d$y), list("b[x]" = pair(coef(summary(m)), "x")), "lmer")
+
+n <- 120
+d <- data.frame(x = round(rnorm(n), 2))
+counts <- t(sapply(d$x, function(x) rmultinom(1, 12, exp(c(0, 0.4 + 0.6 * x, -0.5 - 0.3 * x)))))
+d$red <- counts[, 1]
+d$green <- counts[, 2]
+d$blue <- counts[, 3]
+used <- data.frame(x = d$x, n = rowSums(counts))
+used$y <- with(d, cbind(red, green, blue))
+m <- summary(nnet::multinom(used$y ~ x, d, trace = FALSE))
+add("colours", d, y | trials(n) ~ x, multinomial(), "cbind(red, green, blue) ~ x", "multinomial",
+    list(Intercept_green = "b_mugreen_Intercept", b_green = "b_mugreen", Intercept_blue = "b_mublue_Intercept", b_blue = "b_mublue"), 0,
+    ml = list("b_green[x]" = c(m$coefficients["green", "x"], m$standard.errors["green", "x"])), witness = "multinom",
+    own = list(Intercept = "student_t(3, 0, 2.5)"), used = used)
+
+n <- 120
+d <- data.frame(depth = round(rnorm(n), 2))
+shares <- t(sapply(d$depth, function(x) { a <- exp(c(0, 0.5 - 0.5 * x, -0.3 + 0.2 * x)); rgamma(3, 15 * a / sum(a)) }))
+shares <- round(shares / rowSums(shares), 4)
+d$sand <- shares[, 1]
+d$silt <- shares[, 2]
+d$clay <- 1 - d$sand - d$silt
+used <- data.frame(depth = d$depth)
+used$y <- with(d, cbind(sand, silt, clay))
+add("soils", d, y ~ depth, dirichlet(), "cbind(sand, silt, clay) ~ depth", "dirichlet",
+    list(Intercept_silt = "b_musilt_Intercept", b_silt = "b_musilt", Intercept_clay = "b_muclay_Intercept", b_clay = "b_muclay", phi = "phi"), 0,
+    witness = "none", own = list(Intercept = "student_t(3, 0, 2.5)"), used = used)
+
 write_json(cases, file.path(out, "cases.json"), pretty = TRUE, digits = NA)

@@ -46,7 +46,7 @@ def sample(folder, case):
     summary = fit.summary()
     found, worst = {}, 0.0
     for ours, theirs in case["names"].items():
-        rows = [name for name in summary.names if name.split("[")[0] == theirs]
+        rows = [name for name in summary.names if theirs in (name, name.split("[")[0])]
         assert rows, f"{case['name']}: no {theirs} among {sorted({n.split('[')[0] for n in summary.names})}"
         found[ours] = [[float(summary[name][key]) for key in ("mean", "sd", "mcse_mean")] for name in rows]
         worst = max([worst] + [summary[name]["r_hat"] for name in rows])
@@ -118,7 +118,7 @@ def main():
         answer, seconds = jensen(asked.jensen, asked.stored, case, asked.seed)
         spent.append(seconds)
         errors, distances, ratio = compare(answer, case["posterior"])
-        witness = ""
+        witness = " | | "
         for name, (estimate, error) in case["ml"].items():
             own = {p.get("label", p["name"]): p for p in answer["parameters"]}[name]
             peers = [p.get("label", p["name"]) for p in answer["parameters"] if p["name"].split("[")[0] == name.split("[")[0]]
