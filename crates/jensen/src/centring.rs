@@ -391,6 +391,14 @@ impl Problem for CentredModel<'_> {
         self
     }
 
+    fn reporting(&self, wanted: &dyn Fn(&Variable) -> bool) -> Option<Box<dyn Posterior + '_>> {
+        let posterior = self.model.reporting(wanted)?;
+        Some(Box::new(Moved {
+            posterior,
+            model: self,
+        }))
+    }
+
     fn subject(&self) -> Subject {
         let subject = self.model.subject();
         let mut hash = Sha256::new();
@@ -460,5 +468,39 @@ impl Posterior for CentredModel<'_> {
     fn unconstrain(&self, lookup: &Unconstrained<'_>) -> Result<Vec<f64>, ConstrainError> {
         let point = self.model.posterior().unconstrain(lookup)?;
         Ok(self.ways.backward(&point))
+    }
+}
+
+/// Some of the variables of a model, at its centred coordinates.
+struct Moved<'a> {
+    posterior: Box<dyn Posterior + 'a>,
+    model: &'a CentredModel<'a>,
+}
+
+impl Posterior for Moved<'_> {
+    fn variables(&self) -> Vec<Variable> {
+        self.posterior.variables()
+    }
+
+    fn unconstrained_names(&self) -> Vec<String> {
+        self.posterior.unconstrained_names()
+    }
+
+    fn constrain(&self, z: &[f64], key: DrawKey, out: &mut Vec<f64>) -> Result<(), ConstrainError> {
+        let point = self.model.ways.forward(z);
+        self.posterior.constrain(&point, key, out)
+    }
+
+    fn constrain_all(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Constrained> {
+        let moved = self.model.own_coordinates(points);
+        self.posterior.constrain_all(&moved, keys)
+    }
+
+    fn together(&self) -> usize {
+        self.posterior.together()
+    }
+
+    fn unconstrain(&self, lookup: &Unconstrained<'_>) -> Result<Vec<f64>, ConstrainError> {
+        self.model.unconstrain(lookup)
     }
 }

@@ -18,6 +18,12 @@ pub trait Problem: Sync {
     /// Names, shapes and constrained values.
     fn posterior(&self) -> &dyn Posterior;
 
+    /// The posterior with only those of its variables that are wanted; `None` where that spares no work.
+    fn reporting(&self, wanted: &dyn Fn(&Variable) -> bool) -> Option<Box<dyn Posterior + '_>> {
+        let _ = wanted;
+        None
+    }
+
     /// Digests of the model and the data, for checkpoints; empty if nothing is stored.
     fn subject(&self) -> Subject {
         Subject::default()

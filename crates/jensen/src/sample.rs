@@ -78,7 +78,7 @@ impl Sample {
 
     /// Mean, standard deviation and quantiles of every scalar of the table, all draws alike.
     pub fn summaries(&self) -> Vec<ParameterSummary> {
-        summaries::plain(&self.table, &Haste::none())
+        summaries::plain(&self.table, &Haste::none(), |_| true)
     }
 
     /// The parameters at a draw of the table, as values that Stan's samplers can begin from.
@@ -210,18 +210,23 @@ pub(crate) fn report<P: Problem>(
     let request = SampleRequest { draws, ..*request };
     let weighted = weighted && !request.resample && fit.best().evaluation.khat_is_good();
     let mut reported = match (refined, weighted) {
-        (Some(refined), _) => Reported {
-            sample: sample_refined(problem, &refined.draws, &refined.log_p, &request)?,
-            summaries: summaries_of_refined(problem, refined, summarised, &request, haste)?,
-            moved: None,
-        },
+        (Some(refined), _) => {
+            let sample = sample_refined(problem, &refined.draws, &refined.log_p, &request)?;
+            let summaries =
+                summaries_of_refined(problem, refined, &sample, summarised, &request, haste)?;
+            Reported {
+                sample,
+                summaries,
+                moved: None,
+            }
+        }
         (None, true) => match made.filter(|_| !haste.is_hurried()) {
             Some(made) => made,
             None => report_weighted(problem, &fit.approximation(), &request, haste)?,
         },
         (None, false) => {
             let sample = sample_until(problem, &fit.approximation(), &request, haste)?;
-            let summaries = summaries::plain(&sample.table, haste);
+            let summaries = summaries::plain(&sample.table, haste, |_| true);
             Reported {
                 sample,
                 summaries,
@@ -272,29 +277,79 @@ pub(crate) fn report_weighted<P: Problem>(
     let posterior = problem.posterior();
     let (summarised, draws) = sizes(problem, request.draws, haste);
     let pool = Pool::draw(problem, approximation, request, summarised, haste);
-    let chosen: Vec<usize> = (0..pool.log_p.len()).collect();
-    let constrained = constrain(posterior, &pool, &chosen, request);
-    let all = collect(posterior, &constrained, &chosen, &pool, request)?;
-    let first = ..draws.min(chosen.len());
-    let sample = collect(
-        posterior,
-        &constrained[first],
-        &chosen[first],
-        &pool,
-        request,
-    )?;
-    let (summaries, moved) = summaries::weighted(&all.table, haste);
+    let all: Vec<usize> = (0..pool.log_p.len()).collect();
+    let kept = &all[..draws.min(all.len())];
+    let apart = without_observations(problem);
+    let most = match apart {
+        Some(_) => kept,
+        None => &all,
+    };
+    let constrained = constrain(posterior, &pool, most, request);
+    let sample = collect(posterior, &constrained[..kept.len()], kept, &pool, request)?;
+    let Some(apart) = apart else {
+        let all = collect(posterior, &constrained, &all, &pool, request)?;
+        let (summaries, moved) = summaries::weighted(&all.table, haste, |_| true);
+        return Ok(Reported {
+            sample,
+            summaries,
+            moved,
+        });
+    };
+    let constrained = constrain(&*apart, &pool, &all, request);
+    let others = collect(&*apart, &constrained, &all, &pool, request)?;
+    let (others, moved) = summaries::weighted(&others.table, haste, |_| true);
+    let (pointwise, moved_too) =
+        summaries::weighted(&sample.table, haste, of_its_observations(&sample));
     Ok(Reported {
+        summaries: in_order(&sample, others, pointwise),
+        moved: moved.or(moved_too),
         sample,
-        summaries,
-        moved,
     })
 }
 
-/// Summaries of refined draws of whole times at equal distances, about `wanted` of them.
+/// The same model without the quantities of single observations, if it has any. There are as many of them as data, so their
+/// summaries rest on the draws that are kept: those of four times as many would take most of the time of a small regression.
+fn without_observations<P: Problem>(problem: &P) -> Option<Box<dyn Posterior + '_>> {
+    let variables = problem.posterior().variables();
+    match variables.iter().any(of_observations) {
+        true => problem.reporting(&|variable| !of_observations(variable)),
+        false => None,
+    }
+}
+
+fn of_observations(variable: &Variable) -> bool {
+    let name = variable.name.as_str();
+    variable.kind == VariableKind::Generated
+        && Roles::by_name(std::iter::once(name), false).is_pointwise(name)
+}
+
+fn of_its_observations(sample: &Sample) -> impl Fn(usize) -> bool {
+    |at| of_observations(&sample.variables[at])
+}
+
+/// The summaries of all variables of a sample in their order, of those of observations and of the others.
+fn in_order(
+    sample: &Sample,
+    others: Vec<ParameterSummary>,
+    pointwise: Vec<ParameterSummary>,
+) -> Vec<ParameterSummary> {
+    let (mut others, mut pointwise) = (others.into_iter(), pointwise.into_iter());
+    let mut made = Vec::with_capacity(sample.table.width());
+    for variable in &sample.variables {
+        match of_observations(variable) {
+            true => made.extend(pointwise.by_ref().take(variable.len())),
+            false => made.extend(others.by_ref().take(variable.len())),
+        }
+    }
+    made
+}
+
+/// Summaries of refined draws of whole times at equal distances, about `wanted` of them; of the quantities of observations those of
+/// the sample.
 fn summaries_of_refined<P: Problem>(
     problem: &P,
     refined: &Refined,
+    sample: &Sample,
     wanted: usize,
     request: &SampleRequest,
     haste: &Haste<'_>,
@@ -309,12 +364,21 @@ fn summaries_of_refined<P: Problem>(
         })
         .collect();
     let pool = Pool::of(&refined.draws, &refined.log_p);
-    let constrained = constrain(problem.posterior(), &pool, &chosen, request);
-    let all = collect(problem.posterior(), &constrained, &chosen, &pool, request)?;
+    let apart = without_observations(problem);
+    let posterior = apart.as_deref().unwrap_or(problem.posterior());
+    let constrained = constrain(posterior, &pool, &chosen, request);
+    let all = collect(posterior, &constrained, &chosen, &pool, request)?;
     // Without the draws that the model rejects nothing is known of the chains.
-    Ok(match all.rejected {
+    let found = match all.rejected {
         0 => summaries::refined(&all.table, refined.ensemble, haste),
-        _ => summaries::plain(&all.table, haste),
+        _ => summaries::plain(&all.table, haste, |_| true),
+    };
+    Ok(match apart {
+        Some(_) => {
+            let pointwise = summaries::plain(&sample.table, haste, of_its_observations(sample));
+            in_order(sample, found, pointwise)
+        }
+        None => found,
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jensen_blackbox::Subject;
 use jensen_data::{DataSet, Elements, Value};
-use jensen_density::{DrawKey, Posterior};
+use jensen_density::{DrawKey, Posterior, Variable};
 use jensen_graph::{Ending, Execution, GraphDensity, Hierarchy, Series};
 use jensen_math::simd::Simd;
 use jensen_stan::diagnostic::Diagnostic;
@@ -407,6 +407,10 @@ impl Problem for Model {
 
     fn posterior(&self) -> &dyn Posterior {
         &self.posterior
+    }
+
+    fn reporting(&self, wanted: &dyn Fn(&Variable) -> bool) -> Option<Box<dyn Posterior + '_>> {
+        Some(Box::new(self.posterior.reporting(wanted)))
     }
 
     fn subject(&self) -> Subject {

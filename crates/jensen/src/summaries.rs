@@ -37,9 +37,15 @@ const EFFECTIVE: f64 = 0.25;
 /// Tail index from which on a variance is infinite: moments of a generalised Pareto distribution of shape k end at the order 1/k.
 const NO_VARIANCE: f64 = 0.5;
 
-/// The summaries of the plain draws, in the order of the columns.
-pub(crate) fn plain(table: &DrawsTable, haste: &Haste<'_>) -> Vec<ParameterSummary> {
-    each(table, haste, |(_, name), draws| of_equal(name, draws))
+/// The summaries of the plain draws, in the order of the columns, of the variables whose numbers are `wanted`.
+pub(crate) fn plain(
+    table: &DrawsTable,
+    haste: &Haste<'_>,
+    wanted: impl Fn(usize) -> bool,
+) -> Vec<ParameterSummary> {
+    each(table, haste, wanted, |(_, name), draws| {
+        of_equal(name, draws)
+    })
 }
 
 /// The summary of draws of equal weights.
@@ -108,15 +114,17 @@ fn with_tails(
 /// have most of the weight, or most of a quantity's. Also the first quantity for which neither is usable: the weights
 /// have too few effective draws for it, and move its mean or its standard deviation further than the limits for
 /// coordinates.
+/// Only the variables whose numbers are `wanted` have summaries.
 pub(crate) fn weighted(
     table: &DrawsTable,
     haste: &Haste<'_>,
+    wanted: impl Fn(usize) -> bool,
 ) -> (Vec<ParameterSummary>, Option<String>) {
     let log_weights = psis(&table.log_weights(), 1.0).log_weights;
     let weights: Vec<f64> = log_weights.iter().map(|w| w.exp()).collect();
     let heavy = weights.iter().any(|weight| *weight > HEAVIEST);
     let moved = Mutex::new(None::<(usize, String)>);
-    let summaries = each(table, haste, |(column, name), draws| {
+    let summaries = each(table, haste, wanted, |(column, name), draws| {
         let weighed = weigh(
             ParameterSummary::from_draws(name.clone(), draws),
             draws,
@@ -161,45 +169,54 @@ pub(crate) fn refined(
     ensemble: Ensemble,
     haste: &Haste<'_>,
 ) -> Vec<ParameterSummary> {
-    each(table, haste, |(_, name), draws| {
-        let (own, mixing) = (ensemble.judge(draws), ensemble.judge_with_spread(draws));
-        let efficiency = own.ess.min(draws.len() as f64) / draws.len() as f64;
-        let summary = ParameterSummary {
-            mcse: Some(own.mcse()),
-            ess: Some(mixing.ess),
-            rhat: Some(mixing.rhat),
-            ..ParameterSummary::from_draws(name, draws)
-        };
-        let effective = efficiency * draws.len() as f64;
-        with_tails(summary, [tail_index(draws, efficiency); 2], effective)
-    })
+    each(
+        table,
+        haste,
+        |_| true,
+        |(_, name), draws| {
+            let (own, mixing) = (ensemble.judge(draws), ensemble.judge_with_spread(draws));
+            let efficiency = own.ess.min(draws.len() as f64) / draws.len() as f64;
+            let summary = ParameterSummary {
+                mcse: Some(own.mcse()),
+                ess: Some(mixing.ess),
+                rhat: Some(mixing.rhat),
+                ..ParameterSummary::from_draws(name, draws)
+            };
+            let effective = efficiency * draws.len() as f64;
+            with_tails(summary, [tail_index(draws, efficiency); 2], effective)
+        },
+    )
 }
 
-/// The results of `summary` for the index, the name and the draws of every column. If time runs out, the remaining
-/// columns use the draws that an interrupted run keeps.
+/// The results of `summary` for the index, the name and the draws of every column of the variables whose numbers are
+/// `wanted`. If time runs out, the remaining columns use the draws that an interrupted run keeps.
 fn each(
     table: &DrawsTable,
     haste: &Haste<'_>,
+    wanted: impl Fn(usize) -> bool,
     summary: impl Fn((usize, String), &[f64]) -> ParameterSummary + Sync,
 ) -> Vec<ParameterSummary> {
-    let names = table.variables().iter().flat_map(|v| v.display_names());
-    let names: Vec<String> = names.collect();
+    let mut names = Vec::new();
+    let mut column = 0;
+    for (at, variable) in table.variables().iter().enumerate() {
+        if wanted(at) {
+            names.extend((column..).zip(variable.display_names()));
+        }
+        column += variable.len();
+    }
     let kept = (HURRIED_NUMBERS / table.width().max(1)).clamp(1, table.len().max(1));
     let mut made = Vec::with_capacity(names.len());
-    for (block, names) in names.chunks(COLUMNS).enumerate() {
+    for names in names.chunks(COLUMNS) {
         let late = haste.is_late();
-        let of = |(i, name): (usize, &String)| {
-            let column = block * COLUMNS + i;
-            match late {
-                false => summary((column, name.clone()), &table.column(column)),
-                true => {
-                    let draws = 0..kept.min(table.len());
-                    let few: Vec<f64> = draws.map(|draw| table.row(draw)[column]).collect();
-                    of_equal(name.clone(), &few)
-                }
+        let of = |(column, name): &(usize, String)| match late {
+            false => summary((*column, name.clone()), &table.column(*column)),
+            true => {
+                let draws = 0..kept.min(table.len());
+                let few: Vec<f64> = draws.map(|draw| table.row(draw)[*column]).collect();
+                of_equal(name.clone(), &few)
             }
         };
-        made.par_extend(names.par_iter().enumerate().map(of));
+        made.par_extend(names.par_iter().map(of));
     }
     made
 }
@@ -285,7 +302,7 @@ mod tests {
     fn weights_move_the_summary_to_the_posterior_within_its_standard_error() {
         let mut squares = 0.0;
         for seed in 0..20 {
-            let x = &weighted(&table(seed), &Haste::none()).0[0];
+            let x = &weighted(&table(seed), &Haste::none(), |_| true).0[0];
             let mcse = x.mcse.unwrap();
             squares += ((x.mean - 0.3) / mcse).powi(2);
             assert!(mcse < 0.03 && x.ess.unwrap() > 700.0, "{x:?}");
@@ -316,6 +333,7 @@ mod tests {
             let x = &weighted(
                 &DrawsTable::new(columns, values, log_p, log_q).unwrap(),
                 &Haste::none(),
+                |_| true,
             )
             .0[0];
             // The exact quantile is 0.079.
@@ -346,6 +364,7 @@ mod tests {
             let a = &weighted(
                 &DrawsTable::new(columns, logits, log_p, log_q).unwrap(),
                 &Haste::none(),
+                |_| true,
             )
             .0[0];
             assert!((a.mean - mean).abs() < 0.15 * sd, "{seed}: {a:?}");

@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 use jensen_density::{
     ConstrainError, Constrained, DrawKey, Posterior, Scale, Unconstrained, Variable,
 };
-use jensen_graph::Graph;
 use jensen_graph::exec::Program;
 use jensen_graph::passes::{compact, optimise};
+use jensen_graph::{Graph, Op};
 use jensen_math::simd::{LANES, Simd};
 
 use crate::functions::check_call;
@@ -59,6 +59,15 @@ impl Outputs {
         &self.bound
     }
 
+    /// The same with only those of the reported variables that are wanted.
+    #[must_use]
+    pub fn reporting(&self, wanted: impl Fn(&Variable) -> bool) -> Self {
+        let reported = self.variables();
+        let bound = self.bound.clone();
+        let bound = bound.reporting(|variable| reported.contains(variable) && wanted(variable));
+        Self::new(bound, self.simd)
+    }
+
     /// The values at each draw, as for [`Posterior::constrain_all`], by the graph alone: `None` if the interpreter is
     /// needed.
     pub fn by_graph(&self, points: &[f64], keys: &[DrawKey]) -> Vec<Option<Vec<f64>>> {
@@ -92,7 +101,7 @@ impl Programs {
     fn new(lowered: LoweredOutputs, simd: Simd) -> Self {
         let LoweredOutputs {
             graph,
-            standard,
+            mut standard,
             stages,
             known,
         } = lowered;
@@ -104,11 +113,22 @@ impl Programs {
         };
         let (arguments, values) = outputs.split_at(stages.len());
         let values = planned(values);
-        let stages: Vec<_> = arguments
+        let mut stages: Vec<_> = arguments
             .iter()
             .map(|output| planned(std::slice::from_ref(output)))
             .zip(stages)
             .collect();
+        // Numbers that nothing reported depends on are not drawn.
+        let mut used = vec![false; graph.inputs().len()];
+        mark_inputs(&values, &mut used);
+        for (program, calls) in stages.iter_mut().rev() {
+            calls.retain(|call| used[call.to.input]);
+            if !calls.is_empty() {
+                mark_inputs(program, &mut used);
+            }
+        }
+        stages.retain(|(_, calls)| !calls.is_empty());
+        standard.retain(|call| used[call.to.input]);
         let programs = stages.iter().map(|(program, _)| program);
         let block = programs.chain([&values]).map(Program::block).min();
         let rows = known.len() + graph.inputs().iter().map(|i| i.len).sum::<usize>();
@@ -181,6 +201,16 @@ impl Programs {
             .zip(fine)
             .map(|(row, fine)| fine.then_some(row))
             .collect()
+    }
+}
+
+/// Marks the inputs that a program reads.
+fn mark_inputs(program: &Program, used: &mut [bool]) {
+    let graph = program.graph();
+    for id in graph.ids() {
+        if let Op::Input(slot) = graph.op(id) {
+            used[slot as usize] = true;
+        }
     }
 }
 
