@@ -301,7 +301,7 @@ fn a_nonlinear_formula_gives_back_the_curve_of_the_data() {
             &["y ~ top * exp(-rate * t)", "top ~ 1", "rate ~ 1"],
         )
     };
-    let fit = fitted(&asked, &frame, Place::Nowhere);
+    let fit = fitted(&asked, &frame, ResultFolder::None);
     assert!(fit.trusted(), "{:?}", fit.warnings());
     for (name, truth) in [("Intercept_top", 2.0), ("Intercept_rate", 1.5)] {
         let (mean, sd) = mean(&fit, name);
