@@ -392,6 +392,7 @@ fn log_likelihood(writer: &mut Writer<'_>, into: &str, close: &str) -> String {
 fn logits(writer: &mut Writer<'_>) -> String {
     let regression = writer.regression;
     let rest: Vec<String> = (regression.predictors.iter())
+        .filter(|predictor| predictor.parameter.starts_with("mu_"))
         .map(|predictor| format!("{}[n]", category_vector(writer, predictor)))
         .collect();
     format!("[0, {}]'", rest.join(", "))
