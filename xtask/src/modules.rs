@@ -274,20 +274,24 @@ const CONJUGATE: [Layer; 13] = [
     },
 ];
 
-const BLACKBOX: [Layer; 11] = [
+const BLACKBOX: [Layer; 12] = [
     Layer {
         modules: &[
             "error",
             "calls",
             "noise",
             "optimiser",
-            "agreement",
+            "policy",
             "psis",
             "sparse",
             "summary",
             "watched",
         ],
         may_use: &[],
+    },
+    Layer {
+        modules: &["agreement"],
+        may_use: &["policy"],
     },
     Layer {
         modules: &["family"],
@@ -304,6 +308,7 @@ const BLACKBOX: [Layer; 11] = [
             "calls",
             "noise",
             "agreement",
+            "policy",
             "psis",
             "family",
             "oracle",
@@ -317,6 +322,7 @@ const BLACKBOX: [Layer; 11] = [
             "agreement",
             "calls",
             "noise",
+            "policy",
             "psis",
             "family",
             "oracle",
@@ -339,6 +345,7 @@ const BLACKBOX: [Layer; 11] = [
             "calls",
             "error",
             "noise",
+            "policy",
             "psis",
             "optimiser",
             "family",
@@ -364,6 +371,7 @@ const BLACKBOX: [Layer; 11] = [
             "error",
             "noise",
             "agreement",
+            "policy",
             "family",
             "oracle",
             "tail_decay",
@@ -386,6 +394,7 @@ const BLACKBOX: [Layer; 11] = [
             "error",
             "noise",
             "agreement",
+            "policy",
             "approximation",
             "evaluation",
             "starts",

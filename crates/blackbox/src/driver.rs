@@ -25,6 +25,7 @@ use crate::family::{Conditional, FamilyKind, Space, Sparse};
 use crate::method::{Beginning, Engine, Method, StoredState};
 use crate::noise::NoiseSource;
 use crate::oracle::{Estimate, Oracle};
+use crate::policy::Policy;
 use crate::records::{Prepared, evaluation_draws};
 use crate::refine::beyond;
 use crate::settings::{FamilyChoice, Settings};
@@ -58,9 +59,8 @@ const FACTORS: usize = 8;
 const COMPONENTS: usize = 8;
 const MIXTURE_LIMIT: usize = 64;
 
-/// Draws on which the first family is seen where the starts ended, and the k̂ and the nats from the posterior beyond which it
-/// is left at once.
-const PREVIEW: usize = 512;
+/// The k̂ and the nats from the posterior, where the starts ended, beyond which the first family is left at once: without a mean
+/// of its weights, and with less than 1/e of its draws effective.
 const ABANDON_KHAT: f64 = 1.0;
 const FAR: f64 = 1.0;
 
@@ -433,19 +433,21 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             &omega,
             self.source,
             draws,
-            &self.settings.scales,
+            (&self.settings.scales[..], &self.settings.policy),
             successor,
             Some(self.interrupt),
         );
         *calls += oracle.take_calls();
         // What its weights speak against is refined anyway, and of records one by one a look costs as much as a fit.
-        let looks = evaluation.is_good() && self.records.is_none() && !self.interrupt.is_late();
+        let policy = &self.settings.policy;
+        let looks =
+            evaluation.is_good(policy) && self.records.is_none() && !self.interrupt.is_late();
         let beyond = looks.then(|| {
             let space = Space::of(self.density);
             let approximation = Approximation::new(kind, space, omega.clone())
                 .expect("a fitted family has all its parameters");
             let log_z = evaluation.importance_bound.mean;
-            beyond(self.density, &approximation, log_z, self.source)
+            beyond(self.density, &approximation, log_z, (self.source, policy))
         });
         FamilyResult {
             beyond: beyond.flatten(),
@@ -520,7 +522,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             (None, false) => Successor::None,
         };
         let result = self.result(state.kind, omega, ended, successor, &mut state.calls);
-        let good = result.evaluation.is_good();
+        let good = result.evaluation.is_good(&self.settings.policy);
         if let Some(kind) = richer.filter(|_| !good) {
             return Some(self.widened(kind, result, state));
         }
@@ -572,7 +574,8 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     /// Whether a member of a family is so far from the posterior that none of it is good.
     fn is_far_off(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> bool {
         let mut oracle = Oracle::new(self.density, kind.build(Space::of(self.density)));
-        let look = preview(&mut oracle, omega, self.source, PREVIEW);
+        let draws = self.settings.policy.preview_draws();
+        let look = preview(&mut oracle, omega, self.source, draws);
         *calls += oracle.take_calls();
         look.khat > ABANDON_KHAT && look.divergence() > FAR
     }
@@ -695,7 +698,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             // A richer family that cannot even start leaves the first one's word.
             Some((_, Err(_))) | None => {
                 state.stage = Stage::Done;
-                let chosen = choose(&state.results);
+                let chosen = choose(&state.results, &self.settings.policy);
                 Some(state.results[chosen].status.clone().unwrap_or(status))
             }
         }
@@ -771,20 +774,16 @@ fn refused(error: FitError) -> Status {
     }
 }
 
-/// Nats by which a mixture may be below another answer: a mode of a hundredth of the mass is worth a hundredth of a nat, and
-/// may be most of a standard deviation.
-const OF_A_MODE: f64 = 0.1;
-
 /// The result to report: a converged one whose draws can be used before any other, then the higher bound.
-pub fn choose(results: &[FamilyResult]) -> usize {
+pub fn choose(results: &[FamilyResult], policy: &Policy) -> usize {
     let rank = |r: &FamilyResult| {
         let converged = r.status.as_ref().is_some_and(Status::is_converged);
         let modes = match r.kind {
-            FamilyKind::Mixture { .. } => OF_A_MODE,
+            FamilyKind::Mixture { .. } => policy.of_a_mode(),
             _ => 0.0,
         };
         (
-            converged && r.evaluation.is_good(),
+            converged && r.evaluation.is_good(policy),
             r.evaluation.elbo.mean + modes,
         )
     };

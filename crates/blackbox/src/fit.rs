@@ -10,6 +10,7 @@ use crate::error::FitError;
 use crate::family::Space;
 use crate::method::no_records;
 use crate::noise::NoiseSource;
+use crate::policy::Policy;
 use crate::records::Prepared;
 use crate::refine::Refined;
 use crate::refining::Refining;
@@ -52,6 +53,8 @@ pub struct Fit {
     pub calls: Calls,
     /// Wall-clock seconds.
     pub seconds: f64,
+    /// What was asked of it.
+    pub policy: Policy,
     space: Space,
 }
 
@@ -63,7 +66,8 @@ impl Fit {
         density: &D,
         settings: &Settings,
     ) -> Option<Self> {
-        let chosen = choose(&output.results);
+        let policy = settings.policy;
+        let chosen = choose(&output.results, &policy);
         let own = output.results.get(chosen)?.status.clone();
         let modes = modes_of(&output.starts);
         let source = NoiseSource::new(settings.seed, settings.simd);
@@ -81,6 +85,7 @@ impl Fit {
             iterations: 0,
             calls: output.calls,
             seconds: 0.0,
+            policy,
             space: Space::of(density),
         })
     }

@@ -6,6 +6,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `fit` | [`fit`], [`Fit`]: the judged result |
+//! | [`Policy`] | how right reported numbers are to be, and all limits that follow |
 //! | `driver` | the stages (starts, family, richer family) as one algorithm |
 //! | `verdict` | [`Fit::verdict`]: whether it is to be trusted, decided in one place |
 //! | `settings` | [`Settings`], [`FamilyChoice`] |
@@ -67,6 +68,7 @@ mod noise;
 mod objective;
 mod optimiser;
 mod oracle;
+mod policy;
 mod psis;
 pub mod records;
 mod refine;
@@ -85,7 +87,7 @@ mod watched;
 use jensen_math::{dense, reduce};
 
 pub use advi::{Advi, AdviSettings, AdviState, AdviStop, RelativeRule};
-pub use agreement::{Agreement, Difference, MEAN_LIMIT, SD_LIMIT};
+pub use agreement::{Agreement, Difference};
 pub use approximation::{Approximation, Draws, LoadError};
 pub use bbvi::{Bbvi, BbviSettings, BbviState};
 pub use calls::{CHANGE_BATCH, Calls, GRADIENT_BATCH, PRODUCT_BATCH};
@@ -112,10 +114,11 @@ pub use noise::{NoisePurpose, NoiseSource};
 pub use objective::Objective;
 pub use optimiser::{Optimiser, OptimiserState, Rule, Schedule};
 pub use oracle::{Estimate, Estimator, Oracle, Stream};
+pub use policy::Policy;
 pub use psis::{Psis, khat_threshold, psis, tail_index, tail_index_error};
 pub use refine::{
-    ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, Refine, RefineSettings, RefineState, RefineWhen,
-    Refined, RefinedDraws, StationaryPhase, TemperatureStep,
+    Ensemble, Mixing, RHAT_LIMIT, Refine, RefineSettings, RefineState, RefineWhen, Refined,
+    RefinedDraws, StationaryPhase, TemperatureStep,
 };
 pub use saa::{Saa, SaaSettings, SaaState};
 pub use settings::{AutoSettings, FamilyChoice, Settings};

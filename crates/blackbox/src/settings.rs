@@ -11,6 +11,7 @@ use crate::method::{Method, MethodSettings};
 use crate::moments::MomentsSettings;
 use crate::natural::NaturalSettings;
 use crate::nested::NestedSettings;
+use crate::policy::Policy;
 use crate::refine::{RefineSettings, RefineWhen};
 use crate::saa::SaaSettings;
 use crate::starts::StartSettings;
@@ -102,11 +103,15 @@ pub struct Settings {
     pub family: FamilyChoice,
     /// The start.
     pub start: StartSettings,
+    /// How right what is reported is to be.
+    #[serde(default, skip_serializing_if = "Policy::is_default")]
+    pub policy: Policy,
+    /// Fresh draws of the final bound and of k̂, those that the policy asks for unless fewer will do; 8 or 32 times as many where k̂
+    /// is in doubt.
+    pub evaluation_draws: usize,
     /// The refinement to draws of the posterior.
     #[serde(default, skip_serializing_if = "RefineSettings::is_default")]
     pub refine: RefineSettings,
-    /// Fresh draws of the final bound and of k̂; 8 or 32 times as many where k̂ is in doubt.
-    pub evaluation_draws: usize,
     /// Bytes that what a method remembers of records may take. No result depends on it.
     #[serde(skip)]
     pub memory_limit: Option<u64>,
@@ -128,8 +133,9 @@ impl Default for Settings {
             method: Method::Auto(AutoSettings::default()),
             family: FamilyChoice::Auto,
             start: StartSettings::default(),
+            policy: Policy::default(),
+            evaluation_draws: Policy::default().evaluation_draws(),
             refine: RefineSettings::default(),
-            evaluation_draws: 4096,
             memory_limit: None,
             variables: Vec::new(),
             scales: Vec::new(),
@@ -162,6 +168,7 @@ impl Settings {
         if let FamilyChoice::Only(kind) = self.family {
             kind.validate()?;
         }
+        self.policy.validate()?;
         self.refine.validate()?;
         self.method.validate()
     }

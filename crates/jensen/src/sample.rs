@@ -1,6 +1,6 @@
 //! Draws of an approximation on the constrained scale, with the densities for importance weights.
 
-use jensen_blackbox::{Approximation, Draws, Fit, NoiseSource, Refined, psis, resample};
+use jensen_blackbox::{Approximation, Draws, Fit, NoiseSource, Policy, Refined, psis, resample};
 use jensen_data::{DataSet, DrawsTable, DrawsVariable, ParameterSummary, Roles, Value};
 use jensen_density::{Constrained, DrawKey, Lanes, LogDensity, Posterior, Variable, VariableKind};
 use rayon::prelude::*;
@@ -14,7 +14,7 @@ const POOL: usize = 10;
 /// Smallest pool of a resampling.
 const SMALLEST_POOL: usize = 4000;
 
-/// Draws behind summaries, where they are weighted or refined; fewer where they would be more than so many numbers, but
+/// Draws behind summaries, where they are weighted; fewer where they would be more than so many numbers, but
 /// no fewer than are asked for.
 const SUMMARISED: usize = 4096;
 const NUMBERS: usize = 1 << 22;
@@ -206,18 +206,31 @@ pub(crate) fn report<P: Problem>(
     // What a fit writes are draws that differ.
     let refined = fit.refined.as_ref().filter(|refined| refined.mixed());
     let asked = refined.map_or(request.draws, |r| request.draws.min(r.draws.count));
-    let (summarised, draws) = sizes(problem, asked, haste);
+    // Refined draws have been made: all that are kept tell of spreads.
+    let pool = refined.map_or(SUMMARISED, |r| r.draws.count);
+    let (summarised, draws) = sizes(problem, (asked, pool), haste);
     let request = SampleRequest { draws, ..*request };
     let weighted = weighted && !request.resample && fit.best().evaluation.khat_is_good();
     let mut reported = match (refined, weighted) {
         (Some(refined), _) => Reported {
             sample: sample_refined(problem, &refined.draws, &refined.log_p, &request)?,
-            summaries: summaries_of_refined(problem, refined, summarised, &request, haste)?,
+            summaries: summaries_of_refined(
+                problem,
+                refined,
+                summarised,
+                (&request, &fit.policy),
+                haste,
+            )?,
             moved: None,
         },
         (None, true) => match made.filter(|_| !haste.is_hurried()) {
             Some(made) => made,
-            None => report_weighted(problem, &fit.approximation(), &request, haste)?,
+            None => report_weighted(
+                problem,
+                &fit.approximation(),
+                (&request, &fit.policy),
+                haste,
+            )?,
         },
         (None, false) => {
             let sample = sample_until(problem, &fit.approximation(), &request, haste)?;
@@ -246,8 +259,12 @@ fn most<P: Problem>(problem: &P, numbers: usize) -> usize {
     numbers / width.max(1)
 }
 
-/// The draws behind summaries, and those to report where so many are asked for.
-fn sizes<P: Problem>(problem: &P, asked: usize, haste: &Haste<'_>) -> (usize, usize) {
+/// The draws behind summaries, of so many at most, and those to report where so many are asked for.
+fn sizes<P: Problem>(
+    problem: &P,
+    (asked, pool): (usize, usize),
+    haste: &Haste<'_>,
+) -> (usize, usize) {
     let (numbers, draws) = match haste.is_hurried() {
         true => {
             let most = most(problem, HURRIED_NUMBERS).max(1);
@@ -255,7 +272,7 @@ fn sizes<P: Problem>(problem: &P, asked: usize, haste: &Haste<'_>) -> (usize, us
         }
         false => (NUMBERS, asked),
     };
-    let summarised = SUMMARISED.min(most(problem, numbers)).max(draws).max(1);
+    let summarised = pool.min(most(problem, numbers)).max(draws).max(1);
     (summarised, draws)
 }
 
@@ -266,11 +283,11 @@ fn sizes<P: Problem>(problem: &P, asked: usize, haste: &Haste<'_>) -> (usize, us
 pub(crate) fn report_weighted<P: Problem>(
     problem: &P,
     approximation: &Approximation,
-    request: &SampleRequest,
+    (request, policy): (&SampleRequest, &Policy),
     haste: &Haste<'_>,
 ) -> Result<Reported, Error> {
     let posterior = problem.posterior();
-    let (summarised, draws) = sizes(problem, request.draws, haste);
+    let (summarised, draws) = sizes(problem, (request.draws, SUMMARISED), haste);
     let pool = Pool::draw(problem, approximation, request, summarised, haste);
     let chosen: Vec<usize> = (0..pool.log_p.len()).collect();
     let constrained = constrain(posterior, &pool, &chosen, request);
@@ -283,7 +300,7 @@ pub(crate) fn report_weighted<P: Problem>(
         &pool,
         request,
     )?;
-    let (summaries, moved) = summaries::weighted(&all.table, haste);
+    let (summaries, moved) = summaries::weighted(&all.table, policy, haste);
     Ok(Reported {
         sample,
         summaries,
@@ -296,7 +313,7 @@ fn summaries_of_refined<P: Problem>(
     problem: &P,
     refined: &Refined,
     wanted: usize,
-    request: &SampleRequest,
+    (request, policy): (&SampleRequest, &Policy),
     haste: &Haste<'_>,
 ) -> Result<Vec<ParameterSummary>, Error> {
     let lanes = refined.ensemble.lanes();
@@ -313,7 +330,7 @@ fn summaries_of_refined<P: Problem>(
     let all = collect(problem.posterior(), &constrained, &chosen, &pool, request)?;
     // Without the draws that the model rejects nothing is known of the chains.
     Ok(match all.rejected {
-        0 => summaries::refined(&all.table, refined.ensemble, haste),
+        0 => summaries::refined(&all.table, refined.ensemble, policy, haste),
         _ => summaries::plain(&all.table, haste),
     })
 }

@@ -26,6 +26,7 @@ use crate::calls::Calls;
 use crate::family::Smoothness;
 use crate::noise::NoiseSource;
 use crate::oracle::Estimate;
+use crate::policy::Policy;
 
 /// Acceptance of the largest steps that their size is steered to.
 const ACCEPTANCE: f64 = 0.8;
@@ -63,6 +64,8 @@ pub struct Refine<'a, D: LogDensity> {
     approximation: Approximation,
     source: NoiseSource,
     settings: RefineSettings,
+    /// What is asked of the draws.
+    policy: Policy,
     /// What coordinates are of what is reported; the same where nothing is said.
     scales: Vec<Scale>,
 }
@@ -82,8 +85,14 @@ impl<'a, D: LogDensity> Refine<'a, D> {
             base,
             source,
             settings,
+            policy: Policy::default(),
             scales: Vec::new(),
         }
+    }
+
+    /// The same under another policy than the default.
+    pub fn under(self, policy: Policy) -> Self {
+        Self { policy, ..self }
     }
 
     /// The same, where coordinates have these scales.
@@ -99,14 +108,14 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     /// Gradients that may be taken: twice as many where a stationary phase has nearly mixed, which one more then does.
     fn limit(&self, state: &RefineState) -> u64 {
         let dim = self.target.dim();
-        let mut limit = self.settings.limit(dim, self.target.work());
+        let mut limit = self.policy.gradients(dim, self.target.work());
         if self.base.is_sparse() {
-            limit = limit.max(self.settings.least(dim));
+            limit = limit.max(self.policy.least_gradients(dim));
         }
         match state
             .stationary_phases
             .iter()
-            .any(|stationary_phase| nearly(&stationary_phase.mixing))
+            .any(|stationary_phase| nearly(&stationary_phase.mixing, &self.policy))
         {
             true => 2 * limit,
             false => limit,
@@ -116,10 +125,10 @@ impl<'a, D: LogDensity> Refine<'a, D> {
     /// Whether no more gradients may be taken. A stationary phase that has mixed and goes on for the sake of vague spreads is brought to its
     /// end: what that takes is an estimate, and what has mixed is not thrown away for it.
     fn is_spent(&self, state: &RefineState) -> bool {
-        let quantities = quantities(self.target.dim());
+        let (quantities, policy) = (quantities(self.target.dim()), &self.policy);
         let stationary_phase = state.stationary_phases.last();
         let mixed = stationary_phase
-            .is_some_and(|stationary_phase| stationary_phase.mixing.is_good_of(quantities));
+            .is_some_and(|stationary_phase| stationary_phase.mixing.is_good_of(quantities, policy));
         let limit = self.limit(state);
         state.calls.gradients > if mixed { 2 * limit } else { limit }
     }
@@ -501,6 +510,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
             calls,
             converged_from: Vec::new(),
             tails_probed: false,
+            joined_beyond: false,
             failure: None,
         })
     }
@@ -586,7 +596,7 @@ impl<D: LogDensity> Algorithm for Refine<'_, D> {
             stationary_phases: state.stationary_phases.clone(),
             calls: state.calls,
             converged_from: state.converged_from.clone(),
-            reasons: state.reasons(),
+            reasons: state.reasons(&self.policy),
         }
     }
 }

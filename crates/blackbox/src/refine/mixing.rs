@@ -16,9 +16,10 @@
 //! Of thousands of quantities that have all mixed, some have population means that lie far apart by chance: the worst of them
 //! is compared with what the worst of as many shows.
 
-use jensen_math::special::{gamma_p, inv_phi};
+use jensen_math::special::gamma_p;
 use serde::{Deserialize, Serialize};
 
+use crate::policy::Policy;
 use crate::reduce::{mean_se, sum};
 
 /// How chains are arranged.
@@ -112,7 +113,7 @@ impl Ensemble {
     }
 
     /// The relative standard error of a quantity's standard deviation.
-    pub(super) fn error_of_spread(&self, draws: &[f64]) -> f64 {
+    pub fn error_of_spread(&self, draws: &[f64]) -> f64 {
         let (mean, _) = mean_se(draws);
         let squares: Vec<f64> = draws.iter().map(|x| (x - mean) * (x - mean)).collect();
         let variance = sum(&squares) / squares.len() as f64;
@@ -162,23 +163,8 @@ pub struct Mixing {
     pub drift: f64,
 }
 
-/// Largest nested R̂ of draws that have mixed.
+/// Largest nested R̂ of draws that have mixed (Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021, section 5).
 pub const RHAT_LIMIT: f64 = 1.01;
-
-/// Smallest effective sample size, two for each of 256 chains: chains shorter than their own memory cannot show that they
-/// have arrived. With 400, bananas passed at 418 and 434 whose arms' heights had 0.58 times the right sd; with this limit
-/// that of the width was right within a tenth, that of the height within its Monte-Carlo error. Standard errors of means
-/// are then below 0.045 standard deviations.
-pub const ESS_LIMIT: f64 = 512.0;
-
-/// Chance that the largest drift of quantities that do not drift is beyond its limit: what another stationary phase then costs, as
-/// against narrow bananas that have not arrived (a drift of 3 where the sd of an arm's height was 0.58 times the right one).
-const FALSE_ALARM: f64 = 0.05;
-
-/// Largest drift of so many quantities that have mixed, in standard errors: 2.6 of five, 3.9 of six hundred.
-pub(super) fn drift_limit(quantities: usize) -> f64 {
-    -inv_phi(0.5 * FALSE_ALARM / quantities as f64)
-}
 
 /// Quantities among which the limits take the worst as it is: five coordinates, their spreads and the log density.
 const FEW: usize = 11;
@@ -214,13 +200,15 @@ impl Mixing {
 
     /// Whether nested R̂ and the effective sample size are within their limits, and the drift of one of so many
     /// quantities.
-    pub fn is_good_of(&self, quantities: usize) -> bool {
-        self.rhat <= RHAT_LIMIT && self.ess >= ESS_LIMIT && self.drift <= drift_limit(quantities)
+    pub fn is_good_of(&self, quantities: usize, policy: &Policy) -> bool {
+        self.rhat <= RHAT_LIMIT
+            && self.ess >= policy.effective_draws
+            && self.drift <= policy.confidence_of(quantities)
     }
 
     /// The same of a quantity alone.
-    pub fn is_good(&self) -> bool {
-        self.is_good_of(1)
+    pub fn is_good(&self, policy: &Policy) -> bool {
+        self.is_good_of(1, policy)
     }
 
     /// Monte-Carlo standard error of the mean.
@@ -261,7 +249,7 @@ mod tests {
     fn independent_draws_have_mixed() {
         for seed in 0..20 {
             let mixing = ENSEMBLE.judge_with_spread(&normals(40, seed));
-            assert!(mixing.is_good_of(40), "{mixing:?}");
+            assert!(mixing.is_good_of(40, &Policy::default()), "{mixing:?}");
             assert!(mixing.ess < 1.3 * 40.0 * 128.0);
             assert!((mixing.sd - 1.0).abs() < 0.05);
         }
@@ -334,8 +322,8 @@ mod tests {
             *x += 2.0 * (-((i / 128) as f64) / 10.0).exp();
         }
         let mixing = ENSEMBLE.judge(&draws);
-        assert!(mixing.rhat < RHAT_LIMIT && mixing.ess > ESS_LIMIT);
-        assert!(!mixing.is_good(), "{mixing:?}");
+        assert!(mixing.rhat < RHAT_LIMIT && mixing.ess > Policy::default().effective_draws);
+        assert!(!mixing.is_good(&Policy::default()), "{mixing:?}");
     }
 
     #[test]
@@ -346,9 +334,9 @@ mod tests {
         }
         assert!(ENSEMBLE.judge_with_spread(&draws).rhat > 1.05);
         draws[7] = f64::NAN;
-        assert!(!ENSEMBLE.judge(&draws).is_good());
+        assert!(!ENSEMBLE.judge(&draws).is_good(&Policy::default()));
         draws[7] = f64::INFINITY;
-        assert!(!ENSEMBLE.judge(&draws).is_good());
-        assert!(ENSEMBLE.judge(&[0.1; 1024]).is_good());
+        assert!(!ENSEMBLE.judge(&draws).is_good(&Policy::default()));
+        assert!(ENSEMBLE.judge(&[0.1; 1024]).is_good(&Policy::default()));
     }
 }

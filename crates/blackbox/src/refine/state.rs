@@ -105,6 +105,8 @@ pub struct RefineState {
     pub(super) converged_from: Vec<Vec<f64>>,
     /// Whether it was looked for separated tail modes.
     pub(super) tails_probed: bool,
+    /// Whether chains have joined from beyond the draws.
+    pub(super) joined_beyond: bool,
     /// Why it cannot go on.
     pub(super) failure: Option<String>,
 }
@@ -167,6 +169,7 @@ impl Snapshot for RefineState {
         archive.set("calls", self.calls);
         archive.put("home", &self.converged_from.concat());
         archive.set("looked_out", self.tails_probed);
+        archive.set("joined_beyond", self.joined_beyond);
         archive.set("failure", &self.failure);
         archive
     }
@@ -270,8 +273,8 @@ impl Snapshot for RefineState {
                 .chunks(dim.max(1))
                 .map(<[f64]>::to_vec)
                 .collect(),
-            // Earlier builds did not.
-            tails_probed: archive.get("looked_out").unwrap_or(false),
+            tails_probed: archive.get("looked_out")?,
+            joined_beyond: archive.get("joined_beyond")?,
             failure: archive.get("failure")?,
         })
     }

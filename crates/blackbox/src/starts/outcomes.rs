@@ -43,6 +43,14 @@ impl StartOutcome {
         }
     }
 
+    /// How far it is from the best one in all coordinates together, in units of the larger standard deviation of each.
+    fn apart(&self, best: &Self) -> f64 {
+        let ((mean, log_sd), (best_mean, best_log_sd)) = (self.moments(), best.moments());
+        let squares = (0..mean.len())
+            .map(|k| ((mean[k] - best_mean[k]) / log_sd[k].max(best_log_sd[k]).exp()).powi(2));
+        squares.sum::<f64>().sqrt()
+    }
+
     /// What a mass like the best one's, but spread as this one is, would add to the best one's variances, in units of these: the
     /// most of all coordinates.
     fn adds_to(&self, best: &Self) -> f64 {
@@ -93,7 +101,11 @@ const LIGHTEST: f64 = 7.0;
 /// What a lighter optimum must add to the variance of a coordinate, as a part of it: half as much moves its standard deviation.
 const TELLING: f64 = 0.1;
 
-/// The other optima among settled starts that stand at least four standard deviations away in some coordinate, and carry at
+/// Standard deviations, in all coordinates together, from which on two optima are modes apart: halfway between them each is
+/// two away, and the density of two equal normals there a quarter of what it is at either.
+const APART: f64 = 4.0;
+
+/// The other optima among settled starts that stand at least [`APART`] from the best one, and carry at
 /// least about 1 % of the best one's mass, or so far out 1 ‰ that a standard deviation is told wrong without it.
 pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
     let mut found: Vec<OtherMode> = Vec::new();
@@ -109,9 +121,8 @@ pub fn other_modes(outcomes: &[StartOutcome], best: usize) -> Vec<OtherMode> {
         if below > LIGHT && outcome.adds_to(&outcomes[best]) * (-below).exp() < TELLING {
             continue;
         }
-        let mode = outcome.beside(&outcomes[best]);
-        if mode.distance > 4.0 && !known {
-            found.push(mode);
+        if outcome.apart(&outcomes[best]) > APART && !known {
+            found.push(outcome.beside(&outcomes[best]));
         }
     }
     found
@@ -253,6 +264,17 @@ mod tests {
         assert_eq!(agreeing(&outcomes, 0), 1);
         assert_eq!(other_modes(&outcomes, 0).len(), 1);
         assert_eq!(scattered(&outcomes, 0).len(), 0);
+    }
+
+    /// The corners ±1.2 of a cube are near each other in each of twenty coordinates, and eleven standard deviations apart.
+    #[test]
+    fn corners_of_a_cube_are_modes_apart() {
+        let corner = |side: f64| StartOutcome {
+            omega: [vec![side; 20], vec![0.0; 20]].concat(),
+            ..outcome(0.0, -3.0)
+        };
+        assert_eq!(other_modes(&[corner(-1.2), corner(1.2)], 0).len(), 1);
+        assert_eq!(other_modes(&[corner(-0.4), corner(0.4)], 0).len(), 0);
     }
 
     /// An optimum of half a percent of the mass adds to the variance of the whole what it is away, squared: at five standard

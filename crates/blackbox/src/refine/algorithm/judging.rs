@@ -6,17 +6,15 @@ use rayon::prelude::*;
 
 use super::Refine;
 use crate::oracle::Estimate;
+use crate::policy::{Policy, SCALED};
+use crate::psis::tail_index;
 use crate::reduce::mean_se;
+use crate::refine::beyond::{NO_VARIANCE, Unanswered, unanswered};
 use crate::refine::kernel::Stride;
 use crate::refine::leaps;
-use crate::refine::mixing::{ESS_LIMIT, Ensemble, Mixing, RHAT_LIMIT, chance, drift_limit};
+use crate::refine::mixing::{Ensemble, Mixing, RHAT_LIMIT, chance};
 use crate::refine::state::{Phase, Recording, RefineState};
 use crate::refine::tail_probes::{CHAINS, tail_modes};
-
-/// Relative standard error of a global parameter's standard deviation beyond which a stationary phase goes on once where it may. In a series of volatilities of a
-/// thousand times, 700 effective draws left the sd of the level, whose tails are those of a persistence near 1, at 0.201 with one
-/// seed of the chains and at 0.224 with another.
-const VAGUE: f64 = 0.04;
 
 /// Largest spread of the populations' log evidence, in nats, and share of transitions without a step size small
 /// enough, of draws that are trusted.
@@ -36,13 +34,6 @@ impl<D: LogDensity> Refine<'_, D> {
         let both = (state.kept > 0).then(|| state.recording.clone());
         state.recording.drop_times(state.kept, lanes);
         state.kept = 0;
-        let quantities = quantities(self.target.dim());
-        let before = state
-            .stationary_phases
-            .last()
-            .expect("a round was begun")
-            .mixing;
-        let went_on = before.is_good_of(quantities);
         let mut reasons = self.weigh(state);
         if let Some(both) = both.filter(|_| !reasons.is_empty()) {
             let alone = std::mem::replace(&mut state.recording, both);
@@ -65,17 +56,34 @@ impl<D: LogDensity> Refine<'_, D> {
         let room = self.limit(state).saturating_sub(state.calls.gradients) * 9 / 10;
         let affordable = (stationary_phase.transitions as u64 * room / cost.max(1)) as usize;
         if mixed {
-            let vague = !went_on && self.vagueness(state) > VAGUE;
-            if vague && affordable >= stationary_phase.transitions {
+            // Standard errors fall with the square root of the transitions.
+            let times = self.vagueness(state).powi(2);
+            let needed = (times - 1.0) * stationary_phase.transitions as f64;
+            if times > 1.0 && affordable as f64 >= needed.max(stationary_phase.transitions as f64) {
                 self.go_on(state);
                 return None;
             }
             let tail_modes = self.probe_tails(state);
-            if tail_modes.is_empty() {
-                return Some(have_mixed(stationary_phase.mixing));
+            let beyond = self.look_beyond(state);
+            if let Some(Unanswered { share, places }) = beyond {
+                let reason = format!(
+                    "places far from all draws hold {share:.1} times the variance of the draws or more, so the draws miss a slab, a \
+                     long tail or another mode"
+                );
+                if std::mem::replace(&mut state.joined_beyond, true) {
+                    // Chains have been there, and do not go between it and the rest.
+                    state.failure = Some(reason.clone());
+                    let at = iteration;
+                    return Some(Status::Stalled { at, reason });
+                }
+                self.join(state, &[places]);
+                reasons.push(reason);
+            } else if tail_modes.is_empty() {
+                return Some(have_mixed(stationary_phase.mixing, &self.policy));
+            } else {
+                self.join(state, &tail_modes);
+                reasons.push(TAIL_MODE.to_owned());
             }
-            self.join(state, &tail_modes);
-            reasons.push(TAIL_MODE.to_owned());
         }
         if 2 * affordable < stationary_phase.transitions {
             let reason = reasons.join("; ");
@@ -118,6 +126,18 @@ impl<D: LogDensity> Refine<'_, D> {
         found
     }
 
+    /// Variance beyond the draws of the stationary phase that is over.
+    fn look_beyond(&self, state: &RefineState) -> Option<Unanswered> {
+        let posterior = (self.target.density(), &self.target.map);
+        let (x, lanes) = (&state.recording.x[..], state.particles.lanes());
+        unanswered(
+            posterior,
+            state.evidence().mean,
+            (x, lanes),
+            (self.source, &self.policy),
+        )
+    }
+
     /// Lets the chains of a separated tail mode join a population, in the place of some of its own.
     fn join(&mut self, state: &mut RefineState, tail_modes: &[Vec<f64>]) {
         let Ensemble {
@@ -146,12 +166,17 @@ impl<D: LogDensity> Refine<'_, D> {
             .thin(state.every / before, state.particles.lanes());
     }
 
-    /// The largest relative standard error of a standard deviation of global parameters, where the map has some: those have tails on which
-    /// everything else hangs, and effective draws that are enough for a normal leave a tenth of their sd to chance. Of the
-    /// logarithm of a scale it is the scale's: that may be near zero as often as it likes.
+    /// The largest relative standard error of a standard deviation, in limits of it: [`Policy::vague`] of global parameters, where the map
+    /// has some, on whose tails everything else hangs; of others the error beyond which they are not told. Of the
+    /// logarithm of a scale it is the scale's: that may be near zero as often as it likes. What has no variance is left out.
     fn vagueness(&self, state: &RefineState) -> f64 {
+        let dim = self.target.dim();
         let globals = self.base.globals();
-        if globals.is_empty() {
+        let judged: Vec<usize> = match dim <= SCALED as usize {
+            true => (0..dim).collect(),
+            false => globals.to_vec(),
+        };
+        if judged.is_empty() {
             return 0.0;
         }
         let lanes = state.particles.lanes();
@@ -159,17 +184,22 @@ impl<D: LogDensity> Refine<'_, D> {
         let places: Vec<Vec<f64>> = particle_sets
             .map(|x| self.target.map.draws(x, lanes))
             .collect();
-        let error = |global: &usize| {
-            let rows = places
-                .iter()
-                .map(|z| &z[global * lanes..(global + 1) * lanes]);
+        let error = |i: &usize| {
+            let rows = places.iter().map(|z| &z[i * lanes..(i + 1) * lanes]);
             let draws: Vec<f64> = rows.flatten().copied().collect();
             let (mean, _) = mean_se(&draws);
-            let scale = self.scales.get(*global).copied().unwrap_or_default();
+            let scale = self.scales.get(*i).copied().unwrap_or_default();
             let values: Vec<f64> = draws.iter().map(|z| scale.beside(*z, mean)).collect();
-            self.ensemble().error_of_spread(&values)
+            let limit = match globals.contains(i) {
+                true => self.policy.vague(),
+                false => self.policy.sd_error,
+            };
+            match tail_index(&values, 1.0) {
+                Some(tail) if tail >= NO_VARIANCE => 0.0,
+                _ => self.ensemble().error_of_spread(&values) / limit,
+            }
         };
-        globals.iter().map(error).fold(0.0, f64::max)
+        judged.iter().map(error).fold(0.0, f64::max)
     }
 
     /// Writes what the recording says into the present stationary phase; what speaks against its draws.
@@ -182,7 +212,7 @@ impl<D: LogDensity> Refine<'_, D> {
             .expect("a round was begun");
         stationary_phase.mixing = mixing;
         stationary_phase.log_evidence = evidence;
-        state.reasons()
+        state.reasons(&self.policy)
     }
 }
 
@@ -200,12 +230,13 @@ pub(super) fn judged(state: &RefineState) -> Option<Mixing> {
 }
 
 /// The end of a refinement whose draws have mixed.
-fn have_mixed(Mixing { rhat, ess, .. }: Mixing) -> Status {
+fn have_mixed(Mixing { rhat, ess, .. }: Mixing, policy: &Policy) -> Status {
     Status::Converged {
         evidence: Evidence {
             rule: format!(
                 "refined draws have mixed: nested R̂ {rhat:.3} (limit {RHAT_LIMIT}), at least {ess:.0} effective draws per \
-                 coordinate (limit {ESS_LIMIT})"
+                 coordinate (limit {})",
+                policy.effective_draws
             ),
             remaining: None,
             standard_error: None,
@@ -214,8 +245,8 @@ fn have_mixed(Mixing { rhat, ess, .. }: Mixing) -> Status {
 }
 
 /// Whether twice as many draws would be enough.
-pub(super) fn nearly(mixing: &Mixing) -> bool {
-    mixing.rhat - 1.0 <= 2.0 * (RHAT_LIMIT - 1.0) && mixing.ess >= 0.5 * ESS_LIMIT
+pub(super) fn nearly(mixing: &Mixing, policy: &Policy) -> bool {
+    mixing.rhat - 1.0 <= 2.0 * (RHAT_LIMIT - 1.0) && mixing.ess >= 0.5 * policy.effective_draws
 }
 
 /// The worst mixing of the coordinates, their squares and the log density.
@@ -256,7 +287,7 @@ impl RefineState {
     }
 
     /// What speaks against the draws; empty where they have mixed.
-    pub(super) fn reasons(&self) -> Vec<String> {
+    pub(super) fn reasons(&self, policy: &Policy) -> Vec<String> {
         if let Some(failure) = &self.failure {
             return vec![failure.clone()];
         }
@@ -271,13 +302,14 @@ impl RefineState {
                 mixing.rhat
             ));
         }
-        if mixing.ess < ESS_LIMIT {
+        if mixing.ess < policy.effective_draws {
             reasons.push(format!(
-                "the smallest effective sample size is {:.0}, below {ESS_LIMIT}",
-                mixing.ess
+                "the smallest effective sample size is {:.0}, below {}",
+                mixing.ess, policy.effective_draws
             ));
         }
-        let limit = drift_limit(quantities(self.particles.x.len() / self.particles.lanes()));
+        let limit =
+            policy.confidence_of(quantities(self.particles.x.len() / self.particles.lanes()));
         if mixing.drift > limit {
             reasons.push(format!(
                 "a quantity still drifts, by {:.1} standard errors (limit {limit:.1})",
