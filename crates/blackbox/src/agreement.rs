@@ -421,7 +421,7 @@ mod tests {
         let found = of_normal(0.0, 1.0, 4096);
         assert!(found.is_good(&POLICY));
         assert!(
-            found.mean.largest() < 1e-12 && found.sd.largest() < 1e-12,
+            found.mean.largest(&POLICY) < 1e-12 && found.sd.largest(&POLICY) < 1e-12,
             "{found:?}"
         );
     }

@@ -10,85 +10,30 @@
 //! Methods of minibatches take the same way: their starts, and the place where a richer family begins,
 //! come from a sample of the records where there are many, see [`Prepared`].
 
+mod choices;
+mod results;
+mod stage;
 mod stored;
 
-use jensen_density::{LogDensity, TwiceDifferentiable};
-use jensen_run::{Algorithm, Clock, Interrupt, Record, Status, Step};
+use jensen_density::TwiceDifferentiable;
+use jensen_run::{Algorithm, Interrupt, Record, Status, Step};
 
-use crate::approximation::Approximation;
+pub use self::choices::{CONDITIONAL_FROM, begins_conditional, finds_conditional};
+pub use self::results::FamilyResult;
+pub(crate) use self::results::{choose, evaluation_draws};
+pub use self::stage::DriverState;
+use self::stage::{Engaged, Stage};
 use crate::calls::Calls;
-use crate::certificate::certify;
 use crate::enrich::enrich;
 use crate::error::FitError;
-use crate::evaluation::{Evaluation, Successor, evaluate_until, preview};
-use crate::family::{Conditional, FamilyKind, Space, Sparse};
-use crate::method::{Beginning, Engine, Method, StoredState};
+use crate::evaluation::Successor;
+use crate::family::{FamilyKind, Space};
+use crate::method::Method;
+use crate::engine::{Beginning, Engine};
 use crate::noise::NoiseSource;
-use crate::oracle::{Estimate, Oracle};
-use crate::policy::Policy;
-use crate::records::{Prepared, evaluation_draws};
-use crate::refine::beyond;
+use crate::records::Prepared;
 use crate::settings::{FamilyChoice, Settings};
-use crate::starts::{Init, StartOutcome, Starts, StartsState, best_start, modes_of};
-use crate::symmetry::Labellings;
-use crate::tail_decay::flat_coordinate;
-
-/// Largest dimension at which the richer family is full-rank.
-const FULL_RANK_LIMIT: usize = 400;
-
-/// Smallest dimension at which it is the one of sparse precision.
-const SPARSE_FROM: usize = 100;
-
-/// Smallest dimension at which local parameters given global ones come first, where the density has global parameters. Below it starts cost seconds at
-/// most, and they see other modes, which one beginning does not.
-pub const CONDITIONAL_FROM: usize = 500;
-
-/// Most entries of their factor, a coordinate.
-const CONDITIONAL_FILL: usize = 32;
-
-/// That has at most this part of the parameters of a full covariance.
-const SPARSE_PART: usize = 4;
-
-/// Most entries of its factor.
-const SPARSE_PLACES: usize = 1 << 21;
-
-/// Factors of the richer family beyond that.
-const FACTORS: usize = 8;
-
-/// Components of the mixture where there are several modes, and the largest dimension at which it is tried.
-const COMPONENTS: usize = 8;
-const MIXTURE_LIMIT: usize = 64;
-
-/// The k̂ and the nats from the posterior, where the starts ended, beyond which the first family is left at once: without a mean
-/// of its weights, and with less than 1/e of its draws effective.
-const ABANDON_KHAT: f64 = 1.0;
-const FAR: f64 = 1.0;
-
-/// Nats from the posterior within which local parameters given global ones are a good beginning of a refinement: within 3 of a dozen hierarchies and
-/// series of a hundred to a thousand coordinates, and far beyond where they do not suit.
-const NEAR: f64 = 5.0;
-
-/// One family's end.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FamilyResult {
-    /// Which family.
-    pub kind: FamilyKind,
-    /// Its parameters.
-    pub omega: Vec<f64>,
-    /// How its optimisation ended; `None` when the run was stopped in the middle.
-    pub status: Option<Status>,
-    /// Its evaluation on fresh draws.
-    pub evaluation: Evaluation,
-    /// What a second-order polish still found, for stochastic methods.
-    pub polish: Option<Estimate>,
-    /// Number of coordinates.
-    pub dim: usize,
-    /// A coordinate along which the density does not fall off, as where the posterior is improper.
-    pub flat: Option<usize>,
-    /// A coordinate, where the approximation is standard normal, of which more of the variance lies beyond its reach than may, and
-    /// how many times its own.
-    pub beyond: Option<(usize, f64)>,
-}
+use crate::starts::{Init, StartOutcome, Starts, best_start};
 
 /// What the driver made.
 #[derive(Clone, Debug)]
@@ -99,54 +44,6 @@ pub struct DriverOutput {
     pub starts: Vec<StartOutcome>,
     /// Evaluations.
     pub calls: Calls,
-}
-
-/// What works at a stage.
-enum Engaged<'a> {
-    Starts(Box<dyn Algorithm<State = StartsState, Output = Vec<StartOutcome>> + 'a>),
-    Method(Box<dyn Engine + 'a>),
-}
-
-/// Where a run is.
-enum Stage {
-    Starts(StartsState),
-    Method {
-        name: &'static str,
-        state: Box<dyn StoredState>,
-    },
-    Done,
-}
-
-impl Stage {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Starts(_) => "starts",
-            Self::Method { name, .. } => name,
-            Self::Done => "done",
-        }
-    }
-}
-
-/// State of a [`Driver`].
-pub struct DriverState {
-    stage: Stage,
-    /// Iterations before the stage.
-    before: u64,
-    /// Evaluations before the stage.
-    calls_before: Calls,
-    /// Evaluations so far.
-    calls: Calls,
-    /// Family of the stage.
-    kind: FamilyKind,
-    starts: Vec<StartOutcome>,
-    results: Vec<FamilyResult>,
-}
-
-impl DriverState {
-    /// Evaluations so far.
-    pub(crate) fn calls(&self) -> Calls {
-        self.calls
-    }
 }
 
 /// The families and starts as one algorithm.
@@ -197,24 +94,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
             self.engine(kind, self.first_method(kind), omega)?;
         }
         Ok(())
-    }
-
-    fn first_kind(&self) -> FamilyKind {
-        match self.settings.family {
-            FamilyChoice::Auto => FamilyKind::MeanField,
-            FamilyChoice::Only(kind) => {
-                let family = kind.build(Space::of(self.density));
-                family.begins_at().unwrap_or(kind)
-            }
-        }
-    }
-
-    /// The family that the run begins with: the first one, or what saves it where it is found.
-    fn opening_kind(&self) -> FamilyKind {
-        match self.conditional {
-            true => FamilyKind::Conditional,
-            false => self.first_kind(),
-        }
     }
 
     fn first_method(&self, kind: FamilyKind) -> Method {
@@ -334,133 +213,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// The richer family for the policy; none of one coordinate, nor for minibatches where a full covariance is out
-    /// of reach: at such dimensions a few factors rarely earn trust, and the fit would take twice as long.
-    fn richer(&self) -> Option<FamilyKind> {
-        match self.density.dim() {
-            0 | 1 => None,
-            _ if self.is_sparse() => Some(FamilyKind::Sparse),
-            2..=FULL_RANK_LIMIT => Some(FamilyKind::FullRank),
-            _ if self.records.is_some() => None,
-            _ => Some(FamilyKind::LowRank { rank: FACTORS }),
-        }
-    }
-
-    /// Whether local parameters given global ones come before the richer family.
-    fn bends(&self) -> bool {
-        self.settings.is_policy()
-            && self.records.is_none()
-            && self.density.dim() >= SPARSE_FROM
-            && has_few_globals(self.density)
-    }
-
-    /// The family after the first one.
-    fn second(&self) -> Option<FamilyKind> {
-        match self.bends() {
-            true => Some(FamilyKind::Conditional),
-            false => self.richer(),
-        }
-    }
-
-    /// Whether the richer family is to be tried after local parameters given global ones, whose answer is no good: those did not find a mode, or
-    /// stay so far from the posterior that a refinement had better begin elsewhere, or there is to be none.
-    fn is_astray(&self, result: &FamilyResult) -> bool {
-        let converged = result.status.as_ref().is_some_and(Status::is_converged);
-        let near = converged && result.evaluation.divergence() <= NEAR;
-        result.kind == FamilyKind::Conditional && !(near && self.settings.may_refine())
-    }
-
-    /// Whether a precision with the density's pattern has far fewer parameters than a full covariance.
-    fn is_sparse(&self) -> bool {
-        let dim = self.density.dim();
-        if dim < SPARSE_FROM || self.records.is_some() {
-            return false;
-        }
-        let most = SPARSE_PLACES.min(dim * (dim + 1) / 2 / SPARSE_PART);
-        Sparse::places(&Space::of(self.density), most).is_some()
-    }
-
-    /// Evaluates a family's parameters, whose optimisation by a method ended with a status at an iteration;
-    /// evaluations are added to `calls`.
-    fn result(
-        &self,
-        kind: FamilyKind,
-        omega: Vec<f64>,
-        ended: Option<(Method, Status, u64)>,
-        successor: Successor,
-        calls: &mut Calls,
-    ) -> FamilyResult {
-        let family = kind.build(Space::of(self.density));
-        let mut polish = None;
-        let status = ended.map(|(method, status, at)| {
-            let (Status::Converged { evidence }, Some(tolerance)) = (&status, method.certificate())
-            else {
-                return status;
-            };
-            let certificate = certify(self.density, &family, &omega, self.source, 0, tolerance);
-            *calls += certificate.calls;
-            let found = certificate.improvement;
-            polish = Some(found);
-            if certificate.within(tolerance) {
-                let mut evidence = evidence.clone();
-                evidence.remaining = Some(found.mean);
-                evidence.standard_error = Some(found.standard_error);
-                Status::Converged { evidence }
-            } else {
-                Status::Stalled {
-                    at,
-                    reason: format!(
-                        "{}, but a second-order polish finds {:.2} ± {:.2} nats more",
-                        evidence.rule, found.mean, found.standard_error
-                    ),
-                }
-            }
-        });
-        let flat = match self.records {
-            // What is not to be trusted anyway needs no look far away.
-            _ if self.interrupt.is_late() => None,
-            None => flat_coordinate(self.density, &*family, &omega, self.source, 1.0),
-            Some(records) => {
-                let (seen, all) = records.scouted();
-                let spread = (all as f64 / seen as f64).sqrt();
-                flat_coordinate(records.scout(), &*family, &omega, self.source, spread)
-            }
-        };
-        let mut oracle = Oracle::new(self.density, family);
-        let draws = evaluation_draws(self.density, &self.settings);
-        let evaluation = evaluate_until(
-            &mut oracle,
-            &omega,
-            self.source,
-            draws,
-            (&self.settings.scales[..], &self.settings.policy),
-            successor,
-            Some(self.interrupt),
-        );
-        *calls += oracle.take_calls();
-        // What its weights speak against is refined anyway, and of records one by one a look costs as much as a fit.
-        let policy = &self.settings.policy;
-        let looks =
-            evaluation.is_good(policy) && self.records.is_none() && !self.interrupt.is_late();
-        let beyond = looks.then(|| {
-            let space = Space::of(self.density);
-            let approximation = Approximation::new(kind, space, omega.clone())
-                .expect("a fitted family has all its parameters");
-            let log_z = evaluation.importance_bound.mean;
-            beyond(self.density, &approximation, log_z, (self.source, policy))
-        });
-        FamilyResult {
-            beyond: beyond.flatten(),
-            kind,
-            omega,
-            status,
-            evaluation,
-            polish,
-            dim: self.density.dim(),
-            flat,
-        }
-    }
-
     /// The best start, widened to the first family, and the evaluations that took.
     fn best_of(&self, starts: &[StartOutcome]) -> (FamilyKind, Vec<f64>, Calls) {
         let kind = self.first_kind();
@@ -558,77 +310,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         (kind, self.first_method(kind), omega)
     }
 
-    /// The richer family to go on with at once, where the first one is so far from the posterior at the optimum that the starts
-    /// found that no method makes it good: to find its optimum to a hundredth of a nat would be the larger part of a fit.
-    fn skips_to(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> Option<FamilyKind> {
-        if !self.settings.is_policy() || self.records.is_some() {
-            return None;
-        }
-        // A few factors may be worse than the mean field's own optimum.
-        let second = self
-            .second()
-            .filter(|kind| !matches!(kind, FamilyKind::LowRank { .. }))?;
-        self.is_far_off(kind, omega, calls).then_some(second)
-    }
-
-    /// Whether a member of a family is so far from the posterior that none of it is good.
-    fn is_far_off(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> bool {
-        let mut oracle = Oracle::new(self.density, kind.build(Space::of(self.density)));
-        let draws = self.settings.policy.preview_draws();
-        let look = preview(&mut oracle, omega, self.source, draws);
-        *calls += oracle.take_calls();
-        look.khat > ABANDON_KHAT && look.divergence() > FAR
-    }
-
-    /// The member of a family that stands upon a full-rank Gaussian's answer, and where starts found other modes.
-    fn upon(&self, kind: FamilyKind, starts: &[StartOutcome], gaussian: &[f64]) -> Vec<f64> {
-        let family = kind.build(Space::of(self.density));
-        let upon = family.upon(gaussian, &self.other_modes(starts));
-        upon.expect("a family that begins at a Gaussian stands upon it")
-    }
-
-    /// Means and log standard deviations where starts found modes that are no relabelling of the best.
-    fn other_modes(&self, starts: &[StartOutcome]) -> Vec<(Vec<f64>, Vec<f64>)> {
-        let modes = modes_of(starts);
-        let variables = &self.settings.variables;
-        let labellings = Labellings::of(self.density, self.source, starts, &modes, variables);
-        let distinct = modes.iter().zip(&labellings.relabelled);
-        let found = distinct.filter(|(_, relabelled)| !**relabelled);
-        found
-            .filter_map(|(mode, _)| starts.iter().find(|start| start.is_at(mode)))
-            .map(|start| {
-                let (mean, log_sd) = start.omega.split_at(mean_len(start));
-                (mean.to_vec(), log_sd.to_vec())
-            })
-            .collect()
-    }
-
-    /// The mixture that takes over where starts found other modes than what was fitted.
-    fn of_several_modes(&self, state: &mut DriverState) -> Option<(FamilyKind, Method, Vec<f64>)> {
-        let kind = FamilyKind::Mixture {
-            components: COMPONENTS,
-        };
-        let policy = self.settings.is_policy() && self.records.is_none();
-        let tried = state.results.iter().any(|result| result.kind == kind);
-        if !policy || tried || state.starts.is_empty() || self.density.dim() > MIXTURE_LIMIT {
-            return None;
-        }
-        if self.other_modes(&state.starts).is_empty() {
-            return None;
-        }
-        let last = state.results.last()?;
-        let gaussian = match last.kind {
-            FamilyKind::FullRank => last.omega.clone(),
-            poorer => {
-                let (omega, calls) = self.enrich(FamilyKind::FullRank, poorer, &last.omega);
-                state.calls += calls;
-                omega
-            }
-        };
-        let omega = self.upon(kind, &state.starts, &gaussian);
-        Some((kind, self.first_method(kind), omega))
-    }
-
     /// The search from several starts.
     fn begin_starts(&mut self) -> Result<Stage, Status> {
         let kind = self.first_kind();
@@ -705,53 +386,6 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
     }
 }
 
-/// Whether the policy begins with local parameters given global ones and without starts: of many coordinates, most of which meet few others but
-/// a handful of global parameters, a mean field says little, and starts of it take longest.
-pub fn begins_conditional(density: &impl LogDensity, settings: &Settings) -> bool {
-    settings.is_policy()
-        && settings.start.starts.is_none()
-        && density.dim() >= CONDITIONAL_FROM
-        && has_few_globals(density)
-}
-
-/// Whether a fit that [begins with local parameters given global ones](begins_conditional) finds the mode that these stand on, or goes back to a
-/// mean field; `None` where it has been `stopped` before that is known.
-pub fn finds_conditional<D: TwiceDifferentiable>(
-    density: &D,
-    settings: &Settings,
-    clock: &dyn Clock,
-    stopped: &dyn Fn() -> bool,
-) -> Option<bool> {
-    if !begins_conditional(density, settings) {
-        return Some(false);
-    }
-    let interrupt = Interrupt::new(None, clock);
-    let mut driver = Driver::new(density, None, settings.clone(), &interrupt);
-    let Ok(DriverState { mut stage, .. }) = driver.init() else {
-        return Some(false);
-    };
-    let (Some((_, _, Engaged::Method(engine))), Stage::Method { state, .. }) =
-        (&mut driver.engaged, &mut stage)
-    else {
-        return Some(false);
-    };
-    for iteration in 0.. {
-        if stopped() {
-            break;
-        }
-        if let Some(status) = engine.step(state.as_mut(), iteration).status {
-            return Some(status.is_converged());
-        }
-    }
-    None
-}
-
-/// Whether a density has global parameters, and local parameters that meet few others.
-fn has_few_globals(density: &impl LogDensity) -> bool {
-    let most = SPARSE_PLACES.min(density.dim() * CONDITIONAL_FILL);
-    Conditional::suits(&Space::of(density), most)
-}
-
 /// How a family ends that is left for a richer one.
 fn left_behind(at: u64) -> Status {
     Status::Stalled {
@@ -761,40 +395,12 @@ fn left_behind(at: u64) -> Status {
     }
 }
 
-/// Coordinates of a start's mean.
-fn mean_len(start: &StartOutcome) -> usize {
-    start.omega.len() / 2
-}
-
 /// A method that cannot begin, as the end of a run.
 fn refused(error: FitError) -> Status {
     Status::Diverged {
         at: 0,
         reason: error.to_string(),
     }
-}
-
-/// The result to report: a converged one whose draws can be used before any other, then the higher bound.
-pub fn choose(results: &[FamilyResult], policy: &Policy) -> usize {
-    let rank = |r: &FamilyResult| {
-        let converged = r.status.as_ref().is_some_and(Status::is_converged);
-        let modes = match r.kind {
-            FamilyKind::Mixture { .. } => policy.of_a_mode(),
-            _ => 0.0,
-        };
-        (
-            converged && r.evaluation.is_good(policy),
-            r.evaluation.elbo.mean + modes,
-        )
-    };
-    let mut best = 0;
-    for i in 1..results.len() {
-        let ((good, elbo), (best_good, best_elbo)) = (rank(&results[i]), rank(&results[best]));
-        if (good && !best_good) || (good == best_good && elbo > best_elbo) {
-            best = i;
-        }
-    }
-    best
 }
 
 impl<D: TwiceDifferentiable> Algorithm for Driver<'_, D> {

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::Calls;
 use crate::error::{FitError, positive};
 use crate::family::{Family, FamilyKind};
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::saa::{SaaSettings, averages, within_memory};
@@ -53,7 +53,7 @@ impl Default for NaturalSettings {
 
 impl NaturalSettings {
     /// The Newton rounds that go on from where these steps end.
-    fn rounds(&self) -> SaaSettings {
+    pub(crate) fn rounds(&self) -> SaaSettings {
         SaaSettings {
             tolerance: self.tolerance,
             ..SaaSettings::default()
@@ -92,11 +92,6 @@ impl MethodSettings for NaturalSettings {
 
     fn lanes(&self, dim: usize) -> usize {
         self.max_draws(dim)
-    }
-
-    /// Newton rounds on fixed draws go on where these steps end.
-    fn plan(&self, kind: FamilyKind) -> Vec<Method> {
-        [vec![(*self).into()], self.rounds().plan(kind)].concat()
     }
 }
 

@@ -4,77 +4,12 @@ use jensen_density::Scale;
 use jensen_math::simd::Simd;
 use serde::{Deserialize, Serialize};
 
-use crate::bbvi::BbviSettings;
 use crate::error::positive;
-use crate::family::{FamilyKind, Smoothness};
-use crate::method::{Method, MethodSettings};
-use crate::moments::MomentsSettings;
-use crate::natural::NaturalSettings;
-use crate::nested::NestedSettings;
+use crate::family::FamilyKind;
+use crate::method::{AutoSettings, Method};
 use crate::policy::Policy;
 use crate::refine::{RefineSettings, RefineWhen};
-use crate::saa::SaaSettings;
 use crate::starts::StartSettings;
-use crate::trust::TrustSettings;
-
-/// Settings of [`Method::Auto`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AutoSettings {
-    /// Of TrustVI.
-    pub trust: TrustSettings,
-    /// Of the Newton rounds.
-    pub saa: SaaSettings,
-}
-
-impl Default for AutoSettings {
-    /// The defaults of both, but for TrustVI's limit on iterations: where it takes long, the Newton rounds are faster.
-    fn default() -> Self {
-        Self {
-            trust: TrustSettings {
-                max_iterations: 50,
-                ..TrustSettings::default()
-            },
-            saa: SaaSettings::default(),
-        }
-    }
-}
-
-impl MethodSettings for AutoSettings {
-    const NAME: &'static str = "auto";
-
-    fn validate(&self) -> Result<(), String> {
-        self.trust.validate()?;
-        self.saa.validate()
-    }
-
-    fn lanes(&self, dim: usize) -> usize {
-        self.saa.lanes(dim)
-    }
-
-    fn suits(&self, _smoothness: Smoothness) -> bool {
-        true
-    }
-
-    /// Mean fields by TrustVI, and by Newton rounds where its rule does not hold in the end, as for funnels and
-    /// kinks; sparse precisions by natural gradients; local parameters given global ones by nested Laplace
-    /// approximations; mixtures by the moments of weighted draws; flows by
-    /// stochastic gradients of many draws; other richer families by those rounds from the beginning.
-    fn plan(&self, kind: FamilyKind) -> Vec<Method> {
-        let rounds = self.saa.plan(kind);
-        match kind {
-            FamilyKind::MeanField => [vec![self.trust.into()], rounds].concat(),
-            FamilyKind::Sparse => NaturalSettings {
-                tolerance: self.saa.tolerance,
-                ..NaturalSettings::default()
-            }
-            .plan(kind),
-            FamilyKind::Conditional => NestedSettings::default().plan(kind),
-            FamilyKind::Mixture { .. } => MomentsSettings::default().plan(kind),
-            FamilyKind::Flow { .. } => BbviSettings::of_flows().plan(kind),
-            _ => rounds,
-        }
-    }
-}
 
 /// Which family, or the policy that chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

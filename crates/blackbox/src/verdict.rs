@@ -73,9 +73,8 @@ impl Fit {
     fn covers(&self, mode: &OtherMode) -> bool {
         let approximation = self.approximation();
         let (family, omega) = (approximation.family(), approximation.omega());
-        let centre = mode.mean[mode.coordinate];
-        let share = family.share_near(omega, mode.coordinate, centre, 0.25 * mode.gap);
-        share >= VISITED * promised(mode)
+        let is_of_it = |mean: f64, sd: f64| mode.has_part(mean, sd);
+        family.share_of_parts(omega, mode.coordinate, &is_of_it) >= VISITED * promised(mode)
     }
 
     /// Whether refined draws that mix could be trusted: nothing is known against the fit that they might not answer to. Modes that
@@ -96,16 +95,11 @@ impl Fit {
 const VISITED: f64 = 0.25;
 
 /// Whether refined draws show that chains go to another mode and come back: being near it mixes as every quantity must,
-/// every population has been there, and all of them together for a fair share of what its bound promises. Near is within
-/// a quarter of its distance from the approximation, in the coordinate in which they differ most.
+/// every population has been there, and all of them together for a fair share of what its bound promises.
 fn visited(refined: &Refined, mode: &OtherMode, policy: &Policy) -> bool {
     let (ensemble, draws) = (refined.ensemble, &refined.draws);
-    let reach = 0.25 * mode.gap;
-    let centre = mode.mean[mode.coordinate];
     let row = draws.lanes().row(mode.coordinate).iter();
-    let near: Vec<f64> = row
-        .map(|z| f64::from((z - centre).abs() <= reach))
-        .collect();
+    let near: Vec<f64> = row.map(|z| f64::from(mode.has_draw(*z))).collect();
     let mut seen = vec![0.0; ensemble.populations];
     for (i, near) in near.iter().enumerate() {
         seen[i % ensemble.lanes() / ensemble.chains] += near;
@@ -118,7 +112,8 @@ fn visited(refined: &Refined, mode: &OtherMode, policy: &Policy) -> bool {
 
 /// Whether refined draws that mix have been to another optimum, or are all about it.
 fn explored(refined: &Refined, optimum: &OtherMode, policy: &Policy) -> bool {
-    visited(refined, optimum, policy) || is_amid(&refined.draws, &optimum.mean)
+    visited(refined, optimum, policy)
+        || (!optimum.is_within() && is_amid(&refined.draws, &optimum.mean))
 }
 
 /// Standard deviations of refined draws, in all coordinates together, within which an optimum lies amid them: a mean field
@@ -310,10 +305,13 @@ fn other_modes<'a>(
         0 => String::new(),
         more => format!(" (and {more} in others)"),
     };
+    let apart = match mode.is_within() {
+        true => format!("{:.3} times as wide", mode.sd / mode.from_sd),
+        false => format!("{:.1} standard deviations away", mode.distance()),
+    };
     let text = format!(
-        "another start found a different optimum{more}, {:.1} standard deviations away in coordinate {} and only {:.2} nats \
-         lower: the posterior has several modes and the fit covers one",
-        mode.distance,
+        "another start found a different optimum{more}, {apart} in coordinate {} and only {:.2} nats lower: the posterior has \
+         several modes and the fit covers one",
         mode.coordinate + 1,
         mode.below
     );

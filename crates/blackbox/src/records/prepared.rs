@@ -1,21 +1,14 @@
 //! The records of a density as a fit uses them.
 
-use jensen_density::{AllRecords, ErasedRecords, LogDensity, RecordDensity};
+use jensen_density::{AllRecords, ErasedRecords, RecordDensity};
 
+use super::subsampled::Subsampled;
 use crate::noise::{NoisePurpose, NoiseSource};
-use crate::settings::Settings;
-use crate::trust::Subsampled;
 
 /// Records that starts see, at the most. Starts have to find the right optimum and about its scales, and a
 /// thousand records put it within √(N/1000) posterior standard deviations; with all of a million, the starts
 /// would cost more than the fit.
 const SCOUTS: usize = 1000;
-
-/// Evaluations of one record that the final bound may take at first.
-const EVALUATIONS: usize = 20_000_000;
-
-/// Draws of the final bound, at the least.
-const LEAST_DRAWS: usize = 64;
 
 /// A density's records, prepared for methods of minibatches.
 pub struct Prepared<'a> {
@@ -86,16 +79,5 @@ impl<'a> Prepared<'a> {
     /// Bytes that what a method remembers may take.
     pub(crate) fn memory_limit(&self) -> Option<u64> {
         self.memory_limit
-    }
-}
-
-/// Draws of the final bound: those of the settings, for methods of minibatches fewer where there are many records.
-pub(crate) fn evaluation_draws<D: LogDensity>(density: &D, settings: &Settings) -> usize {
-    let wanted = settings.evaluation_draws;
-    match settings.method.batch().and(density.records()) {
-        Some(records) => (EVALUATIONS / records.records().max(1))
-            .max(LEAST_DRAWS)
-            .min(wanted),
-        None => wanted,
     }
 }

@@ -19,8 +19,7 @@ use super::tail_probes::CHAINS;
 use crate::approximation::Approximation;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::policy::Policy;
-use crate::psis::tail_index;
-use crate::reduce::mean_se;
+use crate::psis::{tail_index, tail_index_error};
 
 /// Places at which the posterior is looked at beyond an approximation. Of them some tens meet a slab in all of up to twenty coordinates.
 const LOOKS: usize = 1024;
@@ -35,9 +34,10 @@ const NUMBERS: usize = 1 << 20;
 const BLOCK: usize = 64;
 const UNKNOWN: usize = 256;
 
-/// Standard errors by which the second moment beyond refined draws must be above theirs. One coordinate in seven hundred is so by
-/// chance, and fewer as the estimate is skewed: where it is too large, so is its error.
-const CLEARLY: f64 = 3.0;
+/// Shells of distances from the middle in one coordinate, each twice as wide as the one before; the first begins at one standard
+/// deviation, and those of the furthest looks are counted with the last. Within a shell squares differ by a factor of four at
+/// most, so that what a few looks say of the mass they say of the variance.
+const SHELLS: usize = 28;
 
 /// Tail index from which on a variance is infinite, so that none is told.
 pub(super) const NO_VARIANCE: f64 = 0.5;
@@ -113,54 +113,62 @@ pub(crate) fn beyond<D: LogDensity>(
 pub(super) struct Unanswered {
     /// How many times that of the draws, at least.
     pub share: f64,
-    /// Places where it is, `dim ×` [`CHAINS`].
+    /// Places where it is, `dim × count`: as many of so many chains as the mass there asks for, [`CHAINS`] at least.
     pub places: Vec<f64>,
 }
 
-/// Where the posterior has more variance than draws at `x` (sets of `dim × lanes`), by a margin that chance does not explain;
-/// nothing of coordinates whose own draws show that they have none.
+/// Where the posterior has more variance than draws at `x` (sets of `dim × lanes`), of which so many are effective, by a margin
+/// that chance does not explain; nothing of coordinates whose own draws show that they have none.
+///
+/// The masses of [`SHELLS`] are compared, not second moments: those of a long tail hang on the few draws that are furthest out,
+/// whereas a shell that some draws have reached has its share of them.
 pub(super) fn unanswered<D: LogDensity>(
     (density, map): (&D, &Map),
     log_z: f64,
-    (x, lanes): (&[f64], usize),
+    (x, lanes, effective): (&[f64], usize, f64),
     (source, policy): (NoiseSource, &Policy),
 ) -> Option<Unanswered> {
     let dim = density.dim();
     let looks = count(density, LOOKS_OF_REFINED);
-    let mut sums = vec![[0.0; 2]; dim];
+    let mut shells = vec![[Shell::default(); SHELLS]; dim];
     let mut met: Vec<(Vec<f64>, f64)> = Vec::new();
     look((density, map), log_z, (looks, source), |place, p, _| {
-        for (sums, x) in sums.iter_mut().zip(place) {
-            let own = x * x * p;
-            sums[0] += own;
-            sums[1] += own * own;
+        for (shells, x) in shells.iter_mut().zip(place) {
+            shells[shell_of(*x)].add(*x, p / looks as f64);
         }
         met.push((place.to_vec(), p));
     });
-    let own = moments(&distances_of(density), x, dim, lanes);
-    let excess = |i: usize| {
-        let n = looks as f64;
-        let mean = sums[i][0] / n;
-        let error = ((sums[i][1] / n - mean * mean).max(0.0) / n).sqrt();
-        let Own {
-            second,
-            far: (seen, vague),
-        } = own[i];
-        (mean - seen - CLEARLY * error.hypot(vague)) / second
+    let own = seen(&distances_of(density), x, dim, lanes);
+    let confidence = policy.confidence_of(dim);
+    let missed = |i: usize| {
+        let pairs = shells[i].iter().zip(&own[i].shells);
+        let missed = pairs.map(|(shell, own)| {
+            let chance = if *own > 0.0 { (own / effective).sqrt() } else { 0.0 };
+            let error = shell.error(looks).hypot(chance);
+            let mass = (shell.mass - own - confidence * error).max(0.0);
+            (mass, mass * shell.square())
+        });
+        let missed = missed.fold((0.0, 0.0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
+        (i, missed.0, missed.1 / own[i].second)
     };
     let has_variance = |i: usize| {
         let rows = x
             .chunks(dim * lanes)
             .map(|set| &set[i * lanes..(i + 1) * lanes]);
         let draws: Vec<f64> = rows.flatten().copied().collect();
-        tail_index(&draws, 1.0).is_none_or(|tail| tail < NO_VARIANCE)
+        let error = |tail| tail_index_error(tail, effective);
+        tail_index(&draws, 1.0).is_none_or(|tail| tail + error(tail) < NO_VARIANCE)
     };
-    let (coordinate, share) = (0..dim)
-        .map(|i| (i, excess(i)))
-        .filter(|(i, share)| *share > policy.unreached() && has_variance(*i))
-        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (coordinate, mass, share) = (0..dim)
+        .map(missed)
+        .filter(|(i, _, share)| *share > policy.unreached() && has_variance(*i))
+        .max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let chains = (mass * lanes as f64) as usize;
     let weights = met.iter().map(|(place, p)| place[coordinate].powi(2) * p);
-    let chosen = systematic(&weights.collect::<Vec<f64>>());
+    let chosen = systematic(
+        &weights.collect::<Vec<f64>>(),
+        chains.clamp(CHAINS, lanes / 2),
+    );
     let places = (0..dim).flat_map(|i| chosen.iter().map(|k| met[*k].0[i]).collect::<Vec<f64>>());
     Some(Unanswered {
         share,
@@ -168,49 +176,77 @@ pub(super) fn unanswered<D: LogDensity>(
     })
 }
 
-/// Second moments of draws in a coordinate: of all, and that of those far out, with its standard error between chains.
+/// What looks say of a shell: its mass, the sum of its squared weights, and its second moment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shell {
+    mass: f64,
+    squares: f64,
+    second: f64,
+}
+
+impl Shell {
+    fn add(&mut self, x: f64, weight: f64) {
+        self.mass += weight;
+        self.squares += weight * weight;
+        self.second += x * x * weight;
+    }
+
+    /// Standard error of the mass.
+    fn error(&self, looks: usize) -> f64 {
+        (self.squares - self.mass * self.mass / looks as f64)
+            .max(0.0)
+            .sqrt()
+    }
+
+    /// Mean square within.
+    fn square(&self) -> f64 {
+        if self.mass > 0.0 { self.second / self.mass } else { 0.0 }
+    }
+}
+
+fn shell_of(x: f64) -> usize {
+    (x.abs().log2().max(0.0) as usize).min(SHELLS - 1)
+}
+
+/// The second moment of draws in a coordinate, and the shares of those far out in each shell.
 #[derive(Clone, Copy, Debug)]
 struct Own {
     second: f64,
-    far: (f64, f64),
+    shells: [f64; SHELLS],
 }
 
-fn moments(distances: &Distances<'_>, x: &[f64], dim: usize, lanes: usize) -> Vec<Own> {
-    let times = (x.len() / (dim * lanes)) as f64;
-    let mut far = vec![0.0; dim * lanes];
-    let mut second = vec![0.0; dim];
+fn seen(distances: &Distances<'_>, x: &[f64], dim: usize, lanes: usize) -> Vec<Own> {
+    let one = dim as f64 / x.len() as f64;
+    let none = Own {
+        second: 0.0,
+        shells: [0.0; SHELLS],
+    };
+    let mut own = vec![none; dim];
     for set in x.chunks(dim * lanes) {
         for l in 0..lanes {
             let place: Vec<f64> = (0..dim).map(|i| set[i * lanes + l]).collect();
             let is_far = far_out(distances, &place).is_some();
-            for (i, x) in place.iter().enumerate() {
-                second[i] += x * x / (times * lanes as f64);
-                if is_far {
-                    far[i * lanes + l] += x * x / times;
-                }
+            for (own, x) in own.iter_mut().zip(place) {
+                own.second += x * x * one;
+                own.shells[shell_of(x)] += if is_far { one } else { 0.0 };
             }
         }
     }
-    let rows = far.chunks(lanes).zip(second);
-    rows.map(|(row, second)| Own {
-        second,
-        far: mean_se(row),
-    })
-    .collect()
+    own
 }
 
-/// [`CHAINS`] indices, each as often as its weight asks.
-fn systematic(weights: &[f64]) -> Vec<usize> {
-    let step = weights.iter().sum::<f64>() / CHAINS as f64;
-    let mut chosen = Vec::with_capacity(CHAINS);
+/// So many indices, each as often as its weight asks.
+fn systematic(weights: &[f64], count: usize) -> Vec<usize> {
+    let step = weights.iter().sum::<f64>() / count as f64;
+    let mut chosen = Vec::with_capacity(count);
     let mut below = 0.0;
     for (k, weight) in weights.iter().enumerate() {
         below += weight;
-        while chosen.len() < CHAINS && (chosen.len() as f64 + 0.5) * step < below {
+        while chosen.len() < count && (chosen.len() as f64 + 0.5) * step < below {
             chosen.push(k);
         }
     }
-    chosen.resize(CHAINS, weights.len() - 1);
+    chosen.resize(count, weights.len() - 1);
     chosen
 }
 
@@ -361,7 +397,7 @@ mod tests {
                     unanswered(
                         (slab, &map),
                         log_z,
-                        (x, lanes),
+                        (x, lanes, 4096.0),
                         (source(seed), &Policy::default()),
                     )
                 };

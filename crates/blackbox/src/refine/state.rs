@@ -105,8 +105,6 @@ pub struct RefineState {
     pub(super) converged_from: Vec<Vec<f64>>,
     /// Whether it was looked for separated tail modes.
     pub(super) tails_probed: bool,
-    /// Whether chains have joined from beyond the draws.
-    pub(super) joined_beyond: bool,
     /// Why it cannot go on.
     pub(super) failure: Option<String>,
 }
@@ -159,17 +157,10 @@ impl Snapshot for RefineState {
         archive.put("ladder", &ladder);
         let stationary_phases: Vec<f64> = self.stationary_phases.iter().flat_map(numbers).collect();
         archive.put("rounds", &stationary_phases);
-        let drifts: Vec<f64> = self
-            .stationary_phases
-            .iter()
-            .map(|r| r.mixing.drift)
-            .collect();
-        archive.put("rounds.drift", &drifts);
         archive.set("calls_before", self.calls_before);
         archive.set("calls", self.calls);
         archive.put("home", &self.converged_from.concat());
         archive.set("looked_out", self.tails_probed);
-        archive.set("joined_beyond", self.joined_beyond);
         archive.set("failure", &self.failure);
         archive
     }
@@ -195,9 +186,7 @@ impl Snapshot for RefineState {
         let ensemble: Ensemble = archive.get("ensemble")?;
         let x = archive.vec("x")?;
         let dim = x.len() / ensemble.lanes();
-        // Earlier builds bent nothing.
-        let [tails, globals] =
-            ["tails", "triangle"].map(|key| archive.vec(key).unwrap_or_default());
+        let (tails, globals) = (archive.vec("tails")?, archive.vec("triangle")?);
         let transport = TransportMap::from_numbers([&tails, &globals], dim)
             .ok_or_else(|| ArchiveError("bends are cut off".to_owned()))?;
         let temperature_step = |r: &[f64]| TemperatureStep {
@@ -206,25 +195,12 @@ impl Snapshot for RefineState {
             acceptance: r[2],
             moves: r[3] as usize,
         };
-        let mut stationary_phases: Vec<StationaryPhase> = archive
+        let stationary_phases: Vec<StationaryPhase> = archive
             .vec("rounds")?
             .chunks_exact(NUMBERS)
             .map(stationary_phase)
             .collect();
-        // Of stationary phases of earlier builds it is not known, and counts as none.
-        for (stationary_phase, drift) in stationary_phases
-            .iter_mut()
-            .zip(archive.vec("rounds.drift").unwrap_or_default())
-        {
-            stationary_phase.mixing.drift = drift;
-        }
-        // Earlier builds kept sixty-four times of a stationary phase at most, and nothing of the stationary phase before.
-        let (every, kept) = archive.get("every").unwrap_or_else(|_| {
-            let transitions = stationary_phases
-                .last()
-                .map_or(1, |stationary_phase| stationary_phase.transitions);
-            (transitions.div_ceil(64), 0)
-        });
+        let (every, kept) = archive.get("every")?;
         let ratios = archive.vec("sheets.ratios")?;
         let particle_sets = ratios.chunks(ensemble.lanes()).map(<[f64]>::to_vec);
         let betas = archive.vec("sheets.beta")?.into_iter();
@@ -235,8 +211,7 @@ impl Snapshot for RefineState {
         Ok(Self {
             ensemble,
             phase: archive.get("phase")?,
-            // In earlier builds none did.
-            circles: archive.get("circles").unwrap_or_else(|_| vec![false; dim]),
+            circles: archive.get("circles")?,
             particles: Particles {
                 x,
                 grad: archive.vec("grad")?,
@@ -268,20 +243,18 @@ impl Snapshot for RefineState {
             stationary_phases,
             calls_before: archive.get("calls_before")?,
             calls: archive.get("calls")?,
-            // Earlier builds sent nobody.
-            converged_from: (archive.vec("home").unwrap_or_default())
+            converged_from: (archive.vec("home")?)
                 .chunks(dim.max(1))
                 .map(<[f64]>::to_vec)
                 .collect(),
             tails_probed: archive.get("looked_out")?,
-            joined_beyond: archive.get("joined_beyond")?,
             failure: archive.get("failure")?,
         })
     }
 }
 
 /// Numbers of a stationary phase.
-const NUMBERS: usize = 9;
+const NUMBERS: usize = 10;
 
 fn numbers(stationary_phase: &StationaryPhase) -> [f64; NUMBERS] {
     let mixing = stationary_phase.mixing;
@@ -293,6 +266,7 @@ fn numbers(stationary_phase: &StationaryPhase) -> [f64; NUMBERS] {
         mixing.rhat,
         mixing.ess,
         mixing.sd,
+        mixing.drift,
         stationary_phase.log_evidence.mean,
         stationary_phase.log_evidence.standard_error,
     ]
@@ -308,11 +282,11 @@ fn stationary_phase(numbers: &[f64]) -> StationaryPhase {
             rhat: numbers[4],
             ess: numbers[5],
             sd: numbers[6],
-            drift: 0.0,
+            drift: numbers[7],
         },
         log_evidence: Estimate {
-            mean: numbers[7],
-            standard_error: numbers[8],
+            mean: numbers[8],
+            standard_error: numbers[9],
         },
     }
 }

@@ -12,9 +12,8 @@
 //! Quantification 6, 2018), fitted one global parameter after another: means by least squares, logarithms of spreads by the likelihood of a normal.
 
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
-use crate::family::globals::{
-    Featured, Features, MOST_GLOBALS, Row, Rows, WIDTH, spread_all, weighted,
-};
+use crate::family::globals::{Featured, Features, MOST_GLOBALS, spread_all, weighted};
+use crate::family::rows::{Row, Rows, WIDTH};
 use crate::reduce::{axpy, dot, mean_se, sum};
 use jensen_density::Lanes;
 

@@ -2,13 +2,13 @@
 
 use jensen_density::{Lanes, LogDensity};
 
+use crate::records::{Choose, Layout, StreamPosition};
 use crate::evaluation::log_weights_of;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::{Estimate, Oracle, Stream};
 
 use super::draws::{block_lanes, mirrored};
 use super::quadratic::{Quadratic, take_out};
-use super::subsampled::{Choose, Layout, StreamPosition};
 
 /// What fresh draws say of a step.
 #[derive(Clone, Debug)]

@@ -11,6 +11,7 @@
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 
+use crate::records::{Choose, Layout, StreamPosition};
 use crate::calls::Calls;
 use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
@@ -19,7 +20,6 @@ use crate::reduce::{axpy, dot};
 
 use super::draws::{block_lanes, mirrored};
 use super::quadratic::multiply;
-use super::subsampled::{Choose, Layout, StreamPosition};
 
 /// Groups of the jackknife.
 pub(crate) const GROUPS: usize = 8;

@@ -25,8 +25,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::{CHANGE_BATCH, Calls, GRADIENT_BATCH};
 use crate::error::FitError;
-use crate::family::{Family, FamilyKind};
-use crate::method::{Beginning, Engine, Fitting, Method, MethodSettings, MethodState};
+use crate::family::Family;
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::oracle::{Estimate, Oracle, Stream};
@@ -84,10 +84,6 @@ impl MethodSettings for PaperTrustSettings {
 
     fn lanes(&self, _dim: usize) -> usize {
         BLOCK_LANES
-    }
-
-    fn plan(&self, _kind: FamilyKind) -> Vec<Method> {
-        vec![(*self).into()]
     }
 }
 

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use jensen::blackbox::family::MeanField;
+use jensen::blackbox::minibatches::{
+    Minibatch, MinibatchSettings, MinibatchState, Smiso, SmisoSettings, SmisoState,
+};
 use jensen::blackbox::records::{
-    Minibatch, MinibatchSettings, MinibatchState, RecordError, RecordEstimator, Smiso,
-    SmisoSettings, SmisoState,
+    RecordError, RecordEstimator,
 };
 use jensen::blackbox::{
     Family, MethodState as _, NoisePurpose, NoiseSource, Optimiser, Oracle, Rule, Schedule, Stream,

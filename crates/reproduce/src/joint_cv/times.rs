@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use jensen::blackbox::Family;
 use jensen::blackbox::family::MeanField;
-use jensen::blackbox::records::{Batches, Gradients, Minibatch, RecordEstimator, Request, Smiso};
+use jensen::blackbox::minibatches::{Minibatch, Smiso};
+use jensen::blackbox::records::{Batches, Gradients, RecordEstimator, Request};
 use jensen::density::{Lanes, RecordDensity};
 use jensen::run::Algorithm;
 

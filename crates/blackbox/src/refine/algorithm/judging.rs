@@ -14,7 +14,7 @@ use crate::refine::kernel::Stride;
 use crate::refine::leaps;
 use crate::refine::mixing::{Ensemble, Mixing, RHAT_LIMIT, chance};
 use crate::refine::state::{Phase, Recording, RefineState};
-use crate::refine::tail_probes::{CHAINS, tail_modes};
+use crate::refine::tail_probes::tail_modes;
 
 /// Largest spread of the populations' log evidence, in nats, and share of transitions without a step size small
 /// enough, of draws that are trusted.
@@ -63,27 +63,21 @@ impl<D: LogDensity> Refine<'_, D> {
                 self.go_on(state);
                 return None;
             }
-            let tail_modes = self.probe_tails(state);
-            let beyond = self.look_beyond(state);
-            if let Some(Unanswered { share, places }) = beyond {
-                let reason = format!(
-                    "places far from all draws hold {share:.1} times the variance of the draws or more, so the draws miss a slab, a \
-                     long tail or another mode"
-                );
-                if std::mem::replace(&mut state.joined_beyond, true) {
-                    // Chains have been there, and do not go between it and the rest.
-                    state.failure = Some(reason.clone());
-                    let at = iteration;
-                    return Some(Status::Stalled { at, reason });
-                }
-                self.join(state, &[places]);
-                reasons.push(reason);
-            } else if tail_modes.is_empty() {
-                return Some(have_mixed(stationary_phase.mixing, &self.policy));
-            } else {
-                self.join(state, &tail_modes);
+            let mut elsewhere = self.probe_tails(state);
+            if !elsewhere.is_empty() {
                 reasons.push(TAIL_MODE.to_owned());
             }
+            if let Some(Unanswered { share, places }) = self.look_beyond(state) {
+                elsewhere.push(places);
+                reasons.push(format!(
+                    "places far from all draws hold {share:.1} times the variance of the draws or more, so the draws miss a slab, a \
+                     long tail or another mode"
+                ));
+            }
+            if elsewhere.is_empty() {
+                return Some(have_mixed(stationary_phase.mixing, &self.policy));
+            }
+            self.join(state, &elsewhere);
         }
         if 2 * affordable < stationary_phase.transitions {
             let reason = reasons.join("; ");
@@ -98,11 +92,15 @@ impl<D: LogDensity> Refine<'_, D> {
         self.choose_circles(state, state.log_size.exp());
         let length = self.choose_length(&state.recording.x, (lanes, times));
         state.length = length.unwrap_or(state.length);
-        state.distances = leaps::shown(&state.recording.x, self.target.dim(), lanes);
         if mixed {
-            // What was drawn before separated tail modes were seen is no posterior.
+            // What was drawn without the chains that have joined is no posterior.
             state.recording = Recording::default();
         }
+        let shown = match mixed {
+            true => &state.particles.x,
+            false => &state.recording.x,
+        };
+        state.distances = leaps::shown(shown, self.target.dim(), lanes);
         self.begin_stationary_phase(state, affordable.min(2 * stationary_phase.transitions));
         None
     }
@@ -133,24 +131,31 @@ impl<D: LogDensity> Refine<'_, D> {
         unanswered(
             posterior,
             state.evidence().mean,
-            (x, lanes),
+            (x, lanes, state.mixing().ess),
             (self.source, &self.policy),
         )
     }
 
-    /// Lets the chains of a separated tail mode join a population, in the place of some of its own.
-    fn join(&mut self, state: &mut RefineState, tail_modes: &[Vec<f64>]) {
+    /// Lets chains from other places (sets of `dim × count`) join one population after another, in the place of half of its own:
+    /// populations that have few of them and many of them agree once chains have gone between these places and the others.
+    fn join(&mut self, state: &mut RefineState, elsewhere: &[Vec<f64>]) {
         let Ensemble {
             populations,
             chains,
         } = self.ensemble();
-        let lanes = state.particles.lanes();
+        let half = chains.div_ceil(2);
+        let slot = |k: usize| k / half * chains + k % half;
+        let (dim, lanes) = (self.target.dim(), state.particles.lanes());
         let mut x = std::mem::take(&mut state.particles.x);
-        for (p, tail_mode) in tail_modes.iter().enumerate().take(populations) {
-            for (row, places) in x.chunks_mut(lanes).zip(tail_mode.chunks(CHAINS)) {
-                let own = row[p * chains..(p + 1) * chains].iter_mut();
-                own.zip(places).for_each(|(x, place)| *x = *place);
+        let mut joined = 0;
+        for places in elsewhere {
+            let count = places.len() / dim;
+            for (row, places) in x.chunks_mut(lanes).zip(places.chunks(count)) {
+                for (k, place) in (joined..populations * half).zip(places) {
+                    row[slot(k)] = *place;
+                }
             }
+            joined += count;
         }
         state.particles = self.target.at(x);
     }

@@ -44,8 +44,7 @@ pub(crate) trait Choose: Sync {
 
 /// A model of records of which every pair of draws sees a minibatch.
 ///
-/// It is a density to [`Trust`](super::Trust) alone, which names the minibatches: see
-/// [`Trust::on_records`](super::Trust::on_records).
+/// It is a density to TrustVI alone, which names the minibatches.
 pub struct Subsampled<D: RecordDensity> {
     density: D,
     batch: usize,
