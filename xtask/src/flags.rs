@@ -76,9 +76,7 @@ impl Command {
 
 /// Every command that the built command line declares.
 fn declared(root: &Path) -> Result<Vec<Command>, String> {
-    let line = ["run", "-q", "--profile", "quick", "-p", "jensen-cli"];
-    let line = [&line[..], &["--example", "commands"]].concat();
-    let said = run::cargo_output(root, &line)?;
+    let said = run::example_output(root, "commands")?;
     let said: Value = serde_json::from_str(&said).map_err(|e| format!("commands: {e}"))?;
     let commands = said.as_array().into_iter().flatten();
     Ok(commands.map(command).collect())

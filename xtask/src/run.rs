@@ -19,18 +19,30 @@ pub fn cargo(root: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Res
     finish(Command::new(cargo), root, arguments, variables)
 }
 
-/// What the cargo that runs this says on standard output.
-pub fn cargo_output(root: &Path, arguments: &[&str]) -> Result<String, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(arguments).current_dir(root);
-    let output = command
+/// A built example of the command, from the build that is given or else in the profile `quick`.
+pub fn example(root: &Path, name: &str) -> Result<PathBuf, String> {
+    let folder = match given() {
+        Some(folder) => folder,
+        None => {
+            let line = ["build", "--profile", "quick", "-p", "jensen-cli"];
+            cargo(root, &[&line[..], &["--example", name]].concat(), &[])?;
+            target(root)?.join("quick")
+        }
+    };
+    Ok(folder.join("examples").join(name))
+}
+
+/// The standard output of a built example of the command.
+pub fn example_output(root: &Path, name: &str) -> Result<String, String> {
+    let path = example(root, name)?;
+    let output = Command::new(&path)
+        .current_dir(root)
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|error| format!("cannot run cargo: {error}"))?;
+        .map_err(|error| format!("cannot run {}: {error}", path.display()))?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(format!("cargo {} failed", arguments.join(" "))),
+        false => Err(format!("{} failed", path.display())),
     }
 }
 

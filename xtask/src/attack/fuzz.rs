@@ -10,15 +10,7 @@ use crate::run;
 pub fn attack(root: &Path, arguments: &[String]) -> Result<String, String> {
     let flags = Flags::read(arguments, usize::MAX)?;
     let numbers = [flags.seconds, flags.seed, flags.count as u64].map(|n| n.to_string());
-    let folder = match run::given() {
-        Some(folder) => folder,
-        None => {
-            let line = ["build", "--profile", "quick", "-p", "jensen-cli"];
-            run::cargo(root, &[&line[..], &["--example", "fuzz"]].concat(), &[])?;
-            run::target(root)?.join("quick")
-        }
-    };
-    let driver = folder.join("examples/fuzz");
+    let driver = run::example(root, "fuzz")?;
     let status = Command::new(&driver)
         .args(&numbers)
         .current_dir(root)
