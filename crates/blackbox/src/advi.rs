@@ -32,9 +32,9 @@ use serde::{Deserialize, Serialize};
 pub use self::rule::RelativeRule;
 use crate::calls::Calls;
 use crate::certificate::certify;
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::{FitError, positive};
 use crate::family::Family;
-use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::{Estimate, Oracle, Stream};
 

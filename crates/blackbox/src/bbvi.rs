@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
 use crate::certificate::certify;
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::{FitError, positive};
 use crate::family::{Family, Smoothness};
-use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::optimiser::{Optimiser, OptimiserState, Rule};
 use crate::oracle::{Estimator, Oracle, Stream};

@@ -73,7 +73,6 @@ pub trait MethodSettings: Copy {
     fn suits(&self, smoothness: Smoothness) -> bool {
         smoothness == Smoothness::Twice
     }
-
 }
 
 /// The settings of a method that fits by itself.

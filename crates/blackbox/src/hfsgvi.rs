@@ -18,9 +18,9 @@ use jensen_run::{
 use serde::{Deserialize, Serialize};
 
 use crate::calls::{CHANGE_BATCH, Calls, GRADIENT_BATCH, PRODUCT_BATCH};
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::{FitError, positive};
 use crate::family::Family;
-use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::oracle::Oracle;

@@ -122,6 +122,7 @@ pub use optimiser::{Optimiser, OptimiserState, Rule, Schedule};
 pub use oracle::{Estimate, Estimator, Oracle, Stream};
 pub use policy::Policy;
 pub use psis::{Psis, khat_threshold, psis, tail_index, tail_index_error};
+pub use records::Subsampled;
 pub use refine::{
     Ensemble, Mixing, RHAT_LIMIT, Refine, RefineSettings, RefineState, RefineWhen, Refined,
     RefinedDraws, StationaryPhase, TemperatureStep,
@@ -130,7 +131,6 @@ pub use saa::{Saa, SaaSettings, SaaState};
 pub use settings::{FamilyChoice, Settings};
 pub use starts::{Init, OtherMode, StartOutcome, StartSettings, Starts, StartsState};
 pub use summary::Summary;
-pub use records::Subsampled;
 pub use trust::{
     PaperTrust, PaperTrustSettings, PaperTrustState, RecordTrust, Trust, TrustSettings, TrustState,
 };

@@ -20,9 +20,9 @@ use jensen_run::{Algorithm, Archive, ArchiveError, Evidence, Record, Snapshot, S
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::{FitError, positive};
 use crate::family::{Family, FamilyKind};
-use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::saa::{SaaSettings, averages, within_memory};

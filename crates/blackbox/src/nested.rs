@@ -16,13 +16,13 @@ mod algebra;
 mod settings;
 mod stored;
 
-pub use self::settings::NestedSettings;
 use self::algebra::{place, product, root_of_inverse, shares};
+pub use self::settings::NestedSettings;
 use crate::calls::Calls;
 use crate::dense::{cholesky, eigen_symmetric, solve_lower};
+use crate::engine::MethodState;
 use crate::family::Conditional;
 use crate::locals::{Climber, LocalMode};
-use crate::engine::MethodState;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::psis::psis;
 use crate::reduce::{axpy, dot};

@@ -21,9 +21,9 @@ use jensen_run::{
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::{FitError, positive};
 use crate::family::Family;
-use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::newton::{Effort, Newton};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;

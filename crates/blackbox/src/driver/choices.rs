@@ -116,7 +116,12 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
 
     /// The richer family to go on with at once, where the first one is so far from the posterior at the optimum that the starts
     /// found that no method makes it good: to find its optimum to a hundredth of a nat would be the larger part of a fit.
-    pub(super) fn skips_to(&self, kind: FamilyKind, omega: &[f64], calls: &mut Calls) -> Option<FamilyKind> {
+    pub(super) fn skips_to(
+        &self,
+        kind: FamilyKind,
+        omega: &[f64],
+        calls: &mut Calls,
+    ) -> Option<FamilyKind> {
         if !self.settings.is_policy() || self.records.is_some() {
             return None;
         }
@@ -137,7 +142,12 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 
     /// The member of a family that stands upon a full-rank Gaussian's answer, and where starts found other modes.
-    pub(super) fn upon(&self, kind: FamilyKind, starts: &[StartOutcome], gaussian: &[f64]) -> Vec<f64> {
+    pub(super) fn upon(
+        &self,
+        kind: FamilyKind,
+        starts: &[StartOutcome],
+        gaussian: &[f64],
+    ) -> Vec<f64> {
         let family = kind.build(Space::of(self.density));
         let upon = family.upon(gaussian, &self.other_modes(starts));
         upon.expect("a family that begins at a Gaussian stands upon it")
@@ -160,7 +170,10 @@ impl<D: TwiceDifferentiable> Driver<'_, D> {
     }
 
     /// The mixture that takes over where starts found other modes than what was fitted.
-    pub(super) fn of_several_modes(&self, state: &mut DriverState) -> Option<(FamilyKind, Method, Vec<f64>)> {
+    pub(super) fn of_several_modes(
+        &self,
+        state: &mut DriverState,
+    ) -> Option<(FamilyKind, Method, Vec<f64>)> {
         let kind = FamilyKind::Mixture {
             components: COMPONENTS,
         };

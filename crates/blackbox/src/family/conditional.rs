@@ -26,9 +26,9 @@ use std::sync::Arc;
 use jensen_density::{Lanes, Pattern};
 
 pub(crate) use self::passes::Passes;
+use super::Space;
 use super::globals::{Features, MOST_GLOBALS, Weights, globals_of};
 use super::rows::WIDTH;
-use super::Space;
 use crate::reduce::dot;
 use crate::sparse::{Colouring, Symbolic};
 

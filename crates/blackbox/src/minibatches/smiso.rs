@@ -9,9 +9,9 @@ use jensen_run::{Algorithm, Archive, ArchiveError, Record, Snapshot, Status, Ste
 use serde::{Deserialize, Serialize};
 
 use crate::calls::Calls;
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::error::{FitError, positive};
 use crate::family::Family;
-use crate::engine::{Beginning, Engine, Fitting, MethodSettings, MethodState};
 use crate::records::{Batches, Gradients, RecordError, RecordEstimator, Request, Table};
 use crate::reduce::{axpy, dot};
 

@@ -4,9 +4,9 @@ use jensen_density::TwiceDifferentiable;
 use serde::{Deserialize, Serialize};
 
 use super::{Nested, NestedState};
+use crate::engine::{Beginning, Engine, Fitting, MethodSettings};
 use crate::error::{FitError, positive};
 use crate::family::{Conditional, FamilyKind};
-use crate::engine::{Beginning, Engine, Fitting, MethodSettings};
 
 /// Settings of the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -10,9 +10,7 @@ use jensen_run::{Algorithm, Record, Status, Step};
 
 use self::judging::{judged, nearly, quantities};
 use super::evidence::RatioSet;
-use super::kernel::{
-    ACCEPTANCE, LARGEST_STEP, Moved, Stride, leapfrog_step, steered, transition,
-};
+use super::kernel::{ACCEPTANCE, LARGEST_STEP, Moved, Stride, leapfrog_step, steered, transition};
 use super::leaps::{self, leap};
 use super::map::{Map, Shown};
 use super::mixing::Ensemble;

@@ -139,11 +139,15 @@ pub(super) fn unanswered<D: LogDensity>(
         met.push((place.to_vec(), p));
     });
     let own = seen(&distances_of(density), x, dim, lanes);
-    let confidence = policy.confidence_of(dim);
+    let confidence = policy.confidence_of(dim * SHELLS);
     let missed = |i: usize| {
         let pairs = shells[i].iter().zip(&own[i].shells);
         let missed = pairs.map(|(shell, own)| {
-            let chance = if *own > 0.0 { (own / effective).sqrt() } else { 0.0 };
+            let chance = if *own > 0.0 {
+                (own / effective).sqrt()
+            } else {
+                0.0
+            };
             let error = shell.error(looks).hypot(chance);
             let mass = (shell.mass - own - confidence * error).max(0.0);
             (mass, mass * shell.square())
@@ -200,7 +204,11 @@ impl Shell {
 
     /// Mean square within.
     fn square(&self) -> f64 {
-        if self.mass > 0.0 { self.second / self.mass } else { 0.0 }
+        if self.mass > 0.0 {
+            self.second / self.mass
+        } else {
+            0.0
+        }
     }
 }
 

@@ -351,6 +351,9 @@ mod tests {
         assert!(slab.has_draw(-700.0) && !slab.has_draw(3.0));
         let found = other_modes(&[of_width(1.0, -3.0), of_width(1e-6, -3.0)], 0);
         assert!(found[0].has_draw(1e-5) && !found[0].has_draw(0.1));
-        assert_eq!(other_modes(&[of_width(1.0, -3.0), of_width(1.5, -3.5)], 0), []);
+        assert_eq!(
+            other_modes(&[of_width(1.0, -3.0), of_width(1.5, -3.5)], 0),
+            []
+        );
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use jensen_density::{RecordDensity, TwiceDifferentiable};
 use jensen_run::{Algorithm, Record, Status, Step};
 
-use crate::records::{Choose, Layout, StreamPosition, Subsampled};
 use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::objective::Objective;
 use crate::oracle::{Oracle, Stream};
+use crate::records::{Choose, Layout, StreamPosition, Subsampled};
 use crate::reduce::dot;
 
 use super::assessment::{Assessment, Sample, assess};

@@ -18,10 +18,10 @@
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_run::{Archive, ArchiveError, Snapshot};
 
-use crate::records::{Choose, Layout, StreamPosition};
 use crate::dense::{cholesky, solve_lower, solve_lower_transposed};
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::Stream;
+use crate::records::{Choose, Layout, StreamPosition};
 use crate::reduce::{axpy, dot};
 
 use super::draws::{block_lanes, mirrored};

@@ -11,11 +11,11 @@
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 
-use crate::records::{Choose, Layout, StreamPosition};
 use crate::calls::Calls;
 use crate::family::Family;
 use crate::noise::{NoisePurpose, NoiseSource};
 use crate::oracle::Stream;
+use crate::records::{Choose, Layout, StreamPosition};
 use crate::reduce::{axpy, dot};
 
 use super::draws::{block_lanes, mirrored};

@@ -199,7 +199,6 @@ impl MethodSettings for RecordTrust {
     }
 }
 
-
 /// JSON has no infinity: an unbounded setting is stored as `null`.
 mod unbounded {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

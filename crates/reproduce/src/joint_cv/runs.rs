@@ -6,9 +6,7 @@ use jensen::blackbox::family::MeanField;
 use jensen::blackbox::minibatches::{
     Minibatch, MinibatchSettings, MinibatchState, Smiso, SmisoSettings, SmisoState,
 };
-use jensen::blackbox::records::{
-    RecordError, RecordEstimator,
-};
+use jensen::blackbox::records::{RecordError, RecordEstimator};
 use jensen::blackbox::{
     Family, MethodState as _, NoisePurpose, NoiseSource, Optimiser, Oracle, Rule, Schedule, Stream,
 };

@@ -30,7 +30,11 @@ pub(crate) struct Passes {
 
 impl Conditional {
     /// Rows of a block of lanes, the last lanes zero where there are no more.
-    pub(super) fn block(rows: Lanes<'_>, which: impl Iterator<Item = usize>, first: usize) -> Vec<Row> {
+    pub(super) fn block(
+        rows: Lanes<'_>,
+        which: impl Iterator<Item = usize>,
+        first: usize,
+    ) -> Vec<Row> {
         let width = WIDTH.min(rows.lanes() - first);
         let row = |i| {
             let given = &rows.row(i)[first..first + width];
@@ -44,7 +48,10 @@ impl Conditional {
     }
 
     /// Works on blocks of lanes, over threads.
-    pub(super) fn blocks<T: Send>(lanes: usize, work: impl Fn(usize) -> T + Sync) -> Vec<(usize, T)> {
+    pub(super) fn blocks<T: Send>(
+        lanes: usize,
+        work: impl Fn(usize) -> T + Sync,
+    ) -> Vec<(usize, T)> {
         let firsts: Vec<usize> = (0..lanes).step_by(WIDTH).collect();
         let each = firsts.into_par_iter().map(|first| (first, work(first)));
         each.collect()
@@ -246,7 +253,12 @@ impl Conditional {
     }
 
     /// Adjoints of the rows of weights of places, of a gradient by the draws.
-    pub(super) fn adjoints(&self, values: &[Row], pass: &Pass, grad: &[Row]) -> (Vec<Row>, Vec<Row>) {
+    pub(super) fn adjoints(
+        &self,
+        values: &[Row],
+        pass: &Pass,
+        grad: &[Row],
+    ) -> (Vec<Row>, Vec<Row>) {
         let mut by_y = grad.to_vec();
         let mut out = vec![[0.0; WIDTH]; self.symbolic.places()];
         for j in 0..self.locals.len() {

@@ -4,8 +4,8 @@ use jensen_density::TwiceDifferentiable;
 use serde::{Deserialize, Serialize};
 
 use super::{Minibatch, MinibatchState};
-use crate::error::{FitError, positive};
 use crate::engine::{Beginning, Engine, Fitting, MethodSettings};
+use crate::error::{FitError, positive};
 use crate::optimiser::{Optimiser, Rule};
 use crate::records::{RecordEstimator, VarianceSettings};
 

@@ -56,13 +56,7 @@ impl<D: LogDensity> Refine<'_, D> {
         let room = self.limit(state).saturating_sub(state.calls.gradients) * 9 / 10;
         let affordable = (stationary_phase.transitions as u64 * room / cost.max(1)) as usize;
         if mixed {
-            // Standard errors fall with the square root of the transitions.
-            let times = self.vagueness(state).powi(2);
-            let needed = (times - 1.0) * stationary_phase.transitions as f64;
-            if times > 1.0 && affordable as f64 >= needed.max(stationary_phase.transitions as f64) {
-                self.go_on(state);
-                return None;
-            }
+            // Before gradients are spent on smaller errors, of draws that may miss a part of the posterior.
             let mut elsewhere = self.probe_tails(state);
             if !elsewhere.is_empty() {
                 reasons.push(TAIL_MODE.to_owned());
@@ -75,6 +69,14 @@ impl<D: LogDensity> Refine<'_, D> {
                 ));
             }
             if elsewhere.is_empty() {
+                // Standard errors fall with the square root of the transitions.
+                let transitions = stationary_phase.transitions as f64;
+                let times = self.vagueness(state).powi(2);
+                let needed = ((times - 1.0) * transitions).max(transitions);
+                if times > 1.0 && affordable as f64 >= needed {
+                    self.go_on(state);
+                    return None;
+                }
                 return Some(have_mixed(stationary_phase.mixing, &self.policy));
             }
             self.join(state, &elsewhere);
@@ -124,8 +126,9 @@ impl<D: LogDensity> Refine<'_, D> {
         found
     }
 
-    /// Variance beyond the draws of the stationary phase that is over.
+    /// Variance beyond the draws of the stationary phase that is over; not of densities of which no evaluation may go as far.
     fn look_beyond(&self, state: &RefineState) -> Option<Unanswered> {
+        self.target.work()?;
         let posterior = (self.target.density(), &self.target.map);
         let (x, lanes) = (&state.recording.x[..], state.particles.lanes());
         unanswered(
@@ -284,11 +287,9 @@ impl RefineState {
 
     /// The log evidence as of the last finished stationary phase.
     pub(super) fn evidence(&self) -> Estimate {
-        self.stationary_phases
-            .last()
-            .map_or(Estimate::UNKNOWN, |stationary_phase| {
-                stationary_phase.log_evidence
-            })
+        let mut phases = self.stationary_phases.iter().rev();
+        let judged = phases.find(|stationary_phase| !stationary_phase.mixing.rhat.is_nan());
+        judged.map_or(Estimate::UNKNOWN, |judged| judged.log_evidence)
     }
 
     /// What speaks against the draws; empty where they have mixed.

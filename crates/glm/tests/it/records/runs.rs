@@ -6,9 +6,7 @@ use jensen_blackbox::family::MeanField;
 use jensen_blackbox::minibatches::{
     Judge, Minibatch, MinibatchSettings, MinibatchState, Smiso, SmisoSettings,
 };
-use jensen_blackbox::records::{
-    RecordError, RecordEstimator, VarianceSettings,
-};
+use jensen_blackbox::records::{RecordError, RecordEstimator, VarianceSettings};
 use jensen_blackbox::{
     Family, MethodState as _, NoisePurpose, NoiseSource, Optimiser, Oracle, Schedule,
 };
