@@ -8,7 +8,7 @@ use jensen_math::special::inv_phi;
 use serde::{Deserialize, Serialize};
 
 /// Coordinates beyond which the limit on gradients falls.
-pub(crate) const SCALED: u64 = 100;
+const SCALED: u64 = 100;
 
 /// Elementary operations that the limit on gradients allows where that is more, and how many times more at most.
 const WORK: u64 = 16_000_000_000;

@@ -40,7 +40,7 @@ const UNKNOWN: usize = 256;
 const SHELLS: usize = 28;
 
 /// Tail index from which on a variance is infinite, so that none is told.
-pub(super) const NO_VARIANCE: f64 = 0.5;
+const NO_VARIANCE: f64 = 0.5;
 
 /// Distances of places to look at.
 fn distances_of<D: LogDensity>(density: &D) -> Distances<'static> {

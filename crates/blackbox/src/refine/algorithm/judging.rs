@@ -6,10 +6,9 @@ use rayon::prelude::*;
 
 use super::Refine;
 use crate::oracle::Estimate;
-use crate::policy::{Policy, SCALED};
-use crate::psis::tail_index;
+use crate::policy::Policy;
 use crate::reduce::mean_se;
-use crate::refine::beyond::{NO_VARIANCE, Unanswered, unanswered};
+use crate::refine::beyond::{Unanswered, unanswered};
 use crate::refine::kernel::Stride;
 use crate::refine::leaps;
 use crate::refine::mixing::{Ensemble, Mixing, RHAT_LIMIT, chance};
@@ -34,6 +33,8 @@ impl<D: LogDensity> Refine<'_, D> {
         let both = (state.kept > 0).then(|| state.recording.clone());
         state.recording.drop_times(state.kept, lanes);
         state.kept = 0;
+        // A stationary phase that goes on has been weighed before.
+        let went_on = !state.mixing().rhat.is_nan();
         let mut reasons = self.weigh(state);
         if let Some(both) = both.filter(|_| !reasons.is_empty()) {
             let alone = std::mem::replace(&mut state.recording, both);
@@ -69,11 +70,8 @@ impl<D: LogDensity> Refine<'_, D> {
                 ));
             }
             if elsewhere.is_empty() {
-                // Standard errors fall with the square root of the transitions.
-                let transitions = stationary_phase.transitions as f64;
-                let times = self.vagueness(state).powi(2);
-                let needed = ((times - 1.0) * transitions).max(transitions);
-                if times > 1.0 && affordable as f64 >= needed {
+                let is_affordable = affordable >= stationary_phase.transitions;
+                if !went_on && is_affordable && self.vagueness(state) > self.policy.vague() {
                     self.go_on(state);
                     return None;
                 }
@@ -174,17 +172,12 @@ impl<D: LogDensity> Refine<'_, D> {
             .thin(state.every / before, state.particles.lanes());
     }
 
-    /// The largest relative standard error of a standard deviation, in limits of it: [`Policy::vague`] of global parameters, where the map
-    /// has some, on whose tails everything else hangs; of others the error beyond which they are not told. Of the
-    /// logarithm of a scale it is the scale's: that may be near zero as often as it likes. What has no variance is left out.
+    /// The largest relative standard error of a standard deviation of global parameters, where the map has some: those have tails
+    /// on which everything else hangs, and effective draws that are enough for a normal leave a tenth of their sd to chance. Of
+    /// the logarithm of a scale it is the scale's: that may be near zero as often as it likes.
     fn vagueness(&self, state: &RefineState) -> f64 {
-        let dim = self.target.dim();
         let globals = self.base.globals();
-        let judged: Vec<usize> = match dim <= SCALED as usize {
-            true => (0..dim).collect(),
-            false => globals.to_vec(),
-        };
-        if judged.is_empty() {
+        if globals.is_empty() {
             return 0.0;
         }
         let lanes = state.particles.lanes();
@@ -198,16 +191,9 @@ impl<D: LogDensity> Refine<'_, D> {
             let (mean, _) = mean_se(&draws);
             let scale = self.scales.get(*i).copied().unwrap_or_default();
             let values: Vec<f64> = draws.iter().map(|z| scale.beside(*z, mean)).collect();
-            let limit = match globals.contains(i) {
-                true => self.policy.vague(),
-                false => self.policy.sd_error,
-            };
-            match tail_index(&values, 1.0) {
-                Some(tail) if tail >= NO_VARIANCE => 0.0,
-                _ => self.ensemble().error_of_spread(&values) / limit,
-            }
+            self.ensemble().error_of_spread(&values)
         };
-        judged.iter().map(error).fold(0.0, f64::max)
+        globals.iter().map(error).fold(0.0, f64::max)
     }
 
     /// Writes what the recording says into the present stationary phase; what speaks against its draws.
