@@ -87,7 +87,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--stored", type=pathlib.Path, required=True)
-    parser.add_argument("--jensen")
+    parser.add_argument("--jensen", type=lambda path: str(pathlib.Path(path).resolve()))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--names", nargs="*")
     asked = parser.parse_args()
