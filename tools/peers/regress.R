@@ -80,7 +80,7 @@ add <- function(name, data, formula, family, jensen, jensen_family, names, locat
   write.csv(data, file.path(out, paste0(name, ".csv")), row.names = FALSE, quote = FALSE)
   cases[[length(cases) + 1]] <<- list(
     name = unbox(name), formulas = jensen, family = unbox(jensen_family), priors = as.character(asked), names = lapply(names, unbox), source = unbox(source),
-    witness = unbox(witness), ml = lapply(c(list(), ml, setNames(list(), character())), function(x) unname(as.numeric(x)))
+    witness = unbox(witness), ml = if (length(ml)) lapply(ml, function(x) unname(as.numeric(x))) else setNames(list(), character())
   )
 }
 pair <- function(table, row) table[row, 1:2]
