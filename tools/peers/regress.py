@@ -31,8 +31,8 @@ def new_arrays(program):
     """The program with arrays as Stan has them since 2.26: brms 2.18 writes those of before."""
     size = r"\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]"
     program = re.sub(rf"^(\s*)(int(?:<[^>]*>)?|real(?:<[^>]*>)?) (\w+){size};", r"\1array[\4] \2 \3;", program, flags=re.M)
-    program = re.sub(rf"^(\s*)(vector|simplex|matrix)(\[[^\]]*\]) (\w+){size};", r"\1array[\5] \2\3 \4;", program, flags=re.M)
-    return re.sub(r"\b(int|real|vector|matrix)\[\]", r"array[] \1", program)
+    program = re.sub(rf"^(\s*)(\w+(?:<[^>]*>)?)(\[[^\]]*\]) (\w+){size};", r"\1array[\5] \2\3 \4;", program, flags=re.M)
+    return re.sub(r"\b(int|real|vector|matrix)\s?\[\]", r"array[] \1", program)
 
 
 def sample(folder, case):

@@ -15,22 +15,18 @@ import io
 import math
 import pathlib
 import re
+import sys
 import time
 
 import stanli
 
+sys.path.append(str(pathlib.Path(__file__).parents[3] / "tools/peers"))
+from regress import new_arrays  # noqa: E402
+
 TABLE = pathlib.Path(__file__).with_name("long_runs.csv")
 COLUMNS = ("model", "variable", "mean", "sd", "mcse", "ess")
-# Quantities that brms's programs repeat for each row or pair of rows.
+# Columns of the sampler, and the log densities.
 LEFT_OUT = re.compile(r"^(lp__|lprior|accept_stat__|stepsize__|treedepth__|n_leapfrog__|divergent__|energy__)$")
-
-
-def new_arrays(program):
-    """The program with arrays as Stan has them since 2.26: brms 2.18 writes those of before."""
-    size = r"\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]"
-    program = re.sub(rf"^(\s*)(int(?:<[^>]*>)?|real(?:<[^>]*>)?) (\w+){size};", r"\1array[\4] \2 \3;", program, flags=re.M)
-    program = re.sub(rf"^(\s*)(\w+(?:<[^>]*>)?)(\[[^\]]*\]) (\w+){size};", r"\1array[\5] \2\3 \4;", program, flags=re.M)
-    return re.sub(r"\b(int|real|vector|matrix)\s?\[\]", r"array[] \1", program)
 
 
 def sample(folder, name, delta):
