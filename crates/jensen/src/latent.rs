@@ -1,5 +1,5 @@
-//! Latent Gaussian models of tables, which join a specification and the files of `jensen-data` with the methods of
-//! `jensen-latent`, which is re-exported here.
+//! Latent Gaussian models of tables. This module joins a specification and the files of `jensen-data` with the
+//! methods of `jensen-latent`, which it re-exports.
 //!
 //! | file | subject |
 //! | --- | --- |

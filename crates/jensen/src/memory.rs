@@ -21,15 +21,15 @@ pub struct Footprint {
     pub lanes: u64,
     /// The family's parameters.
     pub family: u64,
-    /// The draws that are reported.
+    /// The reported draws.
     pub draws: u64,
     /// One block of lanes for every thread.
     pub blocks: u64,
 }
 
 impl Footprint {
-    /// For a fit on a space by a method that holds `lanes` draws at once and reports `draws` draws of `width` numbers,
-    /// on `threads` threads with blocks of `block_bytes` each.
+    /// The estimate for a method that holds `lanes` draws at once and reports `draws` draws of `width` numbers, on
+    /// `threads` threads with blocks of `block_bytes` each.
     pub fn of_fit(
         family: FamilyChoice,
         lanes: usize,

@@ -116,7 +116,7 @@ impl Transform {
     }
 
     /// The relation of coordinate `i` of one `rows × cols` value, or of an array with separately transformed elements,
-    /// to the reported value. A simplex and correlations have no coordinates of single values.
+    /// to the reported value. The coordinates of a simplex or of correlations correspond to no single value.
     pub fn scale(&self, i: usize, cols: usize) -> Scale {
         let log = |is| if is { Scale::Log } else { Scale::Identity };
         match self {
@@ -138,7 +138,7 @@ impl Transform {
     /// the log absolute Jacobian determinant.
     ///
     /// # Panics
-    /// Panics if `z` does not have [`Transform::coordinates`] elements: a caller's bug.
+    /// Panics if `z` does not have [`Transform::coordinates`] elements, which is a bug in the caller.
     pub fn constrain(&self, z: &[f64], rows: usize, cols: usize, out: &mut Vec<f64>) -> f64 {
         assert_eq!(z.len(), self.coordinates(rows, cols), "coordinates");
         let mut each = |f: &dyn Fn(usize, f64) -> (f64, f64)| {
@@ -182,7 +182,7 @@ impl Transform {
     /// Appends the coordinates of the constrained value `x` (column after column) to `out`.
     ///
     /// # Errors
-    /// Fails if `x` violates the constraint; the text says how. `out` is then unchanged.
+    /// Fails if `x` violates the constraint. The message states the violation. `out` is then unchanged.
     pub fn unconstrain(
         &self,
         x: &[f64],
@@ -247,10 +247,10 @@ impl Transform {
     }
 }
 
-/// How a value violates its constraint.
+/// The violation of a constraint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// The offending element in storage order, if it is one element.
+    /// The index of the offending element in storage order, if there is only one.
     pub element: Option<usize>,
     /// What is expected: `at least 0`, `a simplex, whose elements sum to 1`.
     pub expected: String,

@@ -1,7 +1,7 @@
-//! Settings as given, stored and listed.
+//! The settings of a request, in the form that is given, stored and listed.
 //!
-//! A request is a plain structure of optional settings; absent settings, and switches that are off, have defaults. A
-//! resumed run uses the given settings over the stored ones.
+//! A request is a plain structure of optional settings. Absent settings and unset switches have defaults. A resumed
+//! run uses the given settings over the stored ones.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -37,7 +37,7 @@ fn lay(given: Value, merged: &mut Value) {
     }
 }
 
-/// The settings that were given, for reports: name and value. Settings of a group begin with its name, such as
+/// Name and value of each setting that the user gave, for reports. Settings of a group begin with its name, such as
 /// `trust-eta`.
 pub fn listed(request: &impl Serialize) -> Vec<(String, String)> {
     let mut settings = Vec::new();

@@ -1,4 +1,4 @@
-//! Factor analysis of tables: a fit job of the factor models of `jensen-latent`.
+//! Factor analysis of tables: the fit job for the factor models of `jensen-latent`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use crate::job::{
 };
 use crate::units::{Standardise, Units, shifted};
 
-/// The command, as the folder's marker has it.
+/// The command in the marker of a result folder.
 pub const FACTOR_ANALYSIS: &str = "factor-analysis";
 
 const LOADINGS: &str = "loadings.csv";
@@ -88,7 +88,7 @@ impl AnalysisData {
     /// Reads a table of numbers with missing cells.
     ///
     /// # Errors
-    /// It cannot be read, is empty, or a column holds words.
+    /// The table cannot be read or is empty, or a column holds words.
     pub fn read(path: &Path) -> Result<Self, Error> {
         Self::of_table(&Table::read(path)?)
     }
@@ -96,7 +96,7 @@ impl AnalysisData {
     /// A table of numbers with missing cells.
     ///
     /// # Errors
-    /// It is empty, or a column holds words.
+    /// The table is empty, or a column holds words.
     pub fn of_table(table: &Table) -> Result<Self, Error> {
         let mut data = Vec::with_capacity(table.rows() * table.columns().len());
         for column in table.columns() {
@@ -127,7 +127,7 @@ pub struct AnalysisSummary {
     pub judgement: Judgement,
     /// The lower bound on log p(data | loadings) in nats, the sum over rows.
     pub bound: f64,
-    /// The bound less the loadings' penalty, which the iterations raise.
+    /// The bound minus the loadings' penalty, the objective of the iterations.
     pub objective: f64,
     /// The bound of the expectation: `exact`, `tilted`, ….
     pub expectation: String,
@@ -143,14 +143,14 @@ pub struct AnalysisSummary {
     pub missing: usize,
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// Level of each column's linear predictor.
+    /// Intercept of each column's linear predictor.
     pub intercepts: Vec<f64>,
-    /// Variance of the noise of each column, of normal cells.
+    /// Noise variance of each column, for normal cells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<f64>,
-    /// Loadings in the units of the data, a row per column of the table. Factors are rotated to the principal axes of
-    /// the loadings of the fitted columns, the largest first. With standardised columns, the rotation does not depend
-    /// on units.
+    /// Loadings in the units of the data, a row per column of the table. Jensen rotates the factors to the principal
+    /// axes of the loadings of the fitted columns, the largest first. With standardised columns, the rotation does not
+    /// depend on units.
     pub loadings: Vec<Vec<f64>>,
     /// Iterations.
     pub iterations: u64,
@@ -162,7 +162,7 @@ pub struct AnalysisSummary {
     pub version: String,
 }
 
-/// A factor analysis, about to start.
+/// A factor analysis that is ready to run.
 pub struct AnalysisJob<'a> {
     request: &'a AnalysisRequest,
     data: &'a AnalysisData,
@@ -174,7 +174,7 @@ pub struct AnalysisJob<'a> {
 /// Fits factors to a table.
 ///
 /// # Errors
-/// A likelihood or bound that does not exist, cells outside its domain, and the errors of [`carry_out`].
+/// An unknown likelihood or bound, cells outside the likelihood's domain, and the errors of [`carry_out`].
 pub fn fit_analysis(
     asked: &AnalysisRequest,
     data: &AnalysisData,
@@ -332,7 +332,7 @@ impl AnalysisJob<'_> {
         -all.map(|(i, scale)| known(i) as f64 * scale).sum::<f64>()
     }
 
-    /// The variance of normal noise that was learnt, as a share of the columns' mean variance.
+    /// The learnt variance of normal noise, as a share of the columns' mean variance.
     fn variance(&self, fit: &FactorFit) -> Option<f64> {
         if fit.likelihood.name() != "gaussian" || !self.settings.fixed.is_empty() {
             return None;

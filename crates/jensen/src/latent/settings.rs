@@ -167,7 +167,7 @@ impl LatentRequest {
         }
     }
 
-    /// Settings that would be ignored are errors.
+    /// A setting without an effect is an error.
     ///
     /// # Errors
     /// There is one.

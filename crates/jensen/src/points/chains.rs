@@ -1,4 +1,4 @@
-//! Hidden Markov chains: rows in sequence, each made by a hidden state.
+//! Hidden Markov models: sequences of rows, each emitted by a hidden state.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ use crate::job::words;
 use crate::job::{Around, carry_out};
 use crate::units::{Standardise, Units};
 
-/// The command that such folders belong to.
+/// The command in the marker of a result folder.
 pub const HMM: &str = "hmm";
 
 /// Chains of hidden states.
@@ -88,7 +88,7 @@ pub struct ChainsRequest {
     /// Dirichlet parameter of the proportions of multinomial and categorical emissions [default: 0.5]
     #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = words::positive, help_heading = "Model"))]
     pub smoothing: Option<f64>,
-    /// The settings of every model of points. Chains have neither minibatches nor held-out rows.
+    /// The settings of every model of points. Hidden Markov models have neither minibatches nor held-out rows.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub points: PointRequest,
 }
@@ -157,7 +157,7 @@ impl ChainsRequest {
     }
 }
 
-/// Rows of a table in their sequences.
+/// Rows of a table, grouped into sequences.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sequences {
     /// The rows, sequence after sequence.
@@ -166,7 +166,7 @@ pub struct Sequences {
     pub lengths: Vec<usize>,
     /// The names of the sequences, from a column.
     pub names: Vec<String>,
-    /// The row of the table, from 0, that each row of the points is.
+    /// The table row, counted from 0, of each row of the points.
     pub rows: Vec<usize>,
 }
 
@@ -287,8 +287,7 @@ fn model<C: Components>(
 /// Fits hidden Markov chains: the rows in their order, `lengths[i]` of them the sequence i.
 ///
 /// # Errors
-/// A setting that cannot be, lengths that do not add up, rows that the states cannot emit, and the errors of
-/// [`carry_out`].
+/// An invalid setting, lengths that do not add up, rows that the states cannot emit, and the errors of [`carry_out`].
 pub fn fit_chains(
     request: &ChainsRequest,
     points: &Points,
@@ -444,7 +443,7 @@ impl Data<'_> {
 /// The posterior of the states of sequences given the global parameters: marginals, step by step.
 ///
 /// # Errors
-/// Lengths that do not add up, rows that the states cannot emit, and globals of other chains.
+/// Lengths that do not add up, rows that the states cannot emit, and global parameters of another model.
 pub fn explain_chains(
     request: &ChainsRequest,
     globals: &Globals,
@@ -454,8 +453,8 @@ pub fn explain_chains(
     Ok(decode_chains(request, globals, points, lengths)?.0)
 }
 
-/// As [`explain_chains`], with the most probable path of every sequence: the states of all steps, from 0, sequence after
-/// sequence.
+/// As [`explain_chains`], with the most probable path of each sequence: the states of all steps, counted from 0, one
+/// sequence after the other.
 ///
 /// # Errors
 /// As there.

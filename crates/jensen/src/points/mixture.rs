@@ -19,7 +19,7 @@ use crate::Error;
 use crate::job::{Around, carry_out};
 use crate::units::Units;
 
-/// The command that such folders belong to.
+/// The command in the marker of a result folder.
 pub const MIXTURE: &str = "mixture";
 
 /// A finished fit of points.

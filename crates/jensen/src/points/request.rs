@@ -100,10 +100,10 @@ impl PointRequest {
         }
     }
 
-    /// The settings of the driver. The budget is not a part of them: a run may be resumed with a larger one.
+    /// The settings of the driver. They exclude the budget, because a resumed run may have a larger one.
     ///
     /// # Errors
-    /// An invalid setting, or one that would be ignored.
+    /// An invalid setting, or one without an effect.
     pub fn settings(&self) -> Result<DriverSettings, Error> {
         let refuse = |text: &str| Err(Error::Setting(text.to_owned()));
         let (tau, kappa) = (self.tau.unwrap_or(1.0), self.kappa.unwrap_or(0.7));
@@ -168,8 +168,8 @@ impl PointRequest {
         self.starts.unwrap_or(usual).max(1)
     }
 
-    /// The number of starts with the temperature policy. The default starts are plain, which is cheaper, and the result
-    /// is then never below the plain fit.
+    /// The number of starts with the temperature policy. By default only the first start has it. The other starts are
+    /// cheaper, and they ensure that the bound is at least that of a fit without the policy.
     fn tempered(&self) -> u64 {
         self.starts.unwrap_or(1).max(1)
     }

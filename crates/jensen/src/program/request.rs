@@ -114,7 +114,7 @@ pub enum CovarianceName {
     LinearResponse,
 }
 
-/// Settings of the fit of a program; absent settings have defaults. Settings that the method would ignore are rejected.
+/// Settings of the fit of a program; absent settings have defaults. A setting that the method ignores is an error.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
@@ -258,7 +258,7 @@ impl FitRequest {
         Save::of_words(self.save.as_deref().unwrap_or(""))
     }
 
-    /// The method that the flags ask for.
+    /// The method that the flags request.
     fn method(&self) -> MethodName {
         if self.exchangeable.is_some() {
             // Minibatches are a method of their own; the rest of the settings is as for stochastic gradients.
@@ -282,7 +282,7 @@ impl FitRequest {
     /// The method, family and refinement, starting at `init`.
     ///
     /// # Errors
-    /// An invalid setting, or one that would be ignored.
+    /// An invalid setting, or one without an effect.
     pub fn settings(&self, init: Init) -> Result<Settings, Error> {
         let name = self.method();
         minibatch::method(self)?;
@@ -406,7 +406,7 @@ impl FitRequest {
         })
     }
 
-    /// Numbers outside of a setting's range; the command line has parsed its own.
+    /// Rejects numbers outside a setting's range. The command line has already checked its own numbers.
     fn refuse_numbers(&self) -> Result<(), Error> {
         let refuse = |flag: &str, value: String, expected: &str| {
             Err(Error::Setting(format!(
@@ -439,7 +439,7 @@ impl FitRequest {
         Ok(())
     }
 
-    /// Flags that the method would ignore are errors.
+    /// A flag that the method ignores is an error.
     fn refuse_foreign(&self, method: MethodName) -> Result<(), Error> {
         let refuse = |flag: &str, owner: &str| {
             Err(Error::Setting(format!(

@@ -68,10 +68,10 @@ impl TrustRequest {
         *self != Self::default()
     }
 
-    /// These parameters over the usual ones.
+    /// The defaults, overridden by these parameters.
     ///
     /// # Errors
-    /// A parameter outside its range of Table 1, where ranges depend on other parameters.
+    /// A parameter outside its range in Table 1. Some ranges depend on other parameters.
     pub fn over(&self, usual: TrustSettings) -> Result<TrustSettings, Error> {
         let settings = TrustSettings {
             eta: self.eta.unwrap_or(usual.eta),

@@ -106,7 +106,7 @@ impl TopicsRequest {
     /// The local inference: collapsed by default, and mean field with a temperature policy.
     ///
     /// # Errors
-    /// There is no such inference.
+    /// The inference is unknown.
     pub fn inference(&self) -> Result<Inference, Error> {
         let heated = self
             .temper
@@ -122,7 +122,7 @@ impl TopicsRequest {
     /// The settings of the method.
     ///
     /// # Errors
-    /// A setting that cannot be, or no number of topics.
+    /// An invalid setting, or a missing number of topics.
     pub fn settings(&self) -> Result<LdaSettings, Error> {
         let topics = self.topics.ok_or_else(|| {
             Error::setting("the number of topics is missing: give --topics K, such as --topics 100")

@@ -1,5 +1,5 @@
 //! Names, positions of arguments and settings of the solvers of the library, for both evaluators. Positions count the
-//! arguments behind the function that is passed.
+//! arguments after the passed function.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use jensen_math::solvers::{Method, Ode, Root};
 use crate::value::Value;
 use crate::value::error::{FnError, FnResult};
 
-/// The solver that a name denotes.
+/// The solver with this name.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
     /// `ode_…` and `integrate_ode_…`
@@ -30,7 +30,7 @@ enum Settings {
     Default,
     /// Relative tolerance, absolute tolerance and limit on steps, from this position on.
     Three(usize),
-    /// As in `ode_adjoint_tol_ctl`, from this position on.
+    /// The settings of `ode_adjoint_tol_ctl`, from this position on.
     Adjoint(usize),
 }
 
@@ -45,7 +45,7 @@ pub struct OdeForm {
     pub rest: usize,
     /// Number of arguments, if not all that follow.
     pub count: Option<usize>,
-    /// States are an `array[] real`, not a `vector`.
+    /// Whether states are an `array[] real` instead of a `vector`.
     pub arrays: bool,
 }
 
@@ -108,7 +108,7 @@ impl RootForm {
     /// The system with its settings, which `value(position)` returns.
     ///
     /// # Errors
-    /// Fails if a setting is out of its domain.
+    /// Fails if a setting is outside its domain.
     pub fn root<'v>(
         &self,
         name: &str,
@@ -185,7 +185,7 @@ impl DaeForm {
 /// Whether the initial values of a differential-algebraic equation are finite, with Stan's message.
 ///
 /// # Errors
-/// With the first number that is not finite.
+/// The error names the first number that is not finite.
 pub fn check_start(name: &str, what: &str, values: &[f64]) -> FnResult<()> {
     match values.iter().position(|y| !y.is_finite()) {
         Some(i) => Err(FnError::domain(format!(
@@ -235,7 +235,7 @@ impl OdeForm {
     /// The problem with its settings, which `value(position)` returns.
     ///
     /// # Errors
-    /// Fails if a setting is out of its domain.
+    /// Fails if a setting is outside its domain.
     pub fn ode<'v>(
         &self,
         name: &str,
@@ -316,7 +316,7 @@ fn steps(name: &str, x: f64) -> FnResult<u64> {
 /// Whether times are finite and in order.
 ///
 /// # Errors
-/// With the first value that is not finite.
+/// The error names the first value that is not finite.
 pub fn check_times(name: &str, start: f64, times: &[f64]) -> FnResult<()> {
     let mut before = start;
     for (i, time) in times.iter().enumerate() {

@@ -25,7 +25,7 @@ pub struct Machine<'m> {
     pub slots: Slots,
     /// The log density so far.
     pub target: f64,
-    /// Whether `jacobian +=` and the log-Jacobians of the parameters count.
+    /// Whether the log density includes `jacobian +=` and the log-Jacobians of the parameters.
     pub jacobian: bool,
     /// Whether `~` and `_lupdf` drop their additive constants: the terms without an argument of level parameter. Stan
     /// itself may drop more in the body of a function that is called with data for an argument not declared `data`.
@@ -71,7 +71,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Lets it be ended from outside.
+    /// Sets an external interrupt.
     pub fn with_halt(self, halt: Halt) -> Self {
         Self { halt, ..self }
     }

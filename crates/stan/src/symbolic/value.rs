@@ -12,8 +12,8 @@ use crate::symbolic::tape::{E, Tape};
 use crate::value::error::{FnError, FnResult};
 use crate::value::{Mat, Value};
 
-/// Containers of at most this many elements are handled element by element if their elements are scalars of an unrolled
-/// loop, so that the copies of the loop body stay recognisable.
+/// Largest number of elements of a container that is handled element by element if its elements are scalars of an
+/// unrolled loop. The copies of the loop body then stay recognisable.
 pub const SHORT: usize = 16;
 
 /// The shape below the array dimensions of a container of reals.
@@ -90,7 +90,7 @@ impl Dims {
         all
     }
 
-    /// Distance in storage between neighbours along each extent.
+    /// Stride in storage along each extent.
     pub fn strides(&self) -> Vec<usize> {
         let mut strides = vec![0; self.array.len()];
         let mut stride = self.leaf.size();

@@ -42,7 +42,7 @@ impl<T: Copy> Mat<T> {
     /// A matrix of `rows × cols` from its elements, column after column.
     ///
     /// # Panics
-    /// Panics if the number of elements is another one: a caller's bug.
+    /// Panics if the number of elements differs, which is a bug in the caller.
     pub fn new(rows: usize, cols: usize, data: Vec<T>) -> Self {
         assert_eq!(data.len(), rows * cols, "a {rows} × {cols} matrix");
         Mat { rows, cols, data }
@@ -198,7 +198,7 @@ impl Value {
         }
     }
 
-    /// An `int` that counts something: not negative.
+    /// A count: an `int` that is not negative.
     ///
     /// # Errors
     /// Fails if it is negative, or no int.
@@ -346,8 +346,8 @@ impl Value {
         }
     }
 
-    /// Appends every number in column-major order over all dimensions (first index fastest), as Stan's CSV files have
-    /// them; a complex number is its two parts side by side. Not for arrays of tuples.
+    /// Appends every number in column-major order over all dimensions (first index fastest), as in Stan's CSV files.
+    /// A complex number gives its two parts. Arrays of tuples are not supported.
     pub fn push_column_major(&self, out: &mut Vec<f64>) {
         let mut dims = Vec::new();
         let mut value = self;
@@ -612,7 +612,7 @@ impl Operand {
         }
     }
 
-    /// The value behind a counter.
+    /// The value behind the reference counter.
     pub fn into_shared(self) -> Arc<Value> {
         match self {
             Operand::Owned(v) => Arc::new(v),

@@ -207,7 +207,7 @@ fn eigen(cx: &Cx<'_>, a: &Sym, hermitian: bool) -> FnResult<(Sym, Sym)> {
 /// The decompositions of a complex matrix; `None` for other functions.
 ///
 /// # Errors
-/// Fails if it is not square but has to be.
+/// Fails if the function needs a square matrix and the argument is not square.
 pub fn of_complex(cx: &Cx<'_>, a: &Sym) -> FnResult<Option<Sym>> {
     Ok(Some(match cx.name {
         "eigenvalues" => eigen(cx, a, false)?.0,

@@ -11,7 +11,7 @@ use crate::symbolic::tape::E;
 use crate::symbolic::value::{Cell, Dims, Leaf, Sym, e_cell};
 use crate::value::error::FnResult;
 
-/// Operators that are library functions, too.
+/// Operators that are also library functions.
 pub const TABLE: &[(&str, Build)] = &[
     ("add", |cx, args| {
         binary(cx, BinaryOp::Add, &args[0], &args[1])
@@ -180,7 +180,8 @@ pub fn row_vector(cx: &Cx<'_>, parts: &[Sym], matrix: bool) -> FnResult<Sym> {
     Ok(Sym::cells(Dims::leaf(Leaf::Matrix(rows, cols)), cells))
 }
 
-/// `c ? a : b` for values of one shape, element by element; equal elements are not changed.
+/// `c ? a : b` for values of one shape, element by element. It keeps elements that are equal on
+/// both sides.
 ///
 /// # Errors
 /// Fails if the shapes differ.
