@@ -1,8 +1,8 @@
 //! Sparse linear algebra for priors that are given by their precision.
 //!
-//! A = Q + WᵀΛW keeps one pattern for every λ: its fill-reducing ordering and symbolic factorisation are done once. Memory is
-//! linear in the factor's non-zeros. Under an intrinsic prior with null space N (r columns) Q is grounded for its own
-//! factorisation: with the rows and columns of r latent variables J taken out, `|Q_−J| = |Q|₊ |N_J|²` for orthonormal N.
+//! A = Q + WᵀΛW has the same pattern for every λ, so one fill-reducing ordering and one symbolic factorisation suffice.
+//! Memory is linear in the factor's non-zeros. For an intrinsic prior with null space N (r columns), the factorisation
+//! of Q omits the rows and columns of r latent variables J: `|Q_−J| = |Q|₊ |N_J|²` for orthonormal N.
 
 use std::collections::BTreeMap;
 
@@ -150,7 +150,7 @@ impl SparseField {
         }
     }
 
-    /// Factorises Q, grounded if it is intrinsic.
+    /// Factorises Q, without some rows and columns if it is intrinsic.
     fn factor_prior(&mut self) -> Result<(), Error> {
         self.values.copy_from_slice(&self.base);
         let grounded = |l: usize| self.ground.contains(&l);

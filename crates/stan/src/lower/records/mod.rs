@@ -110,8 +110,9 @@ pub fn lower_records(
     with_stack(|| lower_here(bound, options, name, None))
 }
 
-/// As above, for a block of records with the given numbers (from 1), of which only some are bound. The result for a
-/// block equals the part of these records in the whole. Fails for an operation that would read all records at once.
+/// As [`lower_records`], for one block of a larger set of records. `numbers` are the numbers of its records in that
+/// set, from 1. The result equals the part of these records in the whole. Fails for an operation that would read all
+/// records at once.
 ///
 /// # Errors
 /// As [`lower_records`].
