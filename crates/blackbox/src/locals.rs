@@ -1,5 +1,5 @@
-//! Modes of a density's local parameters given its global parameters, at many points of the global parameters at a
-//! time.
+//! Modes of a density's local parameters given its global parameters, at many points of the global parameters in
+//! parallel.
 
 use jensen_density::{Lanes, LanesMut, TwiceDifferentiable};
 use jensen_math::constants::HALF_LOG_TWO_PI;
@@ -27,11 +27,11 @@ const LANES: usize = 256;
 /// A mode of the local parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct LocalMode {
-    /// The present point, in the order of elimination.
+    /// The current point, in the order of elimination.
     pub at: Vec<f64>,
     /// Cholesky factor of the negated Hessian there, at the family's nonzeros.
     pub factor: Vec<f64>,
-    /// Log of the density's integral over the local parameters by Laplace's method.
+    /// Log of the integral of the density over the local parameters, by Laplace's method.
     pub log_mass: f64,
 }
 

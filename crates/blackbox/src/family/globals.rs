@@ -1,4 +1,4 @@
-//! Building blocks of local parameters given global ones: the choice of global parameters, the features of their
+//! Building blocks for local parameters given global ones: the choice of global parameters, the features of their
 //! values, and sums of features over blocks of lanes.
 
 use jensen_density::{Lanes, LanesMut, Pattern};
@@ -118,7 +118,7 @@ impl<'a> RowsMut<'a> {
 /// Row numbers of the local parameters in a matrix, in the order of elimination.
 #[derive(Clone, Copy)]
 pub(super) enum Order<'a> {
-    /// One after another from a row on.
+    /// Consecutive indices from a row on.
     From(usize),
     /// At these rows.
     At(&'a [usize]),

@@ -1,9 +1,9 @@
 //! The path from a widened approximation to the posterior, in the coordinates of a map.
 //!
 //! The base is the multivariate t with [`FREEDOM`] degrees of freedom in the coordinates in which the
-//! approximation is standard normal: its tails cover a posterior's that are heavier than q's, and it costs a
-//! posterior that is normal there `O(log d)` nats, where wider standard deviations cost `O(d)`. At inverse
-//! temperature β the target is `(1 − β) log t(x) + β (log p(z) + log |∂z/∂x|)`.
+//! approximation is standard normal: its tails cover posteriors with heavier tails than q, and for a normal
+//! posterior it costs only `O(log d)` nats, while wider standard deviations cost `O(d)`. At inverse temperature β
+//! the target is `(1 − β) log t(x) + β (log p(z) + log |∂z/∂x|)`.
 
 use jensen_density::{Lanes, LanesMut, LogDensity};
 use jensen_math::special::lgamma;

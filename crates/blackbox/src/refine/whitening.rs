@@ -1,4 +1,4 @@
-//! Coordinates in which particles have unit variances.
+//! Whitening: coordinates in which particles have unit variances.
 
 use rayon::prelude::*;
 
