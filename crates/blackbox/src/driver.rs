@@ -160,7 +160,7 @@ pub struct Driver<'a, D: TwiceDifferentiable> {
     /// Whether the run begins with the conditionally structured Gaussian and without starts; see
     /// [`begins_conditional`].
     conditional: bool,
-    /// The algorithm of the present stage, by family and name of the stage.
+    /// The algorithm of the current stage, by family and name of the stage.
     engaged: Option<(FamilyKind, &'static str, Engaged<'a>)>,
 }
 

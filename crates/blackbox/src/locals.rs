@@ -49,7 +49,7 @@ struct Climb {
     over: Option<bool>,
 }
 
-/// A step of a search from its present point.
+/// A step of a search from its current point.
 struct NewtonStep {
     factor: Vec<f64>,
     step: Vec<f64>,

@@ -125,7 +125,7 @@ struct Nested<'a, D: TwiceDifferentiable> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NestedState {
     omega: Vec<f64>,
-    /// The present global parameters, and the local parameters' mode there.
+    /// The current global parameters, and the local parameters' mode there.
     globals: Vec<f64>,
     locals: Vec<f64>,
     /// Steps of differences.

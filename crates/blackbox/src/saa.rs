@@ -184,7 +184,7 @@ pub struct SaaState {
     newton: Newton,
     round: u64,
     lanes: usize,
-    /// Whether the present round solves its Newton systems accurately.
+    /// Whether the current round solves its Newton systems accurately.
     fine: bool,
     /// Log densities of the lanes at the beginning of the stage.
     entry_lanes: Vec<f64>,
@@ -193,7 +193,7 @@ pub struct SaaState {
     /// Last estimate of the distance from the optimum, and its standard error.
     gap: [f64; 2],
     calls: Calls,
-    /// Newton iterations of the present round.
+    /// Newton iterations of the current round.
     taken: u64,
     /// Hessian-vector products of all rounds.
     products: u64,

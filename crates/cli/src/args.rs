@@ -135,7 +135,7 @@ not trusted exits with 4 and prints the reasons. The folder of --out holds fit.j
 #[derive(Args)]
 #[command(after_help = FIT_EXAMPLES)]
 pub struct FitArgs {
-    /// The Stan program (may be left out with --resume)
+    /// The Stan program (may be omitted with --resume)
     #[arg(required_unless_present = "resume")]
     pub model: Option<PathBuf>,
     #[command(flatten)]

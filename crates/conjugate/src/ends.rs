@@ -17,7 +17,7 @@ pub struct Ends<E: Engine>(pub Driver<E>);
 pub struct EndsState<G, T> {
     cold: FitState<G, T>,
     warm: FitState<G, T>,
-    /// Whether only the warm run has made the present step, because the cold one was interrupted.
+    /// Whether only the warm run has made the current step, because the cold one was interrupted.
     ahead: bool,
 }
 

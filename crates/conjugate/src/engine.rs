@@ -133,7 +133,7 @@ pub trait Engine {
     /// The random start for a seed.
     fn start(&self, seed: u64) -> Self::Globals;
 
-    /// Optimises q(z_i) for the points of a batch and keeps their expected sufficient statistics, each weighed by its
+    /// Optimises q(z_i) for the points of a batch and keeps their expected sufficient statistics, each weighted by its
     /// inverse temperature, for the next [`global_step`](Self::global_step). `None` if the points cannot be reached, in
     /// which case the step has no effect.
     fn local_steps(

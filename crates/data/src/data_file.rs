@@ -1,4 +1,4 @@
-//! Data files of programs as read: name, format and bytes, so that a copy can be stored.
+//! Data files of programs: name, format and bytes, so that a copy can be stored.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub enum DataFormat {
     Csv,
 }
 
-/// A data file as read.
+/// A data file with its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFile {
     /// Its name in messages.
@@ -32,8 +32,8 @@ pub struct DataFile {
 }
 
 impl DataFile {
-    /// Reads a file. The extension determines the format, otherwise its content does: a brace begins JSON, an arrow
-    /// among the first characters means an R dump, and anything else is a table.
+    /// Reads a file. The extension determines the format. Without a known extension the content does: a brace
+    /// begins JSON, an arrow among the first characters means an R dump, and anything else is a table.
     ///
     /// # Errors
     /// Fails if it cannot be read, or its name has another extension.
@@ -79,7 +79,7 @@ impl DataFile {
         })
     }
 
-    /// Whether the file is one list and not a set of named values.
+    /// Whether the file is a single list instead of a set of named values.
     pub fn is_list(&self) -> bool {
         first_character(&self.bytes) == Some(b'[')
     }
@@ -92,7 +92,8 @@ impl DataFile {
         self.parse_apart()?.whole()
     }
 
-    /// The same, with values that are not data (strings, missing values) set apart: [`DataSet::refusal`] has them.
+    /// As above, with values that are not data (strings, missing values) kept separately: [`DataSet::refusal`] has
+    /// them.
     ///
     /// # Errors
     /// If the file does not follow its format.

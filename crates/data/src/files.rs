@@ -86,11 +86,11 @@ pub fn read_text(path: &Path) -> Result<String, DataError> {
     })
 }
 
-/// The text of the file `name` in the first of the folders that has it; after resolving links, no file may be outside
-/// of its folder. `None` if no folder has it.
+/// The text of the file `name` in the first folder that has it. After resolving links, the file must be inside the
+/// folder. `None` if no folder has it.
 ///
 /// # Errors
-/// Fails if it is outside of the folder, or cannot be read.
+/// Fails if it is outside the folder or cannot be read.
 pub fn read_within(folders: &[PathBuf], name: &str) -> Result<Option<String>, DataError> {
     for folder in folders {
         let (Ok(root), Ok(file)) = (folder.canonicalize(), folder.join(name).canonicalize()) else {
@@ -108,10 +108,10 @@ pub fn read_within(folders: &[PathBuf], name: &str) -> Result<Option<String>, Da
     Ok(None)
 }
 
-/// The bytes of a file; `None` if there is no such file.
+/// The bytes of a file; `None` if the file does not exist.
 ///
 /// # Errors
-/// Fails if it is there and cannot be read.
+/// Fails if it exists and cannot be read.
 pub fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, DataError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -128,10 +128,10 @@ pub fn create_folder(path: &Path) -> Result<(), DataError> {
     fs::create_dir_all(path).map_err(|e| DataError::io("create the folder", path, &e))
 }
 
-/// Removes a file if it is there.
+/// Removes a file if it exists.
 ///
 /// # Errors
-/// Fails if it is there and cannot be removed.
+/// Fails if it exists and cannot be removed.
 pub fn remove_file(path: &Path) -> Result<(), DataError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -141,7 +141,7 @@ pub fn remove_file(path: &Path) -> Result<(), DataError> {
     }
 }
 
-/// The entries of a folder by name; none if there is no such folder.
+/// The entries of a folder by name; none if the folder does not exist.
 ///
 /// # Errors
 /// Fails if it cannot be read.

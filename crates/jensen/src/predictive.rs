@@ -24,7 +24,7 @@ const OBSERVATIONS: usize = 20_000;
 /// Largest number of observations drawn separately.
 const DRAWN: usize = 400;
 
-/// Observations that are left out one at a time; `jensen compare` does so with any number.
+/// Observations that are omitted one at a time; `jensen compare` does so with any number.
 const LEFT_OUT: usize = 5_000;
 
 /// Bars of a histogram, at most.

@@ -173,7 +173,7 @@ struct Em<'a> {
     rows_of: Vec<Vec<usize>>,
     /// The entries of every column.
     entries: Vec<Observations>,
-    /// Their sites, at the present parameters.
+    /// Their sites, at the current parameters.
     sites: Vec<Sites>,
 }
 

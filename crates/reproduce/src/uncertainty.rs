@@ -1,4 +1,5 @@
-//! Means and standard deviations of mean-field fits against reference draws, without and with linear response.
+//! Means and standard deviations of mean-field fits, without and with linear response, compared with reference
+//! draws.
 
 use jensen::blackbox::FamilyKind;
 use jensen::math::order::median;

@@ -88,7 +88,7 @@ impl Mixture {
     /// ω of the components. Their weights need not add up to one; unused slots have weight zero.
     ///
     /// # Panics
-    /// Panics if there are none or too many, which is a bug of the caller.
+    /// Panics if there are none or too many, which is a bug in the caller.
     pub(crate) fn assemble(&self, parts: &[Component]) -> Vec<f64> {
         assert!(!parts.is_empty() && parts.len() <= self.components);
         let total: f64 = parts.iter().map(|part| part.weight).sum();

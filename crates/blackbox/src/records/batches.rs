@@ -93,7 +93,7 @@ impl Batches {
     }
 }
 
-/// The present order, recomputed when epoch or block change: scratch, not state.
+/// The current order, recomputed when epoch or block change: scratch, not state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     epoch: Option<u64>,

@@ -84,7 +84,7 @@ impl RecordEstimator {
         }
     }
 
-    /// The weight of the expansion at the present mean.
+    /// The weight of the expansion at the current mean.
     pub(crate) fn expansion(self) -> f64 {
         match self {
             Self::Cv => 1.0,

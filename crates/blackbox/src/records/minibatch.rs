@@ -204,7 +204,7 @@ pub struct MinibatchState {
     failed: u64,
     /// Iterations rejected in a row.
     rejected: u64,
-    /// Whether no iteration of the present epoch was rejected.
+    /// Whether no iteration of the current epoch was rejected.
     clean: bool,
     calls: u64,
 }

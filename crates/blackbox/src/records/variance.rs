@@ -171,7 +171,7 @@ fn covariance(a: &[Vec<f64>], b: &[Vec<f64>]) -> Estimate {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Watch {
     pub(super) table: Table,
-    /// Whether no draw was rejected in the present epoch.
+    /// Whether no draw was rejected in the current epoch.
     pub(super) clean: bool,
 }
 

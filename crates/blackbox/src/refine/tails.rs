@@ -67,7 +67,7 @@ fn q(u: f64) -> [[f64; 3]; 2] {
 }
 
 impl Tail {
-    /// All numbers in one list, for checkpoints.
+    /// All numbers as one list, for checkpoints.
     fn to_numbers(self) -> [f64; NUMBERS] {
         [
             self.shift,

@@ -45,7 +45,7 @@ const FAR_DRAWS: usize = 1024;
 /// Smallest share of a noisy gradient's prediction that a step must achieve.
 const LEAST_PROMISE: f64 = 1e-3;
 
-/// Standard error of the bound, relative to the predicted gain of a step, beyond which the present scales reach too far
+/// Standard error of the bound, relative to the predicted gain of a step, beyond which the current scales reach too far
 /// into the tails even near an optimum.
 const WILD: f64 = 10.0;
 
@@ -68,7 +68,7 @@ pub struct Trust<'a, D: TwiceDifferentiable> {
     oracle: Oracle<'a, D>,
     /// Receives which draws come next.
     records: Option<&'a dyn Choose>,
-    /// The draws of the present Hessian, by their key.
+    /// The draws of the current Hessian, by their key.
     products: Option<(u64, Objective<'a, D>)>,
 }
 

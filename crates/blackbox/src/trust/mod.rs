@@ -25,7 +25,7 @@
 //!
 //! # Choices beyond the paper
 //!
-//! * **Lengths** are in the metric P of the family's Fisher information at the present ω (means in units of their
+//! * **Lengths** are in the metric P of the family's Fisher information at the current ω (means in units of their
 //!   standard deviations, log scales times √2), so that ½‖s‖² is close to the Kullback–Leibler divergence of a step and
 //!   no result depends on the units of the data. This is the paper's method after a linear change of variables at every
 //!   iterate.

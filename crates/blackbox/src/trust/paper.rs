@@ -112,7 +112,7 @@ pub struct PaperTrustState {
     radius: f64,
     gradient_draws: usize,
     change_draws: usize,
-    /// Iteration of the draws of the present Hessian, and the number of iterations that used it at the present ω.
+    /// Iteration of the draws of the current Hessian, and the number of iterations that used it at the current ω.
     hessian: u64,
     uses: u64,
     quiet: u64,

@@ -10,7 +10,7 @@ use crate::reduce::{axpy, combine, dot};
 
 /// The control variate of one step of a mean field.
 pub(crate) struct Quadratic<'h> {
-    /// A, d × d; `None` means the precision of the present approximation, `−diag(1/σ²)`.
+    /// A, d × d; `None` means the precision of the current approximation, `−diag(1/σ²)`.
     hessian: Option<&'h [f64]>,
     before: Vec<f64>,
     after: Vec<f64>,

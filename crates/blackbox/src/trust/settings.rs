@@ -13,7 +13,7 @@
 //! | ν₃ | (0, 1 − η − ν₁) | 0.2 | a good gradient's angle to the true one is below about 50° |
 //! | ζ₀ | (½, 1) | 0.9 | the doubling rule keeps gradients better than that |
 //! | ζ₁ | (1/(2ζ₀), 1) | 0.8 | ζ₀ζ₁ = 0.72 > ½ |
-//! | κ_H | \[0, ∞) | 10¹⁶ | curvatures beyond it are scaled down; in units of the present scales only broken models reach it |
+//! | κ_H | \[0, ∞) | 10¹⁶ | curvatures beyond it are scaled down; in units of the current scales only broken models reach it |
 //! | δ⁻ | (0, ∞] | ∞ | Condition 2 and Inequality 13 hold at any radius that the other two terms of Equation 3 allow |
 //! | δ_max | (0, ∞) | 10⁶ | beyond it ω changes by more than numbers can hold |
 //!

@@ -263,7 +263,7 @@ and the other commands need. The corpus stays where it is.";
 #[derive(Args)]
 #[command(after_help = FIT_EXAMPLES)]
 pub struct FitArgs {
-    /// The corpus, as `jensen topics build` made it (may be left out with --resume)
+    /// The corpus, as `jensen topics build` made it (may be omitted with --resume)
     #[arg(required_unless_present = "resume")]
     pub corpus: Option<PathBuf>,
     #[command(flatten)]

@@ -36,7 +36,7 @@ other commands need. The data stay where they are.";
 #[derive(Args)]
 #[command(after_help = FIT_EXAMPLES)]
 pub struct FitArgs {
-    /// Images or a table (may be left out with --resume)
+    /// Images or a table (may be omitted with --resume)
     #[arg(required_unless_present = "resume", value_name = "IMAGES|TABLE")]
     pub data: Option<PathBuf>,
     /// Records for the validation bound: a file like the data, or a share of the data such as 0.1

@@ -131,7 +131,7 @@ pub(crate) struct ShardSolver {
     spec: Spec,
     batch: Vec<Slot>,
     solvers: Vec<Solver>,
-    /// Slot of every term in the present batch, valid where `stamps` holds the number of the batch.
+    /// Slot of every term in the current batch, valid where `stamps` holds the number of the batch.
     slots: Vec<u32>,
     stamps: Vec<u64>,
     stamp: u64,

@@ -1,4 +1,4 @@
-//! Solver steps: programs of a body, run as often as the solver needs.
+//! Solver steps: programs of a body, which the solver runs repeatedly.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) struct Call {
     programs: Roles<Code>,
     /// Lanes that are solved together.
     group: usize,
-    /// The memo that it shares with another pass of the same arguments.
+    /// The memo that it shares with another pass with the same arguments.
     pub memo: Option<usize>,
 }
 
@@ -156,7 +156,7 @@ impl Call {
         }
     }
 
-    /// Rows of lanes that one run moves, roughly.
+    /// Approximate number of rows of lanes that one run moves.
     pub fn work(&self) -> usize {
         RUNS * self.programs.iter().map(Code::work).sum::<usize>()
     }

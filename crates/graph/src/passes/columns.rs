@@ -1,8 +1,7 @@
-//! Factors of data in front of linear predictors, which their columns can have.
+//! Moves data factors of linear predictors into the columns of the predictors.
 //!
-//! A logistic regression has the predictors' sums with the sign of each outcome. If only they read the predictor, its
-//! columns are multiplied once, when data are bound, and no row needs that product again, neither here nor in the
-//! gradient.
+//! A logistic regression multiplies each predictor by the sign of the outcome. If no other node reads the predictor,
+//! binding multiplies its columns once, and neither value nor gradient needs the product again.
 
 use crate::ir::{Graph, NodeId};
 use crate::ops::{ElemOp, Op, streamed};

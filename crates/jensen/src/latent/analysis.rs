@@ -39,7 +39,7 @@ const COMPLETED: &str = "completed.csv";
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct AnalysisRequest {
-    /// The table; cells may be missing (may be left out with --resume)
+    /// The table; cells may be missing (may be omitted with --resume)
     #[cfg_attr(feature = "clap", arg(required_unless_present = "resume"))]
     pub data: Option<PathBuf>,
     /// Number of factors

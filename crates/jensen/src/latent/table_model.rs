@@ -66,7 +66,7 @@ impl TableModel {
     ///
     /// # Errors
     /// The prior or the likelihood cannot be read, columns or files are missing, values are missing or outside the likelihood's
-    /// domain. Rows without a response are left out of the fit.
+    /// domain. Rows without a response are omitted of the fit.
     pub fn new(request: &LatentSpec, table: &Table, files: &dyn Files) -> Result<Self, Error> {
         let spec = Spec::parse(&request.prior).map_err(|e| Error::Input(e.to_string()))?;
         let parsed = read_likelihood(&request.likelihood)?;

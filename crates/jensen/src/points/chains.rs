@@ -30,7 +30,7 @@ pub const HMM: &str = "hmm";
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct ChainsRequest {
-    /// The table, a row per step (may be left out with --resume)
+    /// The table, a row per step (may be omitted with --resume)
     #[cfg_attr(feature = "clap", arg(required_unless_present = "resume"))]
     pub data: Option<PathBuf>,
     /// Number of states, or a range such as 1..6 from which the bound chooses

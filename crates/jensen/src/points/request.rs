@@ -217,7 +217,7 @@ impl PointRequest {
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct MixtureRequest {
-    /// The table (may be left out with --resume)
+    /// The table (may be omitted with --resume)
     #[cfg_attr(feature = "clap", arg(required_unless_present = "resume"))]
     pub data: Option<PathBuf>,
     /// Number of components, or a range such as 1..10 from which the bound chooses
@@ -411,7 +411,7 @@ impl From<Shape> for Covariance {
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 pub struct FactorsRequest {
-    /// The table (may be left out with --resume)
+    /// The table (may be omitted with --resume)
     #[cfg_attr(feature = "clap", arg(required_unless_present = "resume"))]
     pub data: Option<PathBuf>,
     /// Number of factors

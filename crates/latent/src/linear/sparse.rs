@@ -253,7 +253,7 @@ impl SparseField {
             .collect()
     }
 
-    /// A⁻¹ b in place, for the present factorisation.
+    /// A⁻¹ b in place, for the current factorisation.
     pub(crate) fn solve_latent(&self, b: &mut [f64]) {
         let n = b.len();
         let par = Par::Seq;
@@ -266,7 +266,7 @@ impl SparseField {
         );
     }
 
-    /// `L⁻ᵀ x` in the order of the latent variables, for the present factorisation LLᵀ: for independent standard normal
+    /// `L⁻ᵀ x` in the order of the latent variables, for the current factorisation LLᵀ: for independent standard normal
     /// x, a draw with precision A.
     pub(crate) fn half_solve(&self, x: &[f64]) -> Vec<f64> {
         let s = self.supernodes();

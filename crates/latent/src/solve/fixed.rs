@@ -319,8 +319,8 @@ impl FixedPoint<'_, '_> {
     }
 }
 
-/// Anderson's mixture of the present point with earlier ones: the combination with the smallest step, in the norm that
-/// gives every coordinate its present scale. `None` without history.
+/// Anderson's mixture of the current point with earlier ones: the combination with the smallest step, in the norm that
+/// gives every coordinate its current scale. `None` without history.
 fn mix(points: &[Vec<f64>], steps: &[Vec<f64>], here: &[f64], step: &[f64]) -> Option<Vec<f64>> {
     let k = points.len();
     if k == 0 {

@@ -6,7 +6,7 @@
 //!
 //! *Forward.* Each lane has its own clock and step. A step is accepted where the estimated error of every state of the
 //! first copy is at most `absolute + relative · |y|`; the next one follows from the error (Hairer, Nørsett and Wanner,
-//! *Solving Ordinary Differential Equations I*, II.4). Lanes that have arrived are taken out, so that one slow lane does
+//! *Solving Ordinary Differential Equations I*, II.4). Lanes that have arrived are removed, so that one slow lane does
 //! not keep the others busy.
 //!
 //! *Backward.* A [`Trajectory`] stores time, length and states at the start of every accepted step, and its stages
@@ -137,9 +137,9 @@ pub(super) struct Front {
     pub rates: Vec<f64>,
     pub stale: Vec<bool>,
     /// Stages: in the forward pass those of the last accepted step, if the next one begins with them; in the backward
-    /// pass those of the present step, if they were stored.
+    /// pass those of the current step, if they were stored.
     pub stages: Vec<f64>,
-    /// The length of the last step, in the time of the present interval; 0 before the first.
+    /// The length of the last step, in the time of the current interval; 0 before the first.
     pub before: Vec<f64>,
 }
 

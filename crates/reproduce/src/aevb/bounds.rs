@@ -12,11 +12,11 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::results::{Ours, What};
 
-/// How much of a set is run at a scale.
+/// The extent of the runs at a scale.
 pub struct Extent {
-    /// Latent dimensions, a panel each.
+    /// Latent dimensions, one panel each.
     pub latents: &'static [usize],
-    /// Numbers of samples at which the bound becomes a row; the last one is the end.
+    /// Numbers of samples at which the bound becomes a row. The last one is the end.
     pub marks: &'static [f64],
     /// Number of marks that every panel reaches before any continues: auto-encoding variational Bayes, and wake-sleep.
     stages: &'static [(usize, usize)],

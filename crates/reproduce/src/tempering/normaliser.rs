@@ -1,4 +1,5 @@
-//! log C(T): of the abstracts by its bound and by the paper's draws, and the bound beside annealed importance sampling.
+//! log C(T) of the abstracts by its bound and by the paper's draws, and the bound compared with annealed importance
+//! sampling.
 
 use jensen::conjugate::documents::Documents;
 use jensen::conjugate::lda::partition::{

@@ -344,7 +344,7 @@ impl Checker {
         self.fail(diagnostic)
     }
 
-    /// Whether a function of this name may be called in the present context.
+    /// Whether a function of this name may be called in the current context.
     pub(super) fn may_call(&mut self, name: &str, unnormalised: bool, span: Span) -> Checking<()> {
         let kind = self.context.function.as_ref().map(|(kind, _)| *kind);
         if unnormalised {

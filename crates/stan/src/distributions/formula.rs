@@ -2,7 +2,7 @@
 //!
 //! A formula adds *terms* to a [`DensityBuilder`], each with the arguments that it involves, so that calls without
 //! additive constants can omit terms that involve no parameter. Terms are written to minimise the work per element and
-//! to keep scalars outside of sums; the graph folds everything that depends only on data.
+//! to keep scalars outside sums; the graph folds everything that depends only on data.
 
 use super::multivariate::OverRecords;
 use super::univariate::{Suffix, Univariate};

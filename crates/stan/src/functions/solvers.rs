@@ -162,7 +162,7 @@ impl DaeForm {
     /// The problem with its settings, which `value(position)` returns, and residuals with this number of parameters.
     ///
     /// # Errors
-    /// Fails if a setting is outside of its domain, or the numbers of states and derivatives differ.
+    /// Fails if a setting is outside its domain, or the numbers of states and derivatives differ.
     pub fn ode<'v>(
         &self,
         name: &str,

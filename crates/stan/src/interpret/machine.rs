@@ -32,7 +32,7 @@ pub struct Machine<'m> {
     pub drop_constants: bool,
     /// Random numbers, if the program may draw them.
     pub rng: Option<Draws>,
-    /// The present address, for random numbers.
+    /// The current address, for random numbers.
     pub(super) address: Address,
     pub(super) steps: u64,
     pub(super) depth: u32,

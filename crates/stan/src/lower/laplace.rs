@@ -377,7 +377,7 @@ fn derivatives(likelihood: &Graph, n: usize, block: usize) -> Graph {
     passes::compact(&graph)
 }
 
-/// Whether the Hessian has entries outside of its blocks: its product with a vector differs from that of the blocks, at
+/// Whether the Hessian has entries outside its blocks: its product with a vector differs from that of the blocks, at
 /// a point where it is finite.
 fn leaves_blocks(derivatives: &Graph, n: usize, block: usize) -> bool {
     /// Size beyond rounding, relative to the terms of a sum.

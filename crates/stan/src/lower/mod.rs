@@ -167,7 +167,7 @@ fn with_stack<T: Send>(
     })
 }
 
-/// Runs `lower` on the present thread, if there are no others; programs that are too deep for a browser's stack fail
+/// Runs `lower` on the current thread, if there are no others; programs that are too deep for a browser's stack fail
 /// there.
 #[cfg(target_family = "wasm")]
 fn with_stack<T>(lower: impl FnOnce() -> Result<T, LowerError>) -> Result<T, LowerError> {
@@ -263,7 +263,7 @@ struct Lower<'p, 'g> {
     axis: Option<records::Axis>,
     /// The random calls so far, if random numbers are allowed.
     random: Option<random::Random>,
-    /// The present address, for random numbers.
+    /// The current address, for random numbers.
     address: Address,
     /// Mixed into the provenance of nodes: the chain of calls that they come from.
     site_base: u32,

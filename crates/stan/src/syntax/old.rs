@@ -121,7 +121,7 @@ impl<'a> Old<'a> {
         None
     }
 
-    /// Positions of these tokens in a range, outside of brackets.
+    /// Positions of these tokens in a range, outside brackets.
     fn split(&self, range: Range<usize>, wanted: &[TokenKind]) -> Vec<usize> {
         use TokenKind::*;
         let (mut depth, mut found) = (0usize, Vec::new());

@@ -43,12 +43,12 @@ const SHORT: usize = 48;
 /// Largest number of iterations that are vectorised together.
 const MOST: usize = 1 << 30;
 
-/// The present iterations.
+/// The current iterations.
 pub(super) struct Iterations<'g> {
     count: usize,
     /// Columns as plain vectors.
     plain: HashMap<NodeId, NodeId>,
-    /// The mask outside of the iterations.
+    /// The mask outside the iterations.
     taken: Option<NodeId>,
     /// Pending returns outside.
     exits: usize,
@@ -77,7 +77,7 @@ impl Iterations<'_> {
 /// Loops whose iterations are vectorised.
 #[derive(Default)]
 pub(super) struct Turning<'g> {
-    /// The present ones, outermost first.
+    /// The current ones, outermost first.
     iterations: Vec<Iterations<'g>>,
     /// Their number so far.
     levels: u32,
@@ -91,7 +91,7 @@ pub(super) struct Turning<'g> {
     log: Vec<Logged>,
     /// Their values before.
     befores: BTreeMap<VarId, Sym>,
-    /// The present elements of slices.
+    /// The current elements of slices.
     slices: ragged::Slices,
 }
 

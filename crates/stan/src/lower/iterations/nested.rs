@@ -111,7 +111,7 @@ impl<'g> Lower<'_, 'g> {
         Ok(true)
     }
 
-    /// Runs `body` for iterations that each belong to one of the present iterations, and sums its value over those of
+    /// Runs `body` for iterations that each belong to one of the current iterations, and sums its value over those of
     /// each.
     pub(super) fn deeper(
         &mut self,

@@ -209,7 +209,7 @@ impl<'g> Lower<'_, 'g> {
         ))
     }
 
-    /// The part of a shared value, or of a value of the present record, that belongs to each record.
+    /// The part of a shared value, or of a value of the current record, that belongs to each record.
     pub(in crate::lower) fn picked(&mut self, value: &Sym, given: &[Given]) -> FnResult<Sym> {
         let dims = value.dims()?;
         let positions = self.record_positions(&dims, given)?;
