@@ -1,4 +1,4 @@
-//! `jensen-bench`: the cost of Jensen over the model corpus, beside that of a peer.
+//! `jensen-bench`: the cost of Jensen over the model corpus, compared with a peer.
 //!
 //! Run it in a release build; tests do not run it.
 

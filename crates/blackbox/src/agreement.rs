@@ -18,7 +18,7 @@ use rayon::prelude::*;
 /// Largest difference of a mean, in standard deviations.
 pub const MEAN_LIMIT: f64 = 0.1;
 
-/// Largest difference of a standard deviation, as the logarithm of their ratio.
+/// Largest difference of a standard deviation, as the logarithm of the ratio.
 pub const SD_LIMIT: f64 = 0.08;
 
 /// Blocks of the jackknife.

@@ -15,7 +15,7 @@ use crate::psis::{khat, khat_threshold, tail_index_error};
 /// Largest number of lanes in one call to the density.
 const BLOCK: usize = 512;
 
-/// The same in a hurry, and the smallest of slow densities.
+/// Draws per block after an interrupt, and the smallest block of slow densities.
 const HURRIED: usize = 32;
 
 /// Operations of one call, a quarter of a second on one thread. The remaining time is checked between calls.
@@ -118,7 +118,7 @@ pub fn log_weights<D: LogDensity>(
     weigh(oracle, omega, stream, draws, None, |_, _| {})
 }
 
-/// The same, with access to every block of draws and its log weights, until an interrupt ends the evaluation.
+/// [`log_weights`] with access to every block of draws and its log weights, until an interrupt ends the evaluation.
 fn weigh<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],

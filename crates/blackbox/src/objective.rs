@@ -53,7 +53,7 @@ impl<'a, D: TwiceDifferentiable> Objective<'a, D> {
         }
     }
 
-    /// The same, evaluated roughly.
+    /// Evaluates the density roughly.
     #[must_use]
     pub fn roughly(mut self) -> Self {
         self.workspace = self.density.rough_workspace(self.lanes);

@@ -297,7 +297,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
-    /// As above, for a run that may be interrupted within a step.
+    /// Lets an interrupt end a step.
     pub fn heeding(self, interrupt: &'a Interrupt<'a>) -> Self {
         Self {
             interrupt: Some(interrupt),
@@ -305,7 +305,7 @@ impl<'a, D: TwiceDifferentiable> Starts<'a, D> {
         }
     }
 
-    /// As above, with the arrays of the coordinates, given as ascending numbers.
+    /// Sets the arrays of the coordinates, given as ascending numbers.
     pub fn of_variables(mut self, variables: &[usize]) -> Self {
         self.points.variables = variables.to_vec();
         self

@@ -82,7 +82,7 @@ pub trait Documents: Sync {
     }
 }
 
-/// Documents in memory, in sequence.
+/// Documents in memory, concatenated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryDocuments {
     terms: usize,

@@ -1,8 +1,8 @@
 //! Exponential families of global parameters, in natural parameters.
 //!
 //! A family has densities h(β) exp(λ·t(β) − a(λ)). The table gives for each family the length of λ, the log normaliser
-//! a, the expectation parameters `E[t]` = ∇a, and draws. The divergence of two members follows from those, KL(λ ‖ α) =
-//! (λ − α)·∇a(λ) − a(λ) + a(α), and so does every global step, where λ is that of the prior plus the statistics.
+//! a, the expectation parameters `E[t]` = ∇a, and draws. The divergence of two members follows from these facts, KL(λ ‖
+//! α) = (λ − α)·∇a(λ) − a(λ) + a(α), and so does every global step, where λ is that of the prior plus the statistics.
 
 use jensen_math::constants::LOG_TWO_PI;
 use jensen_math::dense;

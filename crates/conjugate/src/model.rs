@@ -103,8 +103,8 @@ pub trait ConjugateModel: Sync {
     /// Adds `weight` E_q[T(x_i, z_i)] under the q(z_i) of the last local step.
     fn add_statistics(&self, point: usize, weight: f64, scratch: &Self::Scratch, out: &mut [f64]);
 
-    /// After a global step, projects natural parameters of the globals to the best member of a smaller family, if the
-    /// model uses one.
+    /// After a global step, projects natural parameters of the global parameters to the best member of a smaller
+    /// family, if the model uses one.
     fn restrict(&self, lambda: &mut [f64]) {
         let _ = lambda;
     }

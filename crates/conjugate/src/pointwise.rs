@@ -439,7 +439,7 @@ pub fn heldout<M: ConjugateModel>(model: &M, lambda: &[f64]) -> (f64, f64) {
     (moments.mean(), moments.standard_error())
 }
 
-/// The bound of a fit at T = 1 in nats: local steps at T = 1, and the globals unchanged.
+/// The bound of a fit at T = 1 in nats: local steps at T = 1, with unchanged global parameters.
 ///
 /// Iterated local steps have local optima; each point takes the better of a fresh start and a continuation from its
 /// last visit.

@@ -102,7 +102,7 @@ impl Coordinates {
         self.dims.is_empty() && self.coords.is_empty()
     }
 
-    /// As above, with the dimension names that a model declares as defaults.
+    /// Adds the dimension names that a model declares, as defaults.
     #[must_use]
     pub fn over(&self, declared: BTreeMap<String, Vec<Option<String>>>) -> Self {
         let mut dims = declared;

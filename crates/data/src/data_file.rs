@@ -92,8 +92,8 @@ impl DataFile {
         self.parse_apart()?.whole()
     }
 
-    /// As above, with values that are not data (strings, missing values) kept separately: [`DataSet::refusal`] has
-    /// them.
+    /// The values, with values that are not data (strings, missing values) kept separately: [`DataSet::refusal`]
+    /// has them.
     ///
     /// # Errors
     /// If the file does not follow its format.

@@ -202,8 +202,8 @@ impl DataSet {
         Self::from_csv_like(bytes, label, &BTreeMap::new())
     }
 
-    /// As above, with the words of some columns numbered as in `levels`, the ordered words of an earlier table, so that
-    /// a word keeps its number.
+    /// [`from_csv`](Self::from_csv) with the words of some columns numbered as in `levels`, the ordered words of an
+    /// earlier table, so that a word keeps its number.
     ///
     /// # Errors
     /// The errors of [`from_csv`](Self::from_csv), and a word that is not among a column's levels.

@@ -1,8 +1,8 @@
 //! `draws.csv`: Stan CSV in the layout of CmdStan's variational method.
 //!
 //! Comment lines with the settings, a header `lp__,log_p__,log_g__,…`, two comment lines with the step size, a first
-//! row with the mean, one row per draw. As in CmdStan `lp__` is zero, and so are all three in the row of the mean.
-//! Numbers are the shortest text that reads back to the same bits; non-finite ones are `nan`, `inf`, `-inf`.
+//! row with the mean, one row per draw. As in CmdStan, `lp__` is zero, and all three columns are zero in the row of the
+//! mean. Numbers are the shortest text that reads back to the same bits; non-finite ones are `nan`, `inf`, `-inf`.
 //!
 //! The comments that readers use, according to their sources:
 //!

@@ -163,8 +163,8 @@ impl GraphDensity {
         Self::for_batches(graph, execution, usize::MAX)
     }
 
-    /// [`new`](Self::new) for batches of at most `capacity` records (or as many as there are, if
-    /// fewer), for which memory and blocks of lanes are planned. The first records are bound.
+    /// [`new`](Self::new) for batches of at most `capacity` records, or of all records if they are fewer. Memory and
+    /// blocks of lanes are planned for this number. The first records are bound.
     ///
     /// # Panics
     /// As [`new`](Self::new).

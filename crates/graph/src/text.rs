@@ -55,7 +55,7 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-/// A graph printed for people: its text form with truncated tables.
+/// A graph in readable form: its text form with truncated tables.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary<'a>(&'a Graph);
 

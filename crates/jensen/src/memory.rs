@@ -14,7 +14,7 @@ const MATRICES: u64 = 8;
 /// conjugate gradients.
 const VECTORS: u64 = 16;
 
-/// An estimate of the memory of a fit beside the model and its data, in bytes.
+/// An estimate of the memory of a fit in bytes, without the model and its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
     /// Draws and their derivatives during optimisation.

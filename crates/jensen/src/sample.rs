@@ -28,7 +28,7 @@ pub(crate) const HURRIED_NUMBERS: usize = 1 << 17;
 /// Lanes of one call to the density.
 const BLOCK: usize = 512;
 
-/// The same in a hurry.
+/// Lanes of one call after an interrupt.
 const HURRIED_BLOCK: usize = 32;
 
 /// The requested draws.

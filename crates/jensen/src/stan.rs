@@ -339,7 +339,7 @@ impl<D> Model<D> {
             .map_err(|error| Error::Input(error.to_string()))
     }
 
-    /// As [`unconstrain`](Self::unconstrain), for some of the parameters. The others are at the origin of the
+    /// The unconstrained point of values of some parameters. The other parameters are at the origin of the
     /// unconstrained scale.
     ///
     /// # Errors

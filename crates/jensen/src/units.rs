@@ -115,7 +115,7 @@ impl Units {
         Self::of_some(width, rows, asked, &vec![true; width])
     }
 
-    /// As above. Columns that contain no real numbers stay unchanged.
+    /// The units of rows of which some columns contain no real numbers. Those columns stay unchanged.
     ///
     /// # Errors
     /// All columns are constant.

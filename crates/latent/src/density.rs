@@ -173,7 +173,7 @@ impl PriorDensity {
         }
     }
 
-    /// The same for a standard deviation that is `factor` times value^power.
+    /// The tail for a standard deviation that is `factor` times value^power.
     #[must_use]
     pub(crate) fn of_multiple(self, factor: f64) -> Self {
         match self {

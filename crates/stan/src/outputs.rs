@@ -59,7 +59,7 @@ impl Outputs {
         &self.bound
     }
 
-    /// As above, restricted to the wanted variables.
+    /// The outputs restricted to the wanted variables.
     #[must_use]
     pub fn reporting(&self, wanted: impl Fn(&Variable) -> bool) -> Self {
         let reported = self.variables();

@@ -22,9 +22,9 @@ use jensen_density::Scale;
 /// A bound, offset or multiplier: one number for all elements or one for each, in storage order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Limit {
-    /// The same for every element.
+    /// One number for all elements.
     All(f64),
-    /// One for each element of the variable.
+    /// One number for each element of the variable.
     Each(Vec<f64>),
 }
 

@@ -60,7 +60,7 @@ struct Pass {
     scale: Vec<LaneRow>,
 }
 
-/// The same of many lanes, without their noise, in memory that lasts from one use to the next.
+/// Passes of many lanes, without their noise, in reused memory.
 #[derive(Default)]
 pub(crate) struct Passes {
     blocks: Vec<Pass>,

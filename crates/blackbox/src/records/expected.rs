@@ -19,7 +19,7 @@ pub(super) struct Expected {
     /// `E[ℓ']` and `E[ℓ'']` of the batch.
     first: Vec<f64>,
     second: Vec<f64>,
-    /// The same minus the entries of the table.
+    /// The differences of `first` and `second` from the entries of the table.
     first_change: Vec<f64>,
     second_change: Vec<f64>,
 }

@@ -299,7 +299,7 @@ impl<'a, D: RecordDensity> Minibatch<'a, D> {
         })
     }
 
-    /// As [`new`](Self::new), with the given kernels instead of the fastest ones of this machine.
+    /// Uses the given kernels instead of the fastest ones of this machine.
     pub fn with_simd(self, simd: Simd) -> Self {
         Self {
             gradients: self.gradients.with_simd(simd),

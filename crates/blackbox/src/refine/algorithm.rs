@@ -87,7 +87,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         }
     }
 
-    /// As above, for coordinates with these scales.
+    /// Sets the scales of the coordinates.
     pub fn of_scales(mut self, scales: &[Scale]) -> Self {
         self.scales = scales.to_vec();
         self

@@ -44,8 +44,8 @@ impl Ensemble {
         self.worst(draws, 1.0)
     }
 
-    /// The same for the worst of many quantities, whose population means lie apart by chance alone: `chance` times as
-    /// much in the square.
+    /// The diagnostics for the worst of many quantities, whose population means differ by chance alone: `chance` times
+    /// as much in the square.
     pub(super) fn worst(&self, draws: &[f64], chance: f64) -> Mixing {
         let (lanes, chains) = (self.lanes(), self.chains);
         let times = draws.len() / lanes;
@@ -125,7 +125,7 @@ impl Ensemble {
         self.worst_with_spread(draws, 1.0)
     }
 
-    /// The same of one of many quantities, as [`worst`](Self::worst).
+    /// [`judge_with_spread`](Self::judge_with_spread) for one of many quantities, as in [`worst`](Self::worst).
     pub(super) fn worst_with_spread(&self, draws: &[f64], chance: f64) -> Mixing {
         let (mean, _) = mean_se(draws);
         let own = self.worst(draws, chance);
@@ -220,7 +220,7 @@ impl Mixing {
         self.rhat <= RHAT_LIMIT && self.ess >= ESS_LIMIT && self.drift <= drift_limit(quantities)
     }
 
-    /// As above, for a single quantity.
+    /// Whether nested R̂, the effective sample size and the drift of a single quantity are within their limits.
     pub fn is_good(&self) -> bool {
         self.is_good_of(1)
     }

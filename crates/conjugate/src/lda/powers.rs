@@ -57,7 +57,7 @@ pub(crate) fn nodes() -> &'static [f32; WIDTH] {
 pub(crate) struct Grid {
     /// The given inverse temperatures.
     given: InverseTemperatures,
-    /// The same, with zeros in the padding.
+    /// The inverse temperatures, with zeros in the padding.
     pub inverse: Vec<f32>,
     /// log π, and a very negative number for zero and in the padding.
     pub log_prior: Vec<f32>,

@@ -100,15 +100,15 @@ impl Gaussians {
         }
     }
 
-    /// As above, for standardised values. Densities refer to the original values and use the logarithms of the scales,
-    /// one per column.
+    /// Declares the values standardised. Densities then refer to the original values, from the logarithms of the
+    /// scales, one per column.
     #[must_use]
     pub fn with_log_scales(self, log_scales: Vec<f64>) -> Self {
         Self { log_scales, ..self }
     }
 
-    /// As above, with prior correlations of full covariance matrices, estimated from rows and shrunk by leave-one-out.
-    /// A conditional variance of columns is then small in the prior if it is small in the data, for any linear
+    /// Adds prior correlations of full covariance matrices, estimated from rows and shrunk by leave-one-out. A
+    /// conditional variance of columns is then small in the prior if it is small in the data, for any linear
     /// combinations of columns.
     #[must_use]
     pub fn with_correlation_of(self, rows: &[f64]) -> Self {

@@ -204,7 +204,7 @@ impl<'a> Group<'a> {
         ])
     }
 
-    /// A variable with the given leading dimensions and dimensions of its own for `shape`.
+    /// A variable with the given leading dimensions and separate dimensions for `shape`.
     fn add<T: NcWriteType>(
         &mut self,
         name: &str,

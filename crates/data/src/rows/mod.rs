@@ -55,8 +55,8 @@ impl std::fmt::Debug for Rows {
 
 impl Rows {
     /// Opens a file or a folder of pictures. The name determines the format: `.npy`; `.mat` (the first numeric matrix
-    /// of an uncompressed MAT 5 file, one record a column); `.csv`, `.txt`, `.tsv`, `.npz` (every column a number); a
-    /// folder (PNG and PGM pictures of one size, grey); anything else is IDX. Each name may also end in `.gz`.
+    /// of an uncompressed MAT 5 file, one record per column); `.csv`, `.txt`, `.tsv`, `.npz` (every column a number);
+    /// a folder (PNG and PGM pictures of one size, grey); anything else is IDX. Each name may also end in `.gz`.
     ///
     /// # Errors
     /// Fails if it cannot be read or does not follow its format; if there are no rows, rows have no elements, or an

@@ -116,7 +116,7 @@ impl Stages {
         stages
     }
 
-    /// The same for `outputs`, where the values that are `known` are leaves.
+    /// The stages for `outputs`, where the values that are `known` are leaves.
     #[cfg(feature = "single")]
     pub(crate) fn from_known(
         graph: &Graph,

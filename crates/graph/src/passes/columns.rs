@@ -10,7 +10,7 @@ use crate::passes::compact::{compact, import};
 /// The most numbers of columns that are made again.
 const MOST: usize = 1 << 26;
 
-/// The same outputs, such factors within the columns.
+/// The same outputs, with data factors moved into the columns.
 pub(super) fn fold_factors(graph: Graph) -> Graph {
     let folder = Folder::new(&graph);
     if !graph.ids().any(|id| folder.foldable(id).is_some()) {

@@ -94,8 +94,7 @@ impl RecordGraph {
         Self::made(prior, likelihood, execution, true)
     }
 
-    /// As [`new`](Self::new), for temporary records, without the view as linear predictors, which takes time
-    /// to compute.
+    /// The graphs for temporary records, without the view as linear predictors, which takes time to compute.
     ///
     /// # Panics
     /// As [`new`](Self::new).

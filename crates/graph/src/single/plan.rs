@@ -89,7 +89,7 @@ fn in_rows(instructions: &[Instruction], len: usize) -> bool {
 /// One step of a plan.
 #[derive(Clone)]
 pub(super) enum Step {
-    /// One pass over `len` elements of every lane, lanes in sequence in memory when `flat`.
+    /// One pass over `len` elements of every lane, with lanes contiguous in memory if `flat`.
     Fused {
         len: usize,
         flat: bool,

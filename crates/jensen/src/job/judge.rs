@@ -127,7 +127,7 @@ pub struct Judgement {
     /// Version of the file's layout; 0 if the file does not state it.
     #[serde(default)]
     pub format: u32,
-    /// How the run ended, with advice.
+    /// The end of the run, with advice.
     pub status: String,
     /// A stopping rule holds.
     #[serde(default)]

@@ -89,7 +89,7 @@ impl Rows {
         })
     }
 
-    /// As above, with the prior correlations of these points, which only the driver needs.
+    /// Adds the prior correlations of these points, which only the driver needs.
     pub fn with_correlation(self, points: &Points) -> Self {
         match self {
             Self::Gaussian(rows) => {

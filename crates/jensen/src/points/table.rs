@@ -192,7 +192,7 @@ impl Points {
         Self::of_shard(table, request, 0)
     }
 
-    /// As above, for the shard of this number, which draws its held-out rows separately.
+    /// The rows of a table as the shard of this number, which draws its held-out rows separately.
     ///
     /// # Errors
     /// As [`of_table`](Self::of_table).

@@ -108,7 +108,7 @@ impl Program {
         Self::compiled(source, request, threads, halt, None)
     }
 
-    /// As [`compile`](Self::compile), for records in shards. `steps` turns the input of a shard into its evaluator.
+    /// Compiles a program for records in shards. `steps` turns the input of a shard into its evaluator.
     ///
     /// # Errors
     /// The errors of [`compile`](Self::compile), and missing counted records.

@@ -79,7 +79,7 @@ pub enum OptimizerName {
     Rmsprop,
 }
 
-/// When an approximation is refined.
+/// When to refine an approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]

@@ -81,7 +81,7 @@ impl Source {
         })
     }
 
-    /// As [`read`](Self::read), with a file of dimensions and labels.
+    /// Adds a file of dimensions and labels.
     ///
     /// # Errors
     /// The file cannot be read or has another format.
@@ -176,7 +176,7 @@ impl Includes {
         }
     }
 
-    /// As above, and translates files in the syntax before Stan 2.33.
+    /// Translates included files in the syntax before Stan 2.33, if `old`.
     #[must_use]
     pub fn in_old_syntax(self, old: bool) -> Self {
         Self { old, ..self }

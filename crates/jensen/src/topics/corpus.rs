@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::Error;
 
-/// How a corpus is built; absent settings have defaults.
+/// The settings of a corpus. Absent settings have defaults.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorpusRequest {

@@ -90,7 +90,7 @@ impl VaeModel {
         }
     }
 
-    /// Records of the networks, in sequence, as rows in the units of the data.
+    /// Converts concatenated records of the networks to rows in the units of the data.
     pub fn rows(&self, records: &[f32]) -> Vec<f64> {
         self.units.rows_back(records)
     }

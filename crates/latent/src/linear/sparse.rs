@@ -44,7 +44,7 @@ struct Terms {
     entry: Vec<usize>,
     /// `w_i w_j`.
     product: Vec<f64>,
-    /// The same, doubled off the diagonal, because an entry represents its mirror image, too.
+    /// The factors, doubled off the diagonal, because an entry also represents its mirror image.
     both: Vec<f64>,
 }
 

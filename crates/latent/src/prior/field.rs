@@ -10,9 +10,9 @@
 //! | AR(1) | stationary, variance σ² | ρ, variance | none |
 //! | SPDE on a grid | t (κ²I + R)², κ = √8/range, t = 1/(4πκ² variance) | range, variance | none |
 //!
-//! Nodes without neighbours have no level of their own under the Laplacian: they are independent N(0, 1/τ).
-//! References: Rue and Held 2005, chapter 3; Riebler et al. 2016 (BYM2); Lindgren, Rue and Lindström 2011 (SPDE, α = 2,
-//! unit cells, Neumann borders).
+//! Nodes without neighbours are independent N(0, 1/τ), because the Laplacian gives them no level. References: Rue and
+//! Held 2005, chapter 3; Riebler et al. 2016 (BYM2); Lindgren, Rue and Lindström 2011 (SPDE, α = 2, unit cells, Neumann
+//! borders).
 
 use std::sync::Arc;
 
@@ -278,7 +278,7 @@ impl Field {
     /// it is intrinsic and flat in that component's level; otherwise it must be positive definite.
     ///
     /// # Errors
-    /// The matrix is not square, not symmetric, or not positive definite apart from those levels.
+    /// The matrix is not square, not symmetric, or not positive definite except for these levels.
     pub fn given(matrix: Sparse, precision: Option<f64>) -> Result<Self, Error> {
         if matrix.rows != matrix.cols || matrix.rows == 0 {
             return Err(Error::Prior(format!(

@@ -134,7 +134,7 @@ impl<'a> Joint<'a> {
         }
     }
 
-    /// How far η moves apart at most as coordinate `i` of z moves by 1.
+    /// The largest change of a difference in η when coordinate `i` of z changes by 1.
     fn spread(&self, i: usize) -> f64 {
         let size = self.mean.len();
         let column = (i..size).map(|k| self.root[k * size + i]);

@@ -162,7 +162,7 @@ impl Univariate {
         }
     }
 
-    /// The variate is an `int`.
+    /// Declares that the variate is an `int`.
     pub const fn discrete(mut self) -> Univariate {
         self.discrete = true;
         self

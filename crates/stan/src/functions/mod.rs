@@ -145,7 +145,7 @@ pub fn check_counts(name: &str, counts: &Value, longest: usize) -> FnResult<()> 
     )
 }
 
-/// As above, for a call with these arguments. Does nothing if the function has no such argument.
+/// Rejects a call with too many terms, if the function has an argument that determines its number of terms.
 ///
 /// # Errors
 /// As there.

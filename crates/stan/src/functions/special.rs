@@ -1,6 +1,6 @@
 //! Special functions that `jensen_math::special` lacks: logarithms of tails, and inverses.
 //!
-//! Accuracy is about 1e-13 relative unless stated otherwise.
+//! The default relative accuracy is about 1e-13.
 
 use std::f64::consts::LN_2;
 

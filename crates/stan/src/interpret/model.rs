@@ -42,7 +42,7 @@ impl Interpreter {
         self.bind_by(program, sink, |machine| bind_data(machine, data))
     }
 
-    /// As [`bind`](Self::bind), with made-up data.
+    /// Binds made-up data.
     ///
     /// # Errors
     /// Fails if no made-up data satisfy the declarations, or transformed data fail with them.

@@ -405,7 +405,7 @@ impl<'g> E<'g> {
         self.tape.graph.borrow().constant_value(self.id).is_some()
     }
 
-    /// Whether it is one value for each record.
+    /// Whether it has one value per record.
     pub fn is_record(self) -> bool {
         self.tape.graph.borrow().shape(self.id).record
     }

@@ -121,7 +121,7 @@ impl<'g> Cx<'g> {
 /// Builds the result of a function.
 pub type Build = for<'g> fn(&Cx<'g>, &[Sym]) -> FnResult<Sym>;
 
-/// How a function is built.
+/// The builder of a function.
 #[derive(Clone, Copy)]
 pub enum Builder {
     /// Of each element.
