@@ -36,7 +36,8 @@ impl DataFile {
     /// begins JSON, an arrow among the first characters means an R dump, and anything else is a table.
     ///
     /// # Errors
-    /// Fails if it cannot be read, or its name has another extension.
+    /// Fails if the file cannot be read, has the extension of another kind of file (such as `.nc` or `.stan`),
+    /// or does not follow its format.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         Self::read_within(path, HELD)
     }

@@ -37,7 +37,7 @@ impl Idx {
 /// Reads an IDX file. If its name ends in `.gz`, this decompresses it first.
 ///
 /// # Errors
-/// Fails if it cannot be read or is not an IDX file with the stated size.
+/// Fails if the file cannot be read or is not an IDX file with the stated size.
 pub fn read_idx(path: &Path) -> Result<Idx, DataError> {
     parse_idx(&read_bytes(path)?, &path.display().to_string())
 }

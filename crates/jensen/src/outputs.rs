@@ -109,7 +109,7 @@ pub fn advi_config(method: &Method) -> AdviConfig {
 }
 
 impl Fitted {
-    /// The comments of the draws as Stan CSV.
+    /// The comment lines of a Stan CSV file of the draws.
     pub fn csv_comments(&self, about: &About) -> StanCsvComments {
         let found = self.history.iter().rev().find_map(|point| point.eta);
         let refined = self.fit.refined.as_ref().is_some_and(|r| r.mixed());

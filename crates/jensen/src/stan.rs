@@ -122,7 +122,7 @@ impl ModelError {
         Self { kind, text }
     }
 
-    /// The message with source excerpts, without final line end.
+    /// The message with source excerpts, without a line break at its end.
     pub fn text(&self) -> &str {
         &self.text
     }

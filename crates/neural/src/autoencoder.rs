@@ -165,7 +165,7 @@ impl Autoencoder {
     /// standard deviations of all tensors of the decoder, in order, or none for point estimates.
     ///
     /// # Errors
-    /// Fails if they belong to another architecture.
+    /// Fails if the tensors belong to another architecture.
     pub fn with_posterior(mut self, log_sds: Vec<Tensor>) -> Result<Self, AutoencoderError> {
         let before = self.architecture.encoder_tensors();
         let means = &self.tensors[before..];

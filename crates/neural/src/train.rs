@@ -202,7 +202,7 @@ impl<'a> Trainer<'a> {
     /// Starts from these weights of an earlier run, in the same order, instead of random ones.
     ///
     /// # Errors
-    /// Fails if they belong to another architecture.
+    /// Fails if the weights belong to another architecture.
     pub fn start_from(&mut self, tensors: Vec<Tensor>) -> Result<(), TrainError> {
         let same = tensors.len() == self.bound.specs.len()
             && tensors

@@ -117,7 +117,7 @@ impl<'a> Context<'a> {
     /// A file or folder of the data, such as `mnist/train-images-idx3-ubyte.gz`.
     ///
     /// # Errors
-    /// Fails if it does not exist. The message describes how to get it.
+    /// Fails if the file or folder does not exist. The message describes how to get it.
     pub fn data(&self, path: &str) -> Result<PathBuf, Failure> {
         let full = self.setup.data.join(path);
         if full.exists() {

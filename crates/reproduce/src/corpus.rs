@@ -54,7 +54,7 @@ impl Entry {
     /// The program bound to its data, evaluated on one thread.
     ///
     /// # Errors
-    /// Fails if it does not compile: the corpus is newer than the library.
+    /// Fails if the program does not compile, because the corpus is newer than the library.
     pub fn compile(&self) -> Result<Model, Failure> {
         let data = DataSet::from_json(self.data.as_bytes(), self.name)?;
         Ok(Model::compile(

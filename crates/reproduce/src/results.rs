@@ -67,7 +67,7 @@ impl Results {
     /// Reads `results.json`; `None` if there is no such file.
     ///
     /// # Errors
-    /// Fails if it cannot be read or has another format.
+    /// Fails if the file cannot be read or has another format.
     pub fn read(path: &Path) -> Result<Option<Self>, DataError> {
         let Some(bytes) = read_optional(path)? else {
             return Ok(None);

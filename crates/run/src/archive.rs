@@ -136,7 +136,7 @@ impl Archive {
     /// The elements of a tensor that must have `len` of them.
     ///
     /// # Errors
-    /// Fails if it is missing or has another number of elements.
+    /// Fails if the tensor is missing or has another number of elements.
     pub fn vec_of(&self, name: &str, len: usize) -> Result<Vec<f64>, ArchiveError> {
         let data = self.vec(name)?;
         if data.len() != len {
@@ -151,7 +151,7 @@ impl Archive {
     /// A counter, flag, word or other JSON value.
     ///
     /// # Errors
-    /// Fails if it is missing or of another type.
+    /// Fails if the value is missing or has another type.
     pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T, ArchiveError> {
         let value = self
             .scalars

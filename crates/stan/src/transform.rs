@@ -216,10 +216,10 @@ impl Transform {
         Ok(())
     }
 
-    /// Whether the `rows × cols` value `x` satisfies the constraint, to Stan's tolerance of 10⁻⁸ for equations.
+    /// Checks that the `rows × cols` value `x` satisfies the constraint, to Stan's tolerance of 10⁻⁸ for equations.
     ///
     /// # Errors
-    /// Fails if it does not.
+    /// Fails if the value violates the constraint.
     pub fn check(&self, x: &[f64], rows: usize, cols: usize) -> Result<(), Violation> {
         checks::check(self, x, rows, cols)
     }

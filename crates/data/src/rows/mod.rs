@@ -59,8 +59,8 @@ impl Rows {
     /// a folder (PNG and PGM pictures of one size, grey); anything else is IDX. Each name may also end in `.gz`.
     ///
     /// # Errors
-    /// Fails if it cannot be read or does not follow its format; if there are no rows, rows have no elements, or an
-    /// element is not finite. The message names the location.
+    /// Fails if the file cannot be read, does not follow its format, or has no rows, rows without elements, or an
+    /// element that is not finite. The message names the location.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         Self::open_within(path, HELD)
     }

@@ -67,7 +67,7 @@ impl<'w, T: Number> RowWriter<'w, T> {
     /// Writes the header of `rows` rows with the columns `names`.
     ///
     /// # Errors
-    /// Fails if it cannot be written.
+    /// Fails if the file cannot be written.
     pub fn new(
         out: &'w mut dyn Write,
         format: RowFormat,
@@ -127,11 +127,11 @@ impl<'w, T: Number> RowWriter<'w, T> {
         Ok(())
     }
 
-    /// Writes one row after a cell with its name. The header must also have a name for this cell. A NumPy array cannot
-    /// hold it.
+    /// Writes one row after a cell with its name. The header must also have a name for this cell. A NumPy array has no
+    /// names.
     ///
     /// # Errors
-    /// Fails if it cannot be written, or the format is not a CSV.
+    /// Fails if the row cannot be written, or if the format is not CSV.
     pub fn write_named(&mut self, name: &str, row: &[T]) -> io::Result<()> {
         if self.format != RowFormat::Csv {
             return Err(io::Error::other("rows have names in CSV alone"));

@@ -48,7 +48,7 @@ pub static TABLE: &[Multivariate] = &[
 /// The category `n` counted from 0.
 ///
 /// # Errors
-/// Fails if it is not between 1 and `k`: the point is rejected.
+/// Fails if `n` is not between 1 and `k`. The error rejects the point.
 pub fn category(function: &str, n: i32, k: usize) -> FnResult<usize> {
     match usize::try_from(n) {
         Ok(n) if (1..=k).contains(&n) => Ok(n - 1),

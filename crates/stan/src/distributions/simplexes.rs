@@ -122,10 +122,10 @@ pub static TABLE: &[Multivariate] = &[
     .lowered(lower_multinomial_logit, OverRecords::Arrays),
 ];
 
-/// Whether the elements are not negative and sum to 1 within 10⁻⁸.
+/// Checks that no element is negative and that the elements sum to 1 within 10⁻⁸.
 ///
 /// # Errors
-/// Fails if they are not, which rejects the point.
+/// Fails if the elements are not a simplex. The error rejects the point.
 pub fn check_simplex(function: &str, what: &str, theta: &[f64]) -> FnResult<()> {
     check(function, what, Domain::NonNegative, theta)?;
     let sum: f64 = theta.iter().sum();

@@ -438,7 +438,7 @@ impl Univariate {
 /// A count as an `int`.
 ///
 /// # Errors
-/// Fails if it does not fit 32 bits.
+/// Fails if the count does not fit 32 bits.
 pub fn int_variate(function: &str, x: f64) -> FnResult<i32> {
     if x.is_nan() || x.abs() > f64::from(i32::MAX) {
         return Err(FnError::domain(format!(

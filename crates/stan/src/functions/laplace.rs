@@ -199,10 +199,10 @@ impl LaplaceSettings {
     }
 }
 
-/// Latent variables of a square covariance matrix.
+/// The number of latent variables of a square covariance matrix.
 ///
 /// # Errors
-/// Fails if it is not square.
+/// Fails if the matrix is not square.
 pub fn latent(name: &str, (rows, cols): (usize, usize)) -> FnResult<usize> {
     if rows == cols {
         return Ok(rows);

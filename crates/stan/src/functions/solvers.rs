@@ -345,7 +345,7 @@ pub fn check_times(name: &str, start: f64, times: &[f64]) -> FnResult<()> {
 /// The tolerance of `integrate_1d`, if given.
 ///
 /// # Errors
-/// Fails if it is not positive.
+/// Fails if the tolerance is not positive.
 pub fn integral_tolerance(given: Option<f64>) -> FnResult<f64> {
     let tolerance = match given {
         Some(x) => positive("integrate_1d", "the relative tolerance", x)?,

@@ -33,7 +33,7 @@ pub enum Bounds<'g> {
 /// A bound of a variable with these extents; elements equal to `infinity` are unbounded.
 ///
 /// # Errors
-/// Fails if it has another shape or is NaN.
+/// Fails if the bound has another shape or is NaN.
 pub fn bound<'g>(tape: &'g Tape, sym: &Sym, dims: &Dims, infinity: f64) -> FnResult<Bound<'g>> {
     let e = sym.e(tape)?;
     if !sym.is_scalar() && e.len() != dims.size() {

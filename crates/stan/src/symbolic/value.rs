@@ -366,7 +366,7 @@ impl Sym {
     /// A known `int`.
     ///
     /// # Errors
-    /// Fails if it depends on parameters.
+    /// Fails if the value depends on parameters.
     pub fn int(&self) -> FnResult<i32> {
         match self {
             Sym::Int(i) => Ok(*i),
@@ -380,10 +380,10 @@ impl Sym {
         }
     }
 
-    /// A known number of things.
+    /// A known size or count.
     ///
     /// # Errors
-    /// Fails if it is negative or depends on parameters.
+    /// Fails if the value is negative or depends on parameters.
     pub fn size(&self, what: &str) -> FnResult<usize> {
         let n = self.int()?;
         usize::try_from(n)

@@ -32,10 +32,10 @@ pub fn identity(n: usize) -> Matrix {
     Mat::from_fn(n, n, |i, j| if i == j { 1.0 } else { 0.0 })
 }
 
-/// Whether the matrix is square.
+/// Checks that the matrix is square, and returns its extent.
 ///
 /// # Errors
-/// Fails if it is not.
+/// Fails if the matrix is not square.
 pub fn check_square<T: Copy>(name: &str, m: &Mat<T>) -> FnResult<usize> {
     if m.rows() != m.cols() {
         return Err(FnError::invalid(format!(
@@ -50,10 +50,10 @@ pub fn check_square<T: Copy>(name: &str, m: &Mat<T>) -> FnResult<usize> {
 /// Largest difference between symmetric elements, as in Stan.
 pub const SYMMETRY: f64 = 1e-8;
 
-/// Whether the matrix is symmetric to [`SYMMETRY`].
+/// Checks that the matrix is symmetric to [`SYMMETRY`], and returns its extent.
 ///
 /// # Errors
-/// Fails if it is not symmetric, which rejects the point, or not square.
+/// Fails if the matrix is not square, or not symmetric. The latter error rejects the point.
 pub fn check_symmetric(name: &str, m: &Matrix) -> FnResult<usize> {
     let n = check_square(name, m)?;
     for j in 0..n {

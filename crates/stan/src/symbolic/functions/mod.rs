@@ -102,7 +102,7 @@ impl<'g> Cx<'g> {
     /// Extent of a square matrix.
     ///
     /// # Errors
-    /// Fails if it is not square.
+    /// Fails if the matrix is not square.
     pub fn square(&self, x: &Sym) -> FnResult<usize> {
         match self.extents(x)? {
             (rows, cols) if rows == cols => Ok(rows),
