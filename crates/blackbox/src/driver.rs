@@ -183,7 +183,7 @@ impl<'a, D: TwiceDifferentiable> Driver<'a, D> {
         }
     }
 
-    /// Whether the first method can begin.
+    /// Checks that the first method can begin.
     ///
     /// # Errors
     /// Fails if its settings do not suit the density.

@@ -236,7 +236,7 @@ pub(crate) fn evaluate_until<D: LogDensity>(
     evaluation
 }
 
-/// Evaluates `omega` on exactly this number of draws, separate from those of the evaluation.
+/// Evaluates `omega` on exactly the given number of draws, separate from those of the evaluation.
 pub(crate) fn preview<D: LogDensity>(
     oracle: &mut Oracle<'_, D>,
     omega: &[f64],

@@ -117,7 +117,7 @@ pub trait Fitting: MethodSettings {
         None
     }
 
-    /// The share of the data that one lane evaluates, for this number of records.
+    /// The share of the data that one lane evaluates, for the given number of records.
     fn share(&self, records: u64) -> (u64, u64) {
         let _ = records;
         (1, 1)

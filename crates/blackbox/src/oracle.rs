@@ -88,7 +88,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// `rows × lanes` normals from lane `first` on.
+    /// `rows × lanes` normals; the first lane is `first`.
     pub fn lanes(&self, first: usize, rows: usize, lanes: usize) -> Vec<f64> {
         let mut out = vec![0.0; rows * lanes];
         self.source.fill(

@@ -57,8 +57,8 @@ pub(crate) fn khat(log_weights: &[f64], relative_efficiency: f64) -> f64 {
 }
 
 /// The tail index k̂ of a quantity's draws, in any order: the shape of a generalised Pareto distribution fitted to the
-/// heavier of their two tails, so that moments from the order 1/k̂ on do not exist. `pareto_khat` of the R package posterior
-/// (Vehtari et al. 2024, section 3.2), whose tails are as long as those of [`psis`].
+/// heavier of their two tails, so moments of order 1/k̂ and higher do not exist. `pareto_khat` of the R package
+/// posterior (Vehtari et al. 2024, section 3.2), whose tails are as long as those of [`psis`].
 ///
 /// `None` if a draw is not finite, or neither tail has five draws beyond a threshold: the quantity is then bounded, or
 /// the draws are too few.
@@ -82,7 +82,7 @@ pub fn tail_index(draws: &[f64], relative_efficiency: f64) -> Option<f64> {
     shapes.filter(|shape| shape.is_finite()).reduce(f64::max)
 }
 
-/// The standard error of a tail index k̂ from this number of effective draws, `(1 + k̂) / √m` with m draws in the tail.
+/// The standard error of a tail index k̂ from the given number of effective draws, `(1 + k̂) / √m` with m draws in the tail.
 pub fn tail_index_error(khat: f64, effective: f64) -> f64 {
     let tail = tail_length(effective as usize, 1.0).max(1) as f64;
     (1.0 + khat) / tail.sqrt()

@@ -83,8 +83,8 @@ pub enum FamilyChoice {
     /// From 500 dimensions on, the conditionally structured Gaussian if a few coordinates are neighbours of most others
     /// ([`begins_conditional`](crate::begins_conditional)). Otherwise a mean field comes first. If its k̂ is too large,
     /// a sparse, full-rank (up to 400 dimensions) or low-rank Gaussian follows, started from it. If that also fails its
-    /// checks, the conditionally structured Gaussian follows from 100 dimensions on. If starts find other modes that
-    /// are no relabelling, a mixture follows (up to 64 dimensions). All are reported.
+    /// checks, the conditionally structured Gaussian follows for models with at least 100 dimensions. If starts find
+    /// other modes that are no relabelling, a mixture follows (up to 64 dimensions). All are reported.
     Auto,
     /// This one.
     Only(FamilyKind),

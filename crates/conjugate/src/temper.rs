@@ -163,7 +163,7 @@ impl Temper {
         }
     }
 
-    /// The policy with a cooling of this number of passes, if it infers one common temperature and has no cooling.
+    /// The policy with a cooling of the given number of passes, if it infers one common temperature and has no cooling.
     /// Infinitely many passes mean no cooling.
     #[must_use]
     pub fn with_cooling(mut self, passes: f64) -> Self {
@@ -183,8 +183,8 @@ impl Temper {
         matches!(self, Self::Global(global) if global.start == HeatStart::Both)
     }
 
-    /// Passes (iterations of batch ascent) from which on the temperature is 1, for a policy that heats and prescribes
-    /// it.
+    /// Number of passes (iterations of batch ascent) after which the temperature is 1, for a policy that heats and
+    /// prescribes it.
     pub fn cooled_after(&self) -> Option<f64> {
         match self {
             Self::None => None,

@@ -91,7 +91,7 @@ const ADAPTED: &str = "# Stepsize adaptation complete.";
 const LEADING: [&str; 3] = ["lp__", "log_p__", "log_g__"];
 
 impl StanCsvHeader {
-    /// The comments of a file with this number of draws.
+    /// The comments of a file with the given number of draws.
     pub fn comments(&self, draws: usize) -> StanCsvComments {
         let mut lines = Lines(String::new());
         lines.add(0, "jensen_version", env!("CARGO_PKG_VERSION"));

@@ -46,7 +46,7 @@ const FARTHEST: usize = 3;
 /// Curvature below which a direction is treated as flat: its standard deviation is five, in logarithms.
 const LEVEL: f64 = 0.04;
 
-/// Approximate number of fits for the posterior of this number of hyperparameters: the number of grid points for a
+/// Approximate number of fits for the posterior of the given number of hyperparameters: the number of grid points for a
 /// normal distribution, or of points of the design.
 pub fn points(dimensions: usize) -> usize {
     let reach = (2.0 * FALL).sqrt() as i32;

@@ -350,7 +350,7 @@ impl TrainState {
         (record, passes)
     }
 
-    /// Trains on this number of minibatches, at least one. Returns the bound over them, or `None` if a term is not
+    /// Trains on the given number of minibatches, at least one. Returns the bound over them, or `None` if a term is not
     /// finite. `minibatch` updates the parameters and gives the likelihoods and divergences of its records before.
     pub(crate) fn pass(
         &mut self,

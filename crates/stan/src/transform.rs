@@ -258,7 +258,7 @@ pub struct Violation {
     pub found: String,
 }
 
-/// Whether position `i` in the rows of a lower triangle with this number of columns is on the diagonal.
+/// Whether position `i` in the rows of a lower triangle with the given number of columns is on the diagonal.
 fn is_on_diagonal(i: usize, cols: usize) -> bool {
     let ends = (0..cols).scan(0, |before, row| {
         *before += row + 1;

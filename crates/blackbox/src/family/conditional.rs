@@ -108,7 +108,7 @@ impl Conditional {
     }
 
     /// Whether a density on this space has global parameters, no more than this family supports, and given these a
-    /// factor with at most this number of nonzeros.
+    /// factor with at most the given number of nonzeros.
     pub fn suits(space: &Space, most: usize) -> bool {
         let Some(pattern) = space.pattern.as_deref() else {
             return false;

@@ -234,7 +234,7 @@ impl Layer {
 }
 
 impl Flow {
-    /// The family on ℝᵈ with this number of layers.
+    /// The family on ℝᵈ with the given number of layers.
     pub fn new(dim: usize, layers: usize) -> Self {
         let bits = usize::BITS - (dim.max(2) - 1).leading_zeros();
         let hidden = (2 * dim).clamp(HIDDEN.0, HIDDEN.1);

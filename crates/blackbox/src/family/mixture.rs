@@ -56,7 +56,7 @@ impl Component {
 }
 
 impl Mixture {
-    /// The family on ℝᵈ with at most this number of components.
+    /// The family on ℝᵈ with at most the given number of components.
     pub fn new(dim: usize, components: usize) -> Self {
         Self { dim, components }
     }

@@ -422,7 +422,7 @@ pub trait SampleBound {
     /// The negated bound at ω, and its gradient into `out`.
     fn value_gradient(&mut self, omega: &[f64], out: &mut [f64]) -> f64;
 
-    /// An estimate of the density's curvature under ω from this number of draws. `None` if it cannot be computed.
+    /// An estimate of the density's curvature under ω from the given number of draws. `None` if it cannot be computed.
     fn curvature(&mut self, omega: &[f64], draws: usize) -> Option<Curvature>;
 }
 

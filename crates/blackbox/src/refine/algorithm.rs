@@ -317,7 +317,7 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         state.particles = particles.gather(&from);
     }
 
-    /// Begins a stationary phase with this number of transitions. Keeps the draws of the previous phase at the spacing
+    /// Begins a stationary phase with the given number of transitions. Keeps the draws of the previous phase at the spacing
     /// of the new ones.
     fn begin_stationary_phase(&self, state: &mut RefineState, transitions: usize) {
         state.phase = Phase::Settle;
@@ -451,7 +451,7 @@ impl<D: LogDensity> Refine<'_, D> {
     }
 }
 
-/// Leapfrog step size for a standard normal with this number of coordinates.
+/// Leapfrog step size for a standard normal with the given number of coordinates.
 pub(super) fn leapfrog_step(dim: usize) -> f64 {
     1.2 * (dim as f64).powf(-0.25)
 }

@@ -177,7 +177,7 @@ pub const ESS_LIMIT: f64 = 512.0;
 /// of 0.58 times the right one).
 const FALSE_ALARM: f64 = 0.05;
 
-/// Largest drift of this number of mixed quantities, in standard errors: 2.6 of five, 3.9 of six hundred.
+/// Largest drift of the given number of mixed quantities, in standard errors: 2.6 of five, 3.9 of six hundred.
 pub(super) fn drift_limit(quantities: usize) -> f64 {
     -inv_phi(0.5 * FALSE_ALARM / quantities as f64)
 }
@@ -185,7 +185,7 @@ pub(super) fn drift_limit(quantities: usize) -> f64 {
 /// Number of quantities for which the limits need no correction: five coordinates, their spreads and the log density.
 const FEW: usize = 11;
 
-/// Ratio of the largest variance of population means among this number of mixed quantities to that among [`FEW`]: the
+/// Ratio of the largest variance of population means among the given number of mixed quantities to that among [`FEW`]: the
 /// medians of the largest of that many χ² variables. With eight populations it is 1.5 for a hundred coordinates and 2.4
 /// for ten thousand, the worst of which would otherwise require that many times more draws of all.
 pub(super) fn chance(populations: usize, quantities: usize) -> f64 {
@@ -214,7 +214,7 @@ impl Mixing {
         drift: f64::NAN,
     };
 
-    /// Whether nested R̂, the effective sample size and the drift are within their limits for one of this number of
+    /// Whether nested R̂, the effective sample size and the drift are within their limits for one of the given number of
     /// quantities.
     pub fn is_good_of(&self, quantities: usize) -> bool {
         self.rhat <= RHAT_LIMIT && self.ess >= ESS_LIMIT && self.drift <= drift_limit(quantities)

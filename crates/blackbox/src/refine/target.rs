@@ -154,7 +154,7 @@ impl<'a, D: LogDensity> Target<'a, D> {
         std::mem::take(&mut self.calls)
     }
 
-    /// Evaluators for this number of parts with up to `lanes` particles.
+    /// Evaluators for the given number of parts with up to `lanes` particles.
     pub(super) fn evaluators(&mut self, parts: usize, lanes: usize) -> Vec<Evaluator<'_, D>> {
         while self.workspaces.len() < parts {
             self.workspaces.push(Scratch {

@@ -192,7 +192,7 @@ impl<'a, D: TwiceDifferentiable> PaperTrust<'a, D> {
         }
     }
 
-    /// The objective of `draws` independent draws from number `first` on.
+    /// The objective of `draws` independent draws, numbered from `first`.
     fn objective(
         &self,
         purpose: NoisePurpose,

@@ -388,7 +388,7 @@ impl Solver {
         found
     }
 
-    /// Keeps the topics with more than this number of tokens, if that halves the number of columns.
+    /// Keeps the topics with more than the given number of tokens, if that halves the number of columns.
     fn pack_collapsed(
         &mut self,
         spec: &Spec,

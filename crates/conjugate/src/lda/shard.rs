@@ -153,7 +153,7 @@ pub(crate) struct ShardSolver {
 }
 
 impl ShardSolver {
-    /// A share for documents over this number of terms.
+    /// A share for documents over the given number of terms.
     pub fn new(terms: usize, spec: Spec) -> Self {
         Self {
             spec,
@@ -175,7 +175,7 @@ impl ShardSolver {
         }
     }
 
-    /// Whether it is a share for documents over this number of terms.
+    /// Whether it is a share for documents over the given number of terms.
     pub fn fits(&self, terms: usize, spec: Spec) -> bool {
         self.slots.len() == terms && self.spec == spec
     }
@@ -332,7 +332,7 @@ impl ShardSolver {
         sums
     }
 
-    /// The sums over this number of documents of the batch, with the energy of their words.
+    /// The sums over the given number of documents of the batch, with the energy of their words.
     fn sums(&self, documents: usize, energy: f64) -> Sums {
         let mut sums = Sums {
             energy,

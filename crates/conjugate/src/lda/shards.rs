@@ -369,7 +369,7 @@ impl Ask<'_> {
     }
 }
 
-/// Number of shards of a block for this number of workers, a power of two. It minimises the number of shards of the
+/// Number of shards of a block for the given number of workers, a power of two. It minimises the number of shards of the
 /// busiest worker, and is the largest such value, because each block costs a message.
 #[must_use]
 pub fn block_size(shards: usize, workers: usize) -> usize {

@@ -182,7 +182,7 @@ impl<C: Components> Components for &C {
 /// Largest number of points that the choice of starts uses.
 const LOOKED_AT: usize = 10_000;
 
-/// The sample of this number of points; `None` if all are used.
+/// The sample of the given number of points; `None` if all are used.
 pub(super) fn looked_at(points: usize, stream: &mut Stream) -> Option<Vec<usize>> {
     let any = |_| stream.below(points as u64) as usize;
     (points > LOOKED_AT).then(|| (0..LOOKED_AT).map(any).collect())

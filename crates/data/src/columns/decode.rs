@@ -197,7 +197,7 @@ impl Levels {
         Ok(values)
     }
 
-    /// The next value of each of this number of rows, if present.
+    /// The next values, one for each of the given number of rows; `None` where a value is missing.
     fn each<T>(
         &self,
         rows: usize,
@@ -365,7 +365,7 @@ impl CellsOfColumn {
         }
     }
 
-    /// Adds the values of this number of rows.
+    /// Adds the values of the given number of rows.
     ///
     /// # Errors
     /// A list is missing, has a null, or has another length; or a value is not a number.

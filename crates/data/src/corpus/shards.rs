@@ -100,7 +100,7 @@ impl Corpus {
         }
     }
 
-    /// Divides this corpus into this number of shards in a folder; neighbouring documents stay together.
+    /// Divides this corpus into the given number of shards in a folder; neighbouring documents stay together.
     ///
     /// # Errors
     /// There are fewer training documents than shards, or the folder cannot be written.
@@ -237,7 +237,7 @@ impl Corpus {
 /// Documents of a part of a file.
 pub(crate) type Documents<'a> = (&'a CorpusFile, Split, Range<usize>);
 
-/// The range of a shard among this number of documents: from the first to before the end.
+/// The range of a shard among the given number of documents: from the first to before the end.
 pub(crate) fn share(documents: usize, shard: usize, count: usize) -> (usize, usize) {
     (documents * shard / count, documents * (shard + 1) / count)
 }

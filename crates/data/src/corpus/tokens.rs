@@ -108,7 +108,7 @@ enum Role {
     Letter,
     /// The character belongs to the word before it, if there is one.
     Trailing,
-    /// The character joins two parts of a word, as the given character.
+    /// The character joins two parts of a word, and the token has the given character in its place.
     Joint(char),
     /// The character belongs to no word.
     Gap,

@@ -84,7 +84,7 @@ impl Patience {
         self.over.set(false);
     }
 
-    /// Adds this number of values.
+    /// Adds the given number of values.
     pub fn worked(&self, numbers: usize) {
         let Some(asked) = &self.ending.asked else {
             return;
@@ -99,7 +99,7 @@ impl Patience {
         self.worked.set(if self.over.get() { worked } else { 0 });
     }
 
-    /// Whether a step that computes this number of values runs separately.
+    /// Whether a step that computes the given number of values runs separately.
     pub fn is_apart(&self, numbers: usize) -> bool {
         numbers >= LONG && self.ending.during.is_some()
     }

@@ -41,7 +41,7 @@ struct Panels {
 }
 
 impl Panels {
-    /// Memory for this number of values of eight lanes.
+    /// Memory for the given number of values of eight lanes.
     fn new(values: usize) -> Self {
         let memory = vec![0.0; values * LANES + LINE / 8];
         let offset = memory.as_ptr().align_offset(LINE);

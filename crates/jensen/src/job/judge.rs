@@ -153,7 +153,7 @@ impl Judgement {
         Some(Fact::new(model, format!("{score:.4}"), unit))
     }
 
-    /// The verdict on a run with this number of iterations.
+    /// The verdict on a run with the given number of iterations.
     pub fn of(evidence: &Evidence, iterations: u64) -> Self {
         let status = &evidence.status;
         let ending = Reason::new(

@@ -261,7 +261,7 @@ fn shape(request: &ChainsRequest, points: &Points) -> Result<Shape, Error> {
     Ok(shape)
 }
 
-/// Chains with this number of states and these lengths, over the training rows.
+/// Chains with the given number of states and these lengths, over the training rows.
 fn model<C: Components>(
     request: &ChainsRequest,
     points: &Points,

@@ -94,7 +94,7 @@ macro_rules! with_model {
 }
 
 impl Program {
-    /// Compiles a program for a fit on this number of threads. `halt` interrupts the interpreter during compilation and
+    /// Compiles a program for a fit on the given number of threads. `halt` interrupts the interpreter during compilation and
     /// during draws.
     ///
     /// # Errors

@@ -347,7 +347,7 @@ impl FitRequest {
         }
     }
 
-    /// The options of a fit that starts at `init`, on this number of threads.
+    /// The options of a fit that starts at `init`, on the given number of threads.
     ///
     /// # Errors
     /// As [`settings`](Self::settings).

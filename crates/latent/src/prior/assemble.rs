@@ -431,7 +431,7 @@ pub struct Fresh {
 }
 
 impl Fresh {
-    /// No such effects for this number of rows.
+    /// No such effects for the given number of rows.
     pub fn none(rows: usize) -> Self {
         Self {
             rows: vec![Vec::new(); rows],

@@ -57,7 +57,7 @@ pub trait System {
     /// Writes the rates, with one row per output and copy.
     fn rate(&mut self, at: Point<'_>, out: &mut [f64]);
 
-    /// Writes ∂f/∂states of the first copy for this number of states, column-major rows of lanes. For solutions with
+    /// Writes ∂f/∂states of the first copy for the given number of states, column-major rows of lanes. For solutions with
     /// one copy it only steers iterations, so the default, differences of rates, suffices. Tangents and adjoints of
     /// implicit steps treat it as exact.
     fn jacobian(&mut self, at: Point<'_>, states: usize, out: &mut [f64]) {
@@ -87,7 +87,7 @@ pub trait Differentiable: System {
     fn pull(&mut self, at: Point<'_>, weights: &[f64], states: &mut [f64], parameters: &mut [f64]);
 }
 
-/// Forward differences of the rates of a system with one copy, with respect to this number of states.
+/// Forward differences of the rates of a system with one copy, with respect to the given number of states.
 fn differences<S: System + ?Sized>(system: &mut S, at: Point<'_>, states: usize, out: &mut [f64]) {
     let lanes = at.lanes;
     let rows = out.len() / (states * lanes).max(1);

@@ -110,7 +110,7 @@ fn numbered(matrix: &PyReadonlyArray2<'_, f64>) -> PyResult<Table> {
     table(names.collect(), matrix, Vec::new())
 }
 
-/// Rows of this number of values as a matrix.
+/// Rows of the given number of values as a matrix.
 fn matrix(py: Python<'_>, rows: Vec<f64>, columns: usize) -> PyResult<Bound<'_, PyArray2<f64>>> {
     let count = rows.len() / columns.max(1);
     rows.into_pyarray(py).reshape([count, columns])

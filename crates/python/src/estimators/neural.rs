@@ -125,7 +125,7 @@ pub fn draw_records<'py>(
     matrix(py, drawn, width)
 }
 
-/// Importance-weighted bounds of the log density of the rows of `x`, in nats, with this number of draws each.
+/// Importance-weighted bounds of the log density of the rows of `x`, in nats, with the given number of draws each.
 #[pyfunction]
 pub fn score_records<'py>(
     py: Python<'py>,

@@ -77,7 +77,7 @@ pub struct ImageGrid {
 }
 
 impl ImageGrid {
-    /// An empty grid with this number of images in a row, each 48 pixels wide.
+    /// An empty grid with the given number of images in a row, each 48 pixels wide.
     pub fn new(title: impl Into<String>, columns: usize) -> Self {
         Self {
             title: title.into(),

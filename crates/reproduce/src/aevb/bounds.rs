@@ -98,7 +98,7 @@ impl Extent {
         }
     }
 
-    /// Number of iterations until this number of samples.
+    /// Number of iterations until the given number of samples.
     fn iterations(&self, samples: f64) -> u64 {
         (samples / (self.minibatches * BATCH as u64) as f64).round() as u64
     }
@@ -245,7 +245,7 @@ fn key(set: Set, latent: usize, method: Method, seed: u64) -> String {
     }
 }
 
-/// A run of this figure with at least this number of samples, and its weights.
+/// A run of this figure with at least the given number of samples, and its weights.
 ///
 /// # Errors
 /// Fails if data are missing, training diverges, or the user stops it.

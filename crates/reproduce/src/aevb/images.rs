@@ -45,7 +45,7 @@ impl Set {
         }
     }
 
-    /// The paper's networks with this number of latent values: 500 hidden units for digits, 200 for faces.
+    /// The paper's networks with the given number of latent values: 500 hidden units for digits, 200 for faces.
     pub fn architecture(self, latent: usize) -> Architecture {
         let (width, height) = self.size();
         let (hidden, likelihood) = match self {

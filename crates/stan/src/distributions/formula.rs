@@ -314,8 +314,8 @@ pub fn above<'g>(
     )
 }
 
-/// Both tails, for outcomes from `low` on. The logarithm of the upper tail is smooth at `low`: 0 below. The slope at
-/// `low` itself is the right-hand one.
+/// Both tails, for outcomes that begin at `low`. The logarithm of the upper tail is smooth at `low`: 0 below. The slope
+/// at `low` itself is the right-hand one.
 pub fn above_smoothly<'g>(y: E<'g>, low: E<'g>, upper: impl Fn(E<'g>) -> E<'g>) -> (E<'g>, E<'g>) {
     let (lower, _) = above(y, low, |y| (upper(y).log1m_exp(), y.num(0.0)));
     if low.scalar() == Some(0.0) && known::range(y).low >= 0.0 {

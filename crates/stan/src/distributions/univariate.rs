@@ -204,7 +204,7 @@ impl Univariate {
         self
     }
 
-    /// The log density with this number of arguments, if there are more than the outcome and the parameters.
+    /// The log density with the given number of arguments, if there are more than the outcome and the parameters.
     pub fn longer(&self, suffix: Suffix, arguments: usize) -> Option<Longer> {
         let more = suffix == Suffix::Density && arguments > self.params.len() + 1;
         self.longer.filter(|_| more)

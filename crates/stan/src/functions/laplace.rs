@@ -212,7 +212,7 @@ pub fn latent(name: &str, (rows, cols): (usize, usize)) -> FnResult<usize> {
     )))
 }
 
-/// Whether a vector has one element for each latent variable.
+/// Checks that a vector has one element for each latent variable.
 ///
 /// # Errors
 /// Fails if the sizes differ.

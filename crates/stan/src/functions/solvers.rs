@@ -28,9 +28,9 @@ pub enum Form {
 enum Settings {
     /// Nowhere.
     Default,
-    /// Relative tolerance, absolute tolerance and limit on steps, from this position on.
+    /// Relative tolerance, absolute tolerance and limit on steps, which begin at this position.
     Three(usize),
-    /// The settings of `ode_adjoint_tol_ctl`, from this position on.
+    /// The settings of `ode_adjoint_tol_ctl`, which begin at this position.
     Adjoint(usize),
 }
 
@@ -69,7 +69,7 @@ pub struct RootForm {
 }
 
 impl Form {
-    /// The form of a function with this number of arguments after the passed function; `None` if it is not a solver.
+    /// The form of a function with the given number of arguments after the passed function; `None` if it is not a solver.
     pub fn of(name: &str, arguments: usize) -> Option<Form> {
         match name {
             "integrate_1d" => return Some(Form::Integral),
@@ -159,7 +159,7 @@ impl DaeForm {
         DaeForm { ode, rest }
     }
 
-    /// The problem with its settings, which `value(position)` returns, and residuals with this number of parameters.
+    /// The problem with its settings, which `value(position)` returns, and residuals with the given number of parameters.
     ///
     /// # Errors
     /// Fails if a setting is outside its domain, or the numbers of states and derivatives differ.
@@ -182,7 +182,7 @@ impl DaeForm {
     }
 }
 
-/// Whether the initial values of a differential-algebraic equation are finite, with Stan's message.
+/// Checks that the initial values of a differential-algebraic equation are finite, with Stan's message.
 ///
 /// # Errors
 /// The error names the first number that is not finite.
@@ -313,7 +313,7 @@ fn steps(name: &str, x: f64) -> FnResult<u64> {
     }
 }
 
-/// Whether times are finite and in order.
+/// Checks that times are finite and in order.
 ///
 /// # Errors
 /// The error names the first value that is not finite.

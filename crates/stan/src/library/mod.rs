@@ -59,7 +59,7 @@ pub fn is_univariate(id: BuiltinId) -> bool {
     matches!(implementation(id), Some(Implementation::Univariate(..)))
 }
 
-/// Whether a function with this number of arguments is implemented here.
+/// Whether a function with the given number of arguments is implemented here.
 pub fn takes(id: BuiltinId, arguments: usize) -> bool {
     match implementation(id) {
         Some(Implementation::Univariate(row, Suffix::Random)) => row.params.len() == arguments,

@@ -306,7 +306,7 @@ fn shape_error(expected: &str, found: &Sym) -> FnError {
     ))
 }
 
-/// Whether `new` may replace a whole variable that holds `old`.
+/// Checks that `new` may replace a whole variable that holds `old`.
 pub fn check_shape(old: &Sym, new: &Sym) -> FnResult<()> {
     if let (Some([old, _]), Some([new, _])) = (old.parts(), new.parts()) {
         return check_shape(&old, &new);
