@@ -317,8 +317,8 @@ impl<'a, D: LogDensity> Refine<'a, D> {
         state.particles = particles.gather(&from);
     }
 
-    /// Begins a stationary phase with the given number of transitions. Keeps the draws of the previous phase at the spacing
-    /// of the new ones.
+    /// Begins a stationary phase with the given number of transitions. Keeps the draws of the previous phase at the
+    /// spacing of the new ones.
     fn begin_stationary_phase(&self, state: &mut RefineState, transitions: usize) {
         state.phase = Phase::Settle;
         state.moves = 0;

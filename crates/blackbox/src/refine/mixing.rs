@@ -185,9 +185,9 @@ pub(super) fn drift_limit(quantities: usize) -> f64 {
 /// Number of quantities for which the limits need no correction: five coordinates, their spreads and the log density.
 const FEW: usize = 11;
 
-/// Ratio of the largest variance of population means among the given number of mixed quantities to that among [`FEW`]: the
-/// medians of the largest of that many χ² variables. With eight populations it is 1.5 for a hundred coordinates and 2.4
-/// for ten thousand, the worst of which would otherwise require that many times more draws of all.
+/// Ratio of the largest variance of population means among the given number of mixed quantities to that among [`FEW`]:
+/// the medians of the largest of that many χ² variables. With eight populations it is 1.5 for a hundred coordinates and
+/// 2.4 for ten thousand, the worst of which would otherwise require that many times more draws of all.
 pub(super) fn chance(populations: usize, quantities: usize) -> f64 {
     let freedom = populations.saturating_sub(1).max(1) as f64;
     let largest = |quantities: usize| {
@@ -214,8 +214,8 @@ impl Mixing {
         drift: f64::NAN,
     };
 
-    /// Whether nested R̂, the effective sample size and the drift are within their limits for one of the given number of
-    /// quantities.
+    /// Whether nested R̂, the effective sample size and the drift are within their limits for one of the given number
+    /// of quantities.
     pub fn is_good_of(&self, quantities: usize) -> bool {
         self.rhat <= RHAT_LIMIT && self.ess >= ESS_LIMIT && self.drift <= drift_limit(quantities)
     }

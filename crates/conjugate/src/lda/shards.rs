@@ -369,8 +369,8 @@ impl Ask<'_> {
     }
 }
 
-/// Number of shards of a block for the given number of workers, a power of two. It minimises the number of shards of the
-/// busiest worker, and is the largest such value, because each block costs a message.
+/// Number of shards of a block for the given number of workers, a power of two. It minimises the number of shards of
+/// the busiest worker, and is the largest such value, because each block costs a message.
 #[must_use]
 pub fn block_size(shards: usize, workers: usize) -> usize {
     let most = |block: usize| shards.div_ceil(block).div_ceil(workers.max(1)) * block;

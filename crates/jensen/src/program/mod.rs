@@ -94,8 +94,8 @@ macro_rules! with_model {
 }
 
 impl Program {
-    /// Compiles a program for a fit on the given number of threads. `halt` interrupts the interpreter during compilation and
-    /// during draws.
+    /// Compiles a program for a fit on the given number of threads. `halt` interrupts the interpreter during
+    /// compilation and during draws.
     ///
     /// # Errors
     /// An invalid setting, found before compilation, or an error in the program or its data.

@@ -57,9 +57,9 @@ pub trait System {
     /// Writes the rates, with one row per output and copy.
     fn rate(&mut self, at: Point<'_>, out: &mut [f64]);
 
-    /// Writes ∂f/∂states of the first copy for the given number of states, column-major rows of lanes. For solutions with
-    /// one copy it only steers iterations, so the default, differences of rates, suffices. Tangents and adjoints of
-    /// implicit steps treat it as exact.
+    /// Writes ∂f/∂states of the first copy for the given number of states, column-major rows of lanes. For solutions
+    /// with one copy it only steers iterations, so the default, differences of rates, suffices. Tangents and adjoints
+    /// of implicit steps treat it as exact.
     fn jacobian(&mut self, at: Point<'_>, states: usize, out: &mut [f64]) {
         differences(self, at, states, out);
     }

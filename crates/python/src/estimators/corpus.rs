@@ -43,8 +43,8 @@ pub fn corpus_step(
     })
 }
 
-/// Builds a corpus with the given number of shards in a folder. `work` is a function from the choice and a list of tasks
-/// to their answers. Returns the result of the build as JSON.
+/// Builds a corpus with the given number of shards in a folder. `work` is a function from the choice and a list of
+/// tasks to their answers. Returns the result of the build as JSON.
 #[pyfunction]
 pub fn build_corpus(
     py: Python<'_>,

@@ -69,7 +69,8 @@ pub struct RootForm {
 }
 
 impl Form {
-    /// The form of a function with the given number of arguments after the passed function; `None` if it is not a solver.
+    /// The form of a function with the given number of arguments after the passed function; `None` if it is not a
+    /// solver.
     pub fn of(name: &str, arguments: usize) -> Option<Form> {
         match name {
             "integrate_1d" => return Some(Form::Integral),
@@ -159,7 +160,8 @@ impl DaeForm {
         DaeForm { ode, rest }
     }
 
-    /// The problem with its settings, which `value(position)` returns, and residuals with the given number of parameters.
+    /// The problem with its settings, which `value(position)` returns, and residuals with the given number of
+    /// parameters.
     ///
     /// # Errors
     /// Fails if a setting is outside its domain, or the numbers of states and derivatives differ.

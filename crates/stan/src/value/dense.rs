@@ -263,8 +263,8 @@ fn rotate(m: &mut Matrix, p: usize, q: usize, c: f64, s: f64) {
     }
 }
 
-/// Householder QR: the given number of columns of the orthogonal factor, and the upper factor with the shape of `a` and a
-/// non-negative diagonal, as in Stan.
+/// Householder QR: the given number of columns of the orthogonal factor, and the upper factor with the shape of `a` and
+/// a non-negative diagonal, as in Stan.
 pub fn qr(a: &Matrix, across: usize) -> (Matrix, Matrix) {
     let (m, n) = (a.rows(), a.cols());
     let (mut q, mut r) = match m.min(n) >= LARGE {
